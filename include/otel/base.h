@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/base.h - what every other header of otel-c builds on.
+ *
+ * Three words say which threads may call a function; every header uses them:
+ *   any thread             concurrently, without a lock of the caller's
+ *   one thread at a time   from any thread, but never two calls on one object at once
+ *   start/stop only        while no other thread uses the object at all
+ *
+ * Times are nanoseconds since the Unix epoch (`_ns`) or milliseconds of duration
+ * (`_ms`). Pointers that a function takes are borrowed for the call unless its
+ * comment says that they are adopted. Nothing that a function returns needs free().
+ */
+#ifndef OTEL_BASE_H
+#define OTEL_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OTEL_VERSION_MAJOR 0
+#define OTEL_VERSION_MINOR 1
+#define OTEL_VERSION_PATCH 0
+#define OTEL_VERSION "0.1.0"
+
+#ifdef __cplusplus
+#define OTEL_BEGIN_DECLS extern "C" {
+#define OTEL_END_DECLS }
+#else
+#define OTEL_BEGIN_DECLS
+#define OTEL_END_DECLS
+#endif
+
+#if defined(__GNUC__)
+#define OTEL_API __attribute__((visibility("default")))
+#define OTEL_MUST_USE __attribute__((warn_unused_result))
+#else
+#define OTEL_API
+#define OTEL_MUST_USE
+#endif
+
+OTEL_BEGIN_DECLS
+
+/* A number option that is zero is unset, as if it were not there. For those where the
+ * number zero means something: no limit for timeouts, none at all for counts and lengths. */
+#define OTEL_ZERO (-1)
+
+/* What lifecycle calls (start, flush, shutdown, constructors) answer.
+ * Instrumentation calls answer nothing: they never fail, and count what is lost. */
+typedef enum otel_status {
+    OTEL_OK = 0,
+    OTEL_ERROR_INVALID_ARGUMENT = 1, /* the call cannot be right whatever the machine does */
+    OTEL_ERROR_NO_MEMORY = 2,
+    OTEL_ERROR_TIMEOUT = 3,         /* the deadline came first */
+    OTEL_ERROR_EXPORT_FAILED = 4,   /* done in time, but not everything was delivered */
+    OTEL_ERROR_ALREADY_STARTED = 5, /* otel_start while an SDK is running */
+    OTEL_ERROR_NOT_STARTED = 6,     /* flush or shutdown without a running SDK */
+    OTEL_ERROR_SYSTEM = 7,          /* the operating system refused: no thread, no random bytes */
+    OTEL_ERROR_UNSUPPORTED = 8      /* not in this build */
+} otel_status;
+
+/* One English phrase for a status, for example "no memory". Static. */
+OTEL_API const char *otel_status_string(otel_status status);
+
+/* The version of the library that is running, for example "0.1.0". Static. */
+OTEL_API const char *otel_version(void);
+
+/* How severe a message of the SDK about itself is (OTEL_LOG_LEVEL). */
+typedef enum otel_log_level {
+    OTEL_LOG_NONE = 1,
+    OTEL_LOG_ERROR = 2,
+    OTEL_LOG_WARN = 3,
+    OTEL_LOG_INFO = 4,
+    OTEL_LOG_DEBUG = 5
+} otel_log_level;
+
+/* Receives what the SDK has to say about itself, one line without a newline.
+ * Called from any thread, never while the SDK holds a lock, never concurrently
+ * with itself from one thread. It must not call into otel-c. */
+typedef void otel_log_handler(void *state, otel_log_level level, const char *message);
+
+/* Exchange the handler. NULL puts the default back: warnings and errors to stderr,
+ * each kind at most once in ten seconds. Start/stop only. */
+OTEL_API void otel_log_set_handler(otel_log_handler *handler, void *state);
+
+OTEL_END_DECLS
+#endif

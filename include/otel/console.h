@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/console.h - an exporter that draws traces for people: a tree with a waterfall.
+ *
+ * A trace is drawn when its local root has arrived, or when the exporter is flushed.
+ * In library `otel-sdk`. */
+#ifndef OTEL_CONSOLE_H
+#define OTEL_CONSOLE_H
+
+#include <otel/exporter.h>
+#include <stdio.h>
+
+OTEL_BEGIN_DECLS
+
+/* Make a console exporter that writes to `stream` (NULL: stdout), which stays the
+ * caller's. Colours are used where the stream is a terminal and NO_COLOR was not set at
+ * otel_start. `*exporter` is filled in on OTEL_OK; hand it to otel_sdk_options.exporters. */
+OTEL_API OTEL_MUST_USE otel_status otel_console_exporter_new(FILE *stream, otel_exporter *exporter);
+
+OTEL_END_DECLS
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/context.h - span handles, span contexts, and the context that carries them.
+ *
+ * Everything here is a small value: copy it, keep it in a request of your own, pass it
+ * to another thread. Nothing needs a destroy call, and nothing here allocates.
+ *
+ * Threads:  any thread. The current context belongs to the calling thread.
+ * Errors:   none. An all-zero value is valid everywhere and means "no span".
+ * Source:   OpenTelemetry specification, context/README.md and trace/api.md. */
+#ifndef OTEL_CONTEXT_H
+#define OTEL_CONTEXT_H
+
+#include <otel/base.h>
+
+OTEL_BEGIN_DECLS
+
+/* A span: recording, ended, unsampled, or only the ids of a parent elsewhere. Pass it by
+ * value and do not look inside. Ending it twice, or using it after its end, is harmless;
+ * it stays a valid parent and keeps its span context for ever. */
+typedef struct otel_span {
+    uint64_t opaque[4];
+} otel_span;
+
+enum {
+    OTEL_TRACE_FLAG_SAMPLED = 0x01, /* the parent's decision, and ours when we propagate */
+    OTEL_TRACE_FLAG_RANDOM = 0x02   /* W3C level 2: the trace id's low 56 bits are random */
+};
+
+/* What identifies a span to others. The tracestate belongs to the SDK; read its text
+ * with otel_span_context_tracestate. */
+typedef struct otel_span_context {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t flags;       /* OTEL_TRACE_FLAG_* */
+    bool is_remote;      /* it came from another process */
+    uint8_t reserved[2]; /* zero */
+    uint32_t tracestate; /* zero: none */
+} otel_span_context;
+
+/* A context: the active span, and values under keys. Immutable: the functions that
+ * change one return another. */
+typedef struct otel_context_value otel_context_value;
+typedef struct otel_context {
+    otel_span span;
+    const otel_context_value *values;
+} otel_context;
+
+/* The span context of a span, the same before and after its end. */
+OTEL_API otel_span_context otel_span_get_context(otel_span span);
+
+/* A span that records nothing and has this span context: how a remote parent, or a
+ * span of another tracing system, becomes a parent here. */
+OTEL_API otel_span otel_span_wrap(const otel_span_context *context);
+
+/* Make a span context from its parts. `tracestate` is the text of a W3C tracestate
+ * header or NULL; a text that is not valid is left out. */
+OTEL_API otel_span_context otel_span_context_make(const uint8_t trace_id[16],
+                                                  const uint8_t span_id[8], uint8_t flags,
+                                                  bool is_remote, const char *tracestate);
+
+/* Both ids are other than zero. */
+OTEL_API bool otel_span_context_is_valid(const otel_span_context *context);
+
+/* Write the ids as lower-case hexadecimal text with a final NUL. */
+OTEL_API void otel_trace_id_hex(const otel_span_context *context, char hex[33]);
+OTEL_API void otel_span_id_hex(const otel_span_context *context, char hex[17]);
+
+/* Copy the tracestate's text, cut to `size` and always ended by a NUL when `size` is not
+ * zero. Returns its full length without the NUL. The SDK keeps the tracestate of a span
+ * while the span is open, and those of the last few thousand extracted contexts. */
+OTEL_API size_t otel_span_context_tracestate(const otel_span_context *context, char *text,
+                                             size_t size);
+
+/* The calling thread's current context, and its span. */
+OTEL_API otel_context otel_current_context(void);
+OTEL_API otel_span otel_current_span(void);
+
+/* This context with another active span. */
+static inline otel_context otel_context_with_span(otel_context context, otel_span span)
+{
+    context.span = span;
+    return context;
+}
+
+/* What otel_context_attach gives, and otel_context_detach wants back. */
+typedef struct otel_context_token {
+    otel_context previous;
+    uint64_t opaque;
+} otel_context_token;
+
+/* Make a context current on this thread until it is detached. */
+OTEL_API otel_context_token otel_context_attach(otel_context context);
+
+/* Make the context current again that was so before the attach. Returns false, and logs
+ * once, when tokens come back in another order than they were given out; the context of
+ * the token is restored all the same. */
+OTEL_API bool otel_context_detach(otel_context_token token);
+
+/* A key of context values. Two keys are never equal, whatever their names. */
+typedef struct otel_context_key {
+    uint64_t opaque;
+} otel_context_key;
+OTEL_API otel_context_key otel_context_create_key(const char *name);
+
+/* A value's place in a context: memory of the caller's, which must live as long as any
+ * context made with it is in use. Do not look inside. */
+struct otel_context_value {
+    const otel_context_value *next;
+    uint64_t key;
+    void *value;
+};
+
+/* This context with a value under a key; `place` is filled in. */
+OTEL_API otel_context otel_context_with_value(otel_context context, otel_context_key key,
+                                              void *value, otel_context_value *place);
+
+/* The value under a key, or NULL. */
+OTEL_API void *otel_context_get_value(const otel_context *context, otel_context_key key);
+
+OTEL_END_DECLS
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/exporter.h - write an exporter: what it is given, and what it answers.
+ *
+ * An exporter is a struct of functions. The SDK calls export_batch, poll, flush and free
+ * from one thread at a time (the exporter thread, or the thread that ends a span where
+ * `simple` was chosen) and never two of them at once. Only wake comes from any thread.
+ *
+ *     otel_export_result print_spans(void *state, otel_export *call)
+ *     {
+ *         otel_span_view span;
+ *         for (size_t i = 0; i < otel_batch_size(call->batch); i++) {
+ *             otel_batch_span(call->batch, i, &span);
+ *             printf("%.*s\n", (int)span.name.length, span.name.data);
+ *         }
+ *         return OTEL_EXPORT_DONE;
+ *     }
+ *
+ * Source: OpenTelemetry specification, trace/sdk.md "Span Exporter". */
+#ifndef OTEL_EXPORTER_H
+#define OTEL_EXPORTER_H
+
+#include <otel/base.h>
+#include <otel/trace.h>
+#include <otel/value.h>
+
+OTEL_BEGIN_DECLS
+
+/* Why a span that ended was not delivered. New reasons come at the end. */
+typedef enum otel_drop_reason {
+    OTEL_DROP_QUEUE_FULL = 0,   /* OTEL_BSP_MAX_QUEUE_SIZE spans were waiting */
+    OTEL_DROP_BYTE_LIMIT,       /* OTEL_C_QUEUE_MAX_BYTES of them were */
+    OTEL_DROP_TOO_LARGE,        /* this span alone is above a size limit */
+    OTEL_DROP_ALREADY_SHUTDOWN, /* it ended after otel_shutdown */
+    OTEL_DROP_SHUTDOWN_TIMEOUT, /* still waiting when otel_shutdown had to return */
+    OTEL_DROP_RETRY_EXHAUSTED,  /* the receiver was away or busy until the deadline */
+    OTEL_DROP_PERMANENT_ERROR,  /* the receiver refused the whole request */
+    OTEL_DROP_UNCONFIRMED,      /* sent, but no answer came until the deadline */
+    OTEL_DROP_EXPORT_TIMEOUT,   /* the exporter did not finish in OTEL_BSP_EXPORT_TIMEOUT */
+    OTEL_DROP_NO_MEMORY,
+    OTEL_DROP_REENTRANT, /* it ended inside the SDK's own code: in a signal handler */
+    OTEL_DROP_REASON_COUNT
+} otel_drop_reason;
+
+/* The reason as it is counted and logged, for example "queue_full". Static. */
+OTEL_API const char *otel_drop_reason_string(otel_drop_reason reason);
+
+/* A piece of memory of the batch; valid until the export is answered. */
+typedef struct otel_slice {
+    const char *data;
+    size_t length;
+} otel_slice;
+
+/* The tracer of a span, with the OTLP bytes of its InstrumentationScope message. */
+typedef struct otel_scope_view {
+    otel_slice name;
+    otel_slice version;
+    otel_slice schema_url;
+    otel_slice attributes; /* for otel_attribute_next with OTEL_FIELD_SCOPE_ATTRIBUTE */
+    otel_slice otlp;
+} otel_scope_view;
+
+/* A finished span. `otlp` is the whole of it as an OTLP Span message, ready to be copied
+ * behind the tag and length of ScopeSpans.spans; everything else points into it. */
+typedef struct otel_span_view {
+    size_t size; /* sizeof(otel_span_view), set by otel_batch_span */
+    const uint8_t *trace_id;       /* 16 bytes */
+    const uint8_t *span_id;        /* 8 bytes */
+    const uint8_t *parent_span_id; /* 8 bytes, or NULL: a root */
+    otel_slice tracestate;
+    otel_slice name;
+    otel_span_kind kind;
+    uint32_t flags;    /* as in OTLP: W3C flags, 0x100 and 0x200 for the parent's is_remote */
+    uint64_t start_ns; /* Unix time */
+    uint64_t end_ns;
+    otel_span_status status;
+    otel_slice status_message;
+    uint32_t dropped_attributes_count;
+    uint32_t dropped_events_count;
+    uint32_t dropped_links_count;
+    otel_slice attributes; /* for otel_attribute_next with OTEL_FIELD_SPAN_ATTRIBUTE */
+    otel_slice events;     /* for otel_event_next */
+    otel_slice links;      /* for otel_link_next */
+    const otel_scope_view *scope;
+    otel_slice otlp;
+} otel_span_view;
+
+/* The field number under which attributes stand in the message they are part of. */
+enum {
+    OTEL_FIELD_RESOURCE_ATTRIBUTE = 1,
+    OTEL_FIELD_SCOPE_ATTRIBUTE = 3,
+    OTEL_FIELD_SPAN_ATTRIBUTE = 9,
+    OTEL_FIELD_EVENT_ATTRIBUTE = 3,
+    OTEL_FIELD_LINK_ATTRIBUTE = 4
+};
+
+/* A value inside a batch. Arrays are walked with otel_array_next. */
+typedef struct otel_value_view {
+    otel_value_type type; /* any array is OTEL_VALUE_STRING_ARRAY here: look at its elements */
+    otel_slice slice;     /* string, bytes, or the elements */
+    bool boolean;
+    int64_t integer;
+    double real;
+} otel_value_view;
+
+typedef struct otel_attribute_view {
+    otel_slice key;
+    otel_value_view value;
+} otel_attribute_view;
+
+typedef struct otel_event_view {
+    uint64_t time_ns;
+    otel_slice name;
+    otel_slice attributes; /* OTEL_FIELD_EVENT_ATTRIBUTE */
+    uint32_t dropped_attributes_count;
+} otel_event_view;
+
+typedef struct otel_link_view {
+    const uint8_t *trace_id;
+    const uint8_t *span_id;
+    otel_slice tracestate;
+    otel_slice attributes; /* OTEL_FIELD_LINK_ATTRIBUTE */
+    uint32_t dropped_attributes_count;
+    uint32_t flags;
+} otel_link_view;
+
+/* Take the next thing from the front of `rest`; false when there is none left. */
+OTEL_API bool otel_attribute_next(otel_slice *rest, uint32_t field, otel_attribute_view *attribute);
+OTEL_API bool otel_event_next(otel_slice *rest, otel_event_view *event);
+OTEL_API bool otel_link_next(otel_slice *rest, otel_link_view *link);
+OTEL_API bool otel_array_next(otel_slice *rest, otel_value_view *element);
+
+/* Spans to export, all of one resource. At most OTEL_BSP_MAX_EXPORT_BATCH_SIZE of them. */
+typedef struct otel_batch otel_batch;
+OTEL_API size_t otel_batch_size(const otel_batch *batch);
+OTEL_API void otel_batch_span(const otel_batch *batch, size_t index, otel_span_view *span);
+
+/* The cheap part of otel_batch_span, for exporters that copy OTLP bytes. */
+OTEL_API otel_slice otel_batch_span_otlp(const otel_batch *batch, size_t index,
+                                         const otel_scope_view **scope);
+
+/* The resource: its attributes (OTEL_FIELD_RESOURCE_ATTRIBUTE), its schema URL, and the
+ * OTLP bytes of its Resource message. Valid until the exporter is freed. */
+OTEL_API otel_slice otel_batch_resource(const otel_batch *batch);
+OTEL_API otel_slice otel_batch_resource_schema_url(const otel_batch *batch);
+
+typedef enum otel_export_result {
+    OTEL_EXPORT_DONE = 0,   /* every span that was not reported otherwise is delivered */
+    OTEL_EXPORT_PENDING = 1 /* not yet: poll will say. Only from exporters that have poll */
+} otel_export_result;
+
+/* One export: the question, and through the functions below the answer. The same object
+ * until the export is done. */
+typedef struct otel_export {
+    const otel_batch *batch;
+    uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX: none. It can only become earlier */
+} otel_export;
+
+/* Say that the receiver refused some spans, or that some were dropped and why. */
+OTEL_API void otel_export_reject(otel_export *call, size_t count);
+OTEL_API void otel_export_drop(otel_export *call, otel_drop_reason reason, size_t count);
+
+typedef struct otel_exporter {
+    size_t size;      /* sizeof(otel_exporter) */
+    const char *name; /* static text, for messages: "otlp_http_exporter" */
+    void *state;
+
+    /* Export a batch. Batch and call stay valid until the export is done. Should be done
+     * by call->deadline_ns; what is not is counted as OTEL_DROP_EXPORT_TIMEOUT. */
+    otel_export_result (*export_batch)(void *state, otel_export *call);
+
+    /* Go on with a pending export for at most timeout_ms. When `abandon` is true there is
+     * no time left: report what became of the spans and be done. NULL: never pending. */
+    otel_export_result (*poll)(void *state, otel_export *call, int timeout_ms, bool abandon);
+
+    /* Make a poll that is waiting return early, and one that will wait. Any thread. Or NULL. */
+    void (*wake)(void *state);
+
+    /* Hand over what the exporter itself holds back, within timeout_ms. Or NULL. */
+    otel_status (*flush)(void *state, int64_t timeout_ms);
+
+    /* The last call. Or NULL. */
+    void (*free)(void *state);
+} otel_exporter;
+
+#define OTEL_EXPORTER(...) ((otel_exporter){.size = sizeof(otel_exporter), __VA_ARGS__})
+
+OTEL_END_DECLS
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/otel.h - all of otel-c that a program needs to trace itself. Libraries that only
+ * instrument include otel/trace.h; exporters have otel/exporter.h; the exporters of this
+ * project have otel/otlp.h, otel/console.h and otel/memory.h. */
+#ifndef OTEL_OTEL_H
+#define OTEL_OTEL_H
+
+#include <otel/base.h>
+#include <otel/context.h>
+#include <otel/propagate.h>
+#include <otel/sdk.h>
+#include <otel/trace.h>
+#include <otel/value.h>
+
+#endif

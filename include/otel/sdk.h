@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/sdk.h - start, flush and shut down the SDK, and ask what became of the spans.
+ *
+ * Threads:  otel_start and otel_shutdown from one thread at a time; everything else any
+ *           thread. The SDK runs one thread of its own, "otel-export", with all signals
+ *           blocked, and only when a batching pipeline exists.
+ * Errors:   otel_status. A bad environment value is never an error: it is one warning,
+ *           and the default is used.
+ * Source:   OpenTelemetry specification, trace/sdk.md and
+ *           configuration/sdk-environment-variables.md. */
+#ifndef OTEL_SDK_H
+#define OTEL_SDK_H
+
+#include <otel/base.h>
+#include <otel/exporter.h>
+#include <otel/value.h>
+
+OTEL_BEGIN_DECLS
+
+/* Everything that can be chosen. What is zero or NULL comes from the environment, and
+ * what is not there either is the specification's default; docs/CONFIGURATION.md has the
+ * table. Strings and arrays are copied by otel_start; exporters are adopted, also when it
+ * fails. The struct only grows at its end. */
+typedef struct otel_sdk_options {
+    size_t size; /* sizeof(otel_sdk_options) */
+
+    /* The resource: who is being traced. */
+    const char *service_name;            /* OTEL_SERVICE_NAME */
+    const char *resource_attributes;     /* OTEL_RESOURCE_ATTRIBUTES: key=value,key=value */
+    const otel_attribute *resource;      /* more of them, of any type; these win */
+    size_t resource_count;
+
+    /* What is recorded. */
+    const char *traces_sampler;     /* OTEL_TRACES_SAMPLER */
+    const char *traces_sampler_arg; /* OTEL_TRACES_SAMPLER_ARG */
+    int64_t attribute_value_length_limit;      /* OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT */
+    int64_t attribute_count_limit;             /* OTEL_ATTRIBUTE_COUNT_LIMIT */
+    int64_t span_attribute_value_length_limit; /* OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT */
+    int64_t span_attribute_count_limit;        /* OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT */
+    int64_t span_event_count_limit;            /* OTEL_SPAN_EVENT_COUNT_LIMIT */
+    int64_t span_link_count_limit;             /* OTEL_SPAN_LINK_COUNT_LIMIT */
+    int64_t event_attribute_count_limit;       /* OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT */
+    int64_t link_attribute_count_limit;        /* OTEL_LINK_ATTRIBUTE_COUNT_LIMIT */
+
+    /* The batch span processor. */
+    int64_t bsp_schedule_delay;        /* ms, OTEL_BSP_SCHEDULE_DELAY */
+    int64_t bsp_export_timeout;        /* ms, OTEL_BSP_EXPORT_TIMEOUT */
+    int64_t bsp_max_queue_size;        /* spans, OTEL_BSP_MAX_QUEUE_SIZE */
+    int64_t bsp_max_export_batch_size; /* spans, OTEL_BSP_MAX_EXPORT_BATCH_SIZE */
+    int64_t queue_max_bytes;           /* bytes of ended spans, OTEL_C_QUEUE_MAX_BYTES */
+
+    /* Where spans go. */
+    const char *traces_exporter;       /* OTEL_TRACES_EXPORTER: otlp, console, none; a list */
+    const otel_exporter *exporters;    /* exporters of your own, each a pipeline more */
+    size_t exporter_count;
+    bool simple;                       /* export each span when it ends, on the thread that ends
+                                          it: for tests and debugging, it makes every end wait */
+    const char *exporter_otlp_endpoint;        /* OTEL_EXPORTER_OTLP_ENDPOINT */
+    const char *exporter_otlp_traces_endpoint; /* OTEL_EXPORTER_OTLP_TRACES_ENDPOINT */
+    const char *exporter_otlp_headers;         /* OTEL_EXPORTER_OTLP_HEADERS */
+    const char *exporter_otlp_traces_headers;  /* OTEL_EXPORTER_OTLP_TRACES_HEADERS */
+    int64_t exporter_otlp_timeout;             /* ms, OTEL_EXPORTER_OTLP_TIMEOUT */
+    int64_t exporter_otlp_traces_timeout;      /* ms, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT */
+    const char *exporter_otlp_protocol;        /* OTEL_EXPORTER_OTLP_PROTOCOL: http/protobuf */
+    const char *exporter_otlp_traces_protocol; /* OTEL_EXPORTER_OTLP_TRACES_PROTOCOL */
+
+    const char *propagators; /* OTEL_PROPAGATORS */
+    const char *clock;       /* OTEL_C_CLOCK: auto, tsc, monotonic, coarse */
+    const char *log_level;   /* OTEL_LOG_LEVEL */
+} otel_sdk_options;
+
+#define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})
+
+/* Start the SDK: read the environment (here, on this thread, and never again), build the
+ * pipelines, start the exporter thread. Options may be NULL. OTEL_SDK_DISABLED=true makes
+ * this answer OTEL_OK and record nothing. After an error nothing is running. In library
+ * `otel`, because it knows every exporter. */
+OTEL_API OTEL_MUST_USE otel_status otel_start(const otel_sdk_options *options);
+
+/* The same with only the exporters of the options, without reading the environment or
+ * knowing any exporter itself. In library `otel-sdk`. */
+OTEL_API OTEL_MUST_USE otel_status otel_start_with(const otel_sdk_options *options);
+
+/* Export every span that ended before this call. OTEL_OK: all of them were delivered.
+ * OTEL_ERROR_EXPORT_FAILED: some were dropped or rejected. OTEL_ERROR_TIMEOUT: not done
+ * within `timeout_ms` (0: only ask for it, do not wait). Any thread, also concurrently. */
+OTEL_API OTEL_MUST_USE otel_status otel_flush(int64_t timeout_ms);
+
+/* Flush, stop the exporter thread, and turn the API back into the harmless one without an
+ * SDK. Returns within `timeout_ms` whatever the receiver does; spans that were not
+ * exported by then are counted as dropped. The second call answers
+ * OTEL_ERROR_NOT_STARTED. */
+OTEL_API OTEL_MUST_USE otel_status otel_shutdown(int64_t timeout_ms);
+
+/* What became of the spans of one pipeline. At every moment
+ *     started = unsampled + open + ended
+ *     ended   = delivered + rejected + queued + the sum of dropped[]
+ * and once flushed or shut down queued is zero. `delivered` were answered with success;
+ * `rejected` were refused by a receiver that took the rest of their request. */
+typedef struct otel_stats {
+    size_t size; /* sizeof(otel_stats), set by the caller */
+    uint64_t started;
+    uint64_t unsampled;
+    uint64_t open;
+    uint64_t ended;
+    uint64_t queued;
+    uint64_t delivered;
+    uint64_t rejected;
+    uint64_t dropped[OTEL_DROP_REASON_COUNT];
+    uint64_t batches;      /* handed to the exporter */
+    uint64_t queued_bytes; /* memory that ended spans occupy now, all pipelines together */
+} otel_stats;
+
+/* Read the statistics of a pipeline, counted from 0 in the order of OTEL_TRACES_EXPORTER
+ * and then of otel_sdk_options.exporters. They count from otel_start and stay readable
+ * after otel_shutdown. OTEL_ERROR_INVALID_ARGUMENT: no such pipeline. */
+OTEL_API otel_status otel_stats_read(size_t pipeline, otel_stats *stats);
+
+/* One line for people, for example "delivered 9,812, dropped 188 (queue_full 188)".
+ * Returns its length without the NUL; cut to `size`. */
+OTEL_API size_t otel_stats_describe(const otel_stats *stats, char *text, size_t size);
+
+OTEL_END_DECLS
+#endif

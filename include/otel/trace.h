@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/trace.h - start, describe and end spans.
+ *
+ * Threads:  call anything from any thread. An entered span belongs to its thread: the
+ *           same handle on another thread does nothing. A started span may be used and
+ *           ended by any thread, also by several at once.
+ * Cost:     no lock on entered spans, no system call; memory only while a thread, a
+ *           nesting or a span grows larger than any before it.
+ * Errors:   nothing here fails. Unsampled, no SDK or no room: the call does nothing,
+ *           and otel_stats (otel/sdk.h) counts what was lost and why.
+ * Strings:  UTF-8, copied before return; NULL is an empty string. Attributes with an
+ *           empty key are left out.
+ * Source:   OpenTelemetry specification, trace/api.md. */
+#ifndef OTEL_TRACE_H
+#define OTEL_TRACE_H
+
+#include <otel/context.h>
+#include <otel/value.h>
+#include <string.h>
+
+OTEL_BEGIN_DECLS
+
+/* Where spans come from: a library or a part of a program, with its version. Tracers
+ * live until the process ends. One taken before the SDK starts records after it starts. */
+typedef struct otel_tracer otel_tracer;
+
+typedef struct otel_tracer_options {
+    size_t size; /* sizeof(otel_tracer_options) */
+    const char *schema_url;
+    const otel_attribute *attributes;
+    size_t attribute_count;
+} otel_tracer_options;
+
+#define OTEL_TRACER_OPTIONS(...) \
+    (&(otel_tracer_options){.size = sizeof(otel_tracer_options), __VA_ARGS__})
+
+/* Get the tracer of a name and a version (which may be NULL). Never NULL; the same
+ * arguments give the same tracer. Takes a lock: call it once, not once a span. */
+OTEL_API otel_tracer *otel_tracer_get(const char *name, const char *version);
+OTEL_API otel_tracer *otel_tracer_get_with(const char *name, const char *version,
+                                           const otel_tracer_options *options);
+
+/* Whether a span started now could be recorded at all. */
+OTEL_API bool otel_tracer_enabled(const otel_tracer *tracer);
+
+typedef enum otel_span_kind {
+    OTEL_SPAN_KIND_INTERNAL = 0,
+    OTEL_SPAN_KIND_SERVER = 1,
+    OTEL_SPAN_KIND_CLIENT = 2,
+    OTEL_SPAN_KIND_PRODUCER = 3,
+    OTEL_SPAN_KIND_CONSUMER = 4
+} otel_span_kind;
+
+typedef enum otel_span_status {
+    OTEL_SPAN_STATUS_UNSET = 0,
+    OTEL_SPAN_STATUS_OK = 1,
+    OTEL_SPAN_STATUS_ERROR = 2
+} otel_span_status;
+
+/* A pointer to a span that is no parent: another trace, or one of many. */
+typedef struct otel_link {
+    otel_span_context context;
+    const otel_attribute *attributes;
+    size_t attribute_count;
+} otel_link;
+
+typedef struct otel_span_options {
+    size_t size; /* sizeof(otel_span_options) */
+    otel_span_kind kind;
+    bool root;                        /* start a new trace, whatever the context */
+    const otel_context *parent;       /* NULL: this thread's current context */
+    const otel_attribute *attributes; /* what is known now is what a sampler can see */
+    size_t attribute_count;
+    const otel_link *links;
+    size_t link_count;
+    uint64_t start_ns; /* Unix time; 0: now. Below 2^63 */
+} otel_span_options;
+
+#define OTEL_SPAN_OPTIONS(...) (&(otel_span_options){.size = sizeof(otel_span_options), __VA_ARGS__})
+
+OTEL_API otel_span otel_span_enter_n(otel_tracer *tracer, const char *name, size_t name_length,
+                                     const otel_span_options *options);
+OTEL_API otel_span otel_span_start_n(otel_tracer *tracer, const char *name, size_t name_length,
+                                     const otel_span_options *options);
+
+/* Start a span and make it current on this thread until its end; options may be NULL. */
+static inline otel_span otel_span_enter(otel_tracer *tracer, const char *name,
+                                        const otel_span_options *options)
+{
+    return otel_span_enter_n(tracer, name, name ? strlen(name) : 0, options);
+}
+
+/* Start a span that any thread may use and end; it does not become current. */
+static inline otel_span otel_span_start(otel_tracer *tracer, const char *name,
+                                        const otel_span_options *options)
+{
+    return otel_span_start_n(tracer, name, name ? strlen(name) : 0, options);
+}
+
+/* End a span, now or at a Unix time below 2^63. The first call counts. */
+OTEL_API void otel_span_end(otel_span span);
+OTEL_API void otel_span_end_at(otel_span span, uint64_t end_ns);
+
+/* Whether what is set on this span is kept: false once it has ended, and for unsampled
+ * and wrapped spans. Worth asking before computing something expensive. */
+OTEL_API bool otel_span_is_recording(otel_span span);
+
+/* Set an attribute. The same key again replaces its value. */
+OTEL_API void otel_span_set_string_n(otel_span span, const char *key, size_t key_length,
+                                     const char *value, size_t length);
+OTEL_API void otel_span_set_int_n(otel_span span, const char *key, size_t key_length,
+                                  int64_t value);
+OTEL_API void otel_span_set_double_n(otel_span span, const char *key, size_t key_length,
+                                     double value);
+OTEL_API void otel_span_set_bool_n(otel_span span, const char *key, size_t key_length, bool value);
+OTEL_API void otel_span_set_value_n(otel_span span, const char *key, size_t key_length,
+                                    const otel_value *value);
+
+static inline void otel_span_set_string(otel_span span, const char *key, const char *value)
+{
+    otel_span_set_string_n(span, key, key ? strlen(key) : 0, value, value ? strlen(value) : 0);
+}
+static inline void otel_span_set_int(otel_span span, const char *key, int64_t value)
+{
+    otel_span_set_int_n(span, key, key ? strlen(key) : 0, value);
+}
+static inline void otel_span_set_double(otel_span span, const char *key, double value)
+{
+    otel_span_set_double_n(span, key, key ? strlen(key) : 0, value);
+}
+static inline void otel_span_set_bool(otel_span span, const char *key, bool value)
+{
+    otel_span_set_bool_n(span, key, key ? strlen(key) : 0, value);
+}
+static inline void otel_span_set_value(otel_span span, const char *key, otel_value value)
+{
+    otel_span_set_value_n(span, key, key ? strlen(key) : 0, &value);
+}
+static inline void otel_span_set_bytes(otel_span span, const char *key, const void *bytes,
+                                       size_t length)
+{
+    otel_span_set_value(span, key, otel_value_bytes(bytes, length));
+}
+static inline void otel_span_set_string_array(otel_span span, const char *key,
+                                              const char *const *strings, size_t count)
+{
+    otel_span_set_value(span, key, otel_value_string_array(strings, count));
+}
+static inline void otel_span_set_bool_array(otel_span span, const char *key, const bool *booleans,
+                                            size_t count)
+{
+    otel_span_set_value(span, key, otel_value_bool_array(booleans, count));
+}
+static inline void otel_span_set_int_array(otel_span span, const char *key,
+                                           const int64_t *integers, size_t count)
+{
+    otel_span_set_value(span, key, otel_value_int_array(integers, count));
+}
+static inline void otel_span_set_double_array(otel_span span, const char *key, const double *reals,
+                                              size_t count)
+{
+    otel_span_set_value(span, key, otel_value_double_array(reals, count));
+}
+
+/* Add an event that happened now, or at `time_ns` (Unix time below 2^63; 0: now). */
+OTEL_API void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
+                                     const otel_attribute *attributes, size_t count);
+static inline void otel_span_add_event(otel_span span, const char *name,
+                                       const otel_attribute *attributes, size_t count)
+{
+    otel_span_add_event_at(span, name, 0, attributes, count);
+}
+
+/* Add a link to another span; links known at the start belong into the options. */
+OTEL_API void otel_span_add_link(otel_span span, const otel_link *link);
+
+/* Say how the operation went. Ok beats Error beats Unset, and Ok is final. Only an
+ * error has a description, which may be NULL. */
+OTEL_API void otel_span_set_status(otel_span span, otel_span_status status,
+                                   const char *description);
+static inline void otel_span_fail(otel_span span, const char *description)
+{
+    otel_span_set_status(span, OTEL_SPAN_STATUS_ERROR, description);
+}
+
+/* Give the span another name. */
+OTEL_API void otel_span_update_name(otel_span span, const char *name);
+
+/* Add an "exception" event with the attributes exception.type, .message and .stacktrace
+ * (each may be NULL) and yours. Does not set the status. */
+OTEL_API void otel_span_record_exception(otel_span span, const char *type, const char *message,
+                                         const char *stacktrace, const otel_attribute *attributes,
+                                         size_t count);
+
+#if defined(__GNUC__)
+static inline void otel_span_end_scope(const otel_span *span)
+{
+    otel_span_end(*span);
+}
+
+/* OTEL_SCOPED(span, tracer, "name"): an entered span that ends on every way out of the
+ * enclosing block. GCC and Clang. */
+#define OTEL_SCOPED(variable, tracer, name)                                     \
+    __attribute__((cleanup(otel_span_end_scope), unused)) otel_span variable = \
+        otel_span_enter(tracer, name, NULL)
+#endif
+
+OTEL_END_DECLS
+#endif
