@@ -21,6 +21,11 @@ typedef struct otel_span {
     uint64_t opaque[4];
 } otel_span;
 
+/* What the inline functions of otel/trace.h look at in opaque[3], so that a span without
+ * an SDK, or unsampled, costs no call. Not for programs. */
+#define OTEL_SPAN_IS_OPEN_ UINT64_C(0x600)
+#define OTEL_SPAN_IS_RECORDING_ UINT64_C(0x800)
+
 enum {
     OTEL_TRACE_FLAG_SAMPLED = 0x01, /* the parent's decision, and ours when we propagate */
     OTEL_TRACE_FLAG_RANDOM = 0x02   /* W3C level 2: the trace id's low 56 bits are random */

@@ -20,8 +20,8 @@ typedef struct otel_otlp_header {
 } otel_otlp_header;
 
 typedef struct otel_otlp_options {
-    size_t size;              /* sizeof(otel_otlp_options) */
-    const char *endpoint;     /* the full URL; NULL: http://localhost:4318/v1/traces */
+    size_t size;          /* sizeof(otel_otlp_options) */
+    const char *endpoint; /* the full URL; NULL: http://localhost:4318/v1/traces */
     const otel_otlp_header *headers;
     size_t header_count;
     int64_t timeout_ms;       /* of one batch, retries included; 0: 10,000; OTEL_ZERO: none */
@@ -33,8 +33,10 @@ typedef struct otel_otlp_options {
     (&(otel_otlp_options){.size = sizeof(otel_otlp_options), __VA_ARGS__})
 
 /* Make an exporter; everything in the options is copied, and they may be NULL. Reads no
- * environment. `*exporter` is filled in on OTEL_OK. OTEL_ERROR_INVALID_ARGUMENT: the
- * endpoint is no http or https URL. */
+ * environment but where it names the proxies (http_proxy, https_proxy, all_proxy,
+ * no_proxy), here and never again. `*exporter` is filled in on OTEL_OK.
+ * OTEL_ERROR_INVALID_ARGUMENT: the endpoint is no http or https URL, a header cannot
+ * stand in a request, or the timeout is below OTEL_ZERO. */
 OTEL_API OTEL_MUST_USE otel_status otel_otlp_exporter_new(const otel_otlp_options *options,
                                                           otel_exporter *exporter);
 

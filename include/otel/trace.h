@@ -78,63 +78,103 @@ typedef struct otel_span_options {
 
 #define OTEL_SPAN_OPTIONS(...) (&(otel_span_options){.size = sizeof(otel_span_options), __VA_ARGS__})
 
+/* Set once an SDK has been started or a context attached: until then no span has ids to
+ * hand on, and starting one is a look at this. Not for programs. */
+extern OTEL_API uint32_t otel_is_in_use_;
+
+/* The functions behind the inline ones of the same name: lengths instead of final NULs,
+ * and spans by address. */
 OTEL_API otel_span otel_span_enter_n(otel_tracer *tracer, const char *name, size_t name_length,
                                      const otel_span_options *options);
 OTEL_API otel_span otel_span_start_n(otel_tracer *tracer, const char *name, size_t name_length,
                                      const otel_span_options *options);
+OTEL_API void otel_span_end_n(const otel_span *span, uint64_t end_ns); /* 0: now */
+OTEL_API void otel_span_set_string_n(const otel_span *span, const char *key, size_t key_length,
+                                     const char *value, size_t length);
+OTEL_API void otel_span_set_int_n(const otel_span *span, const char *key, size_t key_length,
+                                  int64_t value);
+OTEL_API void otel_span_set_double_n(const otel_span *span, const char *key, size_t key_length,
+                                     double value);
+OTEL_API void otel_span_set_bool_n(const otel_span *span, const char *key, size_t key_length,
+                                   bool value);
+OTEL_API void otel_span_set_value_n(const otel_span *span, const char *key, size_t key_length,
+                                    const otel_value *value);
+
+static inline bool otel_is_idle_(void)
+{
+#if defined(__GNUC__)
+    return __atomic_load_n(&otel_is_in_use_, __ATOMIC_RELAXED) == 0;
+#else
+    return otel_is_in_use_ == 0;
+#endif
+}
+
+static inline size_t otel_length_(const char *text)
+{
+    return text ? strlen(text) : 0;
+}
 
 /* Start a span and make it current on this thread until its end; options may be NULL. */
 static inline otel_span otel_span_enter(otel_tracer *tracer, const char *name,
                                         const otel_span_options *options)
 {
-    return otel_span_enter_n(tracer, name, name ? strlen(name) : 0, options);
+    otel_span none = {{0, 0, 0, 0}};
+    if (otel_is_idle_() && !options)
+        return none;
+    return otel_span_enter_n(tracer, name, otel_length_(name), options);
 }
 
 /* Start a span that any thread may use and end; it does not become current. */
 static inline otel_span otel_span_start(otel_tracer *tracer, const char *name,
                                         const otel_span_options *options)
 {
-    return otel_span_start_n(tracer, name, name ? strlen(name) : 0, options);
+    otel_span none = {{0, 0, 0, 0}};
+    if (otel_is_idle_() && !options)
+        return none;
+    return otel_span_start_n(tracer, name, otel_length_(name), options);
 }
 
-/* End a span, now or at a Unix time below 2^63. The first call counts. */
-OTEL_API void otel_span_end(otel_span span);
-OTEL_API void otel_span_end_at(otel_span span, uint64_t end_ns);
+/* End a span, now or at a Unix time from 1 to 2^63-1. The first call counts. */
+static inline void otel_span_end(otel_span span)
+{
+    if (span.opaque[3] & OTEL_SPAN_IS_OPEN_)
+        otel_span_end_n(&span, 0);
+}
+static inline void otel_span_end_at(otel_span span, uint64_t end_ns)
+{
+    if (span.opaque[3] & OTEL_SPAN_IS_OPEN_)
+        otel_span_end_n(&span, end_ns);
+}
 
 /* Whether what is set on this span is kept: false once it has ended, and for unsampled
  * and wrapped spans. Worth asking before computing something expensive. */
 OTEL_API bool otel_span_is_recording(otel_span span);
 
 /* Set an attribute. The same key again replaces its value. */
-OTEL_API void otel_span_set_string_n(otel_span span, const char *key, size_t key_length,
-                                     const char *value, size_t length);
-OTEL_API void otel_span_set_int_n(otel_span span, const char *key, size_t key_length,
-                                  int64_t value);
-OTEL_API void otel_span_set_double_n(otel_span span, const char *key, size_t key_length,
-                                     double value);
-OTEL_API void otel_span_set_bool_n(otel_span span, const char *key, size_t key_length, bool value);
-OTEL_API void otel_span_set_value_n(otel_span span, const char *key, size_t key_length,
-                                    const otel_value *value);
-
 static inline void otel_span_set_string(otel_span span, const char *key, const char *value)
 {
-    otel_span_set_string_n(span, key, key ? strlen(key) : 0, value, value ? strlen(value) : 0);
+    if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
+        otel_span_set_string_n(&span, key, otel_length_(key), value, otel_length_(value));
 }
 static inline void otel_span_set_int(otel_span span, const char *key, int64_t value)
 {
-    otel_span_set_int_n(span, key, key ? strlen(key) : 0, value);
+    if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
+        otel_span_set_int_n(&span, key, otel_length_(key), value);
 }
 static inline void otel_span_set_double(otel_span span, const char *key, double value)
 {
-    otel_span_set_double_n(span, key, key ? strlen(key) : 0, value);
+    if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
+        otel_span_set_double_n(&span, key, otel_length_(key), value);
 }
 static inline void otel_span_set_bool(otel_span span, const char *key, bool value)
 {
-    otel_span_set_bool_n(span, key, key ? strlen(key) : 0, value);
+    if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
+        otel_span_set_bool_n(&span, key, otel_length_(key), value);
 }
 static inline void otel_span_set_value(otel_span span, const char *key, otel_value value)
 {
-    otel_span_set_value_n(span, key, key ? strlen(key) : 0, &value);
+    if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
+        otel_span_set_value_n(&span, key, otel_length_(key), &value);
 }
 static inline void otel_span_set_bytes(otel_span span, const char *key, const void *bytes,
                                        size_t length)
@@ -193,15 +233,16 @@ OTEL_API void otel_span_record_exception(otel_span span, const char *type, const
                                          size_t count);
 
 #if defined(__GNUC__)
-static inline void otel_span_end_scope(const otel_span *span)
+static inline void otel_span_end_scope_(const otel_span *span)
 {
-    otel_span_end(*span);
+    if (span->opaque[3] & OTEL_SPAN_IS_OPEN_)
+        otel_span_end_n(span, 0);
 }
 
 /* OTEL_SCOPED(span, tracer, "name"): an entered span that ends on every way out of the
  * enclosing block. GCC and Clang. */
 #define OTEL_SCOPED(variable, tracer, name)                                     \
-    __attribute__((cleanup(otel_span_end_scope), unused)) otel_span variable = \
+    __attribute__((cleanup(otel_span_end_scope_), unused)) otel_span variable = \
         otel_span_enter(tracer, name, NULL)
 #endif
 
