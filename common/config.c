@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/config.c - from the table to an oteli_config: options, environment, defaults.
+ *
+ * Runs on the thread that starts the SDK; owns the texts of the config it fills in. */
+#include "common/config.h"
+
+#include "common/config_text.h"
+#include "common/log.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OFFSET_OTELI_OPTION(name) ((ptrdiff_t)offsetof(otel_sdk_options, name))
+#define OFFSET_OTELI_NO_OPTION(name) ((ptrdiff_t)-1)
+
+/* clang-format off */
+#define DATA_OF(name, variable, type, default_text, min, max, words, option, doc)    \
+    {#name, variable, type, default_text, min, max, words,                           \
+     offsetof(struct oteli_config, name), OFFSET_##option(name), doc},
+/* clang-format on */
+const struct oteli_config_row oteli_config_rows[] = {OTELI_CONFIG_TABLE(DATA_OF)};
+
+#define INDEX_OF(name, ...) ROW_##name,
+enum { OTELI_CONFIG_TABLE(INDEX_OF) ROW_COUNT };
+const size_t oteli_config_row_count = ROW_COUNT;
+
+/* A member of otel_sdk_options has the type that its row says: text or number. */
+#define IS_TEXT(type) \
+    ((type) == OTELI_TYPE_STRING || (type) == OTELI_TYPE_ENUM || (type) == OTELI_TYPE_LIST)
+#define HAS_TYPE(name, type) \
+    __builtin_types_compatible_p(__typeof__(((otel_sdk_options *)NULL)->name), type)
+#define CHECK_OTELI_NO_OPTION(name, type)
+#define CHECK_OTELI_OPTION(name, type)                                                           \
+    _Static_assert((type) != OTELI_TYPE_BOOL &&                                                  \
+                       (IS_TEXT(type) ? HAS_TYPE(name, const char *) : HAS_TYPE(name, int64_t)), \
+                   "otel_sdk_options." #name " has another type than its row");
+#define CHECK(name, variable, type, default_text, min, max, words, option, doc) \
+    CHECK_##option(name, type)
+OTELI_CONFIG_TABLE(CHECK)
+
+/* Where a setting that is unset takes its value from. */
+static const struct {
+    size_t specific;
+    size_t general;
+} fallbacks[] = {
+    {ROW_span_attribute_value_length_limit, ROW_attribute_value_length_limit},
+    {ROW_span_attribute_count_limit, ROW_attribute_count_limit},
+    {ROW_exporter_otlp_traces_headers, ROW_exporter_otlp_headers},
+    {ROW_exporter_otlp_traces_timeout, ROW_exporter_otlp_timeout},
+    {ROW_exporter_otlp_traces_protocol, ROW_exporter_otlp_protocol},
+};
+
+struct loader {
+    struct oteli_config *config;
+    const otel_sdk_options *options;
+    bool read_environment;
+    bool given[ROW_COUNT]; /* by code or by the environment, and good */
+};
+
+static bool is_text(const struct oteli_config_row *row)
+{
+    return IS_TEXT(row->type);
+}
+
+static void *field_of(struct oteli_config *config, const struct oteli_config_row *row)
+{
+    return (char *)config + row->offset;
+}
+
+/* What is wrong with a value, as the end of a sentence that begins with it. */
+static void explain(const struct oteli_config_row *row, otel_status status, otel_slice culprit,
+                    char *out, size_t size)
+{
+    const int length = culprit.length < 64 ? (int)culprit.length : 64;
+    const char *unit = row->type == OTELI_TYPE_COUNT ? "" : "of milliseconds ";
+    if (row->type == OTELI_TYPE_BOOL)
+        snprintf(out, size, "is neither true nor false");
+    else if (!is_text(row))
+        snprintf(out, size, "is not a whole number %sfrom %" PRId64 " to %" PRId64, unit, row->min,
+                 row->max);
+    else if (status == OTEL_ERROR_UNSUPPORTED)
+        snprintf(out, size, "has \"%.*s\", which otel-c does not support yet", length,
+                 culprit.data);
+    else if (row->type == OTELI_TYPE_LIST && oteli_is_word(culprit, "none"))
+        snprintf(out, size, "has \"none\" beside other words");
+    else
+        snprintf(out, size, "has the unknown word \"%.*s\"", length, culprit.data);
+}
+
+static otel_status complain_about_option(const struct oteli_config_row *row, const char *text,
+                                         otel_status status, otel_slice culprit)
+{
+    char why[160];
+    explain(row, status, culprit, why, sizeof why);
+    OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "otel_sdk_options.%s=\"%.200s\" %s", row->name, text, why);
+    return status;
+}
+
+static bool is_unset(const struct oteli_config_row *row, const char *text)
+{
+    if (text == NULL || text[0] == '\0')
+        return true;
+    return row->type != OTELI_TYPE_STRING && oteli_trim(oteli_slice_of(text)).length == 0;
+}
+
+static otel_status number_from_code(const struct oteli_config_row *row, int64_t number,
+                                    struct oteli_setting *setting, bool *given)
+{
+    if (number == 0)
+        return OTEL_OK;
+    if (number >= OTEL_ZERO && oteli_setting_take(row, number == OTEL_ZERO ? 0 : number, setting)) {
+        *given = true;
+        return OTEL_OK;
+    }
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, number);
+    return complain_about_option(row, number == OTEL_ZERO ? "OTEL_ZERO" : text,
+                                 OTEL_ERROR_INVALID_ARGUMENT, oteli_slice_of(text));
+}
+
+static otel_status text_from_code(const struct oteli_config_row *row, const char *text,
+                                  struct oteli_setting *setting, bool *given)
+{
+    if (is_unset(row, text))
+        return OTEL_OK;
+    otel_slice culprit;
+    const otel_status status =
+        oteli_setting_parse(row, oteli_slice_of(text), true, setting, &culprit);
+    if (status == OTEL_OK) {
+        *given = setting->text != NULL;
+        return OTEL_OK;
+    }
+    free(setting->text);
+    setting->text = NULL;
+    return status == OTEL_ERROR_NO_MEMORY ? status
+                                          : complain_about_option(row, text, status, culprit);
+}
+
+/* A member that an older caller's struct does not have counts as unset. */
+static otel_status from_code(const struct loader *loader, const struct oteli_config_row *row,
+                             struct oteli_setting *setting, bool *given)
+{
+    if (loader->options == NULL || row->option_offset < 0)
+        return OTEL_OK;
+    const size_t offset = (size_t)row->option_offset;
+    const char *member = (const char *)loader->options + offset;
+    if (is_text(row)) {
+        const char *text;
+        if (loader->options->size < offset + sizeof text)
+            return OTEL_OK;
+        memcpy(&text, member, sizeof text);
+        return text_from_code(row, text, setting, given);
+    }
+    int64_t number;
+    if (loader->options->size < offset + sizeof number)
+        return OTEL_OK;
+    memcpy(&number, member, sizeof number);
+    return number_from_code(row, number, setting, given);
+}
+
+static otel_status from_environment(const struct oteli_config_row *row,
+                                    struct oteli_setting *setting, bool *given)
+{
+    const char *text = oteli_env_get(row->variable);
+    if (is_unset(row, text))
+        return OTEL_OK;
+    otel_slice culprit;
+    const otel_status status =
+        oteli_setting_parse(row, oteli_slice_of(text), false, setting, &culprit);
+    if (status == OTEL_ERROR_NO_MEMORY)
+        return status;
+    *given = setting->text != NULL || (status == OTEL_OK && !is_text(row));
+    if (status == OTEL_OK)
+        return OTEL_OK;
+
+    char why[160];
+    explain(row, status, culprit, why, sizeof why);
+    const char *instead = setting->text != NULL ? setting->text : row->default_text;
+    if (instead != NULL)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%.200s\" %s; using %.200s", row->variable, text, why,
+                         instead);
+    else
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%.200s\" %s; it counts as unset", row->variable, text,
+                         why);
+    return OTEL_OK;
+}
+
+static otel_status from_default(const struct oteli_config_row *row, struct oteli_setting *setting)
+{
+    *setting = (struct oteli_setting){.number = OTELI_UNLIMITED};
+    if (row->default_text == NULL)
+        return OTEL_OK;
+    otel_slice culprit;
+    return oteli_setting_parse(row, oteli_slice_of(row->default_text), true, setting, &culprit);
+}
+
+static otel_status load_row(struct loader *loader, size_t index)
+{
+    const struct oteli_config_row *row = &oteli_config_rows[index];
+    struct oteli_setting setting = {.text = NULL};
+    bool given = false;
+    otel_status status = from_code(loader, row, &setting, &given);
+    if (status == OTEL_OK && !given && loader->read_environment)
+        status = from_environment(row, &setting, &given);
+    if (status == OTEL_OK && !given)
+        status = from_default(row, &setting);
+    if (status != OTEL_OK)
+        return status;
+
+    void *field = field_of(loader->config, row);
+    if (is_text(row))
+        *(char **)field = setting.text;
+    else if (row->type == OTELI_TYPE_BOOL)
+        *(bool *)field = setting.boolean;
+    else
+        *(int64_t *)field = setting.number;
+    loader->given[index] = given;
+    return OTEL_OK;
+}
+
+static void apply_log_level(const char *word)
+{
+    static const char *const words[] = {
+        [OTEL_LOG_NONE] = "none", [OTEL_LOG_ERROR] = "error", [OTEL_LOG_WARN] = "warn",
+        [OTEL_LOG_INFO] = "info", [OTEL_LOG_DEBUG] = "debug",
+    };
+    for (int level = OTEL_LOG_NONE; level <= OTEL_LOG_DEBUG; level++) {
+        if (strcmp(word, words[level]) == 0)
+            oteli_log_set_level((otel_log_level)level);
+    }
+}
+
+static otel_status apply_fallbacks(struct loader *loader)
+{
+    for (size_t i = 0; i < sizeof fallbacks / sizeof fallbacks[0]; i++) {
+        if (loader->given[fallbacks[i].specific])
+            continue;
+        const struct oteli_config_row *specific = &oteli_config_rows[fallbacks[i].specific];
+        void *to = field_of(loader->config, specific);
+        const void *from = field_of(loader->config, &oteli_config_rows[fallbacks[i].general]);
+        if (!is_text(specific)) {
+            *(int64_t *)to = *(const int64_t *)from;
+            continue;
+        }
+        const char *text = *(char *const *)from;
+        if (text == NULL)
+            continue;
+        *(char **)to = oteli_slice_copy(oteli_slice_of(text));
+        if (*(char **)to == NULL)
+            return OTEL_ERROR_NO_MEMORY;
+    }
+    return OTEL_OK;
+}
+
+/* A batch must fit in the queue; and while one is being exported, the queue has to hold
+ * what ends meanwhile. */
+static void fit_batch_to_queue(struct loader *loader)
+{
+    struct oteli_config *config = loader->config;
+    if (!loader->given[ROW_bsp_max_queue_size] && !loader->given[ROW_bsp_max_export_batch_size])
+        return;
+    const int64_t queue = config->bsp_max_queue_size;
+    const int64_t batch = config->bsp_max_export_batch_size;
+    if (batch > queue) {
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                         "a batch of %" PRId64 " spans does not fit in a queue of %" PRId64
+                         "; using batches of %" PRId64
+                         " (OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE)",
+                         batch, queue, queue);
+        config->bsp_max_export_batch_size = queue;
+    } else if (batch > queue / 2) {
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                         "batches of %" PRId64 " spans fill more than half of a queue of %" PRId64
+                         "; under load, spans will be dropped while a batch is exported "
+                         "(OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE)",
+                         batch, queue);
+    }
+}
+
+otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_options *options,
+                              bool read_environment)
+{
+    memset(config, 0, sizeof *config);
+    if (options != NULL && options->size == 0)
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    struct loader loader = {
+        .config = config, .options = options, .read_environment = read_environment};
+    otel_status status = OTEL_OK;
+    for (size_t i = 0; i < ROW_COUNT && status == OTEL_OK; i++) {
+        status = load_row(&loader, i);
+        if (i == ROW_log_level && status == OTEL_OK)
+            apply_log_level(config->log_level);
+    }
+    if (status == OTEL_OK)
+        status = apply_fallbacks(&loader);
+    if (status != OTEL_OK) {
+        oteli_config_fini(config);
+        return status;
+    }
+    fit_batch_to_queue(&loader);
+    return OTEL_OK;
+}
+
+void oteli_config_fini(struct oteli_config *config)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (is_text(&oteli_config_rows[i]))
+            free(*(char **)field_of(config, &oteli_config_rows[i]));
+    }
+    memset(config, 0, sizeof *config);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/config_table.h - one row a variable; common/config.h says what comes from it.
+ *
+ *     ROW(name, variable, type, default_text, min, max, words, option, doc)
+ *
+ * name          the field of oteli_config, and the member of otel_sdk_options if any
+ * default_text  as it would stand in the environment; NULL: unset, which is no limit for
+ *               numbers unless common/config.c names another row to look at
+ * min, max      of numbers, in the unit of the variable
+ * words         of enumerations and lists. "-word" belongs to the specification but not to
+ *               this build; "!word" is for code only, not for the environment
+ * option        OTELI_OPTION, or OTELI_NO_OPTION: environment only
+ * doc           for docs/CONFIGURATION.md; Markdown, full sentences
+ *
+ * To add a setting: add its row, append a member to otel_sdk_options if code may choose it
+ * too, and generate docs/CONFIGURATION.md again. The level of the log stays the first row,
+ * so that it holds for what is said about the others. */
+#ifndef OTELI_CONFIG_TABLE_H
+#define OTELI_CONFIG_TABLE_H
+
+#include <stdint.h>
+
+#define OTELI_MAX_COUNT INT32_MAX
+#define OTELI_MAX_MS INT32_MAX
+#define OTELI_MIN_QUEUE_BYTES (INT64_C(1) << 20)
+#define OTELI_MAX_QUEUE_BYTES (INT64_C(1) << 40)
+
+/* The table is one macro of all its groups; nothing but reading order separates them. */
+#define OTELI_CONFIG_TABLE(ROW)  \
+    OTELI_CONFIG_GENERAL(ROW)    \
+    OTELI_CONFIG_SAMPLING(ROW)   \
+    OTELI_CONFIG_LIMITS(ROW)     \
+    OTELI_CONFIG_PROCESSING(ROW) \
+    OTELI_CONFIG_EXPORT(ROW)
+
+#define OTELI_CONFIG_GENERAL(ROW)                                                                 \
+    ROW(log_level, "OTEL_LOG_LEVEL", OTELI_TYPE_ENUM, "info", 0, 0, "none error warn info debug", \
+        OTELI_OPTION,                                                                             \
+        "How much otel-c says about itself. Without a handler of your own, `info` shows "         \
+        "warnings and errors on stderr, and `debug` shows everything.")                           \
+    ROW(sdk_disabled, "OTEL_SDK_DISABLED", OTELI_TYPE_BOOL, "false", 0, 0, NULL, OTELI_NO_OPTION, \
+        "`true` records and exports nothing. Contexts are still propagated.")                     \
+    ROW(service_name, "OTEL_SERVICE_NAME", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_OPTION,     \
+        "The resource attribute `service.name`. It beats the one in "                             \
+        "`OTEL_RESOURCE_ATTRIBUTES`. Unset everywhere: `unknown_service:` and the name of the "   \
+        "program.")                                                                               \
+    ROW(resource_attributes, "OTEL_RESOURCE_ATTRIBUTES", OTELI_TYPE_STRING, NULL, 0, 0, NULL,     \
+        OTELI_OPTION,                                                                             \
+        "More resource attributes, as `key=value,key=value`. Values are percent-decoded. One "    \
+        "bad pair and the whole text is left out, with a warning.")                               \
+    ROW(propagators, "OTEL_PROPAGATORS", OTELI_TYPE_LIST, "tracecontext", 0, 0,                   \
+        "tracecontext none -baggage -b3 -b3multi -jaeger -xray -ottrace", OTELI_OPTION,           \
+        "How a context travels to another process: W3C Trace Context, or not at all.")            \
+    ROW(clock, "OTEL_C_CLOCK", OTELI_TYPE_ENUM, "auto", 0, 0, "auto tsc monotonic coarse !fake",  \
+        OTELI_OPTION,                                                                             \
+        "Where timestamps come from. `auto` takes the processor's counter if it can be trusted "  \
+        "and `monotonic` if not; `tsc` asks for the counter, `monotonic` for "                    \
+        "`CLOCK_MONOTONIC`, `coarse` for its cheap variant with a resolution of milliseconds.")
+
+#define OTELI_CONFIG_SAMPLING(ROW)                                                               \
+    ROW(traces_sampler, "OTEL_TRACES_SAMPLER", OTELI_TYPE_ENUM, "parentbased_always_on", 0, 0,   \
+        "always_on always_off traceidratio parentbased_always_on parentbased_always_off "        \
+        "parentbased_traceidratio -jaeger_remote -parentbased_jaeger_remote -xray",              \
+        OTELI_OPTION,                                                                            \
+        "Which traces are recorded. The `parentbased_` samplers do what the parent span did, "   \
+        "and decide only for spans without a parent.")                                           \
+    ROW(traces_sampler_arg, "OTEL_TRACES_SAMPLER_ARG", OTELI_TYPE_STRING, NULL, 0, 0, NULL,      \
+        OTELI_OPTION,                                                                            \
+        "For the `traceidratio` samplers: which part of all traces, from 0 to 1. Unset or bad: " \
+        "1. The other samplers take no argument.")
+
+#define OTELI_CONFIG_LIMITS(ROW)                                                                   \
+    ROW(attribute_value_length_limit, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", OTELI_TYPE_COUNT, NULL, \
+        0, INT64_MAX, NULL, OTELI_OPTION,                                                          \
+        "The longest attribute value: characters (code points) of strings, bytes of byte "         \
+        "arrays, for each element of an array. What is longer is cut. Unset: no limit.")           \
+    ROW(attribute_count_limit, "OTEL_ATTRIBUTE_COUNT_LIMIT", OTELI_TYPE_COUNT, "128", 0,           \
+        OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                       \
+        "How many attributes are kept. The others are counted as dropped.")                        \
+    ROW(span_attribute_value_length_limit, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT",               \
+        OTELI_TYPE_COUNT, NULL, 0, INT64_MAX, NULL, OTELI_OPTION,                                  \
+        "The same for spans. Unset: `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`.")                         \
+    ROW(span_attribute_count_limit, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", OTELI_TYPE_COUNT, NULL, 0,  \
+        OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                       \
+        "How many attributes of a span are kept. Unset: `OTEL_ATTRIBUTE_COUNT_LIMIT`.")            \
+    ROW(span_event_count_limit, "OTEL_SPAN_EVENT_COUNT_LIMIT", OTELI_TYPE_COUNT, "128", 0,         \
+        OTELI_MAX_COUNT, NULL, OTELI_OPTION, "How many events of a span are kept.")                \
+    ROW(span_link_count_limit, "OTEL_SPAN_LINK_COUNT_LIMIT", OTELI_TYPE_COUNT, "128", 0,           \
+        OTELI_MAX_COUNT, NULL, OTELI_OPTION, "How many links of a span are kept.")                 \
+    ROW(event_attribute_count_limit, "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", OTELI_TYPE_COUNT, "128",  \
+        0, OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                    \
+        "How many attributes of an event are kept. `OTEL_ATTRIBUTE_COUNT_LIMIT` does not "         \
+        "change it.")                                                                              \
+    ROW(link_attribute_count_limit, "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", OTELI_TYPE_COUNT, "128", 0, \
+        OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                       \
+        "How many attributes of a link are kept. `OTEL_ATTRIBUTE_COUNT_LIMIT` does not "           \
+        "change it.")
+
+#define OTELI_CONFIG_PROCESSING(ROW)                                                             \
+    ROW(bsp_schedule_delay, "OTEL_BSP_SCHEDULE_DELAY", OTELI_TYPE_DURATION, "5000", 0,           \
+        OTELI_MAX_MS, NULL, OTELI_OPTION,                                                        \
+        "How long spans wait for their batch to become full before they are exported anyway.")   \
+    ROW(bsp_export_timeout, "OTEL_BSP_EXPORT_TIMEOUT", OTELI_TYPE_TIMEOUT, "30000", 0,           \
+        OTELI_MAX_MS, NULL, OTELI_OPTION,                                                        \
+        "How long the export of one batch may take. What is not done by then is dropped and "    \
+        "counted.")                                                                              \
+    ROW(bsp_max_queue_size, "OTEL_BSP_MAX_QUEUE_SIZE", OTELI_TYPE_COUNT, "2048", 1,              \
+        OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                     \
+        "How many ended spans may wait for their export. The newest are dropped and counted.")   \
+    ROW(bsp_max_export_batch_size, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", OTELI_TYPE_COUNT, "512", 1, \
+        OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                     \
+        "The most spans in one export. More than the queue holds: the size of the queue, with "  \
+        "a warning. More than half of it also gets a warning, because then spans are dropped "   \
+        "while a batch is on its way.")                                                          \
+    ROW(queue_max_bytes, "OTEL_C_QUEUE_MAX_BYTES", OTELI_TYPE_COUNT, "67108864",                 \
+        OTELI_MIN_QUEUE_BYTES, OTELI_MAX_QUEUE_BYTES, NULL, OTELI_OPTION,                        \
+        "How many bytes the ended spans that wait for their export may occupy. The newest are "  \
+        "dropped and counted.")
+
+#define OTELI_CONFIG_EXPORT(ROW)                                                                  \
+    ROW(traces_exporter, "OTEL_TRACES_EXPORTER", OTELI_TYPE_LIST, "otlp", 0, 0,                   \
+        "otlp console none -otlp/stdout -zipkin -logging", OTELI_OPTION,                          \
+        "Where spans go; with several exporters, to each of them.")                               \
+    ROW(exporter_otlp_endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT", OTELI_TYPE_STRING, NULL, 0, 0,     \
+        NULL, OTELI_OPTION,                                                                       \
+        "The base URL of the receiver; `v1/traces` is put behind it. Unset: "                     \
+        "`http://localhost:4318`.")                                                               \
+    ROW(exporter_otlp_traces_endpoint, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", OTELI_TYPE_STRING,   \
+        NULL, 0, 0, NULL, OTELI_OPTION,                                                           \
+        "The URL of the receiver, used as it is. It beats `OTEL_EXPORTER_OTLP_ENDPOINT`.")        \
+    ROW(exporter_otlp_headers, "OTEL_EXPORTER_OTLP_HEADERS", OTELI_TYPE_STRING, NULL, 0, 0, NULL, \
+        OTELI_OPTION,                                                                             \
+        "Headers for each request, as `name=value,name=value`. Values are percent-decoded.")      \
+    ROW(exporter_otlp_traces_headers, "OTEL_EXPORTER_OTLP_TRACES_HEADERS", OTELI_TYPE_STRING,     \
+        NULL, 0, 0, NULL, OTELI_OPTION,                                                           \
+        "The same, instead of `OTEL_EXPORTER_OTLP_HEADERS`: the two are not merged.")             \
+    ROW(exporter_otlp_timeout, "OTEL_EXPORTER_OTLP_TIMEOUT", OTELI_TYPE_TIMEOUT, "10000", 0,      \
+        OTELI_MAX_MS, NULL, OTELI_OPTION,                                                         \
+        "How long the receiver has for one batch, all retries included.")                         \
+    ROW(exporter_otlp_traces_timeout, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", OTELI_TYPE_TIMEOUT,    \
+        NULL, 0, OTELI_MAX_MS, NULL, OTELI_OPTION,                                                \
+        "The same for traces. Unset: `OTEL_EXPORTER_OTLP_TIMEOUT`.")                              \
+    ROW(exporter_otlp_protocol, "OTEL_EXPORTER_OTLP_PROTOCOL", OTELI_TYPE_ENUM, "http/protobuf",  \
+        0, 0, "http/protobuf -grpc -http/json", OTELI_OPTION, "How the receiver is spoken to.")   \
+    ROW(exporter_otlp_traces_protocol, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", OTELI_TYPE_ENUM,     \
+        NULL, 0, 0, "http/protobuf -grpc -http/json", OTELI_OPTION,                               \
+        "The same for traces. Unset: `OTEL_EXPORTER_OTLP_PROTOCOL`.")                             \
+    ROW(no_color, "NO_COLOR", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,               \
+        "Any text that is not empty: the console exporter uses no colours.")
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/copy.h - copy short texts without a call, and see whether they are ASCII.
+ *
+ * A text is moved in one or two pieces of 16, 8 or 4 bytes, of which the second may
+ * overlap the first. Copying the copy again moves the same pieces, so that the processor
+ * can forward each store to its load: a text that was just written is read without
+ * waiting for the cache. Any thread. */
+#ifndef OTELI_COPY_H
+#define OTELI_COPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define OTELI_NOT_ASCII UINT64_C(0x8080808080808080)
+
+/* Copy 8 bytes; gives them back, for what the caller wants to know of them. */
+static inline uint64_t oteli_move_8(void *to, const void *from)
+{
+    uint64_t piece;
+    memcpy(&piece, from, sizeof piece);
+    memcpy(to, &piece, sizeof piece);
+    return piece;
+}
+
+static inline uint64_t oteli_move_4(void *to, const void *from)
+{
+    uint32_t piece;
+    memcpy(&piece, from, sizeof piece);
+    memcpy(to, &piece, sizeof piece);
+    return piece;
+}
+
+/* Copy, and return an OR of all bytes: ASCII if it has no bit of OTELI_NOT_ASCII. For any
+ * length, but meant for those that are mostly below 64. */
+static inline uint64_t oteli_move(void *to, const void *from, size_t length)
+{
+    char *out = to;
+    const char *in = from;
+    uint64_t seen = 0;
+    if (length >= 8) {
+        seen = oteli_move_8(out, in) | oteli_move_8(out + length - 8, in + length - 8);
+        for (size_t i = 8; i + 8 < length; i += 8)
+            seen |= oteli_move_8(out + i, in + i);
+        return seen;
+    }
+    if (length >= 4)
+        return oteli_move_4(out, in) | oteli_move_4(out + length - 4, in + length - 4);
+    for (size_t i = 0; i < length; i++) {
+        out[i] = in[i];
+        seen |= (uint8_t)in[i];
+    }
+    return seen;
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/log.c - filter, cap, format, and hand to the handler of the moment.
+ *
+ * Threads:  any thread. Nothing waits for anything: a call site lets one thread of several
+ *           through, and a handler is exchanged without stopping those who read it.
+ * Owns:     the level, and the handlers.
+ *
+ * A handler is two words, function and state, that must never be mixed. They live in a
+ * ring of slots: a change takes the next ticket, fills that ticket's slot, and publishes
+ * the ticket. A reader takes the slot of the published ticket and keeps what it read
+ * unless the ring has come round to that slot again in the meantime; then it starts over.
+ *
+ *     taken      tickets handed out; moves before a slot is touched
+ *     published  the ticket whose slot is valid; 0: the default handler */
+#include "common/log.h"
+
+#include "common/atomic.h"
+#include "common/utf8.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SLOT_COUNT = 8, LINE_BYTES = 1024, LEFT_OUT_BYTES = 48 };
+
+#define SILENCE_NS (UINT64_C(10) * 1000 * 1000 * 1000)
+
+struct slot {
+    uint64_t handler; /* release by otel_log_set_handler, acquire by call_handler */
+    uint64_t state;   /* the same */
+};
+
+static struct slot slots[SLOT_COUNT];
+static uint64_t taken;
+static uint64_t published;
+static uint32_t top_level = OTEL_LOG_INFO;
+
+/* A handler that calls into otel-c, or is interrupted by a signal handler that does, must
+ * not be entered again by its own thread. */
+static _Thread_local bool inside;
+
+void oteli_log_set_level(otel_log_level level)
+{
+    oteli_store_relaxed_32(&top_level, (uint32_t)level);
+}
+
+void otel_log_set_handler(otel_log_handler *handler, void *state)
+{
+    const uint64_t ticket = oteli_add_full_64(&taken, 1) + 1;
+    struct slot *slot = &slots[ticket % SLOT_COUNT];
+    oteli_store_release_64(&slot->handler, (uint64_t)(uintptr_t)handler);
+    oteli_store_release_64(&slot->state, (uint64_t)(uintptr_t)state);
+    oteli_store_release_64(&published, ticket); /* pairs with the acquire in current_handler */
+}
+
+static otel_log_handler *current_handler(void **state)
+{
+    for (;;) {
+        const uint64_t ticket = oteli_load_acquire_64(&published);
+        const struct slot *slot = &slots[ticket % SLOT_COUNT];
+        const uint64_t handler = oteli_load_acquire_64(&slot->handler);
+        *state = (void *)(uintptr_t)oteli_load_acquire_64(&slot->state);
+        /* Whoever overwrites this slot has taken its ticket before. */
+        if (oteli_load_acquire_64(&taken) - ticket < SLOT_COUNT)
+            return (otel_log_handler *)(uintptr_t)handler;
+    }
+}
+
+/* Write to stderr, unless nobody reads it or it would block: telemetry must neither stop
+ * the program nor end it by SIGPIPE. */
+static void write_to_stderr(const char *line, size_t length)
+{
+    struct pollfd stderr_poll = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&stderr_poll, 1, 0) != 1 || stderr_poll.revents != POLLOUT)
+        return;
+
+    sigset_t broken_pipe, before, pending;
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    sigpending(&pending);
+    if (pthread_sigmask(SIG_BLOCK, &broken_pipe, &before) != 0)
+        return;
+    if (write(STDERR_FILENO, line, length) < 0 && errno == EPIPE &&
+        !sigismember(&pending, SIGPIPE)) {
+        const struct timespec at_once = {0, 0};
+        sigtimedwait(&broken_pipe, NULL, &at_once);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static const char *level_word(otel_log_level level)
+{
+    switch (level) {
+    case OTEL_LOG_ERROR:
+        return "error";
+    case OTEL_LOG_WARN:
+        return "warning";
+    case OTEL_LOG_INFO:
+        return "info";
+    default:
+        return "debug";
+    }
+}
+
+/* What is no error and no warning appears only when everything was asked for: a program
+ * that works must not find our news among its own output. */
+static void default_handler(otel_log_level level, const char *message)
+{
+    if (level > OTEL_LOG_WARN && oteli_load_relaxed_32(&top_level) < OTEL_LOG_DEBUG)
+        return;
+    char line[LINE_BYTES + 32];
+    const int length = snprintf(line, sizeof line, "otel-c: %s: %s\n", level_word(level), message);
+    if (length > 0)
+        write_to_stderr(line, (size_t)length);
+}
+
+/* What is logged may come from the environment or from a receiver: make one line of valid
+ * UTF-8 of it, whatever it is. */
+static void make_one_line(char *line, size_t length)
+{
+    for (size_t at = 0; at < length; at++) {
+        at += oteli_utf8_valid_prefix(line + at, length - at);
+        if (at < length)
+            line[at] = '?';
+    }
+    for (size_t i = 0; i < length; i++) {
+        if ((uint8_t)line[i] < 0x20 || line[i] == 0x7F)
+            line[i] = '?';
+    }
+}
+
+/* Whether this call may speak; then `left_out` is how many before it were not. */
+static bool may_speak(struct oteli_log_site *site, uint64_t *left_out)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const uint64_t now_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    const uint64_t next_ns = oteli_load_relaxed_64(&site->next_ns);
+    if (now_ns < next_ns || !oteli_cas_full_64(&site->next_ns, next_ns, now_ns + SILENCE_NS)) {
+        oteli_add_full_64(&site->suppressed, 1);
+        return false;
+    }
+    *left_out = oteli_exchange_full_64(&site->suppressed, 0);
+    return true;
+}
+
+static void format_and_call(otel_log_level level, uint64_t left_out, const char *format,
+                            va_list arguments) __attribute__((format(printf, 3, 0)));
+
+static void format_and_call(otel_log_level level, uint64_t left_out, const char *format,
+                            va_list arguments)
+{
+    char line[LINE_BYTES];
+    const int wanted = vsnprintf(line, sizeof line - LEFT_OUT_BYTES, format, arguments);
+    if (wanted < 0)
+        return;
+    size_t length = strlen(line);
+    make_one_line(line, length);
+    if (left_out != 0)
+        snprintf(line + length, LEFT_OUT_BYTES, " (%" PRIu64 " more like this left out)", left_out);
+
+    void *state;
+    otel_log_handler *handler = current_handler(&state);
+    if (handler != NULL)
+        handler(state, level, line);
+    else
+        default_handler(level, line);
+}
+
+void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const char *format, ...)
+{
+    if (inside || (uint32_t)level > oteli_load_relaxed_32(&top_level))
+        return;
+    const int errno_before = errno;
+    uint64_t left_out = 0;
+    if (site == NULL || may_speak(site, &left_out)) {
+        va_list arguments;
+        va_start(arguments, format);
+        inside = true;
+        format_and_call(level, left_out, format, arguments);
+        inside = false;
+        va_end(arguments);
+    }
+    errno = errno_before;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/log.h - what the SDK says about itself, capped.
+ *
+ * Threads:  any thread; no lock is held while the handler runs.
+ * Each call site is a `kind` of its own: at most one line in ten seconds, and the next one
+ * says how many were left out. Formatting happens on the stack: no allocation. errno stays
+ * what it was, and whatever the arguments hold, a line is one line of valid UTF-8. Without
+ * a handler of the program's, stderr gets errors and warnings, and everything else only at
+ * OTEL_LOG_DEBUG; it is never waited for. */
+#ifndef OTELI_LOG_H
+#define OTELI_LOG_H
+
+#include "common/lent.h"
+#include <otel/base.h>
+
+struct oteli_log_site {
+    uint64_t next_ns;    /* monotonic; before it nothing is said */
+    uint64_t suppressed; /* lines left out since the last one */
+};
+
+#define OTELI_LOG(level, ...)                             \
+    do {                                                  \
+        static struct oteli_log_site oteli_site;          \
+        oteli_log_write(&oteli_site, level, __VA_ARGS__); \
+    } while (0)
+
+/* Not capped: for start-up, where each line has another cause (a bad setting). */
+#define OTELI_LOG_ALWAYS(level, ...) oteli_log_write(NULL, level, __VA_ARGS__)
+
+OTELI_LENT void oteli_log_write(struct oteli_log_site *site, otel_log_level level,
+                                const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Lines above this level are not formatted at all. Default OTEL_LOG_INFO. */
+void oteli_log_set_level(otel_log_level level);
+
+#endif
