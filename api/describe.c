@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/describe.c - attributes, events, links, status and name of open spans. App threads.
+ *
+ * Every function is the same three steps: find the open span of the handle, change it, let
+ * it go. A handle that is old, unsampled or foreign finds none. */
+#include "api/detached.h"
+#include "api/thread.h"
+#include "common/clock.h"
+
+#include <string.h>
+
+/* The open span of a handle, held for one change; NULL: there is none. */
+static inline struct oteli_open *hold(const otel_span *span, struct oteli_thread **owner)
+{
+    const enum oteli_span_place place = oteli_ref_place(span->opaque[3]);
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_LIKELY(place == OTELI_PLACE_LOCAL)) {
+        const uint32_t slot = oteli_ref_slot(span->opaque[3]);
+        if (slot >= thread->depth || thread->open[slot].span_id != span->opaque[2] ||
+            !thread->open[slot].recording || !oteli_thread_begin(thread))
+            return NULL;
+        *owner = thread;
+        return &thread->open[slot];
+    }
+    if (place != OTELI_PLACE_DETACHED)
+        return NULL;
+    if (thread->generation == oteli_empty_thread.generation && thread->busy == 0)
+        thread = oteli_thread_refresh(); /* for the limits */
+    if (thread == NULL || !oteli_thread_begin(thread))
+        return NULL;
+    struct oteli_open *open = oteli_detached_lock(span);
+    if (open == NULL)
+        oteli_thread_finish(thread);
+    *owner = thread;
+    return open;
+}
+
+static inline void let_go(const otel_span *span, struct oteli_thread *owner, struct oteli_open *open)
+{
+    if (oteli_ref_place(span->opaque[3]) == OTELI_PLACE_DETACHED)
+        oteli_detached_unlock(open);
+    oteli_thread_finish(owner);
+}
+
+bool otel_span_is_recording(otel_span span)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = hold(&span, &owner);
+    if (open == NULL)
+        return false;
+    const bool is_local = oteli_ref_place(span.opaque[3]) == OTELI_PLACE_LOCAL;
+    const uint64_t generation = is_local ? owner->generation : open->generation;
+    let_go(&span, owner, open);
+    const uint64_t now = oteli_load_relaxed_64(&oteli_generation);
+    return now == generation;
+}
+
+void otel_span_set_string_n(const otel_span *span, const char *key, size_t key_length, const char *value,
+                            size_t length)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = hold(span, &owner);
+    if (open == NULL)
+        return;
+    oteli_open_set_string(open, &owner->limits, key, key_length, value != NULL ? value : "",
+                          value != NULL ? length : 0);
+    let_go(span, owner, open);
+}
+
+void otel_span_set_int_n(const otel_span *span, const char *key, size_t key_length, int64_t value)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = hold(span, &owner);
+    if (open == NULL)
+        return;
+    oteli_open_set_int(open, &owner->limits, key, key_length, value);
+    let_go(span, owner, open);
+}
+
+void otel_span_set_value_n(const otel_span *span, const char *key, size_t key_length,
+                           const otel_value *value)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = hold(span, &owner);
+    if (open == NULL)
+        return;
+    oteli_open_set(open, &owner->limits, key, key_length, value);
+    let_go(span, owner, open);
+}
+
+void otel_span_set_double_n(const otel_span *span, const char *key, size_t key_length, double value)
+{
+    const otel_value any = otel_value_double(value);
+    otel_span_set_value_n(span, key, key_length, &any);
+}
+
+void otel_span_set_bool_n(const otel_span *span, const char *key, size_t key_length, bool value)
+{
+    const otel_value any = otel_value_bool(value);
+    otel_span_set_value_n(span, key, key_length, &any);
+}
+
+static void add_event(otel_span span, const char *name, uint64_t time_ns,
+                      const otel_attribute *attributes, size_t count, const otel_attribute *first,
+                      size_t first_count)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = hold(&span, &owner);
+    if (open == NULL)
+        return;
+    const uint64_t time =
+        time_ns != 0 ? time_ns & ~OTELI_TICKS_BIT : oteli_ticks() | OTELI_TICKS_BIT;
+    oteli_open_add_event(open, &owner->limits, name, time, attributes, count, first, first_count);
+    let_go(&span, owner, open);
+}
+
+void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
+                            const otel_attribute *attributes, size_t count)
+{
+    add_event(span, name, time_ns, attributes, count, NULL, 0);
+}
+
+void otel_span_record_exception(otel_span span, const char *type, const char *message,
+                                const char *stacktrace, const otel_attribute *attributes,
+                                size_t count)
+{
+    otel_attribute known[3];
+    size_t known_count = 0;
+    if (type != NULL)
+        known[known_count++] = otel_attribute_of("exception.type", otel_value_string(type));
+    if (message != NULL)
+        known[known_count++] = otel_attribute_of("exception.message", otel_value_string(message));
+    if (stacktrace != NULL)
+        known[known_count++] =
+            otel_attribute_of("exception.stacktrace", otel_value_string(stacktrace));
+    add_event(span, "exception", 0, attributes, count, known, known_count);
+}
+
+void otel_span_add_link(otel_span span, const otel_link *link)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = link != NULL ? hold(&span, &owner) : NULL;
+    if (open == NULL)
+        return;
+    oteli_open_add_link(open, &owner->limits, link);
+    let_go(&span, owner, open);
+}
+
+void otel_span_set_status(otel_span span, otel_span_status status, const char *description)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = hold(&span, &owner);
+    if (open == NULL)
+        return;
+    oteli_open_set_status(open, status, description);
+    let_go(&span, owner, open);
+}
+
+void otel_span_update_name(otel_span span, const char *name)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = hold(&span, &owner);
+    if (open == NULL)
+        return;
+    oteli_open_set_long_name(open, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
+    let_go(&span, owner, open);
+}

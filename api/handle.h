@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/handle.h - what an otel_span holds: the ids, and where its open span is.
+ *
+ *     opaque[0], opaque[1]   trace id, the 16 bytes as they are on the wire
+ *     opaque[2]              span id, likewise
+ *     opaque[3]              bit  0-7   W3C flags
+ *                            bit  8     the span is of another process
+ *                            bit  9-10  enum oteli_span_place  (OTEL_SPAN_IS_OPEN_)
+ *                            bit  11    it records             (OTEL_SPAN_IS_RECORDING_)
+ *                            bit 16-39  slot: depth on the thread's stack, or pool index
+ *                            bit 40-63  tracestate reference
+ *
+ * A handle owns nothing. Its slot is asked for the span id before it is used, so that a
+ * handle that is old, or of another thread, finds nothing and does nothing. */
+#ifndef OTELI_HANDLE_H
+#define OTELI_HANDLE_H
+
+#include <otel/context.h>
+#include <string.h>
+
+enum oteli_span_place {
+    OTELI_PLACE_NOWHERE = 0, /* only ids: wrapped, or none */
+    OTELI_PLACE_LOCAL = 1,   /* on the stack of open spans of its thread */
+    OTELI_PLACE_DETACHED = 2 /* in the pool of detached spans */
+};
+
+enum {
+    OTELI_REF_REMOTE = 1 << 8,
+    OTELI_REF_PLACE_SHIFT = 9,
+    OTELI_REF_RECORDING_SHIFT = 11,
+    OTELI_REF_SLOT_SHIFT = 16,
+    OTELI_REF_TRACESTATE_SHIFT = 40,
+    OTELI_SLOT_MAX = (1 << 24) - 1
+};
+
+static inline uint64_t oteli_ref_make(uint8_t flags, enum oteli_span_place place, bool recording,
+                                      uint32_t slot, uint32_t tracestate)
+{
+    return (uint64_t)flags | (uint64_t)place << OTELI_REF_PLACE_SHIFT |
+           (uint64_t)recording << OTELI_REF_RECORDING_SHIFT |
+           (uint64_t)slot << OTELI_REF_SLOT_SHIFT |
+           (uint64_t)tracestate << OTELI_REF_TRACESTATE_SHIFT;
+}
+
+static inline uint8_t oteli_ref_flags(uint64_t ref)
+{
+    return (uint8_t)ref;
+}
+
+static inline bool oteli_ref_is_remote(uint64_t ref)
+{
+    return (ref & OTELI_REF_REMOTE) != 0;
+}
+
+static inline enum oteli_span_place oteli_ref_place(uint64_t ref)
+{
+    return (enum oteli_span_place)(ref >> OTELI_REF_PLACE_SHIFT & 3);
+}
+
+static inline uint32_t oteli_ref_slot(uint64_t ref)
+{
+    return (uint32_t)(ref >> OTELI_REF_SLOT_SHIFT) & OTELI_SLOT_MAX;
+}
+
+static inline uint32_t oteli_ref_tracestate(uint64_t ref)
+{
+    return (uint32_t)(ref >> OTELI_REF_TRACESTATE_SHIFT);
+}
+
+/* Two words that are stored at once. A handle is written and read in halves of 16 bytes;
+ * a half that was stored as two words could not be forwarded to the load that copies it. */
+typedef uint64_t oteli_half __attribute__((vector_size(16)));
+
+static inline void oteli_half_copy(uint64_t to[2], const uint64_t from[2])
+{
+    oteli_half half;
+    memcpy(&half, from, sizeof half);
+    memcpy(to, &half, sizeof half);
+}
+
+static inline void oteli_half_set(uint64_t to[2], uint64_t first, uint64_t second)
+{
+    const oteli_half half = {first, second};
+    memcpy(to, &half, sizeof half);
+}
+
+/* A handle is a span's when both of its ids are there. */
+static inline bool oteli_span_is_valid(const otel_span *span)
+{
+    return (span->opaque[0] | span->opaque[1]) != 0 && span->opaque[2] != 0;
+}
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/line.c - the pool of lines: a table, and a stack of free ones in it.
+ *
+ * Any thread takes and gives. The stack is Treiber's: its head carries a count of its
+ * changes beside the index, so that a line which was taken and given back meanwhile is
+ * noticed. The table's slots are filled once and keep their lines, so a stale index can
+ * be read without harm. */
+#include "api/line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TABLE_PART = 1024, TABLE_PARTS = OTELI_LINE_MAX_COUNT / TABLE_PART };
+
+static struct {
+    uint64_t free_head; /* changes in the upper half, index + 1 in the lower; 0: none */
+    uint64_t units_used;  /* lines outside the pool, in OTELI_LINE_BYTES */
+    uint64_t units_total; /* pooled lines that exist, and units of large ones */
+    uint64_t units_limit;
+    uint32_t count; /* slots of the table that were given out */
+    struct oteli_line **parts[TABLE_PARTS];
+} pool = {.units_limit = 4096};
+
+void oteli_lines_set_limit(uint64_t bytes)
+{
+    uint64_t units = bytes / OTELI_LINE_BYTES;
+    if (units == 0)
+        units = 1;
+    if (units > OTELI_LINE_MAX_COUNT)
+        units = OTELI_LINE_MAX_COUNT;
+    oteli_store_relaxed_64(&pool.units_limit, units);
+}
+
+uint64_t oteli_lines_most(void)
+{
+    const uint64_t limit = oteli_load_relaxed_64(&pool.units_limit);
+    const uint64_t existing = oteli_load_relaxed_64(&pool.units_total);
+    return limit > existing ? limit : existing;
+}
+
+static struct oteli_line *table_get(uint32_t index)
+{
+    struct oteli_line **part = OTELI_LOAD_ACQUIRE_PTR(&pool.parts[index / TABLE_PART]);
+    return OTELI_LOAD_ACQUIRE_PTR(&part[index % TABLE_PART]);
+}
+
+/* Put a new line into the table. A part that two threads make at once is kept once. */
+static bool table_add(struct oteli_line *line)
+{
+    uint32_t index;
+    do {
+        index = oteli_load_acquire_32(&pool.count);
+        if (index >= OTELI_LINE_MAX_COUNT)
+            return false;
+        struct oteli_line ***slot = &pool.parts[index / TABLE_PART];
+        if (OTELI_LOAD_ACQUIRE_PTR(slot) == NULL) {
+            struct oteli_line **part = calloc(TABLE_PART, sizeof *part);
+            if (part == NULL)
+                return false;
+            if (!OTELI_CAS_FULL_PTR(slot, NULL, part))
+                free(part);
+        }
+    } while (!oteli_cas_full_32(&pool.count, index, index + 1));
+    line->index = index;
+    OTELI_STORE_RELEASE_PTR(&pool.parts[index / TABLE_PART][index % TABLE_PART], line);
+    return true;
+}
+
+static struct oteli_line *pop_free(void)
+{
+    for (;;) {
+        const uint64_t head = oteli_load_acquire_64(&pool.free_head);
+        if ((uint32_t)head == 0)
+            return NULL;
+        struct oteli_line *line = table_get((uint32_t)head - 1);
+        const uint64_t next = oteli_load_relaxed_32(&line->free_next);
+        const uint64_t changes = (head >> 32) + 1;
+        if (oteli_cas_full_64(&pool.free_head, head, changes << 32 | next))
+            return line;
+    }
+}
+
+static void push_free(struct oteli_line *line)
+{
+    for (;;) {
+        const uint64_t head = oteli_load_acquire_64(&pool.free_head);
+        oteli_store_relaxed_32(&line->free_next, (uint32_t)head);
+        const uint64_t changes = (head >> 32) + 1;
+        if (oteli_cas_full_64(&pool.free_head, head, changes << 32 | (line->index + 1)))
+            return;
+    }
+}
+
+static bool reserve_units(uint64_t units)
+{
+    const uint64_t before = oteli_add_full_64(&pool.units_total, units);
+    if (before + units <= oteli_load_relaxed_64(&pool.units_limit))
+        return true;
+    oteli_add_full_64(&pool.units_total, (uint64_t)0 - units);
+    return false;
+}
+
+static OTELI_COLD struct oteli_line *make(size_t bytes, uint32_t units)
+{
+    if (!reserve_units(units))
+        return NULL;
+    struct oteli_line *line = aligned_alloc(OTELI_CACHELINE, bytes);
+    if (line != NULL) {
+        memset(line, 0, sizeof *line);
+        line->capacity = (uint32_t)(bytes - sizeof *line);
+        line->units = units;
+        if (units > 1 || table_add(line))
+            return line;
+    }
+    free(line);
+    oteli_add_full_64(&pool.units_total, (uint64_t)0 - units);
+    return NULL;
+}
+
+struct oteli_line *oteli_line_get(struct oteli_thread *owner, size_t size)
+{
+    struct oteli_line *line;
+    if (size <= OTELI_LINE_BYTES - sizeof(struct oteli_line)) {
+        line = pop_free();
+        if (line == NULL)
+            line = make(OTELI_LINE_BYTES, 1);
+    } else {
+        const size_t units =
+            (sizeof(struct oteli_line) + size + OTELI_LINE_BYTES - 1) / OTELI_LINE_BYTES;
+        line = make(units * OTELI_LINE_BYTES, (uint32_t)units);
+    }
+    if (line == NULL)
+        return NULL;
+    oteli_store_relaxed_32(&line->committed, 0);
+    oteli_store_relaxed_32(&line->consumed, 0);
+    line->owner = owner;
+    line->pins = 0;
+    line->retired = false;
+    line->next = NULL;
+    oteli_add_full_64(&pool.units_used, line->units);
+    return line;
+}
+
+void oteli_line_put(struct oteli_line *line)
+{
+    oteli_add_full_64(&pool.units_used, (uint64_t)0 - line->units);
+    if (line->units == 1) {
+        push_free(line);
+        return;
+    }
+    oteli_add_full_64(&pool.units_total, (uint64_t)0 - line->units);
+    free(line);
+}
+
+uint64_t oteli_lines_bytes(void)
+{
+    return oteli_load_relaxed_64(&pool.units_used) * OTELI_LINE_BYTES;
+}
+
+void oteli_lines_free(void)
+{
+    for (uint32_t i = 0; i < pool.count && i < OTELI_LINE_MAX_COUNT; i++)
+        if (pool.parts[i / TABLE_PART] != NULL)
+            free(pool.parts[i / TABLE_PART][i % TABLE_PART]);
+    for (uint32_t i = 0; i < TABLE_PARTS; i++) {
+        free(pool.parts[i]);
+        pool.parts[i] = NULL;
+    }
+    oteli_lines_forget();
+}
+
+void oteli_lines_forget(void)
+{
+    memset(pool.parts, 0, sizeof pool.parts);
+    pool.free_head = 0;
+    pool.units_used = 0;
+    pool.units_total = 0;
+    pool.count = 0;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/open.c - collect what is said about an open span, in wire form and under the limits:
+ * name, events, links, status. Attributes are in attributes.c. Runs on the app thread that
+ * owns the slot. */
+#include "api/open.h"
+#include "api/tracestate.h"
+#include "api/values.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/utf8.h"
+#include "common/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPAN_EVENTS = 11, SPAN_LINKS = 13 };
+enum { EVENT_TIME = 1, EVENT_NAME = 2, EVENT_ATTRIBUTES = 3, EVENT_DROPPED = 4 };
+enum {
+    LINK_TRACE_ID = 1,
+    LINK_SPAN_ID = 2,
+    LINK_TRACE_STATE = 3,
+    LINK_ATTRIBUTES = 4,
+    LINK_DROPPED = 5,
+    LINK_FLAGS = 6
+};
+enum { FLAG_HAS_IS_REMOTE = 0x100, FLAG_IS_REMOTE = 0x200 };
+enum { LARGEST_BUFFER = 1 << 30 };
+
+uint8_t *oteli_buffer_grow(struct oteli_buffer *buffer, size_t more)
+{
+    if (more > LARGEST_BUFFER - (size_t)buffer->length)
+        return NULL;
+    const size_t needed = buffer->length + more;
+    size_t capacity = buffer->capacity != 0 ? buffer->capacity : OTELI_BUFFER_FIRST;
+    while (capacity < needed)
+        capacity *= 2;
+    const int saved_errno = errno;
+    uint8_t *data = realloc(buffer->data, capacity);
+    errno = saved_errno;
+    if (data == NULL)
+        return NULL;
+    buffer->data = data;
+    buffer->capacity = (uint32_t)capacity;
+    return data + buffer->length;
+}
+
+void oteli_buffer_fini(struct oteli_buffer *buffer)
+{
+    free(buffer->data);
+    *buffer = (struct oteli_buffer){0};
+}
+
+static void shrink(struct oteli_buffer *buffer)
+{
+    if (buffer->capacity > OTELI_BUFFER_KEPT)
+        oteli_buffer_fini(buffer);
+}
+
+void oteli_open_lighten(struct oteli_open *open)
+{
+    struct oteli_unusual *unusual = &open->unusual;
+    oteli_tracestate_release(open->tracestate);
+    open->tracestate = 0;
+    struct oteli_buffer *const buffers[] = {&unusual->name, &unusual->events, &unusual->links,
+                                            &unusual->message, &open->attributes};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        shrink(buffers[i]);
+        buffers[i]->length = 0;
+    }
+    memset(unusual, 0, offsetof(struct oteli_unusual, name));
+    open->is_unusual = false;
+}
+
+void oteli_open_fini(struct oteli_open *open)
+{
+    oteli_tracestate_release(open->tracestate);
+    oteli_buffer_fini(&open->attributes);
+    oteli_buffer_fini(&open->unusual.events);
+    oteli_buffer_fini(&open->unusual.links);
+    oteli_buffer_fini(&open->unusual.message);
+    oteli_buffer_fini(&open->unusual.name);
+    free(open->places);
+    memset(open, 0, sizeof *open);
+}
+
+void oteli_open_set_long_name(struct oteli_open *open, const char *name, size_t length)
+{
+    open->is_unusual = true;
+    const size_t size = oteli_text_size(name, length);
+    if (size <= OTELI_NAME_INLINE) {
+        oteli_text_put((uint8_t *)open->name, name, length, size);
+        open->name_length = (uint32_t)size;
+        return;
+    }
+    open->unusual.name.length = 0;
+    uint8_t *at = oteli_buffer_room(&open->unusual.name, size);
+    if (at == NULL) {
+        open->unusual.lost_to_memory++;
+        open->name_length = 0;
+        return;
+    }
+    oteli_text_put(at, name, length, size);
+    open->name_length = (uint32_t)size;
+}
+
+/* One line a span, whatever is left out of it. */
+void oteli_open_report_limit(struct oteli_open *open, const char *what)
+{
+    open->is_unusual = true;
+    if (open->unusual.limit_reported)
+        return;
+    open->unusual.limit_reported = true;
+    OTELI_LOG(OTEL_LOG_WARN, "span \"%.*s\" has more %s than its limit; the rest is left out",
+              (int)(open->name_length < 64 ? open->name_length : 64), oteli_open_name(open), what);
+}
+
+/* Two lists, of which the first has precedence nowhere: they are one event's attributes. */
+struct two_lists {
+    const otel_attribute *a;
+    size_t a_count;
+    const otel_attribute *b;
+    size_t b_count;
+};
+
+/* The attributes of an event as one list, in memory that the caller frees if it is not
+ * `small`. NULL: no memory. */
+static const otel_attribute *join(const struct two_lists *lists, otel_attribute *small,
+                                  size_t small_count)
+{
+    if (lists->a_count == 0)
+        return lists->b;
+    const size_t count = lists->a_count + lists->b_count;
+    const int saved_errno = errno;
+    otel_attribute *joined = count <= small_count ? small : malloc(count * sizeof *joined);
+    errno = saved_errno;
+    if (joined == NULL)
+        return NULL;
+    memcpy(joined, lists->a, lists->a_count * sizeof *joined);
+    if (lists->b_count != 0)
+        memcpy(joined + lists->a_count, lists->b, lists->b_count * sizeof *joined);
+    return joined;
+}
+
+void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *limits,
+                          const char *name, uint64_t time, const otel_attribute *attributes,
+                          size_t count, const otel_attribute *first, size_t first_count)
+{
+    open->is_unusual = true;
+    if (open->unusual.event_count >= limits->events) {
+        open->unusual.dropped_events++;
+        oteli_open_report_limit(open, "events");
+        return;
+    }
+    otel_attribute small[16];
+    const struct two_lists lists = {first, first_count, attributes, attributes ? count : 0};
+    const otel_attribute *all = join(&lists, small, sizeof small / sizeof small[0]);
+    const size_t all_count = lists.a_count + lists.b_count;
+    if (all == NULL && all_count != 0) {
+        open->unusual.dropped_events++;
+        open->unusual.lost_to_memory++;
+        return;
+    }
+    const size_t name_length = name != NULL ? strlen(name) : 0;
+    const size_t name_size = oteli_text_size(name, name_length);
+    uint32_t dropped;
+    const size_t attribute_bytes = oteli_key_values_size(all, all_count, limits->event_attributes,
+                                                         limits->value_length, &dropped);
+    const size_t size = 9 + (name_size ? oteli_bytes_field_size(EVENT_NAME, name_size) : 0) +
+                        attribute_bytes +
+                        (dropped ? oteli_varint_field_size(EVENT_DROPPED, dropped) : 0);
+    uint8_t *at = oteli_buffer_room(&open->unusual.events, oteli_bytes_field_size(SPAN_EVENTS, size));
+    if (at != NULL) {
+        at = oteli_put_bytes_head(at, SPAN_EVENTS, size);
+        at = oteli_put_fixed64(oteli_put_tag(at, EVENT_TIME, OTELI_WIRE_FIXED64), time);
+        if (name_size != 0) {
+            at = oteli_put_bytes_head(at, EVENT_NAME, name_size);
+            at = oteli_text_put(at, name, name_length, name_size);
+        }
+        at = oteli_key_values_put(at, EVENT_ATTRIBUTES, all, all_count, limits->event_attributes,
+                                  limits->value_length);
+        if (dropped != 0)
+            at = oteli_put_varint_field(at, EVENT_DROPPED, dropped);
+        open->unusual.events.length = (uint32_t)(at - open->unusual.events.data);
+        open->unusual.event_count++;
+    } else {
+        open->unusual.dropped_events++;
+        open->unusual.lost_to_memory++;
+    }
+    if (lists.a_count != 0 && all != small)
+        free((void *)(uintptr_t)all);
+}
+
+void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *limits,
+                         const otel_link *link)
+{
+    const otel_span_context *to = &link->context;
+    const size_t count = link->attributes != NULL ? link->attribute_count : 0;
+    char tracestate[OTELI_TRACESTATE_BYTES + 1];
+    const size_t tracestate_length =
+        oteli_tracestate_copy(to->tracestate, to->trace_id, tracestate, sizeof tracestate);
+    if (!otel_span_context_is_valid(to) && count == 0 && tracestate_length == 0)
+        return;
+    open->is_unusual = true;
+    if (open->unusual.link_count >= limits->links) {
+        open->unusual.dropped_links++;
+        oteli_open_report_limit(open, "links");
+        return;
+    }
+    uint32_t dropped;
+    const size_t attribute_bytes = oteli_key_values_size(
+        link->attributes, count, limits->link_attributes, limits->value_length, &dropped);
+    const uint32_t flags =
+        (uint32_t)to->flags | FLAG_HAS_IS_REMOTE | (to->is_remote ? FLAG_IS_REMOTE : 0u);
+    const size_t size =
+        18 + 10 +
+        (tracestate_length ? oteli_bytes_field_size(LINK_TRACE_STATE, tracestate_length) : 0) +
+        attribute_bytes + (dropped ? oteli_varint_field_size(LINK_DROPPED, dropped) : 0) + 5;
+    uint8_t *at = oteli_buffer_room(&open->unusual.links, oteli_bytes_field_size(SPAN_LINKS, size));
+    if (at == NULL) {
+        open->unusual.dropped_links++;
+        open->unusual.lost_to_memory++;
+        return;
+    }
+    at = oteli_put_bytes_head(at, SPAN_LINKS, size);
+    at = oteli_put_bytes_field(at, LINK_TRACE_ID, to->trace_id, sizeof to->trace_id);
+    at = oteli_put_bytes_field(at, LINK_SPAN_ID, to->span_id, sizeof to->span_id);
+    if (tracestate_length != 0)
+        at = oteli_put_bytes_field(at, LINK_TRACE_STATE, tracestate, tracestate_length);
+    at = oteli_key_values_put(at, LINK_ATTRIBUTES, link->attributes, count,
+                              limits->link_attributes, limits->value_length);
+    if (dropped != 0)
+        at = oteli_put_varint_field(at, LINK_DROPPED, dropped);
+    at = oteli_put_fixed32(oteli_put_tag(at, LINK_FLAGS, OTELI_WIRE_FIXED32), flags);
+    open->unusual.links.length = (uint32_t)(at - open->unusual.links.data);
+    open->unusual.link_count++;
+}
+
+void oteli_open_set_status(struct oteli_open *open, otel_span_status status,
+                           const char *description)
+{
+    const bool is_known = status == OTEL_SPAN_STATUS_OK || status == OTEL_SPAN_STATUS_ERROR;
+    if (!is_known || open->unusual.status == OTEL_SPAN_STATUS_OK)
+        return;
+    open->is_unusual = true;
+    open->unusual.status = (uint8_t)status;
+    open->unusual.message.length = 0;
+    if (status != OTEL_SPAN_STATUS_ERROR || description == NULL)
+        return;
+    const size_t length = strlen(description);
+    const size_t size = oteli_text_size(description, length);
+    uint8_t *at = oteli_buffer_room(&open->unusual.message, size);
+    if (at == NULL) {
+        open->unusual.lost_to_memory++;
+        return;
+    }
+    oteli_text_put(at, description, length, size);
+    open->unusual.message.length = (uint32_t)size;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/sdk_link.h - what an SDK hands to the API, and how the API knows that it is there.
+ *
+ * One number says it all on the hot path: oteli_generation is 0 without an SDK, and
+ * otherwise the SDK's generation. A thread compares it with the generation that its own
+ * state was made for: equal means "go on"; everything else (no SDK, an SDK that stopped or
+ * is another, a thread's first span) is one cold branch.
+ *
+ * Threads:  oteli_sdk_install start/stop only; the functions of struct oteli_sdk are
+ *           called by app threads, on their cold path. */
+#ifndef OTELI_SDK_LINK_H
+#define OTELI_SDK_LINK_H
+
+#include "common/atomic.h"
+#include "common/lent.h"
+#include <otel/trace.h>
+
+struct oteli_thread;
+struct oteli_line;
+
+struct oteli_limits {
+    uint32_t attributes; /* of a span */
+    uint32_t events;
+    uint32_t links;
+    uint32_t event_attributes;
+    uint32_t link_attributes;
+    size_t value_length; /* characters of a string, bytes of bytes; SIZE_MAX: none */
+};
+
+/* What kind of parent a span has; the samplers of the specification know these five. */
+enum oteli_parent {
+    OTELI_PARENT_NONE = 0,
+    OTELI_PARENT_LOCAL_UNSAMPLED = 1,
+    OTELI_PARENT_LOCAL_SAMPLED = 2,
+    OTELI_PARENT_REMOTE_UNSAMPLED = 3,
+    OTELI_PARENT_REMOTE_SAMPLED = 4,
+    OTELI_PARENT_KINDS = 5
+};
+
+enum oteli_decision { OTELI_DECIDE_DROP = 0, OTELI_DECIDE_SAMPLE = 1, OTELI_DECIDE_ASK = 2 };
+
+/* What a sampler may look at. */
+struct oteli_sampling {
+    const uint8_t *trace_id; /* 16 bytes */
+    const otel_span *parent;
+    const char *name;
+    size_t name_length;
+    const otel_span_options *options; /* or NULL */
+};
+
+struct oteli_sdk {
+    uint64_t generation; /* not zero; another one for each start */
+    uint8_t decide[OTELI_PARENT_KINDS]; /* enum oteli_decision by enum oteli_parent */
+    struct oteli_limits limits;
+    bool synchronous; /* every ended span goes to export_one, none into a line */
+    bool starts_asleep; /* its worker sleeps until the first span ends */
+    uint32_t threads; /* that took this SDK up so far; atomic */
+
+    /* Asked where `decide` says OTELI_DECIDE_ASK. */
+    bool (*sample)(const struct oteli_sdk *, const struct oteli_sampling *);
+
+    /* Reserve room for spans in the queue; the number that the thread may end before it
+     * asks again, at least 1. 0: the queue is full. `ended` of the last lot are done. */
+    uint32_t (*take_lot)(struct oteli_sdk *, uint32_t ended);
+
+    /* Hand a full line (or NULL) to the worker. */
+    void (*hand_over)(struct oteli_sdk *, struct oteli_line *line);
+
+    /* The worker sleeps without a timer, and a span has ended. */
+    void (*wake)(struct oteli_sdk *);
+
+    /* Export one record at once (`synchronous`). */
+    void (*export_one)(struct oteli_sdk *, const void *record);
+};
+
+/* See above. Written by install and uninstall. */
+OTELI_LENT extern uint64_t oteli_generation;
+
+/* The generation of the SDK whose worker sleeps without a timer; 0: none does. A span that
+ * ends looks at it after its record is committed. */
+extern OTELI_LENT uint64_t oteli_asleep;
+
+/* The SDK behind oteli_generation; only between oteli_sdk_borrow and _return. */
+extern struct oteli_sdk *oteli_sdk_current;
+
+OTELI_LENT void oteli_sdk_install(struct oteli_sdk *sdk);
+OTELI_LENT void oteli_sdk_uninstall(void);
+
+/* Whether a thread is inside a function of this SDK (or may be): then it cannot be freed. */
+OTELI_LENT bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk);
+
+/* Mark the worker asleep without a timer, and awake. True: this call changed it. */
+OTELI_LENT bool oteli_sdk_set_asleep(const struct oteli_sdk *sdk, bool asleep);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/tracer.c - get tracers: an interned list that only grows. It has no lock, so that a
+ * child forked at any moment can ask for tracers too. Any thread. */
+#include "api/tracer.h"
+#include "api/sdk_link.h"
+#include "api/values.h"
+#include "common/log.h"
+#include "common/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCOPE_NAME = 1, SCOPE_VERSION = 2, SCOPE_ATTRIBUTES = 3 };
+
+static otel_tracer *tracers;
+
+/* What everybody gets when there is no memory for a tracer of their own. */
+otel_tracer oteli_tracer_nameless;
+
+static bool equals(otel_slice a, otel_slice b)
+{
+    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
+}
+
+/* What was asked for; the attributes make a difference by their bytes. */
+struct wanted {
+    otel_slice name;
+    otel_slice version;
+    otel_slice schema_url;
+    const otel_attribute *attributes;
+    size_t attribute_count;
+};
+
+static otel_slice slice_of(const char *text)
+{
+    return (otel_slice){text != NULL ? text : "", text != NULL ? strlen(text) : 0};
+}
+
+static size_t text_field_size(uint32_t field, otel_slice text)
+{
+    const size_t size = oteli_text_size(text.data, text.length);
+    return size != 0 ? oteli_bytes_field_size(field, size) : 0;
+}
+
+static uint8_t *put_text_field(uint8_t *at, uint32_t field, otel_slice text, otel_slice *where)
+{
+    const size_t size = oteli_text_size(text.data, text.length);
+    if (size == 0)
+        return at;
+    at = oteli_put_bytes_head(at, field, size);
+    *where = (otel_slice){(const char *)at, size};
+    return oteli_text_put(at, text.data, text.length, size);
+}
+
+/* One block: the struct, the InstrumentationScope message, the schema URL. */
+static otel_tracer *make(const struct wanted *wanted)
+{
+    uint32_t dropped;
+    const size_t attribute_bytes = oteli_key_values_size(
+        wanted->attributes, wanted->attribute_count, UINT32_MAX, SIZE_MAX, &dropped);
+    const size_t message_bytes = text_field_size(SCOPE_NAME, wanted->name) +
+                                 text_field_size(SCOPE_VERSION, wanted->version) + attribute_bytes;
+    const size_t url_bytes = oteli_text_size(wanted->schema_url.data, wanted->schema_url.length);
+    otel_tracer *tracer = calloc(1, sizeof *tracer + message_bytes + url_bytes);
+    if (tracer == NULL)
+        return NULL;
+    uint8_t *message = (uint8_t *)(tracer + 1);
+    otel_scope_view *scope = &tracer->scope;
+    uint8_t *at = put_text_field(message, SCOPE_NAME, wanted->name, &scope->name);
+    at = put_text_field(at, SCOPE_VERSION, wanted->version, &scope->version);
+    scope->attributes = (otel_slice){(const char *)at, attribute_bytes};
+    at = oteli_key_values_put(at, SCOPE_ATTRIBUTES, wanted->attributes, wanted->attribute_count,
+                              UINT32_MAX, SIZE_MAX);
+    scope->otlp = (otel_slice){(const char *)message, message_bytes};
+    scope->schema_url = (otel_slice){(const char *)at, url_bytes};
+    oteli_text_put(at, wanted->schema_url.data, wanted->schema_url.length, url_bytes);
+    return tracer;
+}
+
+static bool is_same(const otel_tracer *a, const otel_tracer *b)
+{
+    return equals(a->scope.otlp, b->scope.otlp) && equals(a->scope.schema_url, b->scope.schema_url);
+}
+
+/* The tracer of the list that is like this one, which joins the list if there is none. */
+static otel_tracer *intern(otel_tracer *tracer)
+{
+    otel_tracer *newest;
+    do {
+        newest = OTELI_LOAD_ACQUIRE_PTR(&tracers); /* pairs with the CAS below */
+        for (otel_tracer *known = newest; known != NULL; known = known->next)
+            if (is_same(known, tracer))
+                return known;
+        tracer->next = newest;
+    } while (!OTELI_CAS_FULL_PTR(&tracers, newest, tracer));
+    return tracer;
+}
+
+otel_tracer *otel_tracer_get(const char *name, const char *version)
+{
+    return otel_tracer_get_with(name, version, NULL);
+}
+
+otel_tracer *otel_tracer_get_with(const char *name, const char *version,
+                                  const otel_tracer_options *options)
+{
+    struct wanted wanted = {slice_of(name), slice_of(version), slice_of(NULL), NULL, 0};
+    if (options != NULL) {
+        wanted.schema_url = slice_of(options->schema_url);
+        wanted.attributes = options->attributes;
+        wanted.attribute_count = options->attributes != NULL ? options->attribute_count : 0;
+    }
+    if (wanted.name.length == 0)
+        OTELI_LOG(OTEL_LOG_WARN, "a tracer was asked for without a name");
+    const int saved_errno = errno;
+    otel_tracer *tracer = make(&wanted);
+    if (tracer == NULL) {
+        errno = saved_errno;
+        return &oteli_tracer_nameless;
+    }
+    otel_tracer *known = intern(tracer);
+    if (known != tracer)
+        free(tracer);
+    errno = saved_errno;
+    return known;
+}
+
+bool otel_tracer_enabled(const otel_tracer *tracer)
+{
+    (void)tracer;
+    return oteli_load_relaxed_64(&oteli_generation) != 0;
+}
+
+void oteli_tracers_free(void)
+{
+    while (tracers != NULL) {
+        otel_tracer *next = tracers->next;
+        free(tracers);
+        tracers = next;
+    }
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/values.c - measure and write attribute values. Any thread, no state.
+ *
+ * Source: opentelemetry/proto/common/v1/common.proto (field numbers);
+ * OpenTelemetry specification, common/attribute-type-mapping.md (a string that is not
+ * UTF-8 becomes bytes). */
+#include "api/values.h"
+#include "common/utf8.h"
+#include "common/wire.h"
+
+#include <string.h>
+
+enum { KEY = 1, VALUE = 2 }; /* KeyValue */
+enum { STRING = 1, BOOL = 2, INT = 3, DOUBLE = 4, ARRAY = 5, BYTES = 7 }; /* AnyValue */
+enum { VALUES = 1 }; /* ArrayValue */
+enum { LARGEST = 0x7fffffff };
+
+size_t oteli_text_size(const char *text, size_t length)
+{
+    return oteli_utf8_is_valid(text, length) ? length : oteli_utf8_replace(text, length, NULL);
+}
+
+uint8_t *oteli_text_put(uint8_t *at, const char *text, size_t length, size_t size)
+{
+    if (size == length && oteli_utf8_is_valid(text, length))
+        return oteli_put_bytes(at, text, length);
+    oteli_utf8_replace(text, length, (char *)at);
+    return at + size;
+}
+
+/* What is kept of a string under the limit, and as what. */
+static otel_value cut_string(const char *text, size_t length, size_t limit)
+{
+    if (text == NULL)
+        length = 0;
+    if (!oteli_utf8_is_valid(text, length))
+        return otel_value_bytes(text, length < limit ? length : limit);
+    if (length > limit)
+        length = oteli_utf8_prefix_bytes(text, length, limit);
+    return otel_value_string_n(text, length);
+}
+
+static otel_value cut(const otel_value *value, size_t limit)
+{
+    otel_value kept = *value;
+    if (value->type == OTEL_VALUE_STRING)
+        return cut_string(value->as.string, value->length, limit);
+    if (value->type == OTEL_VALUE_BYTES && value->as.bytes == NULL)
+        kept.length = 0;
+    if (value->type == OTEL_VALUE_BYTES && kept.length > limit)
+        kept.length = limit;
+    if (value->type >= OTEL_VALUE_STRING_ARRAY && value->as.bytes == NULL)
+        kept.length = 0;
+    return kept;
+}
+
+/* Element `index` of an array, as a value of its own. */
+static otel_value element(const otel_value *array, size_t index, size_t limit)
+{
+    switch (array->type) {
+    case OTEL_VALUE_STRING_ARRAY: {
+        const char *text = array->as.strings[index];
+        return text != NULL ? cut_string(text, strlen(text), limit) : otel_value_empty();
+    }
+    case OTEL_VALUE_BOOL_ARRAY:
+        return otel_value_bool(array->as.booleans[index]);
+    case OTEL_VALUE_INT_ARRAY:
+        return otel_value_int(array->as.integers[index]);
+    case OTEL_VALUE_DOUBLE_ARRAY:
+        return otel_value_double(array->as.reals[index]);
+    case OTEL_VALUE_EMPTY:
+    case OTEL_VALUE_STRING:
+    case OTEL_VALUE_BOOL:
+    case OTEL_VALUE_INT:
+    case OTEL_VALUE_DOUBLE:
+    case OTEL_VALUE_BYTES:
+        break;
+    }
+    return otel_value_empty();
+}
+
+/* The AnyValue message of a value that is no array. */
+static size_t scalar_size(const otel_value *value)
+{
+    switch (value->type) {
+    case OTEL_VALUE_STRING:
+    case OTEL_VALUE_BYTES:
+        return oteli_bytes_field_size(STRING, value->length);
+    case OTEL_VALUE_BOOL:
+        return 2;
+    case OTEL_VALUE_INT:
+        return oteli_varint_field_size(INT, (uint64_t)value->as.integer);
+    case OTEL_VALUE_DOUBLE:
+        return 9;
+    case OTEL_VALUE_EMPTY:
+    case OTEL_VALUE_STRING_ARRAY:
+    case OTEL_VALUE_BOOL_ARRAY:
+    case OTEL_VALUE_INT_ARRAY:
+    case OTEL_VALUE_DOUBLE_ARRAY:
+        break;
+    }
+    return 0;
+}
+
+static uint8_t *put_scalar(uint8_t *at, const otel_value *value)
+{
+    switch (value->type) {
+    case OTEL_VALUE_STRING:
+        return oteli_put_bytes_field(at, STRING, value->as.string, value->length);
+    case OTEL_VALUE_BYTES:
+        return oteli_put_bytes_field(at, BYTES, value->as.bytes, value->length);
+    case OTEL_VALUE_BOOL:
+        return oteli_put_varint_field(at, BOOL, value->as.boolean);
+    case OTEL_VALUE_INT:
+        return oteli_put_varint_field(at, INT, (uint64_t)value->as.integer);
+    case OTEL_VALUE_DOUBLE: {
+        uint64_t bits;
+        memcpy(&bits, &value->as.real, sizeof bits);
+        return oteli_put_fixed64(oteli_put_tag(at, DOUBLE, OTELI_WIRE_FIXED64), bits);
+    }
+    case OTEL_VALUE_EMPTY:
+    case OTEL_VALUE_STRING_ARRAY:
+    case OTEL_VALUE_BOOL_ARRAY:
+    case OTEL_VALUE_INT_ARRAY:
+    case OTEL_VALUE_DOUBLE_ARRAY:
+        break;
+    }
+    return at;
+}
+
+static bool is_array(const otel_value *value)
+{
+    return value->type >= OTEL_VALUE_STRING_ARRAY && value->type <= OTEL_VALUE_DOUBLE_ARRAY;
+}
+
+bool oteli_key_value_plan(struct oteli_key_value *plan, const char *key, size_t key_length,
+                          const otel_value *value, size_t value_length_limit)
+{
+    if (key_length == 0 || key_length > LARGEST / 4)
+        return false;
+    plan->key = key;
+    plan->key_length = key_length;
+    plan->key_bytes = oteli_text_size(key, key_length);
+    plan->value_length_limit = value_length_limit;
+    plan->value = cut(value, value_length_limit);
+    if (plan->value.length > LARGEST / 4)
+        return false;
+    plan->inner_bytes = 0;
+    if (is_array(&plan->value)) {
+        for (size_t i = 0; i < plan->value.length; i++) {
+            const otel_value one = element(&plan->value, i, value_length_limit);
+            plan->inner_bytes += oteli_bytes_field_size(VALUES, scalar_size(&one));
+        }
+        if (plan->inner_bytes > LARGEST / 4)
+            return false;
+        plan->value_bytes = oteli_bytes_field_size(ARRAY, plan->inner_bytes);
+    } else {
+        plan->value_bytes = scalar_size(&plan->value);
+    }
+    plan->bytes = oteli_bytes_field_size(
+        1, oteli_bytes_field_size(KEY, plan->key_bytes) +
+               oteli_bytes_field_size(VALUE, plan->value_bytes));
+    return true;
+}
+
+uint8_t *oteli_key_value_put(uint8_t *at, uint32_t field, const struct oteli_key_value *plan)
+{
+    at = oteli_put_bytes_head(at, field,
+                              oteli_bytes_field_size(KEY, plan->key_bytes) +
+                                  oteli_bytes_field_size(VALUE, plan->value_bytes));
+    at = oteli_put_bytes_head(at, KEY, plan->key_bytes);
+    at = oteli_text_put(at, plan->key, plan->key_length, plan->key_bytes);
+    at = oteli_put_bytes_head(at, VALUE, plan->value_bytes);
+    if (!is_array(&plan->value))
+        return put_scalar(at, &plan->value);
+    at = oteli_put_bytes_head(at, ARRAY, plan->inner_bytes);
+    for (size_t i = 0; i < plan->value.length; i++) {
+        const otel_value one = element(&plan->value, i, plan->value_length_limit);
+        at = oteli_put_bytes_head(at, VALUES, scalar_size(&one));
+        at = put_scalar(at, &one);
+    }
+    return at;
+}
+
+/* A text being read as it will be written, bad UTF-8 replaced. */
+struct reading {
+    const char *at;
+    size_t left;
+    const char *piece; /* good bytes of the text, or the replacement of a bad one */
+    size_t piece_left;
+};
+
+static int next_byte(struct reading *reading)
+{
+    if (reading->piece_left == 0) {
+        if (reading->left == 0)
+            return -1;
+        const size_t good = oteli_utf8_valid_prefix(reading->at, reading->left);
+        reading->piece = good != 0 ? reading->at : "\xEF\xBF\xBD";
+        reading->piece_left = good != 0 ? good : 3;
+        reading->at += good != 0 ? good : 1;
+        reading->left -= good != 0 ? good : 1;
+    }
+    reading->piece_left--;
+    return (uint8_t)*reading->piece++;
+}
+
+/* A key that is not UTF-8 is known by what it becomes. */
+static bool is_same_key(const char *a, const char *b)
+{
+    struct reading one = {a, strlen(a), NULL, 0};
+    struct reading other = {b, strlen(b), NULL, 0};
+    if (oteli_utf8_is_valid(a, one.left) && oteli_utf8_is_valid(b, other.left))
+        return one.left == other.left && memcmp(a, b, one.left) == 0;
+    int byte;
+    do {
+        byte = next_byte(&one);
+        if (byte != next_byte(&other))
+            return false;
+    } while (byte >= 0);
+    return true;
+}
+
+/* Whether a later attribute of the list has the same key. */
+static bool is_overwritten(const otel_attribute *attributes, size_t count, size_t index)
+{
+    for (size_t i = index + 1; i < count; i++)
+        if (attributes[i].key != NULL && is_same_key(attributes[i].key, attributes[index].key))
+            return true;
+    return false;
+}
+
+/* Plan attribute `index` of a list unless it is empty, overwritten or above the limit. */
+static bool plan_next(struct oteli_key_value *plan, const otel_attribute *attributes, size_t count,
+                      size_t index, size_t value_length_limit)
+{
+    const otel_attribute *attribute = &attributes[index];
+    return attribute->key != NULL && attribute->key[0] != '\0' &&
+           !is_overwritten(attributes, count, index) &&
+           oteli_key_value_plan(plan, attribute->key, strlen(attribute->key), &attribute->value,
+                                value_length_limit);
+}
+
+size_t oteli_key_values_size(const otel_attribute *attributes, size_t count, uint32_t limit,
+                             size_t value_length_limit, uint32_t *dropped)
+{
+    struct oteli_key_value plan;
+    size_t size = 0;
+    uint32_t kept = 0;
+    *dropped = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!plan_next(&plan, attributes, count, i, value_length_limit))
+            continue;
+        if (kept == limit) {
+            ++*dropped;
+            continue;
+        }
+        kept++;
+        size += plan.bytes;
+    }
+    return size;
+}
+
+uint8_t *oteli_key_values_put(uint8_t *at, uint32_t field, const otel_attribute *attributes,
+                              size_t count, uint32_t limit, size_t value_length_limit)
+{
+    struct oteli_key_value plan;
+    uint32_t kept = 0;
+    for (size_t i = 0; i < count && kept < limit; i++) {
+        if (!plan_next(&plan, attributes, count, i, value_length_limit))
+            continue;
+        kept++;
+        at = oteli_key_value_put(at, field, &plan);
+    }
+    return at;
+}
