@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/batch.c - batches of records, and what exporters ask of them. Worker. */
+#include "sdk/batch.h"
+#include "api/tracer.h"
+#include "common/clock.h"
+#include "common/wire.h"
+#include "sdk/resource.h"
+#include "sdk/view.h"
+
+#include <stdlib.h>
+
+enum { SPAN_EVENTS = 11 };
+
+bool oteli_batch_init(otel_batch *batch, size_t capacity, const struct oteli_resource *resource)
+{
+    *batch = (otel_batch){.capacity = capacity, .resource = resource};
+    batch->records = calloc(capacity, sizeof *batch->records);
+    batch->lines = calloc(capacity, sizeof *batch->lines);
+    return batch->records != NULL && batch->lines != NULL;
+}
+
+void oteli_batch_fini(otel_batch *batch)
+{
+    free(batch->records);
+    free(batch->lines);
+    *batch = (otel_batch){0};
+}
+
+/* The times of events are the first field of each: tag, eight bytes. */
+static void convert_events(struct oteli_record *record)
+{
+    uint8_t *message = oteli_record_message(record);
+    const uint8_t *at = message + record->events_at;
+    const uint8_t *end = message + record->length;
+    struct oteli_field event;
+    while (oteli_next_field(&at, end, &event) && event.number == SPAN_EVENTS) {
+        uint8_t *time = message + (event.bytes - message) + 1;
+        oteli_put_fixed64(time, oteli_clock_to_ns(oteli_get_fixed64(time), record->epoch));
+    }
+}
+
+void oteli_record_convert(struct oteli_record *record)
+{
+    uint8_t *start = oteli_record_message(record) + record->times_at + 1;
+    uint8_t *end = start + 9;
+    oteli_put_fixed64(start, oteli_clock_to_ns(oteli_get_fixed64(start), record->epoch));
+    oteli_put_fixed64(end, oteli_clock_to_ns(oteli_get_fixed64(end), record->epoch));
+    if (OTELI_UNLIKELY(record->events_at != 0))
+        convert_events(record);
+}
+
+size_t otel_batch_size(const otel_batch *batch)
+{
+    return batch->count;
+}
+
+otel_slice otel_batch_span_otlp(const otel_batch *batch, size_t index,
+                                const otel_scope_view **scope)
+{
+    struct oteli_record *record = batch->records[index];
+    *scope = &record->tracer->scope;
+    return (otel_slice){(const char *)oteli_record_message(record), record->length};
+}
+
+otel_slice otel_batch_resource(const otel_batch *batch)
+{
+    return (otel_slice){batch->resource->otlp, batch->resource->otlp_length};
+}
+
+otel_slice otel_batch_resource_schema_url(const otel_batch *batch)
+{
+    (void)batch;
+    return (otel_slice){"", 0};
+}
+
+void otel_batch_span(const otel_batch *batch, size_t index, otel_span_view *span)
+{
+    const otel_scope_view *scope;
+    const otel_slice otlp = otel_batch_span_otlp(batch, index, &scope);
+    oteli_span_view_fill(span, otlp, scope);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/engine.c - make and free an engine. Start/stop only. */
+#include "sdk/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { NS_PER_MS = 1000000 };
+
+static uint64_t nanoseconds(int64_t ms)
+{
+    return ms == OTELI_UNLIMITED || ms > INT64_MAX / NS_PER_MS ? UINT64_MAX
+                                                               : (uint64_t)ms * NS_PER_MS;
+}
+
+static uint32_t count_limit(int64_t limit)
+{
+    return limit > UINT32_MAX ? UINT32_MAX : (uint32_t)limit;
+}
+
+static void set_limits(struct oteli_limits *limits, const struct oteli_config *config)
+{
+    const int64_t length = config->span_attribute_value_length_limit;
+    limits->attributes = count_limit(config->span_attribute_count_limit);
+    limits->events = count_limit(config->span_event_count_limit);
+    limits->links = count_limit(config->span_link_count_limit);
+    limits->event_attributes = count_limit(config->event_attribute_count_limit);
+    limits->link_attributes = count_limit(config->link_attribute_count_limit);
+    limits->value_length = length == OTELI_UNLIMITED ? SIZE_MAX : (size_t)length;
+}
+
+static bool sample(const struct oteli_sdk *sdk, const struct oteli_sampling *about)
+{
+    const struct oteli_engine *engine = (const struct oteli_engine *)(const void *)sdk;
+    return oteli_sampler_ratio(&engine->sampler, about->trace_id);
+}
+
+static void set_sdk(struct oteli_engine *engine, const struct oteli_config *config,
+                    bool synchronous)
+{
+    static uint64_t last_generation;
+    struct oteli_sdk *sdk = &engine->sdk;
+    last_generation += 2;
+    sdk->generation = last_generation;
+    sdk->synchronous = synchronous;
+    sdk->starts_asleep = !synchronous;
+    oteli_sampler_init(&engine->sampler, config);
+    memcpy(sdk->decide, engine->sampler.decide, sizeof sdk->decide);
+    set_limits(&sdk->limits, config);
+    sdk->sample = sample;
+    sdk->take_lot = oteli_queue_take_lot;
+    sdk->hand_over = oteli_queue_hand_over;
+    sdk->wake = oteli_queue_wake;
+    sdk->export_one = oteli_simple_export_one;
+}
+
+static void set_processor(struct oteli_engine *engine, const struct oteli_config *config)
+{
+    engine->queue_size = (uint64_t)config->bsp_max_queue_size;
+    engine->schedule_delay_ns = nanoseconds(config->bsp_schedule_delay);
+    engine->export_timeout_ns = nanoseconds(config->bsp_export_timeout);
+    engine->tick_ns = UINT64_MAX;
+    engine->asleep = true;
+    oteli_bell_init(&engine->bell);
+}
+
+static bool init_monitor(struct oteli_engine *engine)
+{
+    pthread_condattr_t attributes;
+    if (pthread_mutex_init(&engine->mutex, NULL) != 0 || pthread_condattr_init(&attributes) != 0)
+        return false;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    const bool done = pthread_cond_init(&engine->changed, &attributes) == 0;
+    pthread_condattr_destroy(&attributes);
+    return done;
+}
+
+/* Take the exporters over; from here on oteli_engine_free frees them. */
+static bool adopt(struct oteli_engine *engine, const struct oteli_engine_options *options)
+{
+    const size_t count = options->exporter_count;
+    engine->pipelines = calloc(count != 0 ? count : 1, sizeof *engine->pipelines);
+    if (engine->pipelines == NULL) {
+        for (size_t i = 0; i < count; i++)
+            if (options->exporters[i].free != NULL)
+                options->exporters[i].free(options->exporters[i].state);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        engine->pipelines[i].exporter = options->exporters[i];
+    engine->pipeline_count = count;
+    return true;
+}
+
+otel_status oteli_engine_new(const struct oteli_engine_options *options,
+                             struct oteli_engine **engine_out)
+{
+    const struct oteli_config *config = options->config;
+    const bool synchronous = options->simple || options->exporter_count == 0;
+    struct oteli_engine *engine = aligned_alloc(OTELI_CACHELINE, sizeof *engine);
+    if (engine == NULL) {
+        struct oteli_engine empty = {0};
+        if (adopt(&empty, options))
+            oteli_export_fini(&empty);
+        free(empty.pipelines);
+        return OTEL_ERROR_NO_MEMORY;
+    }
+    memset(engine, 0, sizeof *engine);
+    if (!adopt(engine, options)) {
+        free(engine);
+        return OTEL_ERROR_NO_MEMORY;
+    }
+    set_sdk(engine, config, synchronous);
+    set_processor(engine, config);
+    oteli_lines_set_limit((uint64_t)config->queue_max_bytes);
+    otel_status status =
+        oteli_resource_init(&engine->resource, config, options->resource, options->resource_count);
+    if (status == OTEL_OK &&
+        (!oteli_batch_init(&engine->batch, (size_t)config->bsp_max_export_batch_size,
+                           &engine->resource) ||
+         !oteli_ring_init(&engine->ring, oteli_lines_most(), 0)))
+        status = OTEL_ERROR_NO_MEMORY;
+    if (status == OTEL_OK && !init_monitor(engine))
+        status = OTEL_ERROR_SYSTEM;
+    if (status == OTEL_OK) {
+        *engine_out = engine;
+        return OTEL_OK;
+    }
+    oteli_engine_free(engine);
+    return status;
+}
+
+void oteli_engine_free(struct oteli_engine *engine)
+{
+    if (engine->ring.slots != NULL)
+        oteli_harvest_fini(engine);
+    oteli_export_fini(engine);
+    free(engine->pipelines);
+    oteli_resource_fini(&engine->resource);
+    oteli_batch_fini(&engine->batch);
+    oteli_ring_fini(&engine->ring);
+    pthread_cond_destroy(&engine->changed);
+    pthread_mutex_destroy(&engine->mutex);
+    free(engine);
+}

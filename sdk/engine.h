@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/engine.h - a running SDK: its pipelines, the queue before them, and who may touch what.
+ *
+ *     app threads ──lots──▶ reserved        harvest ─▶ batch ─▶ export ─▶ pipelines
+ *                 ──lines─▶ ring ─────────▶    (worker.c drives these, on otel-export)
+ *                 ──bell──▶
+ *     any thread  ──asks──▶ flush_wanted, stopping
+ *
+ * One engine lives from otel_start to the next otel_start, so that its statistics can be
+ * read after the shutdown. */
+#ifndef OTELI_ENGINE_H
+#define OTELI_ENGINE_H
+
+#include "api/sdk_link.h"
+#include "api/thread.h"
+#include "sdk/batch.h"
+#include "sdk/bell.h"
+#include "sdk/resource.h"
+#include "sdk/ring.h"
+#include "sdk/sampler.h"
+#include "sdk/start.h"
+
+#include <otel/sdk.h>
+#include <pthread.h>
+
+struct oteli_engine;
+
+/* One exporter and what it did. Counters have one writer at a time, anybody reads. */
+struct oteli_pipeline {
+    otel_exporter exporter;
+    uint64_t delivered;
+    uint64_t rejected;
+    uint64_t dropped[OTEL_DROP_REASON_COUNT];
+    uint64_t batches;
+    bool is_dropping; /* for the log: first loss, and recovery */
+};
+
+/* Where the harvest is in its pass over threads and ring: harvest.c. */
+struct oteli_harvest {
+    bool under_way;
+    bool in_ring;                /* the threads are visited */
+    struct oteli_thread *thread; /* the next to visit */
+    struct oteli_line *line;     /* its line, once it is being visited … */
+    uint32_t limit;              /* … and how much was committed there by then */
+    uint64_t ticket;             /* then the ring, from here … */
+    uint64_t ring_end;           /* … to here */
+    struct oteli_line *parked;   /* retired lines that cannot be given back yet */
+    uint64_t taken;              /* records harvested so far */
+};
+
+struct oteli_engine {
+    struct oteli_sdk sdk; /* first: what the API holds is a pointer to it */
+    struct oteli_sampler sampler;
+    struct oteli_resource resource;
+    struct oteli_pipeline *pipelines;
+    size_t pipeline_count;
+
+    uint64_t queue_size;       /* spans */
+    uint64_t schedule_delay_ns;
+    uint64_t export_timeout_ns; /* UINT64_MAX: none */
+
+    /* of the app threads */
+    _Alignas(OTELI_CACHELINE) uint64_t reserved; /* spans in lots, lines and batches */
+    _Alignas(OTELI_CACHELINE) struct oteli_bell bell;
+    struct oteli_ring ring;
+
+    /* of the worker */
+    otel_batch batch; /* being filled, or being exported */
+    struct oteli_harvest harvest;
+    struct oteli_call call;
+    uint64_t tick_ns;       /* when to export what there is; UINT64_MAX: asleep */
+    bool asleep;            /* the generation says so: the next span wakes us */
+
+    /* of any thread, through the mutex */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint64_t flush_done; /* the newest request that is done */
+    uint64_t flush_failures; /* flushes that an exporter answered with an error */
+    uint32_t done;       /* the worker has returned; release, also read without the mutex */
+    uint32_t hangs;      /* an exporter did not come back: the worker may not touch lines any
+                            more, thread and memory are left to it; release, likewise */
+    uint32_t users;      /* calls that wait on this engine; under the lifecycle lock */
+
+    /* of any thread, read by the worker */
+    uint64_t flush_wanted;      /* requests so far */
+    uint64_t stop_deadline_ns;  /* 0: running; monotonic */
+
+    /* The queue was full, but there was nothing to take: all of its room is in lots of
+     * threads that do not use it. Set by the worker, unset by whoever uses up a lot. */
+    uint32_t full_is_futile;
+
+    pthread_t thread;
+    struct oteli_engine *next_grave;
+};
+
+/* harvest.c - worker. */
+
+/* Begin a pass, unless one is under way: it visits every thread's line once, and then the
+ * ring as far as it reached at that moment. So a finished pass has taken every span that
+ * was committed before it began. */
+void oteli_harvest_begin(struct oteli_engine *engine);
+
+/* Go on with the pass until the batch is full (false) or the pass is done (true). */
+bool oteli_harvest_continue(struct oteli_engine *engine);
+
+/* Let go of the batch's records: their lines can be given back, their room in the queue
+ * is free again. */
+void oteli_harvest_release(struct oteli_engine *engine);
+
+/* Spans that are in lines or ring and that nobody will take any more. Once the worker is
+ * done; any thread. */
+uint64_t oteli_harvest_leftover(const struct oteli_engine *engine);
+
+/* Give back the lines of a worker that is done. Also those that came too late for it, when
+ * the engine is freed and nobody is inside any more. */
+void oteli_harvest_fini(struct oteli_engine *engine);
+
+/* export.c - worker, or any thread under the mutex of a synchronous engine. */
+
+/* Export the batch through every pipeline, and count. */
+void oteli_export_batch(struct oteli_engine *engine, const otel_batch *batch);
+
+/* Count a batch's spans as dropped in every pipeline. */
+void oteli_export_drop_all(struct oteli_engine *engine, otel_drop_reason reason, uint64_t count);
+
+/* Hand a flush on to the exporters themselves; a failure is counted. */
+void oteli_export_flush(struct oteli_engine *engine, uint64_t deadline_ns);
+
+/* Free the exporters. */
+void oteli_export_fini(struct oteli_engine *engine);
+
+/* When the export under way must be over, at the latest. */
+uint64_t oteli_export_deadline(const struct oteli_engine *engine, uint64_t started_ns);
+
+/* Make an export that waits look at its deadline again. Any thread. */
+void oteli_export_wake(struct oteli_engine *engine);
+
+/* Spans that are not delivered, of all pipelines, and flushes that failed: what a flush
+ * compares. */
+uint64_t oteli_export_lost(const struct oteli_engine *engine);
+
+/* worker.c */
+
+/* One round: export if there is reason to, and say how long there will be none: until
+ * `*deadline_ns` or `*wanted` spans. False: shut down. Worker, or a test. */
+bool oteli_worker_round(struct oteli_engine *engine, int64_t *wanted, uint64_t *deadline_ns);
+
+/* The exporter thread's main function. */
+void *oteli_worker_main(void *engine);
+
+/* queue.c - what the API calls, on app threads. */
+uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended);
+void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line);
+void oteli_queue_wake(struct oteli_sdk *sdk);
+
+/* simple.c */
+void oteli_simple_export_one(struct oteli_sdk *sdk, const void *record);
+
+/* thread.c - the only place where a thread is made: named "otel-export", all signals
+ * blocked. 0, or an errno. */
+int oteli_thread_create(pthread_t *thread, void *(*main)(void *), void *argument);
+
+/* engine.c */
+otel_status oteli_engine_new(const struct oteli_engine_options *options,
+                             struct oteli_engine **engine);
+void oteli_engine_free(struct oteli_engine *engine);
+
+/* lifecycle.c */
+
+/* The engine that runs, or ran last; NULL: none ever. Under oteli_lifecycle_lock. */
+struct oteli_engine *oteli_lifecycle_engine(void);
+void oteli_lifecycle_lock(void);
+void oteli_lifecycle_unlock(void);
+
+/* Free the engines that stopped, as the end of the process does. For tests. */
+void oteli_lifecycle_reset(void);
+
+#endif

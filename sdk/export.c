@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/export.c - hand batches to exporters, hold them to their deadline, count what became
+ * of the spans. The worker, or whoever holds the mutex of a synchronous engine. */
+#include "common/clock.h"
+#include "common/log.h"
+#include "sdk/engine.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { NS_PER_MS = 1000000 };
+
+void otel_export_reject(otel_export *call, size_t count)
+{
+    ((struct oteli_call *)(void *)call)->rejected += count;
+}
+
+void otel_export_drop(otel_export *call, otel_drop_reason reason, size_t count)
+{
+    if (reason >= OTEL_DROP_QUEUE_FULL && reason < OTEL_DROP_REASON_COUNT)
+        ((struct oteli_call *)(void *)call)->dropped[reason] += count;
+}
+
+uint64_t oteli_export_deadline(const struct oteli_engine *engine, uint64_t started_ns)
+{
+    const uint64_t timeout = engine->export_timeout_ns;
+    const uint64_t own = timeout > UINT64_MAX - started_ns ? UINT64_MAX : started_ns + timeout;
+    const uint64_t stop = oteli_load_acquire_64(&engine->stop_deadline_ns);
+    return stop != 0 && stop < own ? stop : own;
+}
+
+void oteli_export_wake(struct oteli_engine *engine)
+{
+    for (size_t i = 0; i < engine->pipeline_count; i++) {
+        const otel_exporter *exporter = &engine->pipelines[i].exporter;
+        if (exporter->wake != NULL)
+            exporter->wake(exporter->state);
+    }
+}
+
+static int milliseconds_until(uint64_t deadline_ns)
+{
+    const uint64_t now_ns = oteli_monotonic_ns();
+    if (deadline_ns <= now_ns)
+        return 0;
+    const uint64_t ms = (deadline_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+    return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+/* Drive one export to its end. Only what the exporter answered is in the call then. */
+static void drive(struct oteli_engine *engine, const otel_exporter *exporter,
+                  struct oteli_call *call)
+{
+    const uint64_t started_ns = oteli_monotonic_ns();
+    call->view.deadline_ns = oteli_export_deadline(engine, started_ns);
+    otel_export_result result = exporter->export_batch(exporter->state, &call->view);
+    while (result == OTEL_EXPORT_PENDING && exporter->poll != NULL) {
+        call->view.deadline_ns = oteli_export_deadline(engine, started_ns);
+        const int timeout_ms = milliseconds_until(call->view.deadline_ns);
+        result = exporter->poll(exporter->state, &call->view, timeout_ms, timeout_ms == 0);
+        if (timeout_ms == 0)
+            break;
+    }
+    if (result == OTEL_EXPORT_PENDING) {
+        uint64_t reported = call->rejected;
+        for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+            reported += call->dropped[i];
+        const uint64_t count = call->view.batch->count;
+        if (reported < count)
+            call->dropped[OTEL_DROP_EXPORT_TIMEOUT] += count - reported;
+    }
+}
+
+/* A loss is news when it begins and when it is over; the numbers are in the statistics. */
+static void tell(struct oteli_pipeline *pipeline, uint64_t lost, otel_drop_reason reason)
+{
+    if (lost != 0 && !pipeline->is_dropping)
+        OTELI_LOG(OTEL_LOG_WARN, "%s: losing spans (%s)", pipeline->exporter.name,
+                  otel_drop_reason_string(reason));
+    if (lost == 0 && pipeline->is_dropping)
+        OTELI_LOG(OTEL_LOG_WARN, "%s: delivering again", pipeline->exporter.name);
+    pipeline->is_dropping = lost != 0;
+}
+
+static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call *call)
+{
+    uint64_t left = call->view.batch->count;
+    const uint64_t rejected = call->rejected < left ? call->rejected : left;
+    oteli_count(&pipeline->rejected, rejected);
+    left -= rejected;
+    uint64_t lost = 0;
+    otel_drop_reason reason = OTEL_DROP_QUEUE_FULL;
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
+        const uint64_t dropped = call->dropped[i] < left ? call->dropped[i] : left;
+        oteli_count(&pipeline->dropped[i], dropped);
+        left -= dropped;
+        lost += dropped;
+        if (dropped != 0)
+            reason = (otel_drop_reason)i;
+    }
+    oteli_count(&pipeline->delivered, left);
+    oteli_count(&pipeline->batches, 1);
+    tell(pipeline, lost, reason);
+}
+
+void oteli_export_batch(struct oteli_engine *engine, const otel_batch *batch)
+{
+    for (size_t i = 0; i < engine->pipeline_count; i++) {
+        struct oteli_pipeline *pipeline = &engine->pipelines[i];
+        memset(&engine->call, 0, sizeof engine->call);
+        engine->call.view.batch = batch;
+        drive(engine, &pipeline->exporter, &engine->call);
+        count_call(pipeline, &engine->call);
+    }
+}
+
+void oteli_export_drop_all(struct oteli_engine *engine, otel_drop_reason reason, uint64_t count)
+{
+    for (size_t i = 0; i < engine->pipeline_count; i++)
+        oteli_count(&engine->pipelines[i].dropped[reason], count);
+}
+
+void oteli_export_flush(struct oteli_engine *engine, uint64_t deadline_ns)
+{
+    for (size_t i = 0; i < engine->pipeline_count; i++) {
+        const otel_exporter *exporter = &engine->pipelines[i].exporter;
+        if (exporter->flush != NULL &&
+            exporter->flush(exporter->state, milliseconds_until(deadline_ns)) != OTEL_OK)
+            oteli_count(&engine->flush_failures, 1);
+    }
+}
+
+void oteli_export_fini(struct oteli_engine *engine)
+{
+    for (size_t i = 0; i < engine->pipeline_count; i++) {
+        otel_exporter *exporter = &engine->pipelines[i].exporter;
+        if (exporter->free != NULL)
+            exporter->free(exporter->state);
+        *exporter = (otel_exporter){.name = exporter->name};
+    }
+}
+
+uint64_t oteli_export_lost(const struct oteli_engine *engine)
+{
+    uint64_t lost = oteli_load_relaxed_64(&engine->flush_failures);
+    for (size_t i = 0; i < engine->pipeline_count; i++) {
+        const struct oteli_pipeline *pipeline = &engine->pipelines[i];
+        lost += oteli_load_relaxed_64(&pipeline->rejected);
+        for (unsigned k = 0; k < OTEL_DROP_REASON_COUNT; k++)
+            lost += oteli_load_relaxed_64(&pipeline->dropped[k]);
+    }
+    return lost;
+}

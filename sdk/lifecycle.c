@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/lifecycle.c - start, flush, shut down. One lock guards which engine is the current
+ * one; nobody waits for anything else while holding it. */
+#include "common/clock.h"
+#include "common/config.h"
+#include "common/log.h"
+#include "sdk/engine.h"
+
+#include <otel/propagate.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { NS_PER_MS = 1000000, GRACE_NS = 50 * NS_PER_MS };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct oteli_engine *engine; /* running, or the last that was */
+static bool is_running;
+static bool is_disabled; /* started by OTEL_SDK_DISABLED, to do nothing */
+static struct oteli_engine *graves; /* engines that somebody may still be inside */
+
+void oteli_lifecycle_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void oteli_lifecycle_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+struct oteli_engine *oteli_lifecycle_engine(void)
+{
+    return engine;
+}
+
+/* The child has none of the parent's threads and must not touch its exporters: what they
+ * hold (a connection) is the parent's. The API has forgotten the SDK by itself. */
+static void on_fork_child(void)
+{
+    engine = NULL;
+    is_running = false;
+    is_disabled = false;
+    graves = NULL;
+    pthread_mutex_init(&lock, NULL);
+}
+
+static void set_up_process(void)
+{
+    pthread_atfork(NULL, NULL, on_fork_child);
+}
+
+/* Whether its worker has let go of it, the mutex included. */
+static bool worker_has_left(struct oteli_engine *grave)
+{
+    if (pthread_mutex_trylock(&grave->mutex) != 0)
+        return false;
+    const bool done = grave->done;
+    pthread_mutex_unlock(&grave->mutex);
+    return done;
+}
+
+/* Free the engines of earlier runs that nobody is inside any more. */
+static void bury(void)
+{
+    if (engine != NULL) {
+        engine->next_grave = graves;
+        graves = engine;
+        engine = NULL;
+    }
+    struct oteli_engine **at = &graves;
+    while (*at != NULL) {
+        struct oteli_engine *grave = *at;
+        if (!worker_has_left(grave) || grave->users != 0 || oteli_sdk_is_borrowed(&grave->sdk)) {
+            at = &grave->next_grave;
+            continue;
+        }
+        *at = grave->next_grave;
+        oteli_engine_free(grave);
+    }
+}
+
+static uint64_t deadline_after(int64_t timeout_ms)
+{
+    const uint64_t now_ns = oteli_monotonic_ns();
+    if (timeout_ms < 0)
+        timeout_ms = 0;
+    if (timeout_ms > INT64_MAX / NS_PER_MS)
+        return UINT64_MAX;
+    const uint64_t timeout_ns = (uint64_t)timeout_ms * NS_PER_MS;
+    return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
+}
+
+static otel_status start_locked(const struct oteli_engine_options *options)
+{
+    bury();
+    const char *refused = oteli_clock_start(options->config->clock);
+    if (refused != NULL)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock",
+                         refused);
+    otel_status status = oteli_engine_new(options, &engine);
+    if (status != OTEL_OK)
+        return status;
+    if (!engine->sdk.synchronous &&
+        oteli_thread_create(&engine->thread, oteli_worker_main, engine) != 0) {
+        oteli_engine_free(engine);
+        engine = NULL;
+        return OTEL_ERROR_SYSTEM;
+    }
+    is_running = true;
+    oteli_sdk_install(&engine->sdk);
+    return OTEL_OK;
+}
+
+static void free_exporters(const struct oteli_engine_options *options)
+{
+    for (size_t i = 0; i < options->exporter_count; i++)
+        if (options->exporters[i].free != NULL)
+            options->exporters[i].free(options->exporters[i].state);
+}
+
+otel_status oteli_start(const struct oteli_engine_options *options)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, set_up_process);
+    const bool wants_trace_context = strstr(options->config->propagators, "tracecontext") != NULL;
+    oteli_lifecycle_lock();
+    otel_status status = OTEL_ERROR_ALREADY_STARTED;
+    const bool is_started = is_running || is_disabled;
+    if (is_started || options->config->sdk_disabled)
+        free_exporters(options);
+    if (!is_started) {
+        otel_propagator_set(wants_trace_context ? otel_propagator_trace_context()
+                                                : otel_propagator_none());
+        is_disabled = options->config->sdk_disabled;
+        status = is_disabled ? OTEL_OK : start_locked(options);
+    }
+    oteli_lifecycle_unlock();
+    return status;
+}
+
+/* The running engine, which stays while the caller uses it. NULL: none, and what to answer. */
+static struct oteli_engine *use_engine(bool stop, otel_status *status)
+{
+    oteli_lifecycle_lock();
+    struct oteli_engine *used = is_running ? engine : NULL;
+    if (used != NULL)
+        used->users++;
+    *status = is_running || is_disabled ? OTEL_OK : OTEL_ERROR_NOT_STARTED;
+    if (stop) {
+        is_running = false;
+        is_disabled = false;
+    }
+    oteli_lifecycle_unlock();
+    return used;
+}
+
+static void leave_engine(struct oteli_engine *used)
+{
+    oteli_lifecycle_lock();
+    used->users--;
+    oteli_lifecycle_unlock();
+}
+
+/* Wait under the engine's mutex for a change; false: the deadline has come. */
+static bool wait_for_change(struct oteli_engine *waited, uint64_t deadline_ns)
+{
+    if (deadline_ns == UINT64_MAX)
+        return pthread_cond_wait(&waited->changed, &waited->mutex) == 0;
+    const struct timespec deadline = {(time_t)(deadline_ns / 1000000000),
+                                      (long)(deadline_ns % 1000000000)};
+    return pthread_cond_timedwait(&waited->changed, &waited->mutex, &deadline) == 0;
+}
+
+static bool flush_worker(struct oteli_engine *flushed, uint64_t deadline_ns)
+{
+    const uint64_t ticket = oteli_add_full_64(&flushed->flush_wanted, 1) + 1;
+    oteli_bell_ring(&flushed->bell);
+    pthread_mutex_lock(&flushed->mutex);
+    while (flushed->flush_done < ticket && !flushed->done)
+        if (!wait_for_change(flushed, deadline_ns))
+            break;
+    const bool is_done = flushed->flush_done >= ticket || flushed->done;
+    pthread_mutex_unlock(&flushed->mutex);
+    return is_done;
+}
+
+/* Lock the engine's mutex, which a simple export holds, unless the deadline comes first.
+ * The wait is in wall time, the only one that every libc offers for it. */
+static bool lock_until(struct oteli_engine *locked, uint64_t deadline_ns)
+{
+    if (deadline_ns == UINT64_MAX)
+        return pthread_mutex_lock(&locked->mutex) == 0;
+    const uint64_t now_ns = oteli_monotonic_ns();
+    const uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    const uint64_t ns = (uint64_t)until.tv_nsec + left_ns;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    return pthread_mutex_timedlock(&locked->mutex, &until) == 0;
+}
+
+static bool flush_simple(struct oteli_engine *flushed, uint64_t deadline_ns)
+{
+    if (!lock_until(flushed, deadline_ns))
+        return false;
+    if (!flushed->done)
+        oteli_export_flush(flushed, deadline_ns);
+    pthread_mutex_unlock(&flushed->mutex);
+    return true;
+}
+
+otel_status otel_flush(int64_t timeout_ms)
+{
+    otel_status status;
+    struct oteli_engine *flushed = use_engine(false, &status);
+    if (flushed == NULL)
+        return status;
+    const uint64_t deadline_ns = deadline_after(timeout_ms);
+    const uint64_t lost = oteli_export_lost(flushed);
+    const bool is_done = flushed->sdk.synchronous ? flush_simple(flushed, deadline_ns)
+                                                  : flush_worker(flushed, deadline_ns);
+    const bool lost_some = oteli_export_lost(flushed) != lost;
+    leave_engine(flushed);
+    if (!is_done)
+        return OTEL_ERROR_TIMEOUT;
+    return lost_some ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK;
+}
+
+/* Part of the time is kept for the way back, so that the caller's deadline holds. */
+static uint64_t worker_deadline(uint64_t deadline_ns)
+{
+    if (deadline_ns == UINT64_MAX)
+        return UINT64_MAX - 1;
+    const uint64_t now_ns = oteli_monotonic_ns();
+    const uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    const uint64_t kept_ns = left_ns / 20 < GRACE_NS ? left_ns / 20 : GRACE_NS;
+    return deadline_ns - kept_ns;
+}
+
+static void give_up(struct oteli_engine *stopped)
+{
+    oteli_store_release_32(&stopped->hangs, 1);
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "an exporter did not come back in time; shut down anyway");
+}
+
+static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
+{
+    /* Under the mutex, so that the worker does not free exporters that are being woken. */
+    pthread_mutex_lock(&stopped->mutex);
+    oteli_store_release_64(&stopped->stop_deadline_ns, worker_deadline(deadline_ns));
+    oteli_export_wake(stopped);
+    pthread_mutex_unlock(&stopped->mutex);
+    oteli_bell_ring(&stopped->bell);
+    const uint64_t last_ns =
+        deadline_ns < UINT64_MAX - GRACE_NS ? deadline_ns + GRACE_NS : UINT64_MAX;
+    pthread_mutex_lock(&stopped->mutex);
+    while (!stopped->done && wait_for_change(stopped, last_ns))
+        continue;
+    const bool has_returned = stopped->done;
+    if (!has_returned)
+        give_up(stopped);
+    pthread_mutex_unlock(&stopped->mutex);
+    if (has_returned)
+        pthread_join(stopped->thread, NULL);
+    else
+        pthread_detach(stopped->thread);
+}
+
+static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
+{
+    oteli_store_release_64(&stopped->stop_deadline_ns, worker_deadline(deadline_ns));
+    oteli_export_wake(stopped);
+    if (!lock_until(stopped, deadline_ns)) {
+        give_up(stopped); /* the export that hangs does the rest when it comes back */
+        return;
+    }
+    oteli_export_flush(stopped, deadline_ns);
+    oteli_export_fini(stopped);
+    oteli_store_release_32(&stopped->done, 1);
+    pthread_mutex_unlock(&stopped->mutex);
+}
+
+otel_status otel_shutdown(int64_t timeout_ms)
+{
+    otel_status status;
+    struct oteli_engine *stopped = use_engine(true, &status);
+    if (stopped == NULL)
+        return status;
+    const uint64_t deadline_ns = deadline_after(timeout_ms);
+    const uint64_t lost = oteli_export_lost(stopped);
+    oteli_sdk_uninstall();
+    if (stopped->sdk.synchronous)
+        stop_simple(stopped, deadline_ns);
+    else
+        stop_worker(stopped, deadline_ns);
+    uint64_t late = 0;
+    for (size_t i = 0; i < stopped->pipeline_count; i++)
+        late += oteli_load_relaxed_64(&stopped->pipelines[i].dropped[OTEL_DROP_SHUTDOWN_TIMEOUT]);
+    const bool lost_some = oteli_export_lost(stopped) != lost;
+    const bool timed_out = stopped->hangs || late != 0;
+    leave_engine(stopped);
+    if (timed_out)
+        return OTEL_ERROR_TIMEOUT;
+    return lost_some ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK;
+}
+
+otel_status otel_start_with(const otel_sdk_options *options)
+{
+    struct oteli_config config;
+    struct oteli_engine_options start = {.config = &config};
+    if (options != NULL) {
+        start.resource = options->resource;
+        start.resource_count = options->resource_count;
+        start.exporters = options->exporters;
+        start.exporter_count = options->exporters != NULL ? options->exporter_count : 0;
+        start.simple = options->simple;
+    }
+    otel_status status = oteli_config_load(&config, options, false);
+    if (status != OTEL_OK) {
+        free_exporters(&start);
+        return status;
+    }
+    status = oteli_start(&start);
+    oteli_config_fini(&config);
+    return status;
+}
+
+void oteli_lifecycle_reset(void)
+{
+    oteli_lifecycle_lock();
+    if (!is_running)
+        bury();
+    oteli_lifecycle_unlock();
+}
+
+/* The process ends: what an orderly program leaves behind is one stopped engine. */
+__attribute__((destructor)) static void on_unload(void)
+{
+    if (!is_running)
+        bury();
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/sampler.c - built-in samplers. Start/stop only, but for the ratio (app threads). */
+#include "sdk/sampler.h"
+#include "common/log.h"
+
+#include <string.h>
+
+/* A row a sampler: what it says to no parent, and to the other four. */
+static const struct {
+    const char *name;
+    uint8_t decide[OTELI_PARENT_KINDS];
+} samplers[] = {
+#define DROP OTELI_DECIDE_DROP
+#define SAMPLE OTELI_DECIDE_SAMPLE
+#define ASK OTELI_DECIDE_ASK
+    {"always_on", {SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE}},
+    {"always_off", {DROP, DROP, DROP, DROP, DROP}},
+    {"traceidratio", {ASK, ASK, ASK, ASK, ASK}},
+    {"parentbased_always_on", {SAMPLE, DROP, SAMPLE, DROP, SAMPLE}},
+    {"parentbased_always_off", {DROP, DROP, SAMPLE, DROP, SAMPLE}},
+    {"parentbased_traceidratio", {ASK, DROP, SAMPLE, DROP, SAMPLE}},
+#undef DROP
+#undef SAMPLE
+#undef ASK
+};
+
+static void set_ratio(struct oteli_sampler *sampler, const char *text)
+{
+    double ratio = 1.0;
+    if (text != NULL && !oteli_parse_ratio(text, &ratio)) {
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                         "OTEL_TRACES_SAMPLER_ARG is \"%s\", which is no number from 0 to 1; "
+                         "using 1.0",
+                         text);
+        ratio = 1.0;
+    }
+    const double two_to_64 = 18446744073709551616.0;
+    const double threshold = ratio * two_to_64 + 0.5;
+    sampler->all = threshold >= two_to_64;
+    sampler->threshold = sampler->all ? UINT64_MAX : (uint64_t)threshold;
+}
+
+void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config)
+{
+    for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
+        if (strcmp(samplers[i].name, config->traces_sampler) == 0)
+            memcpy(sampler->decide, samplers[i].decide, sizeof sampler->decide);
+    const bool is_ratio =
+        memchr(sampler->decide, OTELI_DECIDE_ASK, sizeof sampler->decide) != NULL;
+    set_ratio(sampler, is_ratio ? config->traces_sampler_arg : NULL);
+}
+
+bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16])
+{
+    uint64_t low = 0;
+    for (unsigned i = 8; i < 16; i++)
+        low = low << 8 | trace_id[i];
+    return sampler->all || low < sampler->threshold;
+}

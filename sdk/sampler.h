@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/sampler.h - the samplers that OTEL_TRACES_SAMPLER can name.
+ *
+ * Most of them decide by the kind of parent alone, so they become a table of five
+ * decisions that threads copy; only a ratio is computed.
+ * Source: OpenTelemetry specification, trace/sdk.md "Built-in samplers". */
+#ifndef OTELI_SAMPLER_H
+#define OTELI_SAMPLER_H
+
+#include "api/sdk_link.h"
+#include "common/config.h"
+
+struct oteli_sampler {
+    uint8_t decide[OTELI_PARENT_KINDS];
+    uint64_t threshold; /* sampled are the trace ids whose low 64 bits are below it … */
+    bool all;           /* … or all of them */
+};
+
+/* By OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; a bad argument is a warning. */
+void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config);
+
+bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16]);
+
+#endif

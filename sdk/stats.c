@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/stats.c - what became of the spans. Any thread.
+ *
+ * Counters are read in the order in which a span passes them, backwards: what is derived
+ * by subtraction is then never negative, also while everything runs. */
+#include "sdk/engine.h"
+
+#include <otel/sdk.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *otel_drop_reason_string(otel_drop_reason reason)
+{
+    static const char *const names[OTEL_DROP_REASON_COUNT] = {
+        [OTEL_DROP_QUEUE_FULL] = "queue_full",
+        [OTEL_DROP_BYTE_LIMIT] = "byte_limit",
+        [OTEL_DROP_TOO_LARGE] = "too_large",
+        [OTEL_DROP_ALREADY_SHUTDOWN] = "already_shutdown",
+        [OTEL_DROP_SHUTDOWN_TIMEOUT] = "shutdown_timeout",
+        [OTEL_DROP_RETRY_EXHAUSTED] = "retry_exhausted",
+        [OTEL_DROP_PERMANENT_ERROR] = "permanent_error",
+        [OTEL_DROP_UNCONFIRMED] = "unconfirmed",
+        [OTEL_DROP_EXPORT_TIMEOUT] = "export_timeout",
+        [OTEL_DROP_NO_MEMORY] = "no_memory",
+        [OTEL_DROP_REENTRANT] = "reentrant",
+    };
+    return reason >= OTEL_DROP_QUEUE_FULL && reason < OTEL_DROP_REASON_COUNT ? names[reason]
+                                                                             : "unknown";
+}
+
+static void add_threads(otel_stats *stats, const struct oteli_engine *engine)
+{
+    const uint64_t generation = engine->sdk.generation;
+    struct oteli_thread *const first = oteli_threads();
+    for (struct oteli_thread *at = first; at != NULL; at = at->next)
+        if (oteli_load_acquire_64(&at->generation) == generation)
+            for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+                stats->dropped[i] += oteli_load_acquire_64(&at->counts.dropped[i]);
+    for (struct oteli_thread *at = first; at != NULL; at = at->next)
+        if (oteli_load_acquire_64(&at->generation) == generation)
+            stats->ended += oteli_load_acquire_64(&at->counts.ended);
+    for (struct oteli_thread *at = first; at != NULL; at = at->next)
+        if (oteli_load_acquire_64(&at->generation) == generation)
+            stats->unsampled += oteli_load_acquire_64(&at->counts.unsampled);
+    for (struct oteli_thread *at = first; at != NULL; at = at->next)
+        if (oteli_load_acquire_64(&at->generation) == generation)
+            stats->started += oteli_load_acquire_64(&at->counts.started);
+}
+
+static void fill(otel_stats *stats, struct oteli_engine *engine,
+                 const struct oteli_pipeline *pipeline)
+{
+    const bool is_done = oteli_load_acquire_32(&engine->done) != 0;
+    stats->batches = oteli_load_acquire_64(&pipeline->batches);
+    stats->delivered = oteli_load_acquire_64(&pipeline->delivered);
+    stats->rejected = oteli_load_acquire_64(&pipeline->rejected);
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        stats->dropped[i] = oteli_load_acquire_64(&pipeline->dropped[i]);
+    if (is_done) /* spans that were ended while the SDK went away */
+        stats->dropped[OTEL_DROP_ALREADY_SHUTDOWN] += oteli_harvest_leftover(engine);
+    add_threads(stats, engine);
+
+    uint64_t gone = stats->delivered + stats->rejected;
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        gone += stats->dropped[i];
+    /* Threads count with plain stores: where the processor does not keep them in order, a
+     * counter may be seen late, but never a span that was not. */
+    if (stats->ended < gone)
+        stats->ended = gone;
+    stats->queued = stats->ended - gone;
+    const uint64_t over = stats->ended + stats->unsampled;
+    if (stats->started < over)
+        stats->started = over;
+    stats->open = stats->started - over;
+    stats->queued_bytes = oteli_lines_bytes();
+    if (oteli_load_acquire_32(&engine->hangs) != 0) { /* an exporter has them, and will not say */
+        stats->dropped[OTEL_DROP_SHUTDOWN_TIMEOUT] += stats->queued;
+        stats->queued = 0;
+    }
+}
+
+otel_status otel_stats_read(size_t index, otel_stats *stats)
+{
+    if (stats == NULL || stats->size < sizeof stats->size)
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    otel_stats whole = {.size = stats->size};
+    oteli_lifecycle_lock();
+    struct oteli_engine *engine = oteli_lifecycle_engine();
+    const bool is_known = engine != NULL && index < engine->pipeline_count;
+    if (is_known)
+        fill(&whole, engine, &engine->pipelines[index]);
+    oteli_lifecycle_unlock();
+    memcpy(stats, &whole, whole.size < sizeof whole ? whole.size : sizeof whole);
+    return is_known ? OTEL_OK : OTEL_ERROR_INVALID_ARGUMENT;
+}
+
+/* 1234567 as "1,234,567". */
+static const char *with_commas(uint64_t number, char text[32])
+{
+    char digits[24];
+    const int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+    size_t at = 0;
+    for (int i = 0; i < length; i++) {
+        if (i != 0 && (length - i) % 3 == 0)
+            text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    text[at] = '\0';
+    return text;
+}
+
+struct writer {
+    char *text;
+    size_t size;
+    size_t length;
+};
+
+static void put(struct writer *to, const char *what)
+{
+    for (; *what != '\0'; what++, to->length++)
+        if (to->length + 1 < to->size)
+            to->text[to->length] = *what;
+    if (to->size != 0)
+        to->text[to->length < to->size ? to->length : to->size - 1] = '\0';
+}
+
+static void put_count(struct writer *to, const char *label, uint64_t count)
+{
+    char number[32];
+    put(to, label);
+    put(to, " ");
+    put(to, with_commas(count, number));
+}
+
+size_t otel_stats_describe(const otel_stats *stats, char *text, size_t size)
+{
+    struct writer to = {text, size, 0};
+    uint64_t dropped = 0;
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        dropped += stats->dropped[i];
+    put_count(&to, "delivered", stats->delivered);
+    if (stats->rejected != 0)
+        put_count(&to, ", rejected", stats->rejected);
+    if (stats->queued != 0)
+        put_count(&to, ", queued", stats->queued);
+    put_count(&to, ", dropped", dropped);
+    const char *separator = " (";
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
+        if (stats->dropped[i] == 0)
+            continue;
+        put(&to, separator);
+        put_count(&to, otel_drop_reason_string((otel_drop_reason)i), stats->dropped[i]);
+        separator = ", ";
+    }
+    if (dropped != 0)
+        put(&to, ")");
+    return to.length;
+}

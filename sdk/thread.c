@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/thread.c - the one place that makes a thread. Start/stop only. */
+#include "sdk/engine.h"
+
+#include <signal.h>
+
+enum { STACK_BYTES = 256 * 1024 }; /* curl and TLS need more than musl's default */
+
+int oteli_thread_create(pthread_t *thread, void *(*main)(void *), void *argument)
+{
+    pthread_attr_t attributes;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0)
+        return error;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+
+    /* The program's signals are for the program's threads. A thread inherits the mask. */
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(thread, &attributes, main, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error == 0)
+        pthread_setname_np(*thread, "otel-export");
+    return error;
+}
