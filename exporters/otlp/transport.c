@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/transport.c - the door to libcurl: one easy handle in one multi handle,
+ * driven by whoever exports. Owns both, its sockets, and the kept part of an answer.
+ *
+ * curl_global_init is called once in the process and curl_global_cleanup never: at exit
+ * other threads, other libraries and a resolver thread of curl's own may still be inside,
+ * and all that it would give back the kernel takes anyway. */
+#include "exporters/otlp/transport.h"
+
+#include "common/atomic.h"
+#include "common/log.h"
+#include "exporters/otlp/socket.h"
+
+#include <curl/curl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum {
+    BODY_MAX = 4 * 1024 * 1024,
+    BODY_KEPT = 64 * 1024,
+    HEADERS_MAX = 256 * 1024,
+    PAUSE_MS = 20 /* between looks when polling itself fails */
+};
+
+struct oteli_transport {
+    CURL *easy;
+    CURLM *multi; /* release by open_handles, acquire by wake on any thread */
+    struct curl_slist *headers;
+    char *url;
+    char *user_agent;
+    char *proxy;
+    char *no_proxy;
+    uint32_t process; /* that opened the handles; written before `multi` */
+    bool is_tls;
+    bool is_running;
+    struct oteli_sockets sockets;
+
+    /* Of the request that runs or ran last. */
+    CURLcode result;
+    bool body_was_sent;
+    bool is_too_long;
+    size_t body_bytes; /* of the answer, kept or not */
+    size_t header_bytes;
+    char retry_after[64]; /* "": no such header */
+    char problem[CURL_ERROR_SIZE];
+    uint8_t body[BODY_KEPT];
+};
+
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+static bool curl_works;
+
+static void start_curl(void)
+{
+    curl_works = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    if (curl_works && !(curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS))
+        OTELI_LOG(OTEL_LOG_WARN, "this libcurl looks up host names synchronously: a slow name "
+                                 "server can hold up the exporter beyond its timeouts");
+}
+
+static curl_socket_t open_socket(void *state, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)purpose;
+    struct oteli_transport *transport = state;
+    const int fd = oteli_sockets_open(&transport->sockets, address->family, address->socktype,
+                                      address->protocol);
+    return fd >= 0 ? fd : CURL_SOCKET_BAD;
+}
+
+static int close_socket(void *state, curl_socket_t fd)
+{
+    struct oteli_transport *transport = state;
+    return oteli_sockets_close(&transport->sockets, fd);
+}
+
+static size_t take_body(char *bytes, size_t one, size_t length, void *state)
+{
+    (void)one;
+    struct oteli_transport *transport = state;
+    if (transport->body_bytes < BODY_KEPT) {
+        const size_t room = BODY_KEPT - transport->body_bytes;
+        memcpy(transport->body + transport->body_bytes, bytes, length < room ? length : room);
+    }
+    transport->body_bytes += length;
+    if (transport->body_bytes <= BODY_MAX)
+        return length;
+    transport->is_too_long = true;
+    return length + 1; /* anything but length breaks the transfer off */
+}
+
+static void take_retry_after(struct oteli_transport *transport, const char *value, size_t length)
+{
+    while (length != 0 && (*value == ' ' || *value == '\t')) {
+        value++;
+        length--;
+    }
+    while (length != 0 && strchr(" \t\r\n", value[length - 1]) != NULL)
+        length--;
+    if (length >= sizeof transport->retry_after)
+        length = 0;
+    memcpy(transport->retry_after, value, length);
+    transport->retry_after[length] = '\0';
+}
+
+static size_t take_header(char *line, size_t one, size_t length, void *state)
+{
+    (void)one;
+    static const char name[] = "Retry-After:";
+    struct oteli_transport *transport = state;
+    if (length > 5 && memcmp(line, "HTTP/", 5) == 0)
+        transport->retry_after[0] = '\0';
+    else if (length >= sizeof name && strncasecmp(line, name, sizeof name - 1) == 0)
+        take_retry_after(transport, line + sizeof name - 1, length - (sizeof name - 1));
+    transport->header_bytes += length;
+    if (transport->header_bytes <= HEADERS_MAX)
+        return length;
+    transport->is_too_long = true;
+    return length + 1;
+}
+
+/* curl may repeat a request by itself when a kept connection turns out to be dead, and
+ * then counts from zero; what has been sent once stays sent. */
+static int watch_progress(void *state, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
+                          curl_off_t up)
+{
+    (void)down_total;
+    (void)down;
+    (void)up_total;
+    struct oteli_transport *transport = state;
+    if (up > 0)
+        transport->body_was_sent = true;
+    return 0;
+}
+
+#define SET(option, value) (curl_easy_setopt(easy, option, value) == CURLE_OK)
+
+/* Proxy and no-proxy are always set, if only to "": otherwise curl asks the environment,
+ * on the exporter thread. Its CA paths are compiled in, so OpenSSL does not ask either. */
+static bool configure(struct oteli_transport *transport, CURL *easy)
+{
+    return SET(CURLOPT_URL, transport->url) &&
+#if LIBCURL_VERSION_NUM >= 0x075500
+           SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
+#else
+           SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS)) &&
+#endif
+#if LIBCURL_VERSION_NUM >= 0x075700
+           /* Giving up must not wait for a name server that does not answer. */
+           SET(CURLOPT_QUICK_EXIT, 1L) &&
+#endif
+           SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
+           SET(CURLOPT_FOLLOWLOCATION, 0L) && SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_POST, 1L) &&
+           SET(CURLOPT_HTTPHEADER, transport->headers) &&
+           SET(CURLOPT_USERAGENT, transport->user_agent) && SET(CURLOPT_PROXY, transport->proxy) &&
+           SET(CURLOPT_NOPROXY, transport->no_proxy) && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) &&
+           SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_ERRORBUFFER, transport->problem) &&
+           SET(CURLOPT_WRITEFUNCTION, take_body) && SET(CURLOPT_WRITEDATA, transport) &&
+           SET(CURLOPT_HEADERFUNCTION, take_header) && SET(CURLOPT_HEADERDATA, transport) &&
+           SET(CURLOPT_NOPROGRESS, 0L) && SET(CURLOPT_XFERINFOFUNCTION, watch_progress) &&
+           SET(CURLOPT_XFERINFODATA, transport) && SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
+           SET(CURLOPT_OPENSOCKETDATA, transport) &&
+           SET(CURLOPT_CLOSESOCKETFUNCTION, close_socket) &&
+           SET(CURLOPT_CLOSESOCKETDATA, transport);
+}
+
+static bool open_handles(struct oteli_transport *transport)
+{
+    oteli_store_relaxed_32(&transport->process, (uint32_t)getpid());
+    transport->easy = curl_easy_init();
+    CURLM *multi = curl_multi_init();
+    if (transport->easy == NULL || multi == NULL || !configure(transport, transport->easy) ||
+        curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 1L) != CURLM_OK) {
+        curl_easy_cleanup(transport->easy);
+        transport->easy = NULL;
+        if (multi != NULL)
+            curl_multi_cleanup(multi);
+        return false;
+    }
+    oteli_store_release_any(&transport->multi, multi);
+    return true;
+}
+
+/* What abandon_handles left behind, so that leak checkers see that it was on purpose. */
+enum { LEFT_BEHIND = 32 };
+static void *left_behind[LEFT_BEHIND][2];
+static uint32_t left_behind_count;
+
+/* Drop the handles without letting curl do anything with their descriptors, which belong
+ * to the parent process or, by now, to somebody else. Their memory stays; this happens
+ * once a fork, or when a program closes all descriptors that it does not know. */
+static void abandon_handles(struct oteli_transport *transport)
+{
+    if (transport->easy != NULL) {
+        const uint32_t place = oteli_add_full_32(&left_behind_count, 1) % LEFT_BEHIND;
+        oteli_store_release_any(&left_behind[place][0], transport->easy);
+        oteli_store_release_any(&left_behind[place][1], transport->multi);
+    }
+    oteli_sockets_close_all(&transport->sockets);
+    transport->easy = NULL;
+    transport->is_running = false;
+    oteli_store_release_any(&transport->multi, NULL);
+}
+
+static bool handles_are_ours(const struct oteli_transport *transport)
+{
+    return transport->easy != NULL && transport->process == (uint32_t)getpid() &&
+           oteli_sockets_are_ours(&transport->sockets);
+}
+
+static bool append_header(struct curl_slist **list, const char *name, const char *value)
+{
+    const size_t size = strlen(name) + strlen(value) + sizeof ": ";
+    char *line = malloc(size);
+    if (line == NULL)
+        return false;
+    /* "Name;" is how curl is told to send a header without a value. */
+    snprintf(line, size, "%s%s%s", name, *value != '\0' ? ": " : ";", value);
+    struct curl_slist *longer = curl_slist_append(*list, line);
+    free(line);
+    if (longer == NULL)
+        return false;
+    *list = longer;
+    return true;
+}
+
+static bool make_headers(struct oteli_transport *transport,
+                         const struct oteli_transport_options *options)
+{
+    struct curl_slist *list = curl_slist_append(NULL, "Content-Type: application/x-protobuf");
+    transport->headers = list;
+    /* Without a value and a semicolon it is left out: large bodies go out at once. */
+    if (list == NULL || curl_slist_append(list, "Expect:") == NULL)
+        return false;
+    for (size_t i = 0; i < options->header_count; i++) {
+        if (!append_header(&transport->headers, options->headers[i].name,
+                           options->headers[i].value))
+            return false;
+    }
+    return true;
+}
+
+struct oteli_transport *oteli_transport_new(const struct oteli_transport_options *options)
+{
+    if (pthread_once(&curl_once, start_curl) != 0 || !curl_works)
+        return NULL;
+    struct oteli_transport *transport = calloc(1, sizeof *transport);
+    if (transport == NULL)
+        return NULL;
+    oteli_sockets_init(&transport->sockets);
+    transport->url = strdup(options->url);
+    transport->user_agent = strdup(options->user_agent);
+    transport->proxy = strdup(options->proxy);
+    transport->no_proxy = strdup(options->no_proxy);
+    transport->is_tls = strncasecmp(options->url, "https:", 6) == 0 ||
+                        strncasecmp(options->proxy, "https:", 6) == 0;
+    if (transport->url == NULL || transport->user_agent == NULL || transport->proxy == NULL ||
+        transport->no_proxy == NULL || !make_headers(transport, options) ||
+        !open_handles(transport)) {
+        oteli_transport_free(transport);
+        return NULL;
+    }
+    return transport;
+}
+
+void oteli_transport_free(struct oteli_transport *transport)
+{
+    if (transport == NULL)
+        return;
+    if (!handles_are_ours(transport))
+        abandon_handles(transport);
+    const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
+    if (transport->is_running)
+        curl_multi_remove_handle(transport->multi, transport->easy);
+    curl_easy_cleanup(transport->easy);
+    if (transport->multi != NULL)
+        curl_multi_cleanup(transport->multi);
+    oteli_sigpipe_guard_end(&guard);
+    curl_slist_free_all(transport->headers);
+    free(transport->url);
+    free(transport->user_agent);
+    free(transport->proxy);
+    free(transport->no_proxy);
+    free(transport);
+}
+
+/* Let curl do what can be done at once. Returns whether the request is through. */
+static bool drive(struct oteli_transport *transport)
+{
+    if (!transport->is_running)
+        return true;
+    const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
+    int running = 0;
+    int left;
+    const CURLMcode code = curl_multi_perform(transport->multi, &running);
+    const CURLMsg *message = curl_multi_info_read(transport->multi, &left);
+    bool is_through = true;
+    if (message != NULL && message->msg == CURLMSG_DONE)
+        transport->result = message->data.result;
+    else if (code != CURLM_OK || running == 0)
+        transport->result = CURLE_OUT_OF_MEMORY;
+    else
+        is_through = false;
+    if (is_through) {
+        curl_multi_remove_handle(transport->multi, transport->easy);
+        transport->is_running = false;
+    }
+    oteli_sigpipe_guard_end(&guard);
+    return is_through;
+}
+
+void oteli_transport_start(struct oteli_transport *transport, const void *body, size_t length,
+                           int64_t connect_ms, bool fresh)
+{
+    transport->result = CURLE_OUT_OF_MEMORY;
+    transport->body_was_sent = false;
+    transport->is_too_long = false;
+    transport->body_bytes = 0;
+    transport->header_bytes = 0;
+    transport->retry_after[0] = '\0';
+    transport->problem[0] = '\0';
+    if (!handles_are_ours(transport)) {
+        abandon_handles(transport);
+        if (!open_handles(transport))
+            return;
+    } else if (transport->is_running) {
+        curl_multi_remove_handle(transport->multi, transport->easy);
+    }
+    CURL *easy = transport->easy;
+    transport->is_running = SET(CURLOPT_POSTFIELDS, body) &&
+                            SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length) &&
+                            SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms) &&
+                            SET(CURLOPT_FRESH_CONNECT, (long)fresh) &&
+                            curl_multi_add_handle(transport->multi, easy) == CURLM_OK;
+    (void)drive(transport);
+}
+
+/* What is the same for every retry, because it is wrong here and not at the receiver. */
+static bool is_hopeless(CURLcode result)
+{
+    switch (result) {
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void fill_answer(struct oteli_transport *transport, struct oteli_transport_answer *answer)
+{
+    long status = 0;
+    curl_off_t sent = 0;
+    if (transport->easy != NULL && transport->result != CURLE_OUT_OF_MEMORY) {
+        curl_easy_getinfo(transport->easy, CURLINFO_RESPONSE_CODE, &status);
+        curl_easy_getinfo(transport->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    }
+    const bool is_answered = status >= 200; /* below, there is more to come */
+    const size_t kept = transport->body_bytes < BODY_KEPT ? transport->body_bytes : BODY_KEPT;
+    *answer = (struct oteli_transport_answer){
+        .status = is_answered ? (int)status : 0,
+        .body_was_sent = !is_answered && (transport->body_was_sent || sent > 0),
+        .is_hopeless = !is_answered && is_hopeless(transport->result),
+        .is_too_long = transport->is_too_long,
+        .body = {transport->body, kept,
+                 transport->result != CURLE_OK || kept < transport->body_bytes},
+        .retry_after = transport->retry_after[0] != '\0' ? transport->retry_after : NULL,
+        .problem = transport->problem[0] != '\0' ? transport->problem
+                                                 : curl_easy_strerror(transport->result),
+    };
+}
+
+bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
+                          struct oteli_transport_answer *answer)
+{
+    bool is_through = drive(transport);
+    if (!is_through && timeout_ms > 0) {
+        oteli_transport_sleep(transport, timeout_ms);
+        is_through = drive(transport);
+    }
+    if (is_through)
+        fill_answer(transport, answer);
+    return is_through;
+}
+
+void oteli_transport_cancel(struct oteli_transport *transport,
+                            struct oteli_transport_answer *answer)
+{
+    if (!drive(transport)) {
+        transport->result = CURLE_OPERATION_TIMEDOUT;
+        fill_answer(transport, answer);
+        const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
+        curl_multi_remove_handle(transport->multi, transport->easy);
+        oteli_sigpipe_guard_end(&guard);
+        transport->is_running = false;
+        answer->problem = answer->body_was_sent ? "no answer in time" : "no connection in time";
+    } else {
+        fill_answer(transport, answer);
+    }
+}
+
+void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
+{
+    if (transport->multi != NULL &&
+        curl_multi_poll(transport->multi, NULL, 0, timeout_ms, NULL) == CURLM_OK)
+        return;
+    (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
+}
+
+void oteli_transport_wake(struct oteli_transport *transport)
+{
+    CURLM *multi = oteli_load_acquire_any(&transport->multi);
+    if (multi != NULL && oteli_load_relaxed_32(&transport->process) == (uint32_t)getpid())
+        (void)curl_multi_wakeup(multi);
+}
+
+bool oteli_transport_url_is_valid(const char *url)
+{
+    const size_t scheme = strncasecmp(url, "http://", 7) == 0    ? 7
+                          : strncasecmp(url, "https://", 8) == 0 ? 8
+                                                                 : 0;
+    /* curl takes a third slash for a slip of the pen; here it is a missing host. */
+    if (scheme == 0 || strcspn(url + scheme, "/?#") == 0)
+        return false;
+    CURLU *parts = curl_url();
+    const bool is_valid = parts != NULL && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK;
+    curl_url_cleanup(parts);
+    return is_valid;
+}
+
+char *oteli_transport_url_for_log(const char *url)
+{
+    static const CURLUPart secret[] = {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_OPTIONS,
+                                       CURLUPART_QUERY, CURLUPART_FRAGMENT};
+    CURLU *parts = curl_url();
+    char *text = NULL;
+    char *copy = NULL;
+    if (parts != NULL && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK) {
+        for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
+            (void)curl_url_set(parts, secret[i], NULL, 0);
+        if (curl_url_get(parts, CURLUPART_URL, &text, 0) == CURLUE_OK)
+            copy = strdup(text);
+    }
+    curl_free(text);
+    curl_url_cleanup(parts);
+    return copy;
+}

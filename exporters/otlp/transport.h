@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/transport.h - one HTTP POST at a time, without ever blocking for longer
+ * than asked. The door to libcurl: only transport.c includes it.
+ *
+ *     oteli_transport_start ─▶ oteli_transport_poll … ─▶ true: the answer is there
+ *                              └▶ oteli_transport_cancel:  what is known of it so far
+ *
+ * Threads:  one thread at a time; oteli_transport_wake from any thread.
+ * Limits:   an answer is read up to 4 MiB, of which the first 64 KiB are kept; its headers
+ *           up to 256 KiB. No redirect is followed, so credentials stay with the host they
+ *           were given for.
+ * Fork:     a child that starts a request leaves the parent's connection alone and opens
+ *           its own; so does a process whose descriptors were closed under it. */
+#ifndef OTELI_OTLP_TRANSPORT_H
+#define OTELI_OTLP_TRANSPORT_H
+
+#include "exporters/otlp/answer.h"
+
+#include <otel/otlp.h>
+
+struct oteli_transport;
+
+struct oteli_transport_options {
+    const char *url;
+    const char *user_agent;
+    const char *proxy;    /* "": none */
+    const char *no_proxy; /* "": none */
+    const otel_otlp_header *headers;
+    size_t header_count;
+};
+
+/* What came of a request. Valid until the next one starts. */
+struct oteli_transport_answer {
+    int status;         /* 0: no answer */
+    bool body_was_sent; /* no answer, but the receiver may have got the spans */
+    bool is_hopeless;   /* no answer, and no retry can help: a bad certificate, for example */
+    bool is_too_long;   /* the answer was above the limit and has been cut off */
+    struct oteli_answer_body body;
+    const char *retry_after; /* NULL: no such header */
+    const char *problem;     /* no answer: why, in words */
+};
+
+/* Everything is copied. NULL: no memory, or libcurl does not work here. */
+struct oteli_transport *oteli_transport_new(const struct oteli_transport_options *options);
+void oteli_transport_free(struct oteli_transport *transport);
+
+/* Begin to post `body`, which has to stay until the answer; give up connecting after
+ * `connect_ms`. `fresh`: not over the connection of the request before. */
+void oteli_transport_start(struct oteli_transport *transport, const void *body, size_t length,
+                           int64_t connect_ms, bool fresh);
+
+/* Go on for at most `timeout_ms`, and not after the first event: true when the request is
+ * through and *answer filled in. */
+bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
+                          struct oteli_transport_answer *answer);
+
+/* Break the request off. *answer has the status if that had come already. */
+void oteli_transport_cancel(struct oteli_transport *transport,
+                            struct oteli_transport_answer *answer);
+
+/* Sleep while there is no request. */
+void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms);
+
+/* Make poll and sleep return early: those that wait now, or the next one. */
+void oteli_transport_wake(struct oteli_transport *transport);
+
+/* Whether this is an absolute http or https URL with a host. */
+bool oteli_transport_url_is_valid(const char *url);
+
+/* The URL as it may stand in a log: without user, password, query and fragment. NULL: no
+ * memory. Free with free(). */
+char *oteli_transport_url_for_log(const char *url);
+
+#endif
