@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/console/console.c - the exporter that draws traces on a stream.
+ *
+ * Spans wait in a gather until the local root of their trace has arrived: it ends last, so
+ * everything below it is here then. At the end of the batch that brought it the trace is
+ * drawn. What has no root here is drawn by a flush, or when too much is waiting.
+ *
+ * Runs on the exporter thread, or on the thread that ends a span where `simple` was chosen;
+ * the constructor on the caller's. Owns its state; the stream is the caller's. */
+#include <otel/console.h>
+
+#include "common/config.h"
+#include "common/log.h"
+#include "common/text.h"
+#include "exporters/console/gather.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Beyond either, the trace that was silent longest is drawn as it is. */
+enum { SPANS_HELD_MAX = 10000, BYTES_HELD_MAX = 16 << 20 };
+
+struct console {
+    FILE *stream;
+    int fd; /* of a terminal; -1: the stream is none */
+    bool colour;
+    struct oteli_gather gather;
+    struct oteli_text scratch; /* for attributes, reused */
+};
+
+/* The bit of a span's flags that says that its parent is another process's span. */
+#define PARENT_IS_REMOTE 0x200u
+
+/* ---- drawing -------------------------------------------------------------------------- */
+
+static bool draw(struct console *console, struct oteli_gather_trace *trace)
+{
+    struct oteli_text text = {0};
+    const struct oteli_render_options options = {.width = oteli_render_width(console->fd),
+                                                 .colour = console->colour};
+    const bool drawn = oteli_render_trace(&text, trace->spans, trace->span_count, &options) &&
+                       fwrite(text.data, 1, text.length, console->stream) == text.length &&
+                       fflush(console->stream) == 0;
+    if (!drawn)
+        OTELI_LOG(OTEL_LOG_ERROR, "console exporter: %zu spans could not be written",
+                  trace->span_count);
+    oteli_text_fini(&text);
+    oteli_gather_remove(&console->gather, trace);
+    return drawn;
+}
+
+/* ---- from a batch to the model of a drawing ------------------------------------------- */
+
+/* Nobody shows more, so that more need not pass through the scratch text. */
+static otel_slice beginning(otel_slice text)
+{
+    text.length = text.length < 2 * OTELI_RENDER_TEXT_MAX ? text.length : 2 * OTELI_RENDER_TEXT_MAX;
+    return text;
+}
+
+static void add_scalar(struct oteli_text *text, const otel_value_view *value)
+{
+    const otel_slice slice = beginning(value->slice);
+    switch (value->type) {
+    case OTEL_VALUE_STRING:
+        oteli_text_add_quoted(text, slice);
+        break;
+    case OTEL_VALUE_BOOL:
+        oteli_text_add_string(text, value->boolean ? "true" : "false");
+        break;
+    case OTEL_VALUE_INT:
+        oteli_text_add_format(text, "%lld", (long long)value->integer);
+        break;
+    case OTEL_VALUE_DOUBLE:
+        oteli_text_add_double(text, value->real);
+        break;
+    case OTEL_VALUE_BYTES:
+        oteli_text_add_string(text, "0x");
+        oteli_text_add_hex(text, slice.data, slice.length);
+        break;
+    case OTEL_VALUE_EMPTY:
+        oteli_text_add_string(text, "null");
+        break;
+    default:
+        oteli_text_add_string(text, "[…]"); /* an array in an array */
+        break;
+    }
+}
+
+/* Append "key=value". */
+static void describe_attribute(struct oteli_text *text, const otel_attribute_view *attribute)
+{
+    const otel_slice key = beginning(attribute->key);
+    oteli_text_add(text, key.data, key.length);
+    oteli_text_add_string(text, "=");
+    if (attribute->value.type != OTEL_VALUE_STRING_ARRAY) {
+        add_scalar(text, &attribute->value);
+        return;
+    }
+    otel_slice rest = attribute->value.slice;
+    otel_value_view element;
+    oteli_text_add_string(text, "[");
+    for (bool more = otel_array_next(&rest, &element); more;) {
+        add_scalar(text, &element);
+        more = text->length < 4 * OTELI_RENDER_TEXT_MAX && otel_array_next(&rest, &element);
+        oteli_text_add_string(text, more ? ", " : "");
+    }
+    oteli_text_add_string(text, "]");
+}
+
+static size_t count_attributes(otel_slice rest, uint32_t field)
+{
+    size_t count = 0;
+    otel_attribute_view attribute;
+    while (otel_attribute_next(&rest, field, &attribute))
+        count++;
+    return count;
+}
+
+static void copy_attributes(struct console *console, struct oteli_gather_trace *trace,
+                            struct oteli_render_span *span, const otel_span_view *view)
+{
+    const size_t count = count_attributes(view->attributes, OTEL_FIELD_SPAN_ATTRIBUTE);
+    const size_t kept = count < OTELI_RENDER_ATTRIBUTES_MAX ? count : OTELI_RENDER_ATTRIBUTES_MAX;
+    otel_slice *attributes =
+        kept != 0 ? oteli_gather_allocate(&console->gather, trace, kept * sizeof *attributes)
+                  : NULL;
+    otel_slice rest = view->attributes;
+    otel_attribute_view attribute;
+    while (attributes != NULL && span->attribute_count < kept &&
+           otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute)) {
+        console->scratch.length = 0;
+        describe_attribute(&console->scratch, &attribute);
+        attributes[span->attribute_count++] = oteli_gather_copy(
+            &console->gather, trace, (otel_slice){console->scratch.data, console->scratch.length});
+    }
+    span->attributes = attributes;
+    span->attributes_left_out = count - span->attribute_count + view->dropped_attributes_count;
+}
+
+static otel_slice copy_event_attributes(struct console *console, struct oteli_gather_trace *trace,
+                                        otel_slice rest)
+{
+    struct oteli_text *text = &console->scratch;
+    otel_attribute_view attribute;
+    text->length = 0;
+    while (text->length < OTELI_RENDER_TEXT_MAX &&
+           otel_attribute_next(&rest, OTEL_FIELD_EVENT_ATTRIBUTE, &attribute)) {
+        oteli_text_add_string(text, text->length != 0 ? ", " : "");
+        describe_attribute(text, &attribute);
+    }
+    return oteli_gather_copy(&console->gather, trace, (otel_slice){text->data, text->length});
+}
+
+static void copy_events(struct console *console, struct oteli_gather_trace *trace,
+                        struct oteli_render_span *span, const otel_span_view *view)
+{
+    size_t count = 0;
+    otel_event_view event;
+    otel_slice rest = view->events;
+    while (otel_event_next(&rest, &event))
+        count++;
+    const size_t kept = count < OTELI_RENDER_EVENTS_MAX ? count : OTELI_RENDER_EVENTS_MAX;
+    struct oteli_render_event *events =
+        kept != 0 ? oteli_gather_allocate(&console->gather, trace, kept * sizeof *events) : NULL;
+    rest = view->events;
+    while (events != NULL && span->event_count < kept && otel_event_next(&rest, &event)) {
+        struct oteli_render_event *to = &events[span->event_count++];
+        to->time_ns = event.time_ns;
+        to->name = oteli_gather_copy(&console->gather, trace, event.name);
+        to->attributes = copy_event_attributes(console, trace, event.attributes);
+    }
+    span->events = events;
+    span->events_left_out = count - span->event_count + view->dropped_events_count;
+}
+
+/* The trace that the span now belongs to, or NULL without memory. */
+static struct oteli_gather_trace *keep_span(struct console *console, const otel_span_view *view,
+                                            otel_slice service)
+{
+    struct oteli_gather *gather = &console->gather;
+    struct oteli_gather_trace *trace = oteli_gather_open(gather, view->trace_id);
+    if (trace == NULL)
+        return NULL;
+    struct oteli_render_span *span = oteli_gather_add(gather, trace);
+    if (span == NULL) {
+        if (trace->span_count == 0)
+            oteli_gather_remove(gather, trace);
+        return NULL;
+    }
+    memcpy(span->span_id, view->span_id, sizeof span->span_id);
+    span->has_parent = view->parent_span_id != NULL;
+    if (span->has_parent)
+        memcpy(span->parent_id, view->parent_span_id, sizeof span->parent_id);
+    span->kind = view->kind;
+    span->status = view->status;
+    span->start_ns = view->start_ns;
+    span->end_ns = view->end_ns;
+    span->service = oteli_gather_copy(gather, trace, service);
+    span->name = oteli_gather_copy(gather, trace, view->name);
+    span->status_message = oteli_gather_copy(gather, trace, view->status_message);
+    copy_attributes(console, trace, span, view);
+    copy_events(console, trace, span, view);
+    otel_slice rest = view->links;
+    otel_link_view link;
+    span->link_count = view->dropped_links_count;
+    while (otel_link_next(&rest, &link))
+        span->link_count++;
+    return trace;
+}
+
+static otel_slice service_of(const otel_batch *batch)
+{
+    otel_slice rest = otel_batch_resource(batch);
+    otel_attribute_view attribute;
+    while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
+        if (attribute.value.type == OTEL_VALUE_STRING &&
+            attribute.key.length == strlen("service.name") &&
+            memcmp(attribute.key.data, "service.name", attribute.key.length) == 0)
+            return attribute.value.slice;
+    return (otel_slice){0};
+}
+
+/* ---- what the SDK calls --------------------------------------------------------------- */
+
+static otel_export_result export_batch(void *state, otel_export *call)
+{
+    struct console *console = state;
+    const otel_slice service = service_of(call->batch);
+    const size_t count = otel_batch_size(call->batch);
+    for (size_t i = 0; i < count; i++) {
+        otel_span_view view;
+        otel_batch_span(call->batch, i, &view);
+        struct oteli_gather_trace *trace = keep_span(console, &view, service);
+        if (trace == NULL)
+            otel_export_drop(call, OTEL_DROP_NO_MEMORY, 1);
+        else if (view.parent_span_id == NULL || (view.flags & PARENT_IS_REMOTE) != 0)
+            trace->is_ready = true;
+    }
+    console->scratch.failed = false;
+    /* Only now: within a batch a child may come behind its root. */
+    struct oteli_gather_trace *newer;
+    for (struct oteli_gather_trace *trace = console->gather.oldest; trace != NULL; trace = newer) {
+        newer = trace->newer;
+        if (trace->is_ready || console->gather.span_count > SPANS_HELD_MAX ||
+            console->gather.bytes > BYTES_HELD_MAX)
+            (void)draw(console, trace);
+    }
+    return OTEL_EXPORT_DONE;
+}
+
+static otel_status flush(void *state, int64_t timeout_ms)
+{
+    struct console *console = state;
+    (void)timeout_ms;
+    bool drawn = true;
+    while (console->gather.oldest != NULL)
+        drawn &= draw(console, console->gather.oldest);
+    return drawn ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED;
+}
+
+static void console_free(void *state)
+{
+    struct console *console = state;
+    oteli_gather_fini(&console->gather);
+    oteli_text_fini(&console->scratch);
+    free(console);
+}
+
+otel_status otel_console_exporter_new(FILE *stream, otel_exporter *exporter)
+{
+    if (exporter == NULL)
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    struct console *console = calloc(1, sizeof *console);
+    if (console == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    console->stream = stream != NULL ? stream : stdout;
+    console->fd = fileno(console->stream);
+    if (console->fd >= 0 && isatty(console->fd) == 0)
+        console->fd = -1;
+    console->colour = console->fd >= 0 && oteli_env_get("NO_COLOR") == NULL;
+    oteli_gather_init(&console->gather);
+    *exporter = OTEL_EXPORTER(.name = "console_exporter", .state = console,
+                              .export_batch = export_batch, .flush = flush, .free = console_free);
+    return OTEL_OK;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/console/tree.h - who is whose child, among spans in any order.
+ *
+ *     nodes, sorted by start:  [0] root   [1] a   [2] b   [3] a's child
+ *     first_child:                  1         3
+ *     next_sibling:                           2
+ *
+ * Every span is in the tree once. A span whose parent is not among them is a root, and
+ * so is one span of every cycle.
+ * Threads:  one thread at a time; the tree borrows the spans. */
+#ifndef OTELI_CONSOLE_TREE_H
+#define OTELI_CONSOLE_TREE_H
+
+#include "exporters/console/render.h"
+
+#define OTELI_TREE_NONE UINT32_MAX
+
+enum oteli_tree_place {
+    OTELI_TREE_CHILD,
+    OTELI_TREE_ROOT,
+    OTELI_TREE_ORPHAN, /* has a parent, which is not here */
+    OTELI_TREE_CYCLE   /* is its own ancestor */
+};
+
+struct oteli_tree_node {
+    const struct oteli_render_span *span;
+    uint32_t parent;
+    uint32_t first_child;
+    uint32_t next_sibling; /* of roots: the next root */
+    uint32_t walk;         /* while building: the last walk that came along */
+    enum oteli_tree_place place;
+};
+
+struct oteli_tree {
+    struct oteli_tree_node *nodes;
+    uint32_t count;
+    uint32_t first_root;
+};
+
+/* Build the tree, sorting `spans`. False: no memory, or too many spans. */
+bool oteli_tree_init(struct oteli_tree *tree, const struct oteli_render_span **spans, size_t count);
+void oteli_tree_fini(struct oteli_tree *tree);
+
+/* The node that is drawn after this one, NONE after the last; `depth` follows. */
+uint32_t oteli_tree_next(const struct oteli_tree *tree, uint32_t node, uint32_t *depth);
+
+#endif
