@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Turns an archive of objects into an archive of one object in which every symbol is
+# local that the version script of the shared library does not name either.
+# Run as: cmake -DARCHIVE= -DMAP= -DLINKER= -DOBJCOPY= -DAR= -P OneObject.cmake
+
+get_filename_component(name "${ARCHIVE}" NAME_WE)
+set(object "${ARCHIVE}.d/${name}.o")
+file(REMOVE_RECURSE "${ARCHIVE}.d")
+file(MAKE_DIRECTORY "${ARCHIVE}.d")
+
+function(run)
+    execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(READ "${MAP}" map)
+string(REGEX MATCHALL "\n +oteli?_[a-z0-9_*]+" names "${map}")
+string(REGEX REPLACE "[; \n]+" "\n" names "${names}")
+file(WRITE "${object}.names" "${names}")
+
+run("${LINKER}" -r --whole-archive "${ARCHIVE}" -o "${object}")
+run("${OBJCOPY}" --localize-hidden --wildcard "--keep-global-symbols=${object}.names" "${object}")
+file(REMOVE "${ARCHIVE}")
+run("${AR}" rcsD "${ARCHIVE}" "${object}")
+file(REMOVE_RECURSE "${ARCHIVE}.d")

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Flags as two interface targets: otel-flags for everything that is compiled here, and
+# otel-warnings on top of it for what we wrote ourselves (generated code has none).
+
+include(CheckCCompilerFlag)
+
+add_library(otel-flags INTERFACE)
+target_compile_definitions(otel-flags INTERFACE _GNU_SOURCE)
+target_include_directories(otel-flags INTERFACE "${PROJECT_SOURCE_DIR}/include"
+    "${PROJECT_SOURCE_DIR}")
+target_include_directories(otel-flags SYSTEM INTERFACE "${PROJECT_SOURCE_DIR}/proto"
+    ${OTEL_INCLUDE_DIRS})
+target_compile_options(otel-flags INTERFACE -ffunction-sections -fdata-sections)
+
+# Calls inside a library are bound when it is linked; calls out of it go straight
+# through the table that -z now fills, without a stub.
+foreach(flag -fno-semantic-interposition -fno-plt)
+    string(MAKE_C_IDENTIFIER "OTEL_HAVE${flag}" have)
+    check_c_compiler_flag(${flag} ${have})
+    if(${have})
+        target_compile_options(otel-flags INTERFACE ${flag})
+    endif()
+endforeach()
+
+add_library(otel-warnings INTERFACE)
+target_link_libraries(otel-warnings INTERFACE otel-flags)
+target_compile_options(otel-warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+    -Wstrict-prototypes -Wmissing-prototypes -Wvla)
+if(OTEL_WERROR)
+    target_compile_options(otel-warnings INTERFACE -Werror)
+endif()
+
+# Sanitizers go to every file, tests and examples included.
+if(OTEL_SANITIZE)
+    add_compile_options(-fsanitize=${OTEL_SANITIZE} -fno-omit-frame-pointer
+        -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=${OTEL_SANITIZE})
+endif()
+if(OTEL_BUILD_FUZZERS)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs headers, libraries, the CMake package `otel` and the pkg-config files. All of
+# it finds its parts from where it lies, so an installed tree can be moved.
+
+include(CMakePackageConfigHelpers)
+
+set(otel_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/otel")
+set(otel_pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+install(DIRECTORY include/otel DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    COMPONENT dev FILES_MATCHING PATTERN "*.h")
+
+set(otel_targets otel-api-shared otel-api-static otel-sdk-shared otel-sdk-static)
+if(OTEL_WITH_OTLP)
+    list(APPEND otel_targets otel-otlp-shared otel-otlp-static otel-shared otel-static)
+endif()
+install(TARGETS ${otel_targets} EXPORT otel
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev)
+install(EXPORT otel NAMESPACE otel:: FILE otelTargets.cmake
+    DESTINATION "${otel_cmake_dir}" COMPONENT dev)
+
+configure_package_config_file(cmake/otelConfig.cmake.in otelConfig.cmake
+    INSTALL_DESTINATION "${otel_cmake_dir}" NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a new minor version may break its users.
+write_basic_package_version_file(otelConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/otelConfig.cmake"
+    "${PROJECT_BINARY_DIR}/otelConfigVersion.cmake"
+    DESTINATION "${otel_cmake_dir}" COMPONENT dev)
+
+# otel_pkgconfig(NAME DESCRIPTION requires libs_private)
+#
+# The libraries that ours need are in Libs.private by their names, not in
+# Requires.private: that would ask users of the shared libraries for the development
+# files of libcurl, and users of the static ones for static copies of everything that
+# libcurl itself was built with. Who links all of it statically asks libcurl.pc too.
+function(otel_pkgconfig OTEL_PC_NAME OTEL_PC_DESCRIPTION OTEL_PC_REQUIRES OTEL_PC_LIBS_PRIVATE)
+    configure_file(cmake/otel.pc.in "${PROJECT_BINARY_DIR}/${OTEL_PC_NAME}.pc" @ONLY)
+    install(FILES "${PROJECT_BINARY_DIR}/${OTEL_PC_NAME}.pc" DESTINATION "${otel_pc_dir}"
+        COMPONENT dev)
+endfunction()
+
+function(otel_pkgconfig_path result directory)
+    if(IS_ABSOLUTE "${directory}")
+        set(${result} "${directory}" PARENT_SCOPE)
+    else()
+        set(${result} "\${prefix}/${directory}" PARENT_SCOPE)
+    endif()
+endfunction()
+
+if(IS_ABSOLUTE "${otel_pc_dir}")
+    set(OTEL_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+else()
+    file(RELATIVE_PATH up "/${otel_pc_dir}" "/")
+    string(REGEX REPLACE "/$" "" up "${up}")
+    set(OTEL_PC_PREFIX "\${pcfiledir}/${up}")
+endif()
+otel_pkgconfig_path(OTEL_PC_LIBDIR "${CMAKE_INSTALL_LIBDIR}")
+otel_pkgconfig_path(OTEL_PC_INCLUDEDIR "${CMAKE_INSTALL_INCLUDEDIR}")
+
+set(v ${PROJECT_VERSION})
+otel_pkgconfig(otel-api "OpenTelemetry for C: the tracing API" "" "-pthread")
+otel_pkgconfig(otel-sdk "OpenTelemetry for C: the SDK" "otel-api = ${v}" "-pthread")
+if(OTEL_WITH_OTLP)
+    otel_pkgconfig(otel-otlp "OpenTelemetry for C: the OTLP exporter" "otel-sdk = ${v}"
+        "-lcurl -lprotobuf-c")
+    otel_pkgconfig(otel "OpenTelemetry for C: tracing, all of it" "otel-otlp = ${v}" "")
+endif()

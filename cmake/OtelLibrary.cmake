@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Components (directories of sources, compiled once) and libraries made of them.
+#
+#   otel_component(NAME SOURCES file... [GENERATED])
+#   otel_library(NAME COMPONENTS name... [REQUIRES library...] [LIBRARIES lib...])
+#   otel_inside()
+#
+# A library NAME gives the targets otel::NAME (shared) and otel::NAME_static. A shared
+# one exports what its version script cmake/<output>.map names. A static one is a single
+# relocatable object in which everything hidden is local: nothing of ours but otel_* and
+# the lent oteli_* can clash with the names of a program, the generated protobuf
+# descriptors included. otel-inside, made last, is every component in one archive with
+# nothing made local: for tests, tools and benchmarks, which see the inside.
+
+set_property(GLOBAL PROPERTY OTEL_COMPONENTS "")
+
+function(otel_component name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "GENERATED" "" "SOURCES")
+    add_library(otel-objects-${name} OBJECT ${arg_SOURCES})
+    set_target_properties(otel-objects-${name} PROPERTIES
+        POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+    if(arg_GENERATED)
+        target_link_libraries(otel-objects-${name} PRIVATE otel-flags)
+        target_compile_options(otel-objects-${name} PRIVATE -w)
+        set_target_properties(otel-objects-${name} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
+    else()
+        target_link_libraries(otel-objects-${name} PRIVATE otel-warnings)
+    endif()
+    set_property(GLOBAL APPEND PROPERTY OTEL_COMPONENTS ${name})
+endfunction()
+
+# What the shared libraries are linked with. -Bsymbolic lets the linker turn the way
+# through the global offset table, which exported names have, into direct access for the
+# library that defines them, but for variables of the public headers. Sanitizers of clang leave symbols open that the program's
+# runtime fills in.
+set(otel_shared_link_options -Wl,-Bsymbolic
+    "LINKER:--dynamic-list=${PROJECT_SOURCE_DIR}/cmake/public-data.list" -Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro
+    -Wl,-z,now -Wl,-z,nodelete)
+if(NOT OTEL_SANITIZE AND NOT OTEL_BUILD_FUZZERS)
+    list(APPEND otel_shared_link_options -Wl,--no-undefined)
+endif()
+
+function(otel_library name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMPONENTS;REQUIRES;LIBRARIES")
+    if(name STREQUAL "otel")
+        set(output otel)
+    else()
+        set(output otel-${name})
+    endif()
+    set(objects "")
+    foreach(component IN LISTS arg_COMPONENTS)
+        list(APPEND objects $<TARGET_OBJECTS:otel-objects-${component}>)
+    endforeach()
+
+    add_library(${output}-shared SHARED ${objects})
+    add_library(${output}-static STATIC ${objects})
+    add_library(otel::${name} ALIAS ${output}-shared)
+    add_library(otel::${name}_static ALIAS ${output}-static)
+    set_target_properties(${output}-shared PROPERTIES EXPORT_NAME ${name}
+        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH "$ORIGIN"
+        BUILD_WITH_INSTALL_RPATH ON)
+    set_target_properties(${output}-static PROPERTIES EXPORT_NAME ${name}_static)
+
+    foreach(kind shared static)
+        set_target_properties(${output}-${kind} PROPERTIES OUTPUT_NAME ${output}
+            LINKER_LANGUAGE C)
+        target_include_directories(${output}-${kind} PUBLIC
+            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+        target_link_libraries(${output}-${kind} PRIVATE Threads::Threads)
+        foreach(other IN LISTS arg_REQUIRES)
+            target_link_libraries(${output}-${kind} PUBLIC otel-${other}-${kind})
+        endforeach()
+        # Installed, a dependency is known by its name: its place is the consumer's matter.
+        foreach(library IN LISTS arg_LIBRARIES)
+            string(TOUPPER "OTEL_${library}_LIBRARY" path)
+            string(REPLACE "-" "_" path "${path}")
+            target_link_libraries(${output}-${kind} PRIVATE
+                $<BUILD_INTERFACE:${${path}}> $<INSTALL_INTERFACE:${library}>)
+        endforeach()
+    endforeach()
+
+    set(map "${PROJECT_SOURCE_DIR}/cmake/${output}.map")
+    target_link_options(${output}-shared PRIVATE ${otel_shared_link_options}
+        "LINKER:--version-script=${map}")
+    set_property(TARGET ${output}-shared APPEND PROPERTY LINK_DEPENDS "${map}"
+        "${PROJECT_SOURCE_DIR}/cmake/public-data.list")
+
+    add_custom_command(TARGET ${output}-static POST_BUILD
+        COMMAND "${CMAKE_COMMAND}" -DARCHIVE=$<TARGET_FILE:${output}-static>
+            -DMAP=${map}
+            -DLINKER=${CMAKE_LINKER} -DOBJCOPY=${CMAKE_OBJCOPY} -DAR=${CMAKE_AR}
+            -P "${PROJECT_SOURCE_DIR}/cmake/OneObject.cmake"
+        VERBATIM)
+endfunction()
+
+function(otel_inside)
+    get_property(components GLOBAL PROPERTY OTEL_COMPONENTS)
+    set(objects "")
+    foreach(component IN LISTS components)
+        list(APPEND objects $<TARGET_OBJECTS:otel-objects-${component}>)
+    endforeach()
+    add_library(otel-inside STATIC EXCLUDE_FROM_ALL ${objects})
+    set_target_properties(otel-inside PROPERTIES LINKER_LANGUAGE C)
+    target_link_libraries(otel-inside PUBLIC otel-warnings Threads::Threads)
+    if(OTEL_WITH_OTLP)
+        target_link_libraries(otel-inside PUBLIC ${OTEL_CURL_LIBRARY} ${OTEL_PROTOBUF_C_LIBRARY})
+    endif()
+endfunction()
