@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds and runs one benchmark. Prints its figures as JSON lines on stdout, and nothing
+# else there; docs/PERFORMANCE.md says what they mean.
+#
+#   scripts/bench.sh span     what a span costs the thread that makes it
+#   scripts/bench.sh worker   what it costs the exporter thread
+#   scripts/bench.sh e2e      200,000 spans through OTLP/HTTP to a sink on loopback
+#   scripts/bench.sh clock    what clocks cost, and how exact the spans' times are
+#
+#   --quick      does it run at all? The figures mean little
+#   --rounds N   measure every case N times
+#
+# What a build needs is installed first (see scripts/setup.sh). The build is Release, in
+# build-bench/, with shared libraries as they are shipped.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/lib.sh
+
+name=${1:-}
+case $name in
+span | worker | e2e | clock) shift ;;
+-h | --help)
+    sed -n '3,/^set /{s/^# \{0,1\}//;/^set /d;p}' scripts/bench.sh
+    exit
+    ;;
+*)
+    say "there are the benchmarks span, worker, e2e and clock, and none called \"$name\""
+    exit 2
+    ;;
+esac
+
+logs=$(cache_dir)/logs
+scripts/setup.sh --build-deps >&2
+run_quiet "configuring" "$logs/configure-bench.log" \
+    cmake --preset bench -DOTEL_BUILD_TOOLS=OFF -DOTEL_BUILD_EXAMPLES=OFF ||
+    die "the build could not be configured"
+run_quiet "building" "$logs/build-bench.log" \
+    cmake --build --preset bench --target "bench-$name" -j "$(nproc)" ||
+    die "the benchmark could not be built"
+say "running $name"
+exec "build-bench/benchmarks/bench-$name" "$@"

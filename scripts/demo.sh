@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# From a fresh checkout to a trace on the screen: installs what is missing, builds
+# otel-c, and runs the example service (examples/service.c), whose two processes send
+# their spans to otel-view, which draws them. Ends with the line
+#
+#   delivered N of N spans
+#
+# and exit status 0, or says what failed and exits 1. The second N is how many spans the
+# two services ended, by their own count; the first is how many otel-view received.
+#
+# If OTEL_EXPORTER_OTLP_ENDPOINT is set, the spans go there instead, under the settings of
+# the environment, and the first N is how many the receiver took. otel-view does not run
+# then: the traces are to be seen where they were sent.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=scripts/lib.sh
+source "$here/lib.sh"
+
+readonly root=${here%/*}
+readonly build=$root/build
+readonly requests=2
+
+work=
+service_pid=
+view_pid=
+
+# end PID: end a process of ours. One that has just been forked may still have this
+# script's handler for the signal, so it is asked until it is gone.
+end() {
+    while kill "$1" 2>/dev/null; do
+        sleep 0.05
+    done
+    wait "$1" 2>/dev/null || true
+}
+
+clean_up() {
+    trap '' INT TERM
+    [[ -z $service_pid ]] || end "$service_pid"
+    [[ -z $view_pid ]] || end "$view_pid"
+    [[ -z $work ]] || rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+build_all() {
+    local options=(-DCMAKE_BUILD_TYPE=Release -DOTEL_WITH_OTLP=ON -DOTEL_BUILD_TOOLS=ON
+        -DOTEL_BUILD_EXAMPLES=ON)
+    # A new build does without the tests, which need more packages.
+    [[ -e $build/CMakeCache.txt ]] || options+=(-G Ninja -DBUILD_TESTING=OFF)
+    run_quiet "configuring a release build in $build" "$build/logs/demo-configure.log" \
+        cmake -S "$root" -B "$build" "${options[@]}" || die "CMake could not configure the build"
+    run_quiet "building" "$build/logs/demo-build.log" cmake --build "$build" --parallel ||
+        die "the build failed"
+}
+
+# Starts otel-view on a free port; the environment then leads there and nowhere else.
+start_view() {
+    local address tries
+    : >"$work/view"
+    "$build/tools/otel-view" --port 0 --idle-exit 60000 2>"$work/view" &
+    view_pid=$!
+    for ((tries = 0; tries < 100; tries++)); do
+        address=$(sed -n 's/^otel-view: listening on //p' "$work/view")
+        [[ -z $address ]] || break
+        kill -0 "$view_pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    [[ -n $address ]] || die "otel-view did not start: $(cat "$work/view")"
+    # shellcheck disable=SC2086 # each variable's name is a word
+    unset ${!OTEL_@}
+    export OTEL_EXPORTER_OTLP_ENDPOINT=$address
+    export no_proxy=127.0.0.1 NO_PROXY=127.0.0.1
+    say "otel-view listens on $address"
+}
+
+run_service() {
+    local status=0
+    say "running the example service: $requests requests, the last one fails"
+    OTEL_TRACES_EXPORTER=otlp "$build/examples/service" --demo "$requests" \
+        >"$work/service" 2>"$work/service.err" &
+    service_pid=$!
+    wait "$service_pid" || status=$?
+    service_pid=
+    if [[ $status -ne 0 ]]; then
+        cat "$work/service" "$work/service.err" >&2
+        die "the example service failed with status $status, or not all of its spans were delivered"
+    fi
+}
+
+# The end of otel-view draws what is left; what it counted is the last line it says.
+stop_view() {
+    local status=0
+    kill "$view_pid" 2>/dev/null || true
+    wait "$view_pid" || status=$?
+    view_pid=
+    if [[ $status -ne 0 ]]; then
+        cat "$work/view" >&2
+        die "otel-view failed with status $status"
+    fi
+    sed -n 's/^received \([0-9]*\) spans.*/\1/p' "$work/view"
+}
+
+# sum FIELD: of the lines "shop: delivered N of M spans" that the two services print.
+sum() {
+    awk -v field="$1" '$2 == "delivered" { total += $field } END { print total + 0 }' "$work/service"
+}
+
+main() {
+    local with_view=true ended delivered
+    [[ $# -eq 0 ]] || die "this script takes no arguments"
+    [[ -z ${OTEL_EXPORTER_OTLP_ENDPOINT:-} ]] || with_view=false
+
+    if command -v apt-get >/dev/null; then
+        "$here/setup.sh" --build-deps || die "what the build needs could not be installed"
+    fi
+    build_all
+    work=$(mktemp -d)
+    if $with_view; then
+        start_view
+    else
+        say "sending to $OTEL_EXPORTER_OTLP_ENDPOINT"
+    fi
+    run_service
+    ended=$(sum 5)
+    delivered=$(sum 3)
+    if $with_view; then
+        stop_view >"$work/received"
+        delivered=$(cat "$work/received")
+    fi
+    [[ $ended -gt 0 ]] || die "the services recorded no spans; is that what the environment asks for?"
+    [[ $delivered -eq $ended ]] || die "only $delivered of $ended spans arrived"
+    printf 'delivered %d of %d spans\n' "$delivered" "$ended"
+}
+
+main "$@"

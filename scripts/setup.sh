@@ -1,0 +1,272 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Gets a machine ready to build and test otel-c. Made for Debian 12; every step
+# does only what is still missing, so running it again costs next to nothing.
+#
+#   --build-deps  Debian packages that a build of the library needs: compilers,
+#                 CMake and Ninja, and the libraries it links or tests against
+#                 (libck, protobuf-c, libcurl; libmicrohttpd for examples)
+#   --test-deps   the above, and what the tests, checks and benchmarks use:
+#                 cmocka (unit tests), clang 14 with its tools and runtime
+#                 (sanitizers, fuzzing, lint, format), valgrind, Python with
+#                 protobuf (an independent decoder), binutils (symbol checks),
+#                 jq and curl (end-to-end tests), gnuplot (benchmark charts)
+#   --collector   the OpenTelemetry Collector, made with its own builder from
+#                 scripts/receivers/otelcol-builder.yaml
+#   --rotel       Rotel, a second OTLP receiver, which is stricter than the
+#                 Collector (it refuses strings that are not UTF-8)
+#
+# The two receivers are programs the tests send spans to. They are kept in a
+# cache outside of any build tree and their paths are printed on stdout;
+# everything else this script says goes to stderr.
+
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=scripts/lib.sh
+source "$here/lib.sh"
+
+readonly build_packages=(
+    gcc g++ libc6-dev make cmake ninja-build pkg-config
+    libck-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
+    libcurl4-openssl-dev libmicrohttpd-dev ca-certificates
+)
+readonly test_packages=(
+    libcmocka-dev
+    clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev
+    valgrind python3 python3-protobuf binutils jq curl gnuplot-nox
+)
+
+readonly collector_manifest=$here/receivers/otelcol-builder.yaml
+readonly collector_needs_go=1.25  # the "go" line of the builder's go.mod
+readonly go_toolchain=go1.25.14   # fetched where the machine's Go is older
+
+cache=$(cache_dir)
+[[ $cache == /* ]] || cache=$PWD/$cache
+readonly cache
+work= # this run's temporary directory, if any
+
+usage() {
+    cat <<END
+usage: scripts/setup.sh OPTION...
+
+  --build-deps  install the Debian packages that a build needs
+  --test-deps   the same, and those that the tests and checks need
+  --collector   build the OpenTelemetry Collector and print its path
+  --rotel       fetch the Rotel receiver and print its path
+  --all         all of the above
+  --help        print this
+
+Packages are installed through apt-get, as root or with sudo, only if some are
+missing. The receivers are kept in $cache
+(set OTEL_C_CACHE to have them elsewhere), with the logs in logs/ there.
+END
+}
+
+# --- Debian packages ---------------------------------------------------------
+
+# Prints those of the named packages that are not installed.
+missing_packages() {
+    local installed package
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null) || true
+    for package in "$@"; do
+        grep -qxF "installed $package" <<<"$installed" || printf '%s\n' "$package"
+    done
+}
+
+# install_packages PACKAGE…: those of them that are missing.
+install_packages() {
+    local missing prefix
+    if ! command -v apt-get >/dev/null; then
+        die "this is no Debian-like system; install what provides these Debian packages: $*"
+    fi
+    mapfile -t missing < <(missing_packages "$@")
+    [[ ${#missing[@]} -gt 0 ]] || return 0
+    prefix=$(need_root_prefix "installing ${missing[*]}")
+    # Lists that could be refreshed only in part are often good enough.
+    run_quiet "updating apt's package lists" "$cache/logs/apt-update.log" \
+        ${prefix:+"$prefix"} apt-get -q update || say "going on with the package lists there are"
+    run_quiet "installing ${missing[*]}" "$cache/logs/apt-install.log" \
+        ${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+        --no-install-recommends -o DPkg::Lock::Timeout=300 install "${missing[@]}" ||
+        die "apt-get could not install ${missing[*]}; see $cache/logs/apt-install.log"
+}
+
+# --- The cache ---------------------------------------------------------------
+
+remove_work() {
+    [[ -z $work ]] || rm -rf "$work"
+    work=
+}
+trap remove_work EXIT
+
+# provide NAME FILE MAKE
+# Prints the path of FILE in the cache's directory NAME. If it is not there yet,
+# the function MAKE, called in $work, has to leave it as out/FILE; that directory
+# is then renamed, so what is in the cache is always whole. One run at a time
+# does this.
+provide() {
+    local name=$1 file=$2 make=$3 lock
+    if [[ ! -x $cache/$name/$file ]]; then
+        mkdir -p "$cache/logs" || die "cannot create $cache; set OTEL_C_CACHE to a directory that can be written"
+        exec {lock}>"$cache/$name.lock"
+        if ! flock -n "$lock"; then
+            say "waiting for another run that is making $name"
+            flock "$lock"
+        fi
+        [[ -x $cache/$name/$file ]] || make_in_cache "$name" "$make"
+        exec {lock}>&-
+    fi
+    printf '%s\n' "$cache/$name/$file"
+}
+
+make_in_cache() {
+    local name=$1 make=$2
+    rm -rf "$cache/.making-$name."* "${cache:?}/$name" # left by a killed run
+    work=$(mktemp -d "$cache/.making-$name.XXXXXX")
+    mkdir "$work/out"
+    (
+        cd "$work"
+        "$make"
+    )
+    chmod 755 "$work/out"
+    mv -T "$work/out" "$cache/$name"
+    remove_work
+}
+
+# --- The OpenTelemetry Collector ---------------------------------------------
+
+collector_version() {
+    sed -n 's/^  version: *\([0-9.]*\).*/\1/p' "$collector_manifest"
+}
+
+# Is the Go on the PATH there, and new enough for the collector?
+go_is_new_enough() {
+    local version
+    version=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || return 1
+    printf '%s\n' "$collector_needs_go" "${version#go}" | sort -V -C
+}
+
+# Puts a Go that can build the collector on the PATH. An older one, such as
+# Debian 12's 1.19, cannot build it but can fetch a newer one as a module.
+find_go() {
+    ! go_is_new_enough || return 0
+    command -v go >/dev/null || install_packages golang-go
+    local module dir
+    export GOTOOLCHAIN=local
+    unset GOROOT
+    module=golang.org/toolchain@v0.0.1-$go_toolchain.linux-$(go env GOARCH)
+    dir=$(go env GOMODCACHE)/$module
+    run_quiet "fetching $go_toolchain" "$cache/logs/go-toolchain.log" go mod download "$module" ||
+        die "$go_toolchain could not be fetched as a Go module; see $cache/logs/go-toolchain.log"
+    finish_toolchain "$dir"
+    PATH=$dir/bin:$PATH
+    go_is_new_enough || die "the Go in $dir does not work; try: $dir/bin/go version"
+}
+
+# A module holds neither executables nor nested go.mod files. A Go that knows
+# about toolchains sets this right after unpacking one; do the same.
+finish_toolchain() {
+    local dir=$1 file parent
+    while read -r file; do
+        parent=${file%/*}
+        [[ ! -e $parent/go.mod ]] || continue
+        chmod u+w "$parent"
+        cp "$file" "$parent/go.mod"
+        chmod u-w "$parent"
+    done < <(find "$dir" -name _go.mod)
+    find "$dir/pkg/tool" "$dir/bin" -type f -exec chmod a+x {} +
+}
+
+make_collector() {
+    local version
+    version=$(collector_version)
+    unset GOOS GOARCH
+    find_go
+    # The compiler's cache goes away with $work; the modules stay in Go's own
+    # cache. The settings are those the builder compiles with, so that it and
+    # the collector share what has been compiled of the standard library.
+    export GOCACHE=$work/gocache GOBIN=$work/bin TMPDIR=$work/tmp
+    export CGO_ENABLED=0 GOTOOLCHAIN=local GOWORK=off GOFLAGS=-buildvcs=false
+    mkdir "$TMPDIR"
+    run_quiet "building the collector's builder $version" "$cache/logs/otelcol-builder.log" \
+        go install -trimpath "go.opentelemetry.io/collector/cmd/builder@v$version" ||
+        die "the collector's builder could not be built; see $cache/logs/otelcol-builder.log"
+    run_quiet "building the collector $version (takes some minutes)" "$cache/logs/otelcol.log" \
+        "$GOBIN/builder" --ldflags "-s -w" --config "$collector_manifest" ||
+        die "the collector could not be built; see $cache/logs/otelcol.log"
+    mv otelcol/otelcol out/otelcol
+    out/otelcol --version >>"$cache/logs/otelcol.log" 2>&1 ||
+        die "the collector was built but does not start; see $cache/logs/otelcol.log"
+}
+
+# --- Rotel -------------------------------------------------------------------
+
+# Version, npm package and the SHA-512 of its archive, for this machine.
+rotel_package() {
+    case $(uname -m) in
+    x86_64)
+        printf '%s\n' 0.0.8-alpha @streamfold/rotel-linux-x64 \
+            fccdfbd97eb1c6552728e30744708cef97f76a38c784fbf838e6655e5a9aeadacbae1f0cc509216e4e95e87ae075e618b8d8c8e729f9f09207ef4fb58898ab13
+        ;;
+    aarch64)
+        printf '%s\n' 0.0.6-alpha @streamfold/rotel-linux-arm64 \
+            d0152b049bc929fb4862227f92730c49bb7285534381039931491a88ffd651fd0ff4f8e0c733e37f73c4ee8502f46a0e49d66cebaa82bdfdca0aaccedfe279d7
+        ;;
+    *)
+        die "there is no Rotel for $(uname -m)"
+        ;;
+    esac
+}
+
+# Rotel comes as a ready-made binary in npm packages; npm only fetches the
+# archive, nothing is installed and no script of the package is run.
+make_rotel() {
+    local about version package sum log=$cache/logs/rotel.log
+    about=$(rotel_package)
+    { read -r version; read -r package; read -r sum; } <<<"$about"
+    command -v npm >/dev/null || install_packages npm
+    run_quiet "fetching Rotel $version" "$log" \
+        npm pack --ignore-scripts --no-update-notifier --cache "$work/npm" "$package@$version" ||
+        die "npm could not fetch $package@$version; see $log"
+    echo "$sum  $(echo ./*.tgz)" | sha512sum --check --status - ||
+        die "what npm fetched as $package@$version is not the archive this script was written for"
+    tar -xzf ./*.tgz package/bin/rotel-agent
+    install -m 755 package/bin/rotel-agent out/rotel-agent
+    out/rotel-agent --help >>"$log" 2>&1 ||
+        die "Rotel was fetched but does not start (it needs glibc 2.34 or newer); see $log"
+}
+
+# --- The command line --------------------------------------------------------
+
+main() {
+    local build=false test=false collector=false rotel=false about
+    [[ $# -gt 0 ]] || { usage >&2; exit 2; }
+    while [[ $# -gt 0 ]]; do
+        case $1 in
+        --build-deps) build=true ;;
+        --test-deps) test=true ;;
+        --collector) collector=true ;;
+        --rotel) rotel=true ;;
+        --all) test=true collector=true rotel=true ;;
+        --help | -h) usage; exit 0 ;;
+        *) say "unknown option: $1"; usage >&2; exit 2 ;;
+        esac
+        shift
+    done
+    if $test; then
+        install_packages "${build_packages[@]}" "${test_packages[@]}"
+    elif $build; then
+        install_packages "${build_packages[@]}"
+    fi
+    if $collector; then
+        provide "otelcol-$(collector_version)" otelcol make_collector
+    fi
+    if $rotel; then
+        about=$(rotel_package)
+        provide "rotel-${about%%$'\n'*}" rotel-agent make_rotel
+    fi
+}
+
+main "$@"
