@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Our C looks as .clang-format says, and no text has trailing blanks or tabs.
+# `tests/gates/format.sh --fix` formats it.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+formatter=clang-format-14
+need $formatter
+mapfile -t files < <(c_files "${directories[@]}")
+
+if [[ ${1:-} == --fix ]]; then
+    $formatter -i "${files[@]}"
+fi
+while IFS= read -r hit; do
+    [[ -z $hit ]] || wrong "${hit%%: *}: not formatted (tests/gates/format.sh --fix)"
+done < <($formatter --dry-run "${files[@]}" 2>&1 | grep 'clang-format-violations' |
+    sort -u -t: -k1,1 || true)
+
+mapfile -t texts < <(text_files | grep -vE '\.(png|svg|pb|bin|map|json|patch)$|^tests/fuzz/.*corpus')
+while IFS= read -r hit; do
+    [[ -z $hit ]] || wrong "${hit%:*}: trailing blanks or tabs"
+done < <(grep -InHE $'[ \t]+$|\t' "${texts[@]}" | cut -d: -f1,2 | sed 's/$/:/' || true)
+
+finish "${#files[@]} C files, ${#texts[@]} texts"

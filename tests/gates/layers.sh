@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Who may know whom, and the one door to each thing outside: docs/ARCHITECTURE.md says
+# why, this says whether. Comments and strings do not count.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# Stripped copies of all library files, made once.
+stripped=$(mktemp -d)
+trap 'rm -rf "$stripped"' EXIT
+mapfile -t files < <(c_files include "${library_directories[@]}")
+for file in "${files[@]}"; do
+    mkdir -p "$stripped/$(dirname "$file")"
+    without_comments "$file" >"$stripped/$file"
+done
+
+# includes_only FILE ALLOWED WHY: each #include "..." and <otel/...> matches ALLOWED.
+includes_only() {
+    local file=$1 allowed=$2 why=$3 line name
+    while IFS=: read -r line name; do
+        [[ $name =~ ^($allowed)$ ]] || wrong "$file:$line: includes $name: $why"
+    done < <(sed -nE '/^[ \t]*#[ \t]*include/{=;s/.*["<]([^">]+)[">].*/\1/p}' "$stripped/$file" |
+        paste -d: - - | grep -E ':(otel|common|api|sdk|exporters|profiling|proto|opentelemetry|tests|tools)/|"' || true)
+}
+
+# door PATTERN ALLOWED WHY: only files that match ALLOWED have code that matches PATTERN.
+door() {
+    local pattern=$1 allowed=$2 why=$3 file line
+    while IFS=: read -r file line _; do
+        [[ $file =~ ^($allowed)$ ]] || wrong "$file:$line: $why"
+    done < <(cd "$stripped" && grep -nHE -- "$pattern" "${files[@]}" || true)
+}
+
+for file in "${files[@]}"; do
+    case $file in
+    include/*) includes_only "$file" 'otel/.*' "public headers know only each other" ;;
+    common/*) includes_only "$file" '(otel|common)/.*' "common knows nobody" ;;
+    api/*) includes_only "$file" '(otel|common|api)/.*' "api knows neither sdk nor exporters" ;;
+    sdk/*) includes_only "$file" '(otel|common|api|sdk)/.*' "sdk does not know exporters" ;;
+    exporters/start.[ch]) includes_only "$file" '(otel|common|sdk|exporters)/.*' \
+        "otel_start goes through sdk" ;;
+    exporters/*)
+        own=$(cut -d/ -f1-2 <<<"$file")
+        includes_only "$file" "(otel|common|opentelemetry|$own)/.*" \
+            "an exporter knows the public headers, common and itself"
+        ;;
+    profiling/*) includes_only "$file" '(otel|common|profiling)/.*' \
+        "profiling knows the public headers, common and itself" ;;
+    esac
+done
+
+nobody='-'
+door '#[ \t]*include[ \t]*<ck_' 'common/atomic\.h' "Concurrency Kit is behind common/atomic.h"
+door '\bck_[a-z]+_' 'common/atomic\.h' "Concurrency Kit is behind common/atomic.h"
+door '\b__(sync_|atomic_([a-rt-z]|s[a-hj-z]))|stdatomic\.h' \
+    'common/atomic\.h|include/otel/trace\.h' \
+    "atomics are behind common/atomic.h"
+door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport\.c' \
+    "curl is behind exporters/otlp/transport.c"
+door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' 'exporters/otlp/[a-z_]+\.[ch]' \
+    "protobuf-c is behind the OTLP exporter"
+door '\b(secure_)?getenv\b|\benviron\b|\bsetenv\b|\bputenv\b' 'common/env\.c' \
+    "the environment is behind common/env.c"
+door '\b(pthread|thrd)_create\b' 'sdk/thread\.c' "threads are made in sdk/thread.c"
+door '\b(stdout|stderr)\b|\b(v?printf|puts|putchar|perror|psignal)[ ]*\(|\bSTD(OUT|ERR)_FILENO\b' \
+    'common/log\.c|exporters/console/[a-z_]+\.c|include/otel/console\.h' \
+    "messages go through common/log.h"
+door '\b(sigaction|signal|sigaltstack)[ ]*\(' "$nobody" "the program's signal handlers are its own"
+door '\b(abort|exit|_exit|_Exit|quick_exit)[ ]*\(' "$nobody" "a library does not end the program"
+door '\b(system|popen|fork|execv[a-z]*)[ ]*\(' "$nobody" "a library starts no process"
+door '\batexit[ ]*\(|__attribute__\(\(constructor' "$nobody" "nothing runs before main or at exit"
+door '__attribute__\(\(destructor' '(api/thread|sdk/lifecycle)\.c' \
+    "memory is given back at unload in one place of api and of sdk"
+door '\b(setlocale|srand|rand|strtok|localtime|gmtime|strerror)[ ]*\(' "$nobody" \
+    "not safe in a program with threads"
+door '\b(strcpy|strcat|sprintf|vsprintf|gets|alloca)[ ]*\(' "$nobody" "not bounded"
+door '\b(usleep|sleep)[ ]*\(' "$nobody" "nothing of ours sleeps without being woken"
+door 'typedef\b.*\b[a-z_]+_t;' "$nobody" "names that end in _t are POSIX's"
+door '\b_Generic\b' '(common|api|sdk|exporters|profiling)/.*' \
+    "true is an int: typed functions instead of _Generic"
+door '#[ \t]*(ifdef|if defined).*TEST' "$nobody" "tests see the same code as everybody"
+door '#[ \t]*include[ \t]*"[^"]*\.c"' "$nobody" "a source file is not included"
+
+# Descriptors do not leak into programs that the host program starts.
+door '\bopen(at)?[ ]*\(([^C]|C[^L])*$' "$nobody" "open without O_CLOEXEC"
+door '\b(socket|eventfd|epoll_create1|timerfd_create|memfd_create|pipe2|accept4)[ ]*\(([^C]|C[^L])*$' \
+    "$nobody" "a descriptor without CLOEXEC"
+door '\b(pipe|epoll_create|dup|dup2|creat)[ ]*\(' "$nobody" \
+    "a descriptor without CLOEXEC (use pipe2, fcntl F_DUPFD_CLOEXEC)"
+
+# Names: a function that other files can call has our prefix.
+while IFS=: read -r file line _; do
+    wrong "$file:$line: a name in a header begins with otel_ or oteli_"
+done < <(cd "$stripped" && printf '%s\n' "${files[@]}" | grep '\.h$' |
+    xargs grep -nHE '^[a-z].*[ *]([a-z][a-z0-9_]*)\(.*(\)|,)(;)?$' |
+    grep -vE '__attribute__\(\(|[ *]\(?oteli?_[a-z0-9_]*\(|:typedef ' || true)
+
+# Unit tests decide what the time is.
+while IFS= read -r file; do
+    while IFS=: read -r line _; do
+        wrong "$file:$line: a unit test neither sleeps nor asks for the time"
+    done < <(without_comments "$file" |
+        grep -nE '\b(sleep|usleep|nanosleep|clock_nanosleep|gettimeofday|time)[ ]*\(' || true)
+done < <(c_files tests/unit)
+
+finish "${#files[@]} files"

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# What the gates share. A gate runs in the root of the repository (or in OTEL_GATE_ROOT,
+# for the test of the gates themselves), says each thing that is wrong in one line,
+# `file:line: why`, and exits 1 if there was one.
+
+set -euo pipefail
+LC_ALL=C
+export LC_ALL
+cd "${OTEL_GATE_ROOT:-$(dirname "${BASH_SOURCE[0]}")/../..}"
+
+wrong_things=0
+
+wrong() {
+    printf '%s\n' "$*" >&2
+    wrong_things=$((wrong_things + 1))
+}
+
+# The last line of a gate: finish "what was checked".
+finish() {
+    if [[ $wrong_things -ne 0 ]]; then
+        printf '%s: %d wrong\n' "${0##*/}" "$wrong_things" >&2
+        exit 1
+    fi
+    printf '%s: ok, %s\n' "${0##*/}" "$*"
+}
+
+# need COMMAND...: without them the gate is skipped, but never in CI.
+need() {
+    local command
+    for command in "$@"; do
+        if ! command -v "$command" >/dev/null; then
+            printf '%s: %s is not installed\n' "${0##*/}" "$command" >&2
+            [[ -z ${CI:-} ]] || exit 1
+            exit 77
+        fi
+    done
+}
+
+# Directories with code of ours; library_directories are those that go into libraries.
+library_directories=(common api sdk exporters profiling)
+directories=(include "${library_directories[@]}" tools examples benchmarks tests)
+
+# c_files DIRECTORY...: C sources and headers in them that people wrote, one a line.
+c_files() {
+    local directory
+    for directory in "$@"; do
+        [[ ! -d $directory ]] || find "$directory" -type f \( -name '*.c' -o -name '*.h' \) \
+            ! -name '*.pb-c.[ch]'
+    done | sort
+}
+
+# Every file of ours that is text, also what is not compiled, as paths without "./".
+text_files() {
+    find . -type f ! -path './.git/*' ! -path './build*/*' ! -path './.cache/*' \
+        ! -name '*.pb-c.[ch]' ! -name '*.proto' | sed 's|^\./||' | sort
+}
+
+# without_comments FILE: the file with comments and the text of strings blanked, lines
+# kept, so that what greps for code finds neither prose nor messages. Include lines keep
+# their names.
+without_comments() {
+    awk '
+    {
+        out = ""; n = length($0)
+        keep_strings = $0 ~ /^[ \t]*#[ \t]*include/
+        for (i = 1; i <= n; i++) {
+            c = substr($0, i, 1); two = substr($0, i, 2)
+            if (in_comment) { if (two == "*/") { in_comment = 0; i++ } }
+            else if (quote != "") {
+                if (c == "\\") i++
+                else if (c == quote) { quote = ""; out = out c }
+            }
+            else if (two == "/*") { in_comment = 1; i++; out = out " " }
+            else if (two == "//") break
+            else { if (!keep_strings && (c == "\"" || c == "\047")) quote = c; out = out c }
+        }
+        quote = ""
+        print out
+    }' "$1"
+}

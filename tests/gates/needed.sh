@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The shared libraries need libc, libcurl and libprotobuf-c and nothing else, are sealed
+# after relocation, stay mapped, and are small.
+#
+#   needed.sh DIRECTORY [KIB]    all of them stripped together, at most KIB (300)
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+build=${1:?the build directory}
+limit=${2:-300}
+need readelf strip
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+total=0
+for library in "$build"/libotel*.so; do
+    name=${library##*/}
+    dynamic=$(readelf -dW "$library")
+    while read -r other; do
+        case $name:$other in
+        *:libc.so.6 | *:libpthread.so.0 | *:ld-linux-*) ;;
+        *:libotel-api.so.* | *:libotel-sdk.so.* | *:libotel-otlp.so.*) ;;
+        libotel-otlp.so:libcurl.so.4 | libotel-otlp.so:libprotobuf-c.so.1) ;;
+        *) wrong "$name: needs $other" ;;
+        esac
+    done < <(sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' <<<"$dynamic")
+    grep -q 'BIND_NOW\|FLAGS.*NOW' <<<"$dynamic" || wrong "$name: not linked with -z now"
+    grep -q NODELETE <<<"$dynamic" || wrong "$name: not linked with -z nodelete"
+    ! grep -q TEXTREL <<<"$dynamic" || wrong "$name: has text relocations"
+    segments=$(readelf -lW "$library")
+    grep -q GNU_RELRO <<<"$segments" || wrong "$name: not linked with -z relro"
+    ! grep -qE 'GNU_STACK.*E' <<<"$segments" || wrong "$name: asks for an executable stack"
+    strip -o "$work/$name" "$library"
+    total=$((total + $(stat -c %s "$work/$name")))
+done
+kib=$(((total + 1023) / 1024))
+[[ $kib -gt 0 ]] || wrong "$build: no libraries"
+[[ $kib -le $limit ]] || wrong "the libraries have $kib KiB together, more than $limit"
+
+finish "$kib KiB of $limit"

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Small enough to be read: files, public headers, functions, and the median of files.
+# And each file says its licence in its first lines.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+file_lines=700 header_lines=300 function_lines=60 median_lines=250
+
+mapfile -t files < <(c_files "${directories[@]}")
+while read -r lines file; do
+    case $file in
+    include/*) limit=$header_lines ;;
+    *) limit=$file_lines ;;
+    esac
+    [[ $lines -le $limit ]] || wrong "$file:$lines: $lines lines, more than $limit"
+done < <(wc -l "${files[@]}" | grep -v ' total$')
+
+median=$(wc -l "${files[@]}" | grep -v ' total$' | sort -n |
+    awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] }')
+[[ $median -le $median_lines ]] || wrong "the median file has $median lines, more than $median_lines"
+
+# The formatter puts the braces of a function, and of nothing else, into column 1.
+while IFS= read -r hit; do
+    [[ -z $hit ]] || wrong "$hit"
+done < <(awk -v limit=$function_lines '
+    FNR == 1 { start = 0 }
+    /^\{/ { start = FNR; head = before }
+    /^\}/ && start {
+        lines = FNR - start - 1
+        if (lines > limit)
+            printf "%s:%d: %d lines in %s, more than %d\n", FILENAME, start, lines, head, limit
+        start = 0
+    }
+    /^[a-z]/ { before = $0; sub(/\(.*/, "", before); sub(/.*[ *]/, "", before) }
+' "${files[@]}")
+
+while IFS= read -r file; do
+    case $file in
+    *.md | *.json | *.txt.in | LICENSE | *.png | *.svg | *.pc.in | *corpus*) continue ;;
+    tests/*/expected/* | tests/*/data/*) continue ;;
+    esac
+    head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
+        wrong "$file:1: no SPDX line"
+done < <(text_files)
+
+finish "${#files[@]} files, median $median lines"

@@ -1,0 +1,325 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""otel-view from the outside: real OTLP bytes over loopback, and what it prints.
+
+usage: view_test.py PATH-OF-OTEL-VIEW
+
+The requests are made by Google's protobuf, from our pinned .proto files, so that the
+encoder is not ours. Exits 77 where protoc or Python's protobuf is missing; the latter is a
+package of the distribution, hence the fixed path of its Python above.
+"""
+import gzip
+import http.client
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VIEW = sys.argv.pop(1) if len(sys.argv) > 1 else "otel-view"
+START = 1785600000_123_000_000
+TRACE = bytes.fromhex("4bf92f3577b34da6a3ce929d0e0e4736")
+OTLP = {"Content-Type": "application/x-protobuf"}
+
+
+def load_messages():
+    """The generated Python modules of our .proto files."""
+    proto = ROOT / "proto"
+    files = sorted(str(path.relative_to(proto)) for path in proto.rglob("*.proto"))
+    with tempfile.TemporaryDirectory(prefix="view_test.") as folder:
+        subprocess.run(["protoc", f"--proto_path={proto}", f"--python_out={folder}", *files],
+                       check=True)
+        sys.path.insert(0, folder)
+        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+    return trace_service_pb2
+
+
+try:
+    service = load_messages()
+except (ImportError, FileNotFoundError) as missing:
+    print(f"view_test: skipped: {missing}")
+    sys.exit(77)
+
+
+def span_id(number):
+    return number.to_bytes(8, "big")
+
+
+def make_request(service_name, *spans):
+    """One request of one service; spans are (id, parent id, name, start ms, length ms)."""
+    request = service.ExportTraceServiceRequest()
+    group = request.resource_spans.add()
+    name = group.resource.attributes.add()
+    name.key, name.value.string_value = "service.name", service_name
+    scope = group.scope_spans.add()
+    for number, parent, text, start_ms, length_ms in spans:
+        span = scope.spans.add(trace_id=TRACE, span_id=span_id(number), name=text, kind=1)
+        if parent:
+            span.parent_span_id = span_id(parent)
+        span.start_time_unix_nano = START + start_ms * 1000000
+        span.end_time_unix_nano = span.start_time_unix_nano + length_ms * 1000000
+    return request
+
+
+def spans_of(request):
+    return request.resource_spans[0].scope_spans[0].spans
+
+
+class Viewer:
+    """A running otel-view, and everything it says."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen([VIEW, "--port", "0", *options], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+        first = self.process.stderr.readline().decode()
+        prefix = "otel-view: listening on http://127.0.0.1:"
+        assert first.startswith(prefix), first + self.process.stderr.read().decode()
+        self.port = int(first[len(prefix):])
+        self.watchdog = threading.Timer(60, self.process.kill)
+        self.watchdog.start()
+
+    def ask(self, method, path, body, headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        return answer, content
+
+    def post(self, body, **headers):
+        if not isinstance(body, bytes):
+            body = body.SerializeToString()
+        head = dict(OTLP, **{name.replace("_", "-"): value for name, value in headers.items()})
+        return self.ask("POST", "/v1/traces", body, head)
+
+    def end(self, with_signal=None):
+        """What it printed: (stdout, the lines of stderr after the first)."""
+        if with_signal is not None:
+            self.process.send_signal(with_signal)
+        out, err = self.process.communicate(timeout=30)
+        self.watchdog.cancel()
+        assert self.process.returncode == 0, (self.process.returncode, err.decode())
+        return out.decode(), err.decode().splitlines()
+
+
+class Drawing(unittest.TestCase):
+    maxDiff = None
+
+    def test_a_trace_of_two_services_in_two_requests(self):
+        view = Viewer("--count", "3")
+        bank = make_request("bank", (3, 2, "POST /charge", 30, 100))
+        spans_of(bank)[0].kind = 2
+        spans_of(bank)[0].status.code = 2
+        spans_of(bank)[0].status.message = "card declined"
+        shop = make_request("shop", (1, 0, "checkout", 0, 200), (2, 1, "POST", 20, 120))
+        attribute = spans_of(shop)[0].attributes.add(key="cart.items")
+        attribute.value.array_value.values.add().int_value = 3
+        attribute.value.array_value.values.add().string_value = "a b"
+        spans_of(shop)[1].kind = 3
+
+        self.assertEqual(view.post(bank)[0].status, 200)
+        answer, content = view.post(shop)
+        out, err = view.end()
+
+        self.assertEqual((answer.status, content), (200, b""))
+        self.assertEqual(answer.getheader("Content-Type"), "application/x-protobuf")
+        self.assertEqual(err, ["received 3 spans"])
+        self.assertEqual(out, """\
+trace 4bf92f3577b34da6a3ce929d0e0e4736  3 spans  1 error  200 ms  2026-08-01 16:00:00.123Z
+      shop, bank
+checkout  @shop                                                200 ms ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+│ cart.items=[3, "a b"]
+└─ POST  client                                                120 ms    ━━━━━━━━━━━━━━━━━━
+   └─ ✗ POST /charge  @bank server                             100 ms     ╺━━━━━━━━━━━━━━╸
+        error: card declined
+
+""")
+
+    def test_a_complete_trace_is_drawn_before_the_end(self):
+        view = Viewer()
+        view.post(make_request("shop", (1, 0, "checkout", 0, 200)))
+
+        line = view.process.stdout.readline().decode()
+
+        self.assertTrue(line.startswith("trace 4bf92f"), line)
+        view.end(signal.SIGTERM)
+
+    def test_what_is_incomplete_is_drawn_at_the_end(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            view = Viewer()
+            view.post(make_request("shop", (2, 1, "child", 0, 1)))
+            out, err = view.end(number)
+            self.assertIn("child  @shop", out)
+            self.assertIn("  parent 0000000000000001 not here\n", out)
+            self.assertEqual(err, ["received 1 spans"])
+
+    def test_idle_exit(self):
+        view = Viewer("--idle-exit", "50")
+        out, err = view.end()
+        self.assertEqual((out, err), ("", ["received 0 spans"]))
+
+    def test_a_span_that_comes_twice_is_drawn_once(self):
+        view = Viewer("--count", "2")
+        first = make_request("shop", (2, 1, "child", 0, 1))
+        view.post(first)
+        view.post(first)
+        view.post(make_request("shop", (1, 0, "root", 0, 1)))
+        out, err = view.end()
+        self.assertEqual(out.count("child"), 1)
+        self.assertEqual(err, ["received 2 spans (1 twice)"])
+
+    def test_gzip(self):
+        view = Viewer("--count", "1")
+        body = gzip.compress(make_request("shop", (1, 0, "root", 0, 1)).SerializeToString())
+        answer, content = view.post(body, Content_Encoding="gzip")
+        if answer.status == 415:
+            self.assertEqual(content, b"this otel-view was built without gzip\n")
+            view.end(signal.SIGTERM)
+            return
+        out, _ = view.end()
+        self.assertIn("root  @shop", out)
+
+    def test_a_request_without_spans_is_fine(self):
+        view = Viewer()
+        answer, content = view.post(b"")
+        out, err = view.end(signal.SIGTERM)
+        self.assertEqual((answer.status, content), (200, b""))
+        self.assertEqual((out, err), ("", ["received 0 spans"]))
+
+    def test_a_terminal_is_not_given_escapes_by_names(self):
+        view = Viewer("--count", "1")
+        view.post(make_request("shop", (1, 0, "\x1b]0;owned\x07\u202e\u009b2J", 0, 1)))
+        out, _ = view.end()
+        self.assertIn("\\x1b]0;owned\\x07\\u{202e}\\u{9b}2J", out)
+        self.assertNotIn("\x1b", out)
+
+
+class Json(unittest.TestCase):
+    def test_one_line_a_request(self):
+        view = Viewer("--json", "--count", "2")
+        view.post(make_request("shop", (1, 0, "root", 0, 1)))
+        view.post(make_request("bank", (2, 1, "child", 0, 1)))
+        out, err = view.end()
+
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual(err, ["received 2 spans"])
+        self.assertEqual(len(lines), 2)
+        group = lines[1]["resourceSpans"][0]
+        self.assertEqual(group["resource"]["attributes"],
+                         [{"key": "service.name", "value": {"stringValue": "bank"}}])
+        self.assertEqual(group["scopeSpans"][0]["spans"],
+                         [{"traceId": TRACE.hex(), "spanId": "0000000000000002",
+                           "parentSpanId": "0000000000000001", "name": "child", "kind": 1,
+                           "startTimeUnixNano": str(START),
+                           "endTimeUnixNano": str(START + 1000000)}])
+
+
+class Refusing(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.view = Viewer("--json")
+
+    @classmethod
+    def tearDownClass(cls):
+        out, err = cls.view.end(signal.SIGTERM)
+        assert out == "", out
+        assert err[-1] == "received 0 spans", err
+
+    def refuse(self, body, why, **headers):
+        answer, content = self.view.post(body, **headers)
+        self.assertEqual(answer.status, 400)
+        self.assertEqual(answer.getheader("Content-Type"), "application/x-protobuf")
+        text = why.encode()
+        self.assertEqual(content, b"\x08\x03\x12" + bytes([len(text)]) + text)
+
+    def test_a_name_that_is_not_utf8(self):
+        body = make_request("shop", (1, 0, "bad?", 0, 1)).SerializeToString()
+        self.refuse(body.replace(b"bad?", b"bad\xff"), "Span.name: is not valid UTF-8")
+
+    def test_bad_bytes_behind_a_nul(self):
+        body = make_request("a\0b?", (1, 0, "n", 0, 1)).SerializeToString()
+        self.refuse(body.replace(b"b?", b"b\x80"), "AnyValue.string_value: is not valid UTF-8")
+
+    def test_ids_of_a_wrong_length(self):
+        for field, value, why in (
+                ("trace_id", b"123", "is not 16 bytes with one that is not zero"),
+                ("trace_id", bytes(16), "is not 16 bytes with one that is not zero"),
+                ("span_id", b"123456789", "is not 8 bytes with one that is not zero"),
+                ("parent_span_id", b"1", "is neither empty nor 8 bytes")):
+            request = make_request("shop", (1, 0, "n", 0, 1))
+            setattr(spans_of(request)[0], field, value)
+            self.refuse(request, f"Span.{field}: {why}")
+
+    def test_ids_that_are_absent(self):
+        request = make_request("shop", (1, 0, "n", 0, 1))
+        spans_of(request)[0].span_id = b""
+        self.refuse(request, "Span: has no trace_id or no span_id")
+
+    def test_what_is_no_protobuf(self):
+        self.refuse(b"hello", "ExportTraceServiceRequest: has a field of an unknown wire type")
+
+    def test_every_cut_of_a_request(self):
+        body = make_request("shop", (1, 0, "root", 0, 1)).SerializeToString()
+        for length in range(1, len(body)):
+            self.assertEqual(self.view.post(body[:length])[0].status, 400, length)
+
+    def test_nesting_without_end(self):
+        request = make_request("shop", (1, 0, "n", 0, 1))
+        value = spans_of(request)[0].attributes.add(key="k").value
+        for _ in range(40):
+            value = value.array_value.values.add()
+        self.refuse(request, "AnyValue.array_value: is nested too deeply")
+
+    def test_a_broken_gzip(self):
+        answer, _ = self.view.post(b"\x1f\x8bnonsense", Content_Encoding="gzip")
+        self.assertIn(answer.status, (400, 415))
+
+    def test_other_paths_methods_and_types(self):
+        for method, path, headers, status in (
+                ("POST", "/v1/metrics", OTLP, 404), ("GET", "/", {}, 404),
+                ("GET", "/v1/traces", {}, 405), ("PUT", "/v1/traces", OTLP, 405),
+                ("POST", "/v1/traces", {"Content-Type": "application/json"}, 415),
+                ("POST", "/v1/traces", {"Content-Type": "text/plain"}, 415),
+                ("POST", "/v1/traces", dict(OTLP, **{"Content-Encoding": "br"}), 415)):
+            answer, content = self.view.ask(method, path, b"{}", headers)
+            self.assertEqual(answer.status, status, path)
+            self.assertTrue(content.endswith(b"\n"))
+            self.assertEqual(answer.getheader("Allow"), "POST" if status == 405 else None)
+
+    def test_more_than_64_mib(self):
+        chunk = b"\x0a\x00" * (1 << 19)
+        answer, _ = self.view.ask("POST", "/v1/traces", iter([chunk] * 65), OTLP)
+        self.assertEqual(answer.status, 413)
+
+
+class CommandLine(unittest.TestCase):
+    def test_help_and_version(self):
+        for option, start in (("--help", "usage: otel-view"), ("--version", "otel-view 0.")):
+            done = subprocess.run([VIEW, option], capture_output=True, text=True, check=True)
+            self.assertTrue(done.stdout.startswith(start), done.stdout)
+
+    def test_wrong_options(self):
+        for options in (["--port", "x"], ["--port", "65536"], ["--count", "-1"],
+                        ["--count", "0"], ["--nonsense"], ["argument"]):
+            done = subprocess.run([VIEW, *options], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, options)
+            self.assertIn("otel-view", done.stderr)
+
+    def test_a_port_that_is_taken(self):
+        view = Viewer()
+        done = subprocess.run([VIEW, "--port", str(view.port)], capture_output=True, text=True,
+                              check=False)
+        view.end(signal.SIGTERM)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"cannot listen on 127.0.0.1:{view.port}: Address already in use",
+                      done.stderr)
+
+
+if __name__ == "__main__":
+    os.environ.pop("NO_COLOR", None)
+    unittest.main(verbosity=2)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/fake_exporter.h - an exporter that does what it is told and remembers.
+ *
+ *     struct fake_exporter fake = {.reject = 1};
+ *     const otel_exporter exporter = fake_exporter(&fake);
+ *     ...
+ *     assert_string_equal(fake.text, "a b|c|");     two batches: a and b, then c
+ *
+ * Threads:  those of an exporter (otel/exporter.h). What it remembers is read while
+ *           nothing is exported; `wakes` and `frees` at any time. */
+#ifndef OTELI_TESTS_FAKE_EXPORTER_H
+#define OTELI_TESTS_FAKE_EXPORTER_H
+
+#include <otel/exporter.h>
+
+enum { FAKE_BATCHES = 512, FAKE_TEXT = 4096 };
+
+struct fake_exporter {
+    /* what it is told; zero: it delivers everything at once */
+    const char *name;
+    uint64_t pending;         /* so many polls of a batch answer "not yet" */
+    bool ignores_abandon;     /* and goes on to do so when there is no time left */
+    uint64_t poll_takes_ns;   /* of the fake clock */
+    uint64_t export_takes_ns; /* likewise */
+    size_t reject;            /* spans of each batch */
+    size_t drop;              /* likewise, for drop_reason */
+    otel_drop_reason drop_reason;
+    otel_status flush_status;
+    void (*during)(void *context, otel_export *call); /* called in the middle of an export */
+    void *context;
+
+    /* what it remembers */
+    size_t batches;
+    size_t sizes[FAKE_BATCHES]; /* of the first of them */
+    size_t spans;
+    size_t largest; /* batch */
+    char text[FAKE_TEXT]; /* the names of the first spans */
+    size_t text_length;
+    uint64_t deadline_ns; /* of the newest call */
+    uint64_t polls;
+    uint64_t polls_left;
+    uint64_t abandoned;
+    uint64_t flushes;
+    int64_t flush_timeout_ms;
+    uint32_t wakes; /* atomic */
+    uint32_t frees; /* atomic */
+};
+
+/* The exporter; `fake` must stay until it is freed. */
+otel_exporter fake_exporter(struct fake_exporter *fake);
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/journal.c - call otel-c and note it. One thread at a time a span. */
+#include "tests/support/journal.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static char *room_for(struct journal_text *text, size_t more)
+{
+    if (text->length + more > text->room) {
+        text->room = (text->length + more) * 2;
+        text->data = realloc(text->data, text->room);
+        if (text->data == NULL)
+            abort();
+    }
+    return text->data + text->length;
+}
+
+static void put(struct journal_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void put(struct journal_text *text, const char *format, ...)
+{
+    char piece[256];
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(piece, sizeof piece, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof piece)
+        abort();
+    memcpy(room_for(text, (size_t)length), piece, (size_t)length);
+    text->length += (size_t)length;
+}
+
+static void put_bytes(struct journal_text *text, const char *bytes, size_t length)
+{
+    put(text, "\"");
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char byte = (unsigned char)bytes[i];
+        if (byte < 0x20 || byte > 0x7E || byte == '"' || byte == '\\') {
+            put(text, "\\u%04x", byte);
+        } else {
+            *room_for(text, 1) = (char)byte;
+            text->length++;
+        }
+    }
+    put(text, "\"");
+}
+
+static void put_string(struct journal_text *text, const char *string)
+{
+    if (string == NULL)
+        put(text, "null");
+    else
+        put_bytes(text, string, strlen(string));
+}
+
+static void put_hex(struct journal_text *text, const uint8_t *bytes, size_t length)
+{
+    put(text, "\"");
+    for (size_t i = 0; i < length; i++)
+        put(text, "%02x", bytes[i]);
+    put(text, "\"");
+}
+
+static uint64_t bits_of(double real)
+{
+    uint64_t bits;
+    memcpy(&bits, &real, sizeof bits);
+    return bits;
+}
+
+static void put_element(struct journal_text *text, const otel_value *array, size_t index)
+{
+    if (array->type == OTEL_VALUE_STRING_ARRAY)
+        put_string(text, array->as.strings[index]);
+    else if (array->type == OTEL_VALUE_BOOL_ARRAY)
+        put(text, "%s", array->as.booleans[index] ? "true" : "false");
+    else if (array->type == OTEL_VALUE_INT_ARRAY)
+        put(text, "%" PRId64, array->as.integers[index]);
+    else
+        put(text, "%" PRIu64, bits_of(array->as.reals[index]));
+}
+
+/* A letter for the type, and the value; reals are the integer that has their bits. */
+static void put_value(struct journal_text *text, const otel_value *value)
+{
+    static const char letters[] = "esbidySBID";
+    put(text, "\"%c\",", letters[value->type]);
+    switch (value->type) {
+    case OTEL_VALUE_EMPTY:
+        put(text, "null");
+        break;
+    case OTEL_VALUE_STRING:
+    case OTEL_VALUE_BYTES:
+        put_bytes(text, value->as.string, value->length);
+        break;
+    case OTEL_VALUE_BOOL:
+        put(text, "%s", value->as.boolean ? "true" : "false");
+        break;
+    case OTEL_VALUE_INT:
+        put(text, "%" PRId64, value->as.integer);
+        break;
+    case OTEL_VALUE_DOUBLE:
+        put(text, "%" PRIu64, bits_of(value->as.real));
+        break;
+    case OTEL_VALUE_STRING_ARRAY:
+    case OTEL_VALUE_BOOL_ARRAY:
+    case OTEL_VALUE_INT_ARRAY:
+    case OTEL_VALUE_DOUBLE_ARRAY:
+        put(text, "[");
+        for (size_t i = 0; i < value->length; i++) {
+            put(text, "%s", i != 0 ? "," : "");
+            put_element(text, value, i);
+        }
+        put(text, "]");
+        break;
+    }
+}
+
+static void put_attributes(struct journal_text *text, const otel_attribute *attributes,
+                           size_t count)
+{
+    put(text, "[");
+    for (size_t i = 0; i < count; i++) {
+        put(text, "%s[", i != 0 ? "," : "");
+        put_string(text, attributes[i].key);
+        put(text, ",");
+        put_value(text, &attributes[i].value);
+        put(text, "]");
+    }
+    put(text, "]");
+}
+
+static uint64_t wall_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* When something happened: exactly then, or between two looks at the clock. */
+static void put_time(struct journal_text *text, uint64_t exact_ns, uint64_t before_ns)
+{
+    if (exact_ns != 0)
+        put(text, "%" PRIu64, exact_ns);
+    else
+        put(text, "[%" PRIu64 ",%" PRIu64 "]", before_ns, wall_ns());
+}
+
+/* Begin the note of a call; its parts follow, and close_call. */
+static struct journal_text *open_call(struct journal_span *span, const char *what)
+{
+    put(&span->text, "%s[\"%s\"", span->number_of_calls++ != 0 ? "," : "", what);
+    return &span->text;
+}
+
+static void close_call(struct journal_span *span)
+{
+    put(&span->text, "]");
+}
+
+static void note_link(struct journal_span *span, const otel_link *link, const char *tracestate)
+{
+    struct journal_text *text = open_call(span, "link");
+    put(text, ",");
+    put_hex(text, link->context.trace_id, sizeof link->context.trace_id);
+    put(text, ",");
+    put_hex(text, link->context.span_id, sizeof link->context.span_id);
+    put(text, ",%u,%d,", link->context.flags, link->context.is_remote);
+    put_string(text, tracestate);
+    put(text, ",");
+    put_attributes(text, link->attributes, link->attribute_count);
+    close_call(span);
+}
+
+static void note_set(struct journal_span *span, const char *key, const otel_value *value)
+{
+    struct journal_text *text = open_call(span, "set");
+    put(text, ",");
+    put_string(text, key);
+    put(text, ",");
+    put_value(text, value);
+    close_call(span);
+}
+
+static void note_start(struct journal_span *span, const struct journal_start *start,
+                       uint64_t before_ns)
+{
+    static const uint8_t nobody[8];
+    struct journal_text *text = &span->text;
+    const struct journal_parent *parent = start->parent;
+    text->length = 0;
+    span->number_of_calls = 0;
+    put(text, "{\"trace\":");
+    put_hex(text, span->context.trace_id, sizeof span->context.trace_id);
+    put(text, ",\"span\":");
+    put_hex(text, span->context.span_id, sizeof span->context.span_id);
+    put(text, ",\"sampled\":%s,\"local\":%s,\"tracer\":%zu,\"kind\":%d,\"parent\":",
+        span->is_sampled ? "true" : "false", span->is_local ? "true" : "false", start->tracer,
+        (int)start->options.kind);
+    put_hex(text, parent ? parent->ids.span_id : nobody, sizeof nobody);
+    if (parent != NULL) {
+        put(text, ",\"parent_trace\":");
+        put_hex(text, parent->ids.trace_id, sizeof parent->ids.trace_id);
+        put(text, ",\"parent_flags\":%u,\"parent_remote\":%s,\"parent_local\":%s",
+            parent->ids.flags, parent->ids.is_remote ? "true" : "false",
+            parent->is_local && span->is_local ? "true" : "false");
+    }
+    put(text, ",\"state\":");
+    put_string(text, span->tracestate);
+    put(text, ",\"name\":");
+    put_string(text, start->name);
+    put(text, ",\"start\":");
+    put_time(text, start->options.start_ns, before_ns);
+    put(text, ",\"calls\":[");
+}
+
+void journal_begin(struct journal_span *span, const struct journal_start *start)
+{
+    otel_span_options options = start->options;
+    options.size = sizeof options;
+    options.root = start->says_root;
+    if (start->parent != NULL && !start->parent_is_current)
+        options.parent = &start->parent->context;
+    const uint64_t before_ns = wall_ns();
+    span->span = start->is_local ? otel_span_enter(start->handle, start->name, &options)
+                                 : otel_span_start(start->handle, start->name, &options);
+    span->context = otel_span_get_context(span->span);
+    span->is_local = start->is_local;
+    span->is_sampled = start->parent == NULL || start->parent->is_sampled;
+    span->tracestate = start->parent != NULL ? start->parent->tracestate : "";
+    note_start(span, start, before_ns);
+    for (size_t i = 0; i < options.attribute_count; i++)
+        note_set(span, options.attributes[i].key, &options.attributes[i].value);
+    for (size_t i = 0; i < options.link_count; i++)
+        note_link(span, &options.links[i], "");
+}
+
+/* Through the setter that is made for the type. */
+static void set(otel_span span, const char *key, const otel_value *value)
+{
+    switch (value->type) {
+    case OTEL_VALUE_STRING:
+        otel_span_set_string_n(&span, key, strlen(key), value->as.string, value->length);
+        break;
+    case OTEL_VALUE_BOOL:
+        otel_span_set_bool(span, key, value->as.boolean);
+        break;
+    case OTEL_VALUE_INT:
+        otel_span_set_int(span, key, value->as.integer);
+        break;
+    case OTEL_VALUE_DOUBLE:
+        otel_span_set_double(span, key, value->as.real);
+        break;
+    case OTEL_VALUE_BYTES:
+        otel_span_set_bytes(span, key, value->as.bytes, value->length);
+        break;
+    case OTEL_VALUE_STRING_ARRAY:
+        otel_span_set_string_array(span, key, value->as.strings, value->length);
+        break;
+    case OTEL_VALUE_BOOL_ARRAY:
+        otel_span_set_bool_array(span, key, value->as.booleans, value->length);
+        break;
+    case OTEL_VALUE_INT_ARRAY:
+        otel_span_set_int_array(span, key, value->as.integers, value->length);
+        break;
+    case OTEL_VALUE_DOUBLE_ARRAY:
+        otel_span_set_double_array(span, key, value->as.reals, value->length);
+        break;
+    case OTEL_VALUE_EMPTY:
+        otel_span_set_value(span, key, *value);
+        break;
+    }
+}
+
+void journal_set(struct journal_span *span, const char *key, otel_value value)
+{
+    set(span->span, key, &value);
+    note_set(span, key, &value);
+}
+
+void journal_event(struct journal_span *span, const char *name, uint64_t time_ns,
+                   const otel_attribute *attributes, size_t count)
+{
+    const uint64_t before_ns = wall_ns();
+    if (time_ns == 0)
+        otel_span_add_event(span->span, name, attributes, count);
+    else
+        otel_span_add_event_at(span->span, name, time_ns, attributes, count);
+    struct journal_text *text = open_call(span, "event");
+    put(text, ",");
+    put_string(text, name);
+    put(text, ",");
+    put_time(text, time_ns, before_ns);
+    put(text, ",");
+    put_attributes(text, attributes, count);
+    close_call(span);
+}
+
+void journal_exception(struct journal_span *span, const char *type, const char *message,
+                       const char *stack, const otel_attribute *attributes, size_t count)
+{
+    const uint64_t before_ns = wall_ns();
+    otel_span_record_exception(span->span, type, message, stack, attributes, count);
+    struct journal_text *text = open_call(span, "exception");
+    const char *const parts[] = {type, message, stack};
+    for (size_t i = 0; i < 3; i++) {
+        put(text, ",");
+        put_string(text, parts[i]);
+    }
+    put(text, ",");
+    put_time(text, 0, before_ns);
+    put(text, ",");
+    put_attributes(text, attributes, count);
+    close_call(span);
+}
+
+void journal_link(struct journal_span *span, const otel_link *link, const char *tracestate)
+{
+    otel_span_add_link(span->span, link);
+    note_link(span, link, tracestate);
+}
+
+void journal_status(struct journal_span *span, otel_span_status status, const char *description)
+{
+    otel_span_set_status(span->span, status, description);
+    struct journal_text *text = open_call(span, "status");
+    put(text, ",%d,", (int)status);
+    put_string(text, description);
+    close_call(span);
+}
+
+void journal_rename(struct journal_span *span, const char *name)
+{
+    otel_span_update_name(span->span, name);
+    struct journal_text *text = open_call(span, "name");
+    put(text, ",");
+    put_string(text, name);
+    close_call(span);
+}
+
+void journal_end(struct journal_span *span, uint64_t end_ns, FILE *file)
+{
+    const uint64_t before_ns = wall_ns();
+    if (end_ns == 0)
+        otel_span_end(span->span);
+    else
+        otel_span_end_at(span->span, end_ns);
+    put(&span->text, "],\"end\":");
+    put_time(&span->text, end_ns, before_ns);
+    put(&span->text, "}\n");
+    if (fwrite(span->text.data, 1, span->text.length, file) != span->text.length)
+        abort();
+    free(span->text.data);
+    span->text = (struct journal_text){0};
+}
+
+static void write_out(FILE *file, struct journal_text *text)
+{
+    if (fwrite(text->data, 1, text->length, file) != text->length)
+        abort();
+    free(text->data);
+}
+
+void journal_attributes(FILE *file, const otel_attribute *attributes, size_t count)
+{
+    struct journal_text text = {0};
+    put_attributes(&text, attributes, count);
+    write_out(file, &text);
+}
+
+void journal_string(FILE *file, const char *string)
+{
+    struct journal_text text = {0};
+    put_string(&text, string);
+    write_out(file, &text);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/oracle.c - see oracle.h. */
+#include "tests/support/oracle.h"
+
+#include "common/atomic.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+void stress_check(bool condition, const char *text, const char *file, int line)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "%s:%d: not so: %s\n", file, line, text);
+    exit(1);
+}
+
+void oracle_init(struct oracle *oracle, uint32_t numbers)
+{
+    memset(oracle, 0, sizeof *oracle);
+    oracle->seen = calloc(numbers, sizeof *oracle->seen);
+    oracle->numbers = numbers;
+    STRESS_CHECK(oracle->seen != NULL);
+}
+
+void oracle_fini(struct oracle *oracle)
+{
+    free(oracle->seen);
+    oracle->seen = NULL;
+}
+
+void oracle_name(uint32_t number, char name[ORACLE_NAME])
+{
+    for (int i = ORACLE_NAME - 1; i >= 0; i--, number >>= 4)
+        name[i] = "0123456789abcdef"[number & 15];
+}
+
+static uint32_t number_of(otel_slice name)
+{
+    uint32_t number = 0;
+    for (size_t i = 0; i < name.length; i++) {
+        const char digit = name.data[i];
+        number = number << 4 | (uint32_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    }
+    return name.length == ORACLE_NAME ? number : UINT32_MAX;
+}
+
+static otel_export_result export_batch(void *state, otel_export *call)
+{
+    struct oracle *oracle = state;
+    const size_t size = otel_batch_size(call->batch);
+    otel_span_view span;
+    while (oteli_load_acquire_32(&oracle->blocked) != 0) {
+        oteli_store_release_32(&oracle->waiting, 1);
+        stress_sleep_us(100);
+    }
+    if (size > oracle->largest)
+        oracle->largest = size;
+    for (size_t i = 0; i < size; i++) {
+        otel_batch_span(call->batch, i, &span);
+        const uint32_t number = number_of(span.name);
+        if (number < oracle->numbers && span.end_ns >= span.start_ns)
+            oteli_store_release_32(&oracle->seen[number], oracle->seen[number] + 1);
+        else
+            oracle->unknown++;
+    }
+    oracle->delivered += size;
+    return OTEL_EXPORT_DONE;
+}
+
+otel_exporter oracle_exporter(struct oracle *oracle)
+{
+    return OTEL_EXPORTER(.name = "oracle", .state = oracle, .export_batch = export_batch);
+}
+
+uint32_t oracle_seen(const struct oracle *oracle, uint32_t number)
+{
+    return oteli_load_acquire_32(&oracle->seen[number]);
+}
+
+uint64_t oracle_wrong(const struct oracle *oracle)
+{
+    uint64_t wrong = oracle->unknown;
+    for (uint32_t i = 0; i < oracle->numbers; i++)
+        wrong += oracle->seen[i] > 1;
+    return wrong;
+}
+
+unsigned stress_scale(int argc, char **argv, unsigned long_scale)
+{
+    const char *variable = getenv("OTEL_TEST_LONG");
+    const bool is_long = (argc > 1 && strcmp(argv[1], "--long") == 0) ||
+                         (variable != NULL && strcmp(variable, "1") == 0);
+    return is_long ? long_scale : 1;
+}
+
+uint64_t stress_seed(void)
+{
+    const char *variable = getenv("OTEL_TEST_SEED");
+    uint64_t seed = 1;
+    if (variable != NULL)
+        seed = strtoull(variable, NULL, 0);
+    else
+        STRESS_CHECK(getrandom(&seed, sizeof seed, 0) == sizeof seed);
+    printf("OTEL_TEST_SEED=%" PRIu64 "\n", seed);
+    fflush(stdout);
+    return seed;
+}
+
+void stress_check_sums(const otel_stats *stats, bool is_final)
+{
+    uint64_t gone = stats->delivered + stats->rejected + stats->queued;
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        gone += stats->dropped[i];
+    const bool is_right = stats->ended == gone &&
+                          stats->started == stats->unsampled + stats->open + stats->ended &&
+                          (!is_final || (stats->queued == 0 && stats->open == 0));
+    if (is_right)
+        return;
+    char text[512];
+    otel_stats_describe(stats, text, sizeof text);
+    fprintf(stderr,
+            "started %" PRIu64 ", unsampled %" PRIu64 ", open %" PRIu64 ", ended %" PRIu64
+            ", queued %" PRIu64 ", %s\n",
+            stats->started, stats->unsampled, stats->open, stats->ended, stats->queued, text);
+    STRESS_CHECK(is_right);
+}
+
+otel_stats stress_stats(void)
+{
+    otel_stats stats = {.size = sizeof stats};
+    STRESS_CHECK(otel_stats_read(0, &stats) == OTEL_OK);
+    return stats;
+}
+
+void stress_sleep_us(unsigned us)
+{
+    const struct timespec pause = {us / 1000000, (long)(us % 1000000) * 1000};
+    nanosleep(&pause, NULL);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/oracle.h - an exporter that knows every span by its number, and what the
+ * stress tests share: scale, seeds, checks.
+ *
+ * A span's number is its name, in hexadecimal (oracle_name). The oracle says for each
+ * number how often it was delivered.
+ *
+ * Threads:  oracle_seen any thread; the rest as an exporter, or start/stop only. */
+#ifndef OTELI_TESTS_ORACLE_H
+#define OTELI_TESTS_ORACLE_H
+
+#include <otel/otel.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { ORACLE_NAME = 8 };
+
+struct oracle {
+    uint32_t *seen; /* by number; atomic, written by the exporter thread */
+    uint32_t numbers;
+    uint64_t delivered;
+    uint64_t unknown; /* deliveries that are no such span */
+    uint64_t largest; /* batch */
+    uint32_t blocked; /* atomic: exports wait while it is set */
+    uint32_t waiting; /* atomic: one does */
+};
+
+void oracle_init(struct oracle *oracle, uint32_t numbers);
+void oracle_fini(struct oracle *oracle);
+otel_exporter oracle_exporter(struct oracle *oracle);
+
+/* How often this span was delivered. */
+uint32_t oracle_seen(const struct oracle *oracle, uint32_t number);
+
+/* How many spans were delivered more than once, or were none of ours. */
+uint64_t oracle_wrong(const struct oracle *oracle);
+
+/* The name of a span, not terminated. */
+void oracle_name(uint32_t number, char name[ORACLE_NAME]);
+
+/* 1, or what `--long` or OTEL_TEST_LONG=1 makes of it. */
+unsigned stress_scale(int argc, char **argv, unsigned long_scale);
+
+/* The seed of this run, printed; OTEL_TEST_SEED repeats one. */
+uint64_t stress_seed(void);
+
+/* End the program when this is not so. */
+#define STRESS_CHECK(condition) stress_check((condition), #condition, __FILE__, __LINE__)
+void stress_check(bool condition, const char *text, const char *file, int line);
+
+/* The two equations of otel/sdk.h. `is_final`: and nothing is queued or open. */
+void stress_check_sums(const otel_stats *stats, bool is_final);
+
+/* The statistics of the only pipeline. */
+otel_stats stress_stats(void);
+
+void stress_sleep_us(unsigned us);
+
+#endif

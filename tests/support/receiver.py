@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real OTLP receivers for tests: the OpenTelemetry Collector and Rotel on loopback.
+
+    with tempfile.TemporaryDirectory() as folder:
+        collector = receiver.Collector(folder)
+        collector.start()
+        ... post to collector.endpoint ...
+        collector.stop()
+        for request in collector.requests(): ...
+
+Programs are found where scripts/setup.sh keeps them; a test without them calls skip().
+Everything started here is ended by its process id, also when the test fails.
+"""
+import atexit
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+START_SECONDS = 20
+SKIPPED = 77
+
+_running = []
+
+
+def _end_all():
+    for process in _running:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+atexit.register(_end_all)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+
+def skip(why):
+    print(f"SKIPPED: {why}", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+
+def _cache():
+    path = os.environ.get("OTEL_C_CACHE")
+    if path:
+        return pathlib.Path(path)
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return pathlib.Path(cache) / "otel-c"
+
+
+def _find(pattern, option):
+    found = sorted(_cache().glob(pattern))
+    if not found:
+        skip(f"nothing is {_cache() / pattern}; scripts/setup.sh {option} makes it")
+    return str(found[-1])
+
+
+def collector_path():
+    return _find("otelcol-*/otelcol", "--collector")
+
+
+def rotel_path():
+    return _find("rotel-*/rotel-agent", "--rotel")
+
+
+def free_ports(count):
+    """Loopback ports that nobody has now. Asked for all at once, so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def _integer(digits):
+    """The collector writes the number -0.0 as -0."""
+    return -0.0 if digits == "-0" else int(digits)
+
+
+class Receiver:
+    """A process that is ready when its HTTP port takes connections."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.process = None
+        self.starts = 0
+        self.http_port, self.grpc_port = free_ports(2)
+        self.endpoint = f"http://127.0.0.1:{self.http_port}"
+
+    def command(self):
+        raise NotImplementedError
+
+    def start(self):
+        command = self.command()
+        self.starts += 1
+        log = self.folder / f"{type(self).__name__.lower()}-{self.starts}.log"
+        with open(log, "wb") as out:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
+                                            stderr=out, cwd=self.folder)
+        _running.append(self.process)
+        until = time.monotonic() + START_SECONDS
+        while not self._is_ready():
+            if self.process.poll() is not None or time.monotonic() > until:
+                sys.exit(f"{command[0]} does not start:\n{log.read_text(errors='replace')}")
+            time.sleep(0.02)
+
+    def _is_ready(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.http_port), timeout=1).close()
+            return True
+        except OSError:
+            return False
+
+    def stop(self):
+        """Let it finish what it has."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=30)
+
+    def kill(self):
+        """kill -9."""
+        self.process.kill()
+        self.process.wait()
+
+
+class Collector(Receiver):
+    """The OpenTelemetry Collector. Each start writes a file of its own."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.program = collector_path()
+        self.files = []
+
+    def command(self):
+        name = f"{self.starts}-{self.http_port}"
+        self.files.append(self.folder / f"received-{name}.json")
+        template = (ROOT / "tests/support/collector.yaml.in").read_text()
+        names = {"HTTP_PORT": self.http_port, "GRPC_PORT": self.grpc_port, "FILE": self.files[-1]}
+        config = self.folder / f"collector-{name}.yaml"
+        config.write_text(re.sub(r"@(\w+)@", lambda match: str(names[match[1]]), template))
+        return [self.program, "--config", str(config)]
+
+    def requests(self):
+        """Every request that was received, file after file. A line that a kill left
+        unfinished is no request: its sender had no answer."""
+        for file in self.files:
+            with open(file, "rb") as lines:
+                for line in lines:
+                    if line.endswith(b"\n"):
+                        yield json.loads(line, parse_int=_integer)
+
+
+class Rotel(Receiver):
+    """Rotel: it refuses strings that are no UTF-8, and hands on what it accepts."""
+
+    def __init__(self, folder, to_endpoint):
+        super().__init__(folder)
+        self.program = rotel_path()
+        self.to_endpoint = to_endpoint
+
+    def command(self):
+        return [self.program, "start",
+                "--pid-file", str(self.folder / "rotel.pid"),
+                "--log-file", str(self.folder / "rotel-own.log"),
+                "--otlp-http-endpoint", f"127.0.0.1:{self.http_port}",
+                "--otlp-grpc-endpoint", f"127.0.0.1:{self.grpc_port}",
+                "--exporter", "otlp",
+                "--otlp-exporter-endpoint", self.to_endpoint,
+                "--otlp-exporter-protocol", "http",
+                "--otlp-exporter-compression", "none"]
+
+
+def spans_of(request):
+    """(resource group, scope group, span) of each span of a request."""
+    for resource_group in request.get("resourceSpans", []):
+        for scope_group in resource_group.get("scopeSpans", []):
+            for span in scope_group.get("spans", []):
+                yield resource_group, scope_group, span

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/recorder.c - the contracts are in recorder.h. */
+#include "tests/support/recorder.h"
+#include "tests/support/leaks.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SPANS_KEPT = 32768, BYTES_KEPT = 8 * 1024 * 1024, LINES_KEPT = 256 };
+enum { LIMIT = 128, SECOND_NS = 1000000000 };
+
+struct recorder recorder;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct recorded_span spans[SPANS_KEPT];
+static uint8_t bytes[BYTES_KEPT];
+static size_t bytes_used;
+static struct oteli_line *lines[LINES_KEPT];
+static size_t line_count;
+
+static void keep(const struct oteli_record *record)
+{
+    const uint8_t *message = (const uint8_t *)(record + 1);
+    if (recorder.count < SPANS_KEPT && record->length <= BYTES_KEPT - bytes_used) {
+        memcpy(bytes + bytes_used, message, record->length);
+        spans[recorder.count] =
+            (struct recorded_span){bytes + bytes_used, record->length,    record->epoch,
+                                   record->times_at,   record->events_at, record->tracer};
+        bytes_used += record->length;
+    }
+    recorder.count++;
+}
+
+static void export_one(struct oteli_sdk *sdk, const void *record)
+{
+    (void)sdk;
+    if (recorder.inside != NULL)
+        recorder.inside();
+    pthread_mutex_lock(&mutex);
+    keep(record);
+    pthread_mutex_unlock(&mutex);
+}
+
+static uint32_t take_lot(struct oteli_sdk *sdk, uint32_t ended)
+{
+    (void)sdk;
+    if (recorder.inside != NULL)
+        recorder.inside();
+    pthread_mutex_lock(&mutex);
+    recorder.lots_taken++;
+    recorder.last_ended = ended;
+    pthread_mutex_unlock(&mutex);
+    return recorder.lot;
+}
+
+static void hand_over(struct oteli_sdk *sdk, struct oteli_line *line)
+{
+    (void)sdk;
+    pthread_mutex_lock(&mutex);
+    assert_true(line_count < LINES_KEPT);
+    lines[line_count++] = line;
+    recorder.lines_handed_over++;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void wake(struct oteli_sdk *sdk)
+{
+    (void)sdk;
+    recorder.wakes++;
+}
+
+static void log_line(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    (void)level;
+    pthread_mutex_lock(&mutex);
+    recorder.logs++;
+    snprintf(recorder.last_log, sizeof recorder.last_log, "%s", message);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void start(bool synchronous)
+{
+    static uint64_t generation;
+    generation += 2;
+    recorder = (struct recorder){
+        .sdk = {.generation = generation,
+                .limits = {LIMIT, LIMIT, LIMIT, LIMIT, LIMIT, SIZE_MAX},
+                .synchronous = synchronous,
+                .take_lot = take_lot,
+                .hand_over = hand_over,
+                .wake = wake,
+                .export_one = export_one},
+        .lot = 64,
+    };
+    memset(recorder.sdk.decide, OTELI_DECIDE_SAMPLE, sizeof recorder.sdk.decide);
+    bytes_used = 0;
+    line_count = 0;
+    oteli_sdk_install(&recorder.sdk);
+}
+
+void recorder_start(void)
+{
+    start(true);
+}
+
+void recorder_start_queued(void)
+{
+    start(false);
+}
+
+void recorder_stop(void)
+{
+    oteli_sdk_uninstall();
+    for (size_t i = 0; i < line_count; i++)
+        oteli_line_put(lines[i]);
+    line_count = 0;
+}
+
+static void collect_from(struct oteli_line *line)
+{
+    const uint32_t committed = oteli_load_acquire_32(&line->committed);
+    while (line->consumed < committed) {
+        const struct oteli_record *record = oteli_line_record(line, line->consumed);
+        keep(record);
+        line->consumed += record->size;
+    }
+}
+
+void recorder_collect(void)
+{
+    for (size_t i = 0; i < line_count; i++) {
+        collect_from(lines[i]);
+        oteli_line_put(lines[i]);
+    }
+    line_count = 0;
+    for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
+        if (oteli_load_acquire_64(&at->generation) == recorder.sdk.generation && at->line != NULL)
+            collect_from(at->line);
+    }
+}
+
+struct recorded_span recorder_span(size_t index)
+{
+    assert_true(index < recorder.count && index < SPANS_KEPT && spans[index].message != NULL);
+    return spans[index];
+}
+
+bool recorder_find(const uint8_t *message, size_t length, uint32_t number, size_t nth,
+                   struct oteli_field *field)
+{
+    const uint8_t *at = message;
+    while (oteli_next_field(&at, message + length, field))
+        if (field->number == number && nth-- == 0)
+            return true;
+    return false;
+}
+
+bool recorder_has_field(size_t index, uint32_t number)
+{
+    const struct recorded_span span = recorder_span(index);
+    struct oteli_field field;
+    return recorder_find(span.message, span.length, number, 0, &field);
+}
+
+struct oteli_field recorder_field(size_t index, uint32_t number)
+{
+    const struct recorded_span span = recorder_span(index);
+    struct oteli_field field;
+    assert_true(recorder_find(span.message, span.length, number, 0, &field));
+    return field;
+}
+
+struct oteli_thread_counts recorder_counts(void)
+{
+    struct oteli_thread_counts sum = {0};
+    for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
+        if (oteli_load_acquire_64(&at->generation) != recorder.sdk.generation)
+            continue;
+        sum.started += oteli_load_relaxed_64(&at->counts.started);
+        sum.unsampled += oteli_load_relaxed_64(&at->counts.unsampled);
+        sum.ended += oteli_load_relaxed_64(&at->counts.ended);
+        for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+            sum.dropped[i] += oteli_load_relaxed_64(&at->counts.dropped[i]);
+    }
+    return sum;
+}
+
+int recorder_setup_without_sdk(void **state)
+{
+    (void)state;
+    oteli_leaks_begin();
+    recorder = (struct recorder){0};
+    otel_log_set_handler(log_line, NULL);
+    oteli_fake_clock.ticks = 1000;
+    oteli_fake_clock.wall_ns = UINT64_C(1700000000) * SECOND_NS;
+    assert_null(oteli_clock_start("fake"));
+    return 0;
+}
+
+int recorder_setup(void **state)
+{
+    recorder_setup_without_sdk(state);
+    recorder_start();
+    return 0;
+}
+
+int recorder_setup_queued(void **state)
+{
+    recorder_setup_without_sdk(state);
+    recorder_start_queued();
+    return 0;
+}
+
+int recorder_teardown(void **state)
+{
+    (void)state;
+    oteli_leaks_fail_at(0);
+    recorder_stop();
+    oteli_api_reset();
+    otel_log_set_handler(NULL, NULL);
+    oteli_leaks_check();
+    return 0;
+}
+
+void recorder_on_thread(void *(*main)(void *), void *argument)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, main, argument), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/recorder.h - an SDK that only writes down what the API hands to it, so that
+ * tests of api/ need no sdk/.
+ *
+ * Started, it samples everything, has the limits of the specification, and copies every
+ * ended span into memory of its own, which is not allocated. The clock is the fake one.
+ *
+ * Threads:  spans may end on any of them; everything else on the test's thread. */
+#ifndef OTELI_TESTS_RECORDER_H
+#define OTELI_TESTS_RECORDER_H
+
+#include "api/thread.h"
+#include "common/clock.h"
+#include "common/wire.h"
+#include <otel/otel.h>
+
+struct recorded_span {
+    const uint8_t *message;
+    uint32_t length;
+    uint32_t epoch;
+    uint32_t times_at;
+    uint32_t events_at;
+    const otel_tracer *tracer;
+};
+
+struct recorder {
+    struct oteli_sdk sdk; /* first */
+    size_t count;         /* spans recorded since the start, the too many included */
+    uint32_t lot;         /* what the next takers of lots get */
+    uint32_t lots_taken;
+    uint32_t last_ended; /* what the last taker said it had ended */
+    uint32_t lines_handed_over;
+    uint32_t wakes;
+    uint32_t logs;              /* lines the SDK has said */
+    char last_log[256];
+    void (*inside)(void);       /* called inside take_lot and export_one */
+};
+extern struct recorder recorder;
+
+/* Start: as a synchronous SDK, or one with a queue. Stop, and start again as another. */
+void recorder_start(void);
+void recorder_start_queued(void);
+void recorder_stop(void);
+
+/* With a queue: take what was handed over and what stands in the lines of threads. */
+void recorder_collect(void);
+
+struct recorded_span recorder_span(size_t index);
+
+/* Field `number` of a message: the nth of them, from 0. */
+bool recorder_find(const uint8_t *message, size_t length, uint32_t number, size_t nth,
+                   struct oteli_field *field);
+
+/* Field `number` of a recorded span; the test fails when it is not there. */
+struct oteli_field recorder_field(size_t index, uint32_t number);
+bool recorder_has_field(size_t index, uint32_t number);
+
+/* What is counted for this start, over all threads. */
+struct oteli_thread_counts recorder_counts(void);
+
+/* For cmocka: each case starts a recorder and ends with nothing allocated. */
+int recorder_setup(void **state);
+int recorder_setup_queued(void **state);
+int recorder_setup_without_sdk(void **state);
+int recorder_teardown(void **state);
+#define RECORDED(test) cmocka_unit_test_setup_teardown(test, recorder_setup, recorder_teardown)
+#define QUEUED(test) cmocka_unit_test_setup_teardown(test, recorder_setup_queued, recorder_teardown)
+#define WITHOUT_SDK(test) \
+    cmocka_unit_test_setup_teardown(test, recorder_setup_without_sdk, recorder_teardown)
+
+/* Run a function on another thread, to its end. */
+void recorder_on_thread(void *(*main)(void *), void *argument);
+
+#endif

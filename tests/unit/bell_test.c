@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/bell_test.c - specification of sdk/bell.h. The worker's sleep is taken apart:
+ * what it says before (`wanted`) is set by hand. */
+#include "sdk/bell.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static struct oteli_bell bell;
+
+static int begin(void **state)
+{
+    (void)state;
+    oteli_bell_init(&bell);
+    return 0;
+}
+
+static void say_wanted(int64_t wanted)
+{
+    oteli_store_relaxed_64(&bell.wanted, (uint64_t)wanted);
+}
+
+static void test_nobody_rings_for_a_worker_that_is_awake(void **state)
+{
+    (void)state;
+    oteli_bell_announce(&bell, 1000000);
+    oteli_bell_knock(&bell);
+
+    assert_int_equal(bell.rings, 0);
+    assert_int_equal(oteli_bell_waiting(&bell), 1000000);
+}
+
+static void test_the_span_that_makes_a_batch_rings(void **state)
+{
+    (void)state;
+    say_wanted(100);
+
+    oteli_bell_announce(&bell, 60);
+    assert_int_equal(bell.rings, 0);
+    oteli_bell_announce(&bell, 39);
+    assert_int_equal(bell.rings, 0);
+    oteli_bell_announce(&bell, 1);
+    assert_int_equal(bell.rings, 1);
+}
+
+static void test_the_bell_is_rung_once_a_sleep(void **state)
+{
+    (void)state;
+    say_wanted(10);
+
+    for (unsigned i = 0; i < 100; i++) {
+        oteli_bell_announce(&bell, 10);
+        oteli_bell_knock(&bell);
+    }
+
+    assert_int_equal(bell.rings, 1);
+}
+
+static void test_spans_that_are_taken_do_not_wait(void **state)
+{
+    (void)state;
+    oteli_bell_announce(&bell, 90);
+    oteli_bell_taken(&bell, 90);
+    say_wanted(100);
+
+    oteli_bell_announce(&bell, 90);
+
+    assert_int_equal(bell.rings, 0);
+}
+
+static void test_spans_may_be_taken_before_they_are_announced(void **state)
+{
+    (void)state;
+    oteli_bell_taken(&bell, 50);
+    assert_int_equal(oteli_bell_waiting(&bell), -50);
+    say_wanted(10);
+
+    oteli_bell_announce(&bell, 50);
+    assert_int_equal(bell.rings, 0);
+    oteli_bell_announce(&bell, 10);
+
+    assert_int_equal(bell.rings, 1);
+}
+
+/* Each of these would hang if it were not so: there is no deadline. */
+static void test_a_worker_does_not_sleep_when_enough_is_there(void **state)
+{
+    (void)state;
+    oteli_bell_announce(&bell, 10);
+
+    oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, UINT64_MAX);
+
+    assert_true((int64_t)bell.wanted == OTELI_BELL_NEVER);
+}
+
+static void test_a_worker_does_not_sleep_when_it_was_rung_since_it_listened(void **state)
+{
+    (void)state;
+    const uint32_t heard = oteli_bell_listen(&bell);
+    oteli_bell_ring(&bell);
+
+    oteli_bell_sleep(&bell, heard, 10, UINT64_MAX);
+
+    assert_int_equal(bell.rings, 1);
+}
+
+static void test_a_worker_does_not_sleep_when_it_was_knocked_at(void **state)
+{
+    (void)state;
+    oteli_bell_knock(&bell);
+
+    oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, UINT64_MAX);
+
+    assert_int_equal(bell.rings, 0);
+    assert_true(oteli_bell_was_knocked(&bell));
+    assert_false(oteli_bell_was_knocked(&bell));
+}
+
+static void test_a_worker_sleeps_no_longer_than_its_deadline(void **state)
+{
+    (void)state;
+    oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, 1);
+
+    assert_true((int64_t)bell.wanted == OTELI_BELL_NEVER);
+}
+
+static void test_ringing_and_sleeping_leave_errno_alone(void **state)
+{
+    (void)state;
+    errno = 4711;
+
+    oteli_bell_ring(&bell);
+    oteli_bell_sleep(&bell, oteli_bell_listen(&bell) - 1, 10, UINT64_MAX);
+    oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, 1);
+
+    assert_int_equal(errno, 4711);
+}
+
+static void test_the_word_may_wrap(void **state)
+{
+    (void)state;
+    bell.word = UINT32_MAX;
+    const uint32_t heard = oteli_bell_listen(&bell);
+    oteli_bell_ring(&bell);
+    assert_int_equal(bell.word, 0);
+
+    oteli_bell_sleep(&bell, heard, 10, UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup(test_##name, begin)
+        TEST(nobody_rings_for_a_worker_that_is_awake),
+        TEST(the_span_that_makes_a_batch_rings),
+        TEST(the_bell_is_rung_once_a_sleep),
+        TEST(spans_that_are_taken_do_not_wait),
+        TEST(spans_may_be_taken_before_they_are_announced),
+        TEST(a_worker_does_not_sleep_when_enough_is_there),
+        TEST(a_worker_does_not_sleep_when_it_was_rung_since_it_listened),
+        TEST(a_worker_does_not_sleep_when_it_was_knocked_at),
+        TEST(a_worker_sleeps_no_longer_than_its_deadline),
+        TEST(ringing_and_sleeping_leave_errno_alone),
+        TEST(the_word_may_wrap),
+#undef TEST
+    };
+    return cmocka_run_group_tests_name("bell", tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/context_test.c - specification of span contexts, contexts, and what is current. */
+#include "tests/support/leaks.h"
+#include "tests/support/recorder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint8_t trace_id[16] = {0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd,
+                                     0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c};
+static const uint8_t span_id[8] = {0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31};
+
+static otel_context context_of(uint8_t number)
+{
+    const otel_span_context span = {{number}, {number}, 1, false, {0}, 0};
+    return (otel_context){otel_span_wrap(&span), NULL};
+}
+
+static uint8_t current_number(void)
+{
+    return otel_span_get_context(otel_current_span()).trace_id[0];
+}
+
+static void test_a_wrapped_span_has_the_context_it_was_given(void **state)
+{
+    (void)state;
+    const otel_span_context context =
+        otel_span_context_make(trace_id, span_id, 0xab, true, "k=v");
+    const otel_span span = otel_span_wrap(&context);
+    const otel_span_context back = otel_span_get_context(span);
+
+    assert_memory_equal(&back, &context, sizeof back);
+    assert_false(otel_span_is_recording(span));
+    otel_span_set_int(span, "k", 1);
+    otel_span_end(span);
+}
+
+static void test_a_context_needs_both_ids(void **state)
+{
+    (void)state;
+    static const uint8_t zeros[16];
+    const otel_span_context all = otel_span_context_make(trace_id, span_id, 1, false, NULL);
+    const otel_span_context no_trace = otel_span_context_make(zeros, span_id, 1, false, NULL);
+    const otel_span_context no_span = otel_span_context_make(trace_id, zeros, 1, false, NULL);
+    const otel_span_context none = {{0}, {0}, 0, false, {0}, 0};
+
+    assert_true(otel_span_context_is_valid(&all));
+    assert_false(otel_span_context_is_valid(&no_trace));
+    assert_false(otel_span_context_is_valid(&no_span));
+    assert_false(otel_span_context_is_valid(&none));
+    const otel_span wrapped = otel_span_wrap(&no_span);
+    const otel_span_context back = otel_span_get_context(wrapped);
+    assert_memory_equal(&back, &none, sizeof none);
+    const otel_span of_null = otel_span_wrap(NULL);
+    assert_true((of_null.opaque[0] | of_null.opaque[1] | of_null.opaque[2]) == 0);
+}
+
+static void test_ids_as_text(void **state)
+{
+    (void)state;
+    const otel_span_context context = otel_span_context_make(trace_id, span_id, 1, false, NULL);
+    char trace[33];
+    char span[17];
+    otel_trace_id_hex(&context, trace);
+    otel_span_id_hex(&context, span);
+    assert_string_equal(trace, "0af7651916cd43dd8448eb211c80319c");
+    assert_string_equal(span, "b7ad6b7169203331");
+}
+
+static void test_the_tracestate_of_a_context_is_cut_to_what_fits(void **state)
+{
+    (void)state;
+    const otel_span_context context =
+        otel_span_context_make(trace_id, span_id, 1, false, " a=1 , b=2 ");
+    const otel_span_context bad = otel_span_context_make(trace_id, span_id, 1, false, "A=1");
+    char text[16];
+    memset(text, 'x', sizeof text);
+
+    assert_int_equal(otel_span_context_tracestate(&context, text, sizeof text), 7);
+    assert_string_equal(text, "a=1,b=2");
+    assert_int_equal(otel_span_context_tracestate(&context, text, 8), 7);
+    assert_string_equal(text, "a=1,b=2");
+    assert_int_equal(otel_span_context_tracestate(&context, text, 4), 7);
+    assert_string_equal(text, "a=1");
+    assert_int_equal(otel_span_context_tracestate(&context, text, 1), 7);
+    assert_string_equal(text, "");
+    assert_int_equal(otel_span_context_tracestate(&context, NULL, 0), 7);
+    assert_int_equal(bad.tracestate, 0);
+    text[0] = 'x';
+    assert_int_equal(otel_span_context_tracestate(&bad, text, sizeof text), 0);
+    assert_string_equal(text, "");
+}
+
+static void test_contexts_are_current_from_attach_to_detach(void **state)
+{
+    (void)state;
+    const otel_context_token one = otel_context_attach(context_of(1));
+    const otel_context_token two = otel_context_attach(context_of(2));
+    assert_int_equal(current_number(), 2);
+    assert_true(otel_context_detach(two));
+    assert_int_equal(current_number(), 1);
+    const otel_context_token three = otel_context_attach(context_of(3));
+    assert_int_equal(current_number(), 3);
+    assert_true(otel_context_detach(three));
+    assert_true(otel_context_detach(one));
+    assert_int_equal(current_number(), 0);
+    assert_int_equal(recorder.logs, 0);
+}
+
+static void test_a_wrong_order_is_said_and_restores_what_the_token_says(void **state)
+{
+    (void)state;
+    const otel_context_token one = otel_context_attach(context_of(1));
+    const otel_context_token two = otel_context_attach(context_of(2));
+    assert_false(otel_context_detach(one));
+    assert_int_equal(current_number(), 0);
+    assert_false(otel_context_detach(two));
+    assert_int_equal(current_number(), 1);
+    assert_int_equal(recorder.logs, 1);
+    assert_false(otel_context_detach(one));
+
+    const otel_context_token next = otel_context_attach(context_of(4));
+    assert_true(otel_context_detach(next));
+    assert_int_equal(current_number(), 0);
+}
+
+static void *detach_there(void *token)
+{
+    assert_false(otel_context_detach(*(otel_context_token *)token));
+    assert_int_equal(current_number(), 0);
+    return NULL;
+}
+
+static void *see_nothing(void *argument)
+{
+    (void)argument;
+    assert_int_equal(current_number(), 0);
+    const otel_context_token token = otel_context_attach(context_of(9));
+    assert_int_equal(current_number(), 9);
+    assert_true(otel_context_detach(token));
+    return NULL;
+}
+
+static void test_each_thread_has_its_own_current_context(void **state)
+{
+    (void)state;
+    otel_context_token token = otel_context_attach(context_of(1));
+    recorder_on_thread(see_nothing, NULL);
+    recorder_on_thread(detach_there, &token);
+    assert_int_equal(current_number(), 1);
+    assert_true(otel_context_detach(token));
+}
+
+static void test_without_memory_nothing_is_attached(void **state)
+{
+    (void)state;
+    oteli_leaks_fail_at(1);
+    const otel_context_token token = otel_context_attach(context_of(1));
+    assert_int_equal(current_number(), 0);
+    assert_false(otel_context_detach(token));
+    assert_int_equal(current_number(), 0);
+}
+
+static void test_values_are_found_under_their_keys(void **state)
+{
+    (void)state;
+    const otel_context_key first = otel_context_create_key("same name");
+    const otel_context_key second = otel_context_create_key("same name");
+    int a = 1;
+    int b = 2;
+    otel_context_value places[3];
+    const otel_context empty = context_of(1);
+    const otel_context with_a = otel_context_with_value(empty, first, &a, &places[0]);
+    const otel_context with_both = otel_context_with_value(with_a, second, &b, &places[1]);
+    const otel_context changed = otel_context_with_value(with_both, first, &b, &places[2]);
+
+    assert_true(first.opaque != second.opaque);
+    assert_null(otel_context_get_value(&empty, first));
+    assert_ptr_equal(otel_context_get_value(&with_a, first), &a);
+    assert_null(otel_context_get_value(&with_a, second));
+    assert_ptr_equal(otel_context_get_value(&with_both, first), &a);
+    assert_ptr_equal(otel_context_get_value(&with_both, second), &b);
+    assert_ptr_equal(otel_context_get_value(&changed, first), &b);
+    assert_ptr_equal(otel_context_get_value(&with_both, first), &a);
+}
+
+static void test_values_travel_with_the_current_context(void **state)
+{
+    (void)state;
+    const otel_context_key key = otel_context_create_key("k");
+    int value = 1;
+    otel_context_value place;
+    const otel_context_token token = otel_context_attach(
+        otel_context_with_value(otel_current_context(), key, &value, &place));
+    const otel_span span = otel_span_enter(otel_tracer_get("c", NULL), "span", NULL);
+    const otel_context current = otel_current_context();
+    assert_ptr_equal(otel_context_get_value(&current, key), &value);
+    assert_memory_equal(&current.span, &span, sizeof span);
+    otel_span_end(span);
+    assert_true(otel_context_detach(token));
+}
+
+static void test_many_requests_on_one_thread_need_no_attaching(void **state)
+{
+    (void)state;
+    otel_tracer *const tracer = otel_tracer_get("c", NULL);
+    otel_context requests[20];
+    for (size_t i = 0; i < 20; i++) {
+        const otel_context none = {{{0}}, NULL};
+        requests[i] = otel_context_with_span(
+            none, otel_span_start(tracer, "request", OTEL_SPAN_OPTIONS(.parent = &none)));
+    }
+    for (size_t i = 0; i < 20; i++) {
+        const otel_span step =
+            otel_span_start(tracer, "step", OTEL_SPAN_OPTIONS(.parent = &requests[i]));
+        assert_true(step.opaque[0] == requests[i].span.opaque[0]);
+        otel_span_end(step);
+        otel_span_end(requests[i].span);
+    }
+    assert_int_equal(recorder.count, 40);
+    assert_int_equal(current_number(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITHOUT_SDK(test_a_wrapped_span_has_the_context_it_was_given),
+        WITHOUT_SDK(test_a_context_needs_both_ids),
+        WITHOUT_SDK(test_ids_as_text),
+        WITHOUT_SDK(test_the_tracestate_of_a_context_is_cut_to_what_fits),
+        WITHOUT_SDK(test_contexts_are_current_from_attach_to_detach),
+        WITHOUT_SDK(test_a_wrong_order_is_said_and_restores_what_the_token_says),
+        WITHOUT_SDK(test_each_thread_has_its_own_current_context),
+        WITHOUT_SDK(test_without_memory_nothing_is_attached),
+        WITHOUT_SDK(test_values_are_found_under_their_keys),
+        RECORDED(test_values_travel_with_the_current_context),
+        RECORDED(test_many_requests_on_one_thread_need_no_attaching),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

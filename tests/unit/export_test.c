@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/export_test.c - specification of sdk/export.c: how exporters are driven, and
+ * how their answers are counted. */
+#include "common/log.h"
+#include "sdk/engine.h"
+
+#include "tests/support/fake_exporter.h"
+#include "tests/support/hand_engine.h"
+#include "tests/support/leaks.h"
+
+#include <otel/otel.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { NS_PER_MS = 1000000 };
+
+static struct fake_exporter fakes[2];
+static struct fake_exporter *const fake = &fakes[0];
+static struct hand_engine hand;
+
+/* Two pipelines, 100 ms for an export; 10 spans have ended. */
+static int begin(void **state)
+{
+    (void)state;
+    memset(fakes, 0, sizeof fakes);
+    oteli_leaks_begin();
+    const otel_exporter exporters[] = {fake_exporter(&fakes[0]), fake_exporter(&fakes[1])};
+    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 2,
+                                       .bsp_export_timeout = 100, .clock = "fake",
+                                       .log_level = "none"));
+    hand_spans(&hand, "a", 10);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hand_stop(&hand);
+    assert_int_equal(fakes[0].frees, 1);
+    assert_int_equal(fakes[1].frees, 1);
+    oteli_leaks_check();
+    return 0;
+}
+
+static const struct oteli_pipeline *pipeline(size_t index)
+{
+    return &hand.engine->pipelines[index];
+}
+
+static uint64_t dropped(size_t index)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        sum += pipeline(index)->dropped[i];
+    return sum;
+}
+
+static void test_what_is_not_reported_otherwise_is_delivered(void **state)
+{
+    (void)state;
+    hand_flush(&hand);
+
+    assert_int_equal(pipeline(0)->delivered, 10);
+    assert_int_equal(pipeline(0)->batches, 1);
+    assert_int_equal(dropped(0), 0);
+}
+
+static void test_each_pipeline_gets_every_batch_and_counts_for_itself(void **state)
+{
+    (void)state;
+    fakes[0].reject = 4;
+    fakes[1].drop = 3;
+    fakes[1].drop_reason = OTEL_DROP_PERMANENT_ERROR;
+
+    hand_flush(&hand);
+
+    assert_string_equal(fakes[0].text, fakes[1].text);
+    assert_int_equal(pipeline(0)->rejected, 4);
+    assert_int_equal(pipeline(0)->delivered, 6);
+    assert_int_equal(pipeline(1)->dropped[OTEL_DROP_PERMANENT_ERROR], 3);
+    assert_int_equal(pipeline(1)->delivered, 7);
+    assert_int_equal(pipeline(1)->rejected, 0);
+}
+
+static void test_nobody_can_lose_more_spans_than_there_are(void **state)
+{
+    (void)state;
+    fake->reject = 8;
+    fake->drop = 8;
+    fake->drop_reason = OTEL_DROP_RETRY_EXHAUSTED;
+
+    hand_flush(&hand);
+
+    assert_int_equal(pipeline(0)->rejected, 8);
+    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_RETRY_EXHAUSTED], 2);
+    assert_int_equal(pipeline(0)->delivered, 0);
+}
+
+static void test_a_drop_without_a_known_reason_is_no_drop(void **state)
+{
+    (void)state;
+    fake->drop = 1;
+    fake->drop_reason = OTEL_DROP_REASON_COUNT;
+
+    hand_flush(&hand);
+
+    assert_int_equal(pipeline(0)->delivered, 10);
+}
+
+static void test_a_pending_export_is_polled_until_it_is_done(void **state)
+{
+    (void)state;
+    fake->pending = 5;
+    fake->poll_takes_ns = 10 * NS_PER_MS;
+
+    hand_flush(&hand);
+
+    assert_int_equal(fake->polls, 5);
+    assert_int_equal(fake->abandoned, 0);
+    assert_int_equal(pipeline(0)->delivered, 10);
+}
+
+static void test_an_export_that_takes_too_long_is_abandoned_and_may_say_why(void **state)
+{
+    (void)state;
+    fake->pending = 1000;
+    fake->poll_takes_ns = 30 * NS_PER_MS;
+    fake->drop = 10;
+    fake->drop_reason = OTEL_DROP_UNCONFIRMED;
+
+    hand_flush(&hand);
+
+    assert_int_equal(fake->abandoned, 1);
+    assert_int_equal(fake->polls, 5);
+    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_UNCONFIRMED], 10);
+    assert_int_equal(pipeline(1)->delivered, 10);
+}
+
+static void test_an_exporter_that_ignores_that_has_timed_out(void **state)
+{
+    (void)state;
+    fake->pending = 1000;
+    fake->ignores_abandon = true;
+    fake->poll_takes_ns = 30 * NS_PER_MS;
+
+    hand_flush(&hand);
+
+    assert_int_equal(fake->abandoned, 1);
+    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_EXPORT_TIMEOUT], 10);
+    assert_int_equal(pipeline(1)->delivered, 10);
+}
+
+static otel_export_result always_pending(void *state, otel_export *call)
+{
+    (void)state;
+    otel_export_reject(call, 4);
+    return OTEL_EXPORT_PENDING;
+}
+
+static void test_pending_without_a_poll_is_a_timeout(void **state)
+{
+    (void)state;
+    hand.engine->pipelines[0].exporter.export_batch = always_pending;
+    hand.engine->pipelines[0].exporter.poll = NULL;
+
+    hand_flush(&hand);
+
+    assert_int_equal(pipeline(0)->rejected, 4);
+    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_EXPORT_TIMEOUT], 6);
+}
+
+static void test_an_export_has_the_time_of_the_timeout(void **state)
+{
+    (void)state;
+    const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
+
+    hand_flush(&hand);
+
+    assert_true(fake->deadline_ns == now_ns + 100 * NS_PER_MS);
+}
+
+static void test_each_pipeline_has_that_time_for_itself(void **state)
+{
+    (void)state;
+    fakes[0].export_takes_ns = 70 * NS_PER_MS;
+    const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
+
+    hand_flush(&hand);
+
+    assert_true(fakes[1].deadline_ns == now_ns + 170 * NS_PER_MS);
+}
+
+static void test_a_shutdown_makes_the_deadline_earlier(void **state)
+{
+    (void)state;
+    const uint64_t stop_ns = oteli_fake_clock.monotonic_ns + 5 * NS_PER_MS;
+
+    hand_ask_to_stop(&hand, stop_ns);
+    assert_false(hand_round(&hand));
+
+    assert_true(fake->deadline_ns == stop_ns);
+}
+
+static void stop_soon(void *context, otel_export *call)
+{
+    (void)context;
+    (void)call;
+    hand_ask_to_stop(&hand, oteli_fake_clock.monotonic_ns + 5 * NS_PER_MS);
+}
+
+static void test_a_shutdown_makes_also_a_running_export_end_early(void **state)
+{
+    (void)state;
+    fake->during = stop_soon;
+    fake->pending = 1000;
+    fake->poll_takes_ns = 2 * NS_PER_MS;
+    const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
+
+    hand_flush(&hand);
+
+    assert_int_equal(fake->abandoned, 1);
+    assert_true(oteli_fake_clock.monotonic_ns <= now_ns + 10 * NS_PER_MS);
+}
+
+static void test_waking_reaches_every_exporter(void **state)
+{
+    (void)state;
+    oteli_export_wake(hand.engine);
+
+    assert_int_equal(fakes[0].wakes, 1);
+    assert_int_equal(fakes[1].wakes, 1);
+}
+
+static void test_a_flush_reaches_every_exporter_and_failures_are_seen(void **state)
+{
+    (void)state;
+    fakes[0].flush_status = OTEL_ERROR_SYSTEM;
+    const uint64_t lost = oteli_export_lost(hand.engine);
+
+    hand_flush(&hand);
+
+    assert_int_equal(fakes[0].flushes, 1);
+    assert_int_equal(fakes[1].flushes, 1);
+    assert_int_equal(fakes[1].flush_timeout_ms, 100);
+    assert_int_equal(oteli_export_lost(hand.engine), lost + 1);
+}
+
+static size_t news;
+static char last_news[256];
+
+static void note(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    news += level == OTEL_LOG_WARN;
+    strncpy(last_news, message, sizeof last_news - 1);
+}
+
+static void test_a_loss_is_said_when_it_begins_and_when_it_is_over(void **state)
+{
+    (void)state;
+    oteli_log_set_level(OTEL_LOG_INFO);
+    otel_log_set_handler(note, NULL);
+    news = 0;
+    fake->drop = 10;
+    fake->drop_reason = OTEL_DROP_RETRY_EXHAUSTED;
+
+    hand_flush(&hand);
+    assert_int_equal(news, 1);
+    assert_string_equal(last_news, "fake_exporter: losing spans (retry_exhausted)");
+    hand_spans(&hand, "a", 10);
+    hand_flush(&hand);
+    assert_int_equal(news, 1);
+    fake->drop = 0;
+    hand_spans(&hand, "a", 10);
+    hand_flush(&hand);
+
+    assert_int_equal(news, 2);
+    assert_string_equal(last_news, "fake_exporter: delivering again");
+    otel_log_set_handler(NULL, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+        TEST(what_is_not_reported_otherwise_is_delivered),
+        TEST(each_pipeline_gets_every_batch_and_counts_for_itself),
+        TEST(nobody_can_lose_more_spans_than_there_are),
+        TEST(a_drop_without_a_known_reason_is_no_drop),
+        TEST(a_pending_export_is_polled_until_it_is_done),
+        TEST(an_export_that_takes_too_long_is_abandoned_and_may_say_why),
+        TEST(an_exporter_that_ignores_that_has_timed_out),
+        TEST(pending_without_a_poll_is_a_timeout),
+        TEST(an_export_has_the_time_of_the_timeout),
+        TEST(each_pipeline_has_that_time_for_itself),
+        TEST(a_shutdown_makes_the_deadline_earlier),
+        TEST(a_shutdown_makes_also_a_running_export_end_early),
+        TEST(waking_reaches_every_exporter),
+        TEST(a_flush_reaches_every_exporter_and_failures_are_seen),
+        TEST(a_loss_is_said_when_it_begins_and_when_it_is_over),
+#undef TEST
+    };
+    return cmocka_run_group_tests_name("export", tests, NULL, NULL);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/harvest_test.c - specification of sdk/harvest.c: how ended spans are taken
+ * out of lines, and when lines are given back. */
+#include "sdk/engine.h"
+
+#include "tests/support/fake_exporter.h"
+#include "tests/support/hand_engine.h"
+#include "tests/support/leaks.h"
+
+#include <otel/otel.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct fake_exporter fake;
+static struct hand_engine hand;
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    oteli_leaks_begin();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hand_stop(&hand);
+    oteli_leaks_check();
+    return 0;
+}
+
+static void start(int64_t queue, int64_t batch)
+{
+    const otel_exporter exporter = fake_exporter(&fake);
+    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                       .bsp_max_queue_size = queue, .bsp_schedule_delay = 1000,
+                                       .bsp_max_export_batch_size = batch, .clock = "fake"));
+}
+
+/* End a span with a text of this length in it. */
+static void large_span(const char *name, size_t length)
+{
+    char *text = malloc(length + 1);
+    assert_non_null(text);
+    memset(text, 'x', length);
+    text[length] = '\0';
+    const otel_span span = otel_span_enter(hand.tracer, name, NULL);
+    otel_span_set_string(span, "text", text);
+    otel_span_end(span);
+    free(text);
+}
+
+static void test_a_partly_filled_line_is_read_where_it_is(void **state)
+{
+    (void)state;
+    start(100, 10);
+    hand_spans(&hand, "a", 2);
+    const struct oteli_line *const line = oteli_self->line;
+
+    hand_flush(&hand);
+    hand_spans(&hand, "b", 1);
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "a a|b|");
+    assert_ptr_equal(oteli_self->line, line);
+    assert_true(oteli_ring_head(&hand.engine->ring) == 0);
+}
+
+static void test_full_lines_come_through_the_ring_and_go_back_to_the_pool(void **state)
+{
+    (void)state;
+    start(100000, 512);
+    hand_spans(&hand, "a", 10000);
+    const uint64_t full = oteli_lines_bytes();
+    assert_true(oteli_ring_head(&hand.engine->ring) > 10);
+
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 10000);
+    assert_true(full > 10 * OTELI_LINE_BYTES);
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+    assert_true(hand.engine->ring.tail == oteli_ring_head(&hand.engine->ring));
+}
+
+static void test_lines_are_used_again(void **state)
+{
+    (void)state;
+    start(100000, 512);
+    hand_spans(&hand, "a", 10000);
+    hand_flush(&hand);
+    const size_t allocated = oteli_leaks_count();
+
+    for (unsigned i = 0; i < 10; i++) {
+        hand_spans(&hand, "a", 9000);
+        hand_flush(&hand);
+    }
+
+    assert_int_equal(fake.spans, 100000);
+    assert_int_equal(oteli_leaks_count(), allocated);
+}
+
+static void test_a_span_of_4_kib_shares_a_line(void **state)
+{
+    (void)state;
+    start(100, 10);
+
+    large_span("a", 4096);
+    large_span("b", 4096);
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "a b|");
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+}
+
+static void test_a_span_of_a_mebibyte_has_a_line_of_its_own(void **state)
+{
+    (void)state;
+    start(100, 10);
+
+    hand_spans(&hand, "small", 1);
+    large_span("large", 1 << 20);
+    hand_spans(&hand, "small", 1);
+    assert_true(oteli_lines_bytes() > 1 << 20);
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 3);
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+}
+
+static void test_a_large_span_is_delivered_by_a_tick_alone(void **state)
+{
+    (void)state;
+    start(100, 10);
+
+    large_span("large", 1 << 20);
+    hand_round(&hand);
+    hand_tick(&hand);
+
+    assert_string_equal(fake.text, "large|");
+}
+
+static void test_a_line_stays_while_a_batch_points_into_it(void **state)
+{
+    (void)state;
+    start(10000, 1000);
+    hand_spans(&hand, "a", 300);
+    oteli_harvest_begin(hand.engine);
+    assert_true(oteli_harvest_continue(hand.engine));
+    const uint64_t held = oteli_lines_bytes();
+    assert_true(held > OTELI_LINE_BYTES);
+    assert_int_equal(hand.engine->batch.count, 300);
+
+    hand_spans(&hand, "b", 300);
+    const otel_scope_view *scope;
+    for (size_t i = 0; i < 300; i++) {
+        const otel_slice otlp = otel_batch_span_otlp(&hand.engine->batch, i, &scope);
+        assert_non_null(memchr(otlp.data, 'a', otlp.length));
+    }
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 600);
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+}
+
+/* A producer took its ticket and was preempted before it could publish: the others' lines
+ * behind it are delivered all the same. */
+static void test_a_preempted_producer_delays_nobody(void **state)
+{
+    (void)state;
+    start(10000, 100);
+    const uint64_t ticket = oteli_add_full_64(&hand.engine->ring.head, 1);
+    hand_spans(&hand, "a", 1000);
+
+    hand_flush(&hand);
+    assert_int_equal(fake.spans, 1000);
+
+    struct oteli_line *late = oteli_line_get(oteli_self, 8);
+    hand.engine->ring.slots[ticket & hand.engine->ring.mask].line = late;
+    oteli_store_release_64(&hand.engine->ring.slots[ticket & hand.engine->ring.mask].sequence,
+                           ticket + 1);
+    hand_spans(&hand, "b", 1);
+    hand_flush(&hand);
+    assert_int_equal(fake.spans, 1001);
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+}
+
+/* The lines behind the preempted one, a large one among them, are empty before they can
+ * leave the ring: when they leave, nobody may look at them again. */
+static void test_lines_that_left_the_ring_are_not_looked_at_again(void **state)
+{
+    (void)state;
+    start(10000, 100);
+    struct oteli_line *late = oteli_line_get(oteli_self, 8);
+    const uint64_t ticket = oteli_add_full_64(&hand.engine->ring.head, 1);
+    large_span("large", 1 << 20);
+    large_span("large", 1 << 20);
+    hand_flush(&hand);
+    assert_int_equal(fake.spans, 2);
+
+    hand.engine->ring.slots[ticket & hand.engine->ring.mask].line = late;
+    oteli_store_release_64(&hand.engine->ring.slots[ticket & hand.engine->ring.mask].sequence,
+                           ticket + 1);
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 2);
+    assert_int_equal(oteli_lines_bytes(), 0);
+}
+
+static void trace_more(void *context, otel_export *call)
+{
+    size_t *left = context;
+    (void)call;
+    if (*left != 0) {
+        --*left;
+        hand_spans(&hand, "more", 20);
+    }
+}
+
+/* A pass takes what was there when it came by, not what is added behind its back: else a
+ * thread that traces faster than the exporter exports would keep the pass for itself. */
+static void test_a_pass_ends_though_a_thread_goes_on_tracing(void **state)
+{
+    (void)state;
+    size_t left = 300;
+    fake.during = trace_more;
+    fake.context = &left;
+    start(10000, 10);
+    hand_spans(&hand, "a", 30);
+
+    hand_flush(&hand);
+
+    assert_true(left > 250);
+    fake.during = NULL;
+}
+
+static void *trace_a_few(void *count)
+{
+    hand_spans(&hand, "t", *(size_t *)count);
+    return NULL;
+}
+
+static void test_the_line_of_a_thread_that_ended_is_read_and_reused(void **state)
+{
+    (void)state;
+    size_t count = 3;
+    start(1000, 10);
+
+    for (unsigned i = 0; i < 50; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, trace_a_few, &count), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 150);
+    assert_int_equal(hand_counts(&hand).ended, 150);
+    assert_true(oteli_lines_bytes() <= 2 * OTELI_LINE_BYTES);
+}
+
+static void test_what_is_committed_after_the_end_is_leftover(void **state)
+{
+    (void)state;
+    start(1000, 10);
+    hand_spans(&hand, "a", 1);
+    const otel_span open = otel_span_start(hand.tracer, "b", NULL);
+    hand_ask_to_stop(&hand, UINT64_MAX - 1);
+    assert_false(hand_round(&hand));
+    assert_int_equal(oteli_harvest_leftover(hand.engine), 0);
+
+    otel_span_end(open);
+
+    assert_int_equal(oteli_harvest_leftover(hand.engine), 1);
+}
+
+/* Its thread was inside the SDK until the shutdown's deadline. */
+static void test_a_line_that_came_too_late_is_not_lost_for_the_pool(void **state)
+{
+    (void)state;
+    start(1000, 10);
+    hand_spans(&hand, "a", 1);
+    hand_ask_to_stop(&hand, UINT64_MAX - 1);
+    assert_false(hand_round(&hand));
+
+    struct oteli_line *late = oteli_line_get(oteli_self, 1 << 20);
+    assert_non_null(late);
+    oteli_ring_put(&hand.engine->ring, late);
+
+    /* hand_stop and the count of allocations say the rest. */
+}
+
+/* An exporter does not come back, otel_shutdown has given up waiting, and the program has
+ * started another SDK: what threads have now is theirs. */
+static void give_up_waiting(void *context, otel_export *call)
+{
+    (void)context;
+    (void)call;
+    pthread_mutex_lock(&hand.engine->mutex);
+    hand.engine->hangs = true;
+    pthread_mutex_unlock(&hand.engine->mutex);
+}
+
+static void test_a_worker_that_was_given_up_takes_nothing_any_more(void **state)
+{
+    (void)state;
+    start(1000, 10);
+    fake.during = give_up_waiting;
+    hand_spans(&hand, "a", 25);
+
+    hand_ask_to_stop(&hand, UINT64_MAX - 1);
+    assert_false(hand_round(&hand));
+
+    assert_int_equal(fake.batches, 1);
+    assert_int_equal(oteli_self->line->consumed != oteli_self->line->committed, 1);
+    assert_int_equal(oteli_self->line->pins, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+        TEST(a_partly_filled_line_is_read_where_it_is),
+        TEST(full_lines_come_through_the_ring_and_go_back_to_the_pool),
+        TEST(lines_are_used_again),
+        TEST(a_span_of_4_kib_shares_a_line),
+        TEST(a_span_of_a_mebibyte_has_a_line_of_its_own),
+        TEST(a_large_span_is_delivered_by_a_tick_alone),
+        TEST(a_line_stays_while_a_batch_points_into_it),
+        TEST(a_preempted_producer_delays_nobody),
+        TEST(lines_that_left_the_ring_are_not_looked_at_again),
+        TEST(a_pass_ends_though_a_thread_goes_on_tracing),
+        TEST(the_line_of_a_thread_that_ended_is_read_and_reused),
+        TEST(what_is_committed_after_the_end_is_leftover),
+        TEST(a_line_that_came_too_late_is_not_lost_for_the_pool),
+        TEST(a_worker_that_was_given_up_takes_nothing_any_more),
+#undef TEST
+    };
+    return cmocka_run_group_tests_name("harvest", tests, NULL, NULL);
+}

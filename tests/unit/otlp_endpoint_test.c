@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The specification's rules for endpoint URLs and for headers in an environment variable,
+ * and curl's for proxies. */
+#include "exporters/otlp/endpoint.h"
+#include "tests/support/leaks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void assert_url(const char *general, const char *traces, const char *expected)
+{
+    char *url = NULL;
+    oteli_leaks_begin();
+    assert_true(oteli_otlp_endpoint(general, traces, &url));
+    assert_string_equal(url, expected);
+    free(url);
+    oteli_leaks_check();
+}
+
+static void test_a_general_endpoint_is_a_base(void **state)
+{
+    (void)state;
+    assert_url("http://c:4318", NULL, "http://c:4318/v1/traces");
+    assert_url("http://c:4318/", NULL, "http://c:4318/v1/traces");
+    assert_url("http://c", NULL, "http://c/v1/traces");
+    assert_url("https://c.example/my", NULL, "https://c.example/my/v1/traces");
+    assert_url("https://c.example/my/", NULL, "https://c.example/my/v1/traces");
+    assert_url("http://c//", NULL, "http://c//v1/traces");
+    assert_url("http://c?key=1", NULL, "http://c/v1/traces?key=1");
+    assert_url("http://c/my/?key=a/b", NULL, "http://c/my/v1/traces?key=a/b");
+    assert_url("http://user:pass@[::1]:4318", NULL, "http://user:pass@[::1]:4318/v1/traces");
+    assert_url("HTTP://c", NULL, "HTTP://c/v1/traces");
+}
+
+static void test_a_traces_endpoint_is_taken_as_it_is(void **state)
+{
+    (void)state;
+    assert_url(NULL, "http://c:4318", "http://c:4318/");
+    assert_url(NULL, "http://c:4318/", "http://c:4318/");
+    assert_url(NULL, "http://c/my", "http://c/my");
+    assert_url(NULL, "http://c/my/", "http://c/my/");
+    assert_url(NULL, "http://c?key=1", "http://c/?key=1");
+    assert_url("http://other/base", "https://c/in", "https://c/in");
+}
+
+static void test_the_default_is_a_local_collector(void **state)
+{
+    (void)state;
+    assert_url(NULL, NULL, "http://localhost:4318/v1/traces");
+}
+
+static void test_what_is_no_http_url_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",        "localhost",    "localhost:4318", "c:4318/v1/traces", "http:",
+        "http:/",  "http://",      "http:/c",        "http:///v1",       "grpc://c:4317",
+        "ftp://c", "unix:///a/b",  "http://c:99999", "http://c:port",    "http://a b",
+        "//c",     "http://c\n:1", " http://c"};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        char *url = (char *)1;
+        if (oteli_otlp_endpoint(bad[i], NULL, &url) || oteli_otlp_endpoint(NULL, bad[i], &url))
+            fail_msg("\"%s\" was taken", bad[i]);
+        assert_null(url);
+    }
+}
+
+/* Parse, and show what came of it as "name: value;name: value;". */
+static void assert_headers(const char *text, const char *expected)
+{
+    otel_otlp_header *headers;
+    size_t count;
+    char shown[512] = "";
+    size_t length = 0;
+    oteli_leaks_begin();
+    assert_true(oteli_otlp_headers_parse("OTEL_TEST", text, &headers, &count));
+    for (size_t i = 0; i < count; i++) {
+        length += (size_t)snprintf(shown + length, sizeof shown - length, "%s: %s;",
+                                   headers[i].name, headers[i].value);
+    }
+    assert_string_equal(shown, expected);
+    oteli_otlp_headers_free(headers, count);
+    oteli_leaks_check();
+}
+
+static void test_headers_are_a_list_of_pairs(void **state)
+{
+    (void)state;
+    assert_headers(NULL, "");
+    assert_headers("", "");
+    assert_headers("a=1", "a: 1;");
+    assert_headers("a=1,b=2", "a: 1;b: 2;");
+    assert_headers(" a = 1 ,\tb\t=\t2 x\t,", "a: 1;b: 2 x;");
+    assert_headers("api-key=c2VjcmV0==", "api-key: c2VjcmV0==;");
+    assert_headers("empty=", "empty: ;");
+    assert_headers("a=1,,b=2", "a: 1;b: 2;");
+}
+
+static void test_values_are_percent_decoded_and_names_are_not(void **state)
+{
+    (void)state;
+    assert_headers("Authorization=Basic%20dXNlcjpwYXNz", "Authorization: Basic dXNlcjpwYXNz;");
+    assert_headers("a=1%2C2%3D3%25", "a: 1,2=3%;");
+    assert_headers("a=%C3%A4", "a: \xc3\xa4;");
+    assert_headers("a=x+y", "a: x+y;");
+    assert_headers("a%20b=1", "a%20b: 1;");
+    assert_headers("a=%20 padded %20", "a:   padded  ;");
+}
+
+static void test_the_later_of_two_with_one_name_counts(void **state)
+{
+    (void)state;
+    assert_headers("a=1,b=2,A=3", "A: 3;b: 2;");
+}
+
+static void test_a_bad_pair_is_left_out(void **state)
+{
+    (void)state;
+    assert_headers("nothing,a=1", "a: 1;");
+    assert_headers("=1,a=1", "a: 1;");
+    assert_headers("b c=1,a=1", "a: 1;");
+    assert_headers("b:=1,a=1", "a: 1;");
+    assert_headers("b=100%,a=1", "a: 1;");
+    assert_headers("b=%zz,a=1", "a: 1;");
+    assert_headers("b=1%0d%0aEvil: yes,a=1", "a: 1;");
+    assert_headers("b=1%00,a=1", "a: 1;");
+    assert_headers("\xc3\xa4=1,a=1", "a: 1;");
+}
+
+static void test_no_memory_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    for (size_t nth = 1;; nth++) {
+        otel_otlp_header *headers;
+        size_t count;
+        oteli_leaks_begin();
+        oteli_leaks_fail_at(nth);
+        const bool parsed = oteli_otlp_headers_parse("OTEL_TEST", "a=1,b=2,a=3", &headers, &count);
+        const bool all_tried = !oteli_leaks_failed();
+        assert_int_equal(parsed, all_tried);
+        assert_int_equal(count, all_tried ? 2 : 0);
+        oteli_otlp_headers_free(headers, count);
+        oteli_leaks_check();
+        if (all_tried)
+            break;
+    }
+}
+
+static void assert_proxy(const char *url, const char *proxy, const char *no_proxy)
+{
+    const char *found;
+    const char *found_not;
+    oteli_otlp_proxy(url, &found, &found_not);
+    assert_string_equal(found, proxy);
+    assert_string_equal(found_not, no_proxy);
+}
+
+static void test_proxies_come_from_where_curl_takes_them(void **state)
+{
+    (void)state;
+    static const char *const variables[] = {"http_proxy",  "HTTP_PROXY", "https_proxy",
+                                            "HTTPS_PROXY", "all_proxy",  "ALL_PROXY",
+                                            "no_proxy",    "NO_PROXY"};
+    for (size_t i = 0; i < COUNT(variables); i++)
+        unsetenv(variables[i]);
+    assert_proxy("http://c", "", "");
+    assert_proxy("https://c", "", "");
+
+    setenv("HTTP_PROXY", "http://from-a-cgi-client", 1);
+    assert_proxy("http://c", "", "");
+    setenv("ALL_PROXY", "http://ALL", 1);
+    setenv("NO_PROXY", "NO", 1);
+    assert_proxy("http://c", "http://ALL", "NO");
+    assert_proxy("https://c", "http://ALL", "NO");
+    setenv("all_proxy", "http://all", 1);
+    setenv("no_proxy", "no", 1);
+    setenv("HTTPS_PROXY", "http://HTTPS", 1);
+    assert_proxy("http://c", "http://all", "no");
+    assert_proxy("HTTPS://c", "http://HTTPS", "no");
+    setenv("http_proxy", "http://http", 1);
+    setenv("https_proxy", "http://https", 1);
+    assert_proxy("http://c", "http://http", "no");
+    assert_proxy("https://c", "http://https", "no");
+
+    for (size_t i = 0; i < COUNT(variables); i++)
+        unsetenv(variables[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_general_endpoint_is_a_base),
+        cmocka_unit_test(test_a_traces_endpoint_is_taken_as_it_is),
+        cmocka_unit_test(test_the_default_is_a_local_collector),
+        cmocka_unit_test(test_what_is_no_http_url_is_refused),
+        cmocka_unit_test(test_headers_are_a_list_of_pairs),
+        cmocka_unit_test(test_values_are_percent_decoded_and_names_are_not),
+        cmocka_unit_test(test_the_later_of_two_with_one_name_counts),
+        cmocka_unit_test(test_a_bad_pair_is_left_out),
+        cmocka_unit_test(test_no_memory_leaves_nothing_behind),
+        cmocka_unit_test(test_proxies_come_from_where_curl_takes_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which answers are tried again, after how long, and how Retry-After is read. */
+#include "exporters/otlp/retry.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { NOW = 784111777 }; /* Sun, 06 Nov 1994 08:49:37 GMT */
+
+static void test_every_status_has_its_verdict(void **state)
+{
+    (void)state;
+    for (int status = 100; status <= 999; status++) {
+        const enum oteli_verdict verdict = oteli_retry_verdict(status);
+        if (status >= 200 && status <= 299)
+            assert_int_equal(verdict, OTELI_VERDICT_DELIVERED);
+        else if (status == 429 || status == 502 || status == 503 || status == 504)
+            assert_int_equal(verdict, OTELI_VERDICT_RETRY);
+        else
+            assert_int_equal(verdict, OTELI_VERDICT_FINAL);
+    }
+    assert_int_equal(oteli_retry_verdict(0), OTELI_VERDICT_RETRY);
+}
+
+static void test_retry_after_counts_with_429_and_503_only(void **state)
+{
+    (void)state;
+    for (int status = 0; status <= 999; status++)
+        assert_int_equal(oteli_retry_is_throttled(status), status == 429 || status == 503);
+}
+
+static void test_backoff_grows_by_half_to_five_seconds(void **state)
+{
+    (void)state;
+    static const uint64_t expected[] = {1000, 1500, 2250, 3375, 5000, 5000};
+    for (unsigned i = 0; i < sizeof expected / sizeof *expected; i++) {
+        assert_int_equal(oteli_retry_backoff_ms(i, 0), expected[i] * 4 / 5);
+        assert_in_range(oteli_retry_backoff_ms(i, UINT32_MAX), expected[i] * 6 / 5 - 1,
+                        expected[i] * 6 / 5);
+        assert_in_range(oteli_retry_backoff_ms(i, UINT32_MAX / 2), expected[i] - 1, expected[i]);
+    }
+    assert_int_equal(oteli_retry_backoff_ms(UINT32_MAX, 0), 4000);
+}
+
+static void test_the_server_sets_the_least_wait(void **state)
+{
+    (void)state;
+    assert_int_equal(oteli_retry_wait_ms(0, 0, 0), 800);
+    assert_int_equal(oteli_retry_wait_ms(0, 500, 0), 800);
+    assert_int_equal(oteli_retry_wait_ms(0, 1000, 0), 1000);
+    assert_int_equal(oteli_retry_wait_ms(3, 1000, 0), 2700);
+    assert_int_equal(oteli_retry_wait_ms(0, 5000, 0), 5000);
+    assert_in_range(oteli_retry_wait_ms(0, 5000, UINT32_MAX), 5998, 6000);
+    assert_true(oteli_retry_wait_ms(0, UINT64_MAX, UINT32_MAX) == UINT64_MAX);
+    assert_true(oteli_retry_wait_ms(0, UINT64_MAX, 0) == UINT64_MAX);
+    assert_true(oteli_retry_wait_ms(0, UINT64_MAX / 2, UINT32_MAX) >= UINT64_MAX / 2);
+}
+
+static void test_connecting_leaves_time_for_another_attempt(void **state)
+{
+    (void)state;
+    assert_int_equal(oteli_retry_connect_ms(UINT64_MAX), 5000);
+    assert_int_equal(oteli_retry_connect_ms(10000), 5000);
+    assert_int_equal(oteli_retry_connect_ms(3000), 1500);
+    assert_int_equal(oteli_retry_connect_ms(2), 1);
+    assert_int_equal(oteli_retry_connect_ms(0), 1);
+}
+
+static void test_retry_after_is_seconds_or_a_date(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t wait_ms;
+    } good[] = {
+        {"0", 0},
+        {"1", 1000},
+        {"120", 120000},
+        {"000007", 7000},
+        {"63072000", UINT64_C(63072000000)},
+        {"99999999999999999999999999999999", UINT64_MAX},
+        {"Sun, 06 Nov 1994 08:49:37 GMT", 0},
+        {"Sun, 06 Nov 1994 08:49:38 GMT", 1000},
+        {"Sunday, 06-Nov-94 08:50:37 GMT", 60000},
+        {"Sun Nov  6 08:49:39 1994", 2000},
+        {"Mon, 07 Nov 1994 08:49:37 GMT", 86400000},
+        {"Sun, 06 Nov 1994 08:49:36 GMT", 0},
+        {"Thu, 01 Jan 1970 00:00:00 GMT", 0},
+        {"Tue, 29 Feb 2000 00:00:00 GMT", UINT64_C(951782400000) - NOW * UINT64_C(1000)},
+        {"Fri, 01 Mar 2024 12:00:00 GMT", UINT64_C(1709294400000) - NOW * UINT64_C(1000)},
+        {"Wednesday, 31-Dec-25 23:59:59 GMT", UINT64_C(1767225599000) - NOW * UINT64_C(1000)},
+        {"Fri, 31 Dec 9999 23:59:59 GMT", UINT64_C(253402300799000) - NOW * UINT64_C(1000)},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        uint64_t wait_ms = 12345;
+        assert_true(oteli_retry_after_ms(good[i].text, NOW, &wait_ms));
+        assert_true(wait_ms == good[i].wait_ms);
+    }
+}
+
+static void test_a_bad_retry_after_is_none(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        " ",
+        "-1",
+        "+1",
+        "1e99",
+        "1.5",
+        "0x10",
+        "5 minutes",
+        "soon",
+        "never, ever",
+        "Sun, 06 Nov 1994",
+        "06 Nov 1994 08:49:37 1995 7",
+        "Sun, 06 Nov 1994 25:49:37 GMT",
+        "Sun, 06 Nov 1994 08:60:37 GMT",
+        "Sun, 06 Nov 1994 08:49 GMT",
+        "Sun, 00 Nov 1994 08:49:37 GMT",
+        "Sun, 32 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nox 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1969 08:49:37 GMT",
+        "Sun, 06 Nov 19940 08:49:37 GMT",
+        "Sun, 06 Nov 1994 08:49:37 08:49:37 GMT",
+        ":::",
+        "\xff\xfe",
+        "Sun, 06 Nov 1994 :49:37 GMT",
+        "averyverylongword 06 Nov 1994 08:49:37",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint64_t wait_ms;
+        if (oteli_retry_after_ms(bad[i], NOW, &wait_ms))
+            fail_msg("\"%s\" was taken for a wait", bad[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_status_has_its_verdict),
+        cmocka_unit_test(test_retry_after_counts_with_429_and_503_only),
+        cmocka_unit_test(test_backoff_grows_by_half_to_five_seconds),
+        cmocka_unit_test(test_the_server_sets_the_least_wait),
+        cmocka_unit_test(test_connecting_leaves_time_for_another_attempt),
+        cmocka_unit_test(test_retry_after_is_seconds_or_a_date),
+        cmocka_unit_test(test_a_bad_retry_after_is_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/queue_test.c - specification of sdk/queue.c: how much may wait. */
+#include "sdk/engine.h"
+
+#include "tests/support/fake_exporter.h"
+#include "tests/support/hand_engine.h"
+#include "tests/support/leaks.h"
+
+#include <otel/otel.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST_THREADS = 64 };
+
+static struct fake_exporter fake;
+static struct hand_engine hand;
+
+static void start(int64_t queue, int64_t batch, int64_t bytes)
+{
+    const otel_exporter exporter = fake_exporter(&fake);
+    memset(&fake, 0, sizeof fake);
+    oteli_leaks_begin();
+    hand_start(&hand,
+               OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1, .log_level = "none",
+                                .bsp_max_queue_size = queue, .bsp_max_export_batch_size = batch,
+                                .queue_max_bytes = bytes, .clock = "fake"));
+}
+
+static void stop(void)
+{
+    hand_stop(&hand);
+    oteli_leaks_check();
+}
+
+static void test_one_thread_fills_the_queue_exactly(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 2, 31, 32, 33, 100, 2048};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const uint64_t size = (uint64_t)sizes[i];
+        start(sizes[i], 1, 0);
+
+        hand_spans(&hand, "a", (size_t)size);
+        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 0);
+        hand_spans(&hand, "a", 5);
+        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 5);
+        hand_flush(&hand);
+        assert_int_equal(fake.spans, size);
+        stop();
+    }
+}
+
+static void test_a_queue_that_was_full_takes_as_much_again(void **state)
+{
+    (void)state;
+    start(50, 10, 0);
+    for (unsigned i = 1; i <= 10; i++) {
+        hand_spans(&hand, "a", 70);
+        hand_flush(&hand);
+        assert_int_equal(fake.spans, 50 * i);
+        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 20 * i);
+    }
+    stop();
+}
+
+static pthread_barrier_t barrier;
+
+/* Everybody traces until the queue is full for it, twice, with a flush in between. */
+static void *fill_twice(void *argument)
+{
+    (void)argument;
+    hand_spans(&hand, "a", 400);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    hand_spans(&hand, "b", 400);
+    return NULL;
+}
+
+static void test_any_number_of_threads_fills_the_queue_exactly(void **state)
+{
+    (void)state;
+    static const unsigned counts[] = {1, 2, 5, 16, 64};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        pthread_t threads[MOST_THREADS];
+        start(300, 100, 0);
+        pthread_barrier_init(&barrier, NULL, counts[i] + 1);
+        for (unsigned k = 0; k < counts[i]; k++)
+            assert_int_equal(pthread_create(&threads[k], NULL, fill_twice, NULL), 0);
+
+        pthread_barrier_wait(&barrier);
+        assert_int_equal(hand.engine->reserved, 300);
+        hand_flush(&hand);
+        assert_int_equal(fake.spans, 300);
+        pthread_barrier_wait(&barrier);
+        for (unsigned k = 0; k < counts[i]; k++)
+            assert_int_equal(pthread_join(threads[k], NULL), 0);
+        hand_flush(&hand);
+
+        assert_int_equal(fake.spans, 600);
+        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL],
+                         800 * counts[i] - 600);
+        pthread_barrier_destroy(&barrier);
+        stop();
+    }
+}
+
+static void test_spans_in_a_batch_still_count_until_it_is_exported(void **state)
+{
+    (void)state;
+    start(100, 60, 0);
+    hand_spans(&hand, "a", 100);
+    oteli_harvest_begin(hand.engine);
+    assert_false(oteli_harvest_continue(hand.engine));
+
+    hand_spans(&hand, "b", 10);
+
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 10);
+    oteli_harvest_release(hand.engine);
+    hand_spans(&hand, "b", 60);
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 10);
+    stop();
+}
+
+static void test_lots_leave_room_for_every_thread(void **state)
+{
+    (void)state;
+    start(64, 10, 0);
+    hand.engine->sdk.threads = 16;
+
+    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 0), 1);
+
+    hand.engine->sdk.threads = 1;
+    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 0), 15);
+    hand.engine->reserved = 0;
+    stop();
+}
+
+static void test_a_lot_that_is_used_up_is_announced(void **state)
+{
+    (void)state;
+    start(1000, 10, 0);
+    hand_spans(&hand, "a", 1);
+    const uint32_t lot = oteli_self->lot_size;
+    hand_spans(&hand, "a", lot - 1);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
+
+    hand_spans(&hand, "a", 1);
+
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), lot);
+    stop();
+}
+
+static void large_span(size_t length)
+{
+    char *text = malloc(length + 1);
+    assert_non_null(text);
+    memset(text, 'x', length);
+    text[length] = '\0';
+    const otel_span span = otel_span_enter(hand.tracer, "large", NULL);
+    otel_span_set_string(span, "text", text);
+    otel_span_end(span);
+    free(text);
+}
+
+/* The limit is in lines: 1 MiB is 64 of them. */
+static void test_the_byte_limit_is_exact(void **state)
+{
+    (void)state;
+    start(100000, 10, 1 << 20);
+    while (hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT] == 0)
+        hand_spans(&hand, "a", 1);
+    const struct oteli_thread_counts full = hand_counts(&hand);
+
+    assert_int_equal(oteli_lines_bytes(), 1 << 20);
+    hand_flush(&hand);
+    assert_int_equal(fake.spans, full.ended - 1);
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+    hand_spans(&hand, "a", 100);
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
+    stop();
+}
+
+static void test_a_large_span_counts_with_all_of_its_bytes(void **state)
+{
+    (void)state;
+    start(1000, 10, 1 << 20);
+
+    large_span(600 * 1024);
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 0);
+    large_span(600 * 1024);
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
+    assert_true(oteli_lines_bytes() <= 1 << 20);
+    hand_flush(&hand);
+    large_span(600 * 1024);
+
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
+    stop();
+}
+
+static void test_a_span_above_the_byte_limit_is_dropped_and_the_next_is_not(void **state)
+{
+    (void)state;
+    start(1000, 10, 1 << 20);
+
+    large_span(2 << 20);
+    hand_spans(&hand, "a", 1);
+    hand_flush(&hand);
+
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
+    assert_string_equal(fake.text, "a|");
+    stop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test(test_##name)
+        TEST(one_thread_fills_the_queue_exactly),
+        TEST(a_queue_that_was_full_takes_as_much_again),
+        TEST(any_number_of_threads_fills_the_queue_exactly),
+        TEST(spans_in_a_batch_still_count_until_it_is_exported),
+        TEST(lots_leave_room_for_every_thread),
+        TEST(a_lot_that_is_used_up_is_announced),
+        TEST(the_byte_limit_is_exact),
+        TEST(a_large_span_counts_with_all_of_its_bytes),
+        TEST(a_span_above_the_byte_limit_is_dropped_and_the_next_is_not),
+#undef TEST
+    };
+    return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
+}

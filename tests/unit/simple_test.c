@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/simple_test.c - specification of sdk/simple.c. */
+#include "sdk/engine.h"
+
+#include "tests/support/fake_exporter.h"
+#include "tests/support/hand_engine.h"
+#include "tests/support/leaks.h"
+
+#include <otel/otel.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct fake_exporter fake;
+static struct hand_engine hand;
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    oteli_leaks_begin();
+    const otel_exporter exporter = fake_exporter(&fake);
+    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1, .simple = true,
+                                       .clock = "fake", .log_level = "none"));
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hand_stop(&hand);
+    assert_int_equal(fake.frees, 1);
+    oteli_leaks_check();
+    return 0;
+}
+
+static void test_each_span_is_exported_when_it_ends(void **state)
+{
+    (void)state;
+    const otel_span outer = otel_span_enter(hand.tracer, "outer", NULL);
+    const otel_span inner = otel_span_start(hand.tracer, "inner", NULL);
+    assert_string_equal(fake.text, "");
+
+    otel_span_end(inner);
+    assert_string_equal(fake.text, "inner|");
+    otel_span_end(outer);
+    assert_string_equal(fake.text, "inner|outer|");
+}
+
+static uint64_t start_ns;
+static uint64_t end_ns;
+
+static void note_times(void *context, otel_export *call)
+{
+    otel_span_view span;
+    (void)context;
+    otel_batch_span(call->batch, 0, &span);
+    start_ns = span.start_ns;
+    end_ns = span.end_ns;
+}
+
+static void test_times_are_unix_times(void **state)
+{
+    (void)state;
+    fake.during = note_times;
+    const uint64_t wall_ns = oteli_fake_clock.wall_ns;
+    const otel_span span = otel_span_enter(hand.tracer, "a", NULL);
+    oteli_fake_clock.ticks += 500;
+    oteli_fake_clock.wall_ns += 500;
+
+    otel_span_end(span);
+
+    assert_true(start_ns == wall_ns);
+    assert_true(end_ns == wall_ns + 500);
+}
+
+static void test_neither_lines_nor_the_queue_are_used(void **state)
+{
+    (void)state;
+    hand_spans(&hand, "a", 10000);
+
+    assert_int_equal(fake.spans, 10000);
+    assert_int_equal(oteli_lines_bytes(), 0);
+    assert_int_equal(hand.engine->reserved, 0);
+    assert_int_equal(hand.engine->bell.rings, 0);
+}
+
+static void *trace(void *argument)
+{
+    (void)argument;
+    hand_spans(&hand, "t", 500);
+    return NULL;
+}
+
+static void test_threads_take_turns(void **state)
+{
+    (void)state;
+    pthread_t threads[8];
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, trace, NULL), 0);
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+
+    assert_int_equal(fake.spans, 4000);
+    assert_int_equal(fake.largest, 1);
+    assert_int_equal(hand.engine->pipelines[0].delivered, 4000);
+}
+
+static void end_another(void *context, otel_export *call)
+{
+    (void)context;
+    (void)call;
+    otel_span_end(otel_span_enter(hand.tracer, "of the exporter", NULL));
+}
+
+static void test_what_the_exporter_traces_is_refused_and_counted(void **state)
+{
+    (void)state;
+    fake.during = end_another;
+
+    hand_spans(&hand, "a", 1);
+
+    assert_string_equal(fake.text, "a|");
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_REENTRANT], 1);
+    assert_int_equal(hand_counts(&hand).ended, 2);
+}
+
+static void test_a_span_that_waited_for_its_turn_through_the_shutdown_is_counted(void **state)
+{
+    (void)state;
+    hand.engine->done = 1;
+
+    hand_spans(&hand, "a", 1);
+
+    assert_int_equal(fake.batches, 0);
+    assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_ALREADY_SHUTDOWN], 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+        TEST(each_span_is_exported_when_it_ends),
+        TEST(times_are_unix_times),
+        TEST(neither_lines_nor_the_queue_are_used),
+        TEST(threads_take_turns),
+        TEST(what_the_exporter_traces_is_refused_and_counted),
+        TEST(a_span_that_waited_for_its_turn_through_the_shutdown_is_counted),
+#undef TEST
+    };
+    return cmocka_run_group_tests_name("simple", tests, NULL, NULL);
+}

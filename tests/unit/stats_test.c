@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/stats_test.c - specification of sdk/stats.c: the sums close at every moment. */
+#include "sdk/engine.h"
+
+#include "tests/support/fake_exporter.h"
+#include "tests/support/leaks.h"
+
+#include <otel/otel.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { FOREVER_MS = INT32_MAX, TRACERS = 8, SPANS = 5000 };
+
+static struct fake_exporter fakes[2];
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(fakes, 0, sizeof fakes);
+    oteli_leaks_begin();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    (void)!otel_shutdown(FOREVER_MS);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
+    oteli_leaks_check();
+    return 0;
+}
+
+static void start(const char *sampler, bool simple)
+{
+    const otel_exporter exporters[] = {fake_exporter(&fakes[0]), fake_exporter(&fakes[1])};
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(
+                         .exporters = exporters, .exporter_count = 2, .simple = simple,
+                         .traces_sampler = sampler, .traces_sampler_arg = sampler ? "0.5" : NULL,
+                         .bsp_max_queue_size = 500, .bsp_max_export_batch_size = 50,
+                         .log_level = "none", .bsp_schedule_delay = FOREVER_MS)),
+                     OTEL_OK);
+}
+
+static otel_stats stats_of(size_t pipeline)
+{
+    otel_stats stats = {.size = sizeof stats};
+    assert_int_equal(otel_stats_read(pipeline, &stats), OTEL_OK);
+    return stats;
+}
+
+static bool is_closed(const otel_stats *stats)
+{
+    uint64_t gone = stats->delivered + stats->rejected + stats->queued;
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        gone += stats->dropped[i];
+    return stats->ended == gone && stats->started == stats->unsampled + stats->open + stats->ended;
+}
+
+static void test_a_span_is_open_then_queued_then_delivered(void **state)
+{
+    (void)state;
+    start(NULL, false);
+    const otel_span span = otel_span_start(otel_tracer_get("test", NULL), "a", NULL);
+    otel_stats stats = stats_of(0);
+    assert_int_equal(stats.started, 1);
+    assert_int_equal(stats.open, 1);
+
+    otel_span_end(span);
+    stats = stats_of(0);
+    assert_int_equal(stats.open, 0);
+    assert_int_equal(stats.queued, 1);
+    assert_true(stats.queued_bytes > 0);
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    stats = stats_of(0);
+    assert_int_equal(stats.queued, 0);
+    assert_int_equal(stats.delivered, 1);
+    assert_int_equal(stats.batches, 1);
+}
+
+static void test_pipelines_have_sums_of_their_own(void **state)
+{
+    (void)state;
+    fakes[1].reject = 2;
+    start(NULL, false);
+    for (unsigned i = 0; i < 5; i++)
+        otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "a", NULL));
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+
+    assert_int_equal(stats_of(0).delivered, 5);
+    assert_int_equal(stats_of(1).delivered, 3);
+    assert_int_equal(stats_of(1).rejected, 2);
+}
+
+static void test_there_are_no_statistics_of_a_pipeline_that_is_not(void **state)
+{
+    (void)state;
+    otel_stats stats = {.size = sizeof stats};
+    start(NULL, false);
+
+    assert_int_equal(otel_stats_read(2, &stats), OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(otel_stats_read(0, NULL), OTEL_ERROR_INVALID_ARGUMENT);
+    stats.size = 0;
+    assert_int_equal(otel_stats_read(0, &stats), OTEL_ERROR_INVALID_ARGUMENT);
+}
+
+static void test_a_caller_with_a_shorter_struct_gets_what_fits(void **state)
+{
+    (void)state;
+    start(NULL, false);
+    otel_stats stats;
+    memset(&stats, 0x77, sizeof stats);
+    stats.size = offsetof(otel_stats, open);
+
+    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
+
+    assert_int_equal(stats.started, 0);
+    assert_int_equal(stats.size, offsetof(otel_stats, open));
+    assert_true(stats.open == UINT64_C(0x7777777777777777));
+}
+
+static void test_they_stay_readable_after_the_shutdown(void **state)
+{
+    (void)state;
+    start(NULL, false);
+    otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "a", NULL));
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_int_equal(stats_of(0).delivered, 1);
+    assert_int_equal(stats_of(1).delivered, 1);
+}
+
+static uint32_t stop;
+static uint32_t broken;
+
+static void *trace(void *argument)
+{
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    (void)argument;
+    for (unsigned i = 0; i < SPANS; i++) {
+        const otel_span outer = otel_span_enter(tracer, "outer", NULL);
+        const otel_span inner = otel_span_start(tracer, "inner", NULL);
+        otel_span_end(inner);
+        otel_span_end(outer);
+    }
+    return NULL;
+}
+
+static void *watch(void *argument)
+{
+    (void)argument;
+    otel_stats last[2];
+    memset(last, 0, sizeof last);
+    while (oteli_load_relaxed_32(&stop) == 0)
+        for (size_t i = 0; i < 2; i++) {
+            const otel_stats stats = stats_of(i);
+            if (!is_closed(&stats) || stats.delivered < last[i].delivered ||
+                stats.ended < last[i].ended || stats.started < last[i].started)
+                oteli_store_relaxed_32(&broken, 1);
+            last[i] = stats;
+        }
+    return NULL;
+}
+
+/* With a queue that is too small, a sampler that says no to half, and a shutdown in the
+ * middle: spans go every way there is. */
+static void trace_and_watch(const char *sampler, bool simple)
+{
+    pthread_t threads[TRACERS];
+    pthread_t watcher;
+    stop = broken = 0;
+    fakes[1].drop = 1;
+    fakes[1].drop_reason = OTEL_DROP_UNCONFIRMED;
+    start(sampler, simple);
+    assert_int_equal(pthread_create(&watcher, NULL, watch, NULL), 0);
+    for (unsigned i = 0; i < TRACERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, trace, NULL), 0);
+    for (unsigned i = 0; i < TRACERS / 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    (void)!otel_shutdown(FOREVER_MS);
+    for (unsigned i = TRACERS / 2; i < TRACERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    oteli_store_relaxed_32(&stop, 1);
+    assert_int_equal(pthread_join(watcher, NULL), 0);
+
+    assert_int_equal(broken, 0);
+    for (size_t i = 0; i < 2; i++) {
+        const otel_stats stats = stats_of(i);
+        assert_true(is_closed(&stats));
+        assert_int_equal(stats.open, 0);
+        assert_int_equal(stats.queued, 0);
+        assert_true(stats.ended <= 2 * TRACERS * SPANS);
+    }
+    assert_int_equal(stats_of(0).delivered, fakes[0].spans);
+    assert_true(sampler == NULL || stats_of(0).unsampled > 0);
+}
+
+static void test_the_sums_close_while_eight_threads_trace(void **state)
+{
+    (void)state;
+    trace_and_watch(NULL, false);
+}
+
+static void test_they_close_with_a_sampler(void **state)
+{
+    (void)state;
+    trace_and_watch("traceidratio", false);
+}
+
+static void test_they_close_with_the_simple_processor(void **state)
+{
+    (void)state;
+    trace_and_watch(NULL, true);
+}
+
+static void test_the_description_is_a_line_for_people(void **state)
+{
+    (void)state;
+    char text[256];
+    otel_stats stats = {.size = sizeof stats, .delivered = 9812};
+    stats.dropped[OTEL_DROP_QUEUE_FULL] = 188;
+
+    assert_int_equal(otel_stats_describe(&stats, text, sizeof text), strlen(text));
+    assert_string_equal(text, "delivered 9,812, dropped 188 (queue_full 188)");
+
+    stats.dropped[OTEL_DROP_QUEUE_FULL] = 0;
+    stats.delivered = 1234567890;
+    otel_stats_describe(&stats, text, sizeof text);
+    assert_string_equal(text, "delivered 1,234,567,890, dropped 0");
+
+    stats.delivered = 0;
+    stats.rejected = 999;
+    stats.queued = 1000;
+    stats.dropped[OTEL_DROP_UNCONFIRMED] = 1;
+    stats.dropped[OTEL_DROP_NO_MEMORY] = 2;
+    otel_stats_describe(&stats, text, sizeof text);
+    assert_string_equal(text, "delivered 0, rejected 999, queued 1,000, dropped 3 "
+                              "(unconfirmed 1, no_memory 2)");
+}
+
+static void test_the_description_is_cut_to_its_room(void **state)
+{
+    (void)state;
+    const otel_stats stats = {.size = sizeof stats};
+    char text[8];
+    memset(text, 'x', sizeof text);
+
+    assert_int_equal(otel_stats_describe(&stats, text, 5), strlen("delivered 0, dropped 0"));
+    assert_string_equal(text, "deli");
+    assert_int_equal(text[5], 'x');
+    assert_int_equal(otel_stats_describe(&stats, NULL, 0), strlen("delivered 0, dropped 0"));
+    otel_stats_describe(&stats, text, 1);
+    assert_string_equal(text, "");
+}
+
+static void test_every_reason_has_a_word(void **state)
+{
+    (void)state;
+    for (int i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        assert_string_not_equal(otel_drop_reason_string((otel_drop_reason)i), "unknown");
+    assert_string_equal(otel_drop_reason_string(OTEL_DROP_REASON_COUNT), "unknown");
+    assert_string_equal(otel_drop_reason_string((otel_drop_reason)-1), "unknown");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+        TEST(a_span_is_open_then_queued_then_delivered),
+        TEST(pipelines_have_sums_of_their_own),
+        TEST(there_are_no_statistics_of_a_pipeline_that_is_not),
+        TEST(a_caller_with_a_shorter_struct_gets_what_fits),
+        TEST(they_stay_readable_after_the_shutdown),
+        TEST(the_sums_close_while_eight_threads_trace),
+        TEST(they_close_with_a_sampler),
+        TEST(they_close_with_the_simple_processor),
+        TEST(the_description_is_a_line_for_people),
+        TEST(the_description_is_cut_to_its_room),
+        TEST(every_reason_has_a_word),
+#undef TEST
+    };
+    return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
+}

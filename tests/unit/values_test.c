@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/values_test.c - specification of api/values.h, with protobuf-c as the oracle. */
+#include "api/values.h"
+#include "tests/support/span_oracle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { FIELD = 9, ROOM = 64 * 1024, GUARD = 0xA5 };
+
+/* The KeyValue message that we write for a value, without the field's head. */
+static size_t write_value(const char *key, otel_value value, size_t limit, uint8_t *out)
+{
+    static uint8_t field_bytes[ROOM];
+    struct oteli_key_value plan;
+    assert_true(oteli_key_value_plan(&plan, key, strlen(key), &value, limit));
+    assert_true(plan.bytes < ROOM);
+    memset(field_bytes, GUARD, sizeof field_bytes);
+    const uint8_t *end = oteli_key_value_put(field_bytes, FIELD, &plan);
+    assert_int_equal(end - field_bytes, plan.bytes);
+    assert_int_equal(*end, GUARD);
+
+    const uint8_t *at = field_bytes;
+    struct oteli_field field = {0};
+    assert_true(oteli_next_field(&at, end, &field));
+    assert_ptr_equal(at, end);
+    assert_int_equal(field.number, FIELD);
+    memcpy(out, field.bytes, field.length);
+    return field.length;
+}
+
+/* That a value is written as protobuf-c packs what `kept` says. */
+static void check_kept(const char *key, otel_value value, size_t limit, const char *kept_key,
+                       otel_value kept)
+{
+    static uint8_t ours[ROOM];
+    static uint8_t theirs[ROOM];
+    const size_t size = write_value(key, value, limit, ours);
+    assert_int_equal(size, oracle_pack_key_value(kept_key, &kept, theirs));
+    assert_memory_equal(ours, theirs, size);
+}
+
+static void check_same(const char *key, otel_value value)
+{
+    check_kept(key, value, SIZE_MAX, key, value);
+}
+
+static char *filled(char *text, size_t length)
+{
+    memset(text, 'x', length);
+    text[length] = '\0';
+    return text;
+}
+
+static void test_single_values_are_what_protobuf_c_packs(void **state)
+{
+    (void)state;
+    static const int64_t integers[] = {0, 1, -1, 127, 128, INT32_MAX, INT64_MIN, INT64_MAX};
+    static const double reals[] = {0.0, -0.0, 1.5, -1e300, 4.9e-324};
+    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
+        check_same("integer", otel_value_int(integers[i]));
+    for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++)
+        check_same("real", otel_value_double(reals[i]));
+    check_same("nan", otel_value_double(__builtin_nan("")));
+    check_same("infinite", otel_value_double(__builtin_inf()));
+    check_same("no", otel_value_bool(false));
+    check_same("yes", otel_value_bool(true));
+    check_same("text", otel_value_string("text"));
+    check_same("bytes", otel_value_bytes("\0\xff\x80", 3));
+    check_same("nothing", otel_value_empty());
+}
+
+static void test_what_is_empty_is_kept(void **state)
+{
+    (void)state;
+    check_same("text", otel_value_string(""));
+    check_kept("text", otel_value_string(NULL), SIZE_MAX, "text", otel_value_string(""));
+    check_same("bytes", otel_value_bytes("", 0));
+    check_kept("bytes", otel_value_bytes(NULL, 7), SIZE_MAX, "bytes", otel_value_bytes("", 0));
+    check_same("strings", otel_value_string_array(NULL, 0));
+    check_same("booleans", otel_value_bool_array(NULL, 0));
+    check_same("integers", otel_value_int_array(NULL, 0));
+    check_same("reals", otel_value_double_array(NULL, 0));
+    check_kept("array", otel_value_int_array(NULL, 5), SIZE_MAX, "array",
+               otel_value_int_array(NULL, 0));
+}
+
+static void test_lengths_on_both_sides_of_a_longer_varint(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {1, 119, 120, 121, 126, 127, 128, 4095, 4096, 16383, 16384};
+    static char text[16400];
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        check_same("key", otel_value_string(filled(text, lengths[i])));
+        check_same("key", otel_value_bytes(text, lengths[i]));
+        check_same(text, otel_value_int(1));
+    }
+}
+
+static void test_arrays_are_what_protobuf_c_packs(void **state)
+{
+    (void)state;
+    static const char *const strings[] = {"a", "", NULL, "\xc3\xa4", "last"};
+    static const bool booleans[] = {true, false, true};
+    static const int64_t integers[] = {0, -1, INT64_MAX, 300};
+    static const double reals[] = {0.0, -2.5};
+
+    check_same("strings", otel_value_string_array(strings, 5));
+    check_same("booleans", otel_value_bool_array(booleans, 3));
+    check_same("integers", otel_value_int_array(integers, 4));
+    check_same("reals", otel_value_double_array(reals, 2));
+}
+
+static void test_a_string_that_is_not_utf8_becomes_bytes(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"\xff", "a\x80z", "\xed\xa0\x80", "\xc0\xaf", "\xe2\x82"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        check_kept("key", otel_value_string(bad[i]), SIZE_MAX, "key",
+                   otel_value_bytes(bad[i], strlen(bad[i])));
+}
+
+static void test_a_key_that_is_not_utf8_is_made_so(void **state)
+{
+    (void)state;
+    check_kept("a\xff", otel_value_int(1), SIZE_MAX, "a\xef\xbf\xbd", otel_value_int(1));
+    check_kept("\xc3", otel_value_int(1), SIZE_MAX, "\xef\xbf\xbd", otel_value_int(1));
+}
+
+static void test_the_length_limit_counts_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t limit;
+        const char *kept;
+    } rows[] = {
+        {"abcdef", 6, "abcdef"},
+        {"abcdef", 5, "abcde"},
+        {"abcdef", 0, ""},
+        {"\xc3\xa4\xc3\xb6\xc3\xbc", 3, "\xc3\xa4\xc3\xb6\xc3\xbc"},
+        {"\xc3\xa4\xc3\xb6\xc3\xbc", 2, "\xc3\xa4\xc3\xb6"},
+        {"a\xe2\x82\xacz", 2, "a\xe2\x82\xac"},
+        {"\xf0\x9f\x98\x80\xf0\x9f\x98\x81", 1, "\xf0\x9f\x98\x80"},
+        {"", 0, ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *const element[] = {rows[i].text, "", NULL};
+        const char *const kept[] = {rows[i].kept, "", NULL};
+        check_kept("key", otel_value_string(rows[i].text), rows[i].limit, "key",
+                   otel_value_string(rows[i].kept));
+        check_kept("key", otel_value_string_array(element, 3), rows[i].limit, "key",
+                   otel_value_string_array(kept, 3));
+    }
+}
+
+static void test_the_length_limit_counts_bytes_of_bytes_only(void **state)
+{
+    (void)state;
+    static const int64_t integers[] = {1, 2, 3};
+    check_kept("key", otel_value_bytes("12345", 5), 2, "key", otel_value_bytes("12", 2));
+    check_kept("key", otel_value_string("\xff\xfe\xfd"), 2, "key", otel_value_bytes("\xff\xfe", 2));
+    check_kept("key", otel_value_int(1000000), 1, "key", otel_value_int(1000000));
+    check_kept("key", otel_value_int_array(integers, 3), 0, "key",
+               otel_value_int_array(integers, 3));
+    check_kept("a long key", otel_value_bool(true), 0, "a long key", otel_value_bool(true));
+}
+
+static void test_an_unknown_type_is_an_empty_value(void **state)
+{
+    (void)state;
+    otel_value value = otel_value_int(1);
+    value.type = (otel_value_type)77;
+    check_kept("key", value, SIZE_MAX, "key", otel_value_empty());
+}
+
+static void test_an_empty_key_and_what_is_too_large_have_no_plan(void **state)
+{
+    (void)state;
+    struct oteli_key_value plan;
+    const otel_value one = otel_value_int(1);
+    const otel_value large = otel_value_bytes("x", SIZE_MAX / 2);
+
+    assert_false(oteli_key_value_plan(&plan, "", 0, &one, SIZE_MAX));
+    assert_false(oteli_key_value_plan(&plan, "key", 3, &large, SIZE_MAX));
+}
+
+/* The keys of the KeyValue fields in `at`, behind each other, each with its integer. */
+static void describe(const uint8_t *at, size_t length, char *out)
+{
+    const uint8_t *end = at + length;
+    struct oteli_field field;
+    struct oteli_field key;
+    struct oteli_field value;
+    struct oteli_field integer;
+    out[0] = '\0';
+    while (oteli_next_field(&at, end, &field)) {
+        assert_true(recorder_find(field.bytes, field.length, 1, 0, &key));
+        assert_true(recorder_find(field.bytes, field.length, 2, 0, &value));
+        assert_true(recorder_find(value.bytes, value.length, 3, 0, &integer));
+        char one[64];
+        snprintf(one, sizeof one, "%.*s=%d ", (int)key.length, (const char *)key.bytes,
+                 (int)integer.value);
+        strcat(out, one);
+    }
+}
+
+static void test_a_list_has_each_key_once_and_no_more_than_its_limit(void **state)
+{
+    (void)state;
+    const otel_attribute attributes[] = {
+        otel_attribute_of("a", otel_value_int(1)), otel_attribute_of("", otel_value_int(2)),
+        otel_attribute_of("b", otel_value_int(3)), otel_attribute_of("a", otel_value_int(4)),
+        otel_attribute_of(NULL, otel_value_int(5)), otel_attribute_of("c", otel_value_int(6)),
+    };
+    static const struct {
+        uint32_t limit;
+        uint32_t dropped;
+        const char *kept;
+    } rows[] = {
+        {128, 0, "b=3 a=4 c=6 "}, {3, 0, "b=3 a=4 c=6 "}, {2, 1, "b=3 a=4 "}, {0, 3, ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint8_t bytes[256];
+        char kept[256];
+        uint32_t dropped = 99;
+
+        const size_t size = oteli_key_values_size(attributes, 6, rows[i].limit, SIZE_MAX, &dropped);
+        const uint8_t *end = oteli_key_values_put(bytes, 3, attributes, 6, rows[i].limit, SIZE_MAX);
+
+        assert_int_equal(end - bytes, size);
+        assert_int_equal(dropped, rows[i].dropped);
+        describe(bytes, size, kept);
+        assert_string_equal(kept, rows[i].kept);
+    }
+}
+
+static void test_keys_of_a_list_that_become_the_same_are_the_same(void **state)
+{
+    (void)state;
+    const otel_attribute attributes[] = {
+        otel_attribute_of("a\xff", otel_value_int(1)),
+        otel_attribute_of("a\xff\xff", otel_value_int(2)),
+        otel_attribute_of("a\xef\xbf\xbd", otel_value_int(3)),
+        otel_attribute_of("a\xfe", otel_value_int(4)),
+    };
+    uint8_t bytes[256];
+    char kept[256];
+    uint32_t dropped;
+
+    const size_t size = oteli_key_values_size(attributes, 4, 8, SIZE_MAX, &dropped);
+    oteli_key_values_put(bytes, 3, attributes, 4, 8, SIZE_MAX);
+
+    describe(bytes, size, kept);
+    assert_string_equal(kept, "a\xef\xbf\xbd\xef\xbf\xbd=2 a\xef\xbf\xbd=4 ");
+    assert_int_equal(dropped, 0);
+}
+
+static void test_an_empty_list_is_nothing(void **state)
+{
+    (void)state;
+    uint32_t dropped = 9;
+    uint8_t byte = GUARD;
+
+    assert_int_equal(oteli_key_values_size(NULL, 0, 8, SIZE_MAX, &dropped), 0);
+    assert_int_equal(dropped, 0);
+    assert_ptr_equal(oteli_key_values_put(&byte, 3, NULL, 0, 8, SIZE_MAX), &byte);
+}
+
+static void test_text_is_copied_as_utf8(void **state)
+{
+    (void)state;
+    uint8_t out[16];
+
+    assert_int_equal(oteli_text_size("ab\xff", 3), 5);
+    assert_ptr_equal(oteli_text_put(out, "ab\xff", 3, 5), out + 5);
+    assert_memory_equal(out, "ab\xef\xbf\xbd", 5);
+    assert_int_equal(oteli_text_size(NULL, 0), 0);
+    assert_ptr_equal(oteli_text_put(out, NULL, 0, 0), out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_single_values_are_what_protobuf_c_packs),
+        cmocka_unit_test(test_what_is_empty_is_kept),
+        cmocka_unit_test(test_lengths_on_both_sides_of_a_longer_varint),
+        cmocka_unit_test(test_arrays_are_what_protobuf_c_packs),
+        cmocka_unit_test(test_a_string_that_is_not_utf8_becomes_bytes),
+        cmocka_unit_test(test_a_key_that_is_not_utf8_is_made_so),
+        cmocka_unit_test(test_the_length_limit_counts_characters),
+        cmocka_unit_test(test_the_length_limit_counts_bytes_of_bytes_only),
+        cmocka_unit_test(test_an_unknown_type_is_an_empty_value),
+        cmocka_unit_test(test_an_empty_key_and_what_is_too_large_have_no_plan),
+        cmocka_unit_test(test_a_list_has_each_key_once_and_no_more_than_its_limit),
+        cmocka_unit_test(test_keys_of_a_list_that_become_the_same_are_the_same),
+        cmocka_unit_test(test_an_empty_list_is_nothing),
+        cmocka_unit_test(test_text_is_copied_as_utf8),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
