@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* benchmarks/e2e.c - the whole way of 200,000 spans: from one thread that does nothing but
+ * make them, through OTLP over HTTP, to a sink on loopback.
+ *
+ * Each repetition is a fresh process, linked like a user's, that starts the SDK, makes the
+ * spans as fast as it can and flushes. The clocks run from before the first span until
+ * the flush is done, so connecting is in them, and starting and stopping the SDK is not.
+ * The queue is large enough for all spans, because none may be dropped: the thread makes
+ * them faster than any receiver takes them, and memory is where they wait. */
+#include "benchmarks/bench.h"
+#include "benchmarks/sink.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SPANS = 200000, QUICK_SPANS = 20000, REPETITIONS = 15, QUICK_REPETITIONS = 2 };
+enum { QUEUE_SIZE = 262144, FLUSH_MS = 60000, MOST_REPETITIONS = 1000 };
+#define QUEUE_BYTES (INT64_C(256) << 20)
+
+struct result {
+    uint64_t wall_ns;
+    uint64_t cpu_ns;
+    uint64_t made_ns; /* until the last span had ended, on the thread that made them */
+    uint64_t max_rss_kib;
+    uint64_t batches;
+};
+
+static void start_sdk(const char *url)
+{
+    static const char *const not_ours[] = {
+        "OTEL_SDK_DISABLED", "OTEL_TRACES_SAMPLER", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
+        "http_proxy",        "all_proxy",           "ALL_PROXY"};
+    for (size_t i = 0; i < sizeof not_ours / sizeof *not_ours; i++)
+        unsetenv(not_ours[i]);
+    bench_expect_ok(otel_start(OTEL_SDK_OPTIONS(.service_name = "bench", .traces_exporter = "otlp",
+                                                .exporter_otlp_traces_endpoint = url,
+                                                .bsp_max_queue_size = QUEUE_SIZE,
+                                                .queue_max_bytes = QUEUE_BYTES)),
+                    "otel_start");
+}
+
+/* The traced program. */
+static struct result trace(const char *url, uint64_t spans)
+{
+    start_sdk(url);
+    otel_tracer *tracer = otel_tracer_get("bench", "1.0");
+    struct result result = {0};
+
+    const uint64_t start_cpu_ns = bench_process_cpu_ns();
+    const uint64_t start_ns = bench_now_ns();
+    for (uint64_t i = 0; i < spans; i++) {
+        const otel_span span = otel_span_enter(tracer, "GET /users", NULL);
+        bench_set_5_attributes(span);
+        otel_span_end(span);
+    }
+    result.made_ns = bench_now_ns() - start_ns;
+    const otel_status flushed = otel_flush(FLUSH_MS);
+    result.wall_ns = bench_now_ns() - start_ns;
+    result.cpu_ns = bench_process_cpu_ns() - start_cpu_ns;
+
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    result.max_rss_kib = (uint64_t)usage.ru_maxrss;
+    bench_expect_delivered(spans);
+    bench_expect_ok(flushed, "otel_flush");
+    otel_stats stats = {.size = sizeof stats};
+    bench_expect_ok(otel_stats_read(0, &stats), "otel_stats_read");
+    result.batches = stats.batches;
+    bench_expect_ok(otel_shutdown(FLUSH_MS), "otel_shutdown");
+    return result;
+}
+
+/* Run it in a process of its own. */
+static struct result trace_elsewhere(const char *url, uint64_t spans)
+{
+    struct result result;
+    int ends[2];
+    int status;
+    if (pipe(ends) != 0)
+        bench_fail("pipe: %s", strerror(errno));
+    const pid_t parent = getpid();
+    const pid_t child = fork();
+    if (child < 0)
+        bench_fail("fork: %s", strerror(errno));
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1);
+        result = trace(url, spans);
+        _exit(write(ends[1], &result, sizeof result) == (ssize_t)sizeof result ? 0 : 1);
+    }
+    close(ends[1]);
+    const bool has_result = read(ends[0], &result, sizeof result) == (ssize_t)sizeof result;
+    close(ends[0]);
+    if (waitpid(child, &status, 0) != child || !has_result || !WIFEXITED(status) ||
+        WEXITSTATUS(status) != 0)
+        bench_fail("the traced program did not end well");
+    return result;
+}
+
+struct repetitions {
+    double ns_per_span[MOST_REPETITIONS];
+    double cpu_ns_per_span[MOST_REPETITIONS];
+    double made_ns_per_span[MOST_REPETITIONS];
+    unsigned count;
+    uint64_t max_rss_kib;
+    uint64_t requests; /* of the last one */
+    uint64_t bytes;
+};
+
+static void repeat(struct repetitions *all, const struct bench_sink *sink, uint64_t spans)
+{
+    const uint64_t requests = sink->counts->requests;
+    const uint64_t bytes = sink->counts->bytes;
+    const struct result result = trace_elsewhere(sink->url, spans);
+    all->requests = sink->counts->requests - requests;
+    all->bytes = sink->counts->bytes - bytes;
+    if (all->requests != result.batches)
+        bench_fail("%llu batches, but the sink has seen %llu requests",
+                   (unsigned long long)result.batches, (unsigned long long)all->requests);
+    all->ns_per_span[all->count] = (double)result.wall_ns / (double)spans;
+    all->cpu_ns_per_span[all->count] = (double)result.cpu_ns / (double)spans;
+    all->made_ns_per_span[all->count] = (double)result.made_ns / (double)spans;
+    if (result.max_rss_kib > all->max_rss_kib)
+        all->max_rss_kib = result.max_rss_kib;
+    all->count++;
+}
+
+static void report(struct repetitions *all, uint64_t spans)
+{
+    bench_sort(all->ns_per_span, all->count);
+    bench_sort(all->cpu_ns_per_span, all->count);
+    bench_sort(all->made_ns_per_span, all->count);
+    bench_line_begin("e2e", "e2e");
+    bench_figure("spans_per_s", 1e9 / all->ns_per_span[0], 0);
+    bench_figure("median_spans_per_s", 1e9 / bench_median(all->ns_per_span, all->count), 0);
+    bench_figure("cpu_us_per_span", all->cpu_ns_per_span[0] / 1000, 4);
+    bench_figure("median_cpu_us_per_span", bench_median(all->cpu_ns_per_span, all->count) / 1000,
+                 4);
+    bench_figure("made_ns_per_span", all->made_ns_per_span[0], 1);
+    bench_count("max_rss_kib", all->max_rss_kib);
+    bench_count("requests", all->requests);
+    bench_figure("bytes_per_span", (double)all->bytes / (double)spans, 1);
+    bench_count("spans", spans);
+    bench_count("dropped", 0); /* bench_expect_delivered has made sure */
+    bench_count("repetitions", all->count);
+    bench_line_end();
+}
+
+int main(int count, char **arguments)
+{
+    static struct repetitions all;
+    const struct bench_options options = bench_options_read(count, arguments);
+    const uint64_t spans = options.quick ? QUICK_SPANS : SPANS;
+    unsigned repetitions = options.rounds != 0 ? options.rounds
+                           : options.quick     ? QUICK_REPETITIONS
+                                               : REPETITIONS;
+    if (repetitions > MOST_REPETITIONS)
+        repetitions = MOST_REPETITIONS;
+
+    struct bench_sink sink;
+    bench_sink_start(&sink);
+    for (unsigned i = 0; i < repetitions; i++)
+        repeat(&all, &sink, spans);
+    bench_sink_stop(&sink);
+    report(&all, spans);
+    return 0;
+}
