@@ -113,13 +113,13 @@ static void cook_breakfast(otel_tracer *tracer)
 
 int main(void)
 {
-    const otel_exporter exporter = OTEL_EXPORTER(.name = "logfmt", .state = stdout,
-                                                 .export_batch = export_batch);
+    const otel_exporter exporter =
+        OTEL_EXPORTER(.name = "logfmt", .state = stdout, .export_batch = export_batch);
 
     /* otel_start_with knows no exporters but these and does not read the environment;
      * otel_start takes them beside those of OTEL_TRACES_EXPORTER. */
-    otel_status status = otel_start_with(OTEL_SDK_OPTIONS(
-        .service_name = "kitchen", .exporters = &exporter, .exporter_count = 1));
+    otel_status status = otel_start_with(
+        OTEL_SDK_OPTIONS(.service_name = "kitchen", .exporters = &exporter, .exporter_count = 1));
     if (status != OTEL_OK) {
         fprintf(stderr, "cannot start: %s\n", otel_status_string(status));
         return 1;

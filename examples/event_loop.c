@@ -20,8 +20,8 @@
 
 enum {
     REQUESTS = 3000,
-    SPANS_EACH = 3,    /* request, query, render */
-    ARRIVAL_US = 50,   /* one request after another */
+    SPANS_EACH = 3,  /* request, query, render */
+    ARRIVAL_US = 50, /* one request after another */
     LONGEST_STEP_US = 60000
 };
 
@@ -129,17 +129,17 @@ static void render(struct request *request)
 
 static void query(struct request *request)
 {
-    request->child = otel_span_start(tracer, "query",
-                                     OTEL_SPAN_OPTIONS(.parent = &request->context,
-                                                       .kind = OTEL_SPAN_KIND_CLIENT));
+    request->child = otel_span_start(
+        tracer, "query",
+        OTEL_SPAN_OPTIONS(.parent = &request->context, .kind = OTEL_SPAN_KIND_CLIENT));
     otel_span_set_int(request->child, "request.id", request->id);
     wait_for(request, some_time_later(), render);
 }
 
 static void accept_one(struct request *request)
 {
-    request->span = otel_span_start(
-        tracer, "request", OTEL_SPAN_OPTIONS(.root = true, .kind = OTEL_SPAN_KIND_SERVER));
+    request->span = otel_span_start(tracer, "request",
+                                    OTEL_SPAN_OPTIONS(.root = true, .kind = OTEL_SPAN_KIND_SERVER));
     request->context = otel_context_with_span((otel_context){0}, request->span);
     otel_span_set_int(request->span, "request.id", request->id);
     if (++in_flight > most_in_flight)
@@ -163,7 +163,8 @@ static const struct request *request_of(const otel_span_view *span)
 
 static bool is_named(const otel_span_view *span, const char *name)
 {
-    return span->name.length == strlen(name) && memcmp(span->name.data, name, span->name.length) == 0;
+    return span->name.length == strlen(name) &&
+           memcmp(span->name.data, name, span->name.length) == 0;
 }
 
 static bool is_right(const otel_span_view *span)

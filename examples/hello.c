@@ -13,7 +13,7 @@ static otel_tracer *tracer;
 
 static int charge(int cents)
 {
-    OTEL_SCOPED(span, tracer, "charge");              /* ends on every way out */
+    OTEL_SCOPED(span, tracer, "charge"); /* ends on every way out */
     otel_span_set_int(span, "payment.cents", cents);
     if (cents <= 0) {
         otel_span_fail(span, "nothing to charge");
@@ -24,7 +24,7 @@ static int charge(int cents)
 
 int main(void)
 {
-    otel_status status = otel_start(NULL);            /* everything from OTEL_* */
+    otel_status status = otel_start(NULL); /* everything from OTEL_* */
     if (status != OTEL_OK)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.shop", "1.0");

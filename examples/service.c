@@ -109,8 +109,9 @@ static unsigned ask_stock(const struct service *shop, const char *item)
         otel_attribute_of("server.port", otel_value_int(port != NULL ? atoi(port + 1) : 80)),
     };
     otel_span span = otel_span_enter(
-        tracer, "GET", OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_CLIENT, .attributes = attributes,
-                                         .attribute_count = sizeof attributes / sizeof *attributes));
+        tracer, "GET",
+        OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_CLIENT, .attributes = attributes,
+                          .attribute_count = sizeof attributes / sizeof *attributes));
     struct curl_slist *headers = NULL;
     otel_inject(NULL, set_header, &headers); /* NULL: the current context, which is our span's */
     const char *why = NULL;
@@ -230,9 +231,10 @@ static enum MHD_Result serve(const struct service *service, struct MHD_Connectio
     };
     const otel_context parent = otel_extract(NULL, get_header, connection);
     otel_span span = otel_span_enter(
-        tracer, name, OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_SERVER, .parent = &parent,
-                                        .attributes = attributes,
-                                        .attribute_count = sizeof attributes / sizeof *attributes));
+        tracer, name,
+        OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_SERVER, .parent = &parent,
+                          .attributes = attributes,
+                          .attribute_count = sizeof attributes / sizeof *attributes));
     unsigned status = MHD_HTTP_NOT_FOUND;
     if (is_ours) {
         otel_span_set_string(span, "http.route", route);
@@ -272,9 +274,8 @@ static enum MHD_Result on_request(void *state, struct MHD_Connection *connection
 static int listen_on(uint16_t *port)
 {
     const int on = 1;
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons(*port),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(*port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
@@ -318,10 +319,9 @@ static int run(struct service *service, int listener)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.service", "1.0");
 
-    struct MHD_Daemon *daemon =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL,
-                         NULL, on_request, service, MHD_OPTION_LISTEN_SOCKET, listener,
-                         MHD_OPTION_END);
+    struct MHD_Daemon *daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL, NULL, on_request,
+        service, MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_END);
     if (daemon == NULL) {
         fprintf(stderr, "%s: the HTTP server does not start\n", service->name);
         return 1;

@@ -17,8 +17,7 @@
  * addition is first, worker 3 sees it, for there is a full fence between worker 1 and 3.
  * If worker 1 is first, producer 2 sees n, for its addition is a full fence as well; and
  * its 4 either comes before the futex call, which then does not sleep because the word has
- * changed, or after it, and wakes it. Time T bounds everything else. tests/model has the
- * same protocol for Spin, and versions of it that must fail.
+ * changed, or after it, and wakes it. Time T bounds everything else.
  *
  * A knock is the same with `knocked` in the place of `waiting` and any sleep worth waking
  * from: the worker looks at it where it looks at waiting, and takes it back when it acts.
