@@ -17,10 +17,15 @@
 
 enum { SPAN_ATTRIBUTES = 9, FIRST_PLACES = 16 };
 
+/* Copies of constant size: one of up to four bytes would go byte by byte through memory. */
 static inline uint64_t signature_of(const char *key, size_t length)
 {
     uint32_t last = 0;
-    memcpy(&last, length >= 4 ? key + length - 4 : key, length >= 4 ? 4 : length);
+    if (OTELI_LIKELY(length >= sizeof last))
+        memcpy(&last, key + length - sizeof last, sizeof last);
+    else
+        for (size_t i = 0; i < length; i++)
+            last = last << 8 | (uint8_t)key[i];
     return (uint64_t)length << 32 | last;
 }
 

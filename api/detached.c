@@ -30,6 +30,12 @@ static struct record *at_index(uint32_t index)
     return part != NULL ? &part[index % PART] : NULL;
 }
 
+/* The record of an index that was given out. */
+static struct record *existing(uint32_t index)
+{
+    return &OTELI_LOAD_ACQUIRE_PTR(&pool.parts[index / PART])[index % PART];
+}
+
 /* Whether this part is there; made when it is not. One that two threads make is kept once. */
 static bool has_part(uint32_t number)
 {
@@ -62,7 +68,7 @@ static uint32_t pop_free(void)
         if ((uint32_t)head == 0)
             return OTELI_DETACHED_NONE;
         const uint32_t index = (uint32_t)head - 1;
-        const uint64_t next = oteli_load_relaxed_32(&at_index(index)->free_next);
+        const uint64_t next = oteli_load_relaxed_32(&existing(index)->free_next);
         if (oteli_cas_full_64(&pool.free_head, head, ((head >> 32) + 1) << 32 | next))
             return index;
     }
@@ -72,7 +78,7 @@ static void push_free(uint32_t index)
 {
     for (;;) {
         const uint64_t head = oteli_load_acquire_64(&pool.free_head);
-        oteli_store_relaxed_32(&at_index(index)->free_next, (uint32_t)head);
+        oteli_store_relaxed_32(&existing(index)->free_next, (uint32_t)head);
         if (oteli_cas_full_64(&pool.free_head, head, ((head >> 32) + 1) << 32 | (index + 1)))
             return;
     }
@@ -102,7 +108,7 @@ void oteli_detached_flush(struct oteli_thread *thread)
 
 struct oteli_open *oteli_detached_at(uint32_t index)
 {
-    return &at_index(index)->open;
+    return &existing(index)->open;
 }
 
 static void lock(struct record *record)

@@ -7,6 +7,7 @@
  * be read without harm. */
 #include "api/line.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,7 @@ static OTELI_COLD struct oteli_line *make(size_t bytes, uint32_t units)
 {
     if (!reserve_units(units))
         return NULL;
+    const int saved_errno = errno;
     struct oteli_line *line = aligned_alloc(OTELI_CACHELINE, bytes);
     if (line != NULL) {
         memset(line, 0, sizeof *line);
@@ -113,6 +115,7 @@ static OTELI_COLD struct oteli_line *make(size_t bytes, uint32_t units)
             return line;
     }
     free(line);
+    errno = saved_errno;
     oteli_add_full_64(&pool.units_total, (uint64_t)0 - units);
     return NULL;
 }

@@ -116,7 +116,7 @@ uint32_t oteli_tracestate_retain(uint32_t reference)
 void oteli_tracestate_release(uint32_t reference)
 {
     if (reference != 0)
-        let_go(&parts[reference % PLACES / PART][reference % PART]);
+        let_go(&part_of(reference % PLACES, false)[reference % PART]);
 }
 
 size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16], char *text, size_t size)
@@ -129,10 +129,11 @@ size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16], cha
     size_t length = 0;
     if (memcmp(place->trace_id, trace_id, sizeof place->trace_id) == 0) {
         length = place->length;
-        const size_t copied = size == 0 ? 0 : length < size ? length : size - 1;
-        memcpy(text, place->text, copied);
-        if (size != 0)
+        if (size != 0) {
+            const size_t copied = length < size ? length : size - 1;
+            memcpy(text, place->text, copied);
             text[copied] = '\0';
+        }
     }
     let_go(place);
     return length;

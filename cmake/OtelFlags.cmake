@@ -13,6 +13,11 @@ target_include_directories(otel-flags SYSTEM INTERFACE "${PROJECT_SOURCE_DIR}/pr
     ${OTEL_INCLUDE_DIRS})
 target_compile_options(otel-flags INTERFACE -ffunction-sections -fdata-sections)
 
+# Clang takes it that allocating leaves errno alone, and removes the lines that put the
+# program's errno back after an allocation has failed.
+target_compile_options(otel-flags INTERFACE -fno-builtin-malloc -fno-builtin-calloc
+    -fno-builtin-realloc -fno-builtin-aligned_alloc)
+
 # Calls inside a library are bound when it is linked; calls out of it go straight
 # through the table that -z now fills, without a stub.
 foreach(flag -fno-semantic-interposition -fno-plt)

@@ -54,7 +54,12 @@ function(otel_library name)
     endforeach()
 
     add_library(${output}-shared SHARED ${objects})
-    add_library(${output}-static STATIC ${objects})
+    # An archive cannot depend on a file that is no source: an empty source does for it.
+    set(map "${PROJECT_SOURCE_DIR}/cmake/${output}.map")
+    set(empty "${CMAKE_CURRENT_BINARY_DIR}/${output}-map.c")
+    file(CONFIGURE OUTPUT "${empty}" CONTENT "extern int otel_nothing;\n")
+    set_source_files_properties("${empty}" PROPERTIES OBJECT_DEPENDS "${map}")
+    add_library(${output}-static STATIC ${objects} "${empty}")
     add_library(otel::${name} ALIAS ${output}-shared)
     add_library(otel::${name}_static ALIAS ${output}-static)
     set_target_properties(${output}-shared PROPERTIES EXPORT_NAME ${name}
@@ -81,7 +86,6 @@ function(otel_library name)
         endforeach()
     endforeach()
 
-    set(map "${PROJECT_SOURCE_DIR}/cmake/${output}.map")
     target_link_options(${output}-shared PRIVATE ${otel_shared_link_options}
         "LINKER:--version-script=${map}")
     set_property(TARGET ${output}-shared APPEND PROPERTY LINK_DEPENDS "${map}"

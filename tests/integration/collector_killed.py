@@ -34,10 +34,20 @@ SETTINGS = {
 }
 
 
+def wait_for_a_write(file, seconds):
+    """Return the moment that the collector has written a request and not yet answered it."""
+    until = time.monotonic() + seconds
+    size = file.stat().st_size if file.exists() else 0
+    while time.monotonic() < until:
+        if file.exists() and file.stat().st_size != size:
+            return
+
+
 def kill_and_restart(collector, process, chance):
     """Until the program ends. The collector is up when it does, or soon after."""
     while process.poll() is None:
         time.sleep(chance.uniform(0.3, 1.5))
+        wait_for_a_write(collector.files[-1], 0.1)
         collector.kill()
         time.sleep(chance.choice([0, 0.2, 1, 3]))
         collector.start()

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -270,7 +271,7 @@ static void read_some(struct http_sink *sink, struct connection *connection)
 
 static void accept_one(struct http_sink *sink)
 {
-    const int fd = accept(sink->listener, NULL, NULL);
+    const int fd = accept4(sink->listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return;
     const int one = 1;
@@ -345,7 +346,7 @@ struct http_sink *http_sink_start(const struct http_sink_answer *script, size_t 
         sink->connections[i].fd = -1;
     sink->listener = listen_somewhere(&sink->port);
     snprintf(sink->url, sizeof sink->url, "http://127.0.0.1:%u/v1/traces", (unsigned)sink->port);
-    must(pipe(sink->stop_pipe) == 0);
+    must(pipe2(sink->stop_pipe, O_CLOEXEC) == 0);
     pthread_mutex_init(&sink->lock, NULL);
     pthread_cond_init(&sink->changed, NULL);
     must(pthread_create(&sink->thread, NULL, serve, sink) == 0);

@@ -149,7 +149,7 @@ class Collector(Receiver):
     def requests(self):
         """Every request that was received, file after file. A line that a kill left
         unfinished is no request: its sender had no answer."""
-        for file in self.files:
+        for file in filter(pathlib.Path.exists, self.files):  # it is made by the first request
             with open(file, "rb") as lines:
                 for line in lines:
                     if line.endswith(b"\n"):
@@ -173,7 +173,8 @@ class Rotel(Receiver):
                 "--exporter", "otlp",
                 "--otlp-exporter-endpoint", self.to_endpoint,
                 "--otlp-exporter-protocol", "http",
-                "--otlp-exporter-compression", "none"]
+                "--otlp-exporter-compression", "none",
+                "--disable-batching"]  # it forgets the resource when it splits a batch
 
 
 def spans_of(request):

@@ -31,9 +31,9 @@ struct recorder {
     uint32_t last_ended; /* what the last taker said it had ended */
     uint32_t lines_handed_over;
     uint32_t wakes;
-    uint32_t logs;              /* lines the SDK has said */
+    uint32_t logs; /* lines the SDK has said */
     char last_log[256];
-    void (*inside)(void);       /* called inside take_lot and export_one */
+    void (*inside)(void); /* called inside take_lot and export_one */
 };
 extern struct recorder recorder;
 

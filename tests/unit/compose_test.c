@@ -97,8 +97,8 @@ static void test_every_kind(void **state)
 {
     (void)state;
     for (int kind = OTEL_SPAN_KIND_INTERNAL; kind <= OTEL_SPAN_KIND_CONSUMER; kind++) {
-        otel_span_end(otel_span_enter(tracer(), "kind",
-                                      OTEL_SPAN_OPTIONS(.kind = (otel_span_kind)kind)));
+        otel_span_end(
+            otel_span_enter(tracer(), "kind", OTEL_SPAN_OPTIONS(.kind = (otel_span_kind)kind)));
         pb_span *span = oracle_unpack((size_t)kind);
         assert_int_equal(span->kind, kind + 1);
         oracle_free(span);
@@ -112,8 +112,8 @@ static void test_every_kind(void **state)
 static void test_names_of_all_lengths(void **state)
 {
     (void)state;
-    static const size_t lengths[] = {0,  1,  3,  4,   7,   8,   9,   15,    16,   17,  31,  32,
-                                     33, 47, 48, 49,  127, 128, 129, 4096};
+    static const size_t lengths[] = {0,  1,  3,  4,  7,  8,  9,   15,  16,  17,
+                                     31, 32, 33, 47, 48, 49, 127, 128, 129, 4096};
     static char name[LONG + 1];
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         for (size_t k = 0; k < lengths[i]; k++)
@@ -241,10 +241,11 @@ static void test_everything_at_once(void **state)
     recorder.sdk.limits.event_attributes = 1;
     recorder.sdk.limits.link_attributes = 1;
 
-    const otel_span handle = otel_span_enter(
-        tracer(), "all",
-        OTEL_SPAN_OPTIONS(.parent = &parent, .kind = OTEL_SPAN_KIND_SERVER, .attributes = attributes,
-                          .attribute_count = 2, .links = links, .link_count = 2, .start_ns = 77));
+    const otel_span handle =
+        otel_span_enter(tracer(), "all",
+                        OTEL_SPAN_OPTIONS(.parent = &parent, .kind = OTEL_SPAN_KIND_SERVER,
+                                          .attributes = attributes, .attribute_count = 2,
+                                          .links = links, .link_count = 2, .start_ns = 77));
     otel_span_set_int(handle, "too many", 1);
     otel_span_add_event_at(handle, "first", 88, attributes, 2);
     otel_span_add_event(handle, NULL, NULL, 0);
@@ -276,8 +277,8 @@ static void test_everything_at_once(void **state)
     assert_int_equal(span->links[1]->n_attributes, 0);
     assert_int_equal(span->status->code, 2);
     assert_string_equal(span->status->message, "why \xef\xbf\xbd");
-    assert_int_equal(span->flags, HAS_IS_REMOTE | IS_REMOTE | OTEL_TRACE_FLAG_SAMPLED |
-                                      OTEL_TRACE_FLAG_RANDOM);
+    assert_int_equal(span->flags,
+                     HAS_IS_REMOTE | IS_REMOTE | OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM);
     oracle_free(span);
 }
 
@@ -306,8 +307,9 @@ static void test_a_slot_keeps_nothing_of_the_span_before(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        const otel_span full = otel_span_start(tracer(), "the name of this span is a rather long one",
-                                               OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_CLIENT));
+        const otel_span full =
+            otel_span_start(tracer(), "the name of this span is a rather long one",
+                            OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_CLIENT));
         otel_span_set_string(full, "key", "value");
         otel_span_add_event(full, "event", NULL, 0);
         otel_span_fail(full, "failed");

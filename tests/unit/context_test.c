@@ -27,8 +27,7 @@ static uint8_t current_number(void)
 static void test_a_wrapped_span_has_the_context_it_was_given(void **state)
 {
     (void)state;
-    const otel_span_context context =
-        otel_span_context_make(trace_id, span_id, 0xab, true, "k=v");
+    const otel_span_context context = otel_span_context_make(trace_id, span_id, 0xab, true, "k=v");
     const otel_span span = otel_span_wrap(&context);
     const otel_span_context back = otel_span_get_context(span);
 
@@ -193,8 +192,8 @@ static void test_values_travel_with_the_current_context(void **state)
     const otel_context_key key = otel_context_create_key("k");
     int value = 1;
     otel_context_value place;
-    const otel_context_token token = otel_context_attach(
-        otel_context_with_value(otel_current_context(), key, &value, &place));
+    const otel_context_token token =
+        otel_context_attach(otel_context_with_value(otel_current_context(), key, &value, &place));
     const otel_span span = otel_span_enter(otel_tracer_get("c", NULL), "span", NULL);
     const otel_context current = otel_current_context();
     assert_ptr_equal(otel_context_get_value(&current, key), &value);

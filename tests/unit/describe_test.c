@@ -173,7 +173,8 @@ static void test_limits_of_zero_leave_everything_out(void **state)
 {
     (void)state;
     recorder.sdk.limits = (struct oteli_limits){.value_length = SIZE_MAX};
-    const otel_link link = {otel_span_get_context(otel_span_enter(tracer(), "outer", NULL)), NULL, 0};
+    const otel_link link = {otel_span_get_context(otel_span_enter(tracer(), "outer", NULL)), NULL,
+                            0};
     const otel_span span = otel_span_enter(tracer(), "span", NULL);
     otel_span_set_int(span, "a", 1);
     otel_span_add_event(span, "e", NULL, 0);
@@ -191,9 +192,9 @@ static void test_the_value_length_limit_counts_characters(void **state)
     (void)state;
     recorder.sdk.limits.value_length = 3;
     const otel_attribute attribute = otel_attribute_of("k", otel_value_string("abcdef"));
-    const otel_span span = otel_span_enter(
-        tracer(), "the name is not cut",
-        OTEL_SPAN_OPTIONS(.attributes = &attribute, .attribute_count = 1));
+    const otel_span span =
+        otel_span_enter(tracer(), "the name is not cut",
+                        OTEL_SPAN_OPTIONS(.attributes = &attribute, .attribute_count = 1));
     otel_span_set_string(span, "ascii", "abcdef");
     otel_span_set_string(span, "exact", "abc");
     otel_span_set_string(span, "wide", "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac");
@@ -351,7 +352,8 @@ static void test_a_link_to_nothing_is_kept_if_it_says_something(void **state)
 static void test_a_name_can_be_changed_any_number_of_times(void **state)
 {
     (void)state;
-    static const char long_name[] = "a name that is so long that it does not fit into the span itself";
+    static const char long_name[] =
+        "a name that is so long that it does not fit into the span itself";
     static const char *const names[] = {long_name, "short", long_name, "", NULL, "last \xff"};
     for (size_t i = 0; i < 6; i++) {
         const otel_span span = otel_span_enter(tracer(), "first", NULL);
@@ -453,7 +455,9 @@ static void test_handles_of_nothing_are_harmless(void **state)
 {
     (void)state;
     const otel_span_context context = {{1}, {1}, 1, false, {0}, 0};
-    const otel_span spans[] = {{{0}}, otel_span_wrap(&context), {{1, 2, 3, UINT64_MAX}},
+    const otel_span spans[] = {{{0}},
+                               otel_span_wrap(&context),
+                               {{1, 2, 3, UINT64_MAX}},
                                {{1, 2, 3, OTEL_SPAN_IS_RECORDING_ | 0x200}},
                                {{1, 2, 3, OTEL_SPAN_IS_RECORDING_ | 0x400 | 0xffffff0000u}}};
     for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {

@@ -186,7 +186,8 @@ static void test_a_child_has_the_epoch_of_its_started_parent(void **state)
     oteli_clock_renew();
     const otel_context context = otel_context_with_span(otel_current_context(), parent);
     otel_span_end(otel_span_start(tracer(), "child", OTEL_SPAN_OPTIONS(.parent = &context)));
-    const otel_span entered = otel_span_enter(tracer(), "in", OTEL_SPAN_OPTIONS(.parent = &context));
+    const otel_span entered =
+        otel_span_enter(tracer(), "in", OTEL_SPAN_OPTIONS(.parent = &context));
     otel_span_end(otel_span_enter(tracer(), "below", NULL));
     otel_span_end(entered);
     otel_span_end(otel_span_start(tracer(), "root", NULL));

@@ -206,7 +206,8 @@ static void test_a_full_line_is_handed_over_and_every_record_arrives(void **stat
     enum { COUNT = 2000 };
     recorder.lot = 100;
     for (int i = 0; i < COUNT; i++) {
-        const otel_span span = i % 2 ? enter("entered") : otel_span_start(tracer(), "started", NULL);
+        const otel_span span =
+            i % 2 ? enter("entered") : otel_span_start(tracer(), "started", NULL);
         otel_span_set_int(span, "number", i);
         if (i % 100 == 0)
             otel_span_fail(span, "every hundredth");

@@ -162,12 +162,12 @@ static void test_what_is_extracted_changes_the_span_only(void **state)
     const otel_context empty = {{{0}}, NULL};
     const otel_context before = otel_context_with_value(empty, key, &place, &place);
 
-    const otel_context same = otel_propagator_extract(otel_propagator_trace_context(), &before,
-                                                      get_header, &carrier);
+    const otel_context same =
+        otel_propagator_extract(otel_propagator_trace_context(), &before, get_header, &carrier);
     assert_memory_equal(&same, &before, sizeof same);
     add(&carrier, "traceparent", PARENT);
-    const otel_context after = otel_propagator_extract(otel_propagator_trace_context(), &before,
-                                                       get_header, &carrier);
+    const otel_context after =
+        otel_propagator_extract(otel_propagator_trace_context(), &before, get_header, &carrier);
     assert_ptr_equal(otel_context_get_value(&after, key), &place);
     char hex[33];
     const otel_span_context span = otel_span_get_context(after.span);

@@ -56,7 +56,8 @@ static void test_numbers_are_those_of_wyrand(void **state)
 {
     (void)state;
     struct oteli_random random = {1, 3};
-    static const uint64_t expected[] = {UINT64_C(0xe5cf47269a1c786d), UINT64_C(0x4e5a68c54e48d373), UINT64_C(0xd4b428bf3c880b3f), UINT64_C(0x2171c139a51f8566)};
+    static const uint64_t expected[] = {UINT64_C(0xe5cf47269a1c786d), UINT64_C(0x4e5a68c54e48d373),
+                                        UINT64_C(0xd4b428bf3c880b3f), UINT64_C(0x2171c139a51f8566)};
 
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
         assert_true(oteli_random_next(&random) == expected[i]);

@@ -86,8 +86,8 @@ static void test_a_root_ignores_what_is_current(void **state)
     (void)state;
     const otel_context parent = remote_parent(1);
     const otel_span outer = otel_span_enter(tracer(), "outer", NULL);
-    const otel_span root = otel_span_enter(tracer(), "root",
-                                           OTEL_SPAN_OPTIONS(.root = true, .parent = &parent));
+    const otel_span root =
+        otel_span_enter(tracer(), "root", OTEL_SPAN_OPTIONS(.root = true, .parent = &parent));
     assert_false(same_trace(outer, root));
     otel_span_end(root);
     assert_true(same_span(otel_current_span(), outer));
@@ -219,7 +219,8 @@ static void test_without_a_tracer_a_span_has_an_empty_scope(void **state)
 
     for (size_t i = 0; i < 2; i++) {
         assert_non_null(recorder_span(i).tracer);
-        const otel_scope_view *scope = (const otel_scope_view *)(const void *)recorder_span(i).tracer;
+        const otel_scope_view *scope =
+            (const otel_scope_view *)(const void *)recorder_span(i).tracer;
         assert_int_equal(scope->name.length + scope->otlp.length, 0);
     }
 }
@@ -306,8 +307,8 @@ static void test_the_five_kinds_of_parent_are_told_apart(void **state)
         for (unsigned parent_kind = 0; parent_kind < OTELI_PARENT_KINDS; parent_kind++) {
             const bool is_remote = parent_kind >= OTELI_PARENT_REMOTE_UNSAMPLED;
             const uint8_t flags = parent_kind % 2 == 0 ? 1 : 0;
-            const otel_span_context context = otel_span_context_make(
-                remote_trace_id, remote_span_id, flags, is_remote, NULL);
+            const otel_span_context context =
+                otel_span_context_make(remote_trace_id, remote_span_id, flags, is_remote, NULL);
             otel_context parent = {otel_span_wrap(&context), NULL};
             if (parent_kind == OTELI_PARENT_NONE)
                 parent.span = (otel_span){{0}};

@@ -226,7 +226,8 @@ static void test_the_description_is_a_line_for_people(void **state)
     otel_stats stats = {.size = sizeof stats, .delivered = 9812};
     stats.dropped[OTEL_DROP_QUEUE_FULL] = 188;
 
-    assert_int_equal(otel_stats_describe(&stats, text, sizeof text), strlen(text));
+    const size_t length = otel_stats_describe(&stats, text, sizeof text);
+    assert_int_equal(length, strlen(text));
     assert_string_equal(text, "delivered 9,812, dropped 188 (queue_full 188)");
 
     stats.dropped[OTEL_DROP_QUEUE_FULL] = 0;

@@ -65,8 +65,8 @@ static otel_span left_open;
 
 static void *leave_things_open(void *argument)
 {
-    const otel_span_context remote = otel_span_context_make(
-        (const uint8_t[16]){1}, (const uint8_t[8]){2}, 1, true, "held=1");
+    const otel_span_context remote =
+        otel_span_context_make((const uint8_t[16]){1}, (const uint8_t[8]){2}, 1, true, "held=1");
     const otel_context context = {otel_span_wrap(&remote), NULL};
     (void)otel_context_attach(context);
     for (int i = 0; i < 40; i++)
@@ -355,22 +355,36 @@ static void test_parent_and_children_have_different_ids(void **state)
     close(ends[1]);
 }
 
+static int status_of_child;
+
+static void all_is_well(void *argument)
+{
+    (void)argument;
+    _exit(0);
+}
+
 static void *fork_and_end_the_thread(void *argument)
 {
     otel_span_end(otel_span_start(argument, "in the pool", NULL));
     const pid_t pid = fork();
-    if (pid == 0)
-        pthread_exit(NULL); /* the child's only thread: destructors run, then it exits with 0 */
-    int status = -1;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
+    if (pid == 0) {
+        pthread_key_create(&late_key, all_is_well); /* later than the API's */
+        pthread_setspecific(late_key, &late_key);
+        pthread_exit(NULL);
+    }
+    waitpid(pid, &status_of_child, 0);
     return NULL;
 }
 
 static void test_the_thread_of_a_forked_child_may_end(void **state)
 {
     (void)state;
+#ifdef OTELI_TSAN
+    skip(); /* its runtime cannot end the only thread of a forked child */
+#endif
+    status_of_child = -1;
     recorder_on_thread(fork_and_end_the_thread, tracer());
+    assert_int_equal(status_of_child, 0);
 }
 
 static void *get_a_tracer(void *argument)
@@ -391,6 +405,9 @@ static int child_gets_a_tracer(const otel_span *spans)
 static void test_a_child_forked_while_others_ask_for_tracers(void **state)
 {
     (void)state;
+#ifdef OTELI_TSAN
+    skip(); /* its runtime misses the other thread in the child */
+#endif
     pthread_t thread;
     tracer();
     for (int i = 0; i < 20; i++) {

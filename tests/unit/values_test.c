@@ -213,16 +213,15 @@ static void test_a_list_has_each_key_once_and_no_more_than_its_limit(void **stat
 {
     (void)state;
     const otel_attribute attributes[] = {
-        otel_attribute_of("a", otel_value_int(1)), otel_attribute_of("", otel_value_int(2)),
-        otel_attribute_of("b", otel_value_int(3)), otel_attribute_of("a", otel_value_int(4)),
+        otel_attribute_of("a", otel_value_int(1)),  otel_attribute_of("", otel_value_int(2)),
+        otel_attribute_of("b", otel_value_int(3)),  otel_attribute_of("a", otel_value_int(4)),
         otel_attribute_of(NULL, otel_value_int(5)), otel_attribute_of("c", otel_value_int(6)),
     };
     static const struct {
         uint32_t limit;
         uint32_t dropped;
         const char *kept;
-    } rows[] = {
-        {128, 0, "b=3 a=4 c=6 "}, {3, 0, "b=3 a=4 c=6 "}, {2, 1, "b=3 a=4 "}, {0, 3, ""}};
+    } rows[] = {{128, 0, "b=3 a=4 c=6 "}, {3, 0, "b=3 a=4 c=6 "}, {2, 1, "b=3 a=4 "}, {0, 3, ""}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint8_t bytes[256];
         char kept[256];

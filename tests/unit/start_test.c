@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/start_test.c - specification of exporters/start.c: which exporters otel_start
+ * makes, from environment and options. */
+#include "common/config.h"
+#include "sdk/engine.h"
+
+#include "tests/support/fake_exporter.h"
+#include "tests/support/leaks.h"
+
+#include <otel/otel.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { FOREVER_MS = INT32_MAX };
+
+static struct fake_exporter fake;
+static size_t warnings;
+static char warning[512];
+
+static void note(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    if (level != OTEL_LOG_WARN)
+        return;
+    warnings++;
+    snprintf(warning, sizeof warning, "%s", message);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < oteli_config_row_count; i++)
+        unsetenv(oteli_config_rows[i].variable);
+    memset(&fake, 0, sizeof fake);
+    warnings = 0;
+    otel_log_set_handler(note, NULL);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    (void)!otel_shutdown(FOREVER_MS);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
+    otel_log_set_handler(NULL, NULL);
+    return begin(state);
+}
+
+/* The names of the pipelines, with blanks between them. */
+static const char *pipelines(void)
+{
+    static char text[256];
+    text[0] = '\0';
+    oteli_lifecycle_lock();
+    const struct oteli_engine *engine = oteli_lifecycle_engine();
+    for (size_t i = 0; engine != NULL && i < engine->pipeline_count; i++) {
+        const size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%s%s", length != 0 ? " " : "",
+                 engine->pipelines[i].exporter.name);
+    }
+    oteli_lifecycle_unlock();
+    return text;
+}
+
+static otel_status start_with_fake(void)
+{
+    const otel_exporter exporter = fake_exporter(&fake);
+    return otel_start(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1));
+}
+
+static void test_without_anything_it_is_otlp(void **state)
+{
+    (void)state;
+    assert_int_equal(otel_start(NULL), OTEL_OK);
+
+    assert_string_equal(pipelines(), "otlp_http_exporter");
+    assert_int_equal(warnings, 0);
+}
+
+static void test_the_environment_chooses_the_exporters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        const char *expected;
+    } table[] = {
+        {"otlp", "otlp_http_exporter"},
+        {"console", "console_exporter"},
+        {"console,otlp", "console_exporter otlp_http_exporter"},
+        {"otlp,console", "otlp_http_exporter console_exporter"},
+        {"none", ""},
+        {" Console ", "console_exporter"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        setenv("OTEL_TRACES_EXPORTER", table[i].value, 1);
+        assert_int_equal(otel_start(NULL), OTEL_OK);
+        assert_string_equal(pipelines(), table[i].expected);
+        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    }
+}
+
+static void test_exporters_of_the_options_come_after_them(void **state)
+{
+    (void)state;
+    setenv("OTEL_TRACES_EXPORTER", "console", 1);
+
+    assert_int_equal(start_with_fake(), OTEL_OK);
+
+    assert_string_equal(pipelines(), "console_exporter fake_exporter");
+}
+
+static void test_with_none_there_are_only_those_of_the_options(void **state)
+{
+    (void)state;
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+    otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "a", NULL));
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+
+    assert_string_equal(fake.text, "a|");
+}
+
+static void test_settings_reach_the_engine(void **state)
+{
+    (void)state;
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100", 1);
+    setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "7", 1);
+    setenv("OTEL_BSP_SCHEDULE_DELAY", "1234", 1);
+    setenv("OTEL_BSP_EXPORT_TIMEOUT", "55", 1);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+
+    const struct oteli_engine *engine = oteli_lifecycle_engine();
+    assert_int_equal(engine->queue_size, 100);
+    assert_int_equal(engine->batch.capacity, 7);
+    assert_true(engine->schedule_delay_ns == UINT64_C(1234000000));
+    assert_true(engine->export_timeout_ns == UINT64_C(55000000));
+}
+
+static void test_the_environment_is_read_at_every_start(void **state)
+{
+    (void)state;
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    setenv("OTEL_TRACES_SAMPLER", "always_off", 1);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+    otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "a", NULL));
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    setenv("OTEL_TRACES_SAMPLER", "always_on", 1);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+    otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "b", NULL));
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_string_equal(fake.text, "b|");
+}
+
+static void test_a_disabled_sdk_has_no_exporters(void **state)
+{
+    (void)state;
+    setenv("OTEL_SDK_DISABLED", "true", 1);
+
+    assert_int_equal(start_with_fake(), OTEL_OK);
+    assert_int_equal(fake.frees, 1);
+    otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "a", NULL));
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_int_equal(fake.batches, 0);
+}
+
+static void test_a_bad_endpoint_is_a_warning_and_the_default(void **state)
+{
+    (void)state;
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://nowhere", 1);
+
+    assert_int_equal(otel_start(NULL), OTEL_OK);
+
+    assert_string_equal(pipelines(), "otlp_http_exporter");
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(warning, "OTEL_EXPORTER_OTLP_ENDPOINT"));
+    assert_non_null(strstr(warning, "ftp://nowhere"));
+}
+
+static void test_a_start_while_running_frees_the_exporters_it_got(void **state)
+{
+    (void)state;
+    setenv("OTEL_TRACES_EXPORTER", "console", 1);
+    assert_int_equal(otel_start(NULL), OTEL_OK);
+
+    assert_int_equal(start_with_fake(), OTEL_ERROR_ALREADY_STARTED);
+
+    assert_int_equal(fake.frees, 1);
+    assert_string_equal(pipelines(), "console_exporter");
+}
+
+/* libcurl and the console allocate what we do not count; the exporter that was adopted is
+ * freed once and what otel_start itself allocates does not stay. */
+static void test_every_allocation_of_a_start_may_fail(void **state)
+{
+    (void)state;
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    for (size_t nth = 1;; nth++) {
+        memset(&fake, 0, sizeof fake);
+        oteli_leaks_begin();
+        oteli_leaks_fail_at(nth);
+        const otel_status status = start_with_fake();
+        const bool has_failed = oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        if (status == OTEL_OK)
+            assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+        else
+            assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
+        assert_int_equal(fake.frees, 1);
+        oteli_lifecycle_reset();
+        oteli_api_reset();
+        oteli_leaks_check();
+        if (!has_failed)
+            break;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+        TEST(without_anything_it_is_otlp),
+        TEST(the_environment_chooses_the_exporters),
+        TEST(exporters_of_the_options_come_after_them),
+        TEST(with_none_there_are_only_those_of_the_options),
+        TEST(settings_reach_the_engine),
+        TEST(the_environment_is_read_at_every_start),
+        TEST(a_disabled_sdk_has_no_exporters),
+        TEST(a_bad_endpoint_is_a_warning_and_the_default),
+        TEST(a_start_while_running_frees_the_exporters_it_got),
+        TEST(every_allocation_of_a_start_may_fail),
+#undef TEST
+    };
+    return cmocka_run_group_tests_name("start", tests, NULL, NULL);
+}
