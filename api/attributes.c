@@ -31,7 +31,7 @@ static inline uint64_t signature_of(const char *key, size_t length)
 
 /* The index of the key among the attributes, or their number. */
 static inline uint32_t find(const struct oteli_open *open, const char *key, size_t length,
-                     uint64_t signature)
+                            uint64_t signature)
 {
     uint32_t i = 0;
     for (; i < open->attribute_count; i++) {
@@ -76,13 +76,14 @@ static OTELI_COLD void take_out(struct oteli_open *open, uint32_t index)
 /* Find room for an attribute of `size` bytes whose key is `key`: makes place for it among
  * the others, and drops the value that it replaces. NULL: left out, and counted. */
 static inline uint8_t *make_room(struct oteli_open *open, const struct oteli_limits *limits,
-                          const char *key, size_t key_length, uint64_t signature, size_t size)
+                                 const char *key, size_t key_length, uint64_t signature,
+                                 size_t size)
 {
     const uint32_t index = find(open, key, key_length, signature);
     const bool is_new = index == open->attribute_count;
     if (OTELI_UNLIKELY(is_new && open->attribute_count >= limits->attributes)) {
         open->unusual.dropped_attributes++;
-        oteli_open_report_limit(open, "attributes");
+        oteli_open_complain(open, OTELI_TOO_MANY_ATTRIBUTES);
         return NULL;
     }
     if (OTELI_UNLIKELY(is_new && open->attribute_count == open->place_capacity) &&
@@ -106,7 +107,8 @@ static inline uint8_t *make_room(struct oteli_open *open, const struct oteli_lim
 }
 
 /* What was written from `start` to `end` is the next attribute. */
-static inline void accept(struct oteli_open *open, uint64_t signature, uint8_t *key_start, uint8_t *end)
+static inline void accept(struct oteli_open *open, uint64_t signature, uint8_t *key_start,
+                          uint8_t *end)
 {
     struct oteli_buffer *buffer = &open->attributes;
     open->places[open->attribute_count++] = (struct oteli_attribute_place){
@@ -123,7 +125,7 @@ void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, 
 {
     struct oteli_key_value plan;
     if (key == NULL || !oteli_key_value_plan(&plan, key, key_length, value, limits->value_length)) {
-        OTELI_LOG(OTEL_LOG_WARN, "an attribute with an empty key or more than 512 MiB is left out");
+        oteli_open_complain(open, OTELI_BAD_ATTRIBUTE);
         return;
     }
     /* A key that is not UTF-8 is known by what it becomes. */
@@ -208,8 +210,7 @@ void oteli_open_set_int(struct oteli_open *open, const struct oteli_limits *limi
     if (OTELI_LIKELY(begin(&writing, open, limits, key, key_length, value_bytes, &refused)) &&
         OTELI_LIKELY((writing.seen & OTELI_NOT_ASCII) == 0)) {
         *writing.at++ = OTELI_TAG(3, OTELI_WIRE_VARINT);
-        accept(open, writing.signature, writing.key,
-               oteli_put_varint(writing.at, (uint64_t)value));
+        accept(open, writing.signature, writing.key, oteli_put_varint(writing.at, (uint64_t)value));
     } else if (!refused) {
         const otel_value any = otel_value_int(value);
         oteli_open_set(open, limits, key, key_length, &any);

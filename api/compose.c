@@ -18,8 +18,8 @@ enum { STATUS_MESSAGE = 2, STATUS_CODE = 3 };
 static uint8_t *put_tracestate(uint8_t *at, const struct oteli_open *open)
 {
     char text[OTELI_TRACESTATE_BYTES + 1];
-    const size_t length = oteli_tracestate_copy(
-        open->tracestate, (const uint8_t *)open->trace_id, text, sizeof text);
+    const size_t length =
+        oteli_tracestate_copy(open->tracestate, (const uint8_t *)open->trace_id, text, sizeof text);
     return length != 0 ? oteli_put_bytes_field(at, TRACE_STATE, text, length) : at;
 }
 

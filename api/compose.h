@@ -44,7 +44,8 @@ static inline size_t oteli_compose_bound(const struct oteli_open *open)
 uint32_t oteli_compose(struct oteli_record *record, const struct oteli_open *open, uint64_t end);
 
 /* Tag and length of a field of constant size, one byte each. */
-static inline uint8_t *oteli_put_short(uint8_t *at, unsigned field, const void *bytes, size_t length)
+static inline uint8_t *oteli_put_short(uint8_t *at, unsigned field, const void *bytes,
+                                       size_t length)
 {
     at[0] = (uint8_t)OTELI_TAG(field, OTELI_WIRE_BYTES);
     at[1] = (uint8_t)length;

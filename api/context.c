@@ -28,9 +28,9 @@ otel_span otel_span_wrap(const otel_span_context *context)
         return span;
     memcpy(&span.opaque[0], context->trace_id, sizeof context->trace_id);
     memcpy(&span.opaque[2], context->span_id, sizeof context->span_id);
-    span.opaque[3] = oteli_ref_make(context->flags, OTELI_PLACE_NOWHERE, false, 0,
-                                   context->tracestate) |
-                     (context->is_remote ? (uint64_t)OTELI_REF_REMOTE : 0);
+    span.opaque[3] =
+        oteli_ref_make(context->flags, OTELI_PLACE_NOWHERE, false, 0, context->tracestate) |
+        (context->is_remote ? (uint64_t)OTELI_REF_REMOTE : 0);
     return span;
 }
 

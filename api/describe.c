@@ -35,8 +35,25 @@ static inline struct oteli_open *hold(const otel_span *span, struct oteli_thread
     return open;
 }
 
-static inline void let_go(const otel_span *span, struct oteli_thread *owner, struct oteli_open *open)
+/* The same with a line for the log, which is written when nothing is held any more. */
+static OTELI_COLD void let_go_complaining(const otel_span *span, struct oteli_thread *owner,
+                                          struct oteli_open *open)
 {
+    struct oteli_complaint complaint;
+    oteli_open_take_complaint(open, &complaint);
+    if (oteli_ref_place(span->opaque[3]) == OTELI_PLACE_DETACHED)
+        oteli_detached_unlock(open);
+    oteli_thread_finish(owner);
+    oteli_complain(&complaint);
+}
+
+static inline void let_go(const otel_span *span, struct oteli_thread *owner,
+                          struct oteli_open *open)
+{
+    if (OTELI_UNLIKELY(open->unusual.complaint != OTELI_NO_COMPLAINT)) {
+        let_go_complaining(span, owner, open);
+        return;
+    }
     if (oteli_ref_place(span->opaque[3]) == OTELI_PLACE_DETACHED)
         oteli_detached_unlock(open);
     oteli_thread_finish(owner);
@@ -55,8 +72,8 @@ bool otel_span_is_recording(otel_span span)
     return now == generation;
 }
 
-void otel_span_set_string_n(const otel_span *span, const char *key, size_t key_length, const char *value,
-                            size_t length)
+void otel_span_set_string_n(const otel_span *span, const char *key, size_t key_length,
+                            const char *value, size_t length)
 {
     struct oteli_thread *owner;
     struct oteli_open *open = hold(span, &owner);
@@ -81,7 +98,7 @@ void otel_span_set_value_n(const otel_span *span, const char *key, size_t key_le
                            const otel_value *value)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = hold(span, &owner);
+    struct oteli_open *open = value != NULL ? hold(span, &owner) : NULL;
     if (open == NULL)
         return;
     oteli_open_set(open, &owner->limits, key, key_length, value);

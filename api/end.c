@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { LARGEST_RECORD = 1 << 30 }; /* sizes of lines and records have 32 bits */
+
 static void drop(struct oteli_thread *thread, otel_drop_reason reason)
 {
     oteli_count(&thread->counts.dropped[reason], 1);
@@ -34,8 +36,7 @@ static OTELI_COLD void commit_large(struct oteli_thread *thread, struct oteli_sd
         return;
     }
     thread->lot--;
-    oteli_store_release_32(&line->committed,
-                           oteli_compose(oteli_line_record(line, 0), open, end));
+    oteli_store_release_32(&line->committed, oteli_compose(oteli_line_record(line, 0), open, end));
     sdk->hand_over(sdk, line);
 }
 
@@ -76,6 +77,10 @@ static OTELI_COLD void append_slow(struct oteli_thread *thread, const struct ote
         commit(thread, oteli_compose(oteli_line_record(thread->line, thread->used), open, end));
         return; /* unusual, but there is room */
     }
+    if (bound > LARGEST_RECORD) {
+        drop(thread, OTEL_DROP_TOO_LARGE);
+        return;
+    }
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk == NULL || sdk->generation != thread->generation) {
         drop(thread, OTEL_DROP_ALREADY_SHUTDOWN);
@@ -94,8 +99,7 @@ static OTELI_COLD void append_slow(struct oteli_thread *thread, const struct ote
         else if (thread->used + bound > thread->line_capacity && !next_line(thread, sdk, bound))
             drop(thread, OTEL_DROP_BYTE_LIMIT);
         else
-            commit(thread,
-                   oteli_compose(oteli_line_record(thread->line, thread->used), open, end));
+            commit(thread, oteli_compose(oteli_line_record(thread->line, thread->used), open, end));
     }
     oteli_sdk_return(thread);
 }
@@ -104,14 +108,14 @@ static OTELI_COLD void append_slow(struct oteli_thread *thread, const struct ote
 static OTELI_COLD void wake_slow(struct oteli_thread *thread)
 {
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
-    if (sdk != NULL && sdk->generation == thread->generation &&
-        oteli_sdk_set_asleep(sdk, false))
+    if (sdk != NULL && sdk->generation == thread->generation && oteli_sdk_set_asleep(sdk, false))
         sdk->wake(sdk);
     oteli_sdk_return(thread);
 }
 
 /* Record the end of a sampled span of this thread's SDK. */
-static OTELI_INLINE void append(struct oteli_thread *thread, const struct oteli_open *open, uint64_t end)
+static OTELI_INLINE void append(struct oteli_thread *thread, const struct oteli_open *open,
+                                uint64_t end)
 {
     const size_t bound = oteli_compose_plain_bound(open);
     oteli_count(&thread->counts.ended, 1);

@@ -14,7 +14,7 @@
 enum { TABLE_PART = 1024, TABLE_PARTS = OTELI_LINE_MAX_COUNT / TABLE_PART };
 
 static struct {
-    uint64_t free_head; /* changes in the upper half, index + 1 in the lower; 0: none */
+    uint64_t free_head;   /* changes in the upper half, index + 1 in the lower; 0: none */
     uint64_t units_used;  /* lines outside the pool, in OTELI_LINE_BYTES */
     uint64_t units_total; /* pooled lines that exist, and units of large ones */
     uint64_t units_limit;

@@ -29,10 +29,10 @@ struct oteli_thread;
 
 /* Before each Span message. All of it is the owner's until committed. */
 struct oteli_record {
-    uint32_t size;     /* head, message and padding: to the next record */
-    uint32_t length;   /* of the message */
-    uint32_t epoch;    /* anchor for its ticks: common/clock.h */
-    uint32_t times_at; /* of the start time's tag, from the start of the message */
+    uint32_t size;      /* head, message and padding: to the next record */
+    uint32_t length;    /* of the message */
+    uint32_t epoch;     /* anchor for its ticks: common/clock.h */
+    uint32_t times_at;  /* of the start time's tag, from the start of the message */
     uint32_t events_at; /* of the first event's tag; 0: no events */
     uint32_t reserved;
     const otel_tracer *tracer;
@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct oteli_record) % 8 == 0, "records keep each other al
 
 struct oteli_line {
     /* of the owner; read by the worker */
-    uint32_t committed; /* bytes of records; release, pairs with the worker's acquire */
+    uint32_t committed;         /* bytes of records; release, pairs with the worker's acquire */
     struct oteli_thread *owner; /* constant while the line is in use */
 
     /* of the worker */

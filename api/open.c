@@ -104,15 +104,51 @@ void oteli_open_set_long_name(struct oteli_open *open, const char *name, size_t 
     open->name_length = (uint32_t)size;
 }
 
-/* One line a span, whatever is left out of it. */
-void oteli_open_report_limit(struct oteli_open *open, const char *what)
+void oteli_open_complain(struct oteli_open *open, enum oteli_complaint_about about)
 {
     open->is_unusual = true;
-    if (open->unusual.limit_reported)
+    if (open->unusual.has_complained)
         return;
-    open->unusual.limit_reported = true;
-    OTELI_LOG(OTEL_LOG_WARN, "span \"%.*s\" has more %s than its limit; the rest is left out",
-              (int)(open->name_length < 64 ? open->name_length : 64), oteli_open_name(open), what);
+    open->unusual.has_complained = true;
+    open->unusual.complaint = (uint8_t)about;
+}
+
+void oteli_open_take_complaint(struct oteli_open *open, struct oteli_complaint *complaint)
+{
+    complaint->about = (enum oteli_complaint_about)open->unusual.complaint;
+    open->unusual.complaint = OTELI_NO_COMPLAINT;
+    const size_t size = sizeof complaint->name - 1;
+    const size_t length = oteli_utf8_valid_prefix(
+        oteli_open_name(open), open->name_length < size ? open->name_length : size);
+    memcpy(complaint->name, oteli_open_name(open), length);
+    complaint->name[length] = '\0';
+}
+
+/* Each kind is a line of its own for the log, which says each at most now and then. */
+void oteli_complain(const struct oteli_complaint *complaint)
+{
+    switch (complaint->about) {
+    case OTELI_TOO_MANY_ATTRIBUTES:
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "span \"%s\" has more attributes than its limit; they are left out",
+                  complaint->name);
+        break;
+    case OTELI_TOO_MANY_EVENTS:
+        OTELI_LOG(OTEL_LOG_WARN, "span \"%s\" has more events than its limit; they are left out",
+                  complaint->name);
+        break;
+    case OTELI_TOO_MANY_LINKS:
+        OTELI_LOG(OTEL_LOG_WARN, "span \"%s\" has more links than its limit; they are left out",
+                  complaint->name);
+        break;
+    case OTELI_BAD_ATTRIBUTE:
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "span \"%s\": an attribute with an empty key or above 512 MiB is left out",
+                  complaint->name);
+        break;
+    case OTELI_NO_COMPLAINT:
+        break;
+    }
 }
 
 /* Two lists, of which the first has precedence nowhere: they are one event's attributes. */
@@ -149,7 +185,7 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
     open->is_unusual = true;
     if (open->unusual.event_count >= limits->events) {
         open->unusual.dropped_events++;
-        oteli_open_report_limit(open, "events");
+        oteli_open_complain(open, OTELI_TOO_MANY_EVENTS);
         return;
     }
     otel_attribute small[16];
@@ -169,7 +205,8 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
     const size_t size = 9 + (name_size ? oteli_bytes_field_size(EVENT_NAME, name_size) : 0) +
                         attribute_bytes +
                         (dropped ? oteli_varint_field_size(EVENT_DROPPED, dropped) : 0);
-    uint8_t *at = oteli_buffer_room(&open->unusual.events, oteli_bytes_field_size(SPAN_EVENTS, size));
+    uint8_t *at =
+        oteli_buffer_room(&open->unusual.events, oteli_bytes_field_size(SPAN_EVENTS, size));
     if (at != NULL) {
         at = oteli_put_bytes_head(at, SPAN_EVENTS, size);
         at = oteli_put_fixed64(oteli_put_tag(at, EVENT_TIME, OTELI_WIRE_FIXED64), time);
@@ -204,7 +241,7 @@ void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *lim
     open->is_unusual = true;
     if (open->unusual.link_count >= limits->links) {
         open->unusual.dropped_links++;
-        oteli_open_report_limit(open, "links");
+        oteli_open_complain(open, OTELI_TOO_MANY_LINKS);
         return;
     }
     uint32_t dropped;
@@ -227,8 +264,8 @@ void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *lim
     at = oteli_put_bytes_field(at, LINK_SPAN_ID, to->span_id, sizeof to->span_id);
     if (tracestate_length != 0)
         at = oteli_put_bytes_field(at, LINK_TRACE_STATE, tracestate, tracestate_length);
-    at = oteli_key_values_put(at, LINK_ATTRIBUTES, link->attributes, count,
-                              limits->link_attributes, limits->value_length);
+    at = oteli_key_values_put(at, LINK_ATTRIBUTES, link->attributes, count, limits->link_attributes,
+                              limits->value_length);
     if (dropped != 0)
         at = oteli_put_varint_field(at, LINK_DROPPED, dropped);
     at = oteli_put_fixed32(oteli_put_tag(at, LINK_FLAGS, OTELI_WIRE_FIXED32), flags);

@@ -39,7 +39,8 @@ struct oteli_unusual {
     uint32_t dropped_links;
     uint32_t lost_to_memory; /* things left out because a buffer could not grow */
     uint8_t status;          /* otel_span_status */
-    bool limit_reported;
+    bool has_complained;
+    uint8_t complaint;           /* enum oteli_complaint_about, to be logged */
     struct oteli_buffer name;    /* a name that does not fit inline */
     struct oteli_buffer events;  /* Span.events fields */
     struct oteli_buffer links;   /* Span.links fields */
@@ -67,7 +68,7 @@ struct oteli_open {
     uint32_t attribute_count;
     struct oteli_buffer attributes; /* Span.attributes fields */
 
-    char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
+    char name[OTELI_NAME_INLINE];         /* or, if longer, in unusual.name */
     struct oteli_attribute_place *places; /* of the attributes, in their order */
     uint32_t place_capacity;
 
@@ -97,8 +98,24 @@ static inline const char *oteli_open_name(const struct oteli_open *open)
                                                   : (const char *)open->unusual.name.data;
 }
 
-/* Say once a span that something is left out of it. */
-OTELI_COLD void oteli_open_report_limit(struct oteli_open *open, const char *what);
+/* What is left out of a span; the first time in a span it is noted, to be logged once
+ * nothing is held any more. */
+enum oteli_complaint_about {
+    OTELI_NO_COMPLAINT = 0,
+    OTELI_TOO_MANY_ATTRIBUTES,
+    OTELI_TOO_MANY_EVENTS,
+    OTELI_TOO_MANY_LINKS,
+    OTELI_BAD_ATTRIBUTE
+};
+OTELI_COLD void oteli_open_complain(struct oteli_open *open, enum oteli_complaint_about about);
+
+struct oteli_complaint {
+    enum oteli_complaint_about about;
+    char name[64];
+};
+OTELI_COLD void oteli_open_take_complaint(struct oteli_open *open,
+                                          struct oteli_complaint *complaint);
+OTELI_COLD void oteli_complain(const struct oteli_complaint *complaint);
 
 /* After the end of an unusual span: let go of what a following one need not inherit. */
 OTELI_COLD void oteli_open_lighten(struct oteli_open *open);

@@ -21,7 +21,7 @@ enum {
     FLAGS_AT = 53,
     KNOWN_FLAGS = OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM,
     TRACESTATE_HEADERS = 32,
-    TRACESTATE_TEXT = 8 * 1024 /* of all headers together; more is not looked at */
+    TRACESTATE_TEXT = 8 * 1024 /* of all headers together; above it they do not count */
 };
 
 struct otel_propagator {

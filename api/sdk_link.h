@@ -49,12 +49,12 @@ struct oteli_sampling {
 };
 
 struct oteli_sdk {
-    uint64_t generation; /* not zero; another one for each start */
+    uint64_t generation;                /* not zero; another one for each start */
     uint8_t decide[OTELI_PARENT_KINDS]; /* enum oteli_decision by enum oteli_parent */
     struct oteli_limits limits;
-    bool synchronous; /* every ended span goes to export_one, none into a line */
+    bool synchronous;   /* every ended span goes to export_one, none into a line */
     bool starts_asleep; /* its worker sleeps until the first span ends */
-    uint32_t threads; /* that took this SDK up so far; atomic */
+    uint32_t threads;   /* that took this SDK up so far; atomic */
 
     /* Asked where `decide` says OTELI_DECIDE_ASK. */
     bool (*sample)(const struct oteli_sdk *, const struct oteli_sampling *);

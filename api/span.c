@@ -94,6 +94,7 @@ static OTELI_INLINE void open_span(struct oteli_thread *thread, struct oteli_ope
 {
     identify(thread, open, parent, name, name_length, options);
     oteli_count(&thread->counts.started, 1);
+    open->epoch = oteli_clock_epoch();
     if (!open->recording) {
         oteli_count(&thread->counts.unsampled, 1);
         return;
@@ -102,7 +103,6 @@ static OTELI_INLINE void open_span(struct oteli_thread *thread, struct oteli_ope
     open->kind = OTEL_SPAN_KIND_INTERNAL;
     open->attribute_count = 0;
     open->attributes.length = 0;
-    open->epoch = oteli_clock_epoch();
     set_name(open, name, name_length);
     open->start = oteli_ticks() | OTELI_TICKS_BIT;
 }
@@ -140,6 +140,7 @@ static void inherit_epoch(struct oteli_thread *thread, struct oteli_open *open,
     }
 }
 
+/* Nobody else has the span yet, so a complaint can be logged at once. */
 static OTELI_COLD void apply_options(struct oteli_thread *thread, struct oteli_open *open,
                                      const otel_span_options *options)
 {
@@ -154,6 +155,11 @@ static OTELI_COLD void apply_options(struct oteli_thread *thread, struct oteli_o
             oteli_open_add_link(open, &thread->limits, &options->links[i]);
     if (options->start_ns != 0)
         open->start = options->start_ns & ~OTELI_TICKS_BIT;
+    if (open->unusual.complaint != OTELI_NO_COMPLAINT) {
+        struct oteli_complaint complaint;
+        oteli_open_take_complaint(open, &complaint);
+        oteli_complain(&complaint);
+    }
 }
 
 /* The parent that options ask for, or the current span. */
@@ -186,6 +192,14 @@ static otel_span refuse(struct oteli_thread *thread, const otel_span_options *op
     oteli_count(&thread->counts.started, 1);
     oteli_count(&thread->counts.ended, 1);
     oteli_count(&thread->counts.dropped[reason], 1);
+    return pass_on(thread, options);
+}
+
+/* The same from inside another call of this thread, which may be in the middle of changing
+ * any other counter: this one stands for all three. */
+static otel_span refuse_reentrant(struct oteli_thread *thread, const otel_span_options *options)
+{
+    oteli_add_full_64(&thread->counts.reentrant, 1);
     return pass_on(thread, options);
 }
 
@@ -223,13 +237,13 @@ static OTELI_COLD otel_span enter_slow(otel_tracer *tracer, const char *name, si
         if (oteli_load_acquire_64(&oteli_generation) == 0)
             return enter_nothing(options);
         if (thread->busy != 0)
-            return refuse(thread, options, OTEL_DROP_REENTRANT);
+            return refuse_reentrant(thread, options);
         thread = oteli_thread_refresh();
         if (thread == NULL)
             return pass_on(oteli_self, options);
     }
     if (!oteli_thread_begin(thread))
-        return refuse(thread, options, OTEL_DROP_REENTRANT);
+        return refuse_reentrant(thread, options);
     otel_span span;
     if (thread->depth == thread->open_capacity && !oteli_thread_deepen(thread)) {
         span = refuse(thread, options, OTEL_DROP_NO_MEMORY);
@@ -280,13 +294,13 @@ otel_span otel_span_start_n(otel_tracer *tracer, const char *name, size_t name_l
         if (oteli_load_acquire_64(&oteli_generation) == 0)
             return pass_on(thread, options);
         if (thread->busy != 0)
-            return refuse(thread, options, OTEL_DROP_REENTRANT);
+            return refuse_reentrant(thread, options);
         thread = oteli_thread_refresh();
         if (thread == NULL)
             return pass_on(oteli_self, options);
     }
     if (OTELI_UNLIKELY(!oteli_thread_begin(thread)))
-        return refuse(thread, options, OTEL_DROP_REENTRANT);
+        return refuse_reentrant(thread, options);
     otel_span span;
     const uint32_t slot = oteli_detached_take(thread);
     if (OTELI_UNLIKELY(slot == OTELI_DETACHED_NONE)) {

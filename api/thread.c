@@ -283,8 +283,9 @@ void oteli_api_reset(void)
 }
 
 /* The process ends (or the library is unloaded): give memory back when nobody else can be
- * using it. Other threads may still be tracing while main returns; then it stays. */
-__attribute__((destructor)) static void on_unload(void)
+ * using it. Other threads may still be tracing while main returns; then it stays. After the
+ * destructors of the libraries above this one, whose lines and threads are looked at. */
+__attribute__((destructor(101))) static void on_unload(void)
 {
     if (oteli_generation == 0 && oteli_threads_alive() <= (oteli_self != &oteli_empty_thread))
         oteli_api_reset();

@@ -25,7 +25,8 @@ struct oteli_thread_counts {
     uint64_t started;
     uint64_t unsampled;
     uint64_t ended;
-    uint64_t dropped[OTEL_DROP_REASON_COUNT];
+    uint64_t dropped[OTEL_DROP_REASON_COUNT]; /* never OTEL_DROP_REENTRANT, but: */
+    uint64_t reentrant; /* started, ended and dropped at once; added to atomically */
 };
 
 enum { OTELI_DETACHED_CACHE = 16 };
@@ -50,7 +51,7 @@ struct oteli_thread {
     struct oteli_limits limits;
 
     /* of the owner: now and then */
-    uint64_t attached; /* contexts that are attached */
+    uint64_t attached;           /* contexts that are attached */
     struct oteli_buffer scratch; /* a record for a synchronous SDK */
     uint32_t detached_count;
     uint32_t detached[OTELI_DETACHED_CACHE]; /* free slots of the pool, kept at hand */

@@ -119,7 +119,8 @@ void oteli_tracestate_release(uint32_t reference)
         let_go(&part_of(reference % PLACES, false)[reference % PART]);
 }
 
-size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16], char *text, size_t size)
+size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16], char *text,
+                             size_t size)
 {
     if (size != 0)
         text[0] = '\0';

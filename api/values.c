@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-enum { KEY = 1, VALUE = 2 }; /* KeyValue */
+enum { KEY = 1, VALUE = 2 };                                              /* KeyValue */
 enum { STRING = 1, BOOL = 2, INT = 3, DOUBLE = 4, ARRAY = 5, BYTES = 7 }; /* AnyValue */
-enum { VALUES = 1 }; /* ArrayValue */
+enum { VALUES = 1 };                                                      /* ArrayValue */
 enum { LARGEST = 0x7fffffff };
 
 size_t oteli_text_size(const char *text, size_t length)
@@ -157,9 +157,8 @@ bool oteli_key_value_plan(struct oteli_key_value *plan, const char *key, size_t 
     } else {
         plan->value_bytes = scalar_size(&plan->value);
     }
-    plan->bytes = oteli_bytes_field_size(
-        1, oteli_bytes_field_size(KEY, plan->key_bytes) +
-               oteli_bytes_field_size(VALUE, plan->value_bytes));
+    plan->bytes = oteli_bytes_field_size(1, oteli_bytes_field_size(KEY, plan->key_bytes) +
+                                                oteli_bytes_field_size(VALUE, plan->value_bytes));
     return true;
 }
 

@@ -33,10 +33,12 @@ uint8_t *oteli_key_value_put(uint8_t *at, uint32_t field, const struct oteli_key
 
 /* The same for a whole list, each key once (the last one counts), at most `limit` of
  * them; `*dropped` counts those above. Lists are short: quadratic in `count`. */
-OTELI_LENT size_t oteli_key_values_size(const otel_attribute *attributes, size_t count, uint32_t limit,
-                             size_t value_length_limit, uint32_t *dropped);
-OTELI_LENT uint8_t *oteli_key_values_put(uint8_t *at, uint32_t field, const otel_attribute *attributes,
-                              size_t count, uint32_t limit, size_t value_length_limit);
+OTELI_LENT size_t oteli_key_values_size(const otel_attribute *attributes, size_t count,
+                                        uint32_t limit, size_t value_length_limit,
+                                        uint32_t *dropped);
+OTELI_LENT uint8_t *oteli_key_values_put(uint8_t *at, uint32_t field,
+                                         const otel_attribute *attributes, size_t count,
+                                         uint32_t limit, size_t value_length_limit);
 
 /* A text that must be UTF-8: its size with bad bytes replaced, and the copy. */
 size_t oteli_text_size(const char *text, size_t length);

@@ -39,9 +39,8 @@
 #define OTELI_LOAD_ACQUIRE(kind, at) __atomic_load_n(at, __ATOMIC_ACQUIRE)
 #define OTELI_STORE_RELAXED(kind, at, value) __atomic_store_n(at, value, __ATOMIC_RELAXED)
 #define OTELI_STORE_RELEASE(kind, at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
-#define OTELI_CAS_FULL(kind, at, expected, desired)                                  \
-    __atomic_compare_exchange_n(at, &(expected), desired, false, __ATOMIC_SEQ_CST,   \
-                                __ATOMIC_SEQ_CST)
+#define OTELI_CAS_FULL(kind, at, expected, desired) \
+    __atomic_compare_exchange_n(at, &(expected), desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 #define OTELI_EXCHANGE_FULL(kind, at, value) __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST)
 #define OTELI_ADD_FULL(kind, at, value) __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST)
 #define OTELI_BEFORE_ATOMIC() ((void)0)
@@ -81,47 +80,47 @@ static inline void oteli_fence_after_load(void)
 #endif
 }
 
-#define OTELI_DEFINE_ATOMICS(kind, type)                                             \
-    static inline type oteli_load_relaxed_##kind(const type *at)                     \
-    {                                                                                \
-        return OTELI_LOAD_RELAXED(kind, at);                                         \
-    }                                                                                \
-    static inline type oteli_load_acquire_##kind(const type *at)                     \
-    {                                                                                \
-        type value = OTELI_LOAD_ACQUIRE(kind, at);                                   \
-        oteli_fence_after_load();                                                    \
-        return value;                                                                \
-    }                                                                                \
-    static inline void oteli_store_relaxed_##kind(type *at, type value)              \
-    {                                                                                \
-        OTELI_STORE_RELAXED(kind, at, value);                                        \
-    }                                                                                \
-    static inline void oteli_store_release_##kind(type *at, type value)              \
-    {                                                                                \
-        OTELI_STORE_RELEASE(kind, at, value);                                        \
-    }                                                                                \
-    static inline bool oteli_cas_full_##kind(type *at, type expected, type desired)  \
-    {                                                                                \
-        OTELI_BEFORE_ATOMIC();                                                       \
-        bool done = OTELI_CAS_FULL(kind, at, expected, desired);                     \
-        OTELI_AFTER_ATOMIC();                                                        \
-        return done;                                                                 \
-    }                                                                                \
-    static inline type oteli_exchange_full_##kind(type *at, type value)              \
-    {                                                                                \
-        OTELI_BEFORE_ATOMIC();                                                       \
-        type before = OTELI_EXCHANGE_FULL(kind, at, value);                          \
-        OTELI_AFTER_ATOMIC();                                                        \
-        return before;                                                               \
+#define OTELI_DEFINE_ATOMICS(kind, type)                                            \
+    static inline type oteli_load_relaxed_##kind(const type *at)                    \
+    {                                                                               \
+        return OTELI_LOAD_RELAXED(kind, at);                                        \
+    }                                                                               \
+    static inline type oteli_load_acquire_##kind(const type *at)                    \
+    {                                                                               \
+        type value = OTELI_LOAD_ACQUIRE(kind, at);                                  \
+        oteli_fence_after_load();                                                   \
+        return value;                                                               \
+    }                                                                               \
+    static inline void oteli_store_relaxed_##kind(type *at, type value)             \
+    {                                                                               \
+        OTELI_STORE_RELAXED(kind, at, value);                                       \
+    }                                                                               \
+    static inline void oteli_store_release_##kind(type *at, type value)             \
+    {                                                                               \
+        OTELI_STORE_RELEASE(kind, at, value);                                       \
+    }                                                                               \
+    static inline bool oteli_cas_full_##kind(type *at, type expected, type desired) \
+    {                                                                               \
+        OTELI_BEFORE_ATOMIC();                                                      \
+        bool done = OTELI_CAS_FULL(kind, at, expected, desired);                    \
+        OTELI_AFTER_ATOMIC();                                                       \
+        return done;                                                                \
+    }                                                                               \
+    static inline type oteli_exchange_full_##kind(type *at, type value)             \
+    {                                                                               \
+        OTELI_BEFORE_ATOMIC();                                                      \
+        type before = OTELI_EXCHANGE_FULL(kind, at, value);                         \
+        OTELI_AFTER_ATOMIC();                                                       \
+        return before;                                                              \
     }
 
-#define OTELI_DEFINE_ADD(kind, type)                                                 \
-    static inline type oteli_add_full_##kind(type *at, type value)                   \
-    {                                                                                \
-        OTELI_BEFORE_ATOMIC();                                                       \
-        type before = OTELI_ADD_FULL(kind, at, value);                               \
-        OTELI_AFTER_ATOMIC();                                                        \
-        return before;                                                               \
+#define OTELI_DEFINE_ADD(kind, type)                               \
+    static inline type oteli_add_full_##kind(type *at, type value) \
+    {                                                              \
+        OTELI_BEFORE_ATOMIC();                                     \
+        type before = OTELI_ADD_FULL(kind, at, value);             \
+        OTELI_AFTER_ATOMIC();                                      \
+        return before;                                             \
     }
 
 /* `at` is the address of a pointer variable of any type. */

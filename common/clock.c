@@ -17,8 +17,8 @@
 enum {
     ANCHORS = 256, /* kept: a span that is open over more renewals uses the oldest */
     RATE_SHIFT = 40,
-    READINGS = 5,              /* of which the one with the narrowest window counts */
-    TOLERANCE_NS = 500,        /* an anchor that is off by more is replaced */
+    READINGS = 5,                    /* of which the one with the narrowest window counts */
+    TOLERANCE_NS = 500,              /* an anchor that is off by more is replaced */
     WORST_RATE_BASELINE_NS = 2000000 /* a rate measured over less is not yet used */
 };
 
@@ -52,14 +52,14 @@ static uint64_t clock_ns(clockid_t clock)
 
 uint64_t oteli_monotonic_ns(void)
 {
-    if (oteli_clock.source == OTELI_CLOCK_FAKE)
+    if (oteli_clock_source() == OTELI_CLOCK_FAKE)
         return oteli_fake_clock.monotonic_ns;
     return clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t oteli_ticks_slow(void)
 {
-    switch ((enum oteli_clock_source)oteli_clock.source) {
+    switch (oteli_clock_source()) {
     case OTELI_CLOCK_FAKE:
         return oteli_fake_clock.ticks;
     case OTELI_CLOCK_COARSE:
@@ -107,7 +107,7 @@ const char *oteli_clock_counter_distrust(void)
 
 static struct reading read_once(void)
 {
-    if (oteli_clock.source == OTELI_CLOCK_FAKE)
+    if (oteli_clock_source() == OTELI_CLOCK_FAKE)
         return (struct reading){oteli_fake_clock.ticks, oteli_fake_clock.wall_ns,
                                 oteli_fake_clock.monotonic_ns};
     struct reading best = {0};
@@ -134,7 +134,7 @@ static uint64_t measured_rate(const struct reading *now)
 {
     const uint64_t ticks = now->ticks - first.ticks;
     const uint64_t elapsed_ns = now->monotonic_ns - first.monotonic_ns;
-    const bool counts = oteli_clock.source == OTELI_CLOCK_COUNTER;
+    const bool counts = oteli_clock_source() == OTELI_CLOCK_COUNTER;
     if (!counts || ticks == 0 || elapsed_ns == 0)
         return UINT64_C(1) << RATE_SHIFT;
     return (uint64_t)(((wide)elapsed_ns << RATE_SHIFT) / ticks);
@@ -168,20 +168,20 @@ static void wait_for_baseline(void)
 const char *oteli_clock_start(const char *wish)
 {
     const char *refused = NULL;
-    oteli_clock.source = OTELI_CLOCK_MONOTONIC;
+    oteli_store_relaxed_32(&oteli_clock.source, OTELI_CLOCK_MONOTONIC);
     if (strcmp(wish, "fake") == 0) {
-        oteli_clock.source = OTELI_CLOCK_FAKE;
+        oteli_store_relaxed_32(&oteli_clock.source, OTELI_CLOCK_FAKE);
     } else if (strcmp(wish, "coarse") == 0) {
-        oteli_clock.source = OTELI_CLOCK_COARSE;
+        oteli_store_relaxed_32(&oteli_clock.source, OTELI_CLOCK_COARSE);
     } else if (strcmp(wish, "monotonic") != 0) {
         const char *distrust = oteli_clock_counter_distrust();
         if (distrust == NULL)
-            oteli_clock.source = OTELI_CLOCK_COUNTER;
+            oteli_store_relaxed_32(&oteli_clock.source, OTELI_CLOCK_COUNTER);
         else if (strcmp(wish, "tsc") == 0)
             refused = distrust;
     }
     first = read_once();
-    if (oteli_clock.source == OTELI_CLOCK_COUNTER)
+    if (oteli_clock_source() == OTELI_CLOCK_COUNTER)
         wait_for_baseline();
     const struct reading now = read_once();
     publish(&now);

@@ -33,7 +33,7 @@ enum oteli_clock_source {
     OTELI_CLOCK_MONOTONIC = 0, /* before any start, and wherever a counter is not trusted */
     OTELI_CLOCK_COUNTER = 1,   /* TSC or CNTVCT_EL0 */
     OTELI_CLOCK_COARSE = 2,
-    OTELI_CLOCK_FAKE = 3 /* tests: oteli_clock_fake */
+    OTELI_CLOCK_FAKE = 3 /* tests: oteli_fake_clock */
 };
 
 struct oteli_clock {
@@ -53,15 +53,20 @@ struct oteli_fake_clock {
 };
 extern struct oteli_fake_clock oteli_fake_clock;
 
+static inline enum oteli_clock_source oteli_clock_source(void)
+{
+    return (enum oteli_clock_source)oteli_load_relaxed_32(&oteli_clock.source);
+}
+
 uint64_t oteli_ticks_slow(void);
 
 static inline uint64_t oteli_ticks(void)
 {
 #if defined(__x86_64__)
-    if (OTELI_LIKELY(oteli_clock.source == OTELI_CLOCK_COUNTER))
+    if (OTELI_LIKELY(oteli_clock_source() == OTELI_CLOCK_COUNTER))
         return __rdtsc();
 #elif defined(__aarch64__)
-    if (OTELI_LIKELY(oteli_clock.source == OTELI_CLOCK_COUNTER)) {
+    if (OTELI_LIKELY(oteli_clock_source() == OTELI_CLOCK_COUNTER)) {
         uint64_t ticks;
         __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(ticks));
         return ticks;

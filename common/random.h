@@ -29,8 +29,8 @@ static inline uint64_t oteli_random_next(struct oteli_random *random)
 {
     random->state += random->step;
     const uint64_t state = random->state;
-    const oteli_product product =
-        (oteli_product)(state ^ UINT64_C(0xa0761d6478bd642f)) * (state ^ UINT64_C(0xe7037ed1a0b428db));
+    const oteli_product product = (oteli_product)(state ^ UINT64_C(0xa0761d6478bd642f)) *
+                                  (state ^ UINT64_C(0xe7037ed1a0b428db));
     return (uint64_t)(product >> 64) ^ (uint64_t)product;
 }
 

@@ -16,7 +16,12 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { OTELI_WIRE_VARINT = 0, OTELI_WIRE_FIXED64 = 1, OTELI_WIRE_BYTES = 2, OTELI_WIRE_FIXED32 = 5 };
+enum {
+    OTELI_WIRE_VARINT = 0,
+    OTELI_WIRE_FIXED64 = 1,
+    OTELI_WIRE_BYTES = 2,
+    OTELI_WIRE_FIXED32 = 5
+};
 enum { OTELI_VARINT_MAX = 10 };
 
 #define OTELI_TAG(field, wire_type) (((uint32_t)(field) << 3) | (uint32_t)(wire_type))
@@ -89,7 +94,8 @@ static inline uint8_t *oteli_put_tag(uint8_t *at, uint32_t field, uint32_t wire_
 /* A length-delimited field: tag, length, bytes. */
 static inline size_t oteli_bytes_field_size(uint32_t field, size_t length)
 {
-    return oteli_varint_size(OTELI_TAG(field, OTELI_WIRE_BYTES)) + oteli_varint_size(length) + length;
+    return oteli_varint_size(OTELI_TAG(field, OTELI_WIRE_BYTES)) + oteli_varint_size(length) +
+           length;
 }
 
 static inline uint8_t *oteli_put_bytes_head(uint8_t *at, uint32_t field, size_t length)
@@ -137,7 +143,8 @@ struct oteli_field {
 };
 
 /* Read the field at *at and move *at behind it; false at the end. */
-static inline bool oteli_next_field(const uint8_t **at, const uint8_t *end, struct oteli_field *field)
+static inline bool oteli_next_field(const uint8_t **at, const uint8_t *end,
+                                    struct oteli_field *field)
 {
     if (*at >= end)
         return false;

@@ -106,7 +106,8 @@ static unsigned ask_stock(const struct service *shop, const char *item)
         otel_attribute_of("http.request.method", otel_value_string("GET")),
         otel_attribute_of("url.full", otel_value_string(url)),
         otel_attribute_of("server.address", otel_value_string_n(host, host_length)),
-        otel_attribute_of("server.port", otel_value_int(port != NULL ? atoi(port + 1) : 80)),
+        otel_attribute_of("server.port",
+                          otel_value_int(port != NULL ? strtol(port + 1, NULL, 10) : 80)),
     };
     otel_span span = otel_span_enter(
         tracer, "GET",

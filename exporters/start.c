@@ -21,12 +21,11 @@ static otel_status make_otlp(const struct oteli_config *config, otel_exporter *e
                                              config->exporter_otlp_traces_endpoint, &url);
     if (!has_url) {
         const bool is_traces = config->exporter_otlp_traces_endpoint != NULL;
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s is \"%s\", which is no http or https URL; using %s",
-                         is_traces ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-                                   : "OTEL_EXPORTER_OTLP_ENDPOINT",
-                         is_traces ? config->exporter_otlp_traces_endpoint
-                                   : config->exporter_otlp_endpoint,
-                         OTELI_OTLP_DEFAULT_ENDPOINT);
+        OTELI_LOG_ALWAYS(
+            OTEL_LOG_WARN, "%s is \"%s\", which is no http or https URL; using %s",
+            is_traces ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" : "OTEL_EXPORTER_OTLP_ENDPOINT",
+            is_traces ? config->exporter_otlp_traces_endpoint : config->exporter_otlp_endpoint,
+            OTELI_OTLP_DEFAULT_ENDPOINT);
     }
     otel_otlp_header *headers = NULL;
     size_t header_count = 0;

@@ -31,8 +31,8 @@
 #define OTELI_BELL_NEVER INT64_MAX
 
 struct oteli_bell {
-    uint32_t word;   /* changes with every wake-up */
-    uint64_t wanted; /* int64_t: spans that must wait to be worth a wake-up */
+    uint32_t word;    /* changes with every wake-up */
+    uint64_t wanted;  /* int64_t: spans that must wait to be worth a wake-up */
     uint64_t waiting; /* int64_t: spans announced by producers less those taken; may be
                          below zero, because the worker takes spans before they are announced */
     uint32_t knocked; /* somebody has knocked since the worker last asked */

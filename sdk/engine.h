@@ -55,7 +55,7 @@ struct oteli_engine {
     struct oteli_pipeline *pipelines;
     size_t pipeline_count;
 
-    uint64_t queue_size;       /* spans */
+    uint64_t queue_size; /* spans */
     uint64_t schedule_delay_ns;
     uint64_t export_timeout_ns; /* UINT64_MAX: none */
 
@@ -68,22 +68,22 @@ struct oteli_engine {
     otel_batch batch; /* being filled, or being exported */
     struct oteli_harvest harvest;
     struct oteli_call call;
-    uint64_t tick_ns;       /* when to export what there is; UINT64_MAX: asleep */
-    bool asleep;            /* the generation says so: the next span wakes us */
+    uint64_t tick_ns; /* when to export what there is; UINT64_MAX: asleep */
+    bool asleep;      /* the generation says so: the next span wakes us */
 
     /* of any thread, through the mutex */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint64_t flush_done; /* the newest request that is done */
+    uint64_t flush_done;     /* the newest request that is done */
     uint64_t flush_failures; /* flushes that an exporter answered with an error */
-    uint32_t done;       /* the worker has returned; release, also read without the mutex */
-    uint32_t hangs;      /* an exporter did not come back: the worker may not touch lines any
+    uint32_t done;           /* the worker has returned; release, also read without the mutex */
+    uint32_t hangs;          /* an exporter did not come back: the worker may not touch lines any
                             more, thread and memory are left to it; release, likewise */
-    uint32_t users;      /* calls that wait on this engine; under the lifecycle lock */
+    uint32_t users;          /* calls that wait on this engine; under the lifecycle lock */
 
     /* of any thread, read by the worker */
-    uint64_t flush_wanted;      /* requests so far */
-    uint64_t stop_deadline_ns;  /* 0: running; monotonic */
+    uint64_t flush_wanted;     /* requests so far */
+    uint64_t stop_deadline_ns; /* 0: running; monotonic */
 
     /* The queue was full, but there was nothing to take: all of its room is in lots of
      * threads that do not use it. Set by the worker, unset by whoever uses up a lot. */
@@ -146,7 +146,7 @@ uint64_t oteli_export_lost(const struct oteli_engine *engine);
 bool oteli_worker_round(struct oteli_engine *engine, int64_t *wanted, uint64_t *deadline_ns);
 
 /* The exporter thread's main function. */
-void *oteli_worker_main(void *engine);
+void *oteli_worker_main(void *argument);
 
 /* queue.c - what the API calls, on app threads. */
 uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended);

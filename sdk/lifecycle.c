@@ -16,7 +16,7 @@ enum { NS_PER_MS = 1000000, GRACE_NS = 50 * NS_PER_MS };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct oteli_engine *engine; /* running, or the last that was */
 static bool is_running;
-static bool is_disabled; /* started by OTEL_SDK_DISABLED, to do nothing */
+static bool is_disabled;            /* started by OTEL_SDK_DISABLED, to do nothing */
 static struct oteli_engine *graves; /* engines that somebody may still be inside */
 
 void oteli_lifecycle_lock(void)
@@ -96,8 +96,8 @@ static otel_status start_locked(const struct oteli_engine_options *options)
     bury();
     const char *refused = oteli_clock_start(options->config->clock);
     if (refused != NULL)
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock",
-                         refused);
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                         "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock", refused);
     otel_status status = oteli_engine_new(options, &engine);
     if (status != OTEL_OK)
         return status;

@@ -111,8 +111,8 @@ static bool encode(struct oteli_resource *resource, const struct list *list)
     if (resource->otlp == NULL)
         return false;
     resource->otlp_length = size;
-    oteli_key_values_put((uint8_t *)resource->otlp, OTEL_FIELD_RESOURCE_ATTRIBUTE,
-                         list->attributes, list->count, UINT32_MAX, SIZE_MAX);
+    oteli_key_values_put((uint8_t *)resource->otlp, OTEL_FIELD_RESOURCE_ATTRIBUTE, list->attributes,
+                         list->count, UINT32_MAX, SIZE_MAX);
     return true;
 }
 

@@ -45,8 +45,7 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
     for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
         if (strcmp(samplers[i].name, config->traces_sampler) == 0)
             memcpy(sampler->decide, samplers[i].decide, sizeof sampler->decide);
-    const bool is_ratio =
-        memchr(sampler->decide, OTELI_DECIDE_ASK, sizeof sampler->decide) != NULL;
+    const bool is_ratio = memchr(sampler->decide, OTELI_DECIDE_ASK, sizeof sampler->decide) != NULL;
     set_ratio(sampler, is_ratio ? config->traces_sampler_arg : NULL);
 }
 

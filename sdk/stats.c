@@ -38,13 +38,18 @@ static void add_threads(otel_stats *stats, const struct oteli_engine *engine)
                 stats->dropped[i] += oteli_load_acquire_64(&at->counts.dropped[i]);
     for (struct oteli_thread *at = first; at != NULL; at = at->next)
         if (oteli_load_acquire_64(&at->generation) == generation)
-            stats->ended += oteli_load_acquire_64(&at->counts.ended);
+            stats->dropped[OTEL_DROP_REENTRANT] += oteli_load_acquire_64(&at->counts.reentrant);
+    for (struct oteli_thread *at = first; at != NULL; at = at->next)
+        if (oteli_load_acquire_64(&at->generation) == generation)
+            stats->ended += oteli_load_acquire_64(&at->counts.ended) +
+                            oteli_load_acquire_64(&at->counts.reentrant);
     for (struct oteli_thread *at = first; at != NULL; at = at->next)
         if (oteli_load_acquire_64(&at->generation) == generation)
             stats->unsampled += oteli_load_acquire_64(&at->counts.unsampled);
     for (struct oteli_thread *at = first; at != NULL; at = at->next)
         if (oteli_load_acquire_64(&at->generation) == generation)
-            stats->started += oteli_load_acquire_64(&at->counts.started);
+            stats->started += oteli_load_acquire_64(&at->counts.started) +
+                              oteli_load_acquire_64(&at->counts.reentrant);
 }
 
 static void fill(otel_stats *stats, struct oteli_engine *engine,

@@ -3,10 +3,14 @@
  * a transport owns the table. */
 #include "exporters/otlp/socket.h"
 
+#include <fcntl.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,6 +72,96 @@ void oteli_sockets_close_all(struct oteli_sockets *sockets)
         if (sockets->owned[i].fd != -1)
             (void)oteli_sockets_close(sockets, sockets->owned[i].fd);
     }
+}
+
+/* An end of an unnamed pair, with nothing to read and nothing unread by the other end. */
+static bool is_end_of_pair(int fd)
+{
+    int type = 0;
+    struct sockaddr_un name;
+    socklen_t type_length = sizeof type;
+    socklen_t name_length = sizeof name;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_length) == 0 && type == SOCK_STREAM &&
+           getsockname(fd, (struct sockaddr *)&name, &name_length) == 0 &&
+           name_length == sizeof name.sun_family && name.sun_family == AF_UNIX;
+}
+
+static int waiting_in(int fd, unsigned long direction)
+{
+    int bytes = 0;
+    return ioctl(fd, direction, &bytes) == 0 ? bytes : -1;
+}
+
+void oteli_pair_search_begin(struct oteli_pair_search *search)
+{
+    search->count = 0;
+    /* New descriptors have the lowest numbers that are free. */
+    const int free_one = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (free_one < 0)
+        return;
+    close(free_one);
+    for (int fd = 0; fd < free_one + OTELI_PAIR_CANDIDATES; fd++) {
+        if (search->count < OTELI_PAIR_CANDIDATES && is_end_of_pair(fd) &&
+            waiting_in(fd, FIONREAD) == 0 && waiting_in(fd, SIOCOUTQ) == 0)
+            search->candidates[search->count++] = fd;
+    }
+}
+
+/* Of the candidates, the only one that now has something waiting; -1: none, or several. */
+static int find_changed(const struct oteli_pair_search *search, unsigned long direction)
+{
+    int found = -1;
+    for (size_t i = 0; i < search->count; i++) {
+        if (waiting_in(search->candidates[i], direction) <= 0)
+            continue;
+        if (found != -1)
+            return -1;
+        found = search->candidates[i];
+    }
+    return found;
+}
+
+static bool adopt(struct oteli_sockets *sockets, int fd)
+{
+    struct stat identity;
+    struct oteli_owned_socket *place = find(sockets, -1);
+    const int flags = fcntl(fd, F_GETFD);
+    if (place == NULL || flags < 0 || fstat(fd, &identity) != 0)
+        return false;
+    *place = (struct oteli_owned_socket){fd, identity.st_dev, identity.st_ino};
+    return fcntl(fd, F_SETFD, flags | FD_CLOEXEC) == 0;
+}
+
+void oteli_pair_search_end(const struct oteli_pair_search *search, struct oteli_sockets *sockets)
+{
+    const int reader = find_changed(search, FIONREAD);
+    const int writer = find_changed(search, SIOCOUTQ);
+    if (reader != -1 && writer != -1)
+        (void)(adopt(sockets, reader) && adopt(sockets, writer));
+}
+
+void oteli_sockets_open_pair(struct oteli_sockets *sockets, int pair[2])
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+        pair[0] = pair[1] = -1;
+        return;
+    }
+    if (!adopt(sockets, pair[0]) || !adopt(sockets, pair[1])) {
+        (void)oteli_sockets_close(sockets, pair[0]);
+        (void)oteli_sockets_close(sockets, pair[1]);
+        pair[0] = pair[1] = -1;
+    }
+}
+
+uint64_t oteli_socket_inode(int fd)
+{
+    struct stat now;
+    return fstat(fd, &now) == 0 && S_ISSOCK(now.st_mode) ? (uint64_t)now.st_ino : 0;
+}
+
+bool oteli_socket_is(int fd, uint64_t inode)
+{
+    return inode != 0 && oteli_socket_inode(fd) == inode;
 }
 
 static sigset_t only_sigpipe(void)

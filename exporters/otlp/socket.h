@@ -8,9 +8,11 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-enum { OTELI_SOCKETS_MAX = 8 }; /* one in use; a few more while several addresses are tried */
+enum { OTELI_SOCKETS_MAX = 12 }; /* two pairs, a connection; more while addresses are tried */
 
 /* The sockets that we opened, each with what tells it from a later descriptor of the same
  * number: a daemon may close all that it does not know, and open files in their places. */
@@ -33,6 +35,31 @@ bool oteli_sockets_are_ours(const struct oteli_sockets *sockets);
 
 /* Close those that still are. */
 void oteli_sockets_close_all(struct oteli_sockets *sockets);
+
+/* A connected pair, closed on exec and never blocking; [0] is -1 when there is none. */
+void oteli_sockets_open_pair(struct oteli_sockets *sockets, int pair[2]);
+
+/* Whether a descriptor is still the socket with this inode. Any thread. */
+bool oteli_socket_is(int fd, uint64_t inode);
+uint64_t oteli_socket_inode(int fd);
+
+/* curl makes a pair of its own for curl_multi_wakeup, and leaves it open on exec. Nothing
+ * says which descriptors it has, so they are found by sending a byte through it: of all
+ * idle pairs it is the one that changes.
+ *
+ *     oteli_pair_search_begin(&search);
+ *     ... curl_multi_wakeup ...
+ *     oteli_pair_search_end(&search, sockets);
+ *
+ * Then both are closed on exec and among `sockets`. Where none is found, for newer
+ * versions of curl use something better, nothing changes. */
+enum { OTELI_PAIR_CANDIDATES = 64 };
+struct oteli_pair_search {
+    int candidates[OTELI_PAIR_CANDIDATES];
+    size_t count;
+};
+void oteli_pair_search_begin(struct oteli_pair_search *search);
+void oteli_pair_search_end(const struct oteli_pair_search *search, struct oteli_sockets *sockets);
 
 /* TLS libraries write to sockets without MSG_NOSIGNAL. The exporter thread blocks every
  * signal; a thread that does not must not die of a SIGPIPE either. Between begin and end

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -35,7 +36,10 @@ struct oteli_transport {
     char *user_agent;
     char *proxy;
     char *no_proxy;
-    uint32_t process; /* that opened the handles; written before `multi` */
+    uint32_t process;     /* that opened the handles; written before `multi` */
+    int waker[2];         /* a byte sent to [1] ends a wait; [0] is -1 when there is none */
+    uint32_t waker_fd;    /* waker[1] for other threads, and what tells it from a later */
+    uint64_t waker_inode; /* descriptor of that number; written before `multi` */
     bool is_tls;
     bool is_running;
     struct oteli_sockets sockets;
@@ -167,6 +171,21 @@ static bool configure(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_CLOSESOCKETDATA, transport);
 }
 
+/* Make our own waker, and look after the one that curl makes in any case. Ours is used
+ * because curl would go on to read from its descriptor, whoever that belongs to by then. */
+static void make_waker(struct oteli_transport *transport, CURLM *multi)
+{
+    struct oteli_pair_search search;
+    oteli_pair_search_begin(&search);
+    if (curl_multi_wakeup(multi) == CURLM_OK) {
+        oteli_pair_search_end(&search, &transport->sockets);
+        (void)curl_multi_poll(multi, NULL, 0, 0, NULL); /* which reads what woke it */
+    }
+    oteli_sockets_open_pair(&transport->sockets, transport->waker);
+    oteli_store_relaxed_32(&transport->waker_fd, (uint32_t)transport->waker[1]);
+    oteli_store_relaxed_64(&transport->waker_inode, oteli_socket_inode(transport->waker[1]));
+}
+
 static bool open_handles(struct oteli_transport *transport)
 {
     oteli_store_relaxed_32(&transport->process, (uint32_t)getpid());
@@ -180,6 +199,7 @@ static bool open_handles(struct oteli_transport *transport)
             curl_multi_cleanup(multi);
         return false;
     }
+    make_waker(transport, multi);
     oteli_store_release_any(&transport->multi, multi);
     return true;
 }
@@ -278,6 +298,7 @@ void oteli_transport_free(struct oteli_transport *transport)
     curl_easy_cleanup(transport->easy);
     if (transport->multi != NULL)
         curl_multi_cleanup(transport->multi);
+    oteli_sockets_close_all(&transport->sockets);
     oteli_sigpipe_guard_end(&guard);
     curl_slist_free_all(transport->headers);
     free(transport->url);
@@ -290,6 +311,12 @@ void oteli_transport_free(struct oteli_transport *transport)
 /* Let curl do what can be done at once. Returns whether the request is through. */
 static bool drive(struct oteli_transport *transport)
 {
+    if (transport->is_running && !handles_are_ours(transport)) {
+        abandon_handles(transport);
+        transport->result = CURLE_SEND_ERROR;
+        snprintf(transport->problem, sizeof transport->problem,
+                 "the program has closed the connection");
+    }
     if (!transport->is_running)
         return true;
     const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
@@ -408,17 +435,25 @@ void oteli_transport_cancel(struct oteli_transport *transport,
 
 void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
 {
-    if (transport->multi != NULL &&
-        curl_multi_poll(transport->multi, NULL, 0, timeout_ms, NULL) == CURLM_OK)
+    struct curl_waitfd waker = {.fd = transport->waker[0], .events = CURL_WAIT_POLLIN};
+    char woken[16];
+    if (handles_are_ours(transport) && waker.fd != -1 &&
+        curl_multi_wait(transport->multi, &waker, 1, timeout_ms, NULL) == CURLM_OK) {
+        if (waker.revents != 0 && handles_are_ours(transport))
+            (void)recv(waker.fd, woken, sizeof woken, MSG_DONTWAIT);
         return;
+    }
     (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
 }
 
 void oteli_transport_wake(struct oteli_transport *transport)
 {
-    CURLM *multi = oteli_load_acquire_any(&transport->multi);
-    if (multi != NULL && oteli_load_relaxed_32(&transport->process) == (uint32_t)getpid())
-        (void)curl_multi_wakeup(multi);
+    if (oteli_load_acquire_any(&transport->multi) == NULL ||
+        oteli_load_relaxed_32(&transport->process) != (uint32_t)getpid())
+        return;
+    const int fd = (int)oteli_load_relaxed_32(&transport->waker_fd);
+    if (oteli_socket_is(fd, oteli_load_relaxed_64(&transport->waker_inode)))
+        (void)send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool oteli_transport_url_is_valid(const char *url)

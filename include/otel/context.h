@@ -2,7 +2,8 @@
 /* otel/context.h - span handles, span contexts, and the context that carries them.
  *
  * Everything here is a small value: copy it, keep it in a request of your own, pass it
- * to another thread. Nothing needs a destroy call, and nothing here allocates.
+ * to another thread. Nothing needs a destroy call. Memory is needed once for a thread's
+ * first attach and for the first tracestates, and bounded from then on.
  *
  * Threads:  any thread. The current context belongs to the calling thread.
  * Errors:   none. An all-zero value is valid everywhere and means "no span".

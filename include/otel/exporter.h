@@ -62,7 +62,7 @@ typedef struct otel_scope_view {
 /* A finished span. `otlp` is the whole of it as an OTLP Span message, ready to be copied
  * behind the tag and length of ScopeSpans.spans; everything else points into it. */
 typedef struct otel_span_view {
-    size_t size; /* sizeof(otel_span_view), set by otel_batch_span */
+    size_t size;                   /* sizeof(otel_span_view), set by otel_batch_span */
     const uint8_t *trace_id;       /* 16 bytes */
     const uint8_t *span_id;        /* 8 bytes */
     const uint8_t *parent_span_id; /* 8 bytes, or NULL: a root */

@@ -25,14 +25,14 @@ typedef struct otel_sdk_options {
     size_t size; /* sizeof(otel_sdk_options) */
 
     /* The resource: who is being traced. */
-    const char *service_name;            /* OTEL_SERVICE_NAME */
-    const char *resource_attributes;     /* OTEL_RESOURCE_ATTRIBUTES: key=value,key=value */
-    const otel_attribute *resource;      /* more of them, of any type; these win */
+    const char *service_name;        /* OTEL_SERVICE_NAME */
+    const char *resource_attributes; /* OTEL_RESOURCE_ATTRIBUTES: key=value,key=value */
+    const otel_attribute *resource;  /* more of them, of any type; these win */
     size_t resource_count;
 
     /* What is recorded. */
-    const char *traces_sampler;     /* OTEL_TRACES_SAMPLER */
-    const char *traces_sampler_arg; /* OTEL_TRACES_SAMPLER_ARG */
+    const char *traces_sampler;                /* OTEL_TRACES_SAMPLER */
+    const char *traces_sampler_arg;            /* OTEL_TRACES_SAMPLER_ARG */
     int64_t attribute_value_length_limit;      /* OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT */
     int64_t attribute_count_limit;             /* OTEL_ATTRIBUTE_COUNT_LIMIT */
     int64_t span_attribute_value_length_limit; /* OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT */
@@ -50,12 +50,12 @@ typedef struct otel_sdk_options {
     int64_t queue_max_bytes;           /* bytes of ended spans, OTEL_C_QUEUE_MAX_BYTES */
 
     /* Where spans go. */
-    const char *traces_exporter;       /* OTEL_TRACES_EXPORTER: otlp, console, none; a list */
-    const otel_exporter *exporters;    /* exporters of your own, each a pipeline more */
+    const char *traces_exporter;    /* OTEL_TRACES_EXPORTER: otlp, console, none; a list */
+    const otel_exporter *exporters; /* exporters of your own, each a pipeline more */
     size_t exporter_count;
-    bool simple;                       /* export each span when it ends, on the thread that ends
+    bool simple;                        /* export each span when it ends, on the thread that ends
                                           it: for tests and debugging, it makes every end wait */
-    const char *exporter_otlp_endpoint;        /* OTEL_EXPORTER_OTLP_ENDPOINT */
+    const char *exporter_otlp_endpoint; /* OTEL_EXPORTER_OTLP_ENDPOINT */
     const char *exporter_otlp_traces_endpoint; /* OTEL_EXPORTER_OTLP_TRACES_ENDPOINT */
     const char *exporter_otlp_headers;         /* OTEL_EXPORTER_OTLP_HEADERS */
     const char *exporter_otlp_traces_headers;  /* OTEL_EXPORTER_OTLP_TRACES_HEADERS */
@@ -87,8 +87,9 @@ OTEL_API OTEL_MUST_USE otel_status otel_start_with(const otel_sdk_options *optio
 OTEL_API OTEL_MUST_USE otel_status otel_flush(int64_t timeout_ms);
 
 /* Flush, stop the exporter thread, and turn the API back into the harmless one without an
- * SDK. Returns within `timeout_ms` whatever the receiver does; spans that were not
- * exported by then are counted as dropped. The second call answers
+ * SDK. Returns within `timeout_ms` whatever the receiver does, and at most 50 ms later when
+ * an exporter does not come back at all; spans that were not exported by then are counted
+ * as dropped. The second call answers
  * OTEL_ERROR_NOT_STARTED. */
 OTEL_API OTEL_MUST_USE otel_status otel_shutdown(int64_t timeout_ms);
 

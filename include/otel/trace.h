@@ -35,7 +35,8 @@ typedef struct otel_tracer_options {
     (&(otel_tracer_options){.size = sizeof(otel_tracer_options), __VA_ARGS__})
 
 /* Get the tracer of a name and a version (which may be NULL). Never NULL; the same
- * arguments give the same tracer. Takes a lock: call it once, not once a span. */
+ * arguments give the same tracer. Slow (it searches, and allocates): call it once, not once a
+ * span. */
 OTEL_API otel_tracer *otel_tracer_get(const char *name, const char *version);
 OTEL_API otel_tracer *otel_tracer_get_with(const char *name, const char *version,
                                            const otel_tracer_options *options);
@@ -76,7 +77,8 @@ typedef struct otel_span_options {
     uint64_t start_ns; /* Unix time; 0: now. Below 2^63 */
 } otel_span_options;
 
-#define OTEL_SPAN_OPTIONS(...) (&(otel_span_options){.size = sizeof(otel_span_options), __VA_ARGS__})
+#define OTEL_SPAN_OPTIONS(...) \
+    (&(otel_span_options){.size = sizeof(otel_span_options), __VA_ARGS__})
 
 /* Set once an SDK has been started or a context attached: until then no span has ids to
  * hand on, and starting one is a look at this. Not for programs. */
@@ -191,8 +193,8 @@ static inline void otel_span_set_bool_array(otel_span span, const char *key, con
 {
     otel_span_set_value(span, key, otel_value_bool_array(booleans, count));
 }
-static inline void otel_span_set_int_array(otel_span span, const char *key,
-                                           const int64_t *integers, size_t count)
+static inline void otel_span_set_int_array(otel_span span, const char *key, const int64_t *integers,
+                                           size_t count)
 {
     otel_span_set_value(span, key, otel_value_int_array(integers, count));
 }

@@ -74,8 +74,8 @@ static const struct {
 struct tracing {
     pthread_t thread;
     uint64_t spans;
-    long waits;               /* voluntary context switches */
-    uint64_t calls[BUCKETS];  /* by how long they took; the last one has all above */
+    long waits;              /* voluntary context switches */
+    uint64_t calls[BUCKETS]; /* by how long they took; the last one has all above */
     uint64_t longest_ns;
     uint64_t longest_alone_ns; /* of calls in which this thread was not preempted */
 };
@@ -254,7 +254,8 @@ static uint64_t check_calls(const struct tracing *threads, bool measures)
               WAITS_MAX);
         printf(" waits %ld", one->waits);
     }
-    printf(" spans %" PRIu64 " p9999_ns %" PRIu64 " max_ns %" PRIu64 " max_not_preempted_ns %" PRIu64,
+    printf(" spans %" PRIu64 " p9999_ns %" PRIu64 " max_ns %" PRIu64
+           " max_not_preempted_ns %" PRIu64,
            spans, quantile_ns(threads, 0.9999), longest_ns, longest_alone_ns);
     check(!measures || longest_alone_ns <= CALL_MAX_NS, "longest call that was not preempted, ns",
           longest_alone_ns, CALL_MAX_NS);
@@ -300,10 +301,10 @@ static void run(enum dead_peer_kind kind, bool measures)
         setenv("http_proxy", dead_peer_proxy(peer), 1);
     is_name_server_dead = kind == DEAD_PEER_NO_NAME;
     otel_log_set_handler(count_line, getenv("OTEL_TEST_VERBOSE"));
-    const otel_status started = otel_start(OTEL_SDK_OPTIONS(
-            .traces_exporter = "otlp", .exporter_otlp_endpoint = dead_peer_url(peer),
-            .exporter_otlp_timeout = 300, .bsp_schedule_delay = 100, .bsp_max_queue_size = 60000,
-            .queue_max_bytes = QUEUE_MAX_BYTES));
+    const otel_status started = otel_start(
+        OTEL_SDK_OPTIONS(.traces_exporter = "otlp", .exporter_otlp_endpoint = dead_peer_url(peer),
+                         .exporter_otlp_timeout = 300, .bsp_schedule_delay = 100,
+                         .bsp_max_queue_size = 60000, .queue_max_bytes = QUEUE_MAX_BYTES));
     if (started != OTEL_OK)
         abort();
     tracer = otel_tracer_get("collector_down", NULL);

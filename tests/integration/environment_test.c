@@ -183,8 +183,7 @@ static void code_beats_the_environment(void **state)
 {
     (void)state;
     char endpoint[64];
-    snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u/code",
-             (unsigned)http_sink_port(sink));
+    snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u/code", (unsigned)http_sink_port(sink));
     setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1", 1);
     setenv("OTEL_SERVICE_NAME", "from the environment", 1);
 

@@ -82,10 +82,10 @@ static int teardown(void **state)
 static void start_counting(const char *endpoint)
 {
     atomic_store(&counts, true);
-    assert_int_equal(otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "otlp",
-                                                 .exporter_otlp_endpoint = endpoint,
-                                                 .exporter_otlp_timeout = 300)),
-                     OTEL_OK);
+    assert_int_equal(
+        otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "otlp", .exporter_otlp_endpoint = endpoint,
+                                    .exporter_otlp_timeout = 300)),
+        OTEL_OK);
     assert_true(atomic_load(&calls) > 0);
     atomic_store(&calls, 0);
 }
@@ -119,7 +119,9 @@ static void not_while_exporting(void **state)
 {
     (void)state;
     static const struct http_sink_answer script[] = {
-        {.status = 200}, {.then = HTTP_SINK_RESET}, {.status = 400, .headers = "Retry-After: 1\r\n"}};
+        {.status = 200},
+        {.then = HTTP_SINK_RESET},
+        {.status = 400, .headers = "Retry-After: 1\r\n"}};
     char endpoint[64];
     struct http_sink *sink = http_sink_start(script, 3);
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", (unsigned)http_sink_port(sink));

@@ -39,7 +39,10 @@ static const double reals[] = {0.5, -0.0};
 
 /* What is wrong in a tracestate is for a unit test; these come as they went. */
 static const char *const tracestates[] = {
-    "", "vendor=1", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "0_t-e*n/a@sys=x y!",
+    "",
+    "vendor=1",
+    "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
+    "0_t-e*n/a@sys=x y!",
 };
 
 static struct journal_span *exchange[EXCHANGE];
@@ -98,8 +101,7 @@ static void choose_parent(struct worker *worker, struct journal_start *start,
         parent->context.span = otel_span_wrap(&parent->ids);
         parent->is_sampled = parent->ids.flags & OTEL_TRACE_FLAG_SAMPLED;
     } else if (choice <= 4 && worker->detached_count != 0) {
-        *parent =
-            parent_from(worker->detached[dice_below(dice, (uint32_t)worker->detached_count)]);
+        *parent = parent_from(worker->detached[dice_below(dice, (uint32_t)worker->detached_count)]);
     } else if (worker->local_count != 0) {
         *parent = parent_from(worker->local[worker->local_count - 1]);
         start->parent_is_current = true;
@@ -344,7 +346,8 @@ int main(int argc, char **argv)
         return 2;
     }
     const otel_attribute resource[] = {
-        otel_attribute_of("deployment.environment.name", otel_value_string("test \xF0\x9F\x90\xA2")),
+        otel_attribute_of("deployment.environment.name",
+                          otel_value_string("test \xF0\x9F\x90\xA2")),
         otel_attribute_of("from.both", otel_value_string("code")),
         otel_attribute_of("numbers", otel_value_int_array(numbers, 3)),
         otel_attribute_of("answers", otel_value_bool_array(answers, 2)),
@@ -355,8 +358,8 @@ int main(int argc, char **argv)
     const size_t resource_count = sizeof resource / sizeof *resource;
     get_tracers();
     write_setup(argv[1], resource, resource_count);
-    const otel_status status = otel_start(
-        OTEL_SDK_OPTIONS(.resource = resource, .resource_count = resource_count));
+    const otel_status status =
+        otel_start(OTEL_SDK_OPTIONS(.resource = resource, .resource_count = resource_count));
     if (status != OTEL_OK) {
         fprintf(stderr, "otel_start: %s\n", otel_status_string(status));
         return 1;

@@ -46,10 +46,12 @@ static void run(unsigned count, int64_t queue)
     stop = 0;
     queue_size = (uint64_t)queue;
     const otel_exporter exporter = oracle_exporter(&oracle);
-    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(
-                     .exporters = &exporter, .exporter_count = 1, .bsp_max_queue_size = queue,
-                     .bsp_max_export_batch_size = queue < BATCH ? queue : BATCH,
-                     .bsp_export_timeout = OTEL_ZERO, .log_level = "none")) == OTEL_OK);
+    STRESS_CHECK(
+        otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                         .bsp_max_queue_size = queue,
+                                         .bsp_max_export_batch_size = queue < BATCH ? queue : BATCH,
+                                         .bsp_export_timeout = OTEL_ZERO, .log_level = "none")) ==
+        OTEL_OK);
     tracer = otel_tracer_get("stress", NULL);
     STRESS_CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0);
     for (unsigned i = 0; i < count; i++)

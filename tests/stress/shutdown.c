@@ -40,8 +40,8 @@ static void *trace(void *argument)
     while (oteli_load_relaxed_32(&stop) == 0) {
         const otel_span outer = open_one(&random, NULL);
         otel_span_set_int(outer, "thread", (int64_t)(uintptr_t)argument);
-        const otel_span inner = open_one(
-            &random, OTEL_SPAN_OPTIONS(.attributes = &attribute, .attribute_count = 1));
+        const otel_span inner =
+            open_one(&random, OTEL_SPAN_OPTIONS(.attributes = &attribute, .attribute_count = 1));
         otel_span_add_event(inner, "event", NULL, 0);
         otel_span_end(inner);
         otel_span_end(outer);
@@ -65,12 +65,13 @@ static void *read_statistics(void *argument)
 static void start(uint64_t *random)
 {
     const otel_exporter exporter = oracle_exporter(&oracle);
-    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(
-                     .exporters = &exporter, .exporter_count = 1,
-                     .bsp_max_queue_size = 1 + (int64_t)(next(random) % 5000),
-                     .bsp_max_export_batch_size = 1 + (int64_t)(next(random) % 300),
-                     .bsp_schedule_delay = 1 + (int64_t)(next(random) % 20),
-                     .log_level = "none")) == OTEL_OK);
+    STRESS_CHECK(
+        otel_start_with(
+            OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                             .bsp_max_queue_size = 1 + (int64_t)(next(random) % 5000),
+                             .bsp_max_export_batch_size = 1 + (int64_t)(next(random) % 300),
+                             .bsp_schedule_delay = 1 + (int64_t)(next(random) % 20),
+                             .log_level = "none")) == OTEL_OK);
 }
 
 int main(int argc, char **argv)

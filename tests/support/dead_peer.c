@@ -42,14 +42,13 @@ struct dead_peer {
     char proxy[64];
 };
 
-static const char busy[] =
-    "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+static const char busy[] = "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 static const char endless_head[] = "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n";
 static const char endless_piece[] = "10\r\n0123456789ABCDEF\r\n";
 static const char slow[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 static const char half_head[] = "HTTP/1.1 2";
 static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
-static const char goaway[] = "\0\0\0\4\0\0\0\0\0" /* SETTINGS */
+static const char goaway[] = "\0\0\0\4\0\0\0\0\0"                   /* SETTINGS */
                              "\0\0\x8\7\0\0\0\0\0\0\0\0\0\0\0\0\1"; /* GOAWAY: protocol error */
 
 const char *dead_peer_name(enum dead_peer_kind kind)

@@ -113,9 +113,16 @@ static const char *some_bytes(struct dice *dice, size_t size)
 static const char *some_mistake(struct dice *dice)
 {
     static const char *const mistakes[] = {
-        "\xFF",         "cut \xE2\x82",      "\xC0\x80 overlong", "half \xED\xA0\x80 a pair",
-        "\xF5\x80\x80", "\xF4\x90\x80\x80!", "lonely \x80",       "\xF0\x9F\x98",
-        "\xE2\x82\xE2", "good \xC3\xA9 bad \xC3(",
+        "\xFF",
+        "cut \xE2\x82",
+        "\xC0\x80 overlong",
+        "half \xED\xA0\x80 a pair",
+        "\xF5\x80\x80",
+        "\xF4\x90\x80\x80!",
+        "lonely \x80",
+        "\xF0\x9F\x98",
+        "\xE2\x82\xE2",
+        "good \xC3\xA9 bad \xC3(",
     };
     return mistakes[dice_below(dice, sizeof mistakes / sizeof *mistakes)];
 }

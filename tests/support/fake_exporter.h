@@ -33,7 +33,7 @@ struct fake_exporter {
     size_t batches;
     size_t sizes[FAKE_BATCHES]; /* of the first of them */
     size_t spans;
-    size_t largest; /* batch */
+    size_t largest;       /* batch */
     char text[FAKE_TEXT]; /* the names of the first spans */
     size_t text_length;
     uint64_t deadline_ns; /* of the newest call */

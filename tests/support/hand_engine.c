@@ -11,8 +11,9 @@
 void hand_start(struct hand_engine *hand, const otel_sdk_options *options)
 {
     memset(hand, 0, sizeof *hand);
-    oteli_fake_clock = (struct oteli_fake_clock){
-        .ticks = 1000, .monotonic_ns = UINT64_C(1000000000), .wall_ns = UINT64_C(1700000000000000000)};
+    oteli_fake_clock = (struct oteli_fake_clock){.ticks = 1000,
+                                                 .monotonic_ns = UINT64_C(1000000000),
+                                                 .wall_ns = UINT64_C(1700000000000000000)};
     assert_int_equal(oteli_config_load(&hand->config, options, false), OTEL_OK);
     assert_null(oteli_clock_start("fake"));
     const struct oteli_engine_options start = {
@@ -84,6 +85,9 @@ struct oteli_thread_counts hand_counts(const struct hand_engine *hand)
         sum.ended += at->counts.ended;
         for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
             sum.dropped[i] += at->counts.dropped[i];
+        sum.started += at->counts.reentrant;
+        sum.ended += at->counts.reentrant;
+        sum.dropped[OTEL_DROP_REENTRANT] += at->counts.reentrant;
     }
     return sum;
 }

@@ -187,6 +187,10 @@ struct oteli_thread_counts recorder_counts(void)
         sum.ended += oteli_load_relaxed_64(&at->counts.ended);
         for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
             sum.dropped[i] += oteli_load_relaxed_64(&at->counts.dropped[i]);
+        const uint64_t reentrant = oteli_load_relaxed_64(&at->counts.reentrant);
+        sum.started += reentrant;
+        sum.ended += reentrant;
+        sum.dropped[OTEL_DROP_REENTRANT] += reentrant;
     }
     return sum;
 }

@@ -28,9 +28,9 @@ static int begin(void **state)
     memset(fakes, 0, sizeof fakes);
     oteli_leaks_begin();
     const otel_exporter exporters[] = {fake_exporter(&fakes[0]), fake_exporter(&fakes[1])};
-    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 2,
-                                       .bsp_export_timeout = 100, .clock = "fake",
-                                       .log_level = "none"));
+    hand_start(&hand,
+               OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 2,
+                                .bsp_export_timeout = 100, .clock = "fake", .log_level = "none"));
     hand_spans(&hand, "a", 10);
     return 0;
 }

@@ -44,8 +44,7 @@ static otel_status start(bool simple)
     const otel_exporter exporter = fake_exporter(&fake);
     return otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
                                             .simple = simple, .clock = "monotonic",
-                                            .log_level = "none",
-                                            .bsp_schedule_delay = FOREVER_MS));
+                                            .log_level = "none", .bsp_schedule_delay = FOREVER_MS));
 }
 
 static void span(const char *name)
@@ -224,10 +223,10 @@ static void test_another_sdk_can_run_while_the_old_exporter_hangs(void **state)
     assert_int_equal(otel_shutdown(1), OTEL_ERROR_TIMEOUT);
     const struct oteli_engine *const old = oteli_lifecycle_engine();
 
-    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                                      .bsp_schedule_delay = FOREVER_MS,
-                                                      .log_level = "none")),
-                     OTEL_OK);
+    assert_int_equal(
+        otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                         .bsp_schedule_delay = FOREVER_MS, .log_level = "none")),
+        OTEL_OK);
     for (unsigned i = 0; i < 300; i++)
         span("new");
     oteli_store_release_32(&is_held, 0);
@@ -371,10 +370,10 @@ static void test_options_that_cannot_be_free_the_exporter_too(void **state)
     (void)state;
     const otel_exporter exporter = fake_exporter(&fake);
 
-    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                                      .log_level = "none",
-                                                      .traces_sampler = "no such")),
-                     OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(
+        otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                         .log_level = "none", .traces_sampler = "no such")),
+        OTEL_ERROR_INVALID_ARGUMENT);
 
     assert_int_equal(fake.frees, 1);
 }

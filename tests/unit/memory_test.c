@@ -111,7 +111,8 @@ static void test_it_has_the_resource_of_the_last_batch(void **state)
     otel_attribute_view attribute;
     bool has_name = false;
     while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
-        has_name = has_name || (is(attribute.key, "service.name") && is(attribute.value.slice, "shop"));
+        has_name =
+            has_name || (is(attribute.key, "service.name") && is(attribute.value.slice, "shop"));
     assert_true(has_name);
 }
 

@@ -102,8 +102,7 @@ static void test_any_number_of_threads_fills_the_queue_exactly(void **state)
         hand_flush(&hand);
 
         assert_int_equal(fake.spans, 600);
-        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL],
-                         800 * counts[i] - 600);
+        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 800 * counts[i] - 600);
         pthread_barrier_destroy(&barrier);
         stop();
     }

@@ -50,7 +50,8 @@ static const char *value_of(const struct oteli_resource *resource, const char *k
     otel_attribute_view attribute;
     strcpy(text, "-");
     while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute)) {
-        if (attribute.key.length != strlen(key) || memcmp(attribute.key.data, key, strlen(key)) != 0)
+        if (attribute.key.length != strlen(key) ||
+            memcmp(attribute.key.data, key, strlen(key)) != 0)
             continue;
         if (strcmp(text, "-") != 0)
             return "!";
@@ -98,10 +99,8 @@ static void test_the_service_name_has_an_order(void **state)
         size_t count;
         const char *expected;
     } table[] = {
-        {NULL, NULL, 0, "unknown_service:resource_test"},
-        {"service.name=list", NULL, 0, "list"},
-        {"service.name=list", "own", 0, "own"},
-        {NULL, "own", 0, "own"},
+        {NULL, NULL, 0, "unknown_service:resource_test"}, {"service.name=list", NULL, 0, "list"},
+        {"service.name=list", "own", 0, "own"},           {NULL, "own", 0, "own"},
         {"service.name=list", "own", 1, "code"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -115,7 +114,8 @@ static void test_the_service_name_has_an_order(void **state)
 static void test_members_are_trimmed_and_percent_decoded(void **state)
 {
     (void)state;
-    struct oteli_resource resource = make(" a=1, b = x%20y%2Cz ,c=%C3%A4,d=,e%3Df=g=h", NULL, NULL, 0);
+    struct oteli_resource resource =
+        make(" a=1, b = x%20y%2Cz ,c=%C3%A4,d=,e%3Df=g=h", NULL, NULL, 0);
 
     assert_string_equal(value_of(&resource, "a"), "1");
     assert_string_equal(value_of(&resource, "b"), "x y,z");
@@ -129,7 +129,7 @@ static void test_members_are_trimmed_and_percent_decoded(void **state)
 static void test_one_malformed_member_spoils_the_variable_with_one_warning(void **state)
 {
     (void)state;
-    static const char *const malformed[] = {"a=1,b",    "a=1,=2",    "a=1,b=%",   "a=1,b=%4",
+    static const char *const malformed[] = {"a=1,b",     "a=1,=2",    "a=1,b=%", "a=1,b=%4",
                                             "a=1,b=%zz", "a=1,%zz=b", "b=%0,a=1"};
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
         warnings = 0;

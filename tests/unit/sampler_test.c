@@ -53,12 +53,14 @@ static otel_context parent_of(unsigned kind)
 {
     static const uint8_t trace_id[16] = {1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0xff, 0xff, 0xff, 1};
     static const uint8_t span_id[8] = {9};
-    const bool is_sampled = kind == OTELI_PARENT_LOCAL_SAMPLED || kind == OTELI_PARENT_REMOTE_SAMPLED;
+    const bool is_sampled =
+        kind == OTELI_PARENT_LOCAL_SAMPLED || kind == OTELI_PARENT_REMOTE_SAMPLED;
     const bool is_remote = kind >= OTELI_PARENT_REMOTE_UNSAMPLED;
     const otel_span_context context =
         otel_span_context_make(trace_id, span_id, is_sampled, is_remote, NULL);
     const otel_context none = {{{0}}, NULL};
-    return kind == OTELI_PARENT_NONE ? none : otel_context_with_span(none, otel_span_wrap(&context));
+    return kind == OTELI_PARENT_NONE ? none
+                                     : otel_context_with_span(none, otel_span_wrap(&context));
 }
 
 static void test_spans_are_sampled_as_the_sampler_says(void **state)
@@ -181,7 +183,8 @@ static void test_a_larger_ratio_samples_all_that_a_smaller_one_does(void **state
     for (unsigned i = 0; i < 10000; i++) {
         uint8_t trace_id[16];
         put_low(trace_id, oteli_random_id(&random));
-        assert_true(!oteli_sampler_ratio(&small, trace_id) || oteli_sampler_ratio(&large, trace_id));
+        assert_true(!oteli_sampler_ratio(&small, trace_id) ||
+                    oteli_sampler_ratio(&large, trace_id));
     }
 }
 

@@ -38,12 +38,13 @@ static int end(void **state)
 static void start(const char *sampler, bool simple)
 {
     const otel_exporter exporters[] = {fake_exporter(&fakes[0]), fake_exporter(&fakes[1])};
-    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(
-                         .exporters = exporters, .exporter_count = 2, .simple = simple,
-                         .traces_sampler = sampler, .traces_sampler_arg = sampler ? "0.5" : NULL,
-                         .bsp_max_queue_size = 500, .bsp_max_export_batch_size = 50,
-                         .log_level = "none", .bsp_schedule_delay = FOREVER_MS)),
-                     OTEL_OK);
+    assert_int_equal(
+        otel_start_with(OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 2,
+                                         .simple = simple, .traces_sampler = sampler,
+                                         .traces_sampler_arg = sampler ? "0.5" : NULL,
+                                         .bsp_max_queue_size = 500, .bsp_max_export_batch_size = 50,
+                                         .log_level = "none", .bsp_schedule_delay = FOREVER_MS)),
+        OTEL_OK);
 }
 
 static otel_stats stats_of(size_t pipeline)

@@ -86,8 +86,8 @@ static void compare_events(const otel_span_view *view, const Span *span)
         if (i < 2)
             event_times[i] = event.time_ns;
         assert_int_equal(event.dropped_attributes_count, span->events[i]->dropped_attributes_count);
-        compare_attributes(event.attributes, OTEL_FIELD_EVENT_ATTRIBUTE, span->events[i]->attributes,
-                           span->events[i]->n_attributes);
+        compare_attributes(event.attributes, OTEL_FIELD_EVENT_ATTRIBUTE,
+                           span->events[i]->attributes, span->events[i]->n_attributes);
     }
     assert_false(otel_event_next(&rest, &event));
 }
@@ -111,8 +111,8 @@ static void compare_links(const otel_span_view *view, const Span *span)
 
 static void compare(const otel_span_view *view)
 {
-    Span *span = opentelemetry__proto__trace__v1__span__unpack(
-        NULL, view->otlp.length, (const uint8_t *)view->otlp.data);
+    Span *span = opentelemetry__proto__trace__v1__span__unpack(NULL, view->otlp.length,
+                                                               (const uint8_t *)view->otlp.data);
     assert_non_null(span);
     assert_memory_equal(view->trace_id, span->trace_id.data, 16);
     assert_memory_equal(view->span_id, span->span_id.data, 8);
@@ -164,11 +164,11 @@ static int begin(void **state)
     compared = 0;
     oteli_leaks_begin();
     const otel_exporter exporter = OTEL_EXPORTER(.name = "comparer", .export_batch = compare_batch);
-    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1, .clock = "fake",
-                                       .log_level = "none", .span_attribute_count_limit = 10,
-                                       .span_event_count_limit = 2, .span_link_count_limit = 2,
-                                       .event_attribute_count_limit = 2,
-                                       .link_attribute_count_limit = 1));
+    hand_start(&hand,
+               OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1, .clock = "fake",
+                                .log_level = "none", .span_attribute_count_limit = 10,
+                                .span_event_count_limit = 2, .span_link_count_limit = 2,
+                                .event_attribute_count_limit = 2, .link_attribute_count_limit = 1));
     return 0;
 }
 
@@ -223,10 +223,9 @@ static void test_a_span_with_everything_and_more(void **state)
                                     otel_attribute_of("b", otel_value_string("2")),
                                     otel_attribute_of("c", otel_value_bool(true))};
     const otel_link link = {.context = remote, .attributes = three, .attribute_count = 3};
-    const otel_span span =
-        otel_span_start(hand.tracer, "everything",
-                        OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_CONSUMER, .parent = &parent,
-                                          .start_ns = 1234));
+    const otel_span span = otel_span_start(
+        hand.tracer, "everything",
+        OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_CONSUMER, .parent = &parent, .start_ns = 1234));
     set_every_type(span);
     for (unsigned i = 0; i < 3; i++) {
         otel_span_add_event(span, "event", three, 3);
@@ -250,8 +249,8 @@ static void test_every_kind_and_status(void **state)
     (void)state;
     for (int kind = OTEL_SPAN_KIND_INTERNAL; kind <= OTEL_SPAN_KIND_CONSUMER; kind++) {
         for (int status = OTEL_SPAN_STATUS_UNSET; status <= OTEL_SPAN_STATUS_ERROR; status++) {
-            const otel_span span = otel_span_enter(
-                hand.tracer, "a", OTEL_SPAN_OPTIONS(.kind = (otel_span_kind)kind));
+            const otel_span span =
+                otel_span_enter(hand.tracer, "a", OTEL_SPAN_OPTIONS(.kind = (otel_span_kind)kind));
             otel_span_set_status(span, (otel_span_status)status, NULL);
             otel_span_end(span);
             hand_flush(&hand);

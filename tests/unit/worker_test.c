@@ -384,9 +384,8 @@ static void test_spans_that_end_after_the_shutdown_are_counted_as_such(void **st
     const struct oteli_thread_counts counts = hand_counts(&hand);
     assert_int_equal(counts.ended, 3);
     assert_int_equal(hand.engine->pipelines[0].delivered, 1);
-    assert_int_equal(counts.dropped[OTEL_DROP_ALREADY_SHUTDOWN] +
-                         oteli_harvest_leftover(hand.engine),
-                     2);
+    assert_int_equal(
+        counts.dropped[OTEL_DROP_ALREADY_SHUTDOWN] + oteli_harvest_leftover(hand.engine), 2);
 }
 
 static void test_with_no_delay_at_all_there_is_still_a_grace_before_sleep(void **state)
