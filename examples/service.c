@@ -363,7 +363,7 @@ static int demo(struct service *shop, struct service *stock, unsigned long reque
     static const char *const items[] = {"apple", "pear", "plum", "quince"};
     const int stock_listener = listen_on(&stock->port);
     const int shop_listener = listen_on(&shop->port);
-    char stock_url[64];
+    static char stock_url[64]; /* the services look at it after this returns */
     snprintf(stock_url, sizeof stock_url, "http://127.0.0.1:%u", stock->port);
     shop->stock_url = stock_url;
     const pid_t stock_pid = spawn(stock, stock_listener);

@@ -78,7 +78,7 @@ void oteli_sockets_close_all(struct oteli_sockets *sockets)
 static bool is_end_of_pair(int fd)
 {
     int type = 0;
-    struct sockaddr_un name;
+    struct sockaddr_un name = {.sun_family = AF_UNSPEC};
     socklen_t type_length = sizeof type;
     socklen_t name_length = sizeof name;
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_length) == 0 && type == SOCK_STREAM &&

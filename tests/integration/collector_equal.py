@@ -115,8 +115,10 @@ def places(value, path=()):
 def changed(key, value):
     if isinstance(value, bool):
         return not value
-    if isinstance(value, (int, float)):
-        return value + 1 if isinstance(value, int) else -value
+    if key == "doubleValue":
+        return -value if isinstance(value, (int, float)) and value != 0 else 1
+    if isinstance(value, int):
+        return value + 1
     if key == "bytesValue":
         return base64.b64encode(base64.b64decode(value) + b"!").decode()
     if key in ("intValue", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano"):

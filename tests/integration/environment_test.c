@@ -16,8 +16,6 @@
 
 enum { WAIT_MS = 10000, LOG_SIZE = 16384 };
 
-extern char **environ;
-
 static struct http_sink *sink;
 static char log_text[LOG_SIZE]; /* what was logged in this case, line by line */
 

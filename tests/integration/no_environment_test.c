@@ -16,14 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 enum { WAIT_MS = 10000, ROUNDS = 200 };
-
-extern char **environ;
-char *getenv(const char *name);
-char *secure_getenv(const char *name);
 
 static atomic_bool counts;
 static atomic_uint calls;

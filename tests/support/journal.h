@@ -63,6 +63,6 @@ void journal_end(struct journal_span *span, uint64_t end_ns, FILE *file);
 
 /* Attributes as JSON, for what is no span: tracers and the resource. */
 void journal_attributes(FILE *file, const otel_attribute *attributes, size_t count);
-void journal_string(FILE *file, const char *text);
+void journal_string(FILE *file, const char *string);
 
 #endif

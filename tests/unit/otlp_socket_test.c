@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/otlp_socket_test.c - specification of exporters/otlp/socket.h. */
+#include "exporters/otlp/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static bool is_closed_on_exec(int fd)
+{
+    const int flags = fcntl(fd, F_GETFD);
+    return flags >= 0 && (flags & FD_CLOEXEC) != 0;
+}
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void make_pair(int pair[2])
+{
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+}
+
+static void close_pair(const int pair[2])
+{
+    close(pair[0]);
+    close(pair[1]);
+}
+
+static void a_socket_is_closed_on_exec_and_ours_until_it_is_closed(void **state)
+{
+    (void)state;
+    struct oteli_sockets sockets;
+    oteli_sockets_init(&sockets);
+
+    const int fd = oteli_sockets_open(&sockets, AF_INET, SOCK_STREAM, 0);
+
+    assert_true(is_closed_on_exec(fd));
+    assert_true(oteli_sockets_are_ours(&sockets));
+    assert_int_equal(oteli_sockets_close(&sockets, fd), 0);
+    assert_false(is_open(fd));
+    assert_true(oteli_sockets_are_ours(&sockets));
+}
+
+static void a_number_taken_over_by_another_socket_is_left_alone(void **state)
+{
+    (void)state;
+    struct oteli_sockets sockets;
+    int other[2];
+    oteli_sockets_init(&sockets);
+    const int fd = oteli_sockets_open(&sockets, AF_INET, SOCK_STREAM, 0);
+    make_pair(other);
+
+    assert_int_equal(dup2(other[0], fd), fd);
+
+    assert_false(oteli_sockets_are_ours(&sockets));
+    assert_int_equal(oteli_sockets_close(&sockets, fd), 0);
+    assert_true(is_open(fd));
+    close(fd);
+    close_pair(other);
+}
+
+static void a_pair_is_connected_and_never_blocks(void **state)
+{
+    (void)state;
+    struct oteli_sockets sockets;
+    int pair[2];
+    char byte = 0;
+    oteli_sockets_init(&sockets);
+
+    oteli_sockets_open_pair(&sockets, pair);
+
+    assert_true(is_closed_on_exec(pair[0]) && is_closed_on_exec(pair[1]));
+    assert_int_equal(recv(pair[0], &byte, 1, 0), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(send(pair[1], "!", 1, 0), 1);
+    assert_int_equal(recv(pair[0], &byte, 1, 0), 1);
+    assert_true(oteli_socket_is(pair[1], oteli_socket_inode(pair[1])));
+    assert_false(oteli_socket_is(pair[1], oteli_socket_inode(pair[0])));
+    oteli_sockets_close_all(&sockets);
+    assert_false(is_open(pair[0]) || is_open(pair[1]));
+}
+
+static void what_is_no_socket_has_no_identity(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+
+    assert_int_equal(oteli_socket_inode(ends[0]), 0);
+    assert_false(oteli_socket_is(ends[0], 0));
+    assert_false(oteli_socket_is(-1, 0));
+
+    close_pair(ends);
+}
+
+/* Between idle pairs and busy ones of the program's. */
+static void the_pair_through_which_a_byte_went_is_adopted(void **state)
+{
+    (void)state;
+    struct oteli_sockets sockets;
+    struct oteli_pair_search search;
+    int idle[2];
+    int busy[2];
+    int wanted[2];
+    oteli_sockets_init(&sockets);
+    make_pair(idle);
+    make_pair(busy);
+    make_pair(wanted);
+    assert_int_equal(send(busy[1], "!", 1, 0), 1);
+
+    oteli_pair_search_begin(&search);
+    assert_int_equal(send(wanted[1], "!", 1, 0), 1);
+    oteli_pair_search_end(&search, &sockets);
+
+    assert_true(is_closed_on_exec(wanted[0]) && is_closed_on_exec(wanted[1]));
+    assert_false(is_closed_on_exec(idle[0]) || is_closed_on_exec(idle[1]));
+    assert_false(is_closed_on_exec(busy[0]) || is_closed_on_exec(busy[1]));
+    oteli_sockets_close_all(&sockets);
+    assert_false(is_open(wanted[0]) || is_open(wanted[1]));
+    close_pair(idle);
+    close_pair(busy);
+}
+
+static void nothing_is_adopted_when_it_could_be_either(void **state)
+{
+    (void)state;
+    struct oteli_sockets sockets;
+    struct oteli_pair_search search;
+    int one[2];
+    int other[2];
+    oteli_sockets_init(&sockets);
+    make_pair(one);
+    make_pair(other);
+
+    oteli_pair_search_begin(&search);
+    assert_int_equal(send(one[1], "!", 1, 0), 1);
+    assert_int_equal(send(other[1], "!", 1, 0), 1);
+    oteli_pair_search_end(&search, &sockets);
+
+    assert_false(is_closed_on_exec(one[0]) || is_closed_on_exec(other[1]));
+    close_pair(one);
+    close_pair(other);
+}
+
+static void a_sigpipe_that_was_raised_meanwhile_is_gone(void **state)
+{
+    (void)state;
+    sigset_t before;
+    sigset_t after;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+
+    const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(true);
+    pthread_kill(pthread_self(), SIGPIPE);
+    oteli_sigpipe_guard_end(&guard);
+
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    assert_int_equal(sigismember(&before, SIGPIPE), sigismember(&after, SIGPIPE));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_socket_is_closed_on_exec_and_ours_until_it_is_closed),
+        cmocka_unit_test(a_number_taken_over_by_another_socket_is_left_alone),
+        cmocka_unit_test(a_pair_is_connected_and_never_blocks),
+        cmocka_unit_test(what_is_no_socket_has_no_identity),
+        cmocka_unit_test(the_pair_through_which_a_byte_went_is_adopted),
+        cmocka_unit_test(nothing_is_adopted_when_it_could_be_either),
+        cmocka_unit_test(a_sigpipe_that_was_raised_meanwhile_is_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
