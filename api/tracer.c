@@ -16,7 +16,11 @@ enum { SCOPE_NAME = 1, SCOPE_VERSION = 2, SCOPE_ATTRIBUTES = 3 };
 static otel_tracer *tracers;
 
 /* What everybody gets when there is no memory for a tracer of their own. */
-otel_tracer oteli_tracer_nameless;
+otel_tracer oteli_tracer_nameless = {.scope = {.name = {"", 0},
+                                               .version = {"", 0},
+                                               .schema_url = {"", 0},
+                                               .attributes = {"", 0},
+                                               .otlp = {"", 0}}};
 
 static bool equals(otel_slice a, otel_slice b)
 {
@@ -67,6 +71,8 @@ static otel_tracer *make(const struct wanted *wanted)
         return NULL;
     uint8_t *message = (uint8_t *)(tracer + 1);
     otel_scope_view *scope = &tracer->scope;
+    scope->name = (otel_slice){"", 0};
+    scope->version = (otel_slice){"", 0};
     uint8_t *at = put_text_field(message, SCOPE_NAME, wanted->name, &scope->name);
     at = put_text_field(at, SCOPE_VERSION, wanted->version, &scope->version);
     scope->attributes = (otel_slice){(const char *)at, attribute_bytes};

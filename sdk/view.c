@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+/* A slice of nothing can be compared, copied and printed like any other. */
+static const otel_slice nothing = {"", 0};
+
 static otel_slice bytes_of(const struct oteli_field *field)
 {
     return (otel_slice){(const char *)field->bytes, field->length};
@@ -18,7 +21,7 @@ static otel_slice bytes_of(const struct oteli_field *field)
 /* Let a slice of repeated fields begin at, or grow to the end of, this one. */
 static void extend(otel_slice *slice, const struct oteli_field *field)
 {
-    if (slice->data == NULL)
+    if (slice->length == 0)
         slice->data = (const char *)field->start;
     slice->length = (size_t)((const char *)(field->bytes + field->length) - slice->data);
 }
@@ -102,8 +105,15 @@ static void read_number_field(otel_span_view *span, const struct oteli_field *fi
 
 void oteli_span_view_fill(otel_span_view *span, otel_slice otlp, const otel_scope_view *scope)
 {
-    memset(span, 0, sizeof *span);
-    span->size = sizeof *span;
+    *span = (otel_span_view){
+        .size = sizeof *span,
+        .tracestate = nothing,
+        .name = nothing,
+        .status_message = nothing,
+        .attributes = nothing,
+        .events = nothing,
+        .links = nothing,
+    };
     span->otlp = otlp;
     span->scope = scope;
     const uint8_t *at = (const uint8_t *)otlp.data;
@@ -137,12 +147,13 @@ static bool next_of(otel_slice *rest, uint32_t number, struct oteli_field *field
 
 static void read_value(otel_value_view *value, otel_slice any_value)
 {
-    memset(value, 0, sizeof *value);
+    *value = (otel_value_view){.slice = nothing};
     const uint8_t *at = (const uint8_t *)any_value.data;
     struct oteli_field field;
     if (any_value.length == 0 || !oteli_next_field(&at, at + any_value.length, &field))
         return;
-    value->slice = bytes_of(&field);
+    if (field.bytes != NULL)
+        value->slice = bytes_of(&field);
     switch (field.number) {
     case 1:
         value->type = OTEL_VALUE_STRING;
@@ -175,7 +186,7 @@ bool otel_attribute_next(otel_slice *rest, uint32_t number, otel_attribute_view 
     struct oteli_field key_value;
     if (!next_of(rest, number, &key_value))
         return false;
-    memset(attribute, 0, sizeof *attribute);
+    *attribute = (otel_attribute_view){.key = nothing, .value.slice = nothing};
     const uint8_t *at = key_value.bytes;
     const uint8_t *end = at + key_value.length;
     struct oteli_field field;
@@ -202,7 +213,7 @@ bool otel_event_next(otel_slice *rest, otel_event_view *event)
     struct oteli_field message;
     if (!next_of(rest, 11, &message))
         return false;
-    memset(event, 0, sizeof *event);
+    *event = (otel_event_view){.name = nothing, .attributes = nothing};
     const uint8_t *at = message.bytes;
     const uint8_t *end = at + message.length;
     struct oteli_field field;
@@ -224,7 +235,7 @@ bool otel_link_next(otel_slice *rest, otel_link_view *link)
     struct oteli_field message;
     if (!next_of(rest, 13, &message))
         return false;
-    memset(link, 0, sizeof *link);
+    *link = (otel_link_view){.tracestate = nothing, .attributes = nothing};
     const uint8_t *at = message.bytes;
     const uint8_t *end = at + message.length;
     struct oteli_field field;

@@ -51,7 +51,8 @@ static struct kept *keep(const otel_span_view *span)
     otel_slice *const slices[] = {&view->tracestate, &view->name,   &view->status_message,
                                   &view->attributes, &view->events, &view->links};
     for (size_t i = 0; i < sizeof slices / sizeof slices[0]; i++)
-        slices[i]->data = moved(slices[i]->data, from, kept->otlp);
+        if (slices[i]->length != 0)
+            slices[i]->data = moved(slices[i]->data, from, kept->otlp);
     return kept;
 }
 

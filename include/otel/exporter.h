@@ -44,7 +44,8 @@ typedef enum otel_drop_reason {
 /* The reason as it is counted and logged, for example "queue_full". Static. */
 OTEL_API const char *otel_drop_reason_string(otel_drop_reason reason);
 
-/* A piece of memory of the batch; valid until the export is answered. */
+/* A piece of memory of the batch; valid until the export is answered. Of an empty one
+ * `data` is an empty string, never NULL. */
 typedef struct otel_slice {
     const char *data;
     size_t length;

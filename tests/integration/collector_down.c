@@ -4,8 +4,8 @@
  *
  *     collector_down KIND [--measure]
  *
- * Checked: no call into the API waits for anything (the tracing threads give up the
- * processor of their own will no more often than chance explains), memory stays under its
+ * Checked: no call into the API waits for anything (the tracing threads do not give up the
+ * processor of their own will, but for the kernel's lock in page faults), memory stays under its
  * cap, otel_shutdown comes back and says what it could not do, and every span is accounted
  * for, under the reasons that fit. With --measure, for a quiet machine: longer, and how
  * long calls took is printed and held against its bounds. */
@@ -34,7 +34,7 @@ enum {
     QUEUE_MAX_BYTES = 8 << 20,
     RSS_SLACK_BYTES = 32 << 20, /* arenas of malloc, stacks, curl */
     LOG_LINES_MAX = 20,
-    WAITS_MAX = 50, /* page tables and malloc are shared; waiting for us would be thousands */
+    WAITS_MAX = 5, /* waiting for us would be thousands */
     BUCKETS = 20000,
     BUCKET_NS = 100,
     CALL_MAX_NS = 1000000
@@ -49,35 +49,39 @@ enum { IS_SANITIZED = false };
 #define REASON(name) (1u << OTEL_DROP_##name)
 #define UNTAKEN (REASON(QUEUE_FULL) | REASON(BYTE_LIMIT))
 
-/* What becomes of spans that are exported. Where that takes long, some are left at the end. */
+/* What becomes of spans that are exported. Where requests reach the peer, it may also be on
+ * a busy machine that there was no time for a connection or an answer. Where an export
+ * takes long, some spans are left at the end. */
 static const struct {
     uint32_t reason;
+    bool is_reached;
     bool takes_long;
 } expected[DEAD_PEER_KINDS] = {
-    [DEAD_PEER_REFUSES] = {REASON(RETRY_EXHAUSTED), false},
-    [DEAD_PEER_FULL_BACKLOG] = {REASON(RETRY_EXHAUSTED), true},
-    [DEAD_PEER_NEVER_READS] = {REASON(UNCONFIRMED), true},
-    [DEAD_PEER_NEVER_ANSWERS] = {REASON(UNCONFIRMED), true},
-    [DEAD_PEER_TRICKLES] = {REASON(UNCONFIRMED), true},
-    [DEAD_PEER_RESETS] = {REASON(UNCONFIRMED), false},
-    [DEAD_PEER_CUTS_HEAD] = {REASON(UNCONFIRMED), false},
-    [DEAD_PEER_CONTINUES] = {REASON(UNCONFIRMED), true},
-    [DEAD_PEER_BUSY] = {REASON(RETRY_EXHAUSTED), false},
-    [DEAD_PEER_ENDLESS_BODY] = {REASON(RETRY_EXHAUSTED), true},
-    [DEAD_PEER_HTTP2] = {REASON(PERMANENT_ERROR), false},
-    [DEAD_PEER_SILENT_TLS] = {REASON(RETRY_EXHAUSTED), true},
-    [DEAD_PEER_PLAIN] = {REASON(RETRY_EXHAUSTED), true},
-    [DEAD_PEER_NO_NAME] = {REASON(RETRY_EXHAUSTED), true},
-    [DEAD_PEER_SILENT_PROXY] = {REASON(UNCONFIRMED), true},
+    [DEAD_PEER_REFUSES] = {REASON(RETRY_EXHAUSTED), false, false},
+    [DEAD_PEER_FULL_BACKLOG] = {REASON(RETRY_EXHAUSTED), false, true},
+    [DEAD_PEER_NEVER_READS] = {REASON(UNCONFIRMED), true, true},
+    [DEAD_PEER_NEVER_ANSWERS] = {REASON(UNCONFIRMED), true, true},
+    [DEAD_PEER_TRICKLES] = {REASON(UNCONFIRMED), true, true},
+    [DEAD_PEER_RESETS] = {REASON(UNCONFIRMED), true, false},
+    [DEAD_PEER_CUTS_HEAD] = {REASON(UNCONFIRMED), true, false},
+    [DEAD_PEER_CONTINUES] = {REASON(UNCONFIRMED), true, true},
+    [DEAD_PEER_BUSY] = {REASON(RETRY_EXHAUSTED), true, false},
+    [DEAD_PEER_ENDLESS_BODY] = {REASON(RETRY_EXHAUSTED), true, true},
+    [DEAD_PEER_HTTP2] = {REASON(PERMANENT_ERROR), true, false},
+    [DEAD_PEER_SILENT_TLS] = {REASON(RETRY_EXHAUSTED), false, true},
+    [DEAD_PEER_PLAIN] = {REASON(RETRY_EXHAUSTED), false, true},
+    [DEAD_PEER_NO_NAME] = {REASON(RETRY_EXHAUSTED), false, true},
+    [DEAD_PEER_SILENT_PROXY] = {REASON(UNCONFIRMED), true, true},
 };
 
 struct tracing {
     pthread_t thread;
     uint64_t spans;
     long waits;              /* voluntary context switches */
+    long page_waits;         /* those in page faults: the kernel's lock, not one of ours */
     uint64_t calls[BUCKETS]; /* by how long they took; the last one has all above */
     uint64_t longest_ns;
-    uint64_t longest_alone_ns; /* of calls in which this thread was not preempted */
+    uint64_t longest_alone_ns; /* of calls that neither preemption nor a page wait made longer */
 };
 
 static otel_tracer *tracer;
@@ -184,12 +188,16 @@ static void *trace(void *argument)
     getrusage(RUSAGE_THREAD, &usage);
     const long waits_before = usage.ru_nvcsw;
     while (!atomic_load(&must_stop)) {
-        const long preempted_before = usage.ru_nivcsw;
+        const struct rusage before = usage;
         const uint64_t longest_ns = trace_once(tracing, text);
         getrusage(RUSAGE_THREAD, &usage);
+        const long waits = usage.ru_nvcsw - before.ru_nvcsw;
+        const long page_waits = usage.ru_minflt != before.ru_minflt ? waits : 0;
+        tracing->page_waits += page_waits;
         if (longest_ns > tracing->longest_ns)
             tracing->longest_ns = longest_ns;
-        if (usage.ru_nivcsw == preempted_before && longest_ns > tracing->longest_alone_ns)
+        if (usage.ru_nivcsw == before.ru_nivcsw && page_waits == 0 &&
+            longest_ns > tracing->longest_alone_ns)
             tracing->longest_alone_ns = longest_ns;
     }
     tracing->waits = usage.ru_nvcsw - waits_before;
@@ -250,22 +258,23 @@ static uint64_t check_calls(const struct tracing *threads, bool measures)
         longest_ns = one->longest_ns > longest_ns ? one->longest_ns : longest_ns;
         longest_alone_ns =
             one->longest_alone_ns > longest_alone_ns ? one->longest_alone_ns : longest_alone_ns;
-        check(one->waits <= WAITS_MAX, "waits of a tracing thread", (uint64_t)one->waits,
-              WAITS_MAX);
-        printf(" waits %ld", one->waits);
+        check(one->waits - one->page_waits <= WAITS_MAX, "waits of a tracing thread",
+              (uint64_t)(one->waits - one->page_waits), WAITS_MAX);
+        printf(" waits %ld page_waits %ld", one->waits, one->page_waits);
     }
-    printf(" spans %" PRIu64 " p9999_ns %" PRIu64 " max_ns %" PRIu64
-           " max_not_preempted_ns %" PRIu64,
+    printf(" spans %" PRIu64 " p9999_ns %" PRIu64 " max_ns %" PRIu64 " max_alone_ns %" PRIu64,
            spans, quantile_ns(threads, 0.9999), longest_ns, longest_alone_ns);
-    check(!measures || longest_alone_ns <= CALL_MAX_NS, "longest call that was not preempted, ns",
+    check(!measures || longest_alone_ns <= CALL_MAX_NS, "longest call by itself, ns",
           longest_alone_ns, CALL_MAX_NS);
     return spans;
 }
 
 static void check_statistics(enum dead_peer_kind kind, otel_status status, uint64_t spans)
 {
-    const uint32_t allowed = UNTAKEN | expected[kind].reason |
-                             (expected[kind].takes_long ? REASON(SHUTDOWN_TIMEOUT) : 0);
+    const uint32_t allowed =
+        UNTAKEN | expected[kind].reason |
+        (expected[kind].is_reached ? REASON(RETRY_EXHAUSTED) | REASON(UNCONFIRMED) : 0) |
+        (expected[kind].takes_long ? REASON(SHUTDOWN_TIMEOUT) : 0);
     otel_stats stats = {.size = sizeof stats};
     char text[512];
     if (otel_stats_read(0, &stats) != OTEL_OK)
