@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* common/clock.c - which counter to trust, and the anchors that turn ticks into wall time.
  *
- * An anchor is never changed once it is published, so that equal ticks of one trace are
- * equal nanoseconds, whenever they are converted. The rate of a counter is measured from
- * the first reading on: the longer the program runs, the better it is known, and a later
- * anchor takes the better value. */
+ * An anchor is never changed once a tick has been converted by it, so that equal ticks of
+ * one trace are equal nanoseconds, whenever they are converted. The rate of a counter is
+ * measured from the first reading on: the longer the program runs, the better it is known,
+ * and an anchor that is still unused, or a later one, takes the better value. */
 #include "common/clock.h"
 
 #include <stdio.h>
@@ -35,6 +35,7 @@ struct anchor {
     uint64_t ticks;
     uint64_t wall_ns;
     uint64_t rate; /* nanoseconds a tick, times 2^RATE_SHIFT */
+    bool is_used;  /* and so for ever as it is */
 };
 
 struct oteli_clock oteli_clock;
@@ -151,7 +152,7 @@ static uint64_t convert(const struct anchor *anchor, uint64_t ticks)
 static void publish(const struct reading *now)
 {
     const uint32_t epoch = oteli_clock.epoch + 1;
-    anchors[epoch % ANCHORS] = (struct anchor){now->ticks, now->wall_ns, measured_rate(now)};
+    anchors[epoch % ANCHORS] = (struct anchor){now->ticks, now->wall_ns, measured_rate(now), false};
     oteli_store_release_32(&oteli_clock.epoch, epoch); /* read by oteli_clock_epoch */
 }
 
@@ -191,7 +192,9 @@ const char *oteli_clock_start(const char *wish)
 void oteli_clock_renew(void)
 {
     const struct reading now = read_once();
-    const struct anchor *anchor = &anchors[oteli_clock.epoch % ANCHORS];
+    struct anchor *anchor = &anchors[oteli_clock.epoch % ANCHORS];
+    if (!anchor->is_used)
+        anchor->rate = measured_rate(&now);
     const uint64_t expected = convert(anchor, now.ticks);
     const uint64_t off = expected > now.wall_ns ? expected - now.wall_ns : now.wall_ns - expected;
     if (off > TOLERANCE_NS)
@@ -206,5 +209,7 @@ uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch)
     const uint32_t oldest = newest > ANCHORS - 1 ? newest - (ANCHORS - 1) : 1;
     if (epoch < oldest)
         epoch = oldest;
-    return convert(&anchors[epoch % ANCHORS], stored & ~OTELI_TICKS_BIT);
+    struct anchor *anchor = &anchors[epoch % ANCHORS];
+    anchor->is_used = true;
+    return convert(anchor, stored & ~OTELI_TICKS_BIT);
 }

@@ -3,9 +3,9 @@
 #
 # Builds otel-c and runs its tests: everything that has to pass before a change lands.
 #
-#   scripts/test.sh           what CI runs: unit, stress, integration and package tests and
-#                             the gates with gcc; the same tests under ASan+UBSan; the
-#                             stress tests under TSan
+#   scripts/test.sh           what CI runs: unit, stress, integration and package tests, the
+#                             gates and valgrind with gcc; the tests again under ASan+UBSan;
+#                             with clang the stress tests under TSan, and a little fuzzing
 #   scripts/test.sh --long    the same with the long forms of the stress tests
 #   scripts/test.sh --quick   gcc only, no sanitizers: while working on something
 #
@@ -53,6 +53,8 @@ if [ "$mode" = quick ]; then
 fi
 build asan
 build tsan
+build fuzz
+run_tests fuzz
 run_tests tsan -L stress
 run_tests asan -L 'unit|integration|example'
 run_tests dev

@@ -54,7 +54,7 @@ c_files() {
 # Every file of ours that is text, also what is not compiled, as paths without "./".
 text_files() {
     find . -type f ! -path './.git/*' ! -path './build*/*' ! -path './.cache/*' \
-        ! -name '*.pb-c.[ch]' ! -name '*.proto' | sed 's|^\./||' | sort
+        ! -path '*/__pycache__/*' ! -name '*.pb-c.[ch]' ! -name '*.proto' | sed 's|^\./||' | sort
 }
 
 # without_comments FILE: the file with comments and the text of strings blanked, lines
