@@ -14,7 +14,7 @@ maybe='[]' # keys that may be null
 
 case $name in
 span)
-    cases='["two_tsc_reads","two_clock_gettime","enter_end","enter_end_child",
+    cases='["two_tsc_reads","two_clock_gettime","enter_end","enter_end_child","enter_end_draining",
             "enter_end_5attr","start_end","start_end_5attr","unsampled","unsampled_5attr",
             "no_sdk"]'
     keys='["min_ns","median_ns","ratio_to_two_tsc_reads","allocations","instructions"]'

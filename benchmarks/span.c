@@ -2,15 +2,14 @@
 /* benchmarks/span.c - what a span costs the thread that makes it.
  *
  * The program is linked like a user's, against the shared libraries, and calls nothing
- * but the public interface. There are three worlds, each a process of its own that was
- * forked before any SDK started: without an SDK; with one that samples nothing; and with
- * one that samples everything and delivers it, through the batch processor as shipped, to
- * an exporter that accepts and forgets. A conductor asks them in turn for one short round
- * of one case, so that slow and fast times of the machine meet all cases alike.
- *
- * In the sampled world the exporter thread takes spans away while they are being made,
- * like in a program under load. Between the rounds everything is flushed, and in the end
- * every single span must have been delivered.
+ * but the public interface. There are four worlds, each a process of its own that was
+ * forked before any SDK started: without an SDK; with one that samples nothing; and twice
+ * with one that samples everything and delivers it, through the batch processor, to an
+ * exporter that accepts and forgets: with batches larger than a round, and with batches of
+ * the default size, which the exporter thread takes away while spans are being made. A
+ * conductor asks them in turn for one short round of one case, so that slow and fast times
+ * of the machine meet all cases alike. Between the rounds everything is flushed, and in
+ * the end every single span must have been delivered.
  *
  * Before the rounds that count there is one during which the exporter is held up. It
  * makes the SDK own as much memory as any round can need; an allocation after that is one
@@ -32,9 +31,12 @@
 
 enum { ROUNDS = 101, QUICK_ROUNDS = 5, ROUND_NS = 500000, QUICK_ROUND_NS = 100000 };
 enum { CALIBRATION_COUNT = 2000, MOST_A_ROUND = 1 << 20, QUEUE_SIZE = 1 << 21 };
+enum { LARGE_BATCH = 1 << 17, DEFAULT_BATCH = 512 };
 #define QUEUE_BYTES (INT64_C(1) << 32)
 
-enum world { NO_SDK, UNSAMPLED, SAMPLED, WORLDS };
+/* SAMPLED: the exporter thread sets to work after each round. DRAINING: with batches of the
+ * default size it works all the while, on memory that the measured thread wants back. */
+enum world { NO_SDK, UNSAMPLED, SAMPLED, DRAINING, WORLDS };
 
 static otel_tracer *tracer;
 static volatile uint64_t sink; /* keeps what nobody else reads from being left out */
@@ -130,6 +132,7 @@ static const struct bench_case {
     {"two_clock_gettime", NO_SDK, two_clock_gettime},
     {"enter_end", SAMPLED, enter_end},
     {"enter_end_child", SAMPLED, enter_end_child},
+    {"enter_end_draining", DRAINING, enter_end},
     {"enter_end_5attr", SAMPLED, enter_end_5attr},
     {"start_end", SAMPLED, start_end},
     {"start_end_5attr", SAMPLED, start_end_5attr},
@@ -168,12 +171,13 @@ static void start_sdk(enum world world)
 {
     const otel_exporter exporter =
         OTEL_EXPORTER(.name = "accept_and_forget", .export_batch = accept_and_forget);
-    const char *sampler = world == SAMPLED ? "always_on" : "always_off";
+    const char *sampler = world == UNSAMPLED ? "always_off" : "always_on";
+    const int64_t batch = world == DRAINING ? DEFAULT_BATCH : LARGE_BATCH;
     bench_expect_ok(
-        otel_start_with(OTEL_SDK_OPTIONS(.service_name = "bench", .exporters = &exporter,
-                                         .exporter_count = 1, .traces_sampler = sampler,
-                                         .bsp_max_queue_size = QUEUE_SIZE,
-                                         .queue_max_bytes = QUEUE_BYTES)),
+        otel_start_with(
+            OTEL_SDK_OPTIONS(.service_name = "bench", .exporters = &exporter, .exporter_count = 1,
+                             .traces_sampler = sampler, .bsp_max_queue_size = QUEUE_SIZE,
+                             .bsp_max_export_batch_size = batch, .queue_max_bytes = QUEUE_BYTES)),
         "otel_start_with");
 }
 
@@ -198,7 +202,7 @@ static struct answer run_round(const struct question *question, int counter)
 /* Nobody else has asked the SDK for anything: its books must hold exactly our spans. */
 static void check_books(enum world world, uint64_t spans)
 {
-    if (world == SAMPLED)
+    if (world == SAMPLED || world == DRAINING)
         bench_expect_delivered(spans);
     otel_stats stats = {.size = sizeof stats};
     bench_expect_ok(otel_stats_read(0, &stats), "otel_stats_read");
@@ -227,7 +231,7 @@ static void live_in(enum world world, int from_conductor, int to_conductor)
         const struct answer answer = run_round(&question, counter);
         bench_gate_set(&gate, false);
         spans += question.count;
-        if (world == SAMPLED)
+        if (world == SAMPLED || world == DRAINING)
             flush();
         if (write(to_conductor, &answer, sizeof answer) != (ssize_t)sizeof answer)
             _exit(1);
