@@ -89,13 +89,11 @@ static inline uint8_t *make_room(struct oteli_open *open, const struct oteli_lim
     if (OTELI_UNLIKELY(is_new && open->attribute_count == open->place_capacity) &&
         !grow_places(open)) {
         open->unusual.dropped_attributes++;
-        open->unusual.lost_to_memory++;
         open->is_unusual = true;
         return NULL;
     }
     if (oteli_buffer_room(&open->attributes, size) == NULL) {
         open->unusual.dropped_attributes += is_new;
-        open->unusual.lost_to_memory++;
         open->is_unusual = true;
         return NULL;
     }
@@ -137,7 +135,6 @@ void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, 
         errno = saved_errno;
         if (clean == NULL) {
             open->unusual.dropped_attributes++;
-            open->unusual.lost_to_memory++;
             open->is_unusual = true;
             return;
         }

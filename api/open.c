@@ -3,6 +3,7 @@
  * name, events, links, status. Attributes are in attributes.c. Runs on the app thread that
  * owns the slot. */
 #include "api/open.h"
+#include "api/compose.h"
 #include "api/tracestate.h"
 #include "api/values.h"
 #include "common/clock.h"
@@ -24,7 +25,6 @@ enum {
     LINK_DROPPED = 5,
     LINK_FLAGS = 6
 };
-enum { FLAG_HAS_IS_REMOTE = 0x100, FLAG_IS_REMOTE = 0x200 };
 enum { LARGEST_BUFFER = 1 << 30 };
 
 uint8_t *oteli_buffer_grow(struct oteli_buffer *buffer, size_t more)
@@ -96,7 +96,6 @@ void oteli_open_set_long_name(struct oteli_open *open, const char *name, size_t 
     open->unusual.name.length = 0;
     uint8_t *at = oteli_buffer_room(&open->unusual.name, size);
     if (at == NULL) {
-        open->unusual.lost_to_memory++;
         open->name_length = 0;
         return;
     }
@@ -194,7 +193,6 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
     const size_t all_count = lists.a_count + lists.b_count;
     if (all == NULL && all_count != 0) {
         open->unusual.dropped_events++;
-        open->unusual.lost_to_memory++;
         return;
     }
     const size_t name_length = name != NULL ? strlen(name) : 0;
@@ -222,7 +220,6 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
         open->unusual.event_count++;
     } else {
         open->unusual.dropped_events++;
-        open->unusual.lost_to_memory++;
     }
     if (lists.a_count != 0 && all != small)
         free((void *)(uintptr_t)all);
@@ -247,8 +244,8 @@ void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *lim
     uint32_t dropped;
     const size_t attribute_bytes = oteli_key_values_size(
         link->attributes, count, limits->link_attributes, limits->value_length, &dropped);
-    const uint32_t flags =
-        (uint32_t)to->flags | FLAG_HAS_IS_REMOTE | (to->is_remote ? FLAG_IS_REMOTE : 0u);
+    const uint32_t flags = (uint32_t)to->flags | OTELI_FLAG_HAS_IS_REMOTE |
+                           (to->is_remote ? OTELI_FLAG_IS_REMOTE : 0u);
     const size_t size =
         18 + 10 +
         (tracestate_length ? oteli_bytes_field_size(LINK_TRACE_STATE, tracestate_length) : 0) +
@@ -256,7 +253,6 @@ void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *lim
     uint8_t *at = oteli_buffer_room(&open->unusual.links, oteli_bytes_field_size(SPAN_LINKS, size));
     if (at == NULL) {
         open->unusual.dropped_links++;
-        open->unusual.lost_to_memory++;
         return;
     }
     at = oteli_put_bytes_head(at, SPAN_LINKS, size);
@@ -288,7 +284,6 @@ void oteli_open_set_status(struct oteli_open *open, otel_span_status status,
     const size_t size = oteli_text_size(description, length);
     uint8_t *at = oteli_buffer_room(&open->unusual.message, size);
     if (at == NULL) {
-        open->unusual.lost_to_memory++;
         return;
     }
     oteli_text_put(at, description, length, size);

@@ -37,8 +37,7 @@ struct oteli_unusual {
     uint32_t dropped_attributes;
     uint32_t dropped_events;
     uint32_t dropped_links;
-    uint32_t lost_to_memory; /* things left out because a buffer could not grow */
-    uint8_t status;          /* otel_span_status */
+    uint8_t status; /* otel_span_status */
     bool has_complained;
     uint8_t complaint;           /* enum oteli_complaint_about, to be logged */
     struct oteli_buffer name;    /* a name that does not fit inline */
@@ -73,7 +72,7 @@ struct oteli_open {
     uint32_t place_capacity;
 
     struct oteli_unusual unusual;
-    uint64_t reserved[4];
+    uint64_t reserved[5];
 };
 _Static_assert(sizeof(struct oteli_open) == 320, "five cache lines");
 

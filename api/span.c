@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/span.c - start and end spans: the hot path.
+/* api/span.c - start spans: the first half of the hot path; end.c has the other.
  *
  * App threads. A local span is a slot on its thread's stack. Starting it is: one
  * thread-local access, one comparison that covers every unusual state, an id, the ids of
- * the parent, the name, and the clock. Ending it writes its record behind the others in
- * the thread's line and moves `committed`. Cost: about that of the two clock readings;
- * scripts/bench.sh span measures it. Everything rare is in a function ending in _slow. */
-#include "api/compose.h"
+ * the parent, the name, and the clock. scripts/bench.sh span measures what it costs.
+ * Everything rare is in a function ending in _slow. */
 #include "api/detached.h"
 #include "api/thread.h"
+#include "api/tracer.h"
 #include "api/tracestate.h"
 #include "common/clock.h"
 #include "common/copy.h"
-#include "common/utf8.h"
-#include "common/wire.h"
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 static inline enum oteli_parent kind_of_parent(const otel_span *parent)
 {
