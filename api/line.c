@@ -63,7 +63,8 @@ static bool table_add(struct oteli_line *line)
         }
     } while (!oteli_cas_full_32(&pool.count, index, index + 1));
     line->index = index;
-    OTELI_STORE_RELEASE_PTR(&pool.parts[index / TABLE_PART][index % TABLE_PART], line);
+    struct oteli_line **part = OTELI_LOAD_ACQUIRE_PTR(&pool.parts[index / TABLE_PART]);
+    OTELI_STORE_RELEASE_PTR(&part[index % TABLE_PART], line);
     return true;
 }
 
