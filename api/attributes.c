@@ -4,7 +4,7 @@
  *
  * Runs on the app thread that owns the slot. The number of attributes is small, so keys
  * are looked up by walking their signatures, which share a few cache lines. */
-#include "api/open.h"
+#include "api/short.h"
 #include "api/values.h"
 #include "common/copy.h"
 #include "common/log.h"
@@ -15,19 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPAN_ATTRIBUTES = 9, FIRST_PLACES = 16 };
-
-/* Copies of constant size: one of up to four bytes would go byte by byte through memory. */
-static inline uint64_t signature_of(const char *key, size_t length)
-{
-    uint32_t last = 0;
-    if (OTELI_LIKELY(length >= sizeof last))
-        memcpy(&last, key + length - sizeof last, sizeof last);
-    else
-        for (size_t i = 0; i < length; i++)
-            last = last << 8 | (uint8_t)key[i];
-    return (uint64_t)length << 32 | last;
-}
+enum { FIRST_PLACES = 16 };
 
 /* The index of the key among the attributes, or their number. */
 static inline uint32_t find(const struct oteli_open *open, const char *key, size_t length,
@@ -89,16 +77,16 @@ static inline uint8_t *make_room(struct oteli_open *open, const struct oteli_lim
     if (OTELI_UNLIKELY(is_new && open->attribute_count == open->place_capacity) &&
         !grow_places(open)) {
         open->unusual.dropped_attributes++;
-        open->is_unusual = true;
+        open->traits.is_unusual = true;
         return NULL;
     }
     if (oteli_buffer_room(&open->attributes, size) == NULL) {
         open->unusual.dropped_attributes += is_new;
-        open->is_unusual = true;
+        open->traits.is_unusual = true;
         return NULL;
     }
     if (OTELI_UNLIKELY(open->attributes.capacity > OTELI_BUFFER_KEPT))
-        open->is_unusual = true; /* so that the buffer is given back */
+        open->traits.is_unusual = true; /* so that the buffer is given back */
     if (OTELI_UNLIKELY(!is_new))
         take_out(open, index);
     return open->attributes.data + open->attributes.length;
@@ -109,6 +97,8 @@ static inline void accept(struct oteli_open *open, uint64_t signature, uint8_t *
                           uint8_t *end)
 {
     struct oteli_buffer *buffer = &open->attributes;
+    const uint64_t filter = open->attribute_count != 0 ? open->attribute_filter : 0;
+    open->attribute_filter = filter | oteli_signature_bit(signature);
     open->places[open->attribute_count++] = (struct oteli_attribute_place){
         .signature = signature,
         .at = buffer->length,
@@ -135,107 +125,23 @@ void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, 
         errno = saved_errno;
         if (clean == NULL) {
             open->unusual.dropped_attributes++;
-            open->is_unusual = true;
+            open->traits.is_unusual = true;
             return;
         }
         oteli_utf8_replace(key, key_length, clean);
         plan.key = clean;
         plan.key_length = plan.key_bytes;
     }
-    const uint64_t signature = signature_of(plan.key, plan.key_length);
+    const uint64_t signature = oteli_signature(plan.key, plan.key_length);
     uint8_t *at = make_room(open, limits, plan.key, plan.key_length, signature, plan.bytes);
     if (at != NULL) {
-        uint8_t *end = oteli_key_value_put(at, SPAN_ATTRIBUTES, &plan);
+        uint8_t *end = oteli_key_value_put(at, OTELI_SPAN_ATTRIBUTES, &plan);
         const size_t before_key =
             plan.bytes - plan.key_length - oteli_bytes_field_size(2, plan.value_bytes);
         accept(open, signature, at + before_key, end);
     }
     if (clean != small)
         free(clean);
-}
-
-enum { SHORT_KEY = 120, SHORT_VALUE = 4096, SHORT_FIELD = 32 };
-
-/* An attribute being written in one pass: `4A length 0A key_length key 12 value_length`,
- * then its AnyValue. Nothing counts until it is accepted. */
-struct writing {
-    uint64_t signature;
-    uint64_t seen; /* an OR of the key's bytes */
-    uint8_t *key;
-    uint8_t *at; /* where the AnyValue goes, `value_bytes` of it */
-};
-
-/* False: this is not one of the simple ones, or there is no room for it. `*refused` says
- * which. Keys are short, so their length is one byte, and of ASCII, which the caller sees
- * from `seen`. */
-static OTELI_INLINE bool begin(struct writing *writing, struct oteli_open *open,
-                               const struct oteli_limits *limits, const char *key,
-                               size_t key_length, size_t value_bytes, bool *refused)
-{
-    *refused = false;
-    if (OTELI_UNLIKELY(key_length - 1 >= SHORT_KEY - 1))
-        return false;
-    if (OTELI_UNLIKELY(open->attribute_count >= limits->attributes) &&
-        !oteli_is_ascii(key, key_length))
-        return false; /* it may be among the others in another form */
-    writing->signature = signature_of(key, key_length);
-    uint8_t *at = make_room(open, limits, key, key_length, writing->signature,
-                            key_length + value_bytes + SHORT_FIELD);
-    if (OTELI_UNLIKELY(at == NULL)) {
-        *refused = true;
-        return false;
-    }
-    const size_t length = 3 + key_length + oteli_varint_size(value_bytes) + value_bytes;
-    *at++ = OTELI_TAG(SPAN_ATTRIBUTES, OTELI_WIRE_BYTES);
-    at = oteli_put_varint(at, length);
-    *at++ = OTELI_TAG(1, OTELI_WIRE_BYTES);
-    *at++ = (uint8_t)key_length;
-    writing->key = at;
-    writing->seen = oteli_move(at, key, key_length);
-    at += key_length;
-    *at++ = OTELI_TAG(2, OTELI_WIRE_BYTES);
-    writing->at = oteli_put_varint(at, value_bytes);
-    return true;
-}
-
-void oteli_open_set_int(struct oteli_open *open, const struct oteli_limits *limits, const char *key,
-                        size_t key_length, int64_t value)
-{
-    struct writing writing;
-    bool refused;
-    const size_t value_bytes = 1 + oteli_varint_size((uint64_t)value);
-    if (OTELI_LIKELY(begin(&writing, open, limits, key, key_length, value_bytes, &refused)) &&
-        OTELI_LIKELY((writing.seen & OTELI_NOT_ASCII) == 0)) {
-        *writing.at++ = OTELI_TAG(3, OTELI_WIRE_VARINT);
-        accept(open, writing.signature, writing.key, oteli_put_varint(writing.at, (uint64_t)value));
-    } else if (!refused) {
-        const otel_value any = otel_value_int(value);
-        oteli_open_set(open, limits, key, key_length, &any);
-    }
-}
-
-void oteli_open_set_string(struct oteli_open *open, const struct oteli_limits *limits,
-                           const char *key, size_t key_length, const char *value, size_t length)
-{
-    struct writing writing;
-    bool refused = false;
-    const size_t value_bytes = 1 + oteli_varint_size(length) + length;
-    if (OTELI_LIKELY(length < SHORT_VALUE && length <= limits->value_length) &&
-        OTELI_LIKELY(begin(&writing, open, limits, key, key_length, value_bytes, &refused)) &&
-        OTELI_LIKELY((writing.seen & OTELI_NOT_ASCII) == 0)) {
-        *writing.at++ = OTELI_TAG(1, OTELI_WIRE_BYTES);
-        uint8_t *text = oteli_put_varint(writing.at, length);
-        const uint64_t seen = oteli_move(text, value, length);
-        if (OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) ||
-            oteli_utf8_valid_prefix(value, length) == length) {
-            accept(open, writing.signature, writing.key, text + length);
-            return;
-        }
-    }
-    if (!refused) {
-        const otel_value any = otel_value_string_n(value, length);
-        oteli_open_set(open, limits, key, key_length, &any);
-    }
 }
 
 void oteli_open_set_many(struct oteli_open *open, const struct oteli_limits *limits,

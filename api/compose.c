@@ -18,8 +18,8 @@ enum { STATUS_MESSAGE = 2, STATUS_CODE = 3 };
 static uint8_t *put_tracestate(uint8_t *at, const struct oteli_open *open)
 {
     char text[OTELI_TRACESTATE_BYTES + 1];
-    const size_t length =
-        oteli_tracestate_copy(open->tracestate, (const uint8_t *)open->trace_id, text, sizeof text);
+    const size_t length = oteli_tracestate_copy(
+        oteli_open_tracestate(open), (const uint8_t *)open->self.opaque, text, sizeof text);
     return length != 0 ? oteli_put_bytes_field(at, TRACE_STATE, text, length) : at;
 }
 
@@ -42,9 +42,9 @@ static uint8_t *put_status(uint8_t *at, const struct oteli_open *open)
 
 uint32_t oteli_compose(struct oteli_record *record, const struct oteli_open *open, uint64_t end)
 {
-    uint8_t *const message = oteli_record_message(record);
+    uint8_t *const message = (uint8_t *)(record + 1);
     uint8_t *at = oteli_compose_ids(message, open);
-    if (open->tracestate != 0)
+    if (oteli_open_tracestate(open) != 0)
         at = put_tracestate(at, open);
     at = oteli_compose_parent(at, open);
     if (open->name_length != 0)
@@ -59,6 +59,8 @@ uint32_t oteli_compose(struct oteli_record *record, const struct oteli_open *ope
     at = oteli_put_bytes(at, open->unusual.links.data, open->unusual.links.length);
     at = put_count(at, DROPPED_LINKS, open->unusual.dropped_links);
     at = put_status(at, open);
-    at = oteli_compose_flags(at, open);
-    return oteli_compose_finish(record, open, at, times_at, events_at);
+    at = oteli_compose_flags(at, open->traits.wire_flags);
+    return oteli_compose_finish(
+        record, open, at, times_at, events_at,
+        (open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 ? OTELI_RECORD_ADDRESS : 0);
 }

@@ -10,6 +10,7 @@
 #include "api/line.h"
 #include "api/open.h"
 #include "api/tracer.h"
+#include "common/clock.h"
 #include "common/copy.h"
 #include "common/wire.h"
 
@@ -28,16 +29,13 @@ enum { OTELI_FLAG_HAS_IS_REMOTE = 0x100, OTELI_FLAG_IS_REMOTE = 0x200 };
 /* Room for everything of a span that has a fixed size, and for copying in pieces. */
 enum { OTELI_COMPOSE_FIXED = sizeof(struct oteli_record) + 160, OTELI_COMPOSE_PIECE = 16 };
 
-/* No record of this span is larger: of one that is not unusual, and of any. */
-static inline size_t oteli_compose_plain_bound(const struct oteli_open *open)
-{
-    return OTELI_COMPOSE_FIXED + (size_t)open->name_length + open->attributes.length;
-}
+/* No record of this span is larger. */
 static inline size_t oteli_compose_bound(const struct oteli_open *open)
 {
     enum { TRACESTATE_PART = 520 };
-    return oteli_compose_plain_bound(open) + (open->tracestate != 0 ? TRACESTATE_PART : 0) +
-           open->unusual.events.length + open->unusual.links.length + open->unusual.message.length;
+    return OTELI_COMPOSE_FIXED + (size_t)open->name_length + open->attributes.length +
+           (oteli_open_tracestate(open) != 0 ? TRACESTATE_PART : 0) + open->unusual.events.length +
+           open->unusual.links.length + open->unusual.message.length;
 }
 
 /* Write it at `record`, which is aligned to 8; returns the record's size. */
@@ -55,8 +53,8 @@ static inline uint8_t *oteli_put_short(uint8_t *at, unsigned field, const void *
 
 static inline uint8_t *oteli_compose_ids(uint8_t *at, const struct oteli_open *open)
 {
-    at = oteli_put_short(at, OTELI_SPAN_TRACE_ID, open->trace_id, 16);
-    return oteli_put_short(at, OTELI_SPAN_SPAN_ID, &open->span_id, 8);
+    at = oteli_put_short(at, OTELI_SPAN_TRACE_ID, open->self.opaque, 16);
+    return oteli_put_short(at, OTELI_SPAN_SPAN_ID, &open->self.opaque[2], 8);
 }
 
 static inline uint8_t *oteli_compose_parent(uint8_t *at, const struct oteli_open *open)
@@ -66,28 +64,34 @@ static inline uint8_t *oteli_compose_parent(uint8_t *at, const struct oteli_open
     return at;
 }
 
+/* Ticks are marked; a start that was given is nanoseconds already. */
+static inline uint64_t oteli_open_start(const struct oteli_open *open)
+{
+    const bool is_given = (open->traits.bits & OTELI_START_IS_GIVEN) != 0;
+    return is_given ? open->start : open->start | OTELI_TICKS_BIT;
+}
+
 static inline uint8_t *oteli_compose_times(uint8_t *at, const struct oteli_open *open, uint64_t end)
 {
     *at++ = OTELI_TAG(OTELI_SPAN_KIND, OTELI_WIRE_VARINT);
-    *at++ = (uint8_t)(open->kind + 1); /* 0 on the wire is "unspecified" */
+    *at++ = open->traits.wire_kind;
     *at++ = OTELI_TAG(OTELI_SPAN_START_TIME, OTELI_WIRE_FIXED64);
-    at = oteli_put_fixed64(at, open->start);
+    at = oteli_put_fixed64(at, oteli_open_start(open));
     *at++ = OTELI_TAG(OTELI_SPAN_END_TIME, OTELI_WIRE_FIXED64);
     return oteli_put_fixed64(at, end);
 }
 enum { OTELI_COMPOSE_TIMES = 18 }; /* bytes of the two times, at the end of the above */
 
-static inline uint8_t *oteli_compose_flags(uint8_t *at, const struct oteli_open *open)
+static inline uint8_t *oteli_compose_flags(uint8_t *at, uint32_t wire_flags)
 {
     *at++ = (uint8_t)(OTELI_TAG(OTELI_SPAN_FLAGS, OTELI_WIRE_FIXED32) | 0x80);
     *at++ = OTELI_TAG(OTELI_SPAN_FLAGS, OTELI_WIRE_FIXED32) >> 7;
-    return oteli_put_fixed32(at, (uint32_t)open->flags | OTELI_FLAG_HAS_IS_REMOTE |
-                                     (open->parent_is_remote ? OTELI_FLAG_IS_REMOTE : 0u));
+    return oteli_put_fixed32(at, wire_flags);
 }
 
 static inline uint32_t oteli_compose_finish(struct oteli_record *record,
                                             const struct oteli_open *open, const uint8_t *at,
-                                            uint32_t times_at, uint32_t events_at)
+                                            uint32_t times_at, uint32_t events_at, uint32_t what)
 {
     const uint32_t length = (uint32_t)(at - (const uint8_t *)(record + 1));
     record->size = (uint32_t)((sizeof *record + length + 7) & ~(size_t)7);
@@ -95,7 +99,7 @@ static inline uint32_t oteli_compose_finish(struct oteli_record *record,
     record->epoch = open->epoch;
     record->times_at = times_at;
     record->events_at = events_at;
-    record->reserved = 0;
+    record->what = what;
     record->tracer = open->tracer;
     return record->size;
 }
@@ -109,25 +113,6 @@ static inline uint8_t *oteli_compose_attributes(uint8_t *at, const struct oteli_
     for (uint32_t i = 0; i < length; i += OTELI_COMPOSE_PIECE)
         memcpy(at + i, from + i, OTELI_COMPOSE_PIECE);
     return at + length;
-}
-
-/* The same for a span that is not unusual: what every span costs. */
-static OTELI_INLINE uint32_t oteli_compose_plain(struct oteli_record *record,
-                                                 const struct oteli_open *open, uint64_t end)
-{
-    uint8_t *const message = oteli_record_message(record);
-    uint8_t *at = oteli_compose_parent(oteli_compose_ids(message, open), open);
-    if (OTELI_LIKELY(open->name_length != 0)) {
-        at[0] = OTELI_TAG(OTELI_SPAN_NAME, OTELI_WIRE_BYTES);
-        at[1] = (uint8_t)open->name_length;
-        oteli_move(at + 2, open->name, open->name_length);
-        at += 2 + open->name_length;
-    }
-    at = oteli_compose_times(at, open, end);
-    const uint32_t times_at = (uint32_t)(at - message) - OTELI_COMPOSE_TIMES;
-    at = oteli_compose_attributes(at, open);
-    at = oteli_compose_flags(at, open);
-    return oteli_compose_finish(record, open, at, times_at, 0);
 }
 
 #endif

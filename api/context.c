@@ -80,14 +80,43 @@ size_t otel_span_context_tracestate(const otel_span_context *context, char *text
     return oteli_tracestate_copy(context->tracestate, context->trace_id, text, size);
 }
 
-otel_context otel_current_context(void)
-{
-    return oteli_self->current;
-}
-
 otel_span otel_current_span(void)
 {
-    return oteli_self->current.span;
+    otel_span span = oteli_self->top->self;
+    span.opaque[3] &= ~OTELI_REF_OF_STACK;
+    return span;
+}
+
+otel_context otel_current_context(void)
+{
+    return (otel_context){otel_current_span(), oteli_self->values};
+}
+
+/* The place of the newest attached context; NULL: none is attached. */
+static struct oteli_open *newest_attached(const struct oteli_thread *thread)
+{
+    return thread->attached != 0 ? thread->stack + thread->attached : NULL;
+}
+
+/* A place for one more context. Programs that attach and never detach get the place of the
+ * last one again, or their stack would grow for ever. */
+static struct oteli_open *place_for(struct oteli_thread *thread)
+{
+    enum { MOST_ATTACHED = 1024 };
+    struct oteli_open *newest = newest_attached(thread);
+    if (newest != NULL && newest == thread->top && newest->depth >= MOST_ATTACHED) {
+        OTELI_LOG(OTEL_LOG_WARN, "%u contexts are attached on one thread: are they detached?",
+                  newest->depth);
+        return newest;
+    }
+    if (thread->top == thread->last && !oteli_thread_deepen(thread))
+        return NULL;
+    struct oteli_open *open = ++thread->top;
+    newest = newest_attached(thread);
+    open->below = thread->attached;
+    open->depth = newest != NULL ? newest->depth + 1 : 1;
+    thread->attached = (uint32_t)(open - thread->stack);
+    return open;
 }
 
 otel_context_token otel_context_attach(otel_context context)
@@ -95,26 +124,54 @@ otel_context_token otel_context_attach(otel_context context)
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(thread == &oteli_empty_thread))
         thread = oteli_thread_own();
-    if (OTELI_UNLIKELY(thread == NULL))
-        return (otel_context_token){.opaque = 0}; /* no memory: nothing is attached */
+    otel_context_token token = {.opaque = 0};
+    if (OTELI_UNLIKELY(thread == NULL || !oteli_thread_begin(thread)))
+        return token; /* no memory: nothing is attached */
     if (OTELI_UNLIKELY(oteli_load_relaxed_32(&otel_is_in_use_) == 0))
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
-    const otel_context_token token = {thread->current, ++thread->attached};
-    thread->current = context;
+    token.previous = otel_current_context();
+    const uint32_t epoch = oteli_epoch_under(thread, &context.span);
+    struct oteli_open *open = place_for(thread);
+    if (OTELI_LIKELY(open != NULL)) {
+        open->self = context.span;
+        open->self.opaque[3] |= OTELI_REF_ATTACHED;
+        open->traits = (struct oteli_traits){0};
+        open->epoch = epoch;
+        open->hold = 0;
+        open->values = context.values;
+        open->token = token.opaque = ++thread->attaches;
+        thread->values = context.values;
+    }
+    oteli_thread_finish(thread);
     return token;
+}
+
+/* The place of the context that was attached with this token, if it still is. */
+static struct oteli_open *find_attached(const struct oteli_thread *thread, uint64_t token)
+{
+    struct oteli_open *open = token != 0 ? newest_attached(thread) : NULL;
+    while (open != NULL && open->token != token)
+        open = open->below != 0 ? thread->stack + open->below : NULL;
+    return open;
 }
 
 bool otel_context_detach(otel_context_token token)
 {
     struct oteli_thread *thread = oteli_self;
-    if (token.opaque == 0 || thread == &oteli_empty_thread)
-        return false;
-    const bool in_order = token.opaque == thread->attached;
-    if (!in_order)
+    struct oteli_open *open = find_attached(thread, token.opaque);
+    const bool in_order = open != NULL && open == newest_attached(thread);
+    if (token.opaque != 0 && !in_order)
         OTELI_LOG(OTEL_LOG_WARN, "contexts are detached in another order than attached");
-    if (token.opaque <= thread->attached)
-        thread->attached = token.opaque - 1;
-    thread->current = token.previous;
+    if (open == NULL || !oteli_thread_begin(thread))
+        return false;
+    open->token = 0;
+    while (thread->attached != 0 && newest_attached(thread)->token == 0)
+        thread->attached = newest_attached(thread)->below;
+    thread->values = thread->attached != 0 ? newest_attached(thread)->values : NULL;
+    oteli_thread_leave(thread, open);
+    if (in_order)
+        oteli_thread_cover(thread, open);
+    oteli_thread_finish(thread);
     return in_order;
 }
 

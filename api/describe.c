@@ -4,27 +4,26 @@
  * Every function is the same three steps: find the open span of the handle, change it, let
  * it go. A handle that is old, unsampled or foreign finds none. */
 #include "api/detached.h"
+#include "api/short.h"
 #include "api/thread.h"
 #include "common/clock.h"
 
 #include <string.h>
 
 /* The open span of a handle, held for one change; NULL: there is none. */
-static inline struct oteli_open *hold(const otel_span *span, struct oteli_thread **owner)
+static struct oteli_open *grab(otel_span_ref span, struct oteli_thread **owner)
 {
-    const enum oteli_span_place place = oteli_ref_place(span->opaque[3]);
     struct oteli_thread *thread = oteli_self;
-    if (OTELI_LIKELY(place == OTELI_PLACE_LOCAL)) {
-        const uint32_t slot = oteli_ref_slot(span->opaque[3]);
-        if (slot >= thread->depth || thread->open[slot].span_id != span->opaque[2] ||
-            !thread->open[slot].recording || !oteli_thread_begin(thread))
+    if (OTELI_LIKELY(oteli_ref_place(span.place) == OTELI_PLACE_LOCAL)) {
+        struct oteli_open *open = oteli_thread_find(thread, span);
+        if (open == NULL || !oteli_open_records(open) || !oteli_thread_begin(thread))
             return NULL;
         *owner = thread;
-        return &thread->open[slot];
+        return open;
     }
-    if (place != OTELI_PLACE_DETACHED)
+    if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED)
         return NULL;
-    if (thread->generation == oteli_empty_thread.generation && thread->busy == 0)
+    if (OTELI_UNLIKELY(thread->generation == OTELI_NO_GENERATION) && !oteli_thread_is_busy(thread))
         thread = oteli_thread_refresh(); /* for the limits */
     if (thread == NULL || !oteli_thread_begin(thread))
         return NULL;
@@ -36,25 +35,24 @@ static inline struct oteli_open *hold(const otel_span *span, struct oteli_thread
 }
 
 /* The same with a line for the log, which is written when nothing is held any more. */
-static OTELI_COLD void let_go_complaining(const otel_span *span, struct oteli_thread *owner,
+static OTELI_COLD void let_go_complaining(otel_span_ref span, struct oteli_thread *owner,
                                           struct oteli_open *open)
 {
     struct oteli_complaint complaint;
     oteli_open_take_complaint(open, &complaint);
-    if (oteli_ref_place(span->opaque[3]) == OTELI_PLACE_DETACHED)
+    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED)
         oteli_detached_unlock(open);
     oteli_thread_finish(owner);
     oteli_complain(&complaint);
 }
 
-static inline void let_go(const otel_span *span, struct oteli_thread *owner,
-                          struct oteli_open *open)
+static inline void let_go(otel_span_ref span, struct oteli_thread *owner, struct oteli_open *open)
 {
     if (OTELI_UNLIKELY(open->unusual.complaint != OTELI_NO_COMPLAINT)) {
         let_go_complaining(span, owner, open);
         return;
     }
-    if (oteli_ref_place(span->opaque[3]) == OTELI_PLACE_DETACHED)
+    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED)
         oteli_detached_unlock(open);
     oteli_thread_finish(owner);
 }
@@ -62,56 +60,121 @@ static inline void let_go(const otel_span *span, struct oteli_thread *owner,
 bool otel_span_is_recording(otel_span span)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = hold(&span, &owner);
+    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
     if (open == NULL)
         return false;
     const bool is_local = oteli_ref_place(span.opaque[3]) == OTELI_PLACE_LOCAL;
     const uint64_t generation = is_local ? owner->generation : open->generation;
-    let_go(&span, owner, open);
+    let_go(otel_span_ref_of(&span), owner, open);
     const uint64_t now = oteli_load_relaxed_64(&oteli_generation);
     return now == generation;
 }
 
-void otel_span_set_string_n(const otel_span *span, const char *key, size_t key_length,
+static OTELI_NOINLINE void set_string_slow(otel_span_ref span, const char *key, size_t key_length,
+                                           const char *value, size_t length)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = grab(span, &owner);
+    if (open == NULL)
+        return;
+    if (!oteli_set_short_string(open, &owner->limits, key, key_length, value, length)) {
+        const otel_value any = otel_value_string_n(value, value != NULL ? length : 0);
+        oteli_open_set(open, &owner->limits, key, key_length, &any);
+    }
+    let_go(span, owner, open);
+}
+
+static OTELI_NOINLINE void set_int_slow(otel_span_ref span, const char *key, size_t key_length,
+                                        int64_t value)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = grab(span, &owner);
+    if (open == NULL)
+        return;
+    if (!oteli_set_short_int(open, &owner->limits, key, key_length, value)) {
+        const otel_value any = otel_value_int(value);
+        oteli_open_set(open, &owner->limits, key, key_length, &any);
+    }
+    let_go(span, owner, open);
+}
+
+/* Whether nothing is under way on a thread that knows the SDK that runs. */
+static inline bool is_ready(const struct oteli_thread *thread)
+{
+    return thread->fast == oteli_load_relaxed_64(&oteli_fast_generation);
+}
+
+/* Whether the span is the current one, of an SDK that runs, and nothing is under way: what is
+ * said of it can be written down at once. */
+static inline bool is_current(const struct oteli_thread *thread, otel_span_ref span)
+{
+    const struct oteli_open *open = thread->top;
+    return span.place == open->self.opaque[3] && span.id == open->self.opaque[2] &&
+           oteli_open_records(open);
+}
+
+void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,
                             const char *value, size_t length)
 {
-    struct oteli_thread *owner;
-    struct oteli_open *open = hold(span, &owner);
-    if (open == NULL)
-        return;
-    oteli_open_set_string(open, &owner->limits, key, key_length, value != NULL ? value : "",
-                          value != NULL ? length : 0);
-    let_go(span, owner, open);
+    struct oteli_thread *thread = oteli_self;
+    bool done = false;
+    if (OTELI_LIKELY(is_ready(thread))) {
+        oteli_thread_hurry(thread);
+        struct oteli_open *locked = NULL;
+        if (OTELI_LIKELY(is_current(thread, span)))
+            done = oteli_set_short_string(thread->top, &thread->limits, key, key_length, value,
+                                          length);
+        else
+            locked = oteli_detached_try_lock(span);
+        if (locked != NULL) {
+            done = oteli_set_short_string(locked, &thread->limits, key, key_length, value, length);
+            oteli_detached_unlock(locked);
+        }
+        oteli_thread_finish(thread);
+    }
+    if (OTELI_UNLIKELY(!done))
+        set_string_slow(span, key, key_length, value, length);
 }
 
-void otel_span_set_int_n(const otel_span *span, const char *key, size_t key_length, int64_t value)
+void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length, int64_t value)
 {
-    struct oteli_thread *owner;
-    struct oteli_open *open = hold(span, &owner);
-    if (open == NULL)
-        return;
-    oteli_open_set_int(open, &owner->limits, key, key_length, value);
-    let_go(span, owner, open);
+    struct oteli_thread *thread = oteli_self;
+    bool done = false;
+    if (OTELI_LIKELY(is_ready(thread))) {
+        oteli_thread_hurry(thread);
+        struct oteli_open *locked = NULL;
+        if (OTELI_LIKELY(is_current(thread, span)))
+            done = oteli_set_short_int(thread->top, &thread->limits, key, key_length, value);
+        else
+            locked = oteli_detached_try_lock(span);
+        if (locked != NULL) {
+            done = oteli_set_short_int(locked, &thread->limits, key, key_length, value);
+            oteli_detached_unlock(locked);
+        }
+        oteli_thread_finish(thread);
+    }
+    if (OTELI_UNLIKELY(!done))
+        set_int_slow(span, key, key_length, value);
 }
 
-void otel_span_set_value_n(const otel_span *span, const char *key, size_t key_length,
+void otel_span_set_value_n(otel_span_ref span, const char *key, size_t key_length,
                            const otel_value *value)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = value != NULL ? hold(span, &owner) : NULL;
+    struct oteli_open *open = value != NULL ? grab(span, &owner) : NULL;
     if (open == NULL)
         return;
     oteli_open_set(open, &owner->limits, key, key_length, value);
     let_go(span, owner, open);
 }
 
-void otel_span_set_double_n(const otel_span *span, const char *key, size_t key_length, double value)
+void otel_span_set_double_n(otel_span_ref span, const char *key, size_t key_length, double value)
 {
     const otel_value any = otel_value_double(value);
     otel_span_set_value_n(span, key, key_length, &any);
 }
 
-void otel_span_set_bool_n(const otel_span *span, const char *key, size_t key_length, bool value)
+void otel_span_set_bool_n(otel_span_ref span, const char *key, size_t key_length, bool value)
 {
     const otel_value any = otel_value_bool(value);
     otel_span_set_value_n(span, key, key_length, &any);
@@ -122,13 +185,13 @@ static void add_event(otel_span span, const char *name, uint64_t time_ns,
                       size_t first_count)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = hold(&span, &owner);
+    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
     if (open == NULL)
         return;
     const uint64_t time =
         time_ns != 0 ? time_ns & ~OTELI_TICKS_BIT : oteli_ticks() | OTELI_TICKS_BIT;
     oteli_open_add_event(open, &owner->limits, name, time, attributes, count, first, first_count);
-    let_go(&span, owner, open);
+    let_go(otel_span_ref_of(&span), owner, open);
 }
 
 void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
@@ -156,29 +219,29 @@ void otel_span_record_exception(otel_span span, const char *type, const char *me
 void otel_span_add_link(otel_span span, const otel_link *link)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = link != NULL ? hold(&span, &owner) : NULL;
+    struct oteli_open *open = link != NULL ? grab(otel_span_ref_of(&span), &owner) : NULL;
     if (open == NULL)
         return;
     oteli_open_add_link(open, &owner->limits, link);
-    let_go(&span, owner, open);
+    let_go(otel_span_ref_of(&span), owner, open);
 }
 
 void otel_span_set_status(otel_span span, otel_span_status status, const char *description)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = hold(&span, &owner);
+    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
     if (open == NULL)
         return;
     oteli_open_set_status(open, status, description);
-    let_go(&span, owner, open);
+    let_go(otel_span_ref_of(&span), owner, open);
 }
 
 void otel_span_update_name(otel_span span, const char *name)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = hold(&span, &owner);
+    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
     if (open == NULL)
         return;
     oteli_open_set_long_name(open, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
-    let_go(&span, owner, open);
+    let_go(otel_span_ref_of(&span), owner, open);
 }

@@ -1,50 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/detached.c - the pool of detached spans. Any thread.
  *
- * Like the pool of lines: parts of records that stay, and a stack of free ones whose head
- * counts its changes. */
+ * Like the pool of lines: parts of records that stay, and a list of the free ones. */
 #include "api/detached.h"
+#include "common/clock.h"
+#include "common/free_list.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PART = 256, PARTS = 4096, SPINS = 100 };
-
-struct record {
-    struct oteli_open open; /* first: a pointer to it is a pointer to its record */
-    uint32_t lock;
-    uint32_t free_next; /* index + 1 */
-};
+enum { PART = OTELI_DETACHED_PART, PARTS = OTELI_DETACHED_PARTS, SPINS = 100 };
 
 static struct {
-    uint64_t free_head; /* changes in the upper half, index + 1 in the lower; 0: none */
-    uint32_t count;     /* records that were ever given out */
-    struct record *parts[PARTS];
+    struct oteli_free_list free;
+    uint32_t count; /* records that were ever given out */
 } pool;
 
-static struct record *at_index(uint32_t index)
+struct oteli_detached *oteli_detached_parts[PARTS];
+
+static struct oteli_detached *at_index(uint32_t index)
 {
-    struct record *part = OTELI_LOAD_ACQUIRE_PTR(&pool.parts[index / PART]);
+    struct oteli_detached *part = OTELI_LOAD_ACQUIRE_PTR(&oteli_detached_parts[index / PART]);
     return part != NULL ? &part[index % PART] : NULL;
 }
 
 /* The record of an index that was given out. */
-static struct record *existing(uint32_t index)
+static struct oteli_detached *existing(uint32_t index)
 {
-    return &OTELI_LOAD_ACQUIRE_PTR(&pool.parts[index / PART])[index % PART];
+    return &OTELI_LOAD_ACQUIRE_PTR(&oteli_detached_parts[index / PART])[index % PART];
 }
 
 /* Whether this part is there; made when it is not. One that two threads make is kept once. */
 static bool has_part(uint32_t number)
 {
-    struct record **slot = &pool.parts[number];
+    struct oteli_detached **slot = &oteli_detached_parts[number];
     if (OTELI_LOAD_ACQUIRE_PTR(slot) != NULL)
         return true;
     const int saved_errno = errno;
-    struct record *part = calloc(PART, sizeof *part);
+    struct oteli_detached *part = calloc(PART, sizeof *part);
     errno = saved_errno;
+    for (uint32_t i = 0; part != NULL && i < PART; i++)
+        part[i].open.place_ref =
+            oteli_ref_make(0, OTELI_PLACE_DETACHED, false, number * PART + i, 0);
     if (part != NULL && !OTELI_CAS_FULL_PTR(slot, NULL, part))
         free(part);
     return OTELI_LOAD_ACQUIRE_PTR(slot) != NULL;
@@ -55,63 +54,50 @@ static OTELI_COLD uint32_t take_new(void)
     for (;;) {
         const uint32_t index = oteli_load_acquire_32(&pool.count);
         if (index >= PART * PARTS || !has_part(index / PART))
-            return OTELI_DETACHED_NONE;
+            return OTELI_NO_PLACE;
         if (oteli_cas_full_32(&pool.count, index, index + 1))
             return index;
     }
 }
 
-static uint32_t pop_free(void)
+static uint32_t *link_of(uint32_t index)
 {
-    for (;;) {
-        const uint64_t head = oteli_load_acquire_64(&pool.free_head);
-        if ((uint32_t)head == 0)
-            return OTELI_DETACHED_NONE;
-        const uint32_t index = (uint32_t)head - 1;
-        const uint64_t next = oteli_load_relaxed_32(&existing(index)->free_next);
-        if (oteli_cas_full_64(&pool.free_head, head, ((head >> 32) + 1) << 32 | next))
-            return index;
-    }
+    return &existing(index)->free_next;
 }
 
-static void push_free(uint32_t index)
-{
-    for (;;) {
-        const uint64_t head = oteli_load_acquire_64(&pool.free_head);
-        oteli_store_relaxed_32(&existing(index)->free_next, (uint32_t)head);
-        if (oteli_cas_full_64(&pool.free_head, head, ((head >> 32) + 1) << 32 | (index + 1)))
-            return;
-    }
-}
-
-uint32_t oteli_detached_take(struct oteli_thread *thread)
+struct oteli_open *oteli_detached_take(struct oteli_thread *thread)
 {
     if (OTELI_LIKELY(thread->detached_count != 0))
         return thread->detached[--thread->detached_count];
-    const uint32_t index = pop_free();
-    return index != OTELI_DETACHED_NONE ? index : take_new();
+    uint32_t index = oteli_free_list_pop(&pool.free, link_of);
+    if (index == OTELI_NO_PLACE)
+        index = take_new();
+    return index != OTELI_NO_PLACE ? &existing(index)->open : NULL;
 }
 
-void oteli_detached_give(struct oteli_thread *thread, uint32_t index)
+void oteli_detached_give(struct oteli_thread *thread, struct oteli_open *open)
 {
     if (OTELI_LIKELY(thread->detached_count < OTELI_DETACHED_CACHE))
-        thread->detached[thread->detached_count++] = index;
+        thread->detached[thread->detached_count++] = open;
     else
-        push_free(index);
+        oteli_free_list_push(&pool.free, link_of, oteli_ref_slot(open->place_ref));
 }
 
 void oteli_detached_flush(struct oteli_thread *thread)
 {
     while (thread->detached_count != 0)
-        push_free(thread->detached[--thread->detached_count]);
+        oteli_free_list_push(&pool.free, link_of,
+                             oteli_ref_slot(thread->detached[--thread->detached_count]->place_ref));
 }
 
-struct oteli_open *oteli_detached_at(uint32_t index)
+void oteli_detached_publish(struct oteli_open *open, const otel_span *span)
 {
-    return &existing(index)->open;
+    oteli_half_copy(open->self.opaque, span->opaque);
+    open->self.opaque[3] = span->opaque[3];
+    oteli_store_relaxed_64(&open->self.opaque[2], span->opaque[2]);
 }
 
-static void lock(struct record *record)
+static void lock(struct oteli_detached *record)
 {
     for (unsigned tries = 0;; tries++) {
         if (oteli_load_relaxed_32(&record->lock) == 0 &&
@@ -123,32 +109,43 @@ static void lock(struct record *record)
     }
 }
 
-struct oteli_open *oteli_detached_lock(const otel_span *span)
+struct oteli_open *oteli_detached_lock(otel_span_ref span)
 {
-    const uint32_t index = oteli_ref_slot(span->opaque[3]);
-    if (index >= PART * PARTS)
+    const uint32_t index = oteli_ref_slot(span.place);
+    if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED || index >= PART * PARTS)
         return NULL;
-    struct record *record = at_index(index);
-    if (record == NULL || oteli_load_relaxed_64(&record->open.span_id) != span->opaque[2])
+    struct oteli_detached *record = at_index(index);
+    if (record == NULL || oteli_load_relaxed_64(&record->open.self.opaque[2]) != span.id)
         return NULL;
     lock(record);
-    if (oteli_load_relaxed_64(&record->open.span_id) == span->opaque[2])
+    if (oteli_load_relaxed_64(&record->open.self.opaque[2]) == span.id)
         return &record->open;
     oteli_detached_unlock(&record->open);
     return NULL;
 }
 
-void oteli_detached_unlock(struct oteli_open *open)
+/* The epoch of a child: its parent's if that is open in this process. */
+uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *parent)
 {
-    oteli_store_release_32(&((struct record *)(void *)open)->lock, 0);
+    if (parent == &thread->top->self && thread->top != thread->stack)
+        return thread->top->epoch;
+    const struct oteli_open *open = oteli_thread_place(thread, otel_span_ref_of(parent));
+    uint32_t epoch = open != NULL ? open->epoch : oteli_clock_epoch();
+    struct oteli_open *detached =
+        open == NULL ? oteli_detached_lock(otel_span_ref_of(parent)) : NULL;
+    if (detached != NULL) {
+        epoch = detached->epoch;
+        oteli_detached_unlock(detached);
+    }
+    return epoch;
 }
 
 void oteli_detached_free(void)
 {
-    for (uint32_t i = 0; i < PARTS && pool.parts[i] != NULL; i++) {
+    for (uint32_t i = 0; i < PARTS && oteli_detached_parts[i] != NULL; i++) {
         for (uint32_t k = 0; k < PART; k++)
-            oteli_open_fini(&pool.parts[i][k].open);
-        free(pool.parts[i]);
+            oteli_open_fini(&oteli_detached_parts[i][k].open);
+        free(oteli_detached_parts[i]);
     }
     oteli_detached_forget();
 }
@@ -156,4 +153,5 @@ void oteli_detached_free(void)
 void oteli_detached_forget(void)
 {
     memset(&pool, 0, sizeof pool);
+    memset(oteli_detached_parts, 0, sizeof oteli_detached_parts);
 }

@@ -12,20 +12,54 @@
 
 #include "api/thread.h"
 
-#define OTELI_DETACHED_NONE UINT32_MAX
+enum { OTELI_DETACHED_PART = 256, OTELI_DETACHED_PARTS = 4096 };
 
-/* Take a free record for a new span; OTELI_DETACHED_NONE: no memory. */
-uint32_t oteli_detached_take(struct oteli_thread *thread);
+struct oteli_detached {
+    struct oteli_open open; /* first: a pointer to it is a pointer to its record */
+    uint32_t lock;
+    uint32_t free_next;
+};
 
-/* The record of an index that oteli_detached_take gave. */
-struct oteli_open *oteli_detached_at(uint32_t index);
+/* Parts stay where they are once they are there. */
+OTELI_NOT_LENT extern struct oteli_detached *oteli_detached_parts[OTELI_DETACHED_PARTS];
+
+/* Take a free record for a new span; NULL: no memory. */
+struct oteli_open *oteli_detached_take(struct oteli_thread *thread);
+
+/* From here on others can find it. */
+void oteli_detached_publish(struct oteli_open *open, const otel_span *span);
 
 /* Lock the record of a handle if the span is still open in it; NULL otherwise. */
-struct oteli_open *oteli_detached_lock(const otel_span *span);
-void oteli_detached_unlock(struct oteli_open *open);
+struct oteli_open *oteli_detached_lock(otel_span_ref span);
+
+/* The same when nobody has the lock at this moment; NULL also when somebody has. */
+static inline struct oteli_open *oteli_detached_try_lock(otel_span_ref span)
+{
+    const uint32_t index = oteli_ref_slot(span.place);
+    if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED ||
+        index >= OTELI_DETACHED_PART * OTELI_DETACHED_PARTS)
+        return NULL;
+    struct oteli_detached *part =
+        OTELI_LOAD_ACQUIRE_PTR(&oteli_detached_parts[index / OTELI_DETACHED_PART]);
+    if (part == NULL)
+        return NULL;
+    struct oteli_detached *record = &part[index % OTELI_DETACHED_PART];
+    if (oteli_load_relaxed_64(&record->open.self.opaque[2]) != span.id ||
+        oteli_load_relaxed_32(&record->lock) != 0 || oteli_exchange_full_32(&record->lock, 1) != 0)
+        return NULL;
+    if (OTELI_LIKELY(oteli_load_relaxed_64(&record->open.self.opaque[2]) == span.id))
+        return &record->open;
+    oteli_store_release_32(&record->lock, 0);
+    return NULL;
+}
+
+static inline void oteli_detached_unlock(struct oteli_open *open)
+{
+    oteli_store_release_32(&((struct oteli_detached *)(void *)open)->lock, 0);
+}
 
 /* Give a record back; its span id must be 0 by now, and its lock free. */
-void oteli_detached_give(struct oteli_thread *thread, uint32_t index);
+void oteli_detached_give(struct oteli_thread *thread, struct oteli_open *open);
 
 /* The thread ends: what it kept at hand goes back to all. */
 void oteli_detached_flush(struct oteli_thread *thread);

@@ -7,7 +7,8 @@
  *                            bit  8     the span is of another process
  *                            bit  9-10  enum oteli_span_place  (OTEL_SPAN_IS_OPEN_)
  *                            bit  11    it records             (OTEL_SPAN_IS_RECORDING_)
- *                            bit 16-39  slot: depth on the thread's stack, or pool index
+ *                            bit 16-35  slot: depth on the thread's stack, or pool index
+ *                            bit 36-39  which of the holding roots of its trace (holders.h)
  *                            bit 40-63  tracestate reference
  *
  * A handle owns nothing. Its slot is asked for the span id before it is used, so that a
@@ -28,10 +29,17 @@ enum {
     OTELI_REF_REMOTE = 1 << 8,
     OTELI_REF_PLACE_SHIFT = 9,
     OTELI_REF_RECORDING_SHIFT = 11,
+    OTELI_REF_HELD = 1 << 12,
+    OTELI_REF_COLLECTED = 1 << 13,
+    OTELI_REF_ATTACHED = 1 << 14,
+    OTELI_REF_DEAD = 1 << 15,
     OTELI_REF_SLOT_SHIFT = 16,
+    OTELI_REF_HOLDER_SHIFT = 36,
     OTELI_REF_TRACESTATE_SHIFT = 40,
-    OTELI_SLOT_MAX = (1 << 24) - 1
+    OTELI_SLOT_MAX = (1 << 20) - 1,
+    OTELI_HOLDER_MAX = (1 << 4) - 1
 };
+#define OTELI_REF_HOLDER ((uint64_t)OTELI_HOLDER_MAX << OTELI_REF_HOLDER_SHIFT)
 
 static inline uint64_t oteli_ref_make(uint8_t flags, enum oteli_span_place place, bool recording,
                                       uint32_t slot, uint32_t tracestate)
@@ -62,26 +70,48 @@ static inline uint32_t oteli_ref_slot(uint64_t ref)
     return (uint32_t)(ref >> OTELI_REF_SLOT_SHIFT) & OTELI_SLOT_MAX;
 }
 
+static inline uint32_t oteli_ref_holder(uint64_t ref)
+{
+    return (uint32_t)(ref >> OTELI_REF_HOLDER_SHIFT) & OTELI_HOLDER_MAX;
+}
+
 static inline uint32_t oteli_ref_tracestate(uint64_t ref)
 {
     return (uint32_t)(ref >> OTELI_REF_TRACESTATE_SHIFT);
 }
 
+/* What a child of such a span needs has to be looked up: bits of a parent's opaque[3]. */
+#define OTELI_REF_SPECIAL \
+    (~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT | OTELI_REF_HELD | OTELI_REF_COLLECTED)
+
+/* What a handle that is given out does not say. */
+#define OTELI_REF_OF_STACK ((uint64_t)(OTELI_REF_ATTACHED | OTELI_REF_DEAD))
+
 /* Two words that are stored at once. A handle is written and read in halves of 16 bytes;
  * a half that was stored as two words could not be forwarded to the load that copies it. */
 typedef uint64_t oteli_half __attribute__((vector_size(16)));
 
-static inline void oteli_half_copy(uint64_t to[2], const uint64_t from[2])
+typedef uint64_t oteli_half_at __attribute__((vector_size(16), aligned(8), may_alias));
+
+static inline oteli_half oteli_half_load(const uint64_t from[2])
 {
-    oteli_half half;
-    memcpy(&half, from, sizeof half);
-    memcpy(to, &half, sizeof half);
+    return *(const oteli_half_at *)(const void *)from;
 }
 
-static inline void oteli_half_set(uint64_t to[2], uint64_t first, uint64_t second)
+static inline void oteli_half_store(uint64_t to[2], oteli_half half)
 {
-    const oteli_half half = {first, second};
-    memcpy(to, &half, sizeof half);
+    *(oteli_half_at *)(void *)to = half;
+}
+
+static inline void oteli_half_copy(uint64_t to[2], const uint64_t from[2])
+{
+    oteli_half_store(to, oteli_half_load(from));
+}
+
+/* What is collected has ids of no trace that others could know (otel/lines.h). */
+static inline bool oteli_span_is_collected(const otel_span *span)
+{
+    return (span->opaque[3] & OTELI_REF_COLLECTED) != 0;
 }
 
 /* A handle is a span's when both of its ids are there. */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/line.c - the pool of lines: a table, and a stack of free ones in it.
- *
- * Any thread takes and gives. The stack is Treiber's: its head carries a count of its
- * changes beside the index, so that a line which was taken and given back meanwhile is
- * noticed. The table's slots are filled once and keep their lines, so a stale index can
- * be read without harm. */
+/* api/line.c - the pool of lines: a table, and a list of the free ones in it. Any thread
+ * takes and gives. The table's slots are filled once and keep their lines. */
 #include "api/line.h"
+#include "common/free_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,13 +11,14 @@
 enum { TABLE_PART = 1024, TABLE_PARTS = OTELI_LINE_MAX_COUNT / TABLE_PART };
 
 static struct {
-    uint64_t free_head;   /* changes in the upper half, index + 1 in the lower; 0: none */
+    struct oteli_free_list free;
     uint64_t units_used;  /* lines outside the pool, in OTELI_LINE_BYTES */
     uint64_t units_total; /* pooled lines that exist, and units of large ones */
     uint64_t units_limit;
     uint32_t count; /* slots of the table that were given out */
-    struct oteli_line **parts[TABLE_PARTS];
 } pool = {.units_limit = 4096};
+
+static struct oteli_line **parts[TABLE_PARTS]; /* zeros: not in the library's file */
 
 void oteli_lines_set_limit(uint64_t bytes)
 {
@@ -41,7 +39,7 @@ uint64_t oteli_lines_most(void)
 
 static struct oteli_line *table_get(uint32_t index)
 {
-    struct oteli_line **part = OTELI_LOAD_ACQUIRE_PTR(&pool.parts[index / TABLE_PART]);
+    struct oteli_line **part = OTELI_LOAD_ACQUIRE_PTR(&parts[index / TABLE_PART]);
     return OTELI_LOAD_ACQUIRE_PTR(&part[index % TABLE_PART]);
 }
 
@@ -53,7 +51,7 @@ static bool table_add(struct oteli_line *line)
         index = oteli_load_acquire_32(&pool.count);
         if (index >= OTELI_LINE_MAX_COUNT)
             return false;
-        struct oteli_line ***slot = &pool.parts[index / TABLE_PART];
+        struct oteli_line ***slot = &parts[index / TABLE_PART];
         if (OTELI_LOAD_ACQUIRE_PTR(slot) == NULL) {
             struct oteli_line **part = calloc(TABLE_PART, sizeof *part);
             if (part == NULL)
@@ -63,34 +61,14 @@ static bool table_add(struct oteli_line *line)
         }
     } while (!oteli_cas_full_32(&pool.count, index, index + 1));
     line->index = index;
-    struct oteli_line **part = OTELI_LOAD_ACQUIRE_PTR(&pool.parts[index / TABLE_PART]);
+    struct oteli_line **part = OTELI_LOAD_ACQUIRE_PTR(&parts[index / TABLE_PART]);
     OTELI_STORE_RELEASE_PTR(&part[index % TABLE_PART], line);
     return true;
 }
 
-static struct oteli_line *pop_free(void)
+static uint32_t *link_of(uint32_t index)
 {
-    for (;;) {
-        const uint64_t head = oteli_load_acquire_64(&pool.free_head);
-        if ((uint32_t)head == 0)
-            return NULL;
-        struct oteli_line *line = table_get((uint32_t)head - 1);
-        const uint64_t next = oteli_load_relaxed_32(&line->free_next);
-        const uint64_t changes = (head >> 32) + 1;
-        if (oteli_cas_full_64(&pool.free_head, head, changes << 32 | next))
-            return line;
-    }
-}
-
-static void push_free(struct oteli_line *line)
-{
-    for (;;) {
-        const uint64_t head = oteli_load_acquire_64(&pool.free_head);
-        oteli_store_relaxed_32(&line->free_next, (uint32_t)head);
-        const uint64_t changes = (head >> 32) + 1;
-        if (oteli_cas_full_64(&pool.free_head, head, changes << 32 | (line->index + 1)))
-            return;
-    }
+    return &table_get(index)->free_next;
 }
 
 static bool reserve_units(uint64_t units)
@@ -125,9 +103,8 @@ struct oteli_line *oteli_line_get(struct oteli_thread *owner, size_t size)
 {
     struct oteli_line *line;
     if (size <= OTELI_LINE_BYTES - sizeof(struct oteli_line)) {
-        line = pop_free();
-        if (line == NULL)
-            line = make(OTELI_LINE_BYTES, 1);
+        const uint32_t index = oteli_free_list_pop(&pool.free, link_of);
+        line = index != OTELI_NO_PLACE ? table_get(index) : make(OTELI_LINE_BYTES, 1);
     } else {
         const size_t units =
             (sizeof(struct oteli_line) + size + OTELI_LINE_BYTES - 1) / OTELI_LINE_BYTES;
@@ -149,7 +126,7 @@ void oteli_line_put(struct oteli_line *line)
 {
     oteli_add_full_64(&pool.units_used, (uint64_t)0 - line->units);
     if (line->units == 1) {
-        push_free(line);
+        oteli_free_list_push(&pool.free, link_of, line->index);
         return;
     }
     oteli_add_full_64(&pool.units_total, (uint64_t)0 - line->units);
@@ -164,19 +141,19 @@ uint64_t oteli_lines_bytes(void)
 void oteli_lines_free(void)
 {
     for (uint32_t i = 0; i < pool.count && i < OTELI_LINE_MAX_COUNT; i++)
-        if (pool.parts[i / TABLE_PART] != NULL)
-            free(pool.parts[i / TABLE_PART][i % TABLE_PART]);
+        if (parts[i / TABLE_PART] != NULL)
+            free(parts[i / TABLE_PART][i % TABLE_PART]);
     for (uint32_t i = 0; i < TABLE_PARTS; i++) {
-        free(pool.parts[i]);
-        pool.parts[i] = NULL;
+        free(parts[i]);
+        parts[i] = NULL;
     }
     oteli_lines_forget();
 }
 
 void oteli_lines_forget(void)
 {
-    memset(pool.parts, 0, sizeof pool.parts);
-    pool.free_head = 0;
+    memset(parts, 0, sizeof parts);
+    pool.free.head = 0;
     pool.units_used = 0;
     pool.units_total = 0;
     pool.count = 0;

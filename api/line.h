@@ -27,6 +27,15 @@ enum {
 
 struct oteli_thread;
 
+/* What a record is, as flags. */
+enum {
+    OTELI_RECORD_RAW = 0xff,        /* any of these bits: it has yet to be finished (plain.h) */
+    OTELI_RECORD_ADDRESS = 0x100,   /* its name is an address in memory, to be looked up */
+    OTELI_RECORD_OUTERMOST = 0x200, /* of a set: its parent is not in the set */
+    OTELI_RECORD_GAP_SHIFT = 16,    /* above: bytes between the head and the message */
+    OTELI_RECORD_MOUNT = 0x400      /* no span, but a struct oteli_mount: hold.h, mount.h */
+};
+
 /* Before each Span message. All of it is the owner's until committed. */
 struct oteli_record {
     uint32_t size;      /* head, message and padding: to the next record */
@@ -34,8 +43,8 @@ struct oteli_record {
     uint32_t epoch;     /* anchor for its ticks: common/clock.h */
     uint32_t times_at;  /* of the start time's tag, from the start of the message */
     uint32_t events_at; /* of the first event's tag; 0: no events */
-    uint32_t reserved;
-    const otel_tracer *tracer;
+    uint32_t what;
+    const otel_tracer *tracer; /* or NULL: nameless */
 };
 _Static_assert(sizeof(struct oteli_record) % 8 == 0, "records keep each other aligned");
 
@@ -89,7 +98,7 @@ static inline struct oteli_record *oteli_line_record(struct oteli_line *line, ui
 
 static inline uint8_t *oteli_record_message(struct oteli_record *record)
 {
-    return (uint8_t *)(record + 1);
+    return (uint8_t *)(record + 1) + (record->what >> OTELI_RECORD_GAP_SHIFT);
 }
 
 #endif

@@ -57,11 +57,18 @@ static void shrink(struct oteli_buffer *buffer)
         oteli_buffer_fini(buffer);
 }
 
+/* An attached context only mentions its tracestate; an open span holds it, and is unusual. */
+static void let_tracestate_go(struct oteli_open *open)
+{
+    if (open->traits.is_unusual)
+        oteli_tracestate_release(oteli_open_tracestate(open));
+    open->self.opaque[3] &= ~(~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT);
+}
+
 void oteli_open_lighten(struct oteli_open *open)
 {
     struct oteli_unusual *unusual = &open->unusual;
-    oteli_tracestate_release(open->tracestate);
-    open->tracestate = 0;
+    let_tracestate_go(open);
     struct oteli_buffer *const buffers[] = {&unusual->name, &unusual->events, &unusual->links,
                                             &unusual->message, &open->attributes};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
@@ -69,12 +76,19 @@ void oteli_open_lighten(struct oteli_open *open)
         buffers[i]->length = 0;
     }
     memset(unusual, 0, offsetof(struct oteli_unusual, name));
-    open->is_unusual = false;
+    open->traits.is_unusual = false;
+}
+
+void oteli_open_leave(struct oteli_open *open)
+{
+    if (open->traits.is_unusual)
+        oteli_open_lighten(open);
+    open->self = (otel_span){{0, 0, 0, 0}};
 }
 
 void oteli_open_fini(struct oteli_open *open)
 {
-    oteli_tracestate_release(open->tracestate);
+    let_tracestate_go(open);
     oteli_buffer_fini(&open->attributes);
     oteli_buffer_fini(&open->unusual.events);
     oteli_buffer_fini(&open->unusual.links);
@@ -86,7 +100,8 @@ void oteli_open_fini(struct oteli_open *open)
 
 void oteli_open_set_long_name(struct oteli_open *open, const char *name, size_t length)
 {
-    open->is_unusual = true;
+    open->traits.is_unusual = true;
+    open->traits.bits &= (uint8_t)~OTELI_NAME_IS_ADDRESS;
     const size_t size = oteli_text_size(name, length);
     if (size <= OTELI_NAME_INLINE) {
         oteli_text_put((uint8_t *)open->name, name, length, size);
@@ -105,7 +120,7 @@ void oteli_open_set_long_name(struct oteli_open *open, const char *name, size_t 
 
 void oteli_open_complain(struct oteli_open *open, enum oteli_complaint_about about)
 {
-    open->is_unusual = true;
+    open->traits.is_unusual = true;
     if (open->unusual.has_complained)
         return;
     open->unusual.has_complained = true;
@@ -181,7 +196,7 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
                           const char *name, uint64_t time, const otel_attribute *attributes,
                           size_t count, const otel_attribute *first, size_t first_count)
 {
-    open->is_unusual = true;
+    open->traits.is_unusual = true;
     if (open->unusual.event_count >= limits->events) {
         open->unusual.dropped_events++;
         oteli_open_complain(open, OTELI_TOO_MANY_EVENTS);
@@ -225,46 +240,81 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
         free((void *)(uintptr_t)all);
 }
 
-void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *limits,
-                         const otel_link *link)
+/* A link as it will be: sizes and what of it is left out. */
+struct link_plan {
+    char tracestate[OTELI_TRACESTATE_BYTES + 1];
+    size_t tracestate_length;
+    size_t attribute_bytes;
+    uint32_t dropped;
+    size_t bytes; /* of the message */
+};
+
+static void plan_link(struct link_plan *plan, const otel_link *link,
+                      const struct oteli_limits *limits)
 {
     const otel_span_context *to = &link->context;
     const size_t count = link->attributes != NULL ? link->attribute_count : 0;
-    char tracestate[OTELI_TRACESTATE_BYTES + 1];
-    const size_t tracestate_length =
-        oteli_tracestate_copy(to->tracestate, to->trace_id, tracestate, sizeof tracestate);
-    if (!otel_span_context_is_valid(to) && count == 0 && tracestate_length == 0)
+    plan->tracestate_length = oteli_tracestate_copy(to->tracestate, to->trace_id, plan->tracestate,
+                                                    sizeof plan->tracestate);
+    plan->attribute_bytes = oteli_key_values_size(link->attributes, count, limits->link_attributes,
+                                                  limits->value_length, &plan->dropped);
+    plan->bytes =
+        18 + 10 +
+        (plan->tracestate_length ? oteli_bytes_field_size(LINK_TRACE_STATE, plan->tracestate_length)
+                                 : 0) +
+        plan->attribute_bytes +
+        (plan->dropped ? oteli_varint_field_size(LINK_DROPPED, plan->dropped) : 0) + 5;
+}
+
+static uint8_t *put_link(uint8_t *at, const struct link_plan *plan, const otel_link *link,
+                         const struct oteli_limits *limits)
+{
+    const otel_span_context *to = &link->context;
+    const size_t count = link->attributes != NULL ? link->attribute_count : 0;
+    const uint32_t flags = (uint32_t)to->flags | OTELI_FLAG_HAS_IS_REMOTE |
+                           (to->is_remote ? OTELI_FLAG_IS_REMOTE : 0u);
+    at = oteli_put_bytes_head(at, SPAN_LINKS, plan->bytes);
+    at = oteli_put_bytes_field(at, LINK_TRACE_ID, to->trace_id, sizeof to->trace_id);
+    at = oteli_put_bytes_field(at, LINK_SPAN_ID, to->span_id, sizeof to->span_id);
+    if (plan->tracestate_length != 0)
+        at = oteli_put_bytes_field(at, LINK_TRACE_STATE, plan->tracestate, plan->tracestate_length);
+    at = oteli_key_values_put(at, LINK_ATTRIBUTES, link->attributes, count, limits->link_attributes,
+                              limits->value_length);
+    if (plan->dropped != 0)
+        at = oteli_put_varint_field(at, LINK_DROPPED, plan->dropped);
+    return oteli_put_fixed32(oteli_put_tag(at, LINK_FLAGS, OTELI_WIRE_FIXED32), flags);
+}
+
+uint32_t oteli_put_link(uint8_t *at, const otel_link *link)
+{
+    static const struct oteli_limits none;
+    struct link_plan plan;
+    plan_link(&plan, link, &none);
+    return (uint32_t)(put_link(at, &plan, link, &none) - at);
+}
+
+void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *limits,
+                         const otel_link *link)
+{
+    struct link_plan plan;
+    plan_link(&plan, link, limits);
+    const bool has_attributes = link->attributes != NULL && link->attribute_count != 0;
+    if (!otel_span_context_is_valid(&link->context) && !has_attributes &&
+        plan.tracestate_length == 0)
         return;
-    open->is_unusual = true;
+    open->traits.is_unusual = true;
     if (open->unusual.link_count >= limits->links) {
         open->unusual.dropped_links++;
         oteli_open_complain(open, OTELI_TOO_MANY_LINKS);
         return;
     }
-    uint32_t dropped;
-    const size_t attribute_bytes = oteli_key_values_size(
-        link->attributes, count, limits->link_attributes, limits->value_length, &dropped);
-    const uint32_t flags = (uint32_t)to->flags | OTELI_FLAG_HAS_IS_REMOTE |
-                           (to->is_remote ? OTELI_FLAG_IS_REMOTE : 0u);
-    const size_t size =
-        18 + 10 +
-        (tracestate_length ? oteli_bytes_field_size(LINK_TRACE_STATE, tracestate_length) : 0) +
-        attribute_bytes + (dropped ? oteli_varint_field_size(LINK_DROPPED, dropped) : 0) + 5;
-    uint8_t *at = oteli_buffer_room(&open->unusual.links, oteli_bytes_field_size(SPAN_LINKS, size));
+    uint8_t *at =
+        oteli_buffer_room(&open->unusual.links, oteli_bytes_field_size(SPAN_LINKS, plan.bytes));
     if (at == NULL) {
         open->unusual.dropped_links++;
         return;
     }
-    at = oteli_put_bytes_head(at, SPAN_LINKS, size);
-    at = oteli_put_bytes_field(at, LINK_TRACE_ID, to->trace_id, sizeof to->trace_id);
-    at = oteli_put_bytes_field(at, LINK_SPAN_ID, to->span_id, sizeof to->span_id);
-    if (tracestate_length != 0)
-        at = oteli_put_bytes_field(at, LINK_TRACE_STATE, tracestate, tracestate_length);
-    at = oteli_key_values_put(at, LINK_ATTRIBUTES, link->attributes, count, limits->link_attributes,
-                              limits->value_length);
-    if (dropped != 0)
-        at = oteli_put_varint_field(at, LINK_DROPPED, dropped);
-    at = oteli_put_fixed32(oteli_put_tag(at, LINK_FLAGS, OTELI_WIRE_FIXED32), flags);
+    at = put_link(at, &plan, link, limits);
     open->unusual.links.length = (uint32_t)(at - open->unusual.links.data);
     open->unusual.link_count++;
 }
@@ -275,7 +325,7 @@ void oteli_open_set_status(struct oteli_open *open, otel_span_status status,
     const bool is_known = status == OTEL_SPAN_STATUS_OK || status == OTEL_SPAN_STATUS_ERROR;
     if (!is_known || open->unusual.status == OTEL_SPAN_STATUS_OK)
         return;
-    open->is_unusual = true;
+    open->traits.is_unusual = true;
     open->unusual.status = (uint8_t)status;
     open->unusual.message.length = 0;
     if (status != OTEL_SPAN_STATUS_ERROR || description == NULL)

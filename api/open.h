@@ -17,8 +17,8 @@
 /* Bytes that grow. Buffers above OTELI_BUFFER_KEPT are given back when their span ends. */
 struct oteli_buffer {
     uint8_t *data;
-    uint32_t length;
     uint32_t capacity;
+    uint32_t length;
 };
 enum { OTELI_BUFFER_FIRST = 512, OTELI_BUFFER_KEPT = 64 * 1024, OTELI_NAME_INLINE = 48 };
 
@@ -29,7 +29,35 @@ struct oteli_attribute_place {
     uint32_t key_at;
 };
 
-/* What few spans have. All zero and empty unless is_unusual says so; made so again by
+/* What decides about a span's record beside its ids, in one word: one store sets it. */
+struct oteli_traits {
+    uint32_t wire_flags; /* Span.flags */
+    uint8_t wire_kind;   /* Span.kind */
+    bool is_unusual;     /* has anything but ids, a short name, times and attributes, or a
+                            dead place below: its end goes the long way */
+    uint8_t bits;        /* OTELI_HOLDS and below */
+    uint8_t lost_as;     /* 0, or 1 more than the otel_drop_reason that its end will have */
+};
+_Static_assert(sizeof(struct oteli_traits) == 8, "one word");
+enum {
+    OTELI_HOLDS = 1,           /* the root of the held set `hold` */
+    OTELI_NAME_IS_ADDRESS = 2, /* the name is the bytes of a pointer to code */
+    OTELI_START_IS_GIVEN = 4   /* by options */
+};
+
+/* Traits of a span that is not unusual, as the word that they are in memory. */
+static inline uint64_t oteli_traits_word(uint32_t wire_flags, uint8_t wire_kind)
+{
+    const struct oteli_traits traits = {.wire_flags = wire_flags, .wire_kind = wire_kind};
+    uint64_t word;
+    memcpy(&word, &traits, sizeof word);
+    return word;
+}
+
+/* In oteli_open.below of places with depth 0 that are no covers. */
+#define OTELI_NOT_A_COVER UINT32_MAX
+
+/* What few spans have. All zero and empty unless traits.is_unusual says so; made so again by
  * oteli_open_lighten after the end. */
 struct oteli_unusual {
     uint32_t event_count;
@@ -46,35 +74,56 @@ struct oteli_unusual {
     struct oteli_buffer message; /* status description */
 };
 
-/* Laid out by cache lines: every span writes the first three. */
+/* Laid out by cache lines: every span writes the first two and the name. What a record is
+ * made of stands in pairs of 16 bytes that are written and read as such. */
 struct oteli_open {
-    uint64_t trace_id[2]; /* ids as bytes in memory, like in handles */
-    uint64_t span_id;     /* 0: ended, or a free slot; relaxed atomic in detached records */
-    uint64_t parent_id;   /* 0: a root */
-    otel_span saved;      /* local: what was current before */
+    /* The span's handle. Its span id says whether this is still that span: 0 is a free
+     * place. In detached records the span id is a relaxed atomic. */
+    otel_span self;
+    union {
+        struct {
+            otel_tracer *tracer;
+            uint64_t parent_id; /* 0: a root */
+        };
+        uint64_t origin[2];
+    };
+    union {
+        struct {
+            uint32_t epoch;
+            uint32_t name_length;
+            struct oteli_traits traits;
+        };
+        uint64_t shape[2];
+    };
 
-    uint64_t start; /* ticks with OTELI_TICKS_BIT, or Unix nanoseconds */
-    otel_tracer *tracer;
-    uint64_t generation; /* detached: of the SDK that it started under */
-    uint32_t epoch;
-    uint32_t tracestate; /* a reference that this span holds, or 0 */
-    bool recording;
-    uint8_t flags; /* W3C */
-    uint8_t kind;  /* otel_span_kind */
-    bool parent_is_remote;
-    bool is_unusual; /* has anything but ids, a short name, times and attributes */
-    uint32_t name_length;
-    uint32_t attribute_count;
+    uint64_t start;                 /* ticks, or Unix nanoseconds if OTELI_START_IS_GIVEN */
     struct oteli_buffer attributes; /* Span.attributes fields */
-
-    char name[OTELI_NAME_INLINE];         /* or, if longer, in unusual.name */
-    struct oteli_attribute_place *places; /* of the attributes, in their order */
+    uint32_t attribute_count;       /* right behind attributes.length: cleared together */
     uint32_t place_capacity;
+    uint64_t attribute_filter;            /* of their signatures; void when there are none */
+    struct oteli_attribute_place *places; /* of the attributes, in their order */
+    uint64_t place_ref;                   /* what a local span's handle says of its place */
+
+    uint64_t generation; /* detached: of the SDK that it started under */
+
+    char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
+    uint32_t hold;                /* see oteli_open_hold */
+    uint32_t below;               /* attached: the index of the attached context below it */
 
     struct oteli_unusual unusual;
-    uint64_t reserved[5];
+    const otel_context_value *values; /* attached: the context's */
+    uint64_t token;                   /* attached: which attach it was; 0: detached */
+    uint32_t depth;                   /* attached: how many contexts are, with it; 0: this
+                                         is only the context of place `below` once more */
+    uint32_t reserved;
+    uint64_t mark; /* of an address: what had been started when it was (end.c) */
+    uint64_t reserved_too[2];
 };
+_Static_assert(offsetof(struct oteli_open, name) == 128, "names begin a cache line");
 _Static_assert(sizeof(struct oteli_open) == 320, "five cache lines");
+_Static_assert(offsetof(struct oteli_open, attribute_count) ==
+                   offsetof(struct oteli_open, attributes.length) + sizeof(uint32_t),
+               "one store clears both");
 
 /* Make room for `more` bytes; NULL (and nothing changed) without memory. Otherwise where
  * they go; add what was written to length. */
@@ -90,6 +139,23 @@ void oteli_buffer_fini(struct oteli_buffer *buffer);
 
 /* Copy the name, with bad UTF-8 replaced. */
 OTELI_COLD void oteli_open_set_long_name(struct oteli_open *open, const char *name, size_t length);
+
+/* Its bits by name. */
+static inline bool oteli_open_records(const struct oteli_open *open)
+{
+    return (open->self.opaque[3] & OTEL_SPAN_IS_RECORDING_) != 0;
+}
+
+/* The held set that it is a member of (hold.h), or 0: the field counts where the bits are. */
+static inline uint32_t oteli_open_hold(const struct oteli_open *open)
+{
+    return (open->self.opaque[3] & (OTELI_REF_HELD | OTELI_REF_COLLECTED)) != 0 ? open->hold : 0;
+}
+
+static inline uint32_t oteli_open_tracestate(const struct oteli_open *open)
+{
+    return oteli_ref_tracestate(open->self.opaque[3]);
+}
 
 static inline const char *oteli_open_name(const struct oteli_open *open)
 {
@@ -119,16 +185,15 @@ OTELI_COLD void oteli_complain(const struct oteli_complaint *complaint);
 /* After the end of an unusual span: let go of what a following one need not inherit. */
 OTELI_COLD void oteli_open_lighten(struct oteli_open *open);
 
+/* The same for any place of the stack that is left: it holds no span any more. */
+OTELI_COLD void oteli_open_leave(struct oteli_open *open);
+
 /* Free everything that hangs on a slot. */
 void oteli_open_fini(struct oteli_open *open);
 
 /* Set an attribute under the limits. Empty keys are refused; the same key replaces. */
 void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, const char *key,
                     size_t key_length, const otel_value *value);
-void oteli_open_set_string(struct oteli_open *open, const struct oteli_limits *limits,
-                           const char *key, size_t key_length, const char *value, size_t length);
-void oteli_open_set_int(struct oteli_open *open, const struct oteli_limits *limits, const char *key,
-                        size_t key_length, int64_t value);
 void oteli_open_set_many(struct oteli_open *open, const struct oteli_limits *limits,
                          const otel_attribute *attributes, size_t count);
 
@@ -137,6 +202,9 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
                           size_t count, const otel_attribute *first, size_t first_count);
 void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *limits,
                          const otel_link *link);
+/* Write a link without attributes as a Span.links field; at most 600 bytes. */
+uint32_t oteli_put_link(uint8_t *at, const otel_link *link);
+
 void oteli_open_set_status(struct oteli_open *open, otel_span_status status,
                            const char *description);
 

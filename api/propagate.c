@@ -109,7 +109,7 @@ static otel_context extract_trace_context(const otel_context *context, otel_get_
 static void inject_trace_context(const otel_context *context, otel_set_header *set, void *carrier)
 {
     const otel_span_context span = otel_span_get_context(context->span);
-    if (!otel_span_context_is_valid(&span))
+    if (!otel_span_context_is_valid(&span) || oteli_span_is_collected(&context->span))
         return;
     char text[TRACEPARENT_LENGTH + 1] = "00-";
     otel_trace_id_hex(&span, text + TRACE_ID_AT);

@@ -13,7 +13,7 @@
 
 #include "common/atomic.h"
 #include "common/lent.h"
-#include <otel/trace.h>
+#include <otel/lines.h>
 
 struct oteli_thread;
 struct oteli_line;
@@ -25,6 +25,7 @@ struct oteli_limits {
     uint32_t event_attributes;
     uint32_t link_attributes;
     size_t value_length; /* characters of a string, bytes of bytes; SIZE_MAX: none */
+    bool roots_hold;     /* local roots hold their descendants back for a verdict */
 };
 
 /* What kind of parent a span has; the samplers of the specification know these five. */
@@ -37,7 +38,12 @@ enum oteli_parent {
     OTELI_PARENT_KINDS = 5
 };
 
-enum oteli_decision { OTELI_DECIDE_DROP = 0, OTELI_DECIDE_SAMPLE = 1, OTELI_DECIDE_ASK = 2 };
+enum oteli_decision {
+    OTELI_DECIDE_DROP = 0,
+    OTELI_DECIDE_SAMPLE = 1,
+    OTELI_DECIDE_ASK = 2,
+    OTELI_DECIDE_SAMPLE_AND_HOLD = 3 /* of threads only: sample, the long way */
+};
 
 /* What a sampler may look at. */
 struct oteli_sampling {
@@ -63,6 +69,15 @@ struct oteli_sdk {
      * asks again, at least 1. 0: the queue is full. `ended` of the last lot are done. */
     uint32_t (*take_lot)(struct oteli_sdk *, uint32_t ended);
 
+    /* Reserve room for exactly this many spans at once. False: there is not that much. */
+    bool (*reserve)(struct oteli_sdk *, uint32_t count);
+
+    /* Give up room that was reserved. */
+    void (*give_room_back)(struct oteli_sdk *, uint32_t count);
+
+    /* The verdict on a trace at the end of its local root; NULL: all are kept. */
+    bool (*keep)(const struct oteli_sdk *, const otel_tail *tail);
+
     /* Hand a full line (or NULL) to the worker. */
     void (*hand_over)(struct oteli_sdk *, struct oteli_line *line);
 
@@ -76,9 +91,17 @@ struct oteli_sdk {
 /* See above. Written by install and uninstall. */
 OTELI_LENT extern uint64_t oteli_generation;
 
+/* The same while a span's times are plain readings of the processor's counter, and otherwise
+ * a number that no thread has: the fast way of spans compares with this one. */
+#define OTELI_NEVER_FAST (UINT64_MAX - 2)
+OTELI_NOT_LENT extern uint64_t oteli_fast_generation;
+
+/* Look at the clock again: its source has changed. The worker. */
+OTELI_LENT void oteli_sdk_reconsider_clock(const struct oteli_sdk *sdk);
+
 /* The generation of the SDK whose worker sleeps without a timer; 0: none does. A span that
  * ends looks at it after its record is committed. */
-extern OTELI_LENT uint64_t oteli_asleep;
+OTELI_NOT_LENT extern uint64_t oteli_asleep;
 
 /* The SDK behind oteli_generation; only between oteli_sdk_borrow and _return. */
 extern struct oteli_sdk *oteli_sdk_current;
@@ -88,6 +111,9 @@ OTELI_LENT void oteli_sdk_uninstall(void);
 
 /* Whether a thread is inside a function of this SDK (or may be): then it cannot be freed. */
 OTELI_LENT bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk);
+
+/* Whether this SDK's worker is marked as asleep. */
+OTELI_LENT bool oteli_sdk_is_asleep(const struct oteli_sdk *sdk);
 
 /* Mark the worker asleep without a timer, and awake. True: this call changed it. */
 OTELI_LENT bool oteli_sdk_set_asleep(const struct oteli_sdk *sdk, bool asleep);

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/span.c - start spans: the first half of the hot path; end.c has the other.
  *
- * App threads. A local span is a slot on its thread's stack. Starting it is: one
- * thread-local access, one comparison that covers every unusual state, an id, the ids of
- * the parent, the name, and the clock. scripts/bench.sh span measures what it costs.
- * Everything rare is in a function ending in _slow. */
+ * App threads. A local span is a place on its thread's stack. Entering it is: one
+ * thread-local access, one comparison that covers every unusual state, ids, the name, and
+ * the clock. scripts/bench.sh span measures what it costs.
+ *
+ * The fast way finds out that it cannot go on before it has changed anything that counts,
+ * and then leaves it all to a function ending in _slow. So it calls nothing, and the
+ * compiler keeps everything in registers that need not be saved. */
+#include "api/compose.h"
 #include "api/detached.h"
+#include "api/hold.h"
 #include "api/thread.h"
 #include "api/tracer.h"
 #include "api/tracestate.h"
 #include "common/clock.h"
 #include "common/copy.h"
+#include "common/counter.h"
 
-static inline enum oteli_parent kind_of_parent(const otel_span *parent)
+/* Copy a name that needs no second look: short and ASCII. */
+static inline bool set_short_name(struct oteli_open *open, const char *name, size_t length)
 {
-    if (parent->opaque[2] == 0)
-        return OTELI_PARENT_NONE;
-    const unsigned sampled = oteli_ref_flags(parent->opaque[3]) & OTEL_TRACE_FLAG_SAMPLED;
-    const unsigned base = oteli_ref_is_remote(parent->opaque[3]) ? OTELI_PARENT_REMOTE_UNSAMPLED
-                                                                 : OTELI_PARENT_LOCAL_UNSAMPLED;
-    return (enum oteli_parent)(base + sampled);
-}
-
-static inline void set_name(struct oteli_open *open, const char *name, size_t length)
-{
-    if (OTELI_LIKELY(length <= OTELI_NAME_INLINE) &&
-        OTELI_LIKELY((oteli_move(open->name, name, length) & OTELI_NOT_ASCII) == 0)) {
-        open->name_length = (uint32_t)length;
-        return;
-    }
-    oteli_open_set_long_name(open, name, length);
+    _Static_assert((int)OTELI_NAME_INLINE == (int)OTELI_SHORT_TEXT,
+                   "what can be moved without a loop");
+    uint64_t seen = OTELI_NOT_ASCII;
+    if (OTELI_LIKELY(length - 8 <= 8)) /* the most frequent lengths, before the bounds */
+        seen = oteli_move_8(open->name, name) |
+               oteli_move_8(open->name + length - 8, name + length - 8);
+    else if (OTELI_LIKELY(length - 1 < OTELI_NAME_INLINE))
+        seen = oteli_move_short(open->name, name, length);
+    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0);
 }
 
 static OTELI_COLD bool ask_sampler(struct oteli_thread *thread, const struct oteli_sampling *about)
@@ -40,114 +40,102 @@ static OTELI_COLD bool ask_sampler(struct oteli_thread *thread, const struct ote
     return sampled;
 }
 
-/* The ids of a new span, its flags, and whether it records; in the order that the
- * specification asks for: trace id, sampler, span id. */
-static OTELI_INLINE void identify(struct oteli_thread *thread, struct oteli_open *open,
-                                  const otel_span *parent, const char *name, size_t name_length,
-                                  const otel_span_options *options)
+/* What kind of parent a handle with a span id is: enum oteli_parent. */
+static inline unsigned kind_of_parent(uint64_t ref)
 {
-    const enum oteli_parent kind = kind_of_parent(parent);
-    uint8_t flags = OTEL_TRACE_FLAG_RANDOM;
-    if (kind == OTELI_PARENT_NONE) {
-        const uint64_t first = oteli_random_next(&thread->random);
-        const uint64_t second = oteli_random_next(&thread->random);
-        oteli_half_set(open->trace_id, first, second | (first == 0)); /* never all zero */
-        open->parent_id = 0;
-        open->parent_is_remote = false;
-        open->tracestate = 0;
+    _Static_assert(OTELI_PARENT_REMOTE_SAMPLED == 1 + (1 | 2), "two bits behind the first kind");
+    return OTELI_PARENT_LOCAL_UNSAMPLED +
+           (unsigned)((ref & OTEL_TRACE_FLAG_SAMPLED) | (ref & OTELI_REF_REMOTE) >> 7);
+}
+
+/* A handle being made, in registers. */
+struct identity {
+    oteli_half trace_id;
+    uint64_t span_id;
+    uint64_t ref;
+};
+
+static inline void store_identity(otel_span *span, const struct identity *made)
+{
+    oteli_half_store(span->opaque, made->trace_id);
+    oteli_half_store(span->opaque + 2, (oteli_half){made->span_id, made->ref});
+}
+
+/* What identifies a child of this parent, or a root: new ids, the parent's flag of a random
+ * trace id, and no place yet. */
+static OTELI_INLINE void identify(struct oteli_thread *thread, const otel_span *parent,
+                                  uint64_t parent_id, struct identity *made)
+{
+    if (parent_id == 0) {
+        uint64_t second;
+        const uint64_t first = oteli_random_pair(&thread->random, &second);
+        made->trace_id = (oteli_half){first, second | 1}; /* never all zero */
+        made->ref = OTEL_TRACE_FLAG_RANDOM;
     } else {
-        oteli_half_copy(open->trace_id, parent->opaque);
-        open->parent_id = parent->opaque[2];
-        flags = oteli_ref_flags(parent->opaque[3]) & OTEL_TRACE_FLAG_RANDOM;
-        open->parent_is_remote = oteli_ref_is_remote(parent->opaque[3]);
-        open->tracestate = oteli_ref_tracestate(parent->opaque[3]);
-        if (OTELI_UNLIKELY(open->tracestate != 0)) {
-            open->tracestate = oteli_tracestate_retain(open->tracestate);
-            open->is_unusual = true; /* so that it is released */
-        }
+        made->trace_id = oteli_half_load(parent->opaque);
+        made->ref = parent->opaque[3] & OTEL_TRACE_FLAG_RANDOM;
     }
-    unsigned decision = thread->decide[kind];
-    if (OTELI_UNLIKELY(decision == OTELI_DECIDE_ASK)) {
-        const struct oteli_sampling about = {(const uint8_t *)open->trace_id, parent, name,
-                                             name_length, options};
-        decision = ask_sampler(thread, &about);
-    }
-    uint64_t span_id = oteli_random_next(&thread->random);
-    if (OTELI_UNLIKELY(span_id == 0))
-        span_id = oteli_random_id(&thread->random);
-    oteli_store_relaxed_64(&open->span_id, span_id);
-    open->recording = decision != OTELI_DECIDE_DROP;
-    open->flags = (uint8_t)(flags | (open->recording ? OTEL_TRACE_FLAG_SAMPLED : 0));
+    made->span_id = oteli_random_id(&thread->random);
 }
 
-/* Fill in a slot. What an unsampled span does not need is not touched. */
-static OTELI_INLINE void open_span(struct oteli_thread *thread, struct oteli_open *open,
-                                   otel_tracer *tracer, const char *name, size_t name_length,
-                                   const otel_span *parent, const otel_span_options *options)
+/* Span.flags of a sampled span. */
+static inline uint32_t wire_flags_of(uint64_t ref, uint64_t parent_ref)
 {
-    identify(thread, open, parent, name, name_length, options);
-    oteli_count(&thread->counts.started, 1);
-    open->epoch = oteli_clock_epoch();
-    if (!open->recording) {
-        oteli_count(&thread->counts.unsampled, 1);
-        return;
-    }
-    open->tracer = OTELI_LIKELY(tracer != NULL) ? tracer : &oteli_tracer_nameless;
-    open->kind = OTEL_SPAN_KIND_INTERNAL;
-    open->attribute_count = 0;
-    open->attributes.length = 0;
-    set_name(open, name, name_length);
-    open->start = oteli_ticks() | OTELI_TICKS_BIT;
+    return (uint32_t)((ref & OTEL_TRACE_FLAG_RANDOM) | OTEL_TRACE_FLAG_SAMPLED |
+                      OTELI_FLAG_HAS_IS_REMOTE | (parent_ref & OTELI_REF_REMOTE) << 1);
 }
 
-static OTELI_INLINE otel_span handle_of(const struct oteli_open *open, enum oteli_span_place place,
-                                        uint32_t slot)
+/* Epoch, length of the name and traits; tracer and parent; no attributes. */
+static OTELI_INLINE void set_shape(struct oteli_open *open, uint32_t epoch, size_t name_length,
+                                   uint32_t wire_flags, uint8_t wire_kind)
 {
-    otel_span span;
-    oteli_half_copy(span.opaque, open->trace_id);
-    oteli_half_set(span.opaque + 2, open->span_id,
-                   oteli_ref_make(open->flags, place, open->recording, slot, open->tracestate));
-    return span;
+    const uint64_t first = epoch | (uint64_t)name_length << 32;
+    const uint64_t traits = oteli_traits_word(wire_flags, wire_kind);
+    oteli_half_store(open->shape, (oteli_half){first, traits});
 }
 
-/* The epoch of a child: its parent's if that is an open span of this process. */
-static void inherit_epoch(struct oteli_thread *thread, struct oteli_open *open,
-                          const otel_span *parent)
+static OTELI_INLINE void set_origin(struct oteli_open *open, otel_tracer *tracer,
+                                    uint64_t parent_id)
 {
-    const uint32_t slot = oteli_ref_slot(parent->opaque[3]);
-    switch (oteli_ref_place(parent->opaque[3])) {
-    case OTELI_PLACE_LOCAL:
-        if (slot < thread->depth && thread->open[slot].span_id == parent->opaque[2])
-            open->epoch = thread->open[slot].epoch;
-        break;
-    case OTELI_PLACE_DETACHED: {
-        struct oteli_open *detached = oteli_detached_lock(parent);
-        if (detached != NULL) {
-            open->epoch = detached->epoch;
-            oteli_detached_unlock(detached);
-        }
-        break;
-    }
-    case OTELI_PLACE_NOWHERE:
-        break;
-    }
+    const uint64_t none = 0;
+    oteli_half_store(open->origin, (oteli_half){(uint64_t)(uintptr_t)tracer, parent_id});
+    memcpy(&open->attributes.length, &none, sizeof none); /* and attribute_count */
 }
 
-/* Nobody else has the span yet, so a complaint can be logged at once. */
+enum { SAMPLED_AND_RECORDING = OTEL_TRACE_FLAG_SAMPLED | (int)OTEL_SPAN_IS_RECORDING_ };
+
+/* The parent that options ask for, or the current span. What is collected has no trace, so
+ * it can be a parent only for what is collected with it. */
+static const otel_span *parent_of(const struct oteli_thread *thread,
+                                  const otel_span_options *options, bool is_local)
+{
+    static const otel_span none;
+    const otel_span *parent = &thread->top->self;
+    if (options != NULL && options->root)
+        return &none;
+    if (options != NULL && options->parent != NULL)
+        parent = &options->parent->span;
+    if (OTELI_UNLIKELY((parent->opaque[3] & OTELI_REF_COLLECTED) != 0) &&
+        (!is_local || oteli_thread_place(thread, otel_span_ref_of(parent)) == NULL))
+        return &none;
+    return parent;
+}
+
+/* Attributes, links and start of the options. Nobody else has the span yet, so a
+ * complaint can be logged at once. */
 static OTELI_COLD void apply_options(struct oteli_thread *thread, struct oteli_open *open,
                                      const otel_span_options *options)
 {
-    if (!open->recording)
-        return;
-    if (options->kind >= OTEL_SPAN_KIND_INTERNAL && options->kind <= OTEL_SPAN_KIND_CONSUMER)
-        open->kind = (uint8_t)options->kind;
     if (options->attributes != NULL)
         oteli_open_set_many(open, &thread->limits, options->attributes, options->attribute_count);
     if (options->links != NULL)
         for (size_t i = 0; i < options->link_count; i++)
             oteli_open_add_link(open, &thread->limits, &options->links[i]);
-    if (options->start_ns != 0)
+    if (options->start_ns != 0) {
         open->start = options->start_ns & ~OTELI_TICKS_BIT;
+        open->traits.bits |= OTELI_START_IS_GIVEN;
+        open->traits.is_unusual = true;
+    }
     if (open->unusual.complaint != OTELI_NO_COMPLAINT) {
         struct oteli_complaint complaint;
         oteli_open_take_complaint(open, &complaint);
@@ -155,167 +143,336 @@ static OTELI_COLD void apply_options(struct oteli_thread *thread, struct oteli_o
     }
 }
 
-/* The parent that options ask for, or the current span. */
-static const otel_span *parent_of(const struct oteli_thread *thread,
-                                  const otel_span_options *options)
+/* What a child inherits beside ids, and what a root begins. */
+static OTELI_COLD void inherit(struct oteli_thread *thread, struct oteli_open *open,
+                               const otel_span *parent, const otel_span_options *options,
+                               struct identity *made)
 {
-    static const otel_span none;
+    const uint64_t parent_ref = parent->opaque[3];
+    const uint64_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(parent_ref));
+    made->ref |= tracestate << OTELI_REF_TRACESTATE_SHIFT;
+    open->traits.is_unusual |= tracestate != 0; /* so that it is released */
+    uint64_t trace_id[2];
+    memcpy(trace_id, &made->trace_id, sizeof trace_id);
+    if ((made->ref & OTEL_SPAN_IS_RECORDING_) != 0) {
+        oteli_hold_inherit(thread, open, parent, options, trace_id, &made->ref);
+    } else {
+        made->ref |= parent_ref & OTELI_REF_COLLECTED; /* its trace is nobody's either */
+        open->hold = 0;
+    }
+}
+
+static inline bool is_special(const struct oteli_thread *thread, const otel_span *parent,
+                              const otel_span_options *options)
+{
+    if (parent->opaque[2] != 0 && (parent->opaque[3] & OTELI_REF_SPECIAL) != 0)
+        return true;
+    if (oteli_hold_is_wanted(options))
+        return true;
+    return thread->limits.roots_hold &&
+           (parent->opaque[2] == 0 || oteli_ref_is_remote(parent->opaque[3]));
+}
+
+/* The epoch of a child of `parent`, which mostly is the current span or none. */
+static inline uint32_t epoch_under(const struct oteli_thread *thread, const otel_span *parent)
+{
+    if (parent->opaque[2] == 0)
+        return oteli_clock_epoch();
+    if (OTELI_LIKELY(parent == &thread->top->self))
+        return thread->top->epoch;
+    return oteli_epoch_under(thread, parent);
+}
+
+static inline bool is_sampled(struct oteli_thread *thread, const otel_span *parent,
+                              struct oteli_sampling *about)
+{
+    const unsigned kind =
+        parent->opaque[2] != 0 ? kind_of_parent(parent->opaque[3]) : (unsigned)OTELI_PARENT_NONE;
+    const unsigned decision = thread->decide[kind];
+    return OTELI_UNLIKELY(decision == OTELI_DECIDE_ASK) ? ask_sampler(thread, about)
+                                                        : decision != OTELI_DECIDE_DROP;
+}
+
+/* Fill in a place for a span of any kind. */
+static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open *open,
+                                  otel_tracer *tracer, const char *name, size_t name_length,
+                                  const otel_span *parent, const otel_span_options *options,
+                                  struct identity *made)
+{
+    identify(thread, parent, parent->opaque[2], made);
+    struct oteli_sampling about = {(const uint8_t *)&made->trace_id, parent, name, name_length,
+                                   options};
+    const bool sampled = is_sampled(thread, parent, &about);
+    made->ref |= open->place_ref | (sampled ? SAMPLED_AND_RECORDING : 0);
+    set_shape(open, epoch_under(thread, parent), name_length,
+              wire_flags_of(made->ref, parent->opaque[3]), OTEL_SPAN_KIND_INTERNAL + 1);
+    set_origin(open, tracer, parent->opaque[2]);
+    if (OTELI_UNLIKELY(is_special(thread, parent, options)))
+        inherit(thread, open, parent, options, made);
+    if (!sampled) {
+        oteli_count(&thread->counts.unsampled, 1);
+        return;
+    }
+    oteli_count(&thread->counts.recorded, 1);
+    if (OTELI_UNLIKELY(!set_short_name(open, name, name_length)))
+        oteli_open_set_long_name(open, name, name_length);
+    open->start = oteli_ticks();
     if (options == NULL)
-        return &thread->current.span;
-    if (options->root)
-        return &none;
-    return options->parent != NULL ? &options->parent->span : &thread->current.span;
+        return;
+    if (options->kind >= OTEL_SPAN_KIND_INTERNAL && options->kind <= OTEL_SPAN_KIND_CONSUMER)
+        open->traits.wire_kind = (uint8_t)(options->kind + 1);
+    if (options->attributes != NULL || options->links != NULL || options->start_ns != 0)
+        apply_options(thread, open, options);
 }
 
 /* Without an SDK: the parent goes on as it is, so that propagation passes through. */
-static otel_span pass_on(const struct oteli_thread *thread, const otel_span_options *options)
+static void pass_on(otel_span *span, const struct oteli_thread *thread,
+                    const otel_span_options *options)
 {
-    const otel_span *parent = parent_of(thread, options);
-    otel_span span;
-    oteli_half_copy(span.opaque, parent->opaque);
-    oteli_half_set(span.opaque + 2, parent->opaque[2],
-                   parent->opaque[3] & ~(OTEL_SPAN_IS_OPEN_ | OTEL_SPAN_IS_RECORDING_));
-    return span;
+    *span = *parent_of(thread, options, false);
+    span->opaque[3] &= ~(OTEL_SPAN_IS_OPEN_ | OTEL_SPAN_IS_RECORDING_ | OTELI_REF_OF_STACK);
 }
 
 /* A span that could not be had, though an SDK runs: it counts, and passes its parent on. */
-static otel_span refuse(struct oteli_thread *thread, const otel_span_options *options,
-                        otel_drop_reason reason)
+static void refuse(otel_span *span, struct oteli_thread *thread, const otel_span_options *options)
 {
-    oteli_count(&thread->counts.started, 1);
-    oteli_count(&thread->counts.ended, 1);
-    oteli_count(&thread->counts.dropped[reason], 1);
-    return pass_on(thread, options);
+    oteli_count(&thread->counts.recorded, 1);
+    oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
+    pass_on(span, thread, options);
 }
 
 /* The same from inside another call of this thread, which may be in the middle of changing
  * any other counter: this one stands for all three. */
-static otel_span refuse_reentrant(struct oteli_thread *thread, const otel_span_options *options)
+static void refuse_reentrant(otel_span *span, struct oteli_thread *thread,
+                             const otel_span_options *options)
 {
     oteli_add_full_64(&thread->counts.reentrant, 1);
-    return pass_on(thread, options);
+    pass_on(span, thread, options);
 }
 
 /* Without an SDK a parent of the options' is current until the end, so that it is what
- * calls further down propagate: a slot that holds its ids and records nothing. */
-static otel_span enter_nothing(const otel_span_options *options)
+ * calls further down propagate: a place that holds its ids and records nothing. */
+static void enter_nothing(otel_span *span, const otel_span_options *options)
 {
-    otel_span span = pass_on(oteli_self, options);
-    if (options == NULL || options->root || options->parent == NULL || !oteli_span_is_valid(&span))
-        return span;
+    pass_on(span, oteli_self, options);
+    if (options == NULL || options->root || options->parent == NULL || !oteli_span_is_valid(span))
+        return;
     struct oteli_thread *thread = oteli_thread_own();
     if (thread == NULL || !oteli_thread_begin(thread))
-        return span;
-    if (thread->depth != thread->open_capacity || oteli_thread_deepen(thread)) {
-        const uint32_t slot = thread->depth++;
-        struct oteli_open *open = &thread->open[slot];
+        return;
+    if (thread->top != thread->last || oteli_thread_deepen(thread)) {
+        struct oteli_open *open = thread->top + 1;
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
-        open->span_id = span.opaque[2];
-        open->recording = false;
+        span->opaque[3] &= ~((uint64_t)OTELI_SLOT_MAX << OTELI_REF_SLOT_SHIFT);
+        span->opaque[3] |= open->place_ref;
+        open->traits = (struct oteli_traits){0};
         open->epoch = oteli_clock_epoch();
-        open->saved = thread->current.span;
-        span.opaque[3] &= ~((uint64_t)OTELI_SLOT_MAX << OTELI_REF_SLOT_SHIFT);
-        span.opaque[3] |= oteli_ref_make(0, OTELI_PLACE_LOCAL, false, slot, 0);
-        thread->current.span = span;
+        open->self = *span;
+        thread->top = open;
     }
     oteli_thread_finish(thread);
-    return span;
 }
 
-static OTELI_COLD otel_span enter_slow(otel_tracer *tracer, const char *name, size_t name_length,
-                                       const otel_span_options *options)
+/* This thread's state, for the SDK that runs now; NULL where there is no span to be had, and
+ * `*span` is what there is instead. */
+static OTELI_COLD struct oteli_thread *make_fit(otel_span *span, const otel_span_options *options)
 {
-    struct oteli_thread *thread = oteli_self;
-    if (!oteli_thread_fits(thread)) {
-        if (oteli_load_acquire_64(&oteli_generation) == 0)
-            return enter_nothing(options);
-        if (thread->busy != 0)
-            return refuse_reentrant(thread, options);
-        thread = oteli_thread_refresh();
-        if (thread == NULL)
-            return pass_on(oteli_self, options);
+    if (oteli_thread_is_busy(oteli_self)) {
+        refuse_reentrant(span, oteli_self, options);
+        return NULL;
     }
-    if (!oteli_thread_begin(thread))
-        return refuse_reentrant(thread, options);
-    otel_span span;
-    if (thread->depth == thread->open_capacity && !oteli_thread_deepen(thread)) {
-        span = refuse(thread, options, OTEL_DROP_NO_MEMORY);
-    } else {
-        const uint32_t slot = thread->depth++;
-        struct oteli_open *open = &thread->open[slot];
-        const otel_span *parent = parent_of(thread, options);
-        open_span(thread, open, tracer, name, name_length, parent, options);
-        inherit_epoch(thread, open, parent);
-        if (options != NULL)
-            apply_options(thread, open, options);
-        open->saved = thread->current.span;
-        span = handle_of(open, OTELI_PLACE_LOCAL, slot);
-        thread->current.span = span;
-    }
-    oteli_thread_finish(thread);
-    return span;
+    struct oteli_thread *thread = oteli_thread_refresh();
+    if (thread == NULL)
+        pass_on(span, oteli_self, options);
+    return thread;
 }
 
-otel_span otel_span_enter_n(otel_tracer *tracer, const char *name, size_t name_length,
-                            const otel_span_options *options)
-{
-    struct oteli_thread *thread = oteli_self;
-    const uint32_t slot = thread->depth;
-    if (OTELI_UNLIKELY(!oteli_thread_fits(thread) || options != NULL ||
-                       slot == thread->open_capacity || !oteli_thread_begin(thread)))
-        return enter_slow(tracer, name, name_length, options);
-    thread->depth = slot + 1;
-    struct oteli_open *open = &thread->open[slot];
-    const otel_span *parent = &thread->current.span;
-    open_span(thread, open, tracer, name, name_length, parent, NULL);
-    if (slot != 0 && OTELI_LIKELY(open[-1].span_id == parent->opaque[2]))
-        open->epoch = open[-1].epoch; /* nearly always the parent is the span below */
-    else if (OTELI_UNLIKELY((parent->opaque[3] & OTEL_SPAN_IS_OPEN_) != 0))
-        inherit_epoch(thread, open, parent);
-    open->saved = *parent;
-    const otel_span span = handle_of(open, OTELI_PLACE_LOCAL, slot);
-    thread->current.span = span;
-    oteli_thread_finish(thread);
-    return span;
-}
-
-otel_span otel_span_start_n(otel_tracer *tracer, const char *name, size_t name_length,
-                            const otel_span_options *options)
+static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, const char *name,
+                                      size_t name_length, const otel_span_options *options)
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
-        if (oteli_load_acquire_64(&oteli_generation) == 0)
-            return pass_on(thread, options);
-        if (thread->busy != 0)
-            return refuse_reentrant(thread, options);
-        thread = oteli_thread_refresh();
-        if (thread == NULL)
-            return pass_on(oteli_self, options);
-    }
-    if (OTELI_UNLIKELY(!oteli_thread_begin(thread)))
-        return refuse_reentrant(thread, options);
-    otel_span span;
-    const uint32_t slot = oteli_detached_take(thread);
-    if (OTELI_UNLIKELY(slot == OTELI_DETACHED_NONE)) {
-        span = refuse(thread, options, OTEL_DROP_NO_MEMORY);
-    } else {
-        struct oteli_open *open = oteli_detached_at(slot);
-        const otel_span *parent = parent_of(thread, options);
-        open_span(thread, open, tracer, name, name_length, parent, options);
-        inherit_epoch(thread, open, parent);
-        if (options != NULL)
-            apply_options(thread, open, options);
-        open->generation = thread->generation;
-        span = handle_of(open, OTELI_PLACE_DETACHED, slot);
-        if (!open->recording) {
-            /* Nothing will ever be set or ended: the ids in the handle are the span. */
-            span.opaque[3] &= ~(OTEL_SPAN_IS_OPEN_ | OTEL_SPAN_IS_RECORDING_);
-            if (open->is_unusual)
-                oteli_open_lighten(open);
-            oteli_store_relaxed_64(&open->span_id, 0);
-            oteli_detached_give(thread, slot);
+        if (oteli_load_acquire_64(&oteli_generation) == 0) {
+            enter_nothing(span, options);
+            return;
         }
+        thread = make_fit(span, options);
+        if (thread == NULL)
+            return;
+    }
+    if (OTELI_UNLIKELY(!oteli_thread_begin(thread))) {
+        refuse_reentrant(span, thread, options);
+        return;
+    }
+    if (OTELI_UNLIKELY(thread->top == thread->last) && !oteli_thread_deepen(thread)) {
+        refuse(span, thread, options);
+    } else {
+        struct oteli_open *open = thread->top + 1;
+        struct identity made;
+        open_any(thread, open, tracer, name, name_length, parent_of(thread, options, true), options,
+                 &made);
+        store_identity(span, &made);
+        store_identity(&open->self, &made);
+        thread->top = open;
     }
     oteli_thread_finish(thread);
-    return span;
+}
+
+/* Whether the fast way is open, but for what the parent has to say: nothing is under way, the
+ * state fits the SDK, and there is a place left. */
+static inline bool is_ready(const struct oteli_thread *thread)
+{
+    return thread->fast == oteli_load_relaxed_64(&oteli_fast_generation) &&
+           thread->top != thread->last;
+}
+
+/* A span that does not record: ids, so that its children know that it was not sampled. A
+ * root's span id is made of its trace id: nobody will see the two but as a context. */
+static OTELI_NOINLINE void enter_unsampled(otel_span *span, struct oteli_thread *thread,
+                                           struct oteli_open *open)
+{
+    const struct oteli_open *parent = open - 1;
+    struct identity made;
+    oteli_thread_hurry(thread);
+    if (parent->self.opaque[2] == 0) {
+        uint64_t second;
+        const uint64_t first = oteli_random_pair(&thread->random, &second);
+        made.trace_id = (oteli_half){first, second | 1};
+        made.span_id = (first ^ (second << 32 | second >> 32)) | 1;
+        made.ref = open->place_ref | OTEL_TRACE_FLAG_RANDOM;
+        open->epoch = oteli_clock_epoch();
+    } else {
+        identify(thread, &parent->self, parent->self.opaque[2], &made);
+        made.ref |= open->place_ref;
+        open->epoch = parent->epoch;
+    }
+    open->traits.is_unusual = false;
+    store_identity(span, &made);
+    store_identity(&open->self, &made);
+    oteli_count(&thread->counts.unsampled, 1);
+    thread->top = open;
+    oteli_thread_finish(thread);
+}
+
+/* What the sampler says to a child of this parent; where the parent has something to hand on
+ * that must be looked up, something that is not simple. */
+static inline unsigned decision_under(const struct oteli_thread *thread, uint64_t parent_id,
+                                      uint64_t parent_ref)
+{
+    if (parent_id == 0)
+        return thread->decide[OTELI_PARENT_NONE];
+    if (OTELI_UNLIKELY((parent_ref & OTELI_REF_SPECIAL) != 0))
+        return OTELI_DECIDE_SAMPLE_AND_HOLD;
+    return thread->decide[kind_of_parent(parent_ref)];
+}
+
+/* The fast way itself. `options` go along for enter_slow. */
+static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options,
+                                    uint8_t wire_kind)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!is_ready(thread))) {
+        enter_slow(span, tracer, name, name_length, options);
+        return;
+    }
+    const struct oteli_open *parent = thread->top;
+    struct oteli_open *open = thread->top + 1;
+    const uint64_t parent_id = parent->self.opaque[2];
+    const unsigned decision = decision_under(thread, parent_id, parent->self.opaque[3]);
+    _Static_assert(OTELI_DECIDE_DROP < OTELI_DECIDE_SAMPLE, "one comparison for both");
+    if (decision < OTELI_DECIDE_SAMPLE) {
+        enter_unsampled(span, thread, open);
+        return;
+    }
+    if (OTELI_UNLIKELY(decision > OTELI_DECIDE_SAMPLE)) {
+        enter_slow(span, tracer, name, name_length, options);
+        return;
+    }
+    oteli_thread_hurry(thread);
+    if (OTELI_UNLIKELY(!set_short_name(open, name, name_length))) {
+        oteli_thread_finish(thread);
+        enter_slow(span, tracer, name, name_length, options);
+        return;
+    }
+    set_origin(open, tracer, parent_id);
+    if (parent_id == 0)
+        set_shape(open, oteli_clock_epoch(), name_length, wire_flags_of(OTEL_TRACE_FLAG_RANDOM, 0),
+                  wire_kind);
+    else
+        set_shape(open, parent->epoch, name_length,
+                  wire_flags_of(parent->self.opaque[3], parent->self.opaque[3]), wire_kind);
+    struct identity made;
+    identify(thread, &parent->self, parent_id, &made);
+    made.ref |= open->place_ref | SAMPLED_AND_RECORDING;
+    store_identity(span, &made);
+    store_identity(&open->self, &made);
+    open->start = oteli_counter();
+    oteli_count(&thread->counts.recorded, 1);
+    thread->top++;
+    oteli_thread_finish(thread);
+}
+
+/* Options that say nothing but the kind. */
+static inline bool is_only_a_kind(const otel_span_options *options)
+{
+    return !options->root && options->parent == NULL && options->attributes == NULL &&
+           options->links == NULL && options->start_ns == 0 && !oteli_hold_is_wanted(options) &&
+           (unsigned)options->kind <= OTEL_SPAN_KIND_CONSUMER;
+}
+
+static OTELI_NOINLINE void enter_with(otel_span *span, otel_tracer *tracer, const char *name,
+                                      size_t name_length, const otel_span_options *options)
+{
+    if (is_only_a_kind(options))
+        enter_fast(span, tracer, name, name_length, options, (uint8_t)(options->kind + 1));
+    else
+        enter_slow(span, tracer, name, name_length, options);
+}
+
+void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const char *name,
+                          size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_LIKELY(options == NULL))
+        enter_fast(span, tracer, name, name_length, NULL, OTEL_SPAN_KIND_INTERNAL + 1);
+    else
+        enter_with(span, tracer, name, name_length, options);
+}
+
+void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
+                          size_t name_length, const otel_span_options *options)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
+        if (oteli_load_acquire_64(&oteli_generation) == 0) {
+            pass_on(span, thread, options);
+            return;
+        }
+        thread = make_fit(span, options);
+        if (thread == NULL)
+            return;
+    }
+    if (OTELI_UNLIKELY(!oteli_thread_begin(thread))) {
+        refuse_reentrant(span, thread, options);
+        return;
+    }
+    struct oteli_open *open = oteli_detached_take(thread);
+    if (OTELI_LIKELY(open != NULL)) {
+        struct identity made;
+        open_any(thread, open, tracer, name, name_length, parent_of(thread, options, false),
+                 options, &made);
+        store_identity(span, &made);
+        if ((made.ref & OTEL_SPAN_IS_RECORDING_) != 0) {
+            open->generation = thread->generation;
+            oteli_detached_publish(open, span);
+        } else {
+            /* Nothing will ever be set or ended: the ids in the handle are the span. */
+            span->opaque[3] &= ~OTEL_SPAN_IS_OPEN_;
+            oteli_tracestate_release(oteli_ref_tracestate(span->opaque[3]));
+            oteli_detached_give(thread, open);
+        }
+    } else {
+        refuse(span, thread, options);
+    }
+    oteli_thread_finish(thread);
 }

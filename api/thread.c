@@ -5,8 +5,11 @@
  * shrinks while threads trace. */
 #include "api/thread.h"
 #include "api/detached.h"
+#include "api/hold.h"
+#include "api/mount.h"
 #include "api/tracer.h"
 #include "api/tracestate.h"
+#include "common/clock.h"
 #include "common/log.h"
 
 #include <errno.h>
@@ -14,15 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_DEPTH = 16, DEEPEST = OTELI_SLOT_MAX };
+enum { FIRST_DEPTH = 16, DEEPEST = 1 << 16 };
 
-/* A generation that no SDK ever has. */
-#define NO_GENERATION UINT64_MAX
-
-struct oteli_thread oteli_empty_thread = {.generation = NO_GENERATION};
+static struct oteli_open bottom = {.self = {{0, 0, 0, OTELI_REF_ATTACHED}}};
+struct oteli_thread oteli_empty_thread = {.fast = OTELI_NO_GENERATION,
+                                          .generation = OTELI_NO_GENERATION,
+                                          .top = &bottom,
+                                          .last = &bottom,
+                                          .stack = &bottom};
 OTELI_TLS struct oteli_thread *oteli_self = &oteli_empty_thread;
 
 uint64_t oteli_generation;
+uint64_t oteli_fast_generation;
 uint64_t oteli_asleep;
 uint32_t otel_is_in_use_;
 struct oteli_sdk *oteli_sdk_current;
@@ -32,6 +38,15 @@ static pthread_key_t exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_exit_key;
 
+/* Its thread ends, and nobody else can end it. */
+static void abandon(struct oteli_thread *thread, struct oteli_open *open)
+{
+    if (oteli_open_records(open) && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0)
+        oteli_thread_lose(thread, OTEL_DROP_ABANDONED, 1);
+    oteli_hold_abandon(thread, open);
+    oteli_open_leave(open);
+}
+
 /* The thread ends: its state, with its line, is free for another. Spans that destructors
  * after this one make get a state again, and this runs again. */
 static void on_thread_exit(void *state)
@@ -40,12 +55,12 @@ static void on_thread_exit(void *state)
     if (thread != oteli_self)
         return; /* of before a fork: the parent's */
     oteli_detached_flush(thread);
-    for (uint32_t i = 0; i < thread->depth; i++)
-        oteli_open_lighten(&thread->open[i]);
-    thread->depth = 0;
-    thread->current = (otel_context){0};
+    for (; thread->top != thread->stack; thread->top--)
+        abandon(thread, thread->top);
+    thread->values = NULL;
     thread->attached = 0;
-    thread->busy = 0; /* it may have ended inside a call, by pthread_exit in an exporter */
+    thread->lowest_cover = 0;
+    oteli_thread_finish(thread); /* it may have ended in a call: pthread_exit in an exporter */
     oteli_store_release_32(&thread->in_sdk, 0);
     oteli_self = &oteli_empty_thread;
     oteli_store_release_32(&thread->in_use, 0); /* pairs with the CAS of take_over */
@@ -58,10 +73,12 @@ static void on_fork_child(void)
     oteli_self = &oteli_empty_thread;
     list = NULL;
     oteli_generation = 0;
+    oteli_fast_generation = 0;
     oteli_asleep = 0;
     oteli_sdk_current = NULL;
     oteli_lines_forget();
     oteli_detached_forget();
+    oteli_holds_forget();
 }
 
 static void set_up_process(void)
@@ -84,8 +101,12 @@ static struct oteli_thread *make(void)
     if (thread == NULL)
         return NULL;
     memset(thread, 0, sizeof *thread);
-    thread->generation = NO_GENERATION;
+    thread->fast = thread->generation = OTELI_NO_GENERATION;
     thread->in_use = 1;
+    if (!oteli_thread_deepen(thread)) {
+        free(thread);
+        return NULL;
+    }
     do {
         thread->next = oteli_threads();
     } while (!OTELI_CAS_FULL_PTR(&list, thread->next, thread));
@@ -103,6 +124,7 @@ struct oteli_thread *oteli_thread_own(void)
         thread = make();
     if (thread != NULL) {
         oteli_random_seed(&thread->random);
+        thread->attaches = oteli_random_next(&thread->random) >> 1; /* of no other thread */
         if (has_exit_key)
             pthread_setspecific(exit_key, thread);
         oteli_self = thread;
@@ -114,16 +136,18 @@ struct oteli_thread *oteli_thread_own(void)
 /* Another SDK than the one before: whatever is open or in the line belongs to that one. */
 static void let_go_of_sdk(struct oteli_thread *thread)
 {
-    for (uint32_t i = 0; i < thread->depth; i++)
-        thread->open[i].recording = false;
+    for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++)
+        open->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
     struct oteli_line *line = thread->line;
     OTELI_STORE_RELEASE_PTR(&thread->line, NULL);
+    if (line != NULL)
+        oteli_line_discard_mounts(line);
     /* If it is pinned, an exporter that hangs still reads it. Pairs with harvest.c. */
     if (line != NULL && oteli_load_acquire_32(&line->pins) == 0)
         oteli_line_put(line);
     thread->used = 0;
     thread->line_capacity = 0;
-    thread->lot = 0;
+    thread->lot_end = 0;
     thread->lot_size = 0;
     uint64_t *const counts = (uint64_t *)&thread->counts;
     for (size_t i = 0; i < sizeof thread->counts / sizeof *counts; i++)
@@ -134,7 +158,13 @@ static void adopt_sdk(struct oteli_thread *thread, struct oteli_sdk *sdk)
 {
     let_go_of_sdk(thread);
     oteli_add_full_32(&sdk->threads, 1);
-    memcpy(thread->decide, sdk->decide, sizeof sdk->decide);
+    for (unsigned i = 0; i < OTELI_PARENT_KINDS; i++) {
+        const bool is_root = i != OTELI_PARENT_LOCAL_SAMPLED && i != OTELI_PARENT_LOCAL_UNSAMPLED;
+        const bool holds = is_root && sdk->limits.roots_hold;
+        thread->decide[i] = holds && sdk->decide[i] == OTELI_DECIDE_SAMPLE
+                                ? OTELI_DECIDE_SAMPLE_AND_HOLD
+                                : sdk->decide[i];
+    }
     thread->limits = sdk->limits;
     oteli_store_release_64(&thread->generation, sdk->generation); /* statistics, harvest */
 }
@@ -146,15 +176,14 @@ struct oteli_thread *oteli_thread_refresh(void)
     struct oteli_thread *thread = oteli_thread_own();
     if (thread == NULL)
         return NULL;
-    const uint32_t was_busy = thread->busy;
-    thread->busy = 1; /* no signal handler may adopt another meanwhile */
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    const bool was_busy = oteli_thread_is_busy(thread);
+    oteli_thread_hurry(thread); /* no signal handler may adopt another meanwhile */
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk != NULL && thread->generation != sdk->generation)
         adopt_sdk(thread, sdk);
     oteli_sdk_return(thread);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    thread->busy = was_busy;
+    if (!was_busy)
+        oteli_thread_finish(thread);
     return sdk != NULL ? thread : NULL;
 }
 
@@ -166,7 +195,7 @@ struct oteli_thread *oteli_thread_for_end(uint64_t generation)
     const uint64_t now = oteli_load_acquire_64(&oteli_generation);
     if (now == generation)
         return oteli_thread_refresh();
-    if (now != 0 || (thread->generation != NO_GENERATION && thread->generation > generation))
+    if (now != 0 || (thread->generation != OTELI_NO_GENERATION && thread->generation > generation))
         return NULL;
     let_go_of_sdk(thread); /* its SDK has stopped: the span is only counted */
     oteli_store_release_64(&thread->generation, generation);
@@ -182,17 +211,104 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
         return false;
     }
     const int saved_errno = errno;
-    struct oteli_open *open = aligned_alloc(OTELI_CACHELINE, capacity * sizeof *open);
+    struct oteli_open *stack = aligned_alloc(OTELI_CACHELINE, capacity * sizeof *stack);
     errno = saved_errno;
-    if (open == NULL)
+    if (stack == NULL)
         return false;
+    const uint32_t depth = before != 0 ? (uint32_t)(thread->top - thread->stack) : 0;
     if (before != 0)
-        memcpy(open, thread->open, before * sizeof *open);
-    memset(open + before, 0, (capacity - before) * sizeof *open);
-    free(thread->open);
-    thread->open = open;
+        memcpy(stack, thread->stack, before * sizeof *stack);
+    memset(stack + before, 0, (capacity - before) * sizeof *stack);
+    for (uint32_t i = before; i < capacity; i++)
+        stack[i].place_ref = oteli_ref_make(0, OTELI_PLACE_LOCAL, false, i, 0);
+    stack[0].self.opaque[3] = OTELI_REF_ATTACHED; /* no handle is like it */
+    stack[0].below = OTELI_NOT_A_COVER;
+    thread->top = stack + depth;
+    thread->last = stack + capacity - 1;
+    free(thread->stack);
+    thread->stack = stack;
     thread->open_capacity = capacity;
     return true;
+}
+
+static bool is_dead(const struct oteli_open *open)
+{
+    return (open->self.opaque[3] & OTELI_REF_DEAD) != 0;
+}
+
+/* A place that repeats the context of one further down, over spans that are still open. */
+static bool is_cover(const struct oteli_open *open)
+{
+    return (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0 && open->depth == 0 &&
+           open->below != OTELI_NOT_A_COVER;
+}
+
+/* Whether nothing is open any more between a cover and what it repeats. */
+static bool covers_nothing(const struct oteli_thread *thread, const struct oteli_open *cover)
+{
+    const struct oteli_open *open = cover - 1;
+    while (open > thread->stack + cover->below && (is_dead(open) || is_cover(open)))
+        open--;
+    return open <= thread->stack + cover->below;
+}
+
+/* Repeat what `below` says, or the newest place under it that has not been left. */
+static void show_again(const struct oteli_thread *thread, struct oteli_open *cover)
+{
+    while (is_dead(&thread->stack[cover->below]))
+        cover->below--;
+    const struct oteli_open *again = &thread->stack[cover->below];
+    cover->self = again->self;
+    cover->self.opaque[3] |= OTELI_REF_ATTACHED;
+    cover->epoch = cover->below != 0 ? again->epoch : oteli_clock_epoch();
+}
+
+/* Covers above a place that was just left may repeat it, or repeat one that does. */
+static void show_others(const struct oteli_thread *thread, const struct oteli_open *left)
+{
+    if (thread->lowest_cover == 0)
+        return;
+    const uint32_t after = (uint32_t)(left - thread->stack) + 1;
+    const uint32_t from = after > thread->lowest_cover ? after : thread->lowest_cover;
+    for (struct oteli_open *open = thread->stack + from; open <= thread->top; open++)
+        if (is_cover(open))
+            show_again(thread, open);
+}
+
+void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
+{
+    oteli_open_leave(open);
+    open->self.opaque[3] = OTELI_REF_DEAD;
+    if (open != thread->top) {
+        open[1].traits.is_unusual = true; /* its end must look below it */
+        show_others(thread, open);
+    }
+    for (;;) {
+        while (is_dead(thread->top))
+            thread->top--;
+        if (!is_cover(thread->top) || !covers_nothing(thread, thread->top))
+            break;
+        thread->top = thread->stack + thread->top->below;
+    }
+    if (thread->stack + thread->lowest_cover > thread->top)
+        thread->lowest_cover = 0;
+}
+
+void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *detached)
+{
+    const uint32_t at = (uint32_t)(detached - thread->stack);
+    if (thread->top <= &thread->stack[at] ||
+        (thread->top == thread->last && !oteli_thread_deepen(thread)))
+        return;
+    struct oteli_open *open = ++thread->top;
+    open->traits = (struct oteli_traits){0};
+    open->hold = 0;
+    open->below = at - 1;
+    open->depth = 0;
+    show_again(thread, open);
+    const uint32_t cover = (uint32_t)(open - thread->stack);
+    if (thread->lowest_cover == 0 || thread->lowest_cover > cover)
+        thread->lowest_cover = cover;
 }
 
 struct oteli_thread *oteli_threads(void)
@@ -230,11 +346,19 @@ void oteli_sdk_install(struct oteli_sdk *sdk)
     oteli_store_relaxed_32(&otel_is_in_use_, 1);
     oteli_store_relaxed_64(&oteli_asleep, sdk->starts_asleep ? sdk->generation : 0);
     OTELI_STORE_RELEASE_PTR(&oteli_sdk_current, sdk);
+    oteli_sdk_reconsider_clock(sdk);
     oteli_store_release_64(&oteli_generation, sdk->generation);
+}
+
+void oteli_sdk_reconsider_clock(const struct oteli_sdk *sdk)
+{
+    const bool is_plain = oteli_clock_source() == OTELI_CLOCK_COUNTER;
+    oteli_store_relaxed_64(&oteli_fast_generation, is_plain ? sdk->generation : OTELI_NEVER_FAST);
 }
 
 void oteli_sdk_uninstall(void)
 {
+    oteli_store_relaxed_64(&oteli_fast_generation, 0);
     oteli_exchange_full_64(&oteli_generation, 0);
     oteli_store_relaxed_64(&oteli_asleep, 0);
     OTELI_STORE_RELEASE_PTR(&oteli_sdk_current, NULL);
@@ -248,6 +372,11 @@ bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk)
         if (oteli_load_acquire_32(&at->in_sdk) != 0)
             return true;
     return false;
+}
+
+bool oteli_sdk_is_asleep(const struct oteli_sdk *sdk)
+{
+    return oteli_load_acquire_64(&oteli_asleep) == sdk->generation;
 }
 
 bool oteli_sdk_set_asleep(const struct oteli_sdk *sdk, bool asleep)
@@ -270,13 +399,14 @@ void oteli_api_reset(void)
         if (at->line != NULL && at->line->units > 1)
             free(at->line);
         for (uint32_t i = 0; i < at->open_capacity; i++)
-            oteli_open_fini(&at->open[i]);
-        free(at->open);
+            oteli_open_fini(&at->stack[i]);
+        free(at->stack);
         oteli_buffer_fini(&at->scratch);
         free(at);
         at = next;
     }
     oteli_detached_free();
+    oteli_holds_free();
     oteli_lines_free();
     oteli_tracestates_free();
     oteli_tracers_free();

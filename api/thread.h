@@ -6,6 +6,11 @@
  * one static, empty state that nobody writes to and that fits no SDK's generation: no
  * SDK, a thread's first span and a changed SDK are then the same cold branch.
  *
+ * The stack's places hold the contexts that are current one after the other: entered spans
+ * and attached contexts, in the order in which they became current. The newest one that has
+ * neither ended nor been detached is the current one; `top` points at it. At the bottom is
+ * a place that never leaves, with no span in it.
+ *
  * States are kept in a list for ever: when a thread ends, the next new one takes its state
  * over, with a partly filled line in it. So the worker finds every line by walking the
  * list, and thread exit hands nothing over.
@@ -22,42 +27,48 @@
 
 /* Counted by the owner with relaxed stores, read by anybody. */
 struct oteli_thread_counts {
-    uint64_t started;
-    uint64_t unsampled;
     uint64_t ended;
+    uint64_t recorded;                        /* started, and recording */
+    uint64_t unsampled;                       /* started, but not recording */
     uint64_t dropped[OTEL_DROP_REASON_COUNT]; /* never OTEL_DROP_REENTRANT, but: */
     uint64_t reentrant; /* started, ended and dropped at once; added to atomically */
 };
 
 enum { OTELI_DETACHED_CACHE = 16 };
 
-struct oteli_thread {
-    /* of the owner: every span touches these. A handle must not lie across two cache
-     * lines, or loading what was just stored would take the long way. */
-    otel_context current;
-    struct oteli_random random;
-    uint64_t generation; /* which SDK this state is made for; release, read by the worker */
+/* What oteli_thread.fast holds while a call is under way, and the generation of a state
+ * that fits no SDK. */
+#define OTELI_BUSY (UINT64_MAX - 1)
+#define OTELI_NO_GENERATION UINT64_MAX
 
-    struct oteli_open *open;
+struct oteli_thread {
+    /* of the owner: every span touches these */
+    uint64_t fast;       /* OTELI_BUSY inside a call, so that a signal handler does not enter
+                      another; otherwise `generation` */
+    uint64_t generation; /* which SDK this state is made for; release, read by the worker */
+    struct oteli_random random;
+    struct oteli_open *top;  /* the current context */
+    struct oteli_open *last; /* of the stack's places */
     struct oteli_line *line; /* release; the worker reads it */
-    uint32_t busy;           /* inside a call: a signal handler must not enter another */
-    uint32_t depth;          /* open local spans, ended ones below the top included */
-    uint32_t open_capacity;
-    uint32_t lot;      /* spans that may still end before asking for more */
-    uint32_t lot_size; /* as it was given */
-    uint32_t used;     /* bytes written to the line */
+    uint32_t used;           /* bytes written to the line */
     uint32_t line_capacity;
-    uint8_t decide[OTELI_PARENT_KINDS + 3];
-    struct oteli_limits limits;
+
+    uint64_t lot_end;                  /* when as many have ended, another lot is asked for */
+    struct oteli_thread_counts counts; /* read by anybody */
 
     /* of the owner: now and then */
-    uint64_t attached;           /* contexts that are attached */
+    _Alignas(OTELI_CACHELINE) uint8_t decide[OTELI_PARENT_KINDS + 3];
+    struct oteli_limits limits;
+    struct oteli_open *stack;         /* open_capacity places */
+    const otel_context_value *values; /* of the current context */
+    uint64_t attaches;                /* the newest token: no two threads have the same */
+    uint32_t attached;                /* the newest context that is; 0: none */
+    uint32_t lowest_cover;            /* no place below this one is a cover; 0: none is */
+    uint32_t open_capacity;
+    uint32_t lot_size;           /* as it was given */
     struct oteli_buffer scratch; /* a record for a synchronous SDK */
     uint32_t detached_count;
-    uint32_t detached[OTELI_DETACHED_CACHE]; /* free slots of the pool, kept at hand */
-
-    /* of the owner, read by anybody */
-    _Alignas(OTELI_CACHELINE) struct oteli_thread_counts counts;
+    struct oteli_open *detached[OTELI_DETACHED_CACHE]; /* free slots of the pool, kept at hand */
 
     /* of the list */
     _Alignas(OTELI_CACHELINE) uint32_t in_use; /* exchanged by the thread that takes it */
@@ -65,7 +76,7 @@ struct oteli_thread {
     struct oteli_thread *next;                 /* constant once in the list */
 };
 
-_Static_assert(offsetof(struct oteli_thread, open) == 64, "the first cache line is full");
+_Static_assert(offsetof(struct oteli_thread, lot_end) == 64, "the first cache line is full");
 
 extern struct oteli_thread oteli_empty_thread;
 
@@ -74,7 +85,7 @@ extern struct oteli_thread oteli_empty_thread;
 #else
 #define OTELI_TLS __thread
 #endif
-extern OTELI_TLS struct oteli_thread *oteli_self;
+OTELI_NOT_LENT extern OTELI_TLS struct oteli_thread *oteli_self;
 
 /* This thread's own state, made when there is none; NULL without memory. */
 OTELI_COLD struct oteli_thread *oteli_thread_own(void);
@@ -103,27 +114,84 @@ static inline bool oteli_thread_fits(const struct oteli_thread *thread)
     return thread->generation == oteli_load_relaxed_64(&oteli_generation);
 }
 
+static inline bool oteli_thread_is_busy(const struct oteli_thread *thread)
+{
+    return thread->fast == OTELI_BUSY;
+}
+
 /* Calls of one thread do not nest, except from a signal handler; then the inner one is
- * refused. Only this thread and its handlers look at busy: no ordering but the compiler's. */
+ * refused. Only this thread and its handlers look at it: no ordering but the compiler's. */
+static inline void oteli_thread_hurry(struct oteli_thread *thread)
+{
+    thread->fast = OTELI_BUSY;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 static inline bool oteli_thread_begin(struct oteli_thread *thread)
 {
-    if (OTELI_UNLIKELY(thread->busy != 0))
+    if (OTELI_UNLIKELY(oteli_thread_is_busy(thread)))
         return false;
-    thread->busy = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    oteli_thread_hurry(thread);
     return true;
 }
 
 static inline void oteli_thread_finish(struct oteli_thread *thread)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    thread->busy = 0;
+    thread->fast = thread->generation;
 }
 
-static inline void oteli_count(uint64_t *counter, uint64_t more)
+/* Spans end and are lost; they take nothing from the lot. */
+static inline void oteli_thread_lose(struct oteli_thread *thread, otel_drop_reason reason,
+                                     uint64_t count)
 {
-    oteli_store_relaxed_64(counter, oteli_load_relaxed_64(counter) + more);
+    thread->lot_end += count;
+    oteli_count(&thread->counts.ended, count);
+    oteli_count(&thread->counts.dropped[reason], count);
 }
+
+/* Whether a place only mentions its span: an attached context, or a cover of one. A stretch
+ * that is being collected looks like one, but is what handles that name it mean. */
+static inline bool oteli_open_is_mention(const struct oteli_open *open)
+{
+    return (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0 &&
+           ((open->self.opaque[3] & OTELI_REF_COLLECTED) == 0 || open->depth != 0 ||
+            open->below != OTELI_NOT_A_COVER);
+}
+
+/* The place on this thread's stack that a handle names, also that of a stretch being
+ * collected; NULL: it is not there. */
+static inline struct oteli_open *oteli_thread_place(const struct oteli_thread *thread,
+                                                    otel_span_ref span)
+{
+    struct oteli_open *open = thread->stack + oteli_ref_slot(span.place);
+    if (oteli_ref_place(span.place) != OTELI_PLACE_LOCAL || open > thread->top ||
+        open->self.opaque[2] != span.id || oteli_open_is_mention(open))
+        return NULL;
+    return open;
+}
+
+/* The place of a span that is open on this thread's stack; NULL: it is not. */
+static inline struct oteli_open *oteli_thread_find(const struct oteli_thread *thread,
+                                                   otel_span_ref span)
+{
+    struct oteli_open *open = oteli_thread_place(thread, span);
+    return open != NULL && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0 ? open : NULL;
+}
+
+/* A place of the stack is left. If it is not the top it stays until those above it have left
+ * too. */
+void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open);
+
+/* A context is detached while spans that were entered in it are open. They stay where they
+ * are until they end; what was current before is put on top of them. */
+void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *detached);
+
+/* The epoch of a child of `parent`: the parent's if that is open in this process. */
+uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *parent);
+
+/* Wake the worker if it sleeps: after something was committed. App threads, not busy. */
+void oteli_wake(void);
 
 /* Keep the SDK alive while this thread is inside one of its functions. NULL: gone. */
 struct oteli_sdk *oteli_sdk_borrow(struct oteli_thread *thread);

@@ -4,6 +4,7 @@
 #ifndef OTELI_TRACER_H
 #define OTELI_TRACER_H
 
+#include "common/lent.h"
 #include <otel/exporter.h>
 
 struct otel_tracer {
@@ -12,7 +13,7 @@ struct otel_tracer {
 };
 
 /* Without a name, version or attributes: of spans for which there is no other. */
-extern otel_tracer oteli_tracer_nameless;
+OTELI_LENT extern otel_tracer oteli_tracer_nameless;
 
 void oteli_tracers_free(void);
 

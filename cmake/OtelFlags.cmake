@@ -19,8 +19,9 @@ target_compile_options(otel-flags INTERFACE -fno-builtin-malloc -fno-builtin-cal
     -fno-builtin-realloc -fno-builtin-aligned_alloc)
 
 # Calls inside a library are bound when it is linked; calls out of it go straight
-# through the table that -z now fills, without a stub.
-foreach(flag -fno-semantic-interposition -fno-plt)
+# through the table that -z now fills, without a stub. And whatever a project that contains
+# this one says, our own functions are not traced.
+foreach(flag -fno-semantic-interposition -fno-plt -fno-instrument-functions)
     string(MAKE_C_IDENTIFIER "OTEL_HAVE${flag}" have)
     check_c_compiler_flag(${flag} ${have})
     if(${have})

@@ -15,6 +15,9 @@ set(otel_targets otel-api-shared otel-api-static otel-sdk-shared otel-sdk-static
 if(OTEL_WITH_OTLP)
     list(APPEND otel_targets otel-otlp-shared otel-otlp-static otel-shared otel-static)
 endif()
+if(OTEL_HAVE_FUNCTIONS)
+    list(APPEND otel_targets otel-functions-shared otel-functions-static)
+endif()
 install(TARGETS ${otel_targets} EXPORT otel
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev)
@@ -66,4 +69,8 @@ if(OTEL_WITH_OTLP)
     otel_pkgconfig(otel-otlp "OpenTelemetry for C: the OTLP exporter" "otel-sdk = ${v}"
         "-lcurl -lprotobuf-c")
     otel_pkgconfig(otel "OpenTelemetry for C: tracing, all of it" "otel-otlp = ${v}" "")
+endif()
+if(OTEL_HAVE_FUNCTIONS)
+    otel_pkgconfig(otel-functions "OpenTelemetry for C: a span for every function"
+        "otel-sdk = ${v}" "-ldw -lelf")
 endif()

@@ -23,6 +23,7 @@
 #define OTELI_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define OTELI_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define OTELI_COLD __attribute__((noinline, cold))
+#define OTELI_NOINLINE __attribute__((noinline))
 #define OTELI_INLINE inline __attribute__((always_inline))
 
 #if defined(__SANITIZE_THREAD__)
@@ -177,6 +178,26 @@ OTELI_DEFINE_ATOMICS(32, uint32_t)
 OTELI_DEFINE_ATOMICS(64, uint64_t)
 OTELI_DEFINE_ADD(32, uint32_t)
 OTELI_DEFINE_ADD(64, uint64_t)
+
+/* Add to a counter that only this thread writes and others may read. */
+static inline void oteli_count(uint64_t *counter, uint64_t more)
+{
+#if defined(__x86_64__) && !defined(OTELI_TSAN)
+    __asm__("addq %1, %0" : "+m"(*counter) : "er"(more) : "cc"); /* one instruction, no lock */
+#else
+    oteli_store_relaxed_64(counter, oteli_load_relaxed_64(counter) + more);
+#endif
+}
+
+/* Fetch the cache line of an address that will be written soon, to own it by then. */
+static inline void oteli_fetch_to_write(const void *at)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)at)); /* a no-op where unknown */
+#else
+    __builtin_prefetch(at, 1);
+#endif
+}
 
 /* Tell the processor that this is a loop that waits. */
 static inline void oteli_stall(void)

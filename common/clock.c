@@ -1,215 +1,374 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/clock.c - which counter to trust, and the anchors that turn ticks into wall time.
+/* common/clock.c - follow the kernel's clocks, and turn ticks into wall time.
  *
- * An anchor is never changed once a tick has been converted by it, so that equal ticks of
- * one trace are equal nanoseconds, whenever they are converted. The rate of a counter is
- * measured from the first reading on: the longer the program runs, the better it is known,
- * and an anchor that is still unused, or a later one, takes the better value. */
+ * To use a reading, a thread takes a lock for less than a microsecond, and nobody waits for
+ * it: a conversion that finds it taken goes on with the curve as it is. So a child process
+ * in which the holder does not exist hangs nowhere. */
 #include "common/clock.h"
+#include "common/clock_curve.h"
+#include "common/clock_offsets.h"
+#include "common/clock_reading.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
+#include <stddef.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_S UINT64_C(1000000000)
+
+#define FIRST_BASELINE_NS UINT64_C(50000) /* a rate to 1/1000; it gets better all the time */
+#define GOOD_BASELINE_NS NS_PER_S         /* a rate measured over less is better than none */
+#define BASELINE_NS (8 * NS_PER_S)        /* half of what a rate is measured over at most */
+#define MOST_GAP (UINT64_C(1) << 44)      /* ticks */
+#define EPOCH_NS (600 * NS_PER_S)         /* see struct epoch */
+#define BACK_NS (100 * NS_PER_MS)         /* ticks that go back more: the counter began anew */
+#define MOST_PPM 1000                     /* no NTP slews faster */
+#define MOST_PPM_SUSPENDED 50             /* beyond that, the counter stood still */
 
 enum {
-    ANCHORS = 256, /* kept: a span that is open over more renewals uses the oldest */
-    RATE_SHIFT = 40,
-    READINGS = 5,                    /* of which the one with the narrowest window counts */
-    TOLERANCE_NS = 500,              /* an anchor that is off by more is replaced */
-    WORST_RATE_BASELINE_NS = 2000000 /* a rate measured over less is not yet used */
+    EPOCHS = 4096,
+    CURVE_TOLERANCE_NS = 100, /* a reading is good to 10 or 20 */
+    WALL_TOLERANCE_NS = 500,
+    COVER_AHEAD = 8, /* a rate is trusted for this part of the time it was measured over */
+    LOOKS = 1000     /* at the lock */
 };
 
-__extension__ typedef unsigned __int128 wide; /* a product of two 64-bit numbers */
-
-/* Ticks and both clocks, read at one moment as nearly as can be. */
-struct reading {
-    uint64_t ticks;
-    uint64_t wall_ns;
-    uint64_t monotonic_ns;
+/* Ticks before the origin of their own span's epoch are of a counter that began anew since.
+ * A new epoch now and then, even when nothing happens, keeps that unambiguous for all but
+ * spans that are open longer than the machine was awake before. */
+struct epoch {
+    uint64_t offset; /* wall clock less curve, times 2; plus 1: somebody has used it */
+    uint64_t base;   /* to be added to ticks before they are looked up */
+    uint64_t origin; /* ticks at its beginning */
 };
 
-struct anchor {
-    uint64_t ticks;
-    uint64_t wall_ns;
-    uint64_t rate; /* nanoseconds a tick, times 2^RATE_SHIFT */
-    bool is_used;  /* and so for ever as it is */
+/* Of whoever holds the lock. */
+struct renewer {
+    uint32_t lock;
+    bool counts;
+    bool may_correct;   /* the epoch was begun by a rest */
+    uint32_t core;      /* on which the clock was started */
+    uint64_t base;      /* see struct epoch; changes when the counter begins anew; relaxed */
+    uint64_t rate;      /* as in struct oteli_knot */
+    uint64_t rate_ns;   /* how long a time it was measured over */
+    uint64_t narrowest; /* reading */
+    uint64_t newest_ns; /* of the readings' CLOCK_BOOTTIME */
+    uint64_t ahead_ns;  /* of CLOCK_BOOTTIME; what the curve could not follow */
+    uint64_t suspended_ns;
+    struct oteli_reading older; /* the rate is measured since here */
+    struct oteli_reading newer; /* and will be since here */
 };
 
-struct oteli_clock oteli_clock;
-struct oteli_fake_clock oteli_fake_clock;
+static struct oteli_curve curve;
+static struct epoch epochs[EPOCHS];
+static struct renewer renewer;
 
-static struct anchor anchors[ANCHORS]; /* by epoch; of the thread that renews */
-static struct reading first;           /* since when the rate is measured */
-
-static uint64_t clock_ns(clockid_t clock)
+static bool try_lock(void)
 {
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    return oteli_load_relaxed_32(&renewer.lock) == 0 && oteli_cas_full_32(&renewer.lock, 0, 1);
 }
 
-uint64_t oteli_monotonic_ns(void)
+static void unlock(void)
 {
-    if (oteli_clock_source() == OTELI_CLOCK_FAKE)
-        return oteli_fake_clock.monotonic_ns;
-    return clock_ns(CLOCK_MONOTONIC);
+    oteli_store_release_32(&renewer.lock, 0); /* pairs with try_lock */
 }
 
-uint64_t oteli_ticks_slow(void)
+uint64_t oteli_clock_ticks_of_ns(uint64_t ns)
 {
-    switch (oteli_clock_source()) {
-    case OTELI_CLOCK_FAKE:
-        return oteli_fake_clock.ticks;
-    case OTELI_CLOCK_COARSE:
-        return clock_ns(CLOCK_MONOTONIC_COARSE);
-    case OTELI_CLOCK_MONOTONIC:
-    case OTELI_CLOCK_COUNTER:
-        break;
+    const uint64_t rate = oteli_load_relaxed_64(&curve.rate);
+    if (rate == 0)
+        return ns;
+    const oteli_wide ticks = ((oteli_wide)ns << OTELI_RATE_SHIFT) / rate;
+    return ticks > UINT64_MAX ? UINT64_MAX : (uint64_t)ticks;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+static void restart_baseline(const struct oteli_reading *now)
+{
+    renewer.older = *now;
+    renewer.newer = *now;
+}
+
+/* How far off a reading may be that took longer than others: half of that. */
+static uint64_t doubt_ns(const struct oteli_reading *now)
+{
+    renewer.narrowest = smaller(renewer.narrowest, now->width);
+    return oteli_ticks_times_rate(now->width - renewer.narrowest, renewer.rate) / 2;
+}
+
+/* A rate that differs from the last by more than NTP does is not one: something happened
+ * to one of the clocks, or the last was wrong. It is measured anew. */
+static void measure_rate(const struct oteli_reading *now)
+{
+    const uint64_t ticks = now->ticks - renewer.older.ticks;
+    const uint64_t elapsed_ns = now->boot_ns - renewer.older.boot_ns;
+    if (!renewer.counts || ticks == 0 || elapsed_ns < FIRST_BASELINE_NS ||
+        elapsed_ns < smaller(renewer.rate_ns, GOOD_BASELINE_NS) ||
+        doubt_ns(now) > CURVE_TOLERANCE_NS)
+        return;
+    const uint64_t rate = (uint64_t)(((oteli_wide)elapsed_ns << OTELI_RATE_SHIFT) / ticks);
+    if (renewer.rate_ns != 0 && distance(rate, renewer.rate) > renewer.rate / 500) {
+        restart_baseline(now);
+        renewer.rate_ns = 0;
+        return;
     }
-    return clock_ns(CLOCK_MONOTONIC);
+    renewer.rate = rate;
+    if (elapsed_ns > renewer.rate_ns)
+        renewer.rate_ns = elapsed_ns;
+    if (now->boot_ns - renewer.newer.boot_ns >= BASELINE_NS) {
+        renewer.older = renewer.newer;
+        renewer.newer = *now;
+    }
 }
 
-#if defined(__x86_64__)
-static bool kernel_keeps_time_with(const char *name)
+static bool notice_suspend(const struct oteli_reading *now)
 {
-    FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
-    if (file == NULL)
+    if (distance(now->suspended_ns, renewer.suspended_ns) < NS_PER_MS)
         return false;
-    char line[32] = "";
-    const bool read = fgets(line, sizeof line, file) != NULL;
-    fclose(file);
-    line[strcspn(line, "\n")] = '\0';
-    return read && strcmp(line, name) == 0;
-}
-#endif
-
-const char *oteli_clock_counter_distrust(void)
-{
-#if defined(__x86_64__)
-    enum { INVARIANT_TSC = 1 << 8 };
-    unsigned eax = 0;
-    unsigned ebx = 0;
-    unsigned ecx = 0;
-    unsigned edx = 0;
-    if (__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) == 0 || (edx & INVARIANT_TSC) == 0)
-        return "the processor does not call its TSC invariant";
-    if (!kernel_keeps_time_with("tsc"))
-        return "the kernel does not keep time with the TSC";
-    return NULL;
-#elif defined(__aarch64__)
-    return NULL;
-#else
-    return "there is no counter that programs can read on this processor";
-#endif
+    renewer.suspended_ns = now->suspended_ns;
+    restart_baseline(now);
+    return true;
 }
 
-static struct reading read_once(void)
+/* What the curve should be at a reading. Ticks that are nanoseconds of CLOCK_MONOTONIC are
+ * only moved, so that they stay exact. */
+static uint64_t target_of(const struct oteli_reading *now)
 {
-    if (oteli_clock_source() == OTELI_CLOCK_FAKE)
-        return (struct reading){oteli_fake_clock.ticks, oteli_fake_clock.wall_ns,
-                                oteli_fake_clock.monotonic_ns};
-    struct reading best = {0};
-    uint64_t narrowest = UINT64_MAX;
-    for (unsigned i = 0; i < READINGS; i++) {
-        const uint64_t before = oteli_ticks();
-        const uint64_t wall_ns = clock_ns(CLOCK_REALTIME);
-        const uint64_t between = oteli_ticks();
-        const uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-        const uint64_t after = oteli_ticks();
-        if (after - before < narrowest) { /* nobody came in between either of the two */
-            narrowest = after - before;
-            best.ticks = between;
-            best.wall_ns = wall_ns;
-            best.monotonic_ns = monotonic_ns;
-        }
+    const uint64_t ns = renewer.counts ? now->boot_ns : now->ticks + renewer.suspended_ns;
+    return ns + renewer.ahead_ns;
+}
+
+static void begin_epoch(const struct oteli_reading *now, uint64_t offset)
+{
+    const uint32_t number = oteli_clock.epoch + 1;
+    struct epoch *epoch = &epochs[number % EPOCHS];
+    oteli_store_relaxed_64(&epoch->offset, offset << 1);
+    oteli_store_relaxed_64(&epoch->base, renewer.base);
+    oteli_store_relaxed_64(&epoch->origin, now->ticks);
+    oteli_store_release_32(&oteli_clock.epoch, number); /* pairs with oteli_clock_to_ns */
+    renewer.may_correct = false;
+}
+
+/* Ticks go back: from now on something is added to them. Behind what is covered there is
+ * room for the old ticks that nobody has converted yet, which are no more than the time
+ * since, and then for those since the counter began anew. */
+static void begin_ticks_anew(const struct oteli_reading *now)
+{
+    const uint64_t covered = oteli_curve_covered(&curve);
+    const uint64_t covered_ns = oteli_curve_at(&curve, covered);
+    const uint64_t target_ns = target_of(now);
+    if (target_ns < covered_ns)
+        renewer.ahead_ns += covered_ns - target_ns;
+    const uint64_t room = oteli_clock_ticks_of_ns(target_of(now) - covered_ns);
+    const uint64_t gap = smaller(smaller(now->ticks, MOST_GAP), room);
+    oteli_curve_cover(&curve, covered + room);
+    const uint64_t ticks = oteli_curve_covered(&curve) + gap;
+    oteli_store_relaxed_64(&renewer.base, ticks - now->ticks);
+    restart_baseline(now);
+    oteli_curve_leap(&curve, ticks, target_of(now), renewer.rate);
+    oteli_curve_cover(&curve, ticks);
+    begin_epoch(now, now->wall_ns - target_of(now));
+}
+
+/* The line behind the last reading is fixed for a moment, so that many conversions right
+ * after each other need one reading. */
+static uint64_t ticks_ahead(void)
+{
+    if (!renewer.counts)
+        return 0;
+    return oteli_clock_ticks_of_ns(smaller(renewer.rate_ns / COVER_AHEAD, NS_PER_MS));
+}
+
+/* Lead the curve through a reading. */
+static void follow(const struct oteli_reading *now)
+{
+    if (now->boot_ns < renewer.newest_ns) /* a later reading was faster */
+        return;
+    renewer.newest_ns = now->boot_ns;
+    const bool was_suspended = notice_suspend(now);
+    const uint64_t ticks = now->ticks + renewer.base;
+    const uint64_t covered = oteli_curve_covered(&curve);
+    if (ticks < covered && covered - ticks > oteli_clock_ticks_of_ns(BACK_NS)) {
+        begin_ticks_anew(now);
+        return;
     }
-    return best;
+    if (ticks <= covered)
+        return;
+    measure_rate(now);
+    const struct oteli_curve_point point = {
+        .ticks = ticks,
+        .ns = target_of(now),
+        .rate = renewer.rate,
+        .tolerance_ns = CURVE_TOLERANCE_NS + doubt_ns(now),
+        .most_ppm = was_suspended ? MOST_PPM_SUSPENDED : MOST_PPM,
+    };
+    renewer.ahead_ns += oteli_curve_follow(&curve, &point);
+    oteli_curve_cover(&curve, ticks + ticks_ahead());
 }
 
-/* A counter's rate comes from the monotonic clock, which NTP slews like the wall clock but
- * nobody steps. The other sources already count nanoseconds. */
-static uint64_t measured_rate(const struct reading *now)
+/* A renewal after a rest: nothing has been converted in the epoch, so it can still get the
+ * right offset. False: something has just been. */
+static bool correct_epoch(uint64_t offset)
 {
-    const uint64_t ticks = now->ticks - first.ticks;
-    const uint64_t elapsed_ns = now->monotonic_ns - first.monotonic_ns;
-    const bool counts = oteli_clock_source() == OTELI_CLOCK_COUNTER;
-    if (!counts || ticks == 0 || elapsed_ns == 0)
-        return UINT64_C(1) << RATE_SHIFT;
-    return (uint64_t)(((wide)elapsed_ns << RATE_SHIFT) / ticks);
+    uint64_t *place = &epochs[oteli_clock.epoch % EPOCHS].offset;
+    const uint64_t unused = oteli_load_relaxed_64(place);
+    const bool may = renewer.may_correct && (unused & 1) == 0;
+    renewer.may_correct = false;
+    return may && oteli_cas_full_64(place, unused, offset << 1);
 }
 
-static uint64_t convert(const struct anchor *anchor, uint64_t ticks)
+static uint64_t offset_of(const struct epoch *epoch)
 {
-    const bool later = ticks >= anchor->ticks;
-    const uint64_t distance = later ? ticks - anchor->ticks : anchor->ticks - ticks;
-    const uint64_t ns = (uint64_t)(((wide)distance * anchor->rate) >> RATE_SHIFT);
-    return later ? anchor->wall_ns + ns : anchor->wall_ns - ns;
+    const uint64_t offset = oteli_load_relaxed_64(&epoch->offset);
+    return (uint64_t)((int64_t)offset >> 1);
 }
 
-static void publish(const struct reading *now)
+static void follow_wall(const struct oteli_reading *now)
 {
-    const uint32_t epoch = oteli_clock.epoch + 1;
-    anchors[epoch % ANCHORS] = (struct anchor){now->ticks, now->wall_ns, measured_rate(now), false};
-    oteli_store_release_32(&oteli_clock.epoch, epoch); /* read by oteli_clock_epoch */
-}
-
-/* The rate needs some time to pass. A millisecond or two of start-up is enough for an
- * error of a few parts in 100,000, and the first renewals make it better. */
-static void wait_for_baseline(void)
-{
-    while (clock_ns(CLOCK_MONOTONIC) - first.monotonic_ns < WORST_RATE_BASELINE_NS) {
-        const struct timespec pause = {0, WORST_RATE_BASELINE_NS / 4};
-        nanosleep(&pause, NULL);
+    const struct epoch *epoch = &epochs[oteli_clock.epoch % EPOCHS];
+    const uint64_t offset = now->wall_ns - target_of(now);
+    const int64_t off = (int64_t)(offset - offset_of(epoch));
+    const uint64_t off_ns = off < 0 ? (uint64_t)-off : (uint64_t)off;
+    if (off_ns > WALL_TOLERANCE_NS + doubt_ns(now)) {
+        if (!correct_epoch(offset))
+            begin_epoch(now, offset);
+    } else if (now->ticks - epoch->origin > oteli_clock_ticks_of_ns(EPOCH_NS)) {
+        begin_epoch(now, offset_of(epoch));
     }
 }
 
 const char *oteli_clock_start(const char *wish)
 {
-    const char *refused = NULL;
-    oteli_store_relaxed_32(&oteli_clock.source, OTELI_CLOCK_MONOTONIC);
-    if (strcmp(wish, "fake") == 0) {
-        oteli_store_relaxed_32(&oteli_clock.source, OTELI_CLOCK_FAKE);
-    } else if (strcmp(wish, "coarse") == 0) {
-        oteli_store_relaxed_32(&oteli_clock.source, OTELI_CLOCK_COARSE);
-    } else if (strcmp(wish, "monotonic") != 0) {
-        const char *distrust = oteli_clock_counter_distrust();
-        if (distrust == NULL)
-            oteli_store_relaxed_32(&oteli_clock.source, OTELI_CLOCK_COUNTER);
-        else if (strcmp(wish, "tsc") == 0)
-            refused = distrust;
-    }
-    first = read_once();
-    if (oteli_clock_source() == OTELI_CLOCK_COUNTER)
-        wait_for_baseline();
-    const struct reading now = read_once();
-    publish(&now);
+    for (unsigned i = 0; i < LOOKS && !try_lock(); i++) /* a child's may be held by nobody */
+        oteli_stall();
+    const char *refused = oteli_clock_choose(wish);
+    renewer.counts = oteli_clock_counts();
+    renewer.core = oteli_core_now();
+    renewer.rate = OTELI_RATE_ONE;
+    renewer.rate_ns = 0;
+    renewer.ahead_ns = 0;
+    renewer.narrowest = UINT64_MAX;
+    struct oteli_reading now = oteli_clock_read();
+    renewer.suspended_ns = now.suspended_ns;
+    renewer.newest_ns = now.boot_ns;
+    restart_baseline(&now);
+    while (renewer.counts && oteli_clock_source() != OTELI_CLOCK_FAKE &&
+           now.boot_ns - renewer.older.boot_ns < FIRST_BASELINE_NS)
+        now = oteli_clock_read();
+    measure_rate(&now);
+
+    const uint64_t covered = oteli_curve_covered(&curve);
+    if (now.ticks + renewer.base <= covered)
+        oteli_store_relaxed_64(&renewer.base, covered + smaller(now.ticks, MOST_GAP) - now.ticks);
+    oteli_curve_leap(&curve, now.ticks + renewer.base, target_of(&now), renewer.rate);
+    oteli_curve_cover(&curve, now.ticks + renewer.base);
+    begin_epoch(&now, now.wall_ns - target_of(&now));
+    unlock();
     return refused;
 }
 
 void oteli_clock_renew(void)
 {
-    const struct reading now = read_once();
-    struct anchor *anchor = &anchors[oteli_clock.epoch % ANCHORS];
-    if (!anchor->is_used)
-        anchor->rate = measured_rate(&now);
-    const uint64_t expected = convert(anchor, now.ticks);
-    const uint64_t off = expected > now.wall_ns ? expected - now.wall_ns : now.wall_ns - expected;
-    if (off > TOLERANCE_NS)
-        publish(&now);
+    const struct oteli_reading now = oteli_clock_read();
+    if (oteli_clock_epoch() == 0 || !try_lock())
+        return;
+    follow(&now);
+    follow_wall(&now);
+    unlock();
+}
+
+void oteli_clock_rest(void)
+{
+    const struct oteli_reading now = oteli_clock_read();
+    if (oteli_clock_epoch() == 0 || !try_lock())
+        return;
+    follow(&now);
+    follow_wall(&now);
+    const struct epoch *epoch = &epochs[oteli_clock.epoch % EPOCHS];
+    if ((oteli_load_relaxed_64(&epoch->offset) & 1) != 0)
+        begin_epoch(&now, offset_of(epoch));
+    renewer.may_correct = true;
+    unlock();
+}
+
+bool oteli_clock_measure_offsets(void)
+{
+    enum { BUDGET_NS = 5000000 };
+    if (oteli_clock_source() != OTELI_CLOCK_COUNTER ||
+        !oteli_cores_measure(renewer.core, oteli_clock_ticks_of_ns(BUDGET_NS)))
+        return false;
+    while (!try_lock())
+        oteli_stall();
+    oteli_store_release_32(&oteli_clock.source, OTELI_CLOCK_COUNTER_BY_CORE);
+    const struct oteli_reading now = oteli_clock_read();
+    restart_baseline(&now);
+    unlock();
+    return true;
+}
+
+/* Make the curve reach these ticks, by a reading if possible; if somebody else is at it, it
+ * is fixed as it stands. Ticks may be a little later than a reading, on another core; but
+ * what is far in the future is no reading at all, and fixes nothing. */
+static OTELI_COLD void cover(uint64_t ticks)
+{
+    const struct oteli_reading now = oteli_clock_read();
+    const uint64_t newest = now.ticks + oteli_load_relaxed_64(&renewer.base);
+    if (try_lock()) {
+        follow(&now);
+        unlock();
+    }
+    if (ticks < newest || ticks - newest < oteli_clock_ticks_of_ns(BACK_NS))
+        oteli_curve_cover(&curve, ticks);
+}
+
+static uint32_t oldest_epoch(uint32_t newest)
+{
+    return newest > EPOCHS - 2 ? newest - (EPOCHS - 2) : 1;
+}
+
+/* The offset of an epoch, which is final from now on, and what to add to ticks. Ticks from
+ * before the epoch are of a counter that began anew since. */
+static uint64_t use_epoch(uint32_t number, uint32_t newest, uint64_t *ticks)
+{
+    struct epoch *epoch = &epochs[number % EPOCHS];
+    uint64_t offset = oteli_load_relaxed_64(&epoch->offset);
+    while (OTELI_UNLIKELY((offset & 1) == 0)) {
+        oteli_cas_full_64(&epoch->offset, offset, offset | 1);
+        offset = oteli_load_relaxed_64(&epoch->offset);
+    }
+    uint64_t base = oteli_load_relaxed_64(&epoch->base);
+    const uint64_t newest_base = oteli_load_relaxed_64(&epochs[newest % EPOCHS].base);
+    if (OTELI_UNLIKELY(base != newest_base) &&
+        *ticks + oteli_clock_ticks_of_ns(BACK_NS) < oteli_load_relaxed_64(&epoch->origin))
+        base = newest_base;
+    *ticks += base;
+    return (uint64_t)((int64_t)offset >> 1);
 }
 
 uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch)
 {
     if ((stored & OTELI_TICKS_BIT) == 0)
         return stored;
-    const uint32_t newest = oteli_clock.epoch;
-    const uint32_t oldest = newest > ANCHORS - 1 ? newest - (ANCHORS - 1) : 1;
-    if (epoch < oldest)
-        epoch = oldest;
-    struct anchor *anchor = &anchors[epoch % ANCHORS];
-    anchor->is_used = true;
-    return convert(anchor, stored & ~OTELI_TICKS_BIT);
+    uint32_t newest = oteli_load_acquire_32(&oteli_clock.epoch);
+    if (newest == 0) /* no clock was ever started */
+        return stored & ~OTELI_TICKS_BIT;
+    for (;;) {
+        if (epoch < oldest_epoch(newest))
+            epoch = oldest_epoch(newest);
+        uint64_t ticks = stored & ~OTELI_TICKS_BIT;
+        const uint64_t offset = use_epoch(epoch, newest, &ticks);
+        if (OTELI_UNLIKELY(ticks > oteli_curve_covered(&curve)))
+            cover(ticks);
+        const uint64_t ns = oteli_curve_at(&curve, ticks) + offset;
+        newest = oteli_load_acquire_32(&oteli_clock.epoch);
+        if (OTELI_LIKELY(epoch >= oldest_epoch(newest)))
+            return ns;
+    }
 }

@@ -3,19 +3,29 @@
  *
  * A tick is one step of the fastest trustworthy counter: the TSC where the processor says
  * that it is invariant and the kernel itself keeps time with it, CNTVCT_EL0 on AArch64,
- * and otherwise a nanosecond of CLOCK_MONOTONIC. Spans store ticks; the exporter thread
- * turns them into wall time through anchors.
+ * and otherwise a nanosecond of CLOCK_MONOTONIC. Spans store ticks. They become wall time
+ * in two steps:
  *
- *     anchor:  (ticks, wall_ns, ns per tick)     wall = wall_ns + (t - ticks) * rate
+ *     ticks ──curve──▶ nanoseconds since boot ──+ offset of the epoch──▶ Unix nanoseconds
  *
- * Anchors are numbered by an epoch. A local root takes the epoch that is current when it
- * starts and its children inherit it, so that one trace is converted by one straight
- * line: a duration is never negative and a child never leaves its parent, whatever the
- * wall clock does meanwhile.
+ * The curve (common/clock_curve.h) follows the kernel's clock as NTP slews it; it never
+ * goes down, and what has been converted once stays. Steps of the wall clock are not in
+ * it: they make a new epoch, which is a number and the difference of the two clocks from
+ * then on. A local root takes the epoch that is current when it starts and its children
+ * inherit it. So one trace within a process is converted by one function that never goes
+ * down: no duration is negative and no child leaves its parent, whatever the wall clock
+ * does meanwhile.
  *
- * Threads:  oteli_ticks and oteli_clock_epoch any thread; oteli_clock_start and _renew
- *           one thread at a time (start, then the exporter thread); conversion on the
- *           thread that renews.
+ * Suspend: the curve follows CLOCK_BOOTTIME, which goes on, so a trace that is open then
+ * lasts as long as it did on the wall. A counter that went on needs nothing; one that stood
+ * still makes the curve leap; one that began anew at 0 makes an epoch with ticks of its own.
+ * Spans that wait for conversion at that moment may be placed on the wrong side of it.
+ *
+ * Threads:  oteli_ticks, oteli_clock_epoch, conversions, oteli_clock_ticks_of_ns any thread,
+ *           none of which waits for another; oteli_clock_start one thread at a time;
+ *           oteli_clock_renew and _rest the exporter thread, or one at a time;
+ *           oteli_clock_measure_offsets the exporter thread.
+ * Memory:   the last 4096 epochs and bends; what is older is converted like the oldest.
  * Source:   TiKV, "How we trace a KV database with less than 5% performance impact";
  *           Intel SDM 17.17 (invariant TSC); Arm ARM D13 (generic timer). */
 #ifndef OTELI_CLOCK_H
@@ -33,23 +43,26 @@ enum oteli_clock_source {
     OTELI_CLOCK_MONOTONIC = 0, /* before any start, and wherever a counter is not trusted */
     OTELI_CLOCK_COUNTER = 1,   /* TSC or CNTVCT_EL0 */
     OTELI_CLOCK_COARSE = 2,
-    OTELI_CLOCK_FAKE = 3 /* tests: oteli_fake_clock */
+    OTELI_CLOCK_FAKE = 3,           /* tests: oteli_fake_clock */
+    OTELI_CLOCK_COUNTER_BY_CORE = 4 /* TSC, less what this core's is ahead */
 };
 
 struct oteli_clock {
-    uint32_t source; /* enum oteli_clock_source; written by start only */
-    uint32_t epoch;  /* number of the newest anchor; release by renew */
+    uint32_t source; /* enum oteli_clock_source; written by start and measure_offsets only */
+    uint32_t epoch;  /* number of the newest epoch; release by whoever renews */
 };
-extern struct oteli_clock oteli_clock;
+OTELI_NOT_LENT extern struct oteli_clock oteli_clock;
 
 /* A stored time with this bit is ticks; without it, Unix nanoseconds given by the user. */
 #define OTELI_TICKS_BIT (UINT64_C(1) << 63)
 
-/* The tests' clock: what oteli_ticks, the monotonic and the wall clock answer. */
+/* The tests' clock: what oteli_ticks and the clocks of the kernel answer. */
 struct oteli_fake_clock {
     uint64_t ticks;
     uint64_t monotonic_ns;
     uint64_t wall_ns;
+    uint64_t suspended_ns; /* CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC by it */
+    bool counts;           /* ticks are a counter's, at a rate that must be measured */
 };
 extern struct oteli_fake_clock oteli_fake_clock;
 
@@ -81,16 +94,33 @@ static inline uint32_t oteli_clock_epoch(void)
 }
 
 /* Choose the source by the word of OTEL_C_CLOCK ("auto", "tsc", "monotonic", "coarse",
- * and "fake" for tests) and set the first anchor. Returns why a wish was not granted, as a
- * static text, or NULL. */
+ * and "fake" for tests) and begin an epoch. Takes some 50 us with a counter, to know its
+ * rate at all. Returns why a wish was not granted, as a static text, or NULL. */
 OTELI_LENT const char *oteli_clock_start(const char *wish);
 
-/* Compare the anchor with the wall clock, and set another when it is off by more than the
- * error of measuring, or the rate is known better. Cheap; once a batch. */
+/* Read all clocks and follow them. Cheap; once a batch. */
 OTELI_LENT void oteli_clock_renew(void);
 
-/* Convert a stored time of a span with this epoch to Unix nanoseconds. */
+/* Nobody will renew the clock for an unknown time. From here on there is an epoch in which
+ * nothing has been converted, so that the first renewal afterwards can still put right what
+ * happened to the wall clock meanwhile. */
+OTELI_LENT void oteli_clock_rest(void);
+
+/* Convert a stored time of a span with this epoch to Unix nanoseconds. Equal times of one
+ * epoch give equal answers, whoever asks and whenever. A time that no renewal has covered
+ * yet makes one. */
 OTELI_LENT uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch);
+
+/* How many ticks a duration is, at the best rate known: for thresholds. */
+OTELI_LENT uint64_t oteli_clock_ticks_of_ns(uint64_t ns);
+
+/* Compare the counters of the cores that the calling thread may run on, by pinning it to
+ * each; its affinity is restored. Takes up to 5 ms and one more visit of a core. True: one
+ * is ahead of another by more than the error of measuring, and the source is from now on
+ * OTELI_CLOCK_COUNTER_BY_CORE: threads that remember that the source is the plain counter
+ * must look again. The reference is the core on which oteli_clock_start ran, so what was
+ * read there before stays exact; what was read elsewhere is off by that core's offset. */
+OTELI_LENT bool oteli_clock_measure_offsets(void);
 
 /* CLOCK_MONOTONIC in nanoseconds: deadlines and schedules. */
 OTELI_LENT uint64_t oteli_monotonic_ns(void);

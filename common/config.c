@@ -25,15 +25,16 @@ const struct oteli_config_row oteli_config_rows[] = {OTELI_CONFIG_TABLE(DATA_OF)
 enum { OTELI_CONFIG_TABLE(INDEX_OF) ROW_COUNT };
 const size_t oteli_config_row_count = ROW_COUNT;
 
-/* A member of otel_sdk_options has the type that its row says: text or number. */
+/* A member of otel_sdk_options has the type that its row says: text or number. One that is
+ * true or false is a text, because as a bool it could not be unset. */
 #define IS_TEXT(type) \
     ((type) == OTELI_TYPE_STRING || (type) == OTELI_TYPE_ENUM || (type) == OTELI_TYPE_LIST)
+#define IS_TEXT_IN_CODE(type) (IS_TEXT(type) || (type) == OTELI_TYPE_BOOL)
 #define HAS_TYPE(name, type) \
     __builtin_types_compatible_p(__typeof__(((otel_sdk_options *)NULL)->name), type)
 #define CHECK_OTELI_NO_OPTION(name, type)
-#define CHECK_OTELI_OPTION(name, type)                                                           \
-    _Static_assert((type) != OTELI_TYPE_BOOL &&                                                  \
-                       (IS_TEXT(type) ? HAS_TYPE(name, const char *) : HAS_TYPE(name, int64_t)), \
+#define CHECK_OTELI_OPTION(name, type)                                                             \
+    _Static_assert(IS_TEXT_IN_CODE(type) ? HAS_TYPE(name, const char *) : HAS_TYPE(name, int64_t), \
                    "otel_sdk_options." #name " has another type than its row");
 #define CHECK(name, variable, type, default_text, min, max, words, option, doc) \
     CHECK_##option(name, type)
@@ -128,7 +129,7 @@ static otel_status text_from_code(const struct oteli_config_row *row, const char
     const otel_status status =
         oteli_setting_parse(row, oteli_slice_of(text), true, setting, &culprit);
     if (status == OTEL_OK) {
-        *given = setting->text != NULL;
+        *given = setting->text != NULL || !is_text(row);
         return OTEL_OK;
     }
     free(setting->text);
@@ -145,7 +146,7 @@ static otel_status from_code(const struct loader *loader, const struct oteli_con
         return OTEL_OK;
     const size_t offset = (size_t)row->option_offset;
     const char *member = (const char *)loader->options + offset;
-    if (is_text(row)) {
+    if (IS_TEXT_IN_CODE(row->type)) {
         const char *text;
         if (loader->options->size < offset + sizeof text)
             return OTEL_OK;
@@ -157,6 +158,16 @@ static otel_status from_code(const struct loader *loader, const struct oteli_con
         return OTEL_OK;
     memcpy(&number, member, sizeof number);
     return number_from_code(row, number, setting, given);
+}
+
+/* The functions of the options, which have no row. Half of the two is none. */
+static void take_functions(struct oteli_config *config, const otel_sdk_options *options)
+{
+    const size_t end = offsetof(otel_sdk_options, tail_keep_state) + sizeof(void *);
+    if (options == NULL || options->size < end)
+        return;
+    config->tail_keep = options->tail_keep;
+    config->tail_keep_state = options->tail_keep_state;
 }
 
 static otel_status from_environment(const struct oteli_config_row *row,
@@ -299,6 +310,7 @@ otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_option
         return status;
     }
     fit_batch_to_queue(&loader);
+    take_functions(config, options);
     return OTEL_OK;
 }
 

@@ -51,6 +51,10 @@ struct oteli_config {
     OTELI_FIELD_##type(name)
     OTELI_CONFIG_TABLE(OTELI_ROW)
 #undef OTELI_ROW
+
+    /* Of the options only; NULL where they have none. */
+    bool (*tail_keep)(void *state, const otel_tail *tail);
+    void *tail_keep_state;
 };
 
 /* Fill in `config` from options (may be NULL), and from the environment when

@@ -24,6 +24,7 @@
 #define OTELI_MAX_MS INT32_MAX
 #define OTELI_MIN_QUEUE_BYTES (INT64_C(1) << 20)
 #define OTELI_MAX_QUEUE_BYTES (INT64_C(1) << 40)
+#define OTELI_MAX_FUNCTION_DEPTH 256
 
 /* The table is one macro of all its groups; nothing but reading order separates them. */
 #define OTELI_CONFIG_TABLE(ROW)  \
@@ -31,7 +32,9 @@
     OTELI_CONFIG_SAMPLING(ROW)   \
     OTELI_CONFIG_LIMITS(ROW)     \
     OTELI_CONFIG_PROCESSING(ROW) \
-    OTELI_CONFIG_EXPORT(ROW)
+    OTELI_CONFIG_HOLDING(ROW)    \
+    OTELI_CONFIG_EXPORT(ROW)     \
+    OTELI_CONFIG_FUNCTIONS(ROW)
 
 #define OTELI_CONFIG_GENERAL(ROW)                                                                 \
     ROW(log_level, "OTEL_LOG_LEVEL", OTELI_TYPE_ENUM, "info", 0, 0, "none error warn info debug", \
@@ -117,6 +120,20 @@
         "How many bytes the ended spans that wait for their export may occupy. The newest are "  \
         "dropped and counted.")
 
+#define OTELI_CONFIG_HOLDING(ROW)                                                               \
+    ROW(tail_keep_slower_than, "OTEL_C_TAIL_KEEP_SLOWER_THAN", OTELI_TYPE_DURATION, NULL, 0,    \
+        OTELI_MAX_MS, NULL, OTELI_OPTION,                                                       \
+        "Decide about a trace at its end: it is exported if its local root took at least this " \
+        "long. Local roots then hold back the spans below them until they end.")                \
+    ROW(tail_keep_errors, "OTEL_C_TAIL_KEEP_ERRORS", OTELI_TYPE_BOOL, "false", 0, 0, NULL,      \
+        OTELI_OPTION,                                                                           \
+        "`true` decides about a trace at its end as well: it is exported if one of its spans "  \
+        "has the status Error. One reason to keep a trace is enough.")                          \
+    ROW(held_max_bytes, "OTEL_C_HELD_MAX_BYTES", OTELI_TYPE_COUNT, "33554432", 0,               \
+        OTELI_MAX_QUEUE_BYTES, NULL, OTELI_OPTION,                                              \
+        "How many bytes the spans that are held back or collected may occupy. What does not "   \
+        "fit is dropped and counted.")
+
 #define OTELI_CONFIG_EXPORT(ROW)                                                                  \
     ROW(traces_exporter, "OTEL_TRACES_EXPORTER", OTELI_TYPE_LIST, "otlp", 0, 0,                   \
         "otlp console none -otlp/stdout -zipkin -logging", OTELI_OPTION,                          \
@@ -147,5 +164,19 @@
         "The same for traces. Unset: `OTEL_EXPORTER_OTLP_PROTOCOL`.")                             \
     ROW(no_color, "NO_COLOR", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,               \
         "Any text that is not empty: the console exporter uses no colours.")
+
+/* Also read by functions/settings.c, when that library is loaded. */
+#define OTELI_CONFIG_FUNCTIONS(ROW)                                                             \
+    ROW(functions_min_duration, "OTEL_C_FUNCTIONS_MIN_DURATION", OTELI_TYPE_COUNT, "10", 0,     \
+        OTELI_MAX_COUNT, NULL, OTELI_NO_OPTION,                                                 \
+        "Microseconds. With the library `otel-functions`, a function that took less has no "    \
+        "span, unless something in it has. `0` keeps all.")                                     \
+    ROW(functions_max_depth, "OTEL_C_FUNCTIONS_MAX_DEPTH", OTELI_TYPE_COUNT, "64", 1,           \
+        OTELI_MAX_FUNCTION_DEPTH, NULL, OTELI_NO_OPTION,                                        \
+        "How many functions, one called by another, have spans. Those further down have none.") \
+    ROW(functions_exclude, "OTEL_C_FUNCTIONS_EXCLUDE", OTELI_TYPE_STRING, NULL, 0, 0, NULL,     \
+        OTELI_NO_OPTION,                                                                        \
+        "Functions without a span of their own: names or patterns with `*`, `?` and `[...]`, "  \
+        "separated by commas. Those of C++ are compared as the linker knows them.")
 
 #endif

@@ -32,6 +32,43 @@ static inline uint64_t oteli_move_4(void *to, const void *from)
     return piece;
 }
 
+static inline uint64_t oteli_move_1(void *to, const void *from)
+{
+    const uint8_t piece = *(const uint8_t *)from;
+    *(uint8_t *)to = piece;
+    return piece;
+}
+
+/* The same for 1 to 48 bytes, without a loop; pieces of 16 bytes above 16. */
+enum { OTELI_SHORT_TEXT = 48 };
+static inline uint64_t oteli_move_short(void *to, const void *from, size_t length)
+{
+    typedef uint64_t piece __attribute__((vector_size(16), aligned(1), may_alias));
+    char *out = to;
+    const char *in = from;
+    if (length - 8 <= 8)
+        return oteli_move_8(out, in) | oteli_move_8(out + length - 8, in + length - 8);
+    if (length > 16) {
+        const piece last = *(const piece *)(const void *)(in + length - 16);
+        piece seen = *(const piece *)(const void *)in;
+        *(piece *)(void *)out = seen;
+        if (length > 32) {
+            const piece middle = *(const piece *)(const void *)(in + 16);
+            *(piece *)(void *)(out + 16) = middle;
+            seen |= middle;
+        }
+        *(piece *)(void *)(out + length - 16) = last;
+        seen |= last;
+        return seen[0] | seen[1];
+    }
+    if (length >= 4)
+        return oteli_move_4(out, in) | oteli_move_4(out + length - 4, in + length - 4);
+    uint64_t seen = oteli_move_1(out, in);
+    if (length > 1)
+        seen |= oteli_move_1(out + 1, in + 1);
+    return seen | oteli_move_1(out + length - 1, in + length - 1);
+}
+
 /* Copy, and return an OR of all bytes: ASCII if it has no bit of OTELI_NOT_ASCII. For any
  * length, but meant for those that are mostly below 64. */
 static inline uint64_t oteli_move(void *to, const void *from, size_t length)

@@ -23,24 +23,54 @@ struct oteli_random {
 /* Seed from the kernel; false when it gives no random bytes. */
 OTELI_LENT bool oteli_random_seed(struct oteli_random *random);
 
-__extension__ typedef unsigned __int128 oteli_product;
+/* Both halves of a product. The instruction by its name: compilers move the halves of a
+ * 128-bit number about. */
+static inline uint64_t oteli_multiply(uint64_t a, uint64_t b, uint64_t *high)
+{
+#if defined(__x86_64__)
+    uint64_t low;
+    __asm__("mulq %3" : "=a"(low), "=d"(*high) : "%0"(a), "rm"(b) : "cc");
+    return low;
+#else
+    __extension__ const unsigned __int128 product = (unsigned __int128)a * b;
+    *high = (uint64_t)(product >> 64);
+    return (uint64_t)product;
+#endif
+}
+
+/* The next product of the sequence. */
+static inline uint64_t oteli_random_step(struct oteli_random *random, uint64_t *high)
+{
+    const uint64_t state = random->state + random->step;
+    random->state = state;
+    return oteli_multiply(state, state ^ UINT64_C(0xe7037ed1a0b428db), high);
+}
 
 static inline uint64_t oteli_random_next(struct oteli_random *random)
 {
-    random->state += random->step;
-    const uint64_t state = random->state;
-    const oteli_product product = (oteli_product)(state ^ UINT64_C(0xa0761d6478bd642f)) *
-                                  (state ^ UINT64_C(0xe7037ed1a0b428db));
-    return (uint64_t)(product >> 64) ^ (uint64_t)product;
+    uint64_t high;
+    return oteli_random_step(random, &high) ^ high;
 }
 
-/* An identifier: any value but zero. */
+/* The next number, and a second one out of the same product: enough for an identifier of 128
+ * bits, since state and step together have 127. */
+static inline uint64_t oteli_random_pair(struct oteli_random *random, uint64_t *second)
+{
+    uint64_t high;
+    const uint64_t low = oteli_random_step(random, &high);
+    const uint64_t first = high ^ low;
+    *second = high ^ (low << 27 | low >> 37) ^ random->step;
+    return first;
+}
+
+/* An identifier: any value but zero, in whose place is 1. */
 static inline uint64_t oteli_random_id(struct oteli_random *random)
 {
     uint64_t id = oteli_random_next(random);
-    while (__builtin_expect(id == 0, 0))
-        id = oteli_random_next(random);
-    return id;
+#if defined(__GNUC__)
+    __asm__("" : "+r"(id)); /* one number: it is not to be compared by its halves */
+#endif
+    return id + (id == 0);
 }
 
 #endif

@@ -23,7 +23,13 @@ void oteli_batch_fini(otel_batch *batch)
 {
     free(batch->records);
     free(batch->lines);
+    oteli_arena_fini(&batch->arena);
     *batch = (otel_batch){0};
+}
+
+const otel_scope_view *oteli_record_scope(const struct oteli_record *record)
+{
+    return record->tracer != NULL ? &record->tracer->scope : &oteli_tracer_nameless.scope;
 }
 
 /* The times of events are the first field of each: tag, eight bytes. */
@@ -41,12 +47,27 @@ static void convert_events(struct oteli_record *record)
 
 void oteli_record_convert(struct oteli_record *record)
 {
-    uint8_t *start = oteli_record_message(record) + record->times_at + 1;
-    uint8_t *end = start + 9;
-    oteli_put_fixed64(start, oteli_clock_to_ns(oteli_get_fixed64(start), record->epoch));
-    oteli_put_fixed64(end, oteli_clock_to_ns(oteli_get_fixed64(end), record->epoch));
+    uint8_t *const start = oteli_record_message(record) + record->times_at + 1;
+    uint8_t *const end = start + 9;
+    const uint64_t started = oteli_get_fixed64(start);
+    const uint64_t ended = oteli_get_fixed64(end);
+    const uint64_t start_ns = oteli_clock_to_ns(started, record->epoch);
+    uint64_t end_ns = oteli_clock_to_ns(ended, record->epoch);
+    /* As in oteli_raw_finish. What the program says is not ours to change. */
+    if (end_ns < start_ns && (started & ended & OTELI_TICKS_BIT) != 0)
+        end_ns = start_ns;
+    oteli_put_fixed64(start, start_ns);
+    oteli_put_fixed64(end, end_ns);
     if (OTELI_UNLIKELY(record->events_at != 0))
         convert_events(record);
+}
+
+void oteli_batch_empty(otel_batch *batch)
+{
+    batch->count = 0;
+    batch->line_count = 0;
+    batch->address_count = 0;
+    oteli_arena_reset(&batch->arena);
 }
 
 size_t otel_batch_size(const otel_batch *batch)
@@ -58,7 +79,7 @@ otel_slice otel_batch_span_otlp(const otel_batch *batch, size_t index,
                                 const otel_scope_view **scope)
 {
     struct oteli_record *record = batch->records[index];
-    *scope = &record->tracer->scope;
+    *scope = oteli_record_scope(record);
     return (otel_slice){(const char *)oteli_record_message(record), record->length};
 }
 

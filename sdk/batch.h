@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/batch.h - a batch: pointers to records in lines, and the lines they keep alive.
+/* sdk/batch.h - a batch: pointers to records, the lines they keep alive, and memory for those
+ * that are in no line because they were made of others (sdk/expand.h).
  *
- * Worker only. Records are complete when they are added: their ticks are nanoseconds. */
+ * Worker only. The ticks of records that are added become nanoseconds. */
 #ifndef OTELI_BATCH_H
 #define OTELI_BATCH_H
 
-#include "api/line.h"
+#include "api/plain.h"
+#include "sdk/arena.h"
 #include <otel/exporter.h>
 
 struct oteli_resource;
@@ -14,8 +16,10 @@ struct otel_batch {
     struct oteli_record **records; /* capacity of them */
     size_t count;
     size_t capacity;
+    size_t address_count;      /* of records whose names are still to be looked up */
     struct oteli_line **lines; /* pinned by this batch; one entry for each run of records */
     size_t line_count;
+    struct oteli_arena arena;
     const struct oteli_resource *resource;
 };
 
@@ -24,6 +28,23 @@ void oteli_batch_fini(otel_batch *batch);
 
 /* Turn a record's ticks into nanoseconds, where they are. */
 void oteli_record_convert(struct oteli_record *record);
+
+/* Where its span comes from, which may have no name. */
+const otel_scope_view *oteli_record_scope(const struct oteli_record *record);
+
+/* Add the record of a span to a batch that has room. */
+static inline void oteli_batch_add(otel_batch *batch, struct oteli_record *record)
+{
+    if (OTELI_LIKELY((record->what & OTELI_RECORD_RAW) != 0))
+        record = oteli_raw_finish((struct oteli_raw *)(void *)record);
+    else
+        oteli_record_convert(record);
+    batch->address_count += (record->what & OTELI_RECORD_ADDRESS) != 0;
+    batch->records[batch->count++] = record;
+}
+
+/* Forget the records, and the memory of those that were made. */
+void oteli_batch_empty(otel_batch *batch);
 
 /* An export as the SDK sees it: the exporter's view first, and what was answered. */
 struct oteli_call {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/engine.c - make and free an engine. Start/stop only. */
 #include "sdk/engine.h"
+#include "api/hold.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,20 @@ static bool sample(const struct oteli_sdk *sdk, const struct oteli_sampling *abo
     return oteli_sampler_ratio(&engine->sampler, about->trace_id);
 }
 
+static bool keep(const struct oteli_sdk *sdk, const otel_tail *tail)
+{
+    const struct oteli_engine *engine = (const struct oteli_engine *)(const void *)sdk;
+    return oteli_tail_keeps(&engine->tail, tail);
+}
+
+static void set_tail(struct oteli_engine *engine, const struct oteli_config *config)
+{
+    oteli_tail_init(&engine->tail, config);
+    const bool has_rules = oteli_tail_has_rules(&engine->tail);
+    engine->sdk.limits.roots_hold = has_rules;
+    engine->sdk.keep = has_rules ? keep : NULL;
+}
+
 static void set_sdk(struct oteli_engine *engine, const struct oteli_config *config,
                     bool synchronous)
 {
@@ -48,8 +63,11 @@ static void set_sdk(struct oteli_engine *engine, const struct oteli_config *conf
     oteli_sampler_init(&engine->sampler, config);
     memcpy(sdk->decide, engine->sampler.decide, sizeof sdk->decide);
     set_limits(&sdk->limits, config);
+    set_tail(engine, config);
     sdk->sample = sample;
     sdk->take_lot = oteli_queue_take_lot;
+    sdk->reserve = oteli_queue_reserve;
+    sdk->give_room_back = oteli_queue_give_room_back;
     sdk->hand_over = oteli_queue_hand_over;
     sdk->wake = oteli_queue_wake;
     sdk->export_one = oteli_simple_export_one;
@@ -114,6 +132,7 @@ otel_status oteli_engine_new(const struct oteli_engine_options *options,
     set_sdk(engine, config, synchronous);
     set_processor(engine, config);
     oteli_lines_set_limit((uint64_t)config->queue_max_bytes);
+    oteli_holds_set_limit((uint64_t)config->held_max_bytes);
     otel_status status =
         oteli_resource_init(&engine->resource, config, options->resource, options->resource_count);
     if (status == OTEL_OK &&

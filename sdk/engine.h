@@ -19,6 +19,7 @@
 #include "sdk/ring.h"
 #include "sdk/sampler.h"
 #include "sdk/start.h"
+#include "sdk/tail.h"
 
 #include <otel/sdk.h>
 #include <pthread.h>
@@ -45,12 +46,13 @@ struct oteli_harvest {
     uint64_t ticket;             /* then the ring, from here … */
     uint64_t ring_end;           /* … to here */
     struct oteli_line *parked;   /* retired lines that cannot be given back yet */
-    uint64_t taken;              /* records harvested so far */
+    uint64_t taken;              /* spans harvested so far */
 };
 
 struct oteli_engine {
     struct oteli_sdk sdk; /* first: what the API holds is a pointer to it */
     struct oteli_sampler sampler;
+    struct oteli_tail_rules tail;
     struct oteli_resource resource;
     struct oteli_pipeline *pipelines;
     size_t pipeline_count;
@@ -103,6 +105,10 @@ void oteli_harvest_begin(struct oteli_engine *engine);
 /* Go on with the pass until the batch is full (false) or the pass is done (true). */
 bool oteli_harvest_continue(struct oteli_engine *engine);
 
+/* Put names in the place of the batch's addresses. The program's resolver may take its time:
+ * the mutex is not held. */
+void oteli_harvest_look_up_names(struct oteli_engine *engine);
+
 /* Let go of the batch's records: their lines can be given back, their room in the queue
  * is free again. */
 void oteli_harvest_release(struct oteli_engine *engine);
@@ -145,11 +151,23 @@ uint64_t oteli_export_lost(const struct oteli_engine *engine);
  * `*deadline_ns` or `*wanted` spans. False: shut down. Worker, or a test. */
 bool oteli_worker_round(struct oteli_engine *engine, int64_t *wanted, uint64_t *deadline_ns);
 
+/* When spans come steadily, the worker wakes by itself when the next batch should be there:
+ * to wake it costs a thread of the program more than many spans do. Then the bell is for
+ * half a queue only. A batch that is late is rung for, as is everything else. */
+struct oteli_pace {
+    uint64_t taken;    /* spans, when … */
+    uint64_t since_ns; /* … a batch had last come */
+};
+void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
+                       int64_t *wanted, uint64_t *deadline_ns);
+
 /* The exporter thread's main function. */
 void *oteli_worker_main(void *argument);
 
 /* queue.c - what the API calls, on app threads. */
 uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended);
+bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count);
+void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count);
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line);
 void oteli_queue_wake(struct oteli_sdk *sdk);
 

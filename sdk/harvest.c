@@ -7,10 +7,14 @@
  * left its thread before the visit is in that part of the ring. Slots whose producer has
  * been preempted are looked past: their line is still current for its thread.
  *
+ * A mount in a line becomes the spans of its set, in the memory of the batch; when there are
+ * more of them than the batch has room for, it stays where it is until the others are taken.
+ *
  * A line is given back when it has left the ring, everything in it is taken, no batch
  * points into it, and its owner has gone on to another line. */
 #include "common/clock.h"
 #include "sdk/engine.h"
+#include "sdk/expand.h"
 
 void oteli_harvest_begin(struct oteli_engine *engine)
 {
@@ -37,25 +41,54 @@ static uint32_t committed_in(const struct oteli_line *line)
     return oteli_load_acquire_32(&line->committed); /* pairs with the release of commit */
 }
 
+/* The room of spans in the queue is free again. */
+static void free_room(struct oteli_engine *engine, uint64_t spans)
+{
+    oteli_add_full_64(&engine->reserved, (uint64_t)0 - spans);
+}
+
+static void lose(struct oteli_engine *engine, otel_drop_reason reason, uint64_t spans)
+{
+    if (spans == 0)
+        return;
+    oteli_export_drop_all(engine, reason, spans);
+    free_room(engine, spans);
+}
+
 /* Take what was committed; false: the batch is full before all of it is taken. */
 static bool take_from(struct oteli_engine *engine, struct oteli_line *line, uint32_t committed)
 {
     otel_batch *batch = &engine->batch;
     uint32_t consumed = line->consumed;
     const size_t before = batch->count;
+    uint64_t lost = 0;
+    bool points_into_line = false;
     while (consumed < committed && batch->count < batch->capacity) {
         struct oteli_record *record = oteli_line_record(line, consumed);
+        if (OTELI_LIKELY((record->what & OTELI_RECORD_MOUNT) == 0)) {
+            oteli_batch_add(batch, record);
+            points_into_line = true;
+        } else if (!oteli_expand_mount(batch, record, &lost)) {
+            break;
+        }
         consumed += record->size;
-        oteli_record_convert(record);
-        batch->records[batch->count++] = record;
     }
-    if (batch->count != before) {
+    if (points_into_line)
         pin(batch, line);
+    if (consumed != line->consumed)
         oteli_store_relaxed_32(&line->consumed, consumed);
-        engine->harvest.taken += batch->count - before;
-        oteli_bell_taken(&engine->bell, batch->count - before);
+    const uint64_t taken = batch->count - before + lost;
+    if (taken != 0) {
+        engine->harvest.taken += taken;
+        oteli_bell_taken(&engine->bell, taken);
+        lose(engine, OTEL_DROP_NO_MEMORY, lost);
     }
     return consumed >= committed;
+}
+
+void oteli_harvest_look_up_names(struct oteli_engine *engine)
+{
+    lose(engine, OTEL_DROP_NO_MEMORY, oteli_expand_names(&engine->batch));
 }
 
 /* Give a retired line back, or keep it for later. */
@@ -63,6 +96,7 @@ static void give_back(struct oteli_engine *engine, struct oteli_line *line)
 {
     const bool is_current = OTELI_LOAD_ACQUIRE_PTR(&line->owner->line) == line;
     if (line->pins == 0 && !is_current) {
+        oteli_line_discard_mounts(line);
         oteli_line_put(line);
         return;
     }
@@ -163,18 +197,21 @@ void oteli_harvest_release(struct oteli_engine *engine)
         struct oteli_line *line = batch->lines[i];
         oteli_store_release_32(&line->pins, line->pins - 1); /* pairs with let_go_of_sdk */
     }
-    oteli_add_full_64(&engine->reserved, (uint64_t)0 - batch->count);
-    batch->count = 0;
-    batch->line_count = 0;
+    free_room(engine, batch->count);
+    oteli_batch_empty(batch);
     give_back_parked(engine);
 }
 
-static uint64_t records_left(const struct oteli_line *line)
+static uint64_t spans_left(const struct oteli_line *line)
 {
     uint64_t count = 0;
     const uint32_t committed = committed_in(line);
-    for (uint32_t at = oteli_load_relaxed_32(&line->consumed); at < committed; count++)
-        at += ((const struct oteli_record *)(const void *)(line->records + at))->size;
+    for (uint32_t at = oteli_load_relaxed_32(&line->consumed); at < committed;) {
+        const struct oteli_record *record =
+            (const struct oteli_record *)(const void *)(line->records + at);
+        count += oteli_record_spans(record);
+        at += record->size;
+    }
     return count;
 }
 
@@ -187,14 +224,14 @@ uint64_t oteli_harvest_leftover(const struct oteli_engine *engine)
     for (uint64_t ticket = engine->ring.tail; ticket != end; ticket++) {
         const struct oteli_line *line = oteli_ring_peek(&engine->ring, ticket);
         if (line != NULL && OTELI_LOAD_ACQUIRE_PTR(&line->owner->line) != line)
-            count += records_left(line);
+            count += spans_left(line);
     }
     for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
         if (oteli_load_acquire_64(&at->generation) != engine->sdk.generation)
             continue;
         const struct oteli_line *line = OTELI_LOAD_ACQUIRE_PTR(&at->line);
         if (line != NULL)
-            count += records_left(line);
+            count += spans_left(line);
     }
     return count;
 }

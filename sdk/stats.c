@@ -23,6 +23,14 @@ const char *otel_drop_reason_string(otel_drop_reason reason)
         [OTEL_DROP_EXPORT_TIMEOUT] = "export_timeout",
         [OTEL_DROP_NO_MEMORY] = "no_memory",
         [OTEL_DROP_REENTRANT] = "reentrant",
+        [OTEL_DROP_CANCELLED] = "cancelled",
+        [OTEL_DROP_NOT_KEPT] = "not_kept",
+        [OTEL_DROP_HELD_LIMIT] = "held_limit",
+        [OTEL_DROP_LATE] = "late",
+        [OTEL_DROP_UNMOUNTED] = "unmounted",
+        [OTEL_DROP_COLLECTED] = "collected",
+        [OTEL_DROP_TOO_SHORT] = "too_short",
+        [OTEL_DROP_ABANDONED] = "abandoned",
     };
     return reason >= OTEL_DROP_QUEUE_FULL && reason < OTEL_DROP_REASON_COUNT ? names[reason]
                                                                              : "unknown";
@@ -46,9 +54,10 @@ static void add_threads(otel_stats *stats, const struct oteli_engine *engine)
     for (struct oteli_thread *at = first; at != NULL; at = at->next)
         if (oteli_load_acquire_64(&at->generation) == generation)
             stats->unsampled += oteli_load_acquire_64(&at->counts.unsampled);
+    stats->started = stats->unsampled;
     for (struct oteli_thread *at = first; at != NULL; at = at->next)
         if (oteli_load_acquire_64(&at->generation) == generation)
-            stats->started += oteli_load_acquire_64(&at->counts.started) +
+            stats->started += oteli_load_acquire_64(&at->counts.recorded) +
                               oteli_load_acquire_64(&at->counts.reentrant);
 }
 

@@ -18,9 +18,19 @@
  * commit is on its way to us for much less. */
 enum { GRACE_NS = 1000000 };
 
+/* Batches that take longer to come than this are rung for. */
+enum { PACE_MOST_NS = 50000000 };
+
 static uint64_t stop_deadline(const struct oteli_engine *engine)
 {
     return oteli_load_acquire_64(&engine->stop_deadline_ns);
+}
+
+static void export_named(struct oteli_engine *engine)
+{
+    oteli_harvest_look_up_names(engine);
+    if (engine->batch.count != 0)
+        oteli_export_batch(engine, &engine->batch);
 }
 
 /* Export the batch, unless the shutdown has no time left for it. */
@@ -30,7 +40,7 @@ static void finish_batch(struct oteli_engine *engine)
     if (stop_ns != 0 && oteli_monotonic_ns() >= stop_ns)
         oteli_export_drop_all(engine, OTEL_DROP_SHUTDOWN_TIMEOUT, engine->batch.count);
     else
-        oteli_export_batch(engine, &engine->batch);
+        export_named(engine);
     oteli_harvest_release(engine);
 }
 
@@ -74,7 +84,7 @@ static void set_tick(struct oteli_engine *engine, uint64_t now_ns)
 /* A thread has woken us by taking the mark away: the tick runs from here. */
 static void notice_waking(struct oteli_engine *engine)
 {
-    if (!engine->asleep || oteli_load_acquire_64(&oteli_asleep) == engine->sdk.generation)
+    if (!engine->asleep || oteli_sdk_is_asleep(&engine->sdk))
         return;
     engine->asleep = false;
     set_tick(engine, oteli_monotonic_ns());
@@ -90,6 +100,7 @@ static void on_tick(struct oteli_engine *engine)
     } else if (!engine->asleep) {
         engine->asleep = true;
         oteli_sdk_set_asleep(&engine->sdk, true);
+        oteli_clock_rest();
         set_tick(engine, oteli_monotonic_ns());
         if (engine->schedule_delay_ns < GRACE_NS)
             engine->tick_ns = oteli_monotonic_ns() + GRACE_NS;
@@ -159,15 +170,39 @@ bool oteli_worker_round(struct oteli_engine *engine, int64_t *wanted, uint64_t *
     return true;
 }
 
+void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
+                       int64_t *wanted, uint64_t *deadline_ns)
+{
+    const uint64_t taken = engine->harvest.taken - pace->taken;
+    const uint64_t capacity = engine->batch.capacity;
+    if (taken < capacity || engine->queue_size < 2 * capacity)
+        return; /* not a batch since the last sleep: be rung for */
+    const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
+    pace->taken = engine->harvest.taken;
+    pace->since_ns = now_ns;
+    if (batch_ns > PACE_MOST_NS)
+        return;
+    const uint64_t next_ns = now_ns + batch_ns + batch_ns / 8;
+    const int64_t half = (int64_t)(engine->queue_size / 2);
+    if (next_ns < *deadline_ns)
+        *deadline_ns = next_ns;
+    if (*wanted < half)
+        *wanted = half;
+}
+
 void *oteli_worker_main(void *argument)
 {
     struct oteli_engine *engine = argument;
+    struct oteli_pace pace = {0};
     int64_t wanted;
     uint64_t deadline_ns;
+    if (oteli_clock_measure_offsets())
+        oteli_sdk_reconsider_clock(&engine->sdk);
     for (;;) {
         const uint32_t heard = oteli_bell_listen(&engine->bell);
         if (!oteli_worker_round(engine, &wanted, &deadline_ns))
             break;
+        oteli_worker_pace(engine, &pace, oteli_monotonic_ns(), &wanted, &deadline_ns);
         oteli_bell_sleep(&engine->bell, heard, wanted, deadline_ns);
     }
     pthread_mutex_lock(&engine->mutex);

@@ -30,12 +30,15 @@
 #define OTEL_END_DECLS
 #endif
 
+/* OTEL_INLINE functions are never traced by -finstrument-functions (otel/functions.h). */
 #if defined(__GNUC__)
 #define OTEL_API __attribute__((visibility("default")))
 #define OTEL_MUST_USE __attribute__((warn_unused_result))
+#define OTEL_INLINE static inline __attribute__((no_instrument_function))
 #else
 #define OTEL_API
 #define OTEL_MUST_USE
+#define OTEL_INLINE static inline
 #endif
 
 OTEL_BEGIN_DECLS

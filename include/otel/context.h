@@ -22,6 +22,20 @@ typedef struct otel_span {
     uint64_t opaque[4];
 } otel_span;
 
+/* The part of a handle that names an open span, in two registers. */
+typedef struct otel_span_ref {
+    uint64_t id;
+    uint64_t place;
+} otel_span_ref;
+
+OTEL_INLINE otel_span_ref otel_span_ref_of(const otel_span *span)
+{
+    otel_span_ref ref;
+    ref.id = span->opaque[2];
+    ref.place = span->opaque[3];
+    return ref;
+}
+
 /* What the inline functions of otel/trace.h look at in opaque[3], so that a span without
  * an SDK, or unsampled, costs no call. Not for programs. */
 #define OTEL_SPAN_IS_OPEN_ UINT64_C(0x600)
@@ -82,7 +96,7 @@ OTEL_API otel_context otel_current_context(void);
 OTEL_API otel_span otel_current_span(void);
 
 /* This context with another active span. */
-static inline otel_context otel_context_with_span(otel_context context, otel_span span)
+OTEL_INLINE otel_context otel_context_with_span(otel_context context, otel_span span)
 {
     context.span = span;
     return context;
@@ -94,12 +108,17 @@ typedef struct otel_context_token {
     uint64_t opaque;
 } otel_context_token;
 
-/* Make a context current on this thread until it is detached. */
+/* Make a context current on this thread until it is detached. Current is, at every moment,
+ * the newest of what became current on the thread (contexts that it attached, and spans that
+ * it entered) and has neither been detached nor ended; spans that were entered in a context do
+ * not count any more when that is detached. Where 1,024 contexts are attached and the newest of
+ * them is current, another one takes its place. */
 OTEL_API otel_context_token otel_context_attach(otel_context context);
 
-/* Make the context current again that was so before the attach. Returns false, and logs
- * once, when tokens come back in another order than they were given out; the context of
- * the token is restored all the same. */
+/* Attached no longer. Spans that were entered in this context stay open, but are not current
+ * any more. Returns false, and warns in the log, when tokens come back in another order than
+ * they were given out: contexts attached later, and their spans, stay as they are, and nothing
+ * that has ended becomes current again. False as well for what is not attached on this thread. */
 OTEL_API bool otel_context_detach(otel_context_token token);
 
 /* A key of context values. Two keys are never equal, whatever their names. */

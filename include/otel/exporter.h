@@ -37,7 +37,15 @@ typedef enum otel_drop_reason {
     OTEL_DROP_UNCONFIRMED,      /* sent, but no answer came until the deadline */
     OTEL_DROP_EXPORT_TIMEOUT,   /* the exporter did not finish in OTEL_BSP_EXPORT_TIMEOUT */
     OTEL_DROP_NO_MEMORY,
-    OTEL_DROP_REENTRANT, /* it ended inside the SDK's own code: in a signal handler */
+    OTEL_DROP_REENTRANT,  /* it ended inside the SDK's own code: in a signal handler */
+    OTEL_DROP_CANCELLED,  /* otel_span_cancel, of it or of the root that held it */
+    OTEL_DROP_NOT_KEPT,   /* the decision at the end of its local root */
+    OTEL_DROP_HELD_LIMIT, /* OTEL_C_HELD_MAX_BYTES of held-back and collected spans */
+    OTEL_DROP_LATE,       /* it ended after the decision to drop, or after otel_lines_end */
+    OTEL_DROP_UNMOUNTED,  /* collected, and freed without having been mounted */
+    OTEL_DROP_COLLECTED,  /* taken in process by otel_span_collect */
+    OTEL_DROP_TOO_SHORT,  /* otel_span_end_unless_shorter */
+    OTEL_DROP_ABANDONED,  /* its thread ended while it was open */
     OTEL_DROP_REASON_COUNT
 } otel_drop_reason;
 

@@ -13,6 +13,7 @@
 
 #include <otel/base.h>
 #include <otel/exporter.h>
+#include <otel/lines.h>
 #include <otel/value.h>
 
 OTEL_BEGIN_DECLS
@@ -67,6 +68,15 @@ typedef struct otel_sdk_options {
     const char *propagators; /* OTEL_PROPAGATORS */
     const char *clock;       /* OTEL_C_CLOCK: auto, tsc, monotonic, coarse */
     const char *log_level;   /* OTEL_LOG_LEVEL */
+
+    /* The decision at the end: where one of the first three is set, every local root (a span
+     * without a parent, or with a remote one) holds its spans back, and when it ends they are
+     * exported only if it was slow, or one of them failed, or tail_keep says so. */
+    int64_t tail_keep_slower_than; /* ms, OTEL_C_TAIL_KEEP_SLOWER_THAN */
+    const char *tail_keep_errors;  /* "true" or "false", OTEL_C_TAIL_KEEP_ERRORS */
+    bool (*tail_keep)(void *state, const otel_tail *tail); /* on the thread that ends it */
+    void *tail_keep_state;
+    int64_t held_max_bytes; /* of held-back and collected spans, OTEL_C_HELD_MAX_BYTES */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})

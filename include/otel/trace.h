@@ -4,8 +4,8 @@
  * Threads:  call anything from any thread. An entered span belongs to its thread: the
  *           same handle on another thread does nothing. A started span may be used and
  *           ended by any thread, also by several at once.
- * Cost:     no lock on entered spans, no system call; memory only while a thread, a
- *           nesting or a span grows larger than any before it.
+ * Cost:     no lock on entered spans that nothing holds back, no system call; memory only
+ *           while a thread, a nesting or a span grows larger than any before it.
  * Errors:   nothing here fails. Unsampled, no SDK or no room: the call does nothing,
  *           and otel_stats (otel/sdk.h) counts what was lost and why.
  * Strings:  UTF-8, copied before return; NULL is an empty string. Attributes with an
@@ -34,9 +34,8 @@ typedef struct otel_tracer_options {
 #define OTEL_TRACER_OPTIONS(...) \
     (&(otel_tracer_options){.size = sizeof(otel_tracer_options), __VA_ARGS__})
 
-/* Get the tracer of a name and a version (which may be NULL). Never NULL; the same
- * arguments give the same tracer. Slow (it searches, and allocates): call it once, not once a
- * span. */
+/* Get the tracer of a name and a version (or NULL). Never NULL; the same arguments give the
+ * same tracer. Slow (it searches, and allocates): call it once, not once a span. */
 OTEL_API otel_tracer *otel_tracer_get(const char *name, const char *version);
 OTEL_API otel_tracer *otel_tracer_get_with(const char *name, const char *version,
                                            const otel_tracer_options *options);
@@ -75,6 +74,7 @@ typedef struct otel_span_options {
     const otel_link *links;
     size_t link_count;
     uint64_t start_ns; /* Unix time; 0: now. Below 2^63 */
+    bool hold;         /* hold the spans below this one back until it ends: see otel_span_cancel */
 } otel_span_options;
 
 #define OTEL_SPAN_OPTIONS(...) \
@@ -85,24 +85,24 @@ typedef struct otel_span_options {
 extern OTEL_API uint32_t otel_is_in_use_;
 
 /* The functions behind the inline ones of the same name: lengths instead of final NULs,
- * and spans by address. */
-OTEL_API otel_span otel_span_enter_n(otel_tracer *tracer, const char *name, size_t name_length,
-                                     const otel_span_options *options);
-OTEL_API otel_span otel_span_start_n(otel_tracer *tracer, const char *name, size_t name_length,
-                                     const otel_span_options *options);
-OTEL_API void otel_span_end_n(const otel_span *span, uint64_t end_ns); /* 0: now */
-OTEL_API void otel_span_set_string_n(const otel_span *span, const char *key, size_t key_length,
+ * and what of a span names it. */
+OTEL_API void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const char *name,
+                                   size_t name_length, const otel_span_options *options);
+OTEL_API void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
+                                   size_t name_length, const otel_span_options *options);
+OTEL_API void otel_span_end_n(otel_span_ref span, uint64_t end_ns); /* 0: now */
+OTEL_API void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,
                                      const char *value, size_t length);
-OTEL_API void otel_span_set_int_n(const otel_span *span, const char *key, size_t key_length,
+OTEL_API void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length,
                                   int64_t value);
-OTEL_API void otel_span_set_double_n(const otel_span *span, const char *key, size_t key_length,
+OTEL_API void otel_span_set_double_n(otel_span_ref span, const char *key, size_t key_length,
                                      double value);
-OTEL_API void otel_span_set_bool_n(const otel_span *span, const char *key, size_t key_length,
+OTEL_API void otel_span_set_bool_n(otel_span_ref span, const char *key, size_t key_length,
                                    bool value);
-OTEL_API void otel_span_set_value_n(const otel_span *span, const char *key, size_t key_length,
+OTEL_API void otel_span_set_value_n(otel_span_ref span, const char *key, size_t key_length,
                                     const otel_value *value);
 
-static inline bool otel_is_idle_(void)
+OTEL_INLINE bool otel_is_idle_(void)
 {
 #if defined(__GNUC__)
     return __atomic_load_n(&otel_is_in_use_, __ATOMIC_RELAXED) == 0;
@@ -111,14 +111,35 @@ static inline bool otel_is_idle_(void)
 #endif
 }
 
-static inline size_t otel_length_(const char *text)
+OTEL_INLINE size_t otel_length_(const char *text)
 {
     return text ? strlen(text) : 0;
 }
 
-/* Start a span and make it current on this thread until its end; options may be NULL. */
-static inline otel_span otel_span_enter(otel_tracer *tracer, const char *name,
+OTEL_INLINE otel_span otel_span_enter_n(otel_tracer *tracer, const char *name, size_t name_length,
                                         const otel_span_options *options)
+{
+    otel_span span;
+    otel_span_enter_into(&span, tracer, name, name_length, options);
+    return span;
+}
+OTEL_INLINE otel_span otel_span_start_n(otel_tracer *tracer, const char *name, size_t name_length,
+                                        const otel_span_options *options)
+{
+    otel_span span;
+    otel_span_start_into(&span, tracer, name, name_length, options);
+    return span;
+}
+
+OTEL_INLINE otel_span otel_span_none_(void)
+{
+    otel_span none = {{0, 0, 0, 0}};
+    return none;
+}
+
+/* Start a span and make it current on this thread until its end; options may be NULL. */
+OTEL_INLINE otel_span otel_span_enter(otel_tracer *tracer, const char *name,
+                                      const otel_span_options *options)
 {
     otel_span none = {{0, 0, 0, 0}};
     if (otel_is_idle_() && !options)
@@ -127,8 +148,8 @@ static inline otel_span otel_span_enter(otel_tracer *tracer, const char *name,
 }
 
 /* Start a span that any thread may use and end; it does not become current. */
-static inline otel_span otel_span_start(otel_tracer *tracer, const char *name,
-                                        const otel_span_options *options)
+OTEL_INLINE otel_span otel_span_start(otel_tracer *tracer, const char *name,
+                                      const otel_span_options *options)
 {
     otel_span none = {{0, 0, 0, 0}};
     if (otel_is_idle_() && !options)
@@ -137,69 +158,87 @@ static inline otel_span otel_span_start(otel_tracer *tracer, const char *name,
 }
 
 /* End a span, now or at a Unix time from 1 to 2^63-1. The first call counts. */
-static inline void otel_span_end(otel_span span)
+OTEL_INLINE void otel_span_end(otel_span span)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_OPEN_)
-        otel_span_end_n(&span, 0);
+        otel_span_end_n(otel_span_ref_of(&span), 0);
 }
-static inline void otel_span_end_at(otel_span span, uint64_t end_ns)
+OTEL_INLINE void otel_span_end_at(otel_span span, uint64_t end_ns)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_OPEN_)
-        otel_span_end_n(&span, end_ns);
+        otel_span_end_n(otel_span_ref_of(&span), end_ns);
 }
+
+/* End a span and export nothing of it, nor of what it holds back (otel_span_options.hold: the
+ * spans below it, of any thread, that end before it). Spans below it that end later are dropped
+ * if it holds back, and exported if it does not. What is held back and not cancelled is exported
+ * when the span ends, unless a rule of otel_sdk_options (tail_keep…) decides against it. */
+OTEL_API void otel_span_cancel(otel_span span);
+
+/* For tracing functions by their addresses (otel/functions.h). An entered span whose name is
+ * looked up when it is exported; and its end, which drops it (OTEL_DROP_TOO_SHORT) if it took
+ * less than `min_ns` and no span that is left was started inside it on this thread. */
+OTEL_API otel_span otel_span_enter_address(otel_tracer *tracer, const void *address);
+OTEL_API void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns);
+
+/* What looks names up: writes up to `size` bytes, without a NUL, and returns the whole
+ * length; 0: unknown. The exporter thread calls it. NULL: names are "0x…". Start/stop only. */
+typedef size_t otel_name_resolver(const void *address, char *name, size_t size);
+OTEL_API void otel_set_name_resolver(otel_name_resolver *resolver);
 
 /* Whether what is set on this span is kept: false once it has ended, and for unsampled
  * and wrapped spans. Worth asking before computing something expensive. */
 OTEL_API bool otel_span_is_recording(otel_span span);
 
 /* Set an attribute. The same key again replaces its value. */
-static inline void otel_span_set_string(otel_span span, const char *key, const char *value)
+OTEL_INLINE void otel_span_set_string(otel_span span, const char *key, const char *value)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
-        otel_span_set_string_n(&span, key, otel_length_(key), value, otel_length_(value));
+        otel_span_set_string_n(otel_span_ref_of(&span), key, otel_length_(key), value,
+                               otel_length_(value));
 }
-static inline void otel_span_set_int(otel_span span, const char *key, int64_t value)
+OTEL_INLINE void otel_span_set_int(otel_span span, const char *key, int64_t value)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
-        otel_span_set_int_n(&span, key, otel_length_(key), value);
+        otel_span_set_int_n(otel_span_ref_of(&span), key, otel_length_(key), value);
 }
-static inline void otel_span_set_double(otel_span span, const char *key, double value)
+OTEL_INLINE void otel_span_set_double(otel_span span, const char *key, double value)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
-        otel_span_set_double_n(&span, key, otel_length_(key), value);
+        otel_span_set_double_n(otel_span_ref_of(&span), key, otel_length_(key), value);
 }
-static inline void otel_span_set_bool(otel_span span, const char *key, bool value)
+OTEL_INLINE void otel_span_set_bool(otel_span span, const char *key, bool value)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
-        otel_span_set_bool_n(&span, key, otel_length_(key), value);
+        otel_span_set_bool_n(otel_span_ref_of(&span), key, otel_length_(key), value);
 }
-static inline void otel_span_set_value(otel_span span, const char *key, otel_value value)
+OTEL_INLINE void otel_span_set_value(otel_span span, const char *key, otel_value value)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
-        otel_span_set_value_n(&span, key, otel_length_(key), &value);
+        otel_span_set_value_n(otel_span_ref_of(&span), key, otel_length_(key), &value);
 }
-static inline void otel_span_set_bytes(otel_span span, const char *key, const void *bytes,
-                                       size_t length)
+OTEL_INLINE void otel_span_set_bytes(otel_span span, const char *key, const void *bytes,
+                                     size_t length)
 {
     otel_span_set_value(span, key, otel_value_bytes(bytes, length));
 }
-static inline void otel_span_set_string_array(otel_span span, const char *key,
-                                              const char *const *strings, size_t count)
+OTEL_INLINE void otel_span_set_string_array(otel_span span, const char *key,
+                                            const char *const *strings, size_t count)
 {
     otel_span_set_value(span, key, otel_value_string_array(strings, count));
 }
-static inline void otel_span_set_bool_array(otel_span span, const char *key, const bool *booleans,
-                                            size_t count)
+OTEL_INLINE void otel_span_set_bool_array(otel_span span, const char *key, const bool *booleans,
+                                          size_t count)
 {
     otel_span_set_value(span, key, otel_value_bool_array(booleans, count));
 }
-static inline void otel_span_set_int_array(otel_span span, const char *key, const int64_t *integers,
-                                           size_t count)
+OTEL_INLINE void otel_span_set_int_array(otel_span span, const char *key, const int64_t *integers,
+                                         size_t count)
 {
     otel_span_set_value(span, key, otel_value_int_array(integers, count));
 }
-static inline void otel_span_set_double_array(otel_span span, const char *key, const double *reals,
-                                              size_t count)
+OTEL_INLINE void otel_span_set_double_array(otel_span span, const char *key, const double *reals,
+                                            size_t count)
 {
     otel_span_set_value(span, key, otel_value_double_array(reals, count));
 }
@@ -207,8 +246,8 @@ static inline void otel_span_set_double_array(otel_span span, const char *key, c
 /* Add an event that happened now, or at `time_ns` (Unix time below 2^63; 0: now). */
 OTEL_API void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
                                      const otel_attribute *attributes, size_t count);
-static inline void otel_span_add_event(otel_span span, const char *name,
-                                       const otel_attribute *attributes, size_t count)
+OTEL_INLINE void otel_span_add_event(otel_span span, const char *name,
+                                     const otel_attribute *attributes, size_t count)
 {
     otel_span_add_event_at(span, name, 0, attributes, count);
 }
@@ -220,7 +259,7 @@ OTEL_API void otel_span_add_link(otel_span span, const otel_link *link);
  * error has a description, which may be NULL. */
 OTEL_API void otel_span_set_status(otel_span span, otel_span_status status,
                                    const char *description);
-static inline void otel_span_fail(otel_span span, const char *description)
+OTEL_INLINE void otel_span_fail(otel_span span, const char *description)
 {
     otel_span_set_status(span, OTEL_SPAN_STATUS_ERROR, description);
 }
@@ -235,10 +274,10 @@ OTEL_API void otel_span_record_exception(otel_span span, const char *type, const
                                          size_t count);
 
 #if defined(__GNUC__)
-static inline void otel_span_end_scope_(const otel_span *span)
+OTEL_INLINE void otel_span_end_scope_(const otel_span *span)
 {
     if (span->opaque[3] & OTEL_SPAN_IS_OPEN_)
-        otel_span_end_n(span, 0);
+        otel_span_end_n(otel_span_ref_of(span), 0);
 }
 
 /* OTEL_SCOPED(span, tracer, "name"): an entered span that ends on every way out of the
@@ -246,6 +285,15 @@ static inline void otel_span_end_scope_(const otel_span *span)
 #define OTEL_SCOPED(variable, tracer, name)                                     \
     __attribute__((cleanup(otel_span_end_scope_), unused)) otel_span variable = \
         otel_span_enter(tracer, name, NULL)
+
+/* One line at the top of a function: a span with the function's name, until it returns. */
+#define OTEL_FUNCTION_SPAN(tracer)                                                 \
+    __attribute__((cleanup(otel_span_end_scope_), unused)) otel_span OTEL_UNIQUE_( \
+        otel_function_span_, __LINE__) =                                           \
+        otel_is_idle_() ? otel_span_none_()                                        \
+                        : otel_span_enter_n(tracer, __func__, sizeof __func__ - 1, NULL)
+#define OTEL_UNIQUE_(a, b) OTEL_PASTE_(a, b)
+#define OTEL_PASTE_(a, b) a##b
 #endif
 
 OTEL_END_DECLS

@@ -49,14 +49,14 @@ typedef struct otel_attribute {
     otel_value value;
 } otel_attribute;
 
-static inline otel_value otel_value_empty(void)
+OTEL_INLINE otel_value otel_value_empty(void)
 {
     otel_value value;
     memset(&value, 0, sizeof value);
     return value;
 }
 
-static inline otel_value otel_value_string_n(const char *string, size_t length)
+OTEL_INLINE otel_value otel_value_string_n(const char *string, size_t length)
 {
     otel_value value = otel_value_empty();
     value.type = OTEL_VALUE_STRING;
@@ -65,12 +65,12 @@ static inline otel_value otel_value_string_n(const char *string, size_t length)
     return value;
 }
 
-static inline otel_value otel_value_string(const char *string)
+OTEL_INLINE otel_value otel_value_string(const char *string)
 {
     return otel_value_string_n(string, string ? strlen(string) : 0);
 }
 
-static inline otel_value otel_value_bool(bool boolean)
+OTEL_INLINE otel_value otel_value_bool(bool boolean)
 {
     otel_value value = otel_value_empty();
     value.type = OTEL_VALUE_BOOL;
@@ -78,7 +78,7 @@ static inline otel_value otel_value_bool(bool boolean)
     return value;
 }
 
-static inline otel_value otel_value_int(int64_t integer)
+OTEL_INLINE otel_value otel_value_int(int64_t integer)
 {
     otel_value value = otel_value_empty();
     value.type = OTEL_VALUE_INT;
@@ -86,7 +86,7 @@ static inline otel_value otel_value_int(int64_t integer)
     return value;
 }
 
-static inline otel_value otel_value_double(double real)
+OTEL_INLINE otel_value otel_value_double(double real)
 {
     otel_value value = otel_value_empty();
     value.type = OTEL_VALUE_DOUBLE;
@@ -94,7 +94,7 @@ static inline otel_value otel_value_double(double real)
     return value;
 }
 
-static inline otel_value otel_value_bytes(const void *bytes, size_t length)
+OTEL_INLINE otel_value otel_value_bytes(const void *bytes, size_t length)
 {
     otel_value value = otel_value_empty();
     value.type = OTEL_VALUE_BYTES;
@@ -103,7 +103,7 @@ static inline otel_value otel_value_bytes(const void *bytes, size_t length)
     return value;
 }
 
-static inline otel_value otel_value_string_array(const char *const *strings, size_t count)
+OTEL_INLINE otel_value otel_value_string_array(const char *const *strings, size_t count)
 {
     otel_value value = otel_value_empty();
     value.type = OTEL_VALUE_STRING_ARRAY;
@@ -112,7 +112,7 @@ static inline otel_value otel_value_string_array(const char *const *strings, siz
     return value;
 }
 
-static inline otel_value otel_value_bool_array(const bool *booleans, size_t count)
+OTEL_INLINE otel_value otel_value_bool_array(const bool *booleans, size_t count)
 {
     otel_value value = otel_value_empty();
     value.type = OTEL_VALUE_BOOL_ARRAY;
@@ -121,7 +121,7 @@ static inline otel_value otel_value_bool_array(const bool *booleans, size_t coun
     return value;
 }
 
-static inline otel_value otel_value_int_array(const int64_t *integers, size_t count)
+OTEL_INLINE otel_value otel_value_int_array(const int64_t *integers, size_t count)
 {
     otel_value value = otel_value_empty();
     value.type = OTEL_VALUE_INT_ARRAY;
@@ -130,7 +130,7 @@ static inline otel_value otel_value_int_array(const int64_t *integers, size_t co
     return value;
 }
 
-static inline otel_value otel_value_double_array(const double *reals, size_t count)
+OTEL_INLINE otel_value otel_value_double_array(const double *reals, size_t count)
 {
     otel_value value = otel_value_empty();
     value.type = OTEL_VALUE_DOUBLE_ARRAY;
@@ -140,7 +140,7 @@ static inline otel_value otel_value_double_array(const double *reals, size_t cou
 }
 
 /* otel_attribute attributes[] = { otel_attribute_of("retries", otel_value_int(3)) }; */
-static inline otel_attribute otel_attribute_of(const char *key, otel_value value)
+OTEL_INLINE otel_attribute otel_attribute_of(const char *key, otel_value value)
 {
     otel_attribute attribute;
     attribute.key = key;

@@ -20,7 +20,7 @@ includes_only() {
     while IFS=: read -r line name; do
         [[ $name =~ ^($allowed)$ ]] || wrong "$file:$line: includes $name: $why"
     done < <(sed -nE '/^[ \t]*#[ \t]*include/{=;s/.*["<]([^">]+)[">].*/\1/p}' "$stripped/$file" |
-        paste -d: - - | grep -E ':(otel|common|api|sdk|exporters|profiling|proto|opentelemetry|tests|tools)/|"' || true)
+        paste -d: - - | grep -E ':(otel|common|api|sdk|exporters|functions|profiling|proto|opentelemetry|tests|tools)/|"' || true)
 }
 
 # door PATTERN ALLOWED WHY: only files that match ALLOWED have code that matches PATTERN.
@@ -44,6 +44,8 @@ for file in "${files[@]}"; do
         includes_only "$file" "(otel|common|opentelemetry|$own)/.*" \
             "an exporter knows the public headers, common and itself"
         ;;
+    functions/*) includes_only "$file" '(otel|common|functions)/.*' \
+        "functions knows the public headers, common and itself" ;;
     profiling/*) includes_only "$file" '(otel|common|profiling)/.*' \
         "profiling knows the public headers, common and itself" ;;
     esac
@@ -59,6 +61,8 @@ door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport\.c' \
     "curl is behind exporters/otlp/transport.c"
 door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' 'exporters/otlp/[a-z_]+\.[ch]' \
     "protobuf-c is behind the OTLP exporter"
+door '<(elfutils/|libelf|gelf)|\b(dwfl|elf|gelf)_[a-z]+\(' 'functions/symbols\.c' \
+    "elfutils is behind functions/symbols.c"
 door '\b(secure_)?getenv\b|\benviron\b|\bsetenv\b|\bputenv\b' 'common/env\.c' \
     "the environment is behind common/env.c"
 door '\b(pthread|thrd)_create\b' 'sdk/thread\.c' "threads are made in sdk/thread.c"
@@ -68,15 +72,16 @@ door '\b(stdout|stderr)\b|\b(v?printf|puts|putchar|perror|psignal)[ ]*\(|\bSTD(O
 door '\b(sigaction|signal|sigaltstack)[ ]*\(' "$nobody" "the program's signal handlers are its own"
 door '\b(abort|exit|_exit|_Exit|quick_exit)[ ]*\(' "$nobody" "a library does not end the program"
 door '\b(system|popen|fork|execv[a-z]*)[ ]*\(' "$nobody" "a library starts no process"
-door '\batexit[ ]*\(|__attribute__\(\(constructor' "$nobody" "nothing runs before main or at exit"
-door '__attribute__\(\(destructor' '(api/thread|sdk/lifecycle)\.c' \
-    "memory is given back at unload in one place of api and of sdk"
+door '\batexit[ ]*\(' "$nobody" "nothing runs at exit"
+door '__attribute__\(\(constructor' 'functions/start\.c' "nothing runs before main"
+door '__attribute__\(\(destructor' '(api/thread|sdk/lifecycle|functions/start)\.c' \
+    "memory is given back at unload in one place of each"
 door '\b(setlocale|srand|rand|strtok|localtime|gmtime|strerror)[ ]*\(' "$nobody" \
     "not safe in a program with threads"
 door '\b(strcpy|strcat|sprintf|vsprintf|gets|alloca)[ ]*\(' "$nobody" "not bounded"
 door '\b(usleep|sleep)[ ]*\(' "$nobody" "nothing of ours sleeps without being woken"
 door 'typedef\b.*\b[a-z_]+_t;' "$nobody" "names that end in _t are POSIX's"
-door '\b_Generic\b' '(common|api|sdk|exporters|profiling)/.*' \
+door '\b_Generic\b' '(common|api|sdk|exporters|functions|profiling)/.*' \
     "true is an int: typed functions instead of _Generic"
 door '#[ \t]*(ifdef|if defined).*TEST' "$nobody" "tests see the same code as everybody"
 door '#[ \t]*include[ \t]*"[^"]*\.c"' "$nobody" "a source file is not included"

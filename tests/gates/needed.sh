@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The shared libraries need libc, libcurl and libprotobuf-c and nothing else, are sealed
+# The shared libraries need libc, libcurl and libprotobuf-c (and otel-functions libdw and
+# libelf) and nothing else, are sealed
 # after relocation, stay mapped, and are small.
 #
 #   needed.sh DIRECTORY [KIB]    all of them stripped together, at most KIB (300)
@@ -21,6 +22,7 @@ for library in "$build"/libotel*.so; do
         case $name:$other in
         *:libc.so.6 | *:libpthread.so.0 | *:ld-linux-*) ;;
         *:libotel-api.so.* | *:libotel-sdk.so.* | *:libotel-otlp.so.*) ;;
+        libotel-functions.so:libdw.so.1 | libotel-functions.so:libelf.so.1) ;;
         libotel-otlp.so:libcurl.so.4 | libotel-otlp.so:libprotobuf-c.so.1) ;;
         *) wrong "$name: needs $other" ;;
         esac

@@ -77,6 +77,18 @@ build_with_pkgconfig_static() {
         $(pkg_config "$libraries/pkgconfig" --static --cflags --libs otel)
 }
 
+# The same program with all its functions traced, where otel-functions was built.
+build_traced() {
+    local libraries
+    libraries=$(library_directory "$1")
+    shift
+    [[ -e $libraries/pkgconfig/otel-functions.pc ]] || return 0
+    # shellcheck disable=SC2046
+    quietly "$out/build.log" "$compiler" -finstrument-functions -o "$out/traced" \
+        "$consumer/main.c" $(pkg_config "$libraries/pkgconfig" "$@" otel-functions otel) \
+        "-Wl,-rpath,$libraries"
+}
+
 # build_with_cmake SOURCE OPTION...
 build_with_cmake() {
     local source=$1
@@ -90,8 +102,14 @@ build_with_cmake() {
 rm -rf "$out"
 mkdir -p "$out"
 case $way in
-pkgconfig) build_with_pkgconfig ;;
-pkgconfig_static) build_with_pkgconfig_static ;;
+pkgconfig)
+    build_with_pkgconfig
+    build_traced "$moved" --cflags --libs
+    ;;
+pkgconfig_static)
+    build_with_pkgconfig_static
+    build_traced "$out/tree" --static --cflags --libs
+    ;;
 cmake) build_with_cmake "$consumer" -DCMAKE_PREFIX_PATH="$moved" ;;
 cmake_static) build_with_cmake "$consumer" -DCMAKE_PREFIX_PATH="$moved" -DKIND=_static ;;
 subdirectory)
@@ -101,6 +119,13 @@ subdirectory)
 esac
 
 env -u LD_LIBRARY_PATH "$out/consumer" || die "the consumer ran and failed"
+if [[ -e $out/traced ]]; then
+    # It looks for its own span and no other.
+    env -u LD_LIBRARY_PATH OTEL_C_FUNCTIONS_EXCLUDE='*' "$out/traced" ||
+        die "the traced consumer ran and failed"
+    nm "$out/traced" | grep -q 'U __cyg_profile_func_enter@GLIBC' &&
+        die "the traced consumer has the hooks of the C library"
+fi
 needed=$(readelf -dW "$out/consumer" | sed -nE 's/.*\(NEEDED\).*\[(libotel.*)\]/\1/p')
 case $way in
 pkgconfig | cmake) [[ -n $needed ]] || die "the consumer is not linked with the shared libraries" ;;

@@ -80,12 +80,12 @@ struct oteli_thread_counts hand_counts(const struct hand_engine *hand)
     for (const struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
         if (at->generation != hand->engine->sdk.generation)
             continue;
-        sum.started += at->counts.started;
+        sum.recorded += at->counts.recorded;
         sum.unsampled += at->counts.unsampled;
         sum.ended += at->counts.ended;
         for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
             sum.dropped[i] += at->counts.dropped[i];
-        sum.started += at->counts.reentrant;
+        sum.recorded += at->counts.reentrant;
         sum.ended += at->counts.reentrant;
         sum.dropped[OTEL_DROP_REENTRANT] += at->counts.reentrant;
     }

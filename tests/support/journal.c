@@ -245,7 +245,8 @@ static void set(otel_span span, const char *key, const otel_value *value)
 {
     switch (value->type) {
     case OTEL_VALUE_STRING:
-        otel_span_set_string_n(&span, key, strlen(key), value->as.string, value->length);
+        otel_span_set_string_n(otel_span_ref_of(&span), key, strlen(key), value->as.string,
+                               value->length);
         break;
     case OTEL_VALUE_BOOL:
         otel_span_set_bool(span, key, value->as.boolean);

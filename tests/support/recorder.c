@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/recorder.c - the contracts are in recorder.h. */
 #include "tests/support/recorder.h"
+#include "sdk/batch.h"
 #include "tests/support/leaks.h"
 
 #include <pthread.h>
@@ -12,7 +13,8 @@
 #include <cmocka.h>
 
 enum { SPANS_KEPT = 32768, BYTES_KEPT = 8 * 1024 * 1024, LINES_KEPT = 256 };
-enum { LIMIT = 128, SECOND_NS = 1000000000 };
+enum { LIMIT = 128 };
+#define BOOT_NS UINT64_C(10000000000)
 
 struct recorder recorder;
 
@@ -22,15 +24,28 @@ static uint8_t bytes[BYTES_KEPT];
 static size_t bytes_used;
 static struct oteli_line *lines[LINES_KEPT];
 static size_t line_count;
+static bool is_fast;
 
-static void keep(const struct oteli_record *record)
+/* What the worker does with a record: its times become nanoseconds. */
+static const struct oteli_record *finish(struct oteli_record *record)
 {
-    const uint8_t *message = (const uint8_t *)(record + 1);
+    if ((record->what & OTELI_RECORD_RAW) != 0)
+        return oteli_raw_finish((struct oteli_raw *)(void *)record);
+    oteli_record_convert(record);
+    return record;
+}
+
+static void keep(struct oteli_record *ended)
+{
+    recorder.raw += (ended->what & OTELI_RECORD_RAW) != 0;
+    const struct oteli_record *record = finish(ended);
+    const uint8_t *message = oteli_record_message((struct oteli_record *)(uintptr_t)record);
     if (recorder.count < SPANS_KEPT && record->length <= BYTES_KEPT - bytes_used) {
         memcpy(bytes + bytes_used, message, record->length);
         spans[recorder.count] =
-            (struct recorded_span){bytes + bytes_used, record->length,    record->epoch,
-                                   record->times_at,   record->events_at, record->tracer};
+            (struct recorded_span){bytes + bytes_used,        record->length,    record->epoch,
+                                   record->times_at,          record->events_at, record->tracer,
+                                   oteli_record_scope(record)};
         bytes_used += record->length;
     }
     recorder.count++;
@@ -42,7 +57,7 @@ static void export_one(struct oteli_sdk *sdk, const void *record)
     if (recorder.inside != NULL)
         recorder.inside();
     pthread_mutex_lock(&mutex);
-    keep(record);
+    keep((struct oteli_record *)(uintptr_t)record);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -90,7 +105,7 @@ static void start(bool synchronous)
     generation += 2;
     recorder = (struct recorder){
         .sdk = {.generation = generation,
-                .limits = {LIMIT, LIMIT, LIMIT, LIMIT, LIMIT, SIZE_MAX},
+                .limits = {LIMIT, LIMIT, LIMIT, LIMIT, LIMIT, SIZE_MAX, false},
                 .synchronous = synchronous,
                 .take_lot = take_lot,
                 .hand_over = hand_over,
@@ -102,6 +117,8 @@ static void start(bool synchronous)
     bytes_used = 0;
     line_count = 0;
     oteli_sdk_install(&recorder.sdk);
+    if (is_fast)
+        oteli_store_relaxed_64(&oteli_fast_generation, generation);
 }
 
 void recorder_start(void)
@@ -126,9 +143,9 @@ static void collect_from(struct oteli_line *line)
 {
     const uint32_t committed = oteli_load_acquire_32(&line->committed);
     while (line->consumed < committed) {
-        const struct oteli_record *record = oteli_line_record(line, line->consumed);
-        keep(record);
+        struct oteli_record *record = oteli_line_record(line, line->consumed);
         line->consumed += record->size;
+        keep(record);
     }
 }
 
@@ -182,13 +199,13 @@ struct oteli_thread_counts recorder_counts(void)
     for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
         if (oteli_load_acquire_64(&at->generation) != recorder.sdk.generation)
             continue;
-        sum.started += oteli_load_relaxed_64(&at->counts.started);
+        sum.recorded += oteli_load_relaxed_64(&at->counts.recorded);
         sum.unsampled += oteli_load_relaxed_64(&at->counts.unsampled);
         sum.ended += oteli_load_relaxed_64(&at->counts.ended);
         for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
             sum.dropped[i] += oteli_load_relaxed_64(&at->counts.dropped[i]);
         const uint64_t reentrant = oteli_load_relaxed_64(&at->counts.reentrant);
-        sum.started += reentrant;
+        sum.recorded += reentrant;
         sum.ended += reentrant;
         sum.dropped[OTEL_DROP_REENTRANT] += reentrant;
     }
@@ -200,9 +217,9 @@ int recorder_setup_without_sdk(void **state)
     (void)state;
     oteli_leaks_begin();
     recorder = (struct recorder){0};
+    is_fast = false;
     otel_log_set_handler(log_line, NULL);
-    oteli_fake_clock.ticks = 1000;
-    oteli_fake_clock.wall_ns = UINT64_C(1700000000) * SECOND_NS;
+    recorder_at(0);
     assert_null(oteli_clock_start("fake"));
     return 0;
 }
@@ -219,6 +236,29 @@ int recorder_setup_queued(void **state)
     recorder_setup_without_sdk(state);
     recorder_start_queued();
     return 0;
+}
+
+int recorder_setup_fast(void **state)
+{
+    recorder_setup_without_sdk(state);
+    is_fast = true;
+    recorder_start();
+    return 0;
+}
+
+int recorder_setup_queued_fast(void **state)
+{
+    recorder_setup_without_sdk(state);
+    is_fast = true;
+    recorder_start_queued();
+    return 0;
+}
+
+void recorder_at(uint64_t ns)
+{
+    oteli_fake_clock.ticks = RECORDER_TICKS + ns;
+    oteli_fake_clock.monotonic_ns = BOOT_NS + ns;
+    oteli_fake_clock.wall_ns = RECORDER_WALL_NS + ns;
 }
 
 int recorder_teardown(void **state)

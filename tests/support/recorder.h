@@ -3,7 +3,9 @@
  * tests of api/ need no sdk/.
  *
  * Started, it samples everything, has the limits of the specification, and copies every
- * ended span into memory of its own, which is not allocated. The clock is the fake one.
+ * ended span into memory of its own, which is not allocated, with its times as Unix
+ * nanoseconds. The clock is the fake one, which the fast way of spans is not for: cases that
+ * are FAST go that way all the same, and their spans have times that mean nothing.
  *
  * Threads:  spans may end on any of them; everything else on the test's thread. */
 #ifndef OTELI_TESTS_RECORDER_H
@@ -20,12 +22,14 @@ struct recorded_span {
     uint32_t epoch;
     uint32_t times_at;
     uint32_t events_at;
-    const otel_tracer *tracer;
+    const otel_tracer *tracer; /* or NULL */
+    const otel_scope_view *scope;
 };
 
 struct recorder {
     struct oteli_sdk sdk; /* first */
     size_t count;         /* spans recorded since the start, the too many included */
+    size_t raw;           /* of them: the records that had yet to be finished */
     uint32_t lot;         /* what the next takers of lots get */
     uint32_t lots_taken;
     uint32_t last_ended; /* what the last taker said it had ended */
@@ -55,6 +59,11 @@ bool recorder_find(const uint8_t *message, size_t length, uint32_t number, size_
 struct oteli_field recorder_field(size_t index, uint32_t number);
 bool recorder_has_field(size_t index, uint32_t number);
 
+/* Where the clock starts, and put it that many nanoseconds later. */
+#define RECORDER_TICKS UINT64_C(1000)
+#define RECORDER_WALL_NS UINT64_C(1700000000000000000)
+void recorder_at(uint64_t ns);
+
 /* What is counted for this start, over all threads. */
 struct oteli_thread_counts recorder_counts(void);
 
@@ -62,11 +71,21 @@ struct oteli_thread_counts recorder_counts(void);
 int recorder_setup(void **state);
 int recorder_setup_queued(void **state);
 int recorder_setup_without_sdk(void **state);
+int recorder_setup_fast(void **state);
+int recorder_setup_queued_fast(void **state);
 int recorder_teardown(void **state);
 #define RECORDED(test) cmocka_unit_test_setup_teardown(test, recorder_setup, recorder_teardown)
 #define QUEUED(test) cmocka_unit_test_setup_teardown(test, recorder_setup_queued, recorder_teardown)
 #define WITHOUT_SDK(test) \
     cmocka_unit_test_setup_teardown(test, recorder_setup_without_sdk, recorder_teardown)
+#define FAST(test)                                                         \
+    {                                                                      \
+#test ", fast", test, recorder_setup_fast, recorder_teardown, NULL \
+    }
+#define QUEUED_FAST(test)                                                                    \
+    {                                                                                        \
+#test ", queued and fast", test, recorder_setup_queued_fast, recorder_teardown, NULL \
+    }
 
 /* Run a function on another thread, to its end. */
 void recorder_on_thread(void *(*main)(void *), void *argument);

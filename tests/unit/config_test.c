@@ -73,6 +73,10 @@ static void test_without_anything_there_are_the_specified_defaults(void **state)
     assert_int_equal(config.bsp_max_queue_size, 2048);
     assert_int_equal(config.bsp_max_export_batch_size, 512);
     assert_int_equal(config.queue_max_bytes, 64 * 1024 * 1024);
+    assert_true(config.tail_keep_slower_than == OTELI_UNLIMITED);
+    assert_false(config.tail_keep_errors);
+    assert_true(config.tail_keep == NULL);
+    assert_int_equal(config.held_max_bytes, 32 * 1024 * 1024);
     assert_string_equal(config.traces_exporter, "otlp");
     assert_null(config.exporter_otlp_endpoint);
     assert_null(config.exporter_otlp_traces_endpoint);
@@ -270,6 +274,9 @@ static const struct bad_value bad_values[] = {
     {"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1.5",
      "is not a whole number of milliseconds from 0 to 2147483647; it counts as unset"},
     {"OTEL_SDK_DISABLED", "1", "is neither true nor false; using false"},
+    {"OTEL_C_TAIL_KEEP_ERRORS", "on", "is neither true nor false; using false"},
+    {"OTEL_C_TAIL_KEEP_SLOWER_THAN", "-1",
+     "is not a whole number of milliseconds from 0 to 2147483647; it counts as unset"},
     {"OTEL_TRACES_SAMPLER", "trace-id-ratio",
      "has the unknown word \"trace-id-ratio\"; using parentbased_always_on"},
     {"OTEL_TRACES_SAMPLER", "jaeger_remote",
@@ -338,6 +345,8 @@ static void test_bad_options_are_refused_by_name(void **state)
         {OTEL_SDK_OPTIONS(.bsp_export_timeout = INT64_MAX), OTEL_ERROR_INVALID_ARGUMENT,
          "bsp_export_timeout=\"9223372036854775807\" is not a whole number of milliseconds from 0 "
          "to 2147483647"},
+        {OTEL_SDK_OPTIONS(.tail_keep_errors = "1"), OTEL_ERROR_INVALID_ARGUMENT,
+         "tail_keep_errors=\"1\" is neither true nor false"},
         {OTEL_SDK_OPTIONS(.traces_sampler = "sometimes"), OTEL_ERROR_INVALID_ARGUMENT,
          "traces_sampler=\"sometimes\" has the unknown word \"sometimes\""},
         {OTEL_SDK_OPTIONS(.exporter_otlp_protocol = "grpc"), OTEL_ERROR_UNSUPPORTED,

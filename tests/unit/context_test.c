@@ -109,15 +109,15 @@ static void test_contexts_are_current_from_attach_to_detach(void **state)
     assert_int_equal(recorder.logs, 0);
 }
 
-static void test_a_wrong_order_is_said_and_restores_what_the_token_says(void **state)
+static void test_a_wrong_order_is_said_and_the_newest_stays_current(void **state)
 {
     (void)state;
     const otel_context_token one = otel_context_attach(context_of(1));
     const otel_context_token two = otel_context_attach(context_of(2));
     assert_false(otel_context_detach(one));
+    assert_int_equal(current_number(), 2);
+    assert_true(otel_context_detach(two));
     assert_int_equal(current_number(), 0);
-    assert_false(otel_context_detach(two));
-    assert_int_equal(current_number(), 1);
     assert_int_equal(recorder.logs, 1);
     assert_false(otel_context_detach(one));
 
@@ -126,11 +126,62 @@ static void test_a_wrong_order_is_said_and_restores_what_the_token_says(void **s
     assert_int_equal(current_number(), 0);
 }
 
+static void test_an_old_token_detaches_nothing(void **state)
+{
+    (void)state;
+    const otel_context_token old = otel_context_attach(context_of(1));
+    assert_true(otel_context_detach(old));
+    const otel_context_token now = otel_context_attach(context_of(2));
+    assert_false(otel_context_detach(old));
+    assert_false(otel_context_detach((otel_context_token){.opaque = 0}));
+    assert_int_equal(current_number(), 2);
+    assert_true(otel_context_detach(now));
+    assert_int_equal(current_number(), 0);
+}
+
 static void *detach_there(void *token)
 {
     assert_false(otel_context_detach(*(otel_context_token *)token));
     assert_int_equal(current_number(), 0);
     return NULL;
+}
+
+/* Its own context is the first of this thread, as the token's was of the other. */
+static void *detach_there_after_attaching(void *token)
+{
+    const otel_context_token own = otel_context_attach(context_of(7));
+    assert_false(otel_context_detach(*(otel_context_token *)token));
+    assert_int_equal(current_number(), 7);
+    assert_true(otel_context_detach(own));
+    assert_int_equal(current_number(), 0);
+    return NULL;
+}
+
+static void test_a_token_is_for_the_thread_that_attached(void **state)
+{
+    (void)state;
+    otel_context_token token = otel_context_attach(context_of(1));
+    for (int i = 0; i < 3; i++) { /* the second takes over the state of the first */
+        recorder_on_thread(detach_there, &token);
+        recorder_on_thread(detach_there_after_attaching, &token);
+    }
+    assert_int_equal(current_number(), 1);
+    assert_true(otel_context_detach(token));
+}
+
+static void *attach_and_end(void *token)
+{
+    *(otel_context_token *)token = otel_context_attach(context_of(1));
+    return NULL;
+}
+
+static void test_a_token_does_not_outlive_its_thread(void **state)
+{
+    (void)state;
+    otel_context_token token;
+    recorder_on_thread(attach_and_end, &token);
+    recorder_on_thread(detach_there_after_attaching, &token);
+    assert_false(otel_context_detach(token));
 }
 
 static void *see_nothing(void *argument)
@@ -161,6 +212,253 @@ static void test_without_memory_nothing_is_attached(void **state)
     assert_int_equal(current_number(), 0);
     assert_false(otel_context_detach(token));
     assert_int_equal(current_number(), 0);
+}
+
+enum { MOST_ATTACHED = 1024 };
+
+static void test_contexts_that_are_never_detached_do_not_pile_up(void **state)
+{
+    (void)state;
+    static otel_context_token tokens[MOST_ATTACHED + 100];
+    for (size_t i = 0; i < MOST_ATTACHED + 100; i++) {
+        tokens[i] = otel_context_attach(context_of((uint8_t)(1 + i % 250)));
+        assert_int_equal(current_number(), 1 + i % 250);
+    }
+    const size_t before = oteli_leaks_count();
+    for (size_t i = 0; i < 100000; i++)
+        tokens[MOST_ATTACHED + 99] = otel_context_attach(context_of(255));
+    assert_int_equal(oteli_leaks_count(), before);
+    assert_int_equal(current_number(), 255);
+    assert_int_equal(recorder.logs, 1);
+
+    /* Those whose place was used again are gone; all others can be detached. */
+    for (size_t i = MOST_ATTACHED - 1; i < MOST_ATTACHED + 99; i++)
+        assert_false(otel_context_detach(tokens[i]));
+    assert_int_equal(current_number(), 255);
+    assert_true(otel_context_detach(tokens[MOST_ATTACHED + 99]));
+    for (size_t i = MOST_ATTACHED - 1; i-- > 0;) {
+        assert_int_equal(current_number(), 1 + i % 250);
+        assert_true(otel_context_detach(tokens[i]));
+    }
+    assert_int_equal(current_number(), 0);
+}
+
+static void test_attaching_in_pairs_with_spans_has_no_limit_of_its_own(void **state)
+{
+    (void)state;
+    static otel_context_token tokens[2 * MOST_ATTACHED];
+    static otel_span spans[2 * MOST_ATTACHED];
+    for (size_t i = 0; i < 2 * MOST_ATTACHED; i++) {
+        tokens[i] = otel_context_attach(context_of((uint8_t)(1 + i % 250)));
+        spans[i] = otel_span_enter(otel_tracer_get("c", NULL), "span", NULL);
+    }
+    for (size_t i = 2 * MOST_ATTACHED; i-- > 0;) {
+        assert_int_equal(current_number(), 1 + i % 250);
+        otel_span_end(spans[i]);
+        assert_int_equal(current_number(), 1 + i % 250);
+        assert_true(otel_context_detach(tokens[i]));
+    }
+    assert_int_equal(current_number(), 0);
+    assert_int_equal(recorder.logs, 0);
+}
+
+static otel_span enter(void)
+{
+    return otel_span_enter(otel_tracer_get("c", NULL), "span", NULL);
+}
+
+static bool is_current(otel_span span)
+{
+    return otel_current_span().opaque[2] == span.opaque[2];
+}
+
+static void test_spans_of_a_detached_context_are_not_current_any_more(void **state)
+{
+    (void)state;
+    const otel_span outer = enter();
+    const otel_context_token token = otel_context_attach(context_of(1));
+    const otel_span inner = enter();
+    const otel_span innermost = enter();
+    assert_true(otel_context_detach(token));
+    assert_true(is_current(outer));
+
+    const otel_span next = enter();
+    assert_true(next.opaque[0] == outer.opaque[0]);
+    otel_span_set_int(next, "k", 1);
+    otel_span_set_int(inner, "k", 1);
+    otel_span_set_int(outer, "k", 1);
+    otel_span_end(next);
+    assert_true(is_current(outer));
+    assert_true(otel_span_is_recording(inner) && otel_span_is_recording(innermost));
+    otel_span_end(innermost);
+    otel_span_end(inner);
+    assert_true(is_current(outer));
+    assert_true(oteli_self->top == oteli_self->stack + 1);
+    otel_span_end(outer);
+    assert_int_equal(current_number(), 0);
+    assert_int_equal(recorder.count, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(recorder_has_field(i, 9), i != 1);
+}
+
+static void test_a_span_that_has_ended_is_not_current_again(void **state)
+{
+    (void)state;
+    const otel_span outer = enter();
+    const otel_span middle = enter();
+    const otel_context_token token = otel_context_attach(context_of(1));
+    const otel_span forgotten = enter();
+    assert_true(otel_context_detach(token));
+    assert_true(is_current(middle));
+    otel_span_end(middle);
+    assert_true(is_current(outer));
+    otel_span_end(outer);
+    assert_int_equal(current_number(), 0);
+
+    const otel_span root = enter();
+    assert_true(root.opaque[0] != outer.opaque[0]);
+    otel_span_end(root);
+    otel_span_end(forgotten);
+    assert_true(oteli_self->top == oteli_self->stack);
+}
+
+static void test_values_are_those_of_the_newest_attached_context(void **state)
+{
+    (void)state;
+    otel_context_value place;
+    int value = 1;
+    const otel_context_key key = otel_context_create_key("k");
+    const otel_context_token one =
+        otel_context_attach(otel_context_with_value(context_of(1), key, &value, &place));
+    const otel_context_token two = otel_context_attach(context_of(2));
+    otel_context current = otel_current_context();
+    assert_null(otel_context_get_value(&current, key));
+    const otel_span inner = enter();
+    assert_true(otel_context_detach(two));
+    current = otel_current_context();
+    assert_ptr_equal(otel_context_get_value(&current, key), &value);
+    otel_span_end(inner);
+    assert_true(otel_context_detach(one));
+    assert_null(otel_current_context().values);
+}
+
+static void test_without_memory_a_detached_context_is_detached_all_the_same(void **state)
+{
+    (void)state;
+    otel_span spans[40];
+    size_t count = 0;
+    const otel_context_token token = otel_context_attach(context_of(1));
+    while (oteli_self->top != oteli_self->last)
+        spans[count++] = enter();
+    oteli_leaks_fail_at(1);
+    assert_true(otel_context_detach(token));
+    assert_true(oteli_leaks_failed());
+    oteli_leaks_fail_at(0);
+    while (count > 0)
+        otel_span_end(spans[--count]);
+    assert_int_equal(current_number(), 0);
+}
+
+/* --- any order, against a model: a list of what became current, in its order --- */
+
+enum { MOST_ENTRIES = 64, ROUNDS = 400 };
+
+static struct entry {
+    enum { SPAN, CONTEXT, COVER } kind;
+    bool is_left;
+    size_t below; /* COVER: the entry that was detached */
+    otel_span span;
+    otel_context_token token;
+} entries[MOST_ENTRIES];
+static size_t entry_count;
+
+static otel_span expected_current(void)
+{
+    size_t i = entry_count;
+    while (i-- > 0) {
+        if (entries[i].kind == COVER)
+            i = entries[i].below;
+        else if (!entries[i].is_left)
+            return entries[i].span;
+    }
+    return (otel_span){{0}};
+}
+
+static size_t newest_attached(void)
+{
+    size_t i = entry_count;
+    while (i-- > 0)
+        if (entries[i].kind == CONTEXT && !entries[i].is_left)
+            return i;
+    return MOST_ENTRIES;
+}
+
+static void enter_one(void)
+{
+    const otel_span parent = expected_current();
+    const otel_span span = enter();
+    if (parent.opaque[2] != 0)
+        assert_true(span.opaque[0] == parent.opaque[0] && span.opaque[1] == parent.opaque[1]);
+    entries[entry_count++] = (struct entry){.kind = SPAN, .span = span};
+}
+
+static void attach_one(uint8_t number)
+{
+    const otel_span_context context = {{number}, {number, 1}, 1, false, {0}, 0};
+    const otel_span span = otel_span_wrap(&context);
+    const otel_context_token token = otel_context_attach((otel_context){span, NULL});
+    entries[entry_count++] = (struct entry){.kind = CONTEXT, .span = span, .token = token};
+}
+
+static void leave_one(size_t index)
+{
+    struct entry *entry = &entries[index];
+    if (entry->kind == COVER || entry->is_left)
+        return;
+    const bool is_newest = index == newest_attached();
+    entry->is_left = true;
+    if (entry->kind == SPAN) {
+        otel_span_end(entry->span);
+        return;
+    }
+    assert_int_equal(otel_context_detach(entry->token), is_newest);
+    if (is_newest)
+        entries[entry_count++] = (struct entry){.kind = COVER, .below = index};
+}
+
+static uint32_t next_number(uint32_t *seed)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return *seed >> 16;
+}
+
+static void test_any_order_of_everything(void **state)
+{
+    (void)state;
+    uint32_t seed = 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        entry_count = 0;
+        while (entry_count < MOST_ENTRIES - 1) {
+            const uint32_t number = next_number(&seed);
+            if (number % 5 < 2)
+                enter_one();
+            else if (number % 5 == 2)
+                attach_one((uint8_t)(1 + entry_count));
+            else if (entry_count != 0)
+                leave_one(next_number(&seed) % entry_count);
+            assert_true(is_current(expected_current()));
+        }
+        for (size_t i = 0; i < MOST_ENTRIES - 1; i++)
+            if (entries[i].kind == SPAN)
+                leave_one(i);
+        for (size_t i = newest_attached(); i != MOST_ENTRIES; i = newest_attached()) {
+            entries[i].is_left = true;
+            assert_true(otel_context_detach(entries[i].token));
+        }
+        assert_true(oteli_self->top == oteli_self->stack);
+        recorder_collect();
+        recorder.count = 0;
+    }
 }
 
 static void test_values_are_found_under_their_keys(void **state)
@@ -231,12 +529,27 @@ int main(void)
         WITHOUT_SDK(test_ids_as_text),
         WITHOUT_SDK(test_the_tracestate_of_a_context_is_cut_to_what_fits),
         WITHOUT_SDK(test_contexts_are_current_from_attach_to_detach),
-        WITHOUT_SDK(test_a_wrong_order_is_said_and_restores_what_the_token_says),
+        WITHOUT_SDK(test_a_wrong_order_is_said_and_the_newest_stays_current),
         WITHOUT_SDK(test_each_thread_has_its_own_current_context),
         WITHOUT_SDK(test_without_memory_nothing_is_attached),
+        WITHOUT_SDK(test_an_old_token_detaches_nothing),
+        WITHOUT_SDK(test_a_token_is_for_the_thread_that_attached),
+        WITHOUT_SDK(test_a_token_does_not_outlive_its_thread),
+        WITHOUT_SDK(test_contexts_that_are_never_detached_do_not_pile_up),
+        RECORDED(test_attaching_in_pairs_with_spans_has_no_limit_of_its_own),
+        RECORDED(test_spans_of_a_detached_context_are_not_current_any_more),
+        RECORDED(test_a_span_that_has_ended_is_not_current_again),
+        RECORDED(test_values_are_those_of_the_newest_attached_context),
+        RECORDED(test_without_memory_a_detached_context_is_detached_all_the_same),
+        QUEUED(test_any_order_of_everything),
         WITHOUT_SDK(test_values_are_found_under_their_keys),
         RECORDED(test_values_travel_with_the_current_context),
         RECORDED(test_many_requests_on_one_thread_need_no_attaching),
+        FAST(test_attaching_in_pairs_with_spans_has_no_limit_of_its_own),
+        FAST(test_spans_of_a_detached_context_are_not_current_any_more),
+        FAST(test_a_span_that_has_ended_is_not_current_again),
+        QUEUED_FAST(test_any_order_of_everything),
+        FAST(test_values_travel_with_the_current_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static void test_each_part_of_a_handle_comes_back_and_touches_no_other(void **st
 {
     (void)state;
     static const uint8_t flags[] = {0, 1, 2, 3, 0xff};
-    static const uint32_t numbers[] = {0, 1, 0x555555, 0xaaaaaa, OTELI_SLOT_MAX};
+    static const uint32_t numbers[] = {0, 1, 0x55555, 0xaaaaa, OTELI_SLOT_MAX};
     for (size_t f = 0; f < sizeof flags; f++) {
         for (size_t s = 0; s < 5; s++) {
             for (size_t t = 0; t < 5; t++) {

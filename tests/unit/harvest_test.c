@@ -2,6 +2,7 @@
 /* tests/unit/harvest_test.c - specification of sdk/harvest.c: how ended spans are taken
  * out of lines, and when lines are given back. */
 #include "sdk/engine.h"
+#include "api/mount.h"
 
 #include "tests/support/fake_exporter.h"
 #include "tests/support/hand_engine.h"
@@ -320,6 +321,245 @@ static void test_a_worker_that_was_given_up_takes_nothing_any_more(void **state)
     assert_int_equal(oteli_self->line->pins, 0);
 }
 
+/* A collected stretch of `count` spans of this name. */
+static otel_lines *collect(const char *name, size_t count)
+{
+    otel_lines_begin();
+    hand_spans(&hand, name, count);
+    otel_lines *lines = otel_lines_end();
+    assert_int_equal(otel_lines_size(lines), count);
+    return lines;
+}
+
+/* Mount it under a span that is open, and let go of it. */
+static void mount_once(const char *name, size_t count)
+{
+    otel_lines *lines = collect(name, count);
+    const otel_span parent = otel_span_start(hand.tracer, "parent", NULL);
+    otel_lines_mount(lines, &parent, 1, NULL);
+    otel_span_cancel(parent);
+    otel_lines_free(lines);
+}
+
+static void test_a_mount_becomes_the_spans_of_its_set(void **state)
+{
+    (void)state;
+    start(100, 10);
+    otel_lines *lines = collect("m", 3);
+    const otel_span parents[] = {otel_span_start(hand.tracer, "p", NULL),
+                                 otel_span_start(hand.tracer, "q", NULL)};
+
+    hand_spans(&hand, "before", 1);
+    otel_lines_mount(lines, parents, 2, NULL);
+    hand_spans(&hand, "after", 1);
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "before m m m m m m after|");
+    assert_int_equal(lines->members, 1);
+    otel_lines_free(lines);
+    otel_span_end(parents[0]);
+    otel_span_end(parents[1]);
+}
+
+static void test_a_mount_may_be_larger_than_a_batch(void **state)
+{
+    (void)state;
+    start(1000, 10);
+    hand_spans(&hand, "a", 3);
+    mount_once("m", 35);
+    hand_spans(&hand, "b", 3);
+
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 41);
+    assert_int_equal(fake.largest, 10);
+    assert_int_equal(fake.batches, 5);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), -6); /* not announced yet */
+    assert_int_equal(hand.engine->reserved, oteli_self->lot_end - oteli_self->counts.ended);
+}
+
+/* The worker is in the middle of a mount when its line goes into the ring; it goes on with
+ * other lines, which have mounts too, and comes back. */
+static void trace_lines_full(void *context, otel_export *call)
+{
+    size_t *left = context;
+    (void)call;
+    if (*left == 0)
+        return;
+    --*left;
+    hand_spans(&hand, "x", 200);
+    mount_once("n", 15);
+}
+
+static void test_mounts_are_finished_whatever_comes_in_between(void **state)
+{
+    (void)state;
+    size_t left = 4;
+    fake.during = trace_lines_full;
+    fake.context = &left;
+    start(10000, 10);
+    mount_once("m", 35);
+
+    hand_flush(&hand);
+    hand_flush(&hand);
+
+    assert_int_equal(left, 0);
+    assert_int_equal(fake.spans, 35 + 4 * (200 + 15));
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 0);
+    fake.during = NULL;
+}
+
+static void test_a_mount_needs_neither_line_nor_set_once_it_is_taken(void **state)
+{
+    (void)state;
+    start(100, 20);
+    otel_lines *lines = collect("m", 3);
+    const otel_span parent = otel_span_start(hand.tracer, "p", NULL);
+    otel_lines_mount(lines, &parent, 1, NULL);
+
+    oteli_harvest_begin(hand.engine);
+    assert_true(oteli_harvest_continue(hand.engine));
+
+    assert_int_equal(hand.engine->batch.count, 3);
+    assert_int_equal(oteli_self->line->pins, 0);
+    assert_int_equal(lines->members, 1);
+    otel_lines_free(lines);
+    otel_span_cancel(parent);
+}
+
+static void test_mounting_in_a_steady_state_allocates_nothing(void **state)
+{
+    (void)state;
+    start(10000, 512);
+    for (unsigned i = 0; i < 5; i++) {
+        mount_once("m", 500);
+        hand_flush(&hand);
+    }
+    const size_t allocated = oteli_leaks_count();
+
+    for (unsigned i = 0; i < 20; i++) {
+        mount_once("m", 500);
+        hand_flush(&hand);
+    }
+
+    assert_int_equal(oteli_leaks_count(), allocated);
+    assert_int_equal(fake.spans, 25 * 500);
+}
+
+static void test_spans_of_a_mount_without_memory_are_counted(void **state)
+{
+    (void)state;
+    start(100, 20);
+    mount_once("m", 3);
+    const uint64_t reserved = hand.engine->reserved;
+    oteli_leaks_fail_at(1);
+
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "m m|");
+    assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_NO_MEMORY], 1);
+    assert_int_equal(hand.engine->reserved, reserved - 3);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
+}
+
+static void test_a_mount_is_left_over_with_all_of_its_spans(void **state)
+{
+    (void)state;
+    start(1000, 10);
+    mount_once("m", 25);
+    hand_spans(&hand, "a", 2);
+    assert_int_equal(oteli_harvest_leftover(hand.engine), 27);
+
+    oteli_harvest_begin(hand.engine);
+    assert_false(oteli_harvest_continue(hand.engine));
+
+    assert_int_equal(oteli_harvest_leftover(hand.engine), 17);
+}
+
+/* It came too late for the worker. */
+static void test_a_line_that_is_given_back_lets_go_of_its_mounts(void **state)
+{
+    (void)state;
+    start(1000, 10);
+    otel_lines *lines = collect("m", 5);
+    const otel_span parents[] = {otel_span_start(hand.tracer, "p", NULL),
+                                 otel_span_start(hand.tracer, "q", NULL)};
+    otel_lines_mount(lines, parents, 2, NULL);
+    assert_int_equal(lines->members, 3);
+    hand_spans(&hand, "x", 200); /* the line goes into the ring */
+
+    oteli_harvest_fini(hand.engine);
+
+    assert_int_equal(lines->members, 1);
+    otel_lines_free(lines);
+    otel_span_cancel(parents[0]);
+    otel_span_cancel(parents[1]);
+}
+
+static size_t say_charge(const void *address, char *name, size_t size)
+{
+    (void)address;
+    (void)size;
+    memcpy(name, "charge", 6);
+    return 6;
+}
+
+static void test_addresses_are_named_before_they_are_exported(void **state)
+{
+    (void)state;
+    start(100, 10);
+    otel_set_name_resolver(say_charge);
+
+    hand_spans(&hand, "a", 1);
+    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
+    hand_flush(&hand);
+    otel_set_name_resolver(NULL);
+    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "a charge|0x1000|");
+}
+
+static void test_a_span_that_cannot_be_named_is_counted(void **state)
+{
+    (void)state;
+    start(100, 10);
+    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
+    const uint64_t reserved = hand.engine->reserved;
+    oteli_leaks_fail_at(1);
+
+    hand_flush(&hand);
+
+    assert_int_equal(fake.batches, 0);
+    assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_NO_MEMORY], 1);
+    assert_int_equal(hand.engine->reserved, reserved - 1);
+}
+
+static const char *scope_name = "none";
+
+static void note_scope(void *context, otel_export *call)
+{
+    otel_span_view span;
+    (void)context;
+    otel_batch_span(call->batch, 0, &span);
+    scope_name = span.scope->name.data;
+}
+
+static void test_a_record_without_a_tracer_has_the_nameless_one(void **state)
+{
+    (void)state;
+    fake.during = note_scope;
+    start(100, 10);
+    hand_spans(&hand, "a", 1);
+    oteli_line_record(oteli_self->line, 0)->tracer = NULL;
+
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "a|");
+    assert_string_equal(scope_name, "");
+    fake.during = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +578,17 @@ int main(void)
         TEST(what_is_committed_after_the_end_is_leftover),
         TEST(a_line_that_came_too_late_is_not_lost_for_the_pool),
         TEST(a_worker_that_was_given_up_takes_nothing_any_more),
+        TEST(a_mount_becomes_the_spans_of_its_set),
+        TEST(a_mount_may_be_larger_than_a_batch),
+        TEST(mounts_are_finished_whatever_comes_in_between),
+        TEST(a_mount_needs_neither_line_nor_set_once_it_is_taken),
+        TEST(mounting_in_a_steady_state_allocates_nothing),
+        TEST(spans_of_a_mount_without_memory_are_counted),
+        TEST(a_mount_is_left_over_with_all_of_its_spans),
+        TEST(a_line_that_is_given_back_lets_go_of_its_mounts),
+        TEST(addresses_are_named_before_they_are_exported),
+        TEST(a_span_that_cannot_be_named_is_counted),
+        TEST(a_record_without_a_tracer_has_the_nameless_one),
 #undef TEST
     };
     return cmocka_run_group_tests_name("harvest", tests, NULL, NULL);

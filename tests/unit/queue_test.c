@@ -154,6 +154,94 @@ static void test_a_lot_that_is_used_up_is_announced(void **state)
     stop();
 }
 
+static void test_a_reservation_is_whole_or_none(void **state)
+{
+    (void)state;
+    start(100, 10, 0);
+    struct oteli_sdk *const sdk = &hand.engine->sdk;
+
+    assert_false(oteli_queue_reserve(sdk, 101));
+    assert_true(oteli_queue_reserve(sdk, 60));
+    assert_false(oteli_queue_reserve(sdk, 41));
+    assert_true(oteli_queue_reserve(sdk, 40));
+    assert_false(oteli_queue_reserve(sdk, 1));
+    assert_int_equal(oteli_queue_take_lot(sdk, 0), 0);
+    assert_int_equal(hand.engine->reserved, 100);
+
+    oteli_queue_give_room_back(sdk, 40);
+    assert_true(oteli_queue_reserve(sdk, 39));
+    assert_int_equal(hand.engine->reserved, 99);
+    oteli_queue_give_room_back(sdk, 99);
+    assert_int_equal(hand.engine->reserved, 0);
+    stop();
+}
+
+static void test_a_reservation_is_announced_until_it_is_given_back(void **state)
+{
+    (void)state;
+    start(100, 10, 0);
+
+    assert_true(oteli_queue_reserve(&hand.engine->sdk, 7));
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 7);
+
+    oteli_queue_give_room_back(&hand.engine->sdk, 7);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
+    stop();
+}
+
+static void test_a_reservation_that_does_not_fit_now_wakes_the_worker(void **state)
+{
+    (void)state;
+    start(100, 10, 0);
+
+    assert_false(oteli_queue_reserve(&hand.engine->sdk, 101));
+    assert_false(oteli_bell_was_knocked(&hand.engine->bell)); /* it never will fit */
+
+    hand_spans(&hand, "a", 1);
+    assert_false(oteli_queue_reserve(&hand.engine->sdk, 100));
+    assert_true(oteli_bell_was_knocked(&hand.engine->bell));
+    stop();
+}
+
+enum { RESERVERS = 8, ROUNDS = 2000, QUEUE = 100 };
+
+static void *reserve_at_random(void *first)
+{
+    uint32_t held = 0;
+    uint32_t want = *(uint32_t *)first;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        want = want * 5 % 31 + 1;
+        if (oteli_queue_reserve(&hand.engine->sdk, want))
+            held += want;
+        assert_true(oteli_load_relaxed_64(&hand.engine->reserved) <= QUEUE);
+        if (held != 0 && i % 2 == 0) {
+            oteli_queue_give_room_back(&hand.engine->sdk, held);
+            held = 0;
+        }
+    }
+    oteli_queue_give_room_back(&hand.engine->sdk, held);
+    return NULL;
+}
+
+static void test_reservations_of_many_threads_stay_within_the_queue(void **state)
+{
+    (void)state;
+    pthread_t threads[RESERVERS];
+    uint32_t seeds[RESERVERS];
+    start(QUEUE, 10, 0);
+    for (uint32_t i = 0; i < RESERVERS; i++) {
+        seeds[i] = i + 1;
+        assert_int_equal(pthread_create(&threads[i], NULL, reserve_at_random, &seeds[i]), 0);
+    }
+
+    for (unsigned i = 0; i < RESERVERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+
+    assert_int_equal(hand.engine->reserved, 0);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
+    stop();
+}
+
 static void large_span(size_t length)
 {
     char *text = malloc(length + 1);
@@ -225,6 +313,10 @@ int main(void)
         TEST(spans_in_a_batch_still_count_until_it_is_exported),
         TEST(lots_leave_room_for_every_thread),
         TEST(a_lot_that_is_used_up_is_announced),
+        TEST(a_reservation_is_whole_or_none),
+        TEST(a_reservation_is_announced_until_it_is_given_back),
+        TEST(a_reservation_that_does_not_fit_now_wakes_the_worker),
+        TEST(reservations_of_many_threads_stay_within_the_queue),
         TEST(the_byte_limit_is_exact),
         TEST(a_large_span_counts_with_all_of_its_bytes),
         TEST(a_span_above_the_byte_limit_is_dropped_and_the_next_is_not),

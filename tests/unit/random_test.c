@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/types.h>
@@ -52,12 +53,13 @@ static int reset(void **state)
     return 0;
 }
 
-static void test_numbers_are_those_of_wyrand(void **state)
+/* Computed with whole numbers elsewhere: both halves of state * (state ^ constant), folded. */
+static void test_numbers_are_those_of_the_formula(void **state)
 {
     (void)state;
     struct oteli_random random = {1, 3};
-    static const uint64_t expected[] = {UINT64_C(0xe5cf47269a1c786d), UINT64_C(0x4e5a68c54e48d373),
-                                        UINT64_C(0xd4b428bf3c880b3f), UINT64_C(0x2171c139a51f8566)};
+    static const uint64_t expected[] = {UINT64_C(0x9c0dfb4682d0a37f), UINT64_C(0x511877bb64ed1e02),
+                                        UINT64_C(0x0622f43047099823), UINT64_C(0xbb2d70a5292612d5)};
 
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
         assert_true(oteli_random_next(&random) == expected[i]);
@@ -66,12 +68,102 @@ static void test_numbers_are_those_of_wyrand(void **state)
 static void test_an_id_is_never_zero(void **state)
 {
     (void)state;
-    /* One factor of the product is zero. */
-    struct oteli_random random = {UINT64_C(0xa0761d6478bd642f) - 1, 1};
+    /* A factor of the product is zero. */
+    struct oteli_random random = {UINT64_MAX, 1};
     struct oteli_random same = random;
 
     assert_true(oteli_random_next(&same) == 0);
     assert_true(oteli_random_id(&random) != 0);
+}
+
+enum { DRAWS = 1 << 14 };
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 31) * UINT64_C(0x7fb5d329728ea185);
+    x = (x ^ x >> 27) * UINT64_C(0x81dadef4bc2dd44d);
+    return x ^ x >> 33;
+}
+
+/* As the kernel would seed it: state and step are any numbers, not ones with a pattern. */
+static struct oteli_random seeded(uint64_t number)
+{
+    return (struct oteli_random){mix(2 * number + 1), mix(2 * number + 2) | 1};
+}
+
+static void test_every_bit_of_a_pair_is_as_often_set_as_not(void **state)
+{
+    (void)state;
+    for (uint64_t number = 0; number < 8; number++) {
+        struct oteli_random random = seeded(number);
+        unsigned set[128] = {0};
+        for (unsigned i = 0; i < DRAWS; i++) {
+            uint64_t pair[2];
+            pair[0] = oteli_random_pair(&random, &pair[1]);
+            for (unsigned bit = 0; bit < 128; bit++)
+                set[bit] += (unsigned)(pair[bit / 64] >> bit % 64 & 1);
+        }
+        for (unsigned bit = 0; bit < 128; bit++)
+            assert_in_range(set[bit], DRAWS / 2 - 320, DRAWS / 2 + 320); /* five sigma */
+    }
+}
+
+/* Of each pair of bits, one of each number, all four combinations come equally often. */
+static void test_the_two_numbers_of_a_pair_have_nothing_to_do_with_each_other(void **state)
+{
+    (void)state;
+    struct oteli_random random = seeded(0);
+    static unsigned equal[64][64];
+    for (unsigned i = 0; i < DRAWS; i++) {
+        uint64_t second;
+        const uint64_t first = oteli_random_pair(&random, &second);
+        for (unsigned a = 0; a < 64; a++)
+            for (unsigned b = 0; b < 64; b++)
+                equal[a][b] += (first >> a & 1) == (second >> b & 1);
+    }
+    for (unsigned a = 0; a < 64; a++)
+        for (unsigned b = 0; b < 64; b++)
+            assert_in_range(equal[a][b], DRAWS / 2 - 384, DRAWS / 2 + 384); /* six sigma */
+}
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, 2 * sizeof(uint64_t));
+}
+
+static void test_pairs_are_unequal_and_their_numbers_too(void **state)
+{
+    (void)state;
+    static uint64_t pairs[DRAWS][2];
+    struct oteli_random random = {1, 3};
+    struct oteli_random single = random;
+    for (size_t i = 0; i < DRAWS; i++) {
+        pairs[i][0] = oteli_random_pair(&random, &pairs[i][1]);
+        assert_true(pairs[i][0] == oteli_random_next(&single));
+        assert_true(pairs[i][0] != pairs[i][1]);
+    }
+
+    qsort(pairs, DRAWS, sizeof pairs[0], compare);
+    for (size_t i = 1; i < DRAWS; i++)
+        assert_true(compare(pairs[i - 1], pairs[i]) != 0);
+}
+
+/* Two threads may pass the same state, but not with the same step. */
+static void test_the_same_state_under_another_step_gives_another_pair(void **state)
+{
+    (void)state;
+    static const uint64_t steps[] = {1, 3, 5, UINT64_C(1) << 63 | 1, UINT64_MAX};
+    enum { STEPS = sizeof steps / sizeof steps[0] };
+    uint64_t firsts[STEPS];
+    uint64_t seconds[STEPS];
+    for (size_t i = 0; i < STEPS; i++) {
+        struct oteli_random random = {UINT64_C(1000) - steps[i], steps[i]};
+        firsts[i] = oteli_random_pair(&random, &seconds[i]);
+    }
+
+    for (size_t i = 0; i < STEPS; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(firsts[i] == firsts[k] && seconds[i] != seconds[k]);
 }
 
 static void test_the_whole_state_is_seeded_piece_by_piece(void **state)
@@ -120,8 +212,13 @@ static void test_without_the_kernel_two_generators_still_differ(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_numbers_are_those_of_wyrand, reset),
+        cmocka_unit_test_setup(test_numbers_are_those_of_the_formula, reset),
         cmocka_unit_test_setup(test_an_id_is_never_zero, reset),
+        cmocka_unit_test_setup(test_every_bit_of_a_pair_is_as_often_set_as_not, reset),
+        cmocka_unit_test_setup(test_the_two_numbers_of_a_pair_have_nothing_to_do_with_each_other,
+                               reset),
+        cmocka_unit_test_setup(test_pairs_are_unequal_and_their_numbers_too, reset),
+        cmocka_unit_test_setup(test_the_same_state_under_another_step_gives_another_pair, reset),
         cmocka_unit_test_setup(test_the_whole_state_is_seeded_piece_by_piece, reset),
         cmocka_unit_test_setup(test_the_sequence_always_has_its_full_length, reset),
         cmocka_unit_test_setup(test_without_the_kernel_two_generators_still_differ, reset),

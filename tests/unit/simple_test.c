@@ -139,6 +139,51 @@ static void test_a_span_that_waited_for_its_turn_through_the_shutdown_is_counted
     assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_ALREADY_SHUTDOWN], 1);
 }
 
+static void test_a_mount_is_exported_at_once(void **state)
+{
+    (void)state;
+    otel_lines_begin();
+    hand_spans(&hand, "m", 1100);
+    otel_lines *lines = otel_lines_end();
+    const otel_span parents[] = {otel_span_start(hand.tracer, "p", NULL),
+                                 otel_span_start(hand.tracer, "q", NULL)};
+    assert_int_equal(fake.spans, 0);
+
+    otel_lines_mount(lines, parents, 2, NULL);
+
+    assert_int_equal(fake.spans, 2200);
+    assert_int_equal(fake.batches, 6); /* of 512 at most */
+    assert_int_equal(hand.engine->reserved, 0);
+    otel_lines_free(lines);
+    otel_span_cancel(parents[0]);
+    otel_span_cancel(parents[1]);
+}
+
+static void test_a_mount_that_waited_through_the_shutdown_is_counted(void **state)
+{
+    (void)state;
+    otel_lines_begin();
+    hand_spans(&hand, "m", 7);
+    otel_lines *lines = otel_lines_end();
+    const otel_span parent = otel_span_start(hand.tracer, "p", NULL);
+    hand.engine->done = 1;
+
+    otel_lines_mount(lines, &parent, 1, NULL);
+
+    assert_int_equal(fake.batches, 0);
+    assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_ALREADY_SHUTDOWN], 7);
+    otel_lines_free(lines);
+    otel_span_cancel(parent);
+}
+
+static void test_addresses_have_names(void **state)
+{
+    (void)state;
+    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
+
+    assert_string_equal(fake.text, "0x1000|");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +194,9 @@ int main(void)
         TEST(threads_take_turns),
         TEST(what_the_exporter_traces_is_refused_and_counted),
         TEST(a_span_that_waited_for_its_turn_through_the_shutdown_is_counted),
+        TEST(a_mount_is_exported_at_once),
+        TEST(a_mount_that_waited_through_the_shutdown_is_counted),
+        TEST(addresses_have_names),
 #undef TEST
     };
     return cmocka_run_group_tests_name("simple", tests, NULL, NULL);

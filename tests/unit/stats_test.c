@@ -169,9 +169,30 @@ static void *watch(void *argument)
     return NULL;
 }
 
+/* Sets of all sizes, some larger than a batch, that are mounted up to three times or not. */
+static void *trace_mounts(void *argument)
+{
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    (void)argument;
+    for (unsigned i = 0; i < SPANS / 200; i++) {
+        const otel_span parents[] = {otel_span_start(tracer, "a", NULL),
+                                     otel_span_start(tracer, "b", NULL),
+                                     otel_span_start(tracer, "c", NULL)};
+        otel_lines_begin();
+        for (unsigned k = 0; k < i * 37 % 120; k++)
+            otel_span_end(otel_span_enter(tracer, "collected", NULL));
+        otel_lines *lines = otel_lines_end();
+        otel_lines_mount(lines, parents, i % 4, NULL);
+        otel_lines_free(lines);
+        for (unsigned k = 0; k < 3; k++)
+            otel_span_end(parents[k]);
+    }
+    return NULL;
+}
+
 /* With a queue that is too small, a sampler that says no to half, and a shutdown in the
  * middle: spans go every way there is. */
-static void trace_and_watch(const char *sampler, bool simple)
+static void trace_and_watch(const char *sampler, bool simple, void *(*tracing)(void *))
 {
     pthread_t threads[TRACERS];
     pthread_t watcher;
@@ -181,7 +202,7 @@ static void trace_and_watch(const char *sampler, bool simple)
     start(sampler, simple);
     assert_int_equal(pthread_create(&watcher, NULL, watch, NULL), 0);
     for (unsigned i = 0; i < TRACERS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, trace, NULL), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, tracing, NULL), 0);
     for (unsigned i = 0; i < TRACERS / 2; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     (void)!otel_shutdown(FOREVER_MS);
@@ -205,19 +226,90 @@ static void trace_and_watch(const char *sampler, bool simple)
 static void test_the_sums_close_while_eight_threads_trace(void **state)
 {
     (void)state;
-    trace_and_watch(NULL, false);
+    trace_and_watch(NULL, false, trace);
 }
 
 static void test_they_close_with_a_sampler(void **state)
 {
     (void)state;
-    trace_and_watch("traceidratio", false);
+    trace_and_watch("traceidratio", false, trace);
+}
+
+static void test_they_close_with_mounts(void **state)
+{
+    (void)state;
+    trace_and_watch(NULL, false, trace_mounts);
+}
+
+static void test_they_close_with_mounts_and_the_simple_processor(void **state)
+{
+    (void)state;
+    trace_and_watch(NULL, true, trace_mounts);
 }
 
 static void test_they_close_with_the_simple_processor(void **state)
 {
     (void)state;
-    trace_and_watch(NULL, true);
+    trace_and_watch(NULL, true, trace);
+}
+
+/* Keep a trace of more than two spans. */
+static bool keep_large(void *calls, const otel_tail *tail)
+{
+    ++*(unsigned *)calls;
+    return tail->span_count > 2;
+}
+
+static void trace_one(unsigned children, bool fails)
+{
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    const otel_span root = otel_span_enter(tracer, "root", NULL);
+    for (unsigned i = 0; i < children; i++)
+        otel_span_end(otel_span_enter(tracer, "child", NULL));
+    if (fails)
+        otel_span_fail(root, NULL);
+    otel_span_end(root);
+}
+
+static void test_traces_that_are_not_kept_are_counted(void **state)
+{
+    (void)state;
+    unsigned calls = 0;
+    const otel_exporter exporter = fake_exporter(&fakes[0]);
+    assert_int_equal(
+        otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                         .tail_keep = keep_large, .tail_keep_state = &calls,
+                                         .tail_keep_errors = "true")),
+        OTEL_OK);
+
+    trace_one(1, false);
+    trace_one(1, true);
+    trace_one(2, false);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+
+    const otel_stats stats = stats_of(0);
+    assert_int_equal(stats.delivered, 5);
+    assert_int_equal(stats.dropped[OTEL_DROP_NOT_KEPT], 2);
+    assert_int_equal(calls, 2);
+    assert_true(is_closed(&stats));
+}
+
+static void test_what_is_held_takes_no_more_than_it_may(void **state)
+{
+    (void)state;
+    const otel_exporter exporter = fake_exporter(&fakes[0]);
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                                      .tail_keep_slower_than = OTEL_ZERO,
+                                                      .held_max_bytes = 2000)),
+                     OTEL_OK);
+
+    trace_one(100, false);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+
+    const otel_stats stats = stats_of(0);
+    assert_true(stats.delivered > 0 && stats.delivered <= 20);
+    assert_int_equal(stats.dropped[OTEL_DROP_HELD_LIMIT], 101 - stats.delivered);
+    assert_true(is_closed(&stats));
 }
 
 static void test_the_description_is_a_line_for_people(void **state)
@@ -282,6 +374,10 @@ int main(void)
         TEST(the_sums_close_while_eight_threads_trace),
         TEST(they_close_with_a_sampler),
         TEST(they_close_with_the_simple_processor),
+        TEST(they_close_with_mounts),
+        TEST(they_close_with_mounts_and_the_simple_processor),
+        TEST(traces_that_are_not_kept_are_counted),
+        TEST(what_is_held_takes_no_more_than_it_may),
         TEST(the_description_is_a_line_for_people),
         TEST(the_description_is_cut_to_its_room),
         TEST(every_reason_has_a_word),

@@ -310,13 +310,13 @@ static void test_a_queue_full_of_promises_is_harvested_when_one_is_kept(void **s
     const uint64_t promised = 20 - hand.engine->reserved;
     hand.engine->reserved = 20;
     struct oteli_thread *const self = oteli_self;
-    const uint32_t lot = self->lot;
-    self->lot = 0; /* another thread's spans find no room … */
+    const uint32_t lot = (uint32_t)(self->lot_end - self->counts.ended);
+    self->lot_end = self->counts.ended; /* another thread's spans find no room … */
     self->lot_size = 0;
     hand_spans(&hand, "x", 1);
     hand_round(&hand);
     hand_round(&hand);
-    self->lot = lot; /* … then the lot is used up, and the next span finds none */
+    self->lot_end = self->counts.ended + lot; /* … then the lot is used up, the next has none */
     self->lot_size = lot + 1;
     hand_spans(&hand, "b", lot + 1);
     hand_round(&hand);

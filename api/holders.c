@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/holders.c - the table of roots that hold back. Any thread. */
+#include "api/holders.h"
+
+#include <sched.h>
+#include <string.h>
+
+enum { ROWS = 512, WAYS = 8, SPINS = 100 };
+_Static_assert((int)WAYS <= (int)OTELI_HOLDER_MAX,
+               "there always is a number that no place of a row has");
+
+enum verdict { NOBODY = 0, NOT_YET, KEPT, DROPPED };
+
+struct holder {
+    uint64_t trace_id[2];
+    uint32_t hold;   /* oteli_hold_index, while NOT_YET */
+    uint32_t age;    /* when it came, by its row's count */
+    uint32_t number; /* among those of its trace */
+    enum verdict verdict;
+};
+
+static struct row {
+    uint32_t lock;
+    uint32_t count;
+    struct holder ways[WAYS];
+} rows[ROWS];
+
+static struct row *lock_row(const uint64_t trace_id[2])
+{
+    struct row *row = &rows[(trace_id[0] ^ trace_id[1] >> 32) % ROWS];
+    for (unsigned tries = 0; oteli_exchange_full_32(&row->lock, 1) != 0; tries++) {
+        oteli_stall();
+        if (tries >= SPINS)
+            sched_yield();
+    }
+    return row;
+}
+
+static void unlock_row(struct row *row)
+{
+    oteli_store_release_32(&row->lock, 0);
+}
+
+static struct holder *find(struct row *row, const uint64_t trace_id[2], uint32_t number)
+{
+    for (unsigned i = 0; i < WAYS; i++) {
+        struct holder *way = &row->ways[i];
+        if (way->verdict != NOBODY && way->number == number && way->trace_id[0] == trace_id[0] &&
+            way->trace_id[1] == trace_id[1])
+            return way;
+    }
+    return NULL;
+}
+
+/* Nobody's place, or that of the oldest verdict, or of the oldest of all. */
+static struct holder *least_needed(struct row *row)
+{
+    struct holder *least = &row->ways[0];
+    for (unsigned i = 0; i < WAYS; i++) {
+        struct holder *way = &row->ways[i];
+        const bool is_open = way->verdict == NOT_YET;
+        const bool least_is_open = least->verdict == NOT_YET;
+        if (way->verdict == NOBODY)
+            return way;
+        if (is_open == least_is_open ? row->count - way->age > row->count - least->age
+                                     : least_is_open)
+            least = way;
+    }
+    return least;
+}
+
+void oteli_holders_add(struct otel_lines *hold)
+{
+    struct row *row = lock_row(hold->trace_id);
+    struct holder *way = least_needed(row);
+    uint32_t number = row->count & OTELI_HOLDER_MAX; /* so that it is used again late */
+    while (find(row, hold->trace_id, number) != NULL)
+        number = (number + 1) & OTELI_HOLDER_MAX;
+    hold->number = way->number = number;
+    memcpy(way->trace_id, hold->trace_id, sizeof way->trace_id);
+    way->hold = oteli_hold_index(hold);
+    way->age = row->count++;
+    way->verdict = NOT_YET;
+    unlock_row(row);
+}
+
+void oteli_holders_decide(const struct otel_lines *hold, bool kept)
+{
+    struct row *row = lock_row(hold->trace_id);
+    struct holder *way = find(row, hold->trace_id, hold->number);
+    if (way != NULL && way->hold == oteli_hold_index(hold)) {
+        way->verdict = kept ? KEPT : DROPPED;
+        way->hold = 0;
+    }
+    unlock_row(row);
+}
+
+struct otel_lines *oteli_holders_find(const uint64_t trace_id[2], uint32_t number, uint8_t *lost_as)
+{
+    struct otel_lines *hold = NULL;
+    struct row *row = lock_row(trace_id);
+    const struct holder *way = find(row, trace_id, number);
+    if (way != NULL && way->verdict == NOT_YET) {
+        hold = oteli_hold_at(way->hold); /* its root is a member until it is decided here */
+        oteli_hold_join(hold);
+    } else if (way != NULL && way->verdict == DROPPED) {
+        *lost_as = 1 + OTEL_DROP_LATE;
+    }
+    unlock_row(row);
+    return hold;
+}
+
+void oteli_holders_forget(void)
+{
+    memset(rows, 0, sizeof rows);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/outermost.h - find the spans of a set whose parent is not in it, and settle the times of
+ * a record. Once for a set, on the thread that closes it. */
+#ifndef OTELI_OUTERMOST_H
+#define OTELI_OUTERMOST_H
+
+#include "api/line.h"
+
+/* Bytes of memory, aligned to 8, that marking so many records wants. */
+size_t oteli_outermost_scratch(uint32_t count);
+
+/* Mark them as OTELI_RECORD_OUTERMOST; without memory, all of them. */
+void oteli_outermost_mark(uint8_t *records, uint32_t length, uint8_t *scratch, uint32_t count);
+
+/* Turn a record's ticks into nanoseconds, where they are. */
+void oteli_record_settle(struct oteli_record *record);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/plain.h - the record of a span with nothing unusual: written raw, finished by the worker.
+ *
+ * What a span costs the thread that ends it is mostly stores, so it copies what the span's
+ * place holds in pieces of 16 bytes, and puts name and attributes where they will be in the
+ * Span message. The worker reads the pieces and writes the message around the two, and a
+ * record's head before it:
+ *
+ *   raw       | struct oteli_raw          | name |           | attributes |       |
+ *   finished  |      head  | ids, tag     | name | kind,     | attributes | flags |
+ *             |                                   times                           |
+ *
+ * The tags and lengths before a name take 30 bytes for a root and 40 for others: a message
+ * begins 66 or 56 bytes behind the raw head, and the finished head is the aligned one before
+ * it. */
+#ifndef OTELI_PLAIN_H
+#define OTELI_PLAIN_H
+
+#include "api/compose.h"
+
+/* The first 24 bytes are those of a struct oteli_record. */
+struct oteli_raw {
+    uint32_t size;              /* as there */
+    uint32_t attributes_length; /* in the place of `length` */
+    union {
+        struct {
+            uint32_t epoch; /* as there */
+            uint32_t name_length;
+            struct oteli_traits traits; /* the second half in the place of `what` */
+        };
+        uint64_t shape[2];
+    };
+    union {
+        struct {
+            otel_tracer *tracer; /* as there */
+            uint64_t parent_id;
+        };
+        uint64_t origin[2];
+    };
+    uint64_t span_id_and_ref[2];
+    uint64_t trace_id[2];
+    uint64_t start; /* ticks, without OTELI_TICKS_BIT: no other times come this way */
+    uint64_t end;
+    uint64_t reserved;
+    uint8_t name[];
+};
+_Static_assert(offsetof(struct oteli_raw, epoch) == offsetof(struct oteli_record, epoch), "head");
+_Static_assert(offsetof(struct oteli_raw, traits.wire_kind) == offsetof(struct oteli_record, what),
+               "a kind is never 0 on the wire");
+_Static_assert(offsetof(struct oteli_raw, tracer) == offsetof(struct oteli_record, tracer), "head");
+
+enum {
+    OTELI_RAW_NAME_AT = 96,
+    OTELI_RAW_BEHIND_NAME = 20, /* kind and times */
+    OTELI_RAW_BEHIND_ALL = 6,   /* flags */
+    OTELI_RAW_FIXED = OTELI_RAW_NAME_AT + OTELI_RAW_BEHIND_NAME + OTELI_RAW_BEHIND_ALL
+};
+
+_Static_assert(offsetof(struct oteli_raw, name) == OTELI_RAW_NAME_AT, "behind all that is fixed");
+
+/* The size of a span's record; pieces are written up to OTELI_RAW_SLACK beyond it. */
+enum { OTELI_RAW_SLACK = 3 * OTELI_COMPOSE_PIECE, OTELI_RAW_AHEAD = 4 };
+static inline uint32_t oteli_raw_size(const struct oteli_open *open)
+{
+    return (OTELI_RAW_FIXED + 7 + open->name_length + open->attributes.length) & ~(uint32_t)7;
+}
+
+/* Copy a name in whole pieces: what is too much lies where the times will be, or the
+ * attributes. */
+static OTELI_INLINE void oteli_raw_put_name(uint8_t *to, const char *name, uint32_t length)
+{
+    _Static_assert(OTELI_NAME_INLINE == 3 * sizeof(oteli_half), "three pieces");
+    memcpy(to, name, sizeof(oteli_half));
+    if (OTELI_UNLIKELY(length > sizeof(oteli_half))) {
+        memcpy(to + 16, name + 16, sizeof(oteli_half));
+        memcpy(to + 32, name + 32, sizeof(oteli_half));
+    }
+}
+
+/* Write it at `raw`, which is aligned to 8. */
+static OTELI_INLINE void oteli_raw_write(struct oteli_raw *raw, const struct oteli_open *open,
+                                         uint32_t size, uint64_t end)
+{
+    const uint32_t name_length = open->name_length;
+    const uint32_t attributes_length = open->attributes.length;
+    raw->size = size;
+    raw->attributes_length = attributes_length;
+    oteli_half_copy(raw->shape, open->shape);
+    oteli_half_copy(raw->origin, open->origin);
+    oteli_half_copy(raw->span_id_and_ref, open->self.opaque + 2);
+    oteli_half_copy(raw->trace_id, open->self.opaque);
+    raw->start = open->start;
+    raw->end = end;
+    oteli_raw_put_name(raw->name, open->name, name_length);
+    if (attributes_length != 0)
+        oteli_compose_attributes(raw->name + name_length + OTELI_RAW_BEHIND_NAME, open);
+    /* What comes next was last written by the exporter thread, on another core. */
+    const uint8_t *next = (const uint8_t *)raw + size;
+    for (unsigned i = 1; i <= OTELI_RAW_AHEAD; i++)
+        oteli_fetch_to_write(next + i * OTELI_CACHELINE);
+}
+
+/* Make a record with a Span message of it, its times in nanoseconds. It lies in the same
+ * memory, behind the head that was there; that keeps its size. The worker. */
+OTELI_LENT struct oteli_record *oteli_raw_finish(struct oteli_raw *raw);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/clock_reading.h - ticks and the clocks of the kernel, read at one moment.
+ *
+ * Threads:  any thread. */
+#ifndef OTELI_CLOCK_READING_H
+#define OTELI_CLOCK_READING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct oteli_reading {
+    uint64_t ticks;
+    uint64_t boot_ns;      /* CLOCK_BOOTTIME: slewed like the wall clock, never stepped */
+    uint64_t wall_ns;      /* CLOCK_REALTIME */
+    uint64_t suspended_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC, to a few microseconds */
+    uint64_t width;        /* ticks that it took: half of it is the most that it can be off */
+};
+
+/* As nearly one moment as can be: the best of several attempts. */
+struct oteli_reading oteli_clock_read(void);
+
+/* Choose the source by a word of OTEL_C_CLOCK; see oteli_clock_start. */
+const char *oteli_clock_choose(const char *wish);
+
+/* Ticks are a counter's, whose rate must be measured; otherwise they are nanoseconds. */
+bool oteli_clock_counts(void);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/lines.h - finished spans as a value: collect a stretch of work and mount it under
+ * any number of parents, or take the spans of a trace in process.
+ *
+ *     otel_lines_begin();
+ *     commit(batch);                        local spans as usual, but of no trace yet
+ *     otel_lines *work = otel_lines_end();
+ *     otel_lines_mount(work, requests, request_count, NULL);   in each of their traces
+ *     otel_lines_free(work);
+ *
+ * Threads:  begin and end belong to one thread. An otel_lines is used by one thread at a
+ *           time, which may be another one than its maker.
+ * Memory:   the spans are kept once, however often they are mounted, until the last mount
+ *           is exported and otel_lines_free was called. Together with held-back spans they
+ *           take at most OTEL_C_HELD_MAX_BYTES; what does not fit is dropped and counted
+ *           (OTEL_DROP_HELD_LIMIT).
+ * Errors:   none. NULL is an empty otel_lines everywhere; without an SDK all is NULL.
+ * Source:   LocalCollector and push_child_spans of TiKV's minitrace and fastrace. */
+#ifndef OTEL_LINES_H
+#define OTEL_LINES_H
+
+#include <otel/exporter.h>
+#include <otel/trace.h>
+
+OTEL_BEGIN_DECLS
+
+typedef struct otel_lines otel_lines;
+
+/* From here to otel_lines_end, spans that this thread enters are collected instead of being
+ * exported. The outermost have no parent yet. What the thread does in another context that
+ * it attaches is not part of it; detached spans (otel_span_start) are not either, and find
+ * no parent here. May be nested: the inner stretch is a value of its own. */
+OTEL_API void otel_lines_begin(void);
+
+/* End the innermost stretch that this thread began, and get its spans; the caller owns them
+ * and calls otel_lines_free. Spans that are still open are not among them, and are dropped
+ * when they end (OTEL_DROP_LATE). NULL: nothing was collected. */
+OTEL_API OTEL_MUST_USE otel_lines *otel_lines_end(void);
+
+typedef struct otel_mount_options {
+    size_t size;                     /* sizeof(otel_mount_options) */
+    const otel_span_context *linked; /* outermost spans get a link to this one; NULL: none */
+} otel_mount_options;
+
+#define OTEL_MOUNT_OPTIONS(...) \
+    (&(otel_mount_options){.size = sizeof(otel_mount_options), __VA_ARGS__})
+
+/* Export the spans as descendants of each parent, in the parent's trace, under span ids of
+ * their own. Parents that are not sampled are left out. The exporter thread does the work;
+ * this only says so. A set that is mounted k times counts as k times its spans. Any thread. */
+OTEL_API void otel_lines_mount(otel_lines *lines, const otel_span *parents, size_t count,
+                               const otel_mount_options *options);
+
+/* How many spans there are, and each of them: `*cursor` begins at 0. False: no more. Views
+ * are valid until otel_lines_free. Times are Unix time; the ids of collected spans are
+ * those of a trace that nobody else has seen. The name of a span of otel_span_enter_address
+ * is "0x…", and that text is valid until the thread's next call. In library `otel-sdk`. */
+OTEL_API size_t otel_lines_size(const otel_lines *lines);
+OTEL_API bool otel_lines_next(const otel_lines *lines, size_t *cursor, otel_span_view *span);
+
+/* The caller's part is over. A collected set that was never mounted is counted as
+ * OTEL_DROP_UNMOUNTED. */
+OTEL_API void otel_lines_free(otel_lines *lines);
+
+/* What is known of a held-back trace when its local root ends; for
+ * otel_sdk_options.tail_keep (otel/sdk.h). */
+typedef struct otel_tail {
+    size_t size; /* sizeof(otel_tail) of the library */
+    otel_span_context root;
+    otel_slice name;      /* of the root */
+    uint64_t duration_ns; /* of the root */
+    size_t span_count;    /* that ended before it, and it */
+    bool has_error;       /* one of them has the status Error */
+} otel_tail;
+
+/* End a span that holds back its descendants (otel_span_options.hold) and get all of them
+ * and itself, instead of exporting them: counted as OTEL_DROP_COLLECTED. They can be mounted
+ * as well. Descendants that end later are dropped (OTEL_DROP_LATE). NULL: it holds nothing. */
+OTEL_API OTEL_MUST_USE otel_lines *otel_span_collect(otel_span span);
+
+OTEL_END_DECLS
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/stress/lifetimes.c - threads that die in the middle of everything, thousands of them,
+ * and one that never ends: nothing that ended is lost, what cannot end any more is counted,
+ * and memory does not grow with the number of threads there ever were.
+ *
+ * Each short-lived thread ends some spans and is gone before anybody has taken them; leaves
+ * one open; and on its turn leaves a stretch, or a root that holds others back, open as well.
+ * It also passes a detached span on to whoever comes next. */
+#include "api/thread.h"
+#include "tests/support/oracle.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { THREADS = 10000, AT_A_TIME = 12, ENDED = 3, NUMBERS = ENDED + 1, MOST_GROWTH_KIB = 8192 };
+
+/* A sanitizer's own memory grows with the number of threads. */
+#if defined(OTELI_TSAN) || defined(__SANITIZE_ADDRESS__)
+enum { MEMORY_IS_OURS = 0 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+enum { MEMORY_IS_OURS = 0 };
+#else
+enum { MEMORY_IS_OURS = 1 };
+#endif
+#else
+enum { MEMORY_IS_OURS = 1 };
+#endif
+
+static struct oracle oracle;
+static otel_tracer *tracer;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static otel_span handed; /* from one thread to another, under the lock */
+static bool has_settled; /* the thread that never ends has done its part; likewise */
+static bool may_end;     /* the test is over; likewise */
+
+static otel_span exchange(otel_span mine)
+{
+    pthread_mutex_lock(&lock);
+    const otel_span theirs = handed;
+    handed = mine;
+    pthread_mutex_unlock(&lock);
+    return theirs;
+}
+
+static otel_span enter(const char *name, bool hold)
+{
+    return otel_span_enter(tracer, name, OTEL_SPAN_OPTIONS(.root = true, .hold = hold));
+}
+
+static void leave_something_open(uint32_t number)
+{
+    switch (number % 4) {
+    case 0: /* 1 */
+        (void)enter("open", false);
+        break;
+    case 1: /* 3: a stretch with a span that has ended, and two that have not */
+        otel_lines_begin();
+        otel_span_end(otel_span_enter(tracer, "collected", NULL));
+        (void)otel_span_enter(tracer, "open", NULL);
+        (void)otel_span_enter(tracer, "open", NULL);
+        break;
+    case 2: /* 2: a root, and what it holds back */
+        (void)enter("holds", true);
+        otel_span_end(otel_span_enter(tracer, "held", NULL));
+        break;
+    default: /* 0: but a context, attached and never detached */
+        (void)otel_context_attach(otel_current_context());
+    }
+}
+
+static uint64_t abandoned_by(uint32_t threads)
+{
+    static const uint64_t each[] = {1, 3, 2, 0};
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < threads; i++)
+        sum += each[i % 4];
+    return sum;
+}
+
+static void *live_shortly(void *argument)
+{
+    const uint32_t number = (uint32_t)(uintptr_t)argument;
+    const uint32_t first = number * NUMBERS;
+    char name[ORACLE_NAME];
+    for (uint32_t i = 0; i < ENDED; i++) {
+        oracle_name(first + i, name);
+        otel_span_end(otel_span_enter_n(tracer, name, sizeof name, NULL));
+    }
+    oracle_name(first + ENDED, name);
+    otel_span_end(exchange(otel_span_start_n(tracer, name, sizeof name, NULL)));
+    leave_something_open(number);
+    return NULL;
+}
+
+/* It ends one span, has another one open, and then does nothing at all. */
+static void *live_forever(void *argument)
+{
+    const uint32_t number = *(const uint32_t *)argument;
+    char name[ORACLE_NAME];
+    oracle_name(number, name);
+    otel_span_end(otel_span_enter_n(tracer, name, sizeof name, NULL));
+    (void)enter("forever", false);
+    pthread_mutex_lock(&lock);
+    has_settled = true;
+    pthread_cond_broadcast(&changed);
+    while (!may_end)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void wait_until_settled(void)
+{
+    pthread_mutex_lock(&lock);
+    while (!has_settled)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void let_end(pthread_t thread)
+{
+    pthread_mutex_lock(&lock);
+    may_end = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    pthread_join(thread, NULL);
+}
+
+static unsigned long resident_kib(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    STRESS_CHECK(file != NULL && fscanf(file, "%*u %lu", &pages) == 1);
+    fclose(file);
+    return pages * (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+static void live_and_die(uint32_t from, uint32_t end)
+{
+    pthread_t running[AT_A_TIME];
+    for (uint32_t i = from; i < end; i++) {
+        pthread_t *thread = &running[i % AT_A_TIME];
+        if (i >= from + AT_A_TIME)
+            pthread_join(*thread, NULL);
+        STRESS_CHECK(pthread_create(thread, NULL, live_shortly, (void *)(uintptr_t)i) == 0);
+    }
+    for (uint32_t i = 0; i < AT_A_TIME; i++)
+        pthread_join(running[i], NULL);
+}
+
+static unsigned count_states(void)
+{
+    unsigned states = 0;
+    for (const struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next)
+        states++;
+    return states;
+}
+
+static bool is_complete(uint32_t numbers)
+{
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < numbers; i++)
+        seen += oracle_seen(&oracle, i) == 1;
+    return seen == numbers;
+}
+
+int main(int argc, char **argv)
+{
+    const uint32_t threads = THREADS * stress_scale(argc, argv, 20);
+    uint32_t numbers = threads * NUMBERS + 1;
+    uint32_t last = numbers - 1;
+    oracle_init(&oracle, numbers);
+    const otel_exporter exporter = oracle_exporter(&oracle);
+    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                                  .bsp_schedule_delay = 5,
+                                                  .bsp_max_queue_size = 1 << 16)) == OTEL_OK);
+    tracer = otel_tracer_get("stress", NULL);
+    pthread_t immortal;
+    STRESS_CHECK(pthread_create(&immortal, NULL, live_forever, &last) == 0);
+    wait_until_settled();
+
+    live_and_die(0, threads / 5);
+    const unsigned long before_kib = resident_kib();
+    const unsigned states = count_states();
+    live_and_die(threads / 5, threads);
+    otel_span_end(exchange((otel_span){{0}}));
+    STRESS_CHECK(!MEMORY_IS_OURS || resident_kib() < before_kib + MOST_GROWTH_KIB);
+    STRESS_CHECK(states <= AT_A_TIME + 2 && count_states() <= AT_A_TIME + 2);
+
+    STRESS_CHECK(otel_flush(60000) == OTEL_OK);
+    STRESS_CHECK(is_complete(numbers) && oracle_wrong(&oracle) == 0);
+    otel_stats stats = stress_stats();
+    stress_check_sums(&stats, false);
+    STRESS_CHECK(stats.delivered == numbers && stats.open == 1);
+    STRESS_CHECK(stats.dropped[OTEL_DROP_ABANDONED] == abandoned_by(threads));
+
+    let_end(immortal);
+    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
+    stats = stress_stats();
+    stress_check_sums(&stats, true);
+    STRESS_CHECK(stats.dropped[OTEL_DROP_ABANDONED] == abandoned_by(threads) + 1);
+    oracle_fini(&oracle);
+    return 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/traced.c - see traced.h. */
+#include "tests/support/traced.h"
+
+#include "api/thread.h"
+#include "sdk/engine.h"
+#include "tests/support/leaks.h"
+#include "tests/support/span_tree.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+struct traced traced;
+
+static void say_nothing(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    (void)level;
+    (void)message;
+}
+
+void traced_start(otel_sdk_options *options)
+{
+    const otel_exporter exporter = otel_memory_exporter(traced.memory);
+    options->size = sizeof *options;
+    options->exporters = &exporter;
+    options->exporter_count = 1;
+    assert_int_equal(otel_start_with(options), OTEL_OK);
+    traced.tracer = otel_tracer_get("traced", NULL);
+}
+
+void traced_stop(void)
+{
+    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+}
+
+void traced_touch(const char *name)
+{
+    otel_span_end(otel_span_enter(traced.tracer, name, NULL));
+}
+
+/* Nothing is left in a queue; without an SDK there is none. */
+static void settle(void)
+{
+    const otel_status status = otel_flush(10000);
+    assert_int_not_equal(status, OTEL_ERROR_TIMEOUT);
+}
+
+const char *traced_tree(void)
+{
+    settle();
+    span_tree_text(traced.memory, traced.text, sizeof traced.text);
+    return traced.text;
+}
+
+otel_stats traced_stats(void)
+{
+    otel_stats stats = {.size = sizeof stats};
+    settle();
+    if (otel_stats_read(0, &stats) != OTEL_OK)
+        return stats;
+    uint64_t gone = stats.delivered + stats.rejected + stats.queued;
+    for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        gone += stats.dropped[i];
+    assert_int_equal(stats.ended, gone);
+    assert_int_equal(stats.started, stats.unsampled + stats.open + stats.ended);
+    assert_int_equal(stats.queued, 0);
+    return stats;
+}
+
+void traced_assert_only_lost(otel_drop_reason reason, uint64_t count, const char *file, int line)
+{
+    const otel_stats stats = traced_stats();
+    for (int i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
+        const uint64_t wanted = i == (int)reason ? count : 0;
+        if (stats.dropped[i] == wanted)
+            continue;
+        print_error("%s: %llu, and not %llu\n", otel_drop_reason_string((otel_drop_reason)i),
+                    (unsigned long long)stats.dropped[i], (unsigned long long)wanted);
+        _fail(file, line);
+    }
+}
+
+void traced_thread(void *(*main)(void *), void *argument)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, main, argument), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+int traced_setup_without_sdk(void **state)
+{
+    (void)state;
+    oteli_leaks_begin();
+    otel_log_set_handler(say_nothing, NULL);
+    traced.memory = otel_memory_new();
+    assert_non_null(traced.memory);
+    traced.tracer = otel_tracer_get("traced", NULL);
+    return 0;
+}
+
+int traced_setup(void **state)
+{
+    traced_setup_without_sdk(state);
+    traced_start(&(otel_sdk_options){.simple = true});
+    return 0;
+}
+
+int traced_setup_queued(void **state)
+{
+    traced_setup_without_sdk(state);
+    traced_start(&(otel_sdk_options){.bsp_schedule_delay = 60000});
+    return 0;
+}
+
+int traced_teardown(void **state)
+{
+    (void)state;
+    oteli_leaks_fail_at(0);
+    (void)traced_stats();
+    assert_int_not_equal(otel_shutdown(10000), OTEL_ERROR_TIMEOUT);
+    otel_memory_free(traced.memory);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
+    otel_log_set_handler(NULL, NULL);
+    oteli_leaks_check();
+    return 0;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/functions_exclude_test.c - specification of functions/exclude.h. */
+#include "functions/exclude.h"
+
+#include "functions/symbols.h"
+#include "tests/support/leaks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static int calls;
+
+__attribute__((noinline)) static void apple(void)
+{
+    calls += 1;
+}
+
+__attribute__((noinline)) static void apricot(void)
+{
+    calls += 2;
+}
+
+__attribute__((noinline)) static void banana(void)
+{
+    calls += 3;
+}
+
+static bool is_excluded(void (*function)(void))
+{
+    return oteli_is_excluded((const void *)(uintptr_t)function);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    oteli_exclude_fini();
+    oteli_symbols_fini();
+    return 0;
+}
+
+static void test_nothing_is_excluded_at_first(void **state)
+{
+    (void)state;
+    assert_false(is_excluded(apple));
+    oteli_exclude_update(NULL);
+    assert_false(is_excluded(apple));
+}
+
+static void test_a_name_excludes_its_function(void **state)
+{
+    (void)state;
+    oteli_exclude_update("nothing, apple");
+
+    assert_true(is_excluded(apple));
+    assert_false(is_excluded(apricot));
+    assert_false(is_excluded(banana));
+}
+
+static void test_a_pattern_excludes_what_it_matches(void **state)
+{
+    (void)state;
+    oteli_exclude_update("ap*");
+
+    assert_true(is_excluded(apple));
+    assert_true(is_excluded(apricot));
+    assert_false(is_excluded(banana));
+}
+
+static void test_the_answer_stays_the_same_when_asked_again(void **state)
+{
+    (void)state;
+    oteli_exclude_update("[bx]anan?");
+    for (int i = 0; i < 3; i++) {
+        assert_false(is_excluded(apple));
+        assert_true(is_excluded(banana));
+    }
+}
+
+static void test_another_list_takes_the_place_of_the_last(void **state)
+{
+    (void)state;
+    oteli_exclude_update("apple");
+    assert_true(is_excluded(apple));
+    oteli_exclude_update("banana");
+
+    assert_false(is_excluded(apple));
+    assert_true(is_excluded(banana));
+}
+
+static void test_functions_of_no_module_are_not_excluded(void **state)
+{
+    (void)state;
+    oteli_exclude_update("*");
+
+    assert_true(is_excluded(apple));
+    assert_false(oteli_is_excluded((const void *)(uintptr_t)16));
+}
+
+/* Without memory the list that was there stays. */
+static void test_without_memory_the_last_list_holds(void **state)
+{
+    (void)state;
+    oteli_exclude_update("apple");
+    for (size_t nth = 1;; nth++) {
+        oteli_leaks_fail_at(nth);
+        oteli_exclude_update("*a*");
+        const bool all_tried = !oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        assert_true(is_excluded(apple));
+        if (is_excluded(banana))
+            return;
+        assert_false(all_tried);
+    }
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, NULL, end)
+
+int main(void)
+{
+    apple();
+    apricot();
+    banana();
+    const struct CMUnitTest tests[] = {
+        CASE(test_nothing_is_excluded_at_first),
+        CASE(test_a_name_excludes_its_function),
+        CASE(test_a_pattern_excludes_what_it_matches),
+        CASE(test_the_answer_stays_the_same_when_asked_again),
+        CASE(test_another_list_takes_the_place_of_the_last),
+        CASE(test_functions_of_no_module_are_not_excluded),
+        CASE(test_without_memory_the_last_list_holds),
+    };
+    return cmocka_run_group_tests_name("functions_exclude", tests, NULL, NULL);
+}

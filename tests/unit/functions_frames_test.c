@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/functions_frames_test.c - specification of functions/frames.h.
+ *
+ * A function is a letter, and the heights of the stack are made up. */
+#include "functions/frames.h"
+
+#include "api/thread.h"
+#include "common/clock.h"
+#include "sdk/engine.h"
+#include "tests/support/leaks.h"
+#include "tests/support/span_tree.h"
+
+#include <otel/otel.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { US = 1000 };
+
+static otel_memory *memory;
+static otel_tracer *tracer;
+static struct oteli_frames frames;
+static struct oteli_frames_limits limits;
+static const char code[4096]; /* addresses to return to, and of instructions */
+
+/* "a" is the function at address 'a'. */
+static size_t name_of(const void *address, char *name, size_t size)
+{
+    if (size != 0)
+        snprintf(name, size, "%c", (char)(uintptr_t)address);
+    return 1;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    oteli_leaks_begin();
+    memory = otel_memory_new();
+    assert_non_null(memory);
+    const otel_exporter exporter = otel_memory_exporter(memory);
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                                      .simple = true, .clock = "fake")),
+                     OTEL_OK);
+    otel_set_name_resolver(name_of);
+    tracer = otel_tracer_get("frames", NULL);
+    memset(&frames, 0, sizeof frames);
+    limits = (struct oteli_frames_limits){.min_ns = 0, .max_depth = 16};
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    otel_set_name_resolver(NULL);
+    otel_memory_free(memory);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
+    oteli_leaks_check();
+    return 0;
+}
+
+/* A function that is called: from a place of its own, at this height. */
+static struct oteli_caller call(char function, uintptr_t at)
+{
+    return (struct oteli_caller){.function = (const void *)(uintptr_t)function,
+                                 .site = code + function,
+                                 .instruction = code + 1024 + function,
+                                 .at = at};
+}
+
+/* One that the compiler has put into another: it returns where that one does. */
+static struct oteli_caller inlined(char function, char into, uintptr_t at)
+{
+    struct oteli_caller caller = call(function, at);
+    caller.site = code + into;
+    return caller;
+}
+
+static void enter(struct oteli_caller caller)
+{
+    oteli_frames_enter(&frames, &limits, tracer, &caller);
+}
+
+static void leave(struct oteli_caller caller)
+{
+    oteli_frames_exit(&frames, &limits, &caller, false);
+}
+
+static void assert_tree(const char *expected)
+{
+    char text[1024];
+    span_tree_text(memory, text, sizeof text);
+    assert_string_equal(text, expected);
+    assert_int_equal(frames.depth, 0);
+}
+
+static void test_functions_are_children_of_their_callers(void **state)
+{
+    (void)state;
+    enter(call('a', 900));
+    enter(call('b', 800));
+    leave(call('b', 800));
+    enter(call('c', 800));
+    enter(call('d', 700));
+    leave(call('d', 700));
+    leave(call('c', 800));
+    leave(call('a', 900));
+
+    assert_tree("a(b c(d))");
+}
+
+static void test_a_function_that_calls_itself_is_one_span_a_call(void **state)
+{
+    (void)state;
+    for (uintptr_t at = 900; at > 500; at -= 100)
+        enter(call('f', at));
+    for (uintptr_t at = 600; at < 1000; at += 100)
+        leave(call('f', at));
+
+    assert_tree("f(f(f(f)))");
+}
+
+static void test_what_longjmp_left_ends_with_its_caller(void **state)
+{
+    (void)state;
+    enter(call('a', 900));
+    enter(call('b', 800));
+    enter(call('c', 700));
+    leave(call('a', 900));
+
+    assert_tree("a(b(c))");
+}
+
+static void test_what_longjmp_left_is_no_parent_of_what_its_caller_calls(void **state)
+{
+    (void)state;
+    enter(call('a', 900));
+    enter(call('b', 800));
+    enter(call('c', 700));
+    enter(call('d', 800)); /* as high as b was, but from another place */
+    leave(call('d', 800));
+    leave(call('a', 900));
+
+    assert_tree("a(b(c) d)");
+}
+
+static void test_the_same_call_again_is_another_one(void **state)
+{
+    (void)state;
+    enter(call('a', 900));
+    for (int i = 0; i < 100; i++) /* a loop around a call that never returns */
+        enter(call('b', 800));
+    assert_int_equal(frames.depth, 2);
+    leave(call('a', 900));
+
+    assert_int_equal(otel_memory_count(memory), 101);
+    assert_int_equal(frames.depth, 0);
+}
+
+static void test_inlined_functions_are_children_at_the_same_height(void **state)
+{
+    (void)state;
+    enter(call('a', 900));
+    enter(inlined('b', 'a', 900));
+    enter(inlined('c', 'a', 900));
+    leave(inlined('c', 'a', 900));
+    leave(inlined('b', 'a', 900));
+    leave(call('a', 900));
+
+    assert_tree("a(b(c))");
+}
+
+static void test_an_inlined_function_that_was_left_ends_with_the_one_it_is_in(void **state)
+{
+    (void)state;
+    enter(call('a', 900));
+    enter(inlined('b', 'a', 900));
+    leave(call('a', 900));
+
+    assert_tree("a(b)");
+}
+
+static void test_a_function_may_have_made_room_on_its_stack(void **state)
+{
+    (void)state;
+    enter(call('a', 900));
+    enter(call('b', 600)); /* called after alloca */
+    leave(call('b', 600));
+    leave(call('a', 700));
+
+    assert_tree("a(b)");
+}
+
+static void test_functions_below_the_limit_have_no_span(void **state)
+{
+    (void)state;
+    limits.max_depth = 2;
+    enter(call('a', 900));
+    enter(call('f', 800));
+    enter(call('f', 700));
+    enter(call('f', 600));
+    leave(call('f', 600));
+    leave(call('f', 700));
+    leave(call('f', 800));
+    enter(call('b', 800));
+    leave(call('b', 800));
+    leave(call('a', 900));
+
+    assert_tree("a(f b)");
+}
+
+static void test_the_limit_holds_again_after_longjmp(void **state)
+{
+    (void)state;
+    limits.max_depth = 2;
+    enter(call('a', 900));
+    enter(call('b', 800));
+    enter(call('c', 700));
+    enter(call('d', 850));
+    leave(call('d', 850));
+    leave(call('a', 900));
+
+    assert_tree("a(b d)");
+}
+
+static void test_an_exit_without_an_entry_means_nothing(void **state)
+{
+    (void)state;
+    leave(call('z', 900));
+    enter(call('a', 900));
+    leave(call('y', 800)); /* it began before there was an SDK, or is excluded */
+    leave(call('a', 900));
+    leave(call('a', 900));
+
+    assert_tree("a");
+}
+
+static void test_short_functions_have_no_span_unless_something_in_them_has(void **state)
+{
+    (void)state;
+    limits.min_ns = 10 * US;
+    enter(call('a', 900));
+    enter(call('b', 800));
+    enter(call('c', 700));
+    oteli_fake_clock.ticks += 9 * US;
+    leave(call('c', 700));
+    leave(call('b', 800));
+    enter(call('e', 800));
+    enter(call('d', 700));
+    oteli_fake_clock.ticks += 11 * US;
+    leave(call('d', 700));
+    leave(call('e', 800));
+    leave(call('a', 900));
+
+    assert_tree("a(e(d))");
+}
+
+static void test_all_end_with_their_thread(void **state)
+{
+    (void)state;
+    enter(call('a', 900));
+    enter(call('b', 800));
+
+    oteli_frames_clear(&frames, &limits);
+
+    assert_tree("a(b)");
+    assert_int_equal(otel_current_span().opaque[2], 0);
+}
+
+static void test_without_an_sdk_nothing_happens(void **state)
+{
+    (void)state;
+    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    enter(call('a', 900));
+    enter(call('b', 800));
+    leave(call('b', 800));
+    leave(call('a', 900));
+
+    assert_tree("");
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.clock = "fake")), OTEL_OK);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(test_functions_are_children_of_their_callers),
+        CASE(test_a_function_that_calls_itself_is_one_span_a_call),
+        CASE(test_what_longjmp_left_ends_with_its_caller),
+        CASE(test_what_longjmp_left_is_no_parent_of_what_its_caller_calls),
+        CASE(test_the_same_call_again_is_another_one),
+        CASE(test_inlined_functions_are_children_at_the_same_height),
+        CASE(test_an_inlined_function_that_was_left_ends_with_the_one_it_is_in),
+        CASE(test_a_function_may_have_made_room_on_its_stack),
+        CASE(test_functions_below_the_limit_have_no_span),
+        CASE(test_the_limit_holds_again_after_longjmp),
+        CASE(test_an_exit_without_an_entry_means_nothing),
+        CASE(test_short_functions_have_no_span_unless_something_in_them_has),
+        CASE(test_all_end_with_their_thread),
+        CASE(test_without_an_sdk_nothing_happens),
+    };
+    return cmocka_run_group_tests_name("functions_frames", tests, NULL, NULL);
+}

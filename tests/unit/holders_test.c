@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/holders_test.c - specification of api/holders.h. */
+#include "api/holders.h"
+#include "tests/support/recorder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { WAYS = 8 }; /* that the table has for one trace */
+
+static struct otel_lines *holder_of(uint64_t trace)
+{
+    const uint64_t trace_id[2] = {trace, 1};
+    struct otel_lines *hold = oteli_hold_new(oteli_self, trace_id);
+    assert_non_null(hold);
+    oteli_holders_add(hold);
+    return hold;
+}
+
+static void decide(struct otel_lines *hold, bool kept)
+{
+    oteli_holders_decide(hold, kept);
+    oteli_hold_leave(hold);
+}
+
+static struct otel_lines *find(uint64_t trace, uint32_t number, uint8_t *lost_as)
+{
+    const uint64_t trace_id[2] = {trace, 1};
+    *lost_as = 0;
+    return oteli_holders_find(trace_id, number, lost_as);
+}
+
+static void test_a_root_that_holds_is_found_and_joined(void **state)
+{
+    (void)state;
+    uint8_t lost_as;
+    struct otel_lines *hold = holder_of(1);
+
+    assert_ptr_equal(find(1, hold->number, &lost_as), hold);
+    assert_int_equal(lost_as, 0);
+    assert_int_equal(hold->members, 2);
+
+    oteli_hold_leave(hold);
+    decide(hold, true);
+}
+
+static void test_what_is_not_there_is_not_found(void **state)
+{
+    (void)state;
+    uint8_t lost_as;
+    struct otel_lines *hold = holder_of(1);
+
+    assert_null(find(2, hold->number, &lost_as));
+    assert_null(find(1, hold->number + 1, &lost_as));
+    assert_int_equal(lost_as, 0);
+
+    decide(hold, true);
+}
+
+static void test_a_verdict_stays_known(void **state)
+{
+    (void)state;
+    uint8_t lost_as;
+    struct otel_lines *kept = holder_of(1);
+    struct otel_lines *dropped = holder_of(2);
+    const uint32_t kept_number = kept->number;
+    const uint32_t dropped_number = dropped->number;
+    decide(kept, true);
+    decide(dropped, false);
+
+    assert_null(find(1, kept_number, &lost_as));
+    assert_int_equal(lost_as, 0);
+    assert_null(find(2, dropped_number, &lost_as));
+    assert_int_equal(lost_as, 1 + OTEL_DROP_LATE);
+}
+
+static void test_roots_of_one_trace_are_told_apart(void **state)
+{
+    (void)state;
+    uint8_t lost_as;
+    struct otel_lines *first = holder_of(1);
+    struct otel_lines *second = holder_of(1);
+    const uint32_t number = first->number;
+    assert_int_not_equal(number, second->number);
+    decide(first, false);
+
+    assert_ptr_equal(find(1, second->number, &lost_as), second);
+    assert_null(find(1, number, &lost_as));
+    assert_int_equal(lost_as, 1 + OTEL_DROP_LATE);
+
+    oteli_hold_leave(second);
+    decide(second, true);
+    assert_null(find(1, number, &lost_as));
+    assert_int_equal(lost_as, 1 + OTEL_DROP_LATE);
+}
+
+static void test_the_oldest_verdict_makes_room_and_what_is_undecided_stays(void **state)
+{
+    (void)state;
+    uint8_t lost_as;
+    uint32_t numbers[WAYS];
+    struct otel_lines *undecided = holder_of(1);
+    for (int i = 1; i < WAYS; i++) {
+        struct otel_lines *hold = holder_of(1);
+        numbers[i] = hold->number;
+        decide(hold, false);
+    }
+    struct otel_lines *newest = holder_of(1);
+
+    assert_null(find(1, numbers[1], &lost_as));
+    assert_int_equal(lost_as, 0); /* forgotten */
+    assert_null(find(1, numbers[2], &lost_as));
+    assert_int_equal(lost_as, 1 + OTEL_DROP_LATE);
+    assert_ptr_equal(find(1, undecided->number, &lost_as), undecided);
+
+    oteli_hold_leave(undecided);
+    decide(undecided, true);
+    decide(newest, true);
+}
+
+static void test_a_root_that_lost_its_place_decides_nothing(void **state)
+{
+    (void)state;
+    uint8_t lost_as;
+    struct otel_lines *holds[WAYS + 1];
+    for (int i = 0; i <= WAYS; i++)
+        holds[i] = holder_of(1);
+
+    assert_null(find(1, holds[0]->number, &lost_as));
+    assert_int_equal(lost_as, 0);
+    for (int i = 0; i <= WAYS; i++)
+        decide(holds[i], false);
+
+    assert_null(find(1, holds[0]->number, &lost_as));
+    assert_int_equal(lost_as, 0);
+    assert_null(find(1, holds[1]->number, &lost_as));
+    assert_int_equal(lost_as, 1 + OTEL_DROP_LATE);
+}
+
+static void test_a_number_is_not_used_again_soon(void **state)
+{
+    (void)state;
+    struct otel_lines *first = holder_of(1);
+    const uint32_t number = first->number;
+    decide(first, false);
+    for (int i = 0; i < OTELI_HOLDER_MAX; i++) {
+        struct otel_lines *hold = holder_of(1);
+        assert_int_not_equal(hold->number, number);
+        assert_in_range(hold->number, 0, OTELI_HOLDER_MAX);
+        decide(hold, true);
+    }
+}
+
+/* A state for this thread, of the recorder's SDK. */
+static int setup(void **state)
+{
+    recorder_setup(state);
+    assert_non_null(oteli_thread_refresh());
+    return 0;
+}
+
+#define HELD(test) cmocka_unit_test_setup_teardown(test, setup, recorder_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HELD(test_a_root_that_holds_is_found_and_joined),
+        HELD(test_what_is_not_there_is_not_found),
+        HELD(test_a_verdict_stays_known),
+        HELD(test_roots_of_one_trace_are_told_apart),
+        HELD(test_the_oldest_verdict_makes_room_and_what_is_undecided_stays),
+        HELD(test_a_root_that_lost_its_place_decides_nothing),
+        HELD(test_a_number_is_not_used_again_soon),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
