@@ -3,7 +3,9 @@
  * get is from CLOCK_REALTIME.
  *
  * Costs are means of short runs of readings, each run one sample. Errors are differences
- * between the wall clock and the ticks around its reading, converted like a span's. */
+ * between the wall clock and the ticks around its reading, converted like a span's: in
+ * batches that are converted when the clock has been renewed, as the exporter thread does;
+ * all of the first two seconds in one batch; and each at once. */
 #include "benchmarks/bench.h"
 #include "common/clock.h"
 
@@ -12,7 +14,7 @@
 
 enum { RUNS = 20000, QUICK_RUNS = 500, READS = 100 };
 enum { ERRORS = 20000, QUICK_ERRORS = 1000, WINDOW_TOLERANCE = 2, LOOKS = 8 };
-enum { NS_PER_MS = 1000000, RENEW_NS = 20 * NS_PER_MS, PAUSE_NS = 50000 };
+enum { BATCHES = 10, ONCE = 50, PAUSE_NS = 50000 };
 
 static volatile uint64_t sink;
 
@@ -118,26 +120,80 @@ static void pause_shortly(void)
     nanosleep(&pause, NULL);
 }
 
-/* Look often, and do what the exporter thread does: renew the anchor now and then, or
- * never. A look that was interrupted says nothing and is not counted. */
-static void measure_error(const char *name, bool renews, double *figures, size_t count)
+/* What interrupted looks say does not count. */
+static struct window look_in_peace(void)
+{
+    static uint64_t narrowest = UINT64_MAX;
+    for (;;) {
+        const struct window window = look_well();
+        if (width(&window) < narrowest)
+            narrowest = width(&window);
+        if (width(&window) <= narrowest * WINDOW_TOLERANCE)
+            return window;
+        pause_shortly();
+    }
+}
+
+/* Look often, and do what the exporter thread does: every `batch` looks, renew the clock
+ * and then convert them. A batch of 0: convert each at once, as a program does that takes
+ * its spans in process. */
+static void measure_error(const char *name, size_t batch, double *figures, size_t count)
+{
+    struct window *windows = calloc(batch + 1, sizeof *windows);
+    if (windows == NULL)
+        bench_fail("no memory");
+    (void)oteli_clock_start("auto");
+    const uint32_t epoch = oteli_clock_epoch();
+    size_t waiting = 0;
+    for (size_t taken = 0; taken < count;) {
+        windows[waiting++] = look_in_peace();
+        pause_shortly();
+        if (waiting < batch && taken + waiting < count)
+            continue;
+        if (batch != 0)
+            oteli_clock_renew();
+        for (size_t i = 0; i < waiting; i++)
+            figures[taken++] = error_ns(&windows[i], epoch);
+        waiting = 0;
+    }
+    free(windows);
+    report(name, figures, count);
+}
+
+/* Ticks for conversion, none of which is newer than the last renewal. */
+static uint64_t to_convert[READS];
+
+static void convert_many(void)
+{
+    for (int i = 0; i < READS; i++)
+        sink = oteli_clock_to_ns(to_convert[i], oteli_clock.epoch);
+}
+
+static void measure_conversion(double *figures, size_t count)
+{
+    for (int i = 0; i < READS; i++)
+        to_convert[i] = oteli_ticks() | OTELI_TICKS_BIT;
+    oteli_clock_renew();
+    measure_cost("convert", convert_many, figures, count);
+}
+
+static void start(void)
 {
     (void)oteli_clock_start("auto");
-    struct window window = look_well();
-    const uint64_t widest = width(&window) * WINDOW_TOLERANCE;
-    const uint32_t first_epoch = oteli_clock_epoch();
-    uint64_t renewed_ns = bench_now_ns();
-    size_t taken = 0;
-    while (taken < count) {
-        if (renews && bench_now_ns() - renewed_ns >= RENEW_NS) {
-            oteli_clock_renew();
-            renewed_ns = bench_now_ns();
-        }
-        const uint32_t epoch = renews ? oteli_clock_epoch() : first_epoch;
-        window = look_well();
-        if (width(&window) <= widest)
-            figures[taken++] = error_ns(&window, epoch);
-        pause_shortly();
+}
+
+static void measure_offsets(void)
+{
+    (void)oteli_clock_measure_offsets();
+}
+
+/* What is done once, each time a sample. */
+static void measure_once(const char *name, void (*do_it)(void), double *figures, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t start_ns = bench_now_ns();
+        do_it();
+        figures[i] = (double)(bench_now_ns() - start_ns);
     }
     report(name, figures, count);
 }
@@ -157,8 +213,13 @@ int main(int count, char **arguments)
     measure_cost("monotonic", read_monotonic, figures, runs);
     measure_cost("coarse", read_coarse, figures, runs);
     measure_cost("realtime", read_realtime, figures, runs);
-    measure_error("ticks_to_wall", true, figures, errors);
-    measure_error("ticks_to_wall_first_anchor", false, figures, errors);
+    measure_conversion(figures, runs);
+    measure_once("start", start, figures, ONCE);
+    measure_once("renew", oteli_clock_renew, figures, runs);
+    measure_once("measure_offsets", measure_offsets, figures, ONCE);
+    measure_error("ticks_to_wall", errors / BATCHES, figures, errors);
+    measure_error("ticks_to_wall_first_anchor", errors, figures, errors);
+    measure_error("ticks_to_wall_in_process", 0, figures, errors);
     free(figures);
     return 0;
 }

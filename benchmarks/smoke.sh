@@ -8,17 +8,25 @@
 #   smoke.sh NAME PROGRAM
 set -euo pipefail
 
-name=${1:?span, worker, e2e or clock}
+name=${1:?span, worker, e2e, service or clock}
 program=${2:?the program}
-maybe='[]' # keys that may be null
+maybe='[]'  # keys that may be null
+holds='true' # of all lines, what else has to hold
 
 case $name in
 span)
     cases='["two_tsc_reads","two_clock_gettime","enter_end","enter_end_child","enter_end_draining",
-            "enter_end_5attr","start_end","start_end_5attr","unsampled","unsampled_5attr",
-            "no_sdk"]'
-    keys='["min_ns","median_ns","ratio_to_two_tsc_reads","allocations","instructions"]'
-    maybe='["instructions"]'
+            "enter_end_kind","enter_end_5attr","start_end","start_end_5attr","unsampled",
+            "unsampled_5attr","no_sdk","attach_detach","held_kept","held_cancelled",
+            "lines_mount","nested_1","nested_10","nested_100","nested_1000","nested_10000",
+            "sequential_1","sequential_10","sequential_100","sequential_1000",
+            "sequential_10000","nested","sequential"]'
+    # The last two lines are about those before them.
+    keys='[]'
+    holds='all(.[:-2][]; (.instructions | type == "number" or . == null) and
+            all(.min_ns, .median_ns, .ratio_to_two_tsc_reads, .allocations;
+                type == "number" and . >= 0)) and
+        all(.[-2:][]; .least_min_ns > 0 and .most_min_ns > 0 and .flat_within_percent >= 0)'
     ;;
 worker)
     cases='["drain_encode_5attr","encode_5attr","protobuf_c_5attr"]'
@@ -29,9 +37,20 @@ e2e)
     keys='["spans_per_s","median_spans_per_s","cpu_us_per_span","median_cpu_us_per_span",
            "max_rss_kib","requests","spans","dropped"]'
     ;;
+service)
+    cases='["bare","off","on","loss","loss_unpinned"]'
+    keys='["us_per_request"]'
+    # A loss may be below zero where nothing is to be lost, and is more than all for nobody.
+    holds='all(.[:3][]; .requests_per_s > 0 and .cpu_us_per_request > 0) and
+        all(.[3:][]; .throughput_loss_percent < 100 and .off_throughput_loss_percent < 100 and
+            .cpu_increase_percent > -100 and .spans > 0 and .spans == .delivered and
+            .dropped == 0 and .spans_per_request == 8 and .attributes_per_span == 2 and
+            .sink_requests > 0 and .bytes_per_span > 50)'
+    ;;
 clock)
-    cases='["ticks","monotonic","coarse","realtime","ticks_to_wall",
-            "ticks_to_wall_first_anchor"]'
+    cases='["ticks","monotonic","coarse","realtime","convert","start","renew",
+            "measure_offsets","ticks_to_wall",
+            "ticks_to_wall_first_anchor","ticks_to_wall_in_process"]'
     keys='["min_ns","p50_ns","p99_ns","max_ns"]'
     ;;
 *)
@@ -55,7 +74,8 @@ printf '%s\n' "$output" | jq --slurp --exit-status --arg bench "$name" --argjson
     (map(.case | plain) == $cases) and
     all($lines[]; . as $line | .bench == $bench and all($keys[]; . as $key |
         ($line[$key] | type == "number" and . >= 0) or
-        ($line[$key] == null and ($maybe | index($key)) != null)))' >/dev/null || {
+        ($line[$key] == null and ($maybe | index($key)) != null))) and
+    ('"$holds"')' >/dev/null || {
     printf 'these are not the lines that %s promises\n' "$name" >&2
     exit 1
 }

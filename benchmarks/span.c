@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* benchmarks/span.c - what a span costs the thread that makes it.
  *
- * The program is linked like a user's, against the shared libraries, and calls nothing
- * but the public interface. There are four worlds, each a process of its own that was
- * forked before any SDK started: without an SDK; with one that samples nothing; and twice
- * with one that samples everything and delivers it, through the batch processor, to an
- * exporter that accepts and forgets: with batches larger than a round, and with batches of
- * the default size, which the exporter thread takes away while spans are being made. A
- * conductor asks them in turn for one short round of one case, so that slow and fast times
- * of the machine meet all cases alike. Between the rounds everything is flushed, and in
- * the end every single span must have been delivered.
+ * The program is linked like a user's, against the shared libraries; span_cases.c has what
+ * is measured. There are four worlds, each a process of its own that was forked before any
+ * SDK started: without an SDK; with one that samples nothing; and twice with one that
+ * samples everything and delivers it, through the batch processor, to an exporter that
+ * accepts and forgets: with batches larger than a round, and with batches of the default
+ * size, which the exporter thread takes away while spans are being made. A conductor asks
+ * them in turn for one short round of one case, so that slow and fast times of the machine
+ * meet all cases alike. Between the rounds everything is flushed, and in the end every span
+ * must have become what its case says.
  *
  * Before the rounds that count there is one during which the exporter is held up. It
  * makes the SDK own as much memory as any round can need; an allocation after that is one
  * that spans keep causing. */
 #include "benchmarks/bench.h"
+#include "benchmarks/span_cases.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -23,124 +24,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 enum { ROUNDS = 101, QUICK_ROUNDS = 5, ROUND_NS = 500000, QUICK_ROUND_NS = 100000 };
 enum { CALIBRATION_COUNT = 2000, MOST_A_ROUND = 1 << 20, QUEUE_SIZE = 1 << 21 };
 enum { LARGE_BATCH = 1 << 17, DEFAULT_BATCH = 512 };
 #define QUEUE_BYTES (INT64_C(1) << 32)
-
-/* SAMPLED: the exporter thread sets to work after each round. DRAINING: with batches of the
- * default size it works all the while, on memory that the measured thread wants back. */
-enum world { NO_SDK, UNSAMPLED, SAMPLED, DRAINING, WORLDS };
-
-static otel_tracer *tracer;
-static volatile uint64_t sink; /* keeps what nobody else reads from being left out */
-
-static inline uint64_t read_counter(void)
-{
-#if defined(__x86_64__)
-    return __rdtsc();
-#elif defined(__aarch64__)
-    uint64_t ticks;
-    __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#else
-    return bench_now_ns();
-#endif
-}
-
-static void two_tsc_reads(uint64_t count)
-{
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t start = read_counter();
-        sum += read_counter() - start;
-    }
-    sink = sum;
-}
-
-static void two_clock_gettime(uint64_t count)
-{
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        struct timespec start;
-        struct timespec end;
-        clock_gettime(CLOCK_MONOTONIC, &start);
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        sum += (uint64_t)(end.tv_nsec - start.tv_nsec);
-    }
-    sink = sum;
-}
-
-static void enter_end(uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        const otel_span span = otel_span_enter(tracer, "GET /users", NULL);
-        otel_span_end(span);
-    }
-}
-
-static void enter_end_5attr(uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        const otel_span span = otel_span_enter(tracer, "GET /users", NULL);
-        bench_set_5_attributes(span);
-        otel_span_end(span);
-    }
-}
-
-static void start_end(uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        const otel_span span = otel_span_start(tracer, "GET /users", NULL);
-        otel_span_end(span);
-    }
-}
-
-static void start_end_5attr(uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        const otel_span span = otel_span_start(tracer, "GET /users", NULL);
-        bench_set_5_attributes(span);
-        otel_span_end(span);
-    }
-}
-
-/* Spans inside another one, a hundred for each: what most spans of a program are. */
-static void enter_end_child(uint64_t count)
-{
-    enum { CHILDREN = 100 };
-    for (uint64_t i = 0; i < count / CHILDREN; i++) {
-        const otel_span parent = otel_span_enter(tracer, "request", NULL);
-        enter_end(CHILDREN - 1);
-        otel_span_end(parent);
-    }
-    enter_end(count % CHILDREN);
-}
-
-static const struct bench_case {
-    const char *name;
-    enum world world;
-    void (*run)(uint64_t count);
-} cases[] = {
-    {"two_tsc_reads", NO_SDK, two_tsc_reads},
-    {"two_clock_gettime", NO_SDK, two_clock_gettime},
-    {"enter_end", SAMPLED, enter_end},
-    {"enter_end_child", SAMPLED, enter_end_child},
-    {"enter_end_draining", DRAINING, enter_end},
-    {"enter_end_5attr", SAMPLED, enter_end_5attr},
-    {"start_end", SAMPLED, start_end},
-    {"start_end_5attr", SAMPLED, start_end_5attr},
-    {"unsampled", UNSAMPLED, enter_end},
-    {"unsampled_5attr", UNSAMPLED, enter_end_5attr},
-    {"no_sdk", NO_SDK, enter_end},
-};
-enum { CASES = sizeof cases / sizeof *cases };
 
 /* --- the worlds: each in its own process --- */
 
@@ -167,12 +56,12 @@ static otel_export_result accept_and_forget(void *state, otel_export *call)
     return OTEL_EXPORT_DONE;
 }
 
-static void start_sdk(enum world world)
+static void start_sdk(enum bench_world world)
 {
     const otel_exporter exporter =
         OTEL_EXPORTER(.name = "accept_and_forget", .export_batch = accept_and_forget);
-    const char *sampler = world == UNSAMPLED ? "always_off" : "always_on";
-    const int64_t batch = world == DRAINING ? DEFAULT_BATCH : LARGE_BATCH;
+    const char *sampler = world == BENCH_UNSAMPLED ? "always_off" : "always_on";
+    const int64_t batch = world == BENCH_DRAINING ? DEFAULT_BATCH : LARGE_BATCH;
     bench_expect_ok(
         otel_start_with(
             OTEL_SDK_OPTIONS(.service_name = "bench", .exporters = &exporter, .exporter_count = 1,
@@ -188,7 +77,7 @@ static void flush(void)
 
 static struct answer run_round(const struct question *question, int counter)
 {
-    const struct bench_case *asked = &cases[question->index];
+    const struct bench_case *asked = &bench_cases[question->index];
     const uint64_t instructions = bench_instructions_read(counter);
     const uint64_t allocations = bench_allocations();
     const uint64_t start_ns = bench_now_ns();
@@ -199,28 +88,50 @@ static struct answer run_round(const struct question *question, int counter)
                            .instructions = bench_instructions_read(counter) - instructions};
 }
 
-/* Nobody else has asked the SDK for anything: its books must hold exactly our spans. */
-static void check_books(enum world world, uint64_t spans)
+/* What must have become of the spans of a world. */
+struct books {
+    uint64_t delivered;
+    uint64_t cancelled;
+    uint64_t unsampled;
+};
+
+static void write_down(struct books *books, const struct question *question)
 {
-    if (world == SAMPLED || world == DRAINING)
-        bench_expect_delivered(spans);
+    const struct bench_case *asked = &bench_cases[question->index];
+    books->delivered += question->count * asked->delivered;
+    books->cancelled += question->count * asked->cancelled;
+    if (asked->world == BENCH_UNSAMPLED)
+        books->unsampled += question->count;
+}
+
+/* Nobody else has asked the SDK for anything: its books must hold exactly our spans. */
+static void check_books(const struct books *books)
+{
     otel_stats stats = {.size = sizeof stats};
     bench_expect_ok(otel_stats_read(0, &stats), "otel_stats_read");
-    if (world == UNSAMPLED && (stats.unsampled != spans || stats.ended != 0))
-        bench_fail("%llu spans were made, but %llu were unsampled and %llu ended",
-                   (unsigned long long)spans, (unsigned long long)stats.unsampled,
-                   (unsigned long long)stats.ended);
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        if (i != OTEL_DROP_CANCELLED && stats.dropped[i] != 0)
+            bench_fail("%llu spans were dropped: %s", (unsigned long long)stats.dropped[i],
+                       otel_drop_reason_string((otel_drop_reason)i));
+    const struct books found = {stats.delivered, stats.dropped[OTEL_DROP_CANCELLED],
+                                stats.unsampled};
+    if (memcmp(&found, books, sizeof found) != 0 || stats.open != 0 || stats.queued != 0)
+        bench_fail("%llu spans should be delivered, %llu cancelled and %llu unsampled, and "
+                   "%llu, %llu and %llu are",
+                   (unsigned long long)books->delivered, (unsigned long long)books->cancelled,
+                   (unsigned long long)books->unsampled, (unsigned long long)found.delivered,
+                   (unsigned long long)found.cancelled, (unsigned long long)found.unsampled);
     bench_expect_ok(otel_shutdown(60000), "otel_shutdown");
 }
 
-static void live_in(enum world world, int from_conductor, int to_conductor)
+static void live_in(enum bench_world world, int from_conductor, int to_conductor)
 {
     struct question question;
-    uint64_t spans = 0;
+    struct books books = {0};
     const int counter = bench_instructions_open();
-    if (world != NO_SDK)
+    if (world != BENCH_NO_SDK)
         start_sdk(world);
-    tracer = otel_tracer_get("bench", "1.0");
+    bench_cases_prepare(world);
     for (;;) {
         if (read(from_conductor, &question, sizeof question) != (ssize_t)sizeof question)
             _exit(1); /* the conductor is gone */
@@ -230,14 +141,14 @@ static void live_in(enum world world, int from_conductor, int to_conductor)
             bench_gate_set(&gate, true);
         const struct answer answer = run_round(&question, counter);
         bench_gate_set(&gate, false);
-        spans += question.count;
-        if (world == SAMPLED || world == DRAINING)
+        write_down(&books, &question);
+        if (world == BENCH_SAMPLED || world == BENCH_DRAINING)
             flush();
         if (write(to_conductor, &answer, sizeof answer) != (ssize_t)sizeof answer)
             _exit(1);
     }
-    if (world != NO_SDK)
-        check_books(world, spans);
+    if (world != BENCH_NO_SDK)
+        check_books(&books);
     _exit(0);
 }
 
@@ -247,9 +158,9 @@ static struct {
     pid_t process;
     int questions; /* written by us */
     int answers;   /* read by us */
-} worlds[WORLDS];
+} worlds[BENCH_WORLDS];
 
-static void make_world(enum world world)
+static void make_world(enum bench_world world)
 {
     int questions[2];
     int answers[2];
@@ -276,7 +187,7 @@ static void make_world(enum world world)
 
 static struct answer ask(uint32_t index, uint64_t count, bool pile_up)
 {
-    const enum world world = cases[index].world;
+    const enum bench_world world = bench_cases[index].world;
     struct question question;
     memset(&question, 0, sizeof question);
     question.count = count;
@@ -285,11 +196,11 @@ static struct answer ask(uint32_t index, uint64_t count, bool pile_up)
     struct answer answer;
     if (write(worlds[world].questions, &question, sizeof question) != (ssize_t)sizeof question ||
         read(worlds[world].answers, &answer, sizeof answer) != (ssize_t)sizeof answer)
-        bench_fail("the process for %s has ended", cases[index].name);
+        bench_fail("the process for %s has ended", bench_cases[index].name);
     return answer;
 }
 
-static void end_world(enum world world)
+static void end_world(enum bench_world world)
 {
     struct question last;
     memset(&last, 0, sizeof last);
@@ -300,17 +211,26 @@ static void end_world(enum world world)
         bench_fail("a process did not end well, so its figures are worth nothing");
 }
 
-/* How many operations make a round of the wanted length. */
+static uint64_t whole_units(const struct bench_case *measured, uint64_t count)
+{
+    return (count + measured->unit - 1) / measured->unit * measured->unit;
+}
+
+/* How many operations make a round of the wanted length, whose spans fit into a batch. */
 static uint64_t calibrate(uint32_t index, double round_ns)
 {
-    ask(index, CALIBRATION_COUNT, false);
-    double ns = (double)ask(index, CALIBRATION_COUNT, false).ns / CALIBRATION_COUNT;
+    const struct bench_case *measured = &bench_cases[index];
+    const uint64_t first = whole_units(measured, CALIBRATION_COUNT);
+    ask(index, first, false);
+    double ns = (double)ask(index, first, false).ns / (double)first;
     if (ns < 0.1)
         ns = 0.1;
-    const double count = round_ns / ns;
-    return count < CALIBRATION_COUNT ? CALIBRATION_COUNT
-           : count > MOST_A_ROUND    ? MOST_A_ROUND
-                                     : (uint64_t)count;
+    double count = round_ns / ns;
+    if (measured->delivered != 0 && count > (double)LARGE_BATCH / 2 / measured->delivered)
+        count = (double)LARGE_BATCH / 2 / measured->delivered;
+    return count < (double)first  ? first
+           : count > MOST_A_ROUND ? MOST_A_ROUND
+                                  : whole_units(measured, (uint64_t)count);
 }
 
 struct measured {
@@ -346,37 +266,69 @@ static void report(const struct measured *measured, const char *name, unsigned r
     bench_line_end();
 }
 
+/* How far apart the cases are that should cost the same. */
+static void report_family(const struct measured *measured, const char *family)
+{
+    double least_ns = 0;
+    double most_ns = 0;
+    for (size_t i = 0; i < bench_case_count; i++) {
+        if (bench_cases[i].family == NULL || strcmp(bench_cases[i].family, family) != 0)
+            continue;
+        const double ns = measured[i].ns[0];
+        if (least_ns == 0 || ns < least_ns)
+            least_ns = ns;
+        if (ns > most_ns)
+            most_ns = ns;
+    }
+    bench_line_begin("span", family);
+    bench_figure("least_min_ns", least_ns, 2);
+    bench_figure("most_min_ns", most_ns, 2);
+    bench_figure("flat_within_percent", (most_ns / least_ns - 1) * 100, 1);
+    bench_line_end();
+}
+
+static struct measured *prepare(unsigned rounds, double round_ns)
+{
+    struct measured *measured = calloc(bench_case_count, sizeof *measured);
+    if (measured == NULL)
+        bench_fail("no memory");
+    for (uint32_t i = 0; i < bench_case_count; i++) {
+        measured[i].ns = calloc(rounds, sizeof *measured[i].ns);
+        if (measured[i].ns == NULL)
+            bench_fail("no memory");
+        measured[i].count = calibrate(i, round_ns);
+    }
+    for (uint32_t i = 0; i < bench_case_count; i++)
+        ask(i, measured[i].count + whole_units(&bench_cases[i], measured[i].count / 4), true);
+    return measured;
+}
+
 int main(int count, char **arguments)
 {
     const struct bench_options options = bench_options_read(count, arguments);
     const unsigned rounds = options.rounds != 0 ? options.rounds
                             : options.quick     ? QUICK_ROUNDS
                                                 : ROUNDS;
-    struct measured measured[CASES] = {0};
 
     signal(SIGPIPE, SIG_IGN);
-    for (unsigned i = 0; i < WORLDS; i++)
-        make_world((enum world)i);
-    for (uint32_t i = 0; i < CASES; i++) {
-        measured[i].ns = calloc(rounds, sizeof *measured[i].ns);
-        if (measured[i].ns == NULL)
-            bench_fail("no memory");
-        measured[i].count = calibrate(i, options.quick ? QUICK_ROUND_NS : ROUND_NS);
-    }
-    for (uint32_t i = 0; i < CASES; i++)
-        ask(i, measured[i].count + measured[i].count / 4, true);
+    for (unsigned i = 0; i < BENCH_WORLDS; i++)
+        make_world((enum bench_world)i);
+    struct measured *measured = prepare(rounds, options.quick ? QUICK_ROUND_NS : ROUND_NS);
     for (unsigned round = 0; round < rounds; round++)
-        for (uint32_t i = 0; i < CASES; i++)
+        for (uint32_t i = 0; i < bench_case_count; i++)
             measure(&measured[i], i, round);
-    for (unsigned i = 0; i < WORLDS; i++)
-        end_world((enum world)i);
+    for (unsigned i = 0; i < BENCH_WORLDS; i++)
+        end_world((enum bench_world)i);
 
-    for (uint32_t i = 0; i < CASES; i++)
+    for (uint32_t i = 0; i < bench_case_count; i++)
         bench_sort(measured[i].ns, rounds);
     const double two_reads_ns = measured[0].ns[0];
-    for (uint32_t i = 0; i < CASES; i++) {
-        report(&measured[i], cases[i].name, rounds, two_reads_ns);
+    for (uint32_t i = 0; i < bench_case_count; i++)
+        report(&measured[i], bench_cases[i].name, rounds, two_reads_ns);
+    report_family(measured, "nested");
+    report_family(measured, "sequential");
+    for (uint32_t i = 0; i < bench_case_count; i++)
         free(measured[i].ns);
-    }
+    free(measured);
     return 0;
 }

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds and runs one benchmark. Prints its figures as JSON lines on stdout, and nothing
-# else there; docs/PERFORMANCE.md says what they mean.
+# else there; docs/PERFORMANCE.md says what they mean. Or runs those that make a picture,
+# and draws it.
 #
 #   scripts/bench.sh span     what a span costs the thread that makes it
 #   scripts/bench.sh worker   what it costs the exporter thread
 #   scripts/bench.sh e2e      200,000 spans through OTLP/HTTP to a sink on loopback
+#   scripts/bench.sh service  what a real program loses when all of it is traced
 #   scripts/bench.sh clock    what clocks cost, and how exact the spans' times are
+#   scripts/bench.sh plot     runs service and span, and draws them into build/bench/
 #
 #   --quick      does it run at all? The figures mean little
 #   --rounds N   measure every case N times
@@ -20,19 +23,23 @@ cd "$(dirname "$0")/.."
 
 name=${1:-}
 case $name in
-span | worker | e2e | clock) shift ;;
+span | worker | e2e | service | clock) shift ;;
+plot)
+    shift
+    exec scripts/bench-plot.sh "$@"
+    ;;
 -h | --help)
     sed -n '3,/^set /{s/^# \{0,1\}//;/^set /d;p}' scripts/bench.sh
     exit
     ;;
 *)
-    say "there are the benchmarks span, worker, e2e and clock, and none called \"$name\""
+    say "there are the benchmarks span, worker, e2e, service and clock, and none called \"$name\""
     exit 2
     ;;
 esac
 
 logs=$(cache_dir)/logs
-scripts/setup.sh --build-deps >&2
+scripts/setup.sh --bench-deps >&2
 run_quiet "configuring" "$logs/configure-bench.log" \
     cmake --preset bench -DOTEL_BUILD_TOOLS=OFF -DOTEL_BUILD_EXAMPLES=OFF ||
     die "the build could not be configured"

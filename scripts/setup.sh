@@ -6,12 +6,15 @@
 #
 #   --build-deps  Debian packages that a build of the library needs: compilers,
 #                 CMake and Ninja, and the libraries it links or tests against
-#                 (libck, protobuf-c, libcurl; libmicrohttpd for examples)
-#   --test-deps   the above, and what the tests, checks and benchmarks use:
+#                 (libck, protobuf-c, libcurl; libdw for otel-functions; libmicrohttpd for
+#                 examples)
+#   --bench-deps  the same, and what the benchmarks work with (SQLite, zlib)
+#   --plot-deps   what draws their figures (gnuplot, jq)
+#   --test-deps   all of the above, and what the tests and checks use:
 #                 cmocka (unit tests), clang 14 with its tools and runtime
 #                 (sanitizers, fuzzing, lint, format), valgrind, Python with
 #                 protobuf (an independent decoder), binutils (symbol checks),
-#                 jq and curl (end-to-end tests), gnuplot (benchmark charts)
+#                 jq and curl (end-to-end tests)
 #   --collector   the OpenTelemetry Collector, made with its own builder from
 #                 scripts/receivers/otelcol-builder.yaml
 #   --rotel       Rotel, a second OTLP receiver, which is stricter than the
@@ -30,12 +33,18 @@ source "$here/lib.sh"
 readonly build_packages=(
     gcc g++ libc6-dev make cmake ninja-build pkg-config
     libck-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
-    libcurl4-openssl-dev libmicrohttpd-dev ca-certificates
+    libcurl4-openssl-dev libmicrohttpd-dev libdw-dev ca-certificates
 )
+readonly bench_packages=(libsqlite3-dev zlib1g-dev)
+readonly plot_packages=(gnuplot-nox jq)
 readonly test_packages=(
     libcmocka-dev
     clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev
-    valgrind python3 python3-protobuf binutils jq curl gnuplot-nox
+    valgrind python3 python3-protobuf binutils jq curl
+)
+
+readonly all_packages=(
+    "${build_packages[@]}" "${bench_packages[@]}" "${plot_packages[@]}" "${test_packages[@]}"
 )
 
 readonly collector_manifest=$here/receivers/otelcol-builder.yaml
@@ -52,7 +61,9 @@ usage() {
 usage: scripts/setup.sh OPTION...
 
   --build-deps  install the Debian packages that a build needs
-  --test-deps   the same, and those that the tests and checks need
+  --bench-deps  the same, and those that the benchmarks need
+  --plot-deps   those that draw the figures of the benchmarks
+  --test-deps   all of these, and those that the tests and checks need
   --collector   build the OpenTelemetry Collector and print its path
   --rotel       fetch the Rotel receiver and print its path
   --all         all of the above
@@ -241,24 +252,24 @@ make_rotel() {
 # --- The command line --------------------------------------------------------
 
 main() {
-    local build=false test=false collector=false rotel=false about
+    local packages=() collector=false rotel=false about
     [[ $# -gt 0 ]] || { usage >&2; exit 2; }
     while [[ $# -gt 0 ]]; do
         case $1 in
-        --build-deps) build=true ;;
-        --test-deps) test=true ;;
+        --build-deps) packages+=("${build_packages[@]}") ;;
+        --bench-deps) packages+=("${build_packages[@]}" "${bench_packages[@]}") ;;
+        --plot-deps) packages+=("${plot_packages[@]}") ;;
+        --test-deps) packages+=("${all_packages[@]}") ;;
         --collector) collector=true ;;
         --rotel) rotel=true ;;
-        --all) test=true collector=true rotel=true ;;
+        --all) packages+=("${all_packages[@]}") collector=true rotel=true ;;
         --help | -h) usage; exit 0 ;;
         *) say "unknown option: $1"; usage >&2; exit 2 ;;
         esac
         shift
     done
-    if $test; then
-        install_packages "${build_packages[@]}" "${test_packages[@]}"
-    elif $build; then
-        install_packages "${build_packages[@]}"
+    if [[ ${#packages[@]} -gt 0 ]]; then
+        install_packages "${packages[@]}"
     fi
     if $collector; then
         provide "otelcol-$(collector_version)" otelcol make_collector

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* benchmarks/span_cases.c - each case in the words of a program that makes spans so. Nothing
+ * but the public interface is called, and what is called is all there is in the loops. */
+#include "benchmarks/span_cases.h"
+#include "benchmarks/bench.h"
+
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+enum { CHILDREN = 99, DEEPEST = 10000, HELD = 8, STRETCH = 10, PARENTS = 10 };
+
+static otel_tracer *tracer;
+static otel_span open_spans[DEEPEST];
+static otel_span parents[PARENTS]; /* elsewhere, and sampled there */
+static volatile uint64_t sink;     /* keeps what nobody else reads from being left out */
+
+void bench_cases_prepare(enum bench_world world)
+{
+    tracer = otel_tracer_get("bench", "1.0");
+    if (world == BENCH_NO_SDK)
+        return;
+    for (unsigned i = 0; i < PARENTS; i++) {
+        const uint8_t trace_id[16] = {0xb7, (uint8_t)(1 + i)};
+        const uint8_t span_id[8] = {0x5c, (uint8_t)(1 + i)};
+        const otel_span_context context =
+            otel_span_context_make(trace_id, span_id, OTEL_TRACE_FLAG_SAMPLED, true, NULL);
+        parents[i] = otel_span_wrap(&context);
+    }
+}
+
+static inline uint64_t read_counter(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return bench_now_ns();
+#endif
+}
+
+static void two_tsc_reads(uint64_t count)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t start = read_counter();
+        sum += read_counter() - start;
+    }
+    sink = sum;
+}
+
+static void two_clock_gettime(uint64_t count)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        struct timespec start;
+        struct timespec end;
+        clock_gettime(CLOCK_MONOTONIC, &start);
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        sum += (uint64_t)(end.tv_nsec - start.tv_nsec);
+    }
+    sink = sum;
+}
+
+static void enter_end(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const otel_span span = otel_span_enter(tracer, "GET /users", NULL);
+        otel_span_end(span);
+    }
+}
+
+static void enter_end_kind(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const otel_span span =
+            otel_span_enter(tracer, "GET /users", OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_SERVER));
+        otel_span_end(span);
+    }
+}
+
+static void enter_end_5attr(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const otel_span span = otel_span_enter(tracer, "GET /users", NULL);
+        bench_set_5_attributes(span);
+        otel_span_end(span);
+    }
+}
+
+static void start_end(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const otel_span span = otel_span_start(tracer, "GET /users", NULL);
+        otel_span_end(span);
+    }
+}
+
+static void start_end_5attr(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const otel_span span = otel_span_start(tracer, "GET /users", NULL);
+        bench_set_5_attributes(span);
+        otel_span_end(span);
+    }
+}
+
+static void attach_detach(uint64_t count)
+{
+    const otel_context context = otel_context_with_span(otel_current_context(), parents[0]);
+    for (uint64_t i = 0; i < count; i++) {
+        const otel_context_token token = otel_context_attach(context);
+        (void)otel_context_detach(token);
+    }
+}
+
+/* --- shapes of traces --- */
+
+/* Each span inside the one before it. Not by recursion, so that the depth of our own stack
+ * is not measured; a program keeps its handles somewhere, too. */
+static BENCH_ONE_COPY void nested(uint64_t count, uint64_t depth)
+{
+    for (uint64_t done = 0; done < count; done += depth) {
+        for (uint64_t i = 0; i < depth; i++)
+            open_spans[i] = otel_span_enter(tracer, "GET /users", NULL);
+        for (uint64_t i = depth; i > 0; i--)
+            otel_span_end(open_spans[i - 1]);
+    }
+}
+
+/* A root, and all others in it, one after another. */
+static BENCH_ONE_COPY void sequential(uint64_t count, uint64_t length)
+{
+    for (uint64_t done = 0; done < count; done += length) {
+        const otel_span root = otel_span_enter(tracer, "GET /users", NULL);
+        for (uint64_t i = 1; i < length; i++) {
+            const otel_span span = otel_span_enter(tracer, "GET /users", NULL);
+            otel_span_end(span);
+        }
+        otel_span_end(root);
+    }
+}
+
+#define SHAPES_OF(spans)                           \
+    static void nested_##spans(uint64_t count)     \
+    {                                              \
+        nested(count, spans);                      \
+    }                                              \
+    static void sequential_##spans(uint64_t count) \
+    {                                              \
+        sequential(count, spans);                  \
+    }
+SHAPES_OF(1)
+SHAPES_OF(10)
+SHAPES_OF(100)
+SHAPES_OF(1000)
+SHAPES_OF(10000)
+
+/* Most spans of a program are inside another one. */
+static void enter_end_child(uint64_t count)
+{
+    sequential(count, 1 + CHILDREN);
+}
+
+/* A root that holds the spans below it back until its end, which decides. */
+static inline otel_span enter_held(void)
+{
+    const otel_span root = otel_span_enter(tracer, "request", OTEL_SPAN_OPTIONS(.hold = true));
+    enter_end(HELD - 1);
+    return root;
+}
+
+static void held_kept(uint64_t count)
+{
+    for (uint64_t i = 0; i < count / HELD; i++)
+        otel_span_end(enter_held());
+}
+
+static void held_cancelled(uint64_t count)
+{
+    for (uint64_t i = 0; i < count / HELD; i++)
+        otel_span_cancel(enter_held());
+}
+
+/* Work that is done once for ten traces, and shown in each of them. */
+static void lines_mount(uint64_t count)
+{
+    for (uint64_t i = 0; i < count / STRETCH; i++) {
+        otel_lines_begin();
+        sequential(STRETCH, STRETCH);
+        otel_lines *work = otel_lines_end();
+        otel_lines_mount(work, parents, PARENTS, NULL);
+        otel_lines_free(work);
+    }
+}
+
+const struct bench_case bench_cases[] = {
+    {"two_tsc_reads", BENCH_NO_SDK, 1, two_tsc_reads, 0, 0, NULL},
+    {"two_clock_gettime", BENCH_NO_SDK, 1, two_clock_gettime, 0, 0, NULL},
+    {"enter_end", BENCH_SAMPLED, 1, enter_end, 1, 0, NULL},
+    {"enter_end_child", BENCH_SAMPLED, 1 + CHILDREN, enter_end_child, 1, 0, NULL},
+    {"enter_end_draining", BENCH_DRAINING, 1, enter_end, 1, 0, NULL},
+    {"enter_end_kind", BENCH_SAMPLED, 1, enter_end_kind, 1, 0, NULL},
+    {"enter_end_5attr", BENCH_SAMPLED, 1, enter_end_5attr, 1, 0, NULL},
+    {"start_end", BENCH_SAMPLED, 1, start_end, 1, 0, NULL},
+    {"start_end_5attr", BENCH_SAMPLED, 1, start_end_5attr, 1, 0, NULL},
+    {"unsampled", BENCH_UNSAMPLED, 1, enter_end, 0, 0, NULL},
+    {"unsampled_5attr", BENCH_UNSAMPLED, 1, enter_end_5attr, 0, 0, NULL},
+    {"no_sdk", BENCH_NO_SDK, 1, enter_end, 0, 0, NULL},
+    {"attach_detach", BENCH_SAMPLED, 1, attach_detach, 0, 0, NULL},
+    {"held_kept", BENCH_SAMPLED, HELD, held_kept, 1, 0, NULL},
+    {"held_cancelled", BENCH_SAMPLED, HELD, held_cancelled, 0, 1, NULL},
+    {"lines_mount", BENCH_SAMPLED, STRETCH, lines_mount, PARENTS, 0, NULL},
+    {"nested_1", BENCH_SAMPLED, 1, nested_1, 1, 0, "nested"},
+    {"nested_10", BENCH_SAMPLED, 10, nested_10, 1, 0, "nested"},
+    {"nested_100", BENCH_SAMPLED, 100, nested_100, 1, 0, "nested"},
+    {"nested_1000", BENCH_SAMPLED, 1000, nested_1000, 1, 0, "nested"},
+    {"nested_10000", BENCH_SAMPLED, 10000, nested_10000, 1, 0, "nested"},
+    {"sequential_1", BENCH_SAMPLED, 1, sequential_1, 1, 0, "sequential"},
+    {"sequential_10", BENCH_SAMPLED, 10, sequential_10, 1, 0, "sequential"},
+    {"sequential_100", BENCH_SAMPLED, 100, sequential_100, 1, 0, "sequential"},
+    {"sequential_1000", BENCH_SAMPLED, 1000, sequential_1000, 1, 0, "sequential"},
+    {"sequential_10000", BENCH_SAMPLED, 10000, sequential_10000, 1, 0, "sequential"},
+};
+const size_t bench_case_count = sizeof bench_cases / sizeof *bench_cases;
