@@ -113,20 +113,17 @@ static inline bool is_current(const struct oteli_thread *thread, otel_span_ref s
            oteli_open_records(open);
 }
 
-void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,
-                            const char *value, size_t length)
+/* A detached span whose lock is free: as short as it can be. */
+static OTELI_NOINLINE OTELI_HOT void set_string_detached(otel_span_ref span, const char *key,
+                                                         size_t key_length, const char *value,
+                                                         size_t length)
 {
     struct oteli_thread *thread = oteli_self;
     bool done = false;
     if (OTELI_LIKELY(is_ready(thread))) {
         oteli_thread_hurry(thread);
-        struct oteli_open *locked = NULL;
-        if (OTELI_LIKELY(is_current(thread, span)))
-            done = oteli_set_short_string(thread->top, &thread->limits, key, key_length, value,
-                                          length);
-        else
-            locked = oteli_detached_try_lock(span);
-        if (locked != NULL) {
+        struct oteli_open *locked = oteli_detached_try_lock(span);
+        if (OTELI_LIKELY(locked != NULL)) {
             done = oteli_set_short_string(locked, &thread->limits, key, key_length, value, length);
             oteli_detached_unlock(locked);
         }
@@ -136,23 +133,51 @@ void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_leng
         set_string_slow(span, key, key_length, value, length);
 }
 
-void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length, int64_t value)
+static OTELI_NOINLINE OTELI_HOT void set_int_detached(otel_span_ref span, const char *key,
+                                                      size_t key_length, int64_t value)
 {
     struct oteli_thread *thread = oteli_self;
     bool done = false;
     if (OTELI_LIKELY(is_ready(thread))) {
         oteli_thread_hurry(thread);
-        struct oteli_open *locked = NULL;
-        if (OTELI_LIKELY(is_current(thread, span)))
-            done = oteli_set_short_int(thread->top, &thread->limits, key, key_length, value);
-        else
-            locked = oteli_detached_try_lock(span);
-        if (locked != NULL) {
+        struct oteli_open *locked = oteli_detached_try_lock(span);
+        if (OTELI_LIKELY(locked != NULL)) {
             done = oteli_set_short_int(locked, &thread->limits, key, key_length, value);
             oteli_detached_unlock(locked);
         }
         oteli_thread_finish(thread);
     }
+    if (OTELI_UNLIKELY(!done))
+        set_int_slow(span, key, key_length, value);
+}
+
+OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,
+                                      const char *value, size_t length)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span)) {
+        set_string_detached(span, key, key_length, value, length);
+        return;
+    }
+    oteli_thread_hurry(thread);
+    const bool done =
+        oteli_set_short_string(thread->top, &thread->limits, key, key_length, value, length);
+    oteli_thread_finish(thread);
+    if (OTELI_UNLIKELY(!done))
+        set_string_slow(span, key, key_length, value, length);
+}
+
+OTELI_HOT void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length,
+                                   int64_t value)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span)) {
+        set_int_detached(span, key, key_length, value);
+        return;
+    }
+    oteli_thread_hurry(thread);
+    const bool done = oteli_set_short_int(thread->top, &thread->limits, key, key_length, value);
+    oteli_thread_finish(thread);
     if (OTELI_UNLIKELY(!done))
         set_int_slow(span, key, key_length, value);
 }

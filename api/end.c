@@ -104,7 +104,7 @@ static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
  * starting it finds out first and calls nothing. The span is compared with the top of the
  * stack, and its data taken from there: the handle has been through memory several times by
  * now, and what the next span does would have to wait for it. */
-void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
+OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
 {
     struct oteli_thread *thread = oteli_self;
     const uint64_t generation = oteli_load_relaxed_64(&oteli_fast_generation);

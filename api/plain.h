@@ -59,7 +59,7 @@ enum {
 _Static_assert(offsetof(struct oteli_raw, name) == OTELI_RAW_NAME_AT, "behind all that is fixed");
 
 /* The size of a span's record; pieces are written up to OTELI_RAW_SLACK beyond it. */
-enum { OTELI_RAW_SLACK = 3 * OTELI_COMPOSE_PIECE, OTELI_RAW_AHEAD = 4 };
+enum { OTELI_RAW_SLACK = 3 * OTELI_COMPOSE_PIECE, OTELI_RAW_AHEAD = 3 };
 static inline uint32_t oteli_raw_size(const struct oteli_open *open)
 {
     return (OTELI_RAW_FIXED + 7 + open->name_length + open->attributes.length) & ~(uint32_t)7;

@@ -19,13 +19,13 @@ struct oteli_thread;
 struct oteli_line;
 
 struct oteli_limits {
+    size_t value_length; /* characters of a string, bytes of bytes; SIZE_MAX: none */
     uint32_t attributes; /* of a span */
     uint32_t events;
     uint32_t links;
     uint32_t event_attributes;
     uint32_t link_attributes;
-    size_t value_length; /* characters of a string, bytes of bytes; SIZE_MAX: none */
-    bool roots_hold;     /* local roots hold their descendants back for a verdict */
+    bool roots_hold; /* local roots hold their descendants back for a verdict */
 };
 
 /* What kind of parent a span has; the samplers of the specification know these five. */

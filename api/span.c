@@ -328,8 +328,8 @@ static inline bool is_ready(const struct oteli_thread *thread)
 
 /* A span that does not record: ids, so that its children know that it was not sampled. A
  * root's span id is made of its trace id: nobody will see the two but as a context. */
-static OTELI_NOINLINE void enter_unsampled(otel_span *span, struct oteli_thread *thread,
-                                           struct oteli_open *open)
+static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *thread,
+                                         struct oteli_open *open)
 {
     const struct oteli_open *parent = open - 1;
     struct identity made;
@@ -421,8 +421,9 @@ static inline bool is_only_a_kind(const otel_span_options *options)
            (unsigned)options->kind <= OTEL_SPAN_KIND_CONSUMER;
 }
 
-static OTELI_NOINLINE void enter_with(otel_span *span, otel_tracer *tracer, const char *name,
-                                      size_t name_length, const otel_span_options *options)
+static OTELI_NOINLINE OTELI_HOT void enter_with(otel_span *span, otel_tracer *tracer,
+                                                const char *name, size_t name_length,
+                                                const otel_span_options *options)
 {
     if (is_only_a_kind(options))
         enter_fast(span, tracer, name, name_length, options, (uint8_t)(options->kind + 1));
@@ -430,8 +431,8 @@ static OTELI_NOINLINE void enter_with(otel_span *span, otel_tracer *tracer, cons
         enter_slow(span, tracer, name, name_length, options);
 }
 
-void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const char *name,
-                          size_t name_length, const otel_span_options *options)
+OTELI_HOT void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
 {
     if (OTELI_LIKELY(options == NULL))
         enter_fast(span, tracer, name, name_length, NULL, OTEL_SPAN_KIND_INTERNAL + 1);
@@ -439,8 +440,8 @@ void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const char *name
         enter_with(span, tracer, name, name_length, options);
 }
 
-void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
-                          size_t name_length, const otel_span_options *options)
+OTELI_HOT void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {

@@ -53,17 +53,17 @@ struct oteli_thread {
     uint32_t used;           /* bytes written to the line */
     uint32_t line_capacity;
 
-    uint64_t lot_end;                  /* when as many have ended, another lot is asked for */
+    uint64_t lot_end; /* when as many have ended, another lot is asked for */
+    uint8_t decide[OTELI_PARENT_KINDS + 3];
+    struct oteli_limits limits;
     struct oteli_thread_counts counts; /* read by anybody */
 
     /* of the owner: now and then */
-    _Alignas(OTELI_CACHELINE) uint8_t decide[OTELI_PARENT_KINDS + 3];
-    struct oteli_limits limits;
-    struct oteli_open *stack;         /* open_capacity places */
-    const otel_context_value *values; /* of the current context */
-    uint64_t attaches;                /* the newest token: no two threads have the same */
-    uint32_t attached;                /* the newest context that is; 0: none */
-    uint32_t lowest_cover;            /* no place below this one is a cover; 0: none is */
+    _Alignas(OTELI_CACHELINE) struct oteli_open *stack; /* open_capacity places */
+    const otel_context_value *values;                   /* of the current context */
+    uint64_t attaches;     /* the newest token: no two threads have the same */
+    uint32_t attached;     /* the newest context that is; 0: none */
+    uint32_t lowest_cover; /* no place below this one is a cover; 0: none is */
     uint32_t open_capacity;
     uint32_t lot_size;           /* as it was given */
     struct oteli_buffer scratch; /* a record for a synchronous SDK */
@@ -77,6 +77,7 @@ struct oteli_thread {
 };
 
 _Static_assert(offsetof(struct oteli_thread, lot_end) == 64, "the first cache line is full");
+_Static_assert(offsetof(struct oteli_thread, counts.unsampled) == 128, "and so is the second");
 
 extern struct oteli_thread oteli_empty_thread;
 

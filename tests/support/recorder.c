@@ -105,7 +105,7 @@ static void start(bool synchronous)
     generation += 2;
     recorder = (struct recorder){
         .sdk = {.generation = generation,
-                .limits = {LIMIT, LIMIT, LIMIT, LIMIT, LIMIT, SIZE_MAX, false},
+                .limits = {SIZE_MAX, LIMIT, LIMIT, LIMIT, LIMIT, LIMIT, false},
                 .synchronous = synchronous,
                 .take_lot = take_lot,
                 .hand_over = hand_over,

@@ -404,6 +404,53 @@ static void test_with_no_delay_at_all_there_is_still_a_grace_before_sleep(void *
     let_sleep();
 }
 
+enum { MILLISECOND = 1000000 };
+
+/* Two batches of ten that came within `ns`, and what the worker makes of it. */
+static void two_batches_came(struct oteli_pace *pace, uint64_t ns)
+{
+    start(100, 10);
+    *pace = (struct oteli_pace){0, 5000};
+    hand.engine->harvest.taken = 20;
+    hand.wanted = 10;
+    hand.deadline_ns = UINT64_MAX;
+    oteli_worker_pace(hand.engine, pace, 5000 + ns, &hand.wanted, &hand.deadline_ns);
+}
+
+static void test_a_steady_load_is_waited_for_and_rings_at_half_a_queue(void **state)
+{
+    (void)state;
+    struct oteli_pace pace;
+    two_batches_came(&pace, 8 * MILLISECOND);
+
+    assert_int_equal(hand.deadline_ns, 5000 + 8 * MILLISECOND + 4 * MILLISECOND + MILLISECOND / 2);
+    assert_int_equal(hand.wanted, 50);
+}
+
+static void test_a_batch_that_is_late_is_rung_for(void **state)
+{
+    (void)state;
+    struct oteli_pace pace;
+    two_batches_came(&pace, 8 * MILLISECOND);
+    hand.wanted = 10;
+    hand.deadline_ns = UINT64_MAX;
+
+    oteli_worker_pace(hand.engine, &pace, 20 * MILLISECOND, &hand.wanted, &hand.deadline_ns);
+
+    assert_int_equal(hand.wanted, 10);
+    assert_true(hand.deadline_ns == UINT64_MAX);
+}
+
+static void test_a_slow_load_is_rung_for(void **state)
+{
+    (void)state;
+    struct oteli_pace pace;
+    two_batches_came(&pace, 2000 * (uint64_t)MILLISECOND);
+
+    assert_int_equal(hand.wanted, 10);
+    assert_true(hand.deadline_ns == UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -429,6 +476,9 @@ int main(void)
         TEST(a_shutdown_drops_what_it_has_no_time_for),
         TEST(spans_that_end_after_the_shutdown_are_counted_as_such),
         TEST(with_no_delay_at_all_there_is_still_a_grace_before_sleep),
+        TEST(a_steady_load_is_waited_for_and_rings_at_half_a_queue),
+        TEST(a_batch_that_is_late_is_rung_for),
+        TEST(a_slow_load_is_rung_for),
 #undef TEST
     };
     return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
