@@ -27,13 +27,18 @@ enum {
 
 struct oteli_thread;
 
-/* What a record is, as flags. */
+/* What a record is, as flags. OTELI_RECORD_RAW: if any of these bits is set, it has yet to be
+ * finished (plain.h); they are where the kind of a raw one lies. */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+enum { OTELI_RECORD_RAW = 0x7f << 24 };
+#else
+enum { OTELI_RECORD_RAW = 0xff };
+#endif
 enum {
-    OTELI_RECORD_RAW = 0xff,        /* any of these bits: it has yet to be finished (plain.h) */
     OTELI_RECORD_ADDRESS = 0x100,   /* its name is an address in memory, to be looked up */
     OTELI_RECORD_OUTERMOST = 0x200, /* of a set: its parent is not in the set */
-    OTELI_RECORD_GAP_SHIFT = 16,    /* above: bytes between the head and the message */
-    OTELI_RECORD_MOUNT = 0x400      /* no span, but a struct oteli_mount: hold.h, mount.h */
+    OTELI_RECORD_MOUNT = 0x400,     /* no span, but a struct oteli_mount: hold.h, mount.h */
+    OTELI_RECORD_GAP_SHIFT = 16     /* above: bytes between the head and the message */
 };
 
 /* Before each Span message. All of it is the owner's until committed. */

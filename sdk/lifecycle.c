@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { NS_PER_MS = 1000000, GRACE_NS = 50 * NS_PER_MS };
+enum { NS_PER_MS = 1000000, GRACE_NS = 50 * NS_PER_MS, LAST_WAIT_NS = 1000 * NS_PER_MS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct oteli_engine *engine; /* running, or the last that was */
@@ -245,6 +245,40 @@ static void give_up(struct oteli_engine *stopped)
     OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "an exporter did not come back in time; shut down anyway");
 }
 
+static bool is_away(const struct oteli_engine *stopped)
+{
+    return oteli_load_acquire_32(&stopped->hangs) != 0 &&
+           oteli_load_acquire_32(&stopped->done) == 0;
+}
+
+static bool somebody_is_away(void)
+{
+    oteli_lifecycle_lock();
+    bool is_one = engine != NULL && is_away(engine);
+    for (const struct oteli_engine *grave = graves; grave != NULL; grave = grave->next_grave)
+        is_one = is_one || is_away(grave);
+    oteli_lifecycle_unlock();
+    return is_one;
+}
+
+/* The process ends while an exporter thread that was given up is still at work, perhaps in a
+ * library that takes itself apart at exit (OpenSSL does), under its hands. It has a moment to
+ * come back. Registered only then, and so run before what those libraries registered. */
+static void wait_for_who_is_away(void)
+{
+    const uint64_t last_ns = oteli_monotonic_ns() + LAST_WAIT_NS;
+    const struct timespec pause = {0, NS_PER_MS};
+    while (somebody_is_away() && oteli_monotonic_ns() < last_ns)
+        nanosleep(&pause, NULL);
+}
+
+static void wait_at_exit(void)
+{
+    static bool is_registered;
+    if (!is_registered)
+        is_registered = atexit(wait_for_who_is_away) == 0;
+}
+
 static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
 {
     /* Under the mutex, so that the worker does not free exporters that are being woken. */
@@ -262,10 +296,12 @@ static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
     if (!has_returned)
         give_up(stopped);
     pthread_mutex_unlock(&stopped->mutex);
-    if (has_returned)
+    if (has_returned) {
         pthread_join(stopped->thread, NULL);
-    else
+    } else {
         pthread_detach(stopped->thread);
+        wait_at_exit();
+    }
 }
 
 static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
