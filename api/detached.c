@@ -5,13 +5,13 @@
 #include "api/detached.h"
 #include "common/clock.h"
 #include "common/free_list.h"
+#include "common/spin_lock.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PART = OTELI_DETACHED_PART, PARTS = OTELI_DETACHED_PARTS, SPINS = 100 };
+enum { PART = OTELI_DETACHED_PART, PARTS = OTELI_DETACHED_PARTS };
 
 static struct {
     struct oteli_free_list free;
@@ -97,18 +97,6 @@ void oteli_detached_publish(struct oteli_open *open, const otel_span *span)
     oteli_store_relaxed_64(&open->self.opaque[2], span->opaque[2]);
 }
 
-static void lock(struct oteli_detached *record)
-{
-    for (unsigned tries = 0;; tries++) {
-        if (oteli_load_relaxed_32(&record->lock) == 0 &&
-            oteli_exchange_full_32(&record->lock, 1) == 0)
-            return;
-        oteli_stall();
-        if (tries >= SPINS)
-            sched_yield();
-    }
-}
-
 struct oteli_open *oteli_detached_lock(otel_span_ref span)
 {
     const uint32_t index = oteli_ref_slot(span.place);
@@ -117,7 +105,7 @@ struct oteli_open *oteli_detached_lock(otel_span_ref span)
     struct oteli_detached *record = at_index(index);
     if (record == NULL || oteli_load_relaxed_64(&record->open.self.opaque[2]) != span.id)
         return NULL;
-    lock(record);
+    oteli_spin_lock(&record->lock);
     if (oteli_load_relaxed_64(&record->open.self.opaque[2]) == span.id)
         return &record->open;
     oteli_detached_unlock(&record->open);

@@ -8,13 +8,13 @@
 #include "api/outermost.h"
 #include "common/clock.h"
 #include "common/free_list.h"
+#include "common/spin_lock.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PART = 64, PARTS = 16384, SPINS = 100 };
+enum { PART = 64, PARTS = 16384 };
 enum { LARGEST_SET = 1 << 30 }; /* lengths have 32 bits */
 
 static struct {
@@ -74,28 +74,11 @@ static uint32_t take_new(void)
     }
 }
 
-/* Only one who may add to a set takes its lock, for the time of one record. */
-static void lock(struct otel_lines *hold)
-{
-    for (unsigned tries = 0;; tries++) {
-        if (oteli_load_relaxed_32(&hold->lock) == 0 && oteli_exchange_full_32(&hold->lock, 1) == 0)
-            return;
-        oteli_stall();
-        if (tries >= SPINS)
-            sched_yield();
-    }
-}
-
-static void unlock(struct otel_lines *hold)
-{
-    oteli_store_release_32(&hold->lock, 0);
-}
-
 static void set_state(struct otel_lines *hold, enum oteli_hold_state state)
 {
-    lock(hold);
+    oteli_spin_lock(&hold->lock);
     oteli_store_release_32(&hold->state, (uint32_t)state);
-    unlock(hold);
+    oteli_spin_unlock(&hold->lock);
 }
 
 static enum oteli_hold_state state_of(const struct otel_lines *hold)
@@ -286,7 +269,7 @@ enum outcome { ADDED, NO_ROOM, NOT_HOLDING };
 static enum outcome add(struct otel_lines *hold, const struct oteli_open *open, uint64_t end)
 {
     enum outcome outcome = NOT_HOLDING;
-    lock(hold);
+    oteli_spin_lock(&hold->lock);
     if (state_of(hold) == OTELI_HOLDING) {
         uint8_t *at =
             room(hold, oteli_compose_bound(open) + oteli_outermost_scratch(hold->count + 1));
@@ -297,7 +280,7 @@ static enum outcome add(struct otel_lines *hold, const struct oteli_open *open, 
         }
         hold->has_error |= open->unusual.status == OTEL_SPAN_STATUS_ERROR;
     }
-    unlock(hold);
+    oteli_spin_unlock(&hold->lock);
     return outcome;
 }
 
@@ -314,10 +297,10 @@ static bool is_kept(struct oteli_thread *thread, struct otel_lines *hold,
     if (hold->is_cancelled || hold->is_collected)
         return false;
     bool kept = true;
-    lock(hold);
+    oteli_spin_lock(&hold->lock);
     const size_t span_count = hold->count;
     const bool has_error = hold->has_error;
-    unlock(hold);
+    oteli_spin_unlock(&hold->lock);
     const struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk != NULL && sdk->generation == thread->generation && sdk->keep != NULL) {
         const otel_tail tail = {.size = sizeof tail,

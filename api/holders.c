@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/holders.c - the table of roots that hold back. Any thread. */
 #include "api/holders.h"
+#include "common/spin_lock.h"
 
-#include <sched.h>
 #include <string.h>
 
-enum { ROWS = 512, WAYS = 8, SPINS = 100 };
+enum { ROWS = 512, WAYS = 8 };
 _Static_assert((int)WAYS <= (int)OTELI_HOLDER_MAX,
                "there always is a number that no place of a row has");
 
@@ -28,17 +28,13 @@ static struct row {
 static struct row *lock_row(const uint64_t trace_id[2])
 {
     struct row *row = &rows[(trace_id[0] ^ trace_id[1] >> 32) % ROWS];
-    for (unsigned tries = 0; oteli_exchange_full_32(&row->lock, 1) != 0; tries++) {
-        oteli_stall();
-        if (tries >= SPINS)
-            sched_yield();
-    }
+    oteli_spin_lock(&row->lock);
     return row;
 }
 
 static void unlock_row(struct row *row)
 {
-    oteli_store_release_32(&row->lock, 0);
+    oteli_spin_unlock(&row->lock);
 }
 
 static struct holder *find(struct row *row, const uint64_t trace_id[2], uint32_t number)
