@@ -33,11 +33,9 @@
 
 #include "common/lent.h"
 #include "common/atomic.h"
+#include "common/counter.h"
 #include <stdbool.h>
 #include <stdint.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 enum oteli_clock_source {
     OTELI_CLOCK_MONOTONIC = 0, /* before any start, and wherever a counter is not trusted */
@@ -75,16 +73,8 @@ uint64_t oteli_ticks_slow(void);
 
 static inline uint64_t oteli_ticks(void)
 {
-#if defined(__x86_64__)
     if (OTELI_LIKELY(oteli_clock_source() == OTELI_CLOCK_COUNTER))
-        return __rdtsc();
-#elif defined(__aarch64__)
-    if (OTELI_LIKELY(oteli_clock_source() == OTELI_CLOCK_COUNTER)) {
-        uint64_t ticks;
-        __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(ticks));
-        return ticks;
-    }
-#endif
+        return oteli_counter();
     return oteli_ticks_slow();
 }
 
