@@ -100,8 +100,10 @@ static otel_status gather(const struct oteli_config *config, const otel_exporter
 otel_status otel_start(const otel_sdk_options *options)
 {
     struct oteli_config config;
-    const otel_exporter *own = options != NULL ? options->exporters : NULL;
-    const size_t own_count = own != NULL ? options->exporter_count : 0;
+    struct oteli_engine_options start = oteli_start_options(options);
+    start.config = &config;
+    const otel_exporter *own = start.exporters;
+    const size_t own_count = start.exporter_count;
     otel_status status = oteli_config_load(&config, options, true);
     if (status != OTEL_OK) {
         free_exporters(own, own_count);
@@ -114,14 +116,8 @@ otel_status otel_start(const otel_sdk_options *options)
     else
         free_exporters(own, own_count);
     if (status == OTEL_OK) {
-        const struct oteli_engine_options start = {
-            .config = &config,
-            .resource = options != NULL ? options->resource : NULL,
-            .resource_count = options != NULL ? options->resource_count : 0,
-            .exporters = exporters,
-            .exporter_count = count,
-            .simple = options != NULL && options->simple,
-        };
+        start.exporters = exporters;
+        start.exporter_count = count;
         status = oteli_start(&start);
     }
     free(exporters);

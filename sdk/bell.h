@@ -37,6 +37,7 @@ struct oteli_bell {
                          below zero, because the worker takes spans before they are announced */
     uint32_t knocked; /* somebody has knocked since the worker last asked */
     uint64_t rings;   /* how often the worker was woken */
+    int fd;           /* an eventfd that is written to instead of a futex wake; -1: none */
 };
 
 /* Producer: announce spans, and wake the worker if that makes a batch. */
@@ -66,6 +67,12 @@ static inline bool oteli_bell_was_knocked(struct oteli_bell *bell)
     return oteli_exchange_full_32(&bell->knocked, 0) != 0;
 }
 
+/* Worker: the part of falling asleep that makes it safe: say what is wanted, and look once
+ * more. False: there is something to do. Whoever then waits by other means than
+ * oteli_bell_sleep calls oteli_bell_disarm afterwards. */
+bool oteli_bell_arm(struct oteli_bell *bell, int64_t wanted);
+void oteli_bell_disarm(struct oteli_bell *bell);
+
 /* Worker: sleep until `wanted` spans wait, somebody rings, or the monotonic clock says
  * deadline_ns (UINT64_MAX: never). `heard` is the word as it was before the worker last
  * looked whether it had something to do (oteli_bell_listen). */
@@ -83,6 +90,7 @@ static inline void oteli_bell_init(struct oteli_bell *bell)
     bell->waiting = 0;
     bell->knocked = 0;
     bell->rings = 0;
+    bell->fd = -1;
 }
 
 #endif

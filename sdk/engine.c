@@ -83,6 +83,23 @@ static void set_processor(struct oteli_engine *engine, const struct oteli_config
     oteli_bell_init(&engine->bell);
 }
 
+static void set_thread(struct oteli_engine *engine, const struct oteli_engine_options *options)
+{
+    engine->thread_stack_bytes = options->thread_stack_bytes;
+    engine->thread_started = options->thread_started;
+    engine->thread_started_state = options->thread_started_state;
+    engine->driving.epoll_fd = -1;
+    engine->driving.event_fd = -1;
+}
+
+static bool init_batches(struct oteli_engine *engine, const struct oteli_config *config)
+{
+    const size_t capacity = (size_t)config->bsp_max_export_batch_size;
+    engine->batch = &engine->batches[0];
+    return oteli_batch_init(&engine->batches[0], capacity, &engine->resource) &&
+           oteli_batch_init(&engine->batches[1], capacity, &engine->resource);
+}
+
 static bool init_monitor(struct oteli_engine *engine)
 {
     pthread_condattr_t attributes;
@@ -131,16 +148,16 @@ otel_status oteli_engine_new(const struct oteli_engine_options *options,
     }
     set_sdk(engine, config, synchronous);
     set_processor(engine, config);
+    set_thread(engine, options);
     oteli_lines_set_limit((uint64_t)config->queue_max_bytes);
     oteli_holds_set_limit((uint64_t)config->held_max_bytes);
     otel_status status =
         oteli_resource_init(&engine->resource, config, options->resource, options->resource_count);
     if (status == OTEL_OK &&
-        (!oteli_batch_init(&engine->batch, (size_t)config->bsp_max_export_batch_size,
-                           &engine->resource) ||
-         !oteli_ring_init(&engine->ring, oteli_lines_most(), 0)))
+        (!init_batches(engine, config) || !oteli_ring_init(&engine->ring, oteli_lines_most(), 0)))
         status = OTEL_ERROR_NO_MEMORY;
-    if (status == OTEL_OK && !init_monitor(engine))
+    const bool is_driven = options->threadless && !synchronous;
+    if (status == OTEL_OK && (!init_monitor(engine) || (is_driven && !oteli_driving_init(engine))))
         status = OTEL_ERROR_SYSTEM;
     if (status == OTEL_OK) {
         *engine_out = engine;
@@ -155,9 +172,11 @@ void oteli_engine_free(struct oteli_engine *engine)
     if (engine->ring.slots != NULL)
         oteli_harvest_fini(engine);
     oteli_export_fini(engine);
+    oteli_driving_fini(engine);
     free(engine->pipelines);
     oteli_resource_fini(&engine->resource);
-    oteli_batch_fini(&engine->batch);
+    oteli_batch_fini(&engine->batches[0]);
+    oteli_batch_fini(&engine->batches[1]);
     oteli_ring_fini(&engine->ring);
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->mutex);

@@ -49,6 +49,41 @@ struct oteli_harvest {
     uint64_t taken;              /* spans harvested so far */
 };
 
+/* Why everything that was committed by now is being exported; worker.c. */
+enum oteli_reason {
+    OTELI_REASON_NONE,
+    OTELI_REASON_BATCH, /* a whole one waits; only whole ones are exported */
+    OTELI_REASON_FULL,  /* threads found no room in the queue */
+    OTELI_REASON_TICK,
+    OTELI_REASON_FLUSH,
+    OTELI_REASON_STOP
+};
+
+struct oteli_pass {
+    enum oteli_reason reason; /* of the last one */
+    bool is_under_way;
+    bool is_harvested;     /* what is not in a batch by now is not of this pass */
+    uint64_t taken_before; /* harvest.taken when it began … */
+    size_t left_over;      /* … what was in the batch already … */
+    uint64_t flush;        /* … and the newest request for a flush */
+};
+
+/* The export that is under way: through one pipeline after the other. */
+struct oteli_sending {
+    otel_batch *batch; /* NULL: none is */
+    size_t pipeline;
+    uint64_t started_ns;
+    struct oteli_call call;
+};
+
+/* Of an engine without a thread: what makes otel_poll return, and who is inside. */
+struct oteli_driving {
+    int epoll_fd;     /* of event_fd and of the exporters' descriptors; -1: there is a thread */
+    int event_fd;     /* the bell writes to it */
+    uint64_t next_ns; /* when to be called again in any case; UINT64_MAX: never. Atomic */
+    bool is_driven;   /* by some thread; under the mutex */
+};
+
 struct oteli_engine {
     struct oteli_sdk sdk; /* first: what the API holds is a pointer to it */
     struct oteli_sampler sampler;
@@ -67,9 +102,13 @@ struct oteli_engine {
     struct oteli_ring ring;
 
     /* of the worker */
-    otel_batch batch; /* being filled, or being exported */
+    otel_batch batches[2];
+    otel_batch *batch;            /* the one of them that is being filled */
+    bool is_prepared;             /* the exporters have been shown it, complete */
+    struct oteli_sending sending; /* perhaps the other */
     struct oteli_harvest harvest;
-    struct oteli_call call;
+    struct oteli_pass pass;
+    struct oteli_driving driving;
     uint64_t tick_ns; /* when to export what there is; UINT64_MAX: asleep */
     bool asleep;      /* the generation says so: the next span wakes us */
 
@@ -92,6 +131,9 @@ struct oteli_engine {
     uint32_t full_is_futile;
 
     pthread_t thread;
+    size_t thread_stack_bytes;
+    void (*thread_started)(void *state); /* or NULL */
+    void *thread_started_state;
     struct oteli_engine *next_grave;
 };
 
@@ -109,9 +151,9 @@ bool oteli_harvest_continue(struct oteli_engine *engine);
  * the mutex is not held. */
 void oteli_harvest_look_up_names(struct oteli_engine *engine);
 
-/* Let go of the batch's records: their lines can be given back, their room in the queue
- * is free again. */
-void oteli_harvest_release(struct oteli_engine *engine);
+/* Let go of a batch's records: their lines can be given back, their room in the queue is
+ * free again. */
+void oteli_harvest_release(struct oteli_engine *engine, otel_batch *batch);
 
 /* Spans that are in lines or ring and that nobody will take any more. Once the worker is
  * done; any thread. */
@@ -123,8 +165,18 @@ void oteli_harvest_fini(struct oteli_engine *engine);
 
 /* export.c - worker, or any thread under the mutex of a synchronous engine. */
 
-/* Export the batch through every pipeline, and count. */
-void oteli_export_batch(struct oteli_engine *engine, const otel_batch *batch);
+/* Begin to export a batch; none is under way. */
+void oteli_export_begin(struct oteli_engine *engine, otel_batch *batch);
+
+/* Go on with the export that is under way, and wait for its exporter if `may_wait`. True: it
+ * has been through every pipeline, and is counted. */
+bool oteli_export_continue(struct oteli_engine *engine, bool may_wait);
+
+/* From beginning to end. */
+void oteli_export_batch(struct oteli_engine *engine, otel_batch *batch);
+
+/* Show the exporters the batch that comes after the one under way. */
+void oteli_export_prepare(struct oteli_engine *engine, const otel_batch *next);
 
 /* Count a batch's spans as dropped in every pipeline. */
 void oteli_export_drop_all(struct oteli_engine *engine, otel_drop_reason reason, uint64_t count);
@@ -147,9 +199,19 @@ uint64_t oteli_export_lost(const struct oteli_engine *engine);
 
 /* worker.c */
 
-/* One round: export if there is reason to, and say how long there will be none: until
- * `*deadline_ns` or `*wanted` spans. False: shut down. Worker, or a test. */
-bool oteli_worker_round(struct oteli_engine *engine, int64_t *wanted, uint64_t *deadline_ns);
+enum oteli_round {
+    OTELI_ROUND_IDLE,    /* nothing to do until *deadline_ns, or *wanted spans */
+    OTELI_ROUND_WORKED,  /* something was done, there may be more */
+    OTELI_ROUND_PENDING, /* an exporter has to be waited for, and that was not allowed */
+    OTELI_ROUND_STOPPED  /* shut down */
+};
+
+/* One round: export for one reason, if there is any. Worker, otel_poll, or a test. */
+enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, int64_t *wanted,
+                                    uint64_t *deadline_ns);
+
+/* The last round is over: otel_shutdown may return. */
+void oteli_worker_finish(struct oteli_engine *engine);
 
 /* When spans come steadily, the worker wakes by itself when the next batch should be there:
  * to wake it costs a thread of the program more than many spans do. Then the bell is for
@@ -171,12 +233,21 @@ void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count);
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line);
 void oteli_queue_wake(struct oteli_sdk *sdk);
 
+/* poll.c - an engine without a thread: whoever calls is the worker. Any thread. */
+bool oteli_driving_init(struct oteli_engine *engine);
+void oteli_driving_fini(struct oteli_engine *engine);
+
+/* Be the worker until `*counter` has reached `target`, it stopped, or the deadline comes. */
+void oteli_drive_until(struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
+                       uint64_t deadline_ns);
+
 /* simple.c */
 void oteli_simple_export_one(struct oteli_sdk *sdk, const void *record);
 
-/* thread.c - the only place where a thread is made: named "otel-export", all signals
- * blocked. 0, or an errno. */
-int oteli_thread_create(pthread_t *thread, void *(*main)(void *), void *argument);
+/* thread.c - the only place where a thread is made: all signals are blocked in it. 0, or an
+ * errno. `stack_bytes` 0: enough. */
+int oteli_thread_create(pthread_t *thread, size_t stack_bytes, void *(*main)(void *),
+                        void *argument);
 
 /* engine.c */
 otel_status oteli_engine_new(const struct oteli_engine_options *options,
@@ -184,6 +255,16 @@ otel_status oteli_engine_new(const struct oteli_engine_options *options,
 void oteli_engine_free(struct oteli_engine *engine);
 
 /* lifecycle.c */
+
+/* Wait, the engine's mutex being held, for a change; false: the deadline has come. */
+bool oteli_lifecycle_wait(struct oteli_engine *engine, uint64_t deadline_ns);
+
+/* The running engine, which stays while the caller uses it. NULL: none, and what to answer. */
+struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status);
+void oteli_lifecycle_leave(struct oteli_engine *engine);
+
+/* The monotonic time in `timeout_ms`. */
+uint64_t oteli_lifecycle_deadline(int64_t timeout_ms);
 
 /* The engine that runs, or ran last; NULL: none ever. Under oteli_lifecycle_lock. */
 struct oteli_engine *oteli_lifecycle_engine(void);

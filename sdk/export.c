@@ -47,28 +47,15 @@ static int milliseconds_until(uint64_t deadline_ns)
     return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-/* Drive one export to its end. Only what the exporter answered is in the call then. */
-static void drive(struct oteli_engine *engine, const otel_exporter *exporter,
-                  struct oteli_call *call)
+/* What the exporter has not said anything about is not delivered. */
+static void time_out(struct oteli_call *call)
 {
-    const uint64_t started_ns = oteli_monotonic_ns();
-    call->view.deadline_ns = oteli_export_deadline(engine, started_ns);
-    otel_export_result result = exporter->export_batch(exporter->state, &call->view);
-    while (result == OTEL_EXPORT_PENDING && exporter->poll != NULL) {
-        call->view.deadline_ns = oteli_export_deadline(engine, started_ns);
-        const int timeout_ms = milliseconds_until(call->view.deadline_ns);
-        result = exporter->poll(exporter->state, &call->view, timeout_ms, timeout_ms == 0);
-        if (timeout_ms == 0)
-            break;
-    }
-    if (result == OTEL_EXPORT_PENDING) {
-        uint64_t reported = call->rejected;
-        for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
-            reported += call->dropped[i];
-        const uint64_t count = call->view.batch->count;
-        if (reported < count)
-            call->dropped[OTEL_DROP_EXPORT_TIMEOUT] += count - reported;
-    }
+    uint64_t reported = call->rejected;
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        reported += call->dropped[i];
+    const uint64_t count = call->view.batch->count;
+    if (reported < count)
+        call->dropped[OTEL_DROP_EXPORT_TIMEOUT] += count - reported;
 }
 
 /* A loss is news when it begins and when it is over; the numbers are in the statistics. */
@@ -103,14 +90,76 @@ static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call 
     tell(pipeline, lost, reason);
 }
 
-void oteli_export_batch(struct oteli_engine *engine, const otel_batch *batch)
+/* The exporter of the current pipeline has answered, or its time is over. */
+static void settle(struct oteli_engine *engine, otel_export_result result)
+{
+    struct oteli_sending *sending = &engine->sending;
+    if (result == OTEL_EXPORT_PENDING)
+        time_out(&sending->call);
+    count_call(&engine->pipelines[sending->pipeline], &sending->call);
+    sending->pipeline++;
+}
+
+/* Ask one pipeline after the other. False: one is not done yet. */
+static bool ask(struct oteli_engine *engine)
+{
+    struct oteli_sending *sending = &engine->sending;
+    for (; sending->pipeline < engine->pipeline_count;) {
+        const otel_exporter *exporter = &engine->pipelines[sending->pipeline].exporter;
+        struct oteli_call *call = &sending->call;
+        memset(call, 0, sizeof *call);
+        sending->started_ns = oteli_monotonic_ns();
+        call->view.batch = sending->batch;
+        call->view.deadline_ns = oteli_export_deadline(engine, sending->started_ns);
+        const otel_export_result result = exporter->export_batch(exporter->state, &call->view);
+        if (result == OTEL_EXPORT_PENDING && exporter->poll != NULL)
+            return false;
+        settle(engine, result);
+    }
+    return true;
+}
+
+void oteli_export_begin(struct oteli_engine *engine, otel_batch *batch)
+{
+    engine->sending.batch = batch;
+    engine->sending.pipeline = 0;
+    (void)ask(engine);
+}
+
+bool oteli_export_continue(struct oteli_engine *engine, bool may_wait)
+{
+    struct oteli_sending *sending = &engine->sending;
+    while (sending->pipeline < engine->pipeline_count) {
+        const otel_exporter *exporter = &engine->pipelines[sending->pipeline].exporter;
+        struct oteli_call *call = &sending->call;
+        call->view.deadline_ns = oteli_export_deadline(engine, sending->started_ns);
+        const int left_ms = milliseconds_until(call->view.deadline_ns);
+        const otel_export_result result =
+            exporter->poll(exporter->state, &call->view, may_wait ? left_ms : 0, left_ms == 0);
+        if (result == OTEL_EXPORT_PENDING && left_ms != 0) {
+            if (may_wait)
+                continue;
+            return false;
+        }
+        settle(engine, result);
+        (void)ask(engine);
+    }
+    sending->batch = NULL;
+    return true;
+}
+
+void oteli_export_batch(struct oteli_engine *engine, otel_batch *batch)
+{
+    oteli_export_begin(engine, batch);
+    (void)oteli_export_continue(engine, true);
+}
+
+void oteli_export_prepare(struct oteli_engine *engine, const otel_batch *next)
 {
     for (size_t i = 0; i < engine->pipeline_count; i++) {
-        struct oteli_pipeline *pipeline = &engine->pipelines[i];
-        memset(&engine->call, 0, sizeof engine->call);
-        engine->call.view.batch = batch;
-        drive(engine, &pipeline->exporter, &engine->call);
-        count_call(pipeline, &engine->call);
+        const otel_exporter *exporter = &engine->pipelines[i].exporter;
+        if (exporter->prepare != NULL)
+            exporter->prepare(exporter->state, next);
     }
 }
 

@@ -58,7 +58,7 @@ static void lose(struct oteli_engine *engine, otel_drop_reason reason, uint64_t 
 /* Take what was committed; false: the batch is full before all of it is taken. */
 static bool take_from(struct oteli_engine *engine, struct oteli_line *line, uint32_t committed)
 {
-    otel_batch *batch = &engine->batch;
+    otel_batch *batch = engine->batch;
     uint32_t consumed = line->consumed;
     const size_t before = batch->count;
     uint64_t lost = 0;
@@ -88,7 +88,7 @@ static bool take_from(struct oteli_engine *engine, struct oteli_line *line, uint
 
 void oteli_harvest_look_up_names(struct oteli_engine *engine)
 {
-    lose(engine, OTEL_DROP_NO_MEMORY, oteli_expand_names(&engine->batch));
+    lose(engine, OTEL_DROP_NO_MEMORY, oteli_expand_names(engine->batch));
 }
 
 /* Give a retired line back, or keep it for later. */
@@ -187,12 +187,11 @@ bool oteli_harvest_continue(struct oteli_engine *engine)
         return false;
     harvest->under_way = false;
     retire(engine);
-    return engine->batch.count < engine->batch.capacity;
+    return engine->batch->count < engine->batch->capacity;
 }
 
-void oteli_harvest_release(struct oteli_engine *engine)
+void oteli_harvest_release(struct oteli_engine *engine, otel_batch *batch)
 {
-    otel_batch *batch = &engine->batch;
     for (size_t i = 0; i < batch->line_count; i++) {
         struct oteli_line *line = batch->lines[i];
         oteli_store_release_32(&line->pins, line->pins - 1); /* pairs with let_go_of_sdk */

@@ -80,7 +80,7 @@ static void bury(void)
     }
 }
 
-static uint64_t deadline_after(int64_t timeout_ms)
+uint64_t oteli_lifecycle_deadline(int64_t timeout_ms)
 {
     const uint64_t now_ns = oteli_monotonic_ns();
     if (timeout_ms < 0)
@@ -101,8 +101,9 @@ static otel_status start_locked(const struct oteli_engine_options *options)
     otel_status status = oteli_engine_new(options, &engine);
     if (status != OTEL_OK)
         return status;
-    if (!engine->sdk.synchronous &&
-        oteli_thread_create(&engine->thread, oteli_worker_main, engine) != 0) {
+    const bool has_thread = !engine->sdk.synchronous && engine->driving.epoll_fd < 0;
+    if (has_thread && oteli_thread_create(&engine->thread, engine->thread_stack_bytes,
+                                          oteli_worker_main, engine) != 0) {
         oteli_engine_free(engine);
         engine = NULL;
         return OTEL_ERROR_SYSTEM;
@@ -139,8 +140,7 @@ otel_status oteli_start(const struct oteli_engine_options *options)
     return status;
 }
 
-/* The running engine, which stays while the caller uses it. NULL: none, and what to answer. */
-static struct oteli_engine *use_engine(bool stop, otel_status *status)
+struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
 {
     oteli_lifecycle_lock();
     struct oteli_engine *used = is_running ? engine : NULL;
@@ -155,15 +155,14 @@ static struct oteli_engine *use_engine(bool stop, otel_status *status)
     return used;
 }
 
-static void leave_engine(struct oteli_engine *used)
+void oteli_lifecycle_leave(struct oteli_engine *used)
 {
     oteli_lifecycle_lock();
     used->users--;
     oteli_lifecycle_unlock();
 }
 
-/* Wait under the engine's mutex for a change; false: the deadline has come. */
-static bool wait_for_change(struct oteli_engine *waited, uint64_t deadline_ns)
+bool oteli_lifecycle_wait(struct oteli_engine *waited, uint64_t deadline_ns)
 {
     if (deadline_ns == UINT64_MAX)
         return pthread_cond_wait(&waited->changed, &waited->mutex) == 0;
@@ -176,9 +175,11 @@ static bool flush_worker(struct oteli_engine *flushed, uint64_t deadline_ns)
 {
     const uint64_t ticket = oteli_add_full_64(&flushed->flush_wanted, 1) + 1;
     oteli_bell_ring(&flushed->bell);
+    if (flushed->driving.epoll_fd >= 0)
+        oteli_drive_until(flushed, &flushed->flush_done, ticket, deadline_ns);
     pthread_mutex_lock(&flushed->mutex);
     while (flushed->flush_done < ticket && !flushed->done)
-        if (!wait_for_change(flushed, deadline_ns))
+        if (!oteli_lifecycle_wait(flushed, deadline_ns))
             break;
     const bool is_done = flushed->flush_done >= ticket || flushed->done;
     pthread_mutex_unlock(&flushed->mutex);
@@ -214,15 +215,15 @@ static bool flush_simple(struct oteli_engine *flushed, uint64_t deadline_ns)
 otel_status otel_flush(int64_t timeout_ms)
 {
     otel_status status;
-    struct oteli_engine *flushed = use_engine(false, &status);
+    struct oteli_engine *flushed = oteli_lifecycle_use(false, &status);
     if (flushed == NULL)
         return status;
-    const uint64_t deadline_ns = deadline_after(timeout_ms);
+    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
     const uint64_t lost = oteli_export_lost(flushed);
     const bool is_done = flushed->sdk.synchronous ? flush_simple(flushed, deadline_ns)
                                                   : flush_worker(flushed, deadline_ns);
     const bool lost_some = oteli_export_lost(flushed) != lost;
-    leave_engine(flushed);
+    oteli_lifecycle_leave(flushed);
     if (!is_done)
         return OTEL_ERROR_TIMEOUT;
     return lost_some ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK;
@@ -281,6 +282,8 @@ static void wait_at_exit(void)
 
 static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
 {
+    static const uint64_t never;
+    const bool has_thread = stopped->driving.epoll_fd < 0;
     /* Under the mutex, so that the worker does not free exporters that are being woken. */
     pthread_mutex_lock(&stopped->mutex);
     oteli_store_release_64(&stopped->stop_deadline_ns, worker_deadline(deadline_ns));
@@ -289,16 +292,18 @@ static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
     oteli_bell_ring(&stopped->bell);
     const uint64_t last_ns =
         deadline_ns < UINT64_MAX - GRACE_NS ? deadline_ns + GRACE_NS : UINT64_MAX;
+    if (!has_thread)
+        oteli_drive_until(stopped, &never, 1, last_ns);
     pthread_mutex_lock(&stopped->mutex);
-    while (!stopped->done && wait_for_change(stopped, last_ns))
+    while (!stopped->done && oteli_lifecycle_wait(stopped, last_ns))
         continue;
     const bool has_returned = stopped->done;
     if (!has_returned)
         give_up(stopped);
     pthread_mutex_unlock(&stopped->mutex);
-    if (has_returned) {
+    if (has_thread && has_returned) {
         pthread_join(stopped->thread, NULL);
-    } else {
+    } else if (has_thread) {
         pthread_detach(stopped->thread);
         wait_at_exit();
     }
@@ -321,10 +326,10 @@ static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
 otel_status otel_shutdown(int64_t timeout_ms)
 {
     otel_status status;
-    struct oteli_engine *stopped = use_engine(true, &status);
+    struct oteli_engine *stopped = oteli_lifecycle_use(true, &status);
     if (stopped == NULL)
         return status;
-    const uint64_t deadline_ns = deadline_after(timeout_ms);
+    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
     const uint64_t lost = oteli_export_lost(stopped);
     oteli_sdk_uninstall();
     if (stopped->sdk.synchronous)
@@ -336,23 +341,35 @@ otel_status otel_shutdown(int64_t timeout_ms)
         late += oteli_load_relaxed_64(&stopped->pipelines[i].dropped[OTEL_DROP_SHUTDOWN_TIMEOUT]);
     const bool lost_some = oteli_export_lost(stopped) != lost;
     const bool timed_out = stopped->hangs || late != 0;
-    leave_engine(stopped);
+    oteli_lifecycle_leave(stopped);
     if (timed_out)
         return OTEL_ERROR_TIMEOUT;
     return lost_some ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK;
 }
 
+struct oteli_engine_options oteli_start_options(const otel_sdk_options *options)
+{
+    otel_sdk_options known = {0};
+    if (options != NULL)
+        memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+    return (struct oteli_engine_options){
+        .resource = known.resource,
+        .resource_count = known.resource_count,
+        .exporters = known.exporters,
+        .exporter_count = known.exporters != NULL ? known.exporter_count : 0,
+        .simple = known.simple,
+        .threadless = known.threadless,
+        .thread_stack_bytes = known.thread_stack_bytes > 0 ? (size_t)known.thread_stack_bytes : 0,
+        .thread_started = known.thread_started,
+        .thread_started_state = known.thread_started_state,
+    };
+}
+
 otel_status otel_start_with(const otel_sdk_options *options)
 {
     struct oteli_config config;
-    struct oteli_engine_options start = {.config = &config};
-    if (options != NULL) {
-        start.resource = options->resource;
-        start.resource_count = options->resource_count;
-        start.exporters = options->exporters;
-        start.exporter_count = options->exporters != NULL ? options->exporter_count : 0;
-        start.simple = options->simple;
-    }
+    struct oteli_engine_options start = oteli_start_options(options);
+    start.config = &config;
     otel_status status = oteli_config_load(&config, options, false);
     if (status != OTEL_OK) {
         free_exporters(&start);

@@ -11,7 +11,7 @@
 
 static void export_batch(struct oteli_engine *engine, uint64_t lost)
 {
-    otel_batch *batch = &engine->batch;
+    otel_batch *batch = engine->batch;
     lost += oteli_expand_names(batch);
     if (lost != 0)
         oteli_export_drop_all(engine, OTEL_DROP_NO_MEMORY, lost);
@@ -25,7 +25,7 @@ static void export_mount(struct oteli_engine *engine, struct oteli_record *recor
     bool is_done = false;
     while (!is_done) {
         uint64_t lost = 0;
-        is_done = oteli_expand_mount(&engine->batch, record, &lost);
+        is_done = oteli_expand_mount(engine->batch, record, &lost);
         export_batch(engine, lost);
     }
 }
@@ -37,7 +37,7 @@ static void export_record(struct oteli_engine *engine, struct oteli_record *reco
         export_mount(engine, record);
         return;
     }
-    oteli_batch_add(&engine->batch, record);
+    oteli_batch_add(engine->batch, record);
     export_batch(engine, 0);
 }
 

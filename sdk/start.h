@@ -14,7 +14,15 @@ struct oteli_engine_options {
     const otel_exporter *exporters; /* adopted, also on failure */
     size_t exporter_count;
     bool simple;
+    bool threadless;
+    size_t thread_stack_bytes;
+    void (*thread_started)(void *state);
+    void *thread_started_state;
 };
+
+/* What the program's options (or NULL) say of it, as far as their size goes; the configuration
+ * is the caller's to fill in. */
+OTELI_LENT struct oteli_engine_options oteli_start_options(const otel_sdk_options *options);
 
 OTELI_LENT otel_status oteli_start(const struct oteli_engine_options *options);
 

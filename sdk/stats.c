@@ -31,6 +31,7 @@ const char *otel_drop_reason_string(otel_drop_reason reason)
         [OTEL_DROP_COLLECTED] = "collected",
         [OTEL_DROP_TOO_SHORT] = "too_short",
         [OTEL_DROP_ABANDONED] = "abandoned",
+        [OTEL_DROP_FORKED_CHILD] = "forked_child",
     };
     return reason >= OTEL_DROP_QUEUE_FULL && reason < OTEL_DROP_REASON_COUNT ? names[reason]
                                                                              : "unknown";

@@ -6,13 +6,15 @@
 
 enum { STACK_BYTES = 256 * 1024 }; /* curl and TLS need more than musl's default */
 
-int oteli_thread_create(pthread_t *thread, void *(*main)(void *), void *argument)
+int oteli_thread_create(pthread_t *thread, size_t stack_bytes, void *(*main)(void *),
+                        void *argument)
 {
     pthread_attr_t attributes;
     int error = pthread_attr_init(&attributes);
     if (error != 0)
         return error;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    /* A size that the system refuses leaves its own default. */
+    pthread_attr_setstacksize(&attributes, stack_bytes != 0 ? stack_bytes : STACK_BYTES);
 
     /* The program's signals are for the program's threads. A thread inherits the mask. */
     sigset_t all;
@@ -22,7 +24,5 @@ int oteli_thread_create(pthread_t *thread, void *(*main)(void *), void *argument
     error = pthread_create(thread, &attributes, main, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    if (error == 0)
-        pthread_setname_np(*thread, "otel-export");
     return error;
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/worker.c - when to export: the batch span processor's consumer. Runs on the thread
- * "otel-export", or by hand in tests.
+ * "otel-export", in otel_poll (poll.c), or by hand in tests.
  *
  * A round has one of these reasons, and otherwise nothing happens:
  *   a flush or the shutdown was asked for        everything, now
  *   the tick has come, or the queue was full     everything there is
  *   a whole batch waits                          whole batches only
+ * It makes a pass over everything that is committed (harvest.c). While one batch is on its way
+ * the next one is filled and prepared; there is never more than one on its way. A pass can be
+ * left wherever an exporter has to be waited for, and gone on with later.
+ *
  * The tick runs from the first span after a pause. Without spans there is no tick: the
  * worker marks itself asleep in oteli_asleep, looks once more a tick later for spans
  * that crossed the mark, and then sleeps until a span ends or somebody asks. */
@@ -26,53 +30,91 @@ static uint64_t stop_deadline(const struct oteli_engine *engine)
     return oteli_load_acquire_64(&engine->stop_deadline_ns);
 }
 
-static void export_named(struct oteli_engine *engine)
+/* Let go of the batch that was exported. */
+static void finish_export(struct oteli_engine *engine, otel_batch *batch)
 {
-    oteli_harvest_look_up_names(engine);
-    if (engine->batch.count != 0)
-        oteli_export_batch(engine, &engine->batch);
+    oteli_harvest_release(engine, batch);
+    engine->is_prepared = false;
 }
 
-/* Export the batch, unless the shutdown has no time left for it. */
-static void finish_batch(struct oteli_engine *engine)
+/* Export the batch that is complete, unless the shutdown has no time left for it, and fill the
+ * other one from now on. None is under way. */
+static void send_batch(struct oteli_engine *engine)
 {
+    otel_batch *batch = engine->batch;
     const uint64_t stop_ns = stop_deadline(engine);
-    if (stop_ns != 0 && oteli_monotonic_ns() >= stop_ns)
-        oteli_export_drop_all(engine, OTEL_DROP_SHUTDOWN_TIMEOUT, engine->batch.count);
+    if (stop_ns != 0 && oteli_monotonic_ns() >= stop_ns) {
+        oteli_export_drop_all(engine, OTEL_DROP_SHUTDOWN_TIMEOUT, batch->count);
+        finish_export(engine, batch);
+        return;
+    }
+    oteli_harvest_look_up_names(engine);
+    engine->batch = batch == &engine->batches[0] ? &engine->batches[1] : &engine->batches[0];
+    if (batch->count != 0)
+        oteli_export_begin(engine, batch);
     else
-        export_named(engine);
-    oteli_harvest_release(engine);
+        finish_export(engine, batch);
 }
 
-/* Begin a pass, or go on with it. True: it is done, or nothing is ours to take any more,
+/* Go on with the export that is under way, if any. False: it has to be waited for. */
+static bool continue_export(struct oteli_engine *engine, bool may_wait)
+{
+    otel_batch *batch = engine->sending.batch;
+    if (batch == NULL)
+        return true;
+    if (!oteli_export_continue(engine, may_wait))
+        return false;
+    finish_export(engine, batch);
+    return true;
+}
+
+static void prepare(struct oteli_engine *engine)
+{
+    if (engine->is_prepared || engine->sending.batch == NULL)
+        return;
+    engine->is_prepared = true;
+    oteli_harvest_look_up_names(engine);
+    if (engine->batch->count != 0)
+        oteli_export_prepare(engine, engine->batch);
+}
+
+/* Begin to harvest, or go on. True: that is done, or nothing is ours to take any more,
  * because otel_shutdown has given us up, and threads may have another SDK by now. The mutex
  * is held so that it does not give us up in the middle. */
-static bool harvest(struct oteli_engine *engine, bool is_first)
+static bool harvest(struct oteli_engine *engine)
 {
     bool is_done = true;
     pthread_mutex_lock(&engine->mutex);
     if (!engine->hangs) {
-        if (is_first)
-            oteli_harvest_begin(engine);
         is_done = oteli_harvest_continue(engine);
     }
     pthread_mutex_unlock(&engine->mutex);
     return is_done;
 }
 
-/* One pass over everything committed; exports batches as they fill, and the last one even
- * if it is not full when `all`. Returns how many spans the pass found. */
-static uint64_t run_pass(struct oteli_engine *engine, bool all)
+static bool is_full(const otel_batch *batch)
 {
-    const uint64_t before = engine->harvest.taken - engine->batch.count;
-    bool is_done = false;
-    for (bool is_first = true; !is_done; is_first = false) {
-        is_done = harvest(engine, is_first);
-        const bool is_full = engine->batch.count == engine->batch.capacity;
-        if (is_full || (is_done && all && engine->batch.count != 0))
-            finish_batch(engine);
+    return batch->count == batch->capacity;
+}
+
+/* Go on with the pass. True: everything that it is about is exported. */
+static bool continue_pass(struct oteli_engine *engine, bool may_wait)
+{
+    struct oteli_pass *pass = &engine->pass;
+    const bool all = pass->reason != OTELI_REASON_BATCH;
+    for (;;) {
+        if (!pass->is_harvested && !engine->is_prepared && !is_full(engine->batch))
+            pass->is_harvested = harvest(engine);
+        const bool is_complete = engine->is_prepared || is_full(engine->batch) ||
+                                 (pass->is_harvested && all && engine->batch->count != 0);
+        if (is_complete)
+            prepare(engine);
+        if (!continue_export(engine, may_wait))
+            return false;
+        if (!is_complete)
+            return true;
+        send_batch(engine);
     }
-    return engine->harvest.taken - before;
 }
 
 static void set_tick(struct oteli_engine *engine, uint64_t now_ns)
@@ -90,10 +132,9 @@ static void notice_waking(struct oteli_engine *engine)
     set_tick(engine, oteli_monotonic_ns());
 }
 
-static void on_tick(struct oteli_engine *engine)
+static void on_tick(struct oteli_engine *engine, bool found)
 {
-    const uint64_t found = run_pass(engine, true);
-    if (found != 0) {
+    if (found) {
         engine->asleep = false;
         oteli_sdk_set_asleep(&engine->sdk, false);
         set_tick(engine, oteli_monotonic_ns());
@@ -109,72 +150,113 @@ static void on_tick(struct oteli_engine *engine)
     }
 }
 
-/* Threads found no room. If there is nothing to take either, nobody needs to say so again
- * until that changes. Said before we look: a lot that is used up meanwhile unsays it. */
-static void on_full(struct oteli_engine *engine)
+static void on_flush(struct oteli_engine *engine)
 {
-    oteli_exchange_full_32(&engine->full_is_futile, 1);
-    if (run_pass(engine, true) != 0)
-        oteli_store_relaxed_32(&engine->full_is_futile, 0);
-}
-
-static void on_flush(struct oteli_engine *engine, uint64_t wanted)
-{
-    run_pass(engine, true);
     const uint64_t deadline_ns = oteli_export_deadline(engine, oteli_monotonic_ns());
     oteli_export_flush(engine, deadline_ns);
     pthread_mutex_lock(&engine->mutex);
-    engine->flush_done = wanted;
+    oteli_store_release_64(&engine->flush_done, engine->pass.flush);
     pthread_cond_broadcast(&engine->changed);
     pthread_mutex_unlock(&engine->mutex);
 }
 
-/* The last pass. App threads that are inside the SDK leave first; nobody new comes in. */
 static void on_stop(struct oteli_engine *engine)
 {
-    const uint64_t deadline_ns = stop_deadline(engine);
-    while (oteli_sdk_is_borrowed(&engine->sdk) && oteli_monotonic_ns() < deadline_ns)
-        sched_yield();
-    run_pass(engine, true);
-    oteli_export_flush(engine, deadline_ns);
+    oteli_export_flush(engine, stop_deadline(engine));
     pthread_mutex_lock(&engine->mutex); /* otel_shutdown may be waking the exporters */
     pthread_mutex_unlock(&engine->mutex);
     oteli_export_fini(engine);
     oteli_harvest_fini(engine);
 }
 
-bool oteli_worker_round(struct oteli_engine *engine, int64_t *wanted, uint64_t *deadline_ns)
+/* App threads that are inside the SDK leave before the last pass; nobody new comes in. */
+static void wait_for_borrowers(const struct oteli_engine *engine)
 {
-    notice_waking(engine);
-    if (stop_deadline(engine) != 0) {
-        on_stop(engine);
-        return false;
-    }
-    const uint64_t flush_wanted = oteli_load_acquire_64(&engine->flush_wanted);
-    if (flush_wanted != engine->flush_done)
-        on_flush(engine, flush_wanted);
+    const uint64_t deadline_ns = stop_deadline(engine);
+    while (oteli_sdk_is_borrowed(&engine->sdk) && oteli_monotonic_ns() < deadline_ns)
+        sched_yield();
+}
 
+static enum oteli_reason choose(struct oteli_engine *engine)
+{
+    if (stop_deadline(engine) != 0)
+        return OTELI_REASON_STOP;
+    if (oteli_load_acquire_64(&engine->flush_wanted) != engine->flush_done)
+        return OTELI_REASON_FLUSH;
     const bool was_full = oteli_bell_was_knocked(&engine->bell);
     if (engine->tick_ns != UINT64_MAX && oteli_monotonic_ns() >= engine->tick_ns)
-        on_tick(engine);
-    else if (was_full)
-        on_full(engine);
+        return OTELI_REASON_TICK;
+    if (was_full)
+        return OTELI_REASON_FULL;
+    const size_t missing = engine->batch->capacity - engine->batch->count;
+    return oteli_bell_waiting(&engine->bell) >= (int64_t)missing ? OTELI_REASON_BATCH
+                                                                 : OTELI_REASON_NONE;
+}
 
-    /* If there is a batch again after this pass, the worker does not sleep, and the next
-     * round looks first whether something else was asked for. */
-    const size_t capacity = engine->batch.capacity;
-    if (oteli_bell_waiting(&engine->bell) >= (int64_t)(capacity - engine->batch.count))
-        run_pass(engine, false);
-    *wanted = (int64_t)(capacity - engine->batch.count);
+static void begin_pass(struct oteli_engine *engine, enum oteli_reason reason)
+{
+    engine->pass = (struct oteli_pass){
+        .reason = reason,
+        .is_under_way = true,
+        .taken_before = engine->harvest.taken,
+        .left_over = engine->batch->count,
+        .flush = oteli_load_acquire_64(&engine->flush_wanted),
+    };
+    if (reason == OTELI_REASON_NONE)
+        return;
+    if (reason == OTELI_REASON_STOP)
+        wait_for_borrowers(engine);
+    /* If there is nothing to take either, nobody needs to say again that it is full until that
+     * changes. Said before we look: a lot that is used up meanwhile unsays it. */
+    if (reason == OTELI_REASON_FULL)
+        oteli_exchange_full_32(&engine->full_is_futile, 1);
+    pthread_mutex_lock(&engine->mutex);
+    if (!engine->hangs)
+        oteli_harvest_begin(engine);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static void end_pass(struct oteli_engine *engine)
+{
+    const enum oteli_reason reason = engine->pass.reason;
+    const bool found =
+        engine->harvest.taken != engine->pass.taken_before || engine->pass.left_over != 0;
+    engine->pass.is_under_way = false;
+    if (reason == OTELI_REASON_TICK)
+        on_tick(engine, found);
+    else if (reason == OTELI_REASON_FLUSH)
+        on_flush(engine);
+    else if (reason == OTELI_REASON_STOP)
+        on_stop(engine);
+    else if (reason == OTELI_REASON_FULL && found)
+        oteli_store_relaxed_32(&engine->full_is_futile, 0);
+}
+
+enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, int64_t *wanted,
+                                    uint64_t *deadline_ns)
+{
+    const struct oteli_pass *pass = &engine->pass;
+    notice_waking(engine);
+    if (!pass->is_under_way)
+        begin_pass(engine, choose(engine));
+    if (pass->reason != OTELI_REASON_NONE && !continue_pass(engine, may_wait))
+        return OTELI_ROUND_PENDING;
+    end_pass(engine);
+    if (pass->reason == OTELI_REASON_STOP)
+        return OTELI_ROUND_STOPPED;
+    *wanted = (int64_t)(engine->batch->capacity - engine->batch->count);
     *deadline_ns = engine->tick_ns;
-    return true;
+    /* A thread may have announced what it could not hand over yet. */
+    const bool is_futile =
+        pass->reason == OTELI_REASON_BATCH && engine->harvest.taken == pass->taken_before;
+    return pass->reason == OTELI_REASON_NONE || is_futile ? OTELI_ROUND_IDLE : OTELI_ROUND_WORKED;
 }
 
 void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
                        int64_t *wanted, uint64_t *deadline_ns)
 {
     const uint64_t taken = engine->harvest.taken - pace->taken;
-    const uint64_t capacity = engine->batch.capacity;
+    const uint64_t capacity = engine->batch->capacity;
     if (taken < capacity || engine->queue_size < 2 * capacity)
         return; /* not a batch since the last sleep: be rung for */
     const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
@@ -190,24 +272,35 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
         *wanted = half;
 }
 
+void oteli_worker_finish(struct oteli_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    oteli_store_release_32(&engine->done, 1);
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 void *oteli_worker_main(void *argument)
 {
     struct oteli_engine *engine = argument;
     struct oteli_pace pace = {0};
     int64_t wanted;
     uint64_t deadline_ns;
+    pthread_setname_np(pthread_self(), "otel-export");
+    if (engine->thread_started != NULL)
+        engine->thread_started(engine->thread_started_state);
     if (oteli_clock_measure_offsets())
         oteli_sdk_reconsider_clock(&engine->sdk);
     for (;;) {
         const uint32_t heard = oteli_bell_listen(&engine->bell);
-        if (!oteli_worker_round(engine, &wanted, &deadline_ns))
+        const enum oteli_round round = oteli_worker_round(engine, true, &wanted, &deadline_ns);
+        if (round == OTELI_ROUND_STOPPED)
             break;
+        if (round == OTELI_ROUND_WORKED)
+            continue;
         oteli_worker_pace(engine, &pace, oteli_monotonic_ns(), &wanted, &deadline_ns);
         oteli_bell_sleep(&engine->bell, heard, wanted, deadline_ns);
     }
-    pthread_mutex_lock(&engine->mutex);
-    oteli_store_release_32(&engine->done, 1);
-    pthread_cond_broadcast(&engine->changed);
-    pthread_mutex_unlock(&engine->mutex);
+    oteli_worker_finish(engine);
     return NULL;
 }

@@ -37,15 +37,16 @@ typedef enum otel_drop_reason {
     OTEL_DROP_UNCONFIRMED,      /* sent, but no answer came until the deadline */
     OTEL_DROP_EXPORT_TIMEOUT,   /* the exporter did not finish in OTEL_BSP_EXPORT_TIMEOUT */
     OTEL_DROP_NO_MEMORY,
-    OTEL_DROP_REENTRANT,  /* it ended inside the SDK's own code: in a signal handler */
-    OTEL_DROP_CANCELLED,  /* otel_span_cancel, of it or of the root that held it */
-    OTEL_DROP_NOT_KEPT,   /* the decision at the end of its local root */
-    OTEL_DROP_HELD_LIMIT, /* OTEL_C_HELD_MAX_BYTES of held-back and collected spans */
-    OTEL_DROP_LATE,       /* it ended after the decision to drop, or after otel_lines_end */
-    OTEL_DROP_UNMOUNTED,  /* collected, and freed without having been mounted */
-    OTEL_DROP_COLLECTED,  /* taken in process by otel_span_collect */
-    OTEL_DROP_TOO_SHORT,  /* otel_span_end_unless_shorter */
-    OTEL_DROP_ABANDONED,  /* its thread ended while it was open */
+    OTEL_DROP_REENTRANT,    /* it ended inside the SDK's own code: in a signal handler */
+    OTEL_DROP_CANCELLED,    /* otel_span_cancel, of it or of the root that held it */
+    OTEL_DROP_NOT_KEPT,     /* the decision at the end of its local root */
+    OTEL_DROP_HELD_LIMIT,   /* OTEL_C_HELD_MAX_BYTES of held-back and collected spans */
+    OTEL_DROP_LATE,         /* it ended after the decision to drop, or after otel_lines_end */
+    OTEL_DROP_UNMOUNTED,    /* collected, and freed without having been mounted */
+    OTEL_DROP_COLLECTED,    /* taken in process by otel_span_collect */
+    OTEL_DROP_TOO_SHORT,    /* otel_span_end_unless_shorter */
+    OTEL_DROP_ABANDONED,    /* its thread ended while it was open */
+    OTEL_DROP_FORKED_CHILD, /* the exporter does not work in a forked child */
     OTEL_DROP_REASON_COUNT
 } otel_drop_reason;
 
@@ -189,6 +190,23 @@ typedef struct otel_exporter {
 
     /* The last call. Or NULL. */
     void (*free)(void *state);
+
+    /* While an export is pending: the batch that comes next is complete. What needs no answer
+     * can be done now, encoding for example. If there is another export_batch, it is with this
+     * batch, and `next` stays as it is until then. Or NULL. */
+    void (*prepare)(void *state, const otel_batch *next);
+
+    /* For programs without an exporter thread (otel_poll): a descriptor that is readable when
+     * a pending export can go on, and in *timeout_ms the time after which it can in any case
+     * (-1: no such time). The same descriptor all the time; -1: none. NULL: a pending export
+     * is polled every few milliseconds. */
+    int (*descriptor)(void *state, int *timeout_ms);
+
+    /* In a forked child: make in *renewed another exporter of the same kind. `state` is the
+     * parent's, as its exporter thread had it in the middle of anything: only what is constant
+     * since the exporter was made may be read, and nothing written, closed, locked or freed.
+     * NULL: its pipeline drops what the child exports (OTEL_DROP_FORKED_CHILD). */
+    otel_status (*renew)(const void *state, struct otel_exporter *renewed);
 } otel_exporter;
 
 #define OTEL_EXPORTER(...) ((otel_exporter){.size = sizeof(otel_exporter), __VA_ARGS__})

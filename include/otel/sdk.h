@@ -77,6 +77,13 @@ typedef struct otel_sdk_options {
     bool (*tail_keep)(void *state, const otel_tail *tail); /* on the thread that ends it */
     void *tail_keep_state;
     int64_t held_max_bytes; /* of held-back and collected spans, OTEL_C_HELD_MAX_BYTES */
+
+    /* The exporter thread. `threadless`: there is none, and the program calls otel_poll. */
+    bool threadless;
+    int64_t thread_stack_bytes;          /* of its stack; 0: 256 KiB */
+    void (*thread_started)(void *state); /* called on it before anything else: to name it, to */
+    void *thread_started_state;          /* pin it to cores (pthread_self()), to lower its
+                                             priority; handed over as it is */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})
@@ -102,6 +109,20 @@ OTEL_API OTEL_MUST_USE otel_status otel_flush(int64_t timeout_ms);
  * as dropped. The second call answers
  * OTEL_ERROR_NOT_STARTED. */
 OTEL_API OTEL_MUST_USE otel_status otel_shutdown(int64_t timeout_ms);
+
+/* Without a thread (otel_sdk_options.threadless): be the exporter thread for `timeout_ms` (0:
+ * do what can be done at once, and do not wait). Somebody has to call this, or otel_flush, or
+ * spans pile up until the queue is full. Any thread; if several call, one works and the others
+ * wait their time. It returns early when the SDK stops. OTEL_ERROR_INVALID_ARGUMENT: the
+ * exporter thread does this already. */
+OTEL_API otel_status otel_poll(int64_t timeout_ms);
+
+/* For an event loop: call otel_poll(0) when the descriptor is readable (epoll, poll, libuv's
+ * uv_poll), and when otel_poll_timeout() milliseconds are over (-1: no need), which has to be
+ * asked again after every otel_poll. The descriptor is the SDK's and stays the same until it
+ * stops; -1: none. A forked child has another one. */
+OTEL_API int otel_poll_fd(void);
+OTEL_API int64_t otel_poll_timeout(void);
 
 /* What became of the spans of one pipeline. At every moment
  *     started = unsampled + open + ended

@@ -29,7 +29,8 @@ struct hand_engine {
 
 void hand_start(struct hand_engine *hand, const otel_sdk_options *options);
 
-/* One round of the worker. False: it has shut down. */
+/* Rounds of the worker until it would sleep, or has exported whole batches. False: it has shut
+ * down. */
 bool hand_round(struct hand_engine *hand);
 
 /* Move the clock to the deadline of the last round, and do the next one. */

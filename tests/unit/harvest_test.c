@@ -155,12 +155,12 @@ static void test_a_line_stays_while_a_batch_points_into_it(void **state)
     assert_true(oteli_harvest_continue(hand.engine));
     const uint64_t held = oteli_lines_bytes();
     assert_true(held > OTELI_LINE_BYTES);
-    assert_int_equal(hand.engine->batch.count, 300);
+    assert_int_equal(hand.engine->batch->count, 300);
 
     hand_spans(&hand, "b", 300);
     const otel_scope_view *scope;
     for (size_t i = 0; i < 300; i++) {
-        const otel_slice otlp = otel_batch_span_otlp(&hand.engine->batch, i, &scope);
+        const otel_slice otlp = otel_batch_span_otlp(hand.engine->batch, i, &scope);
         assert_non_null(memchr(otlp.data, 'a', otlp.length));
     }
     hand_flush(&hand);
@@ -420,7 +420,7 @@ static void test_a_mount_needs_neither_line_nor_set_once_it_is_taken(void **stat
     oteli_harvest_begin(hand.engine);
     assert_true(oteli_harvest_continue(hand.engine));
 
-    assert_int_equal(hand.engine->batch.count, 3);
+    assert_int_equal(hand.engine->batch->count, 3);
     assert_int_equal(oteli_self->line->pins, 0);
     assert_int_equal(lines->members, 1);
     otel_lines_free(lines);

@@ -119,7 +119,7 @@ static void test_spans_in_a_batch_still_count_until_it_is_exported(void **state)
     hand_spans(&hand, "b", 10);
 
     assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 10);
-    oteli_harvest_release(hand.engine);
+    oteli_harvest_release(hand.engine, hand.engine->batch);
     hand_spans(&hand, "b", 60);
     assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 10);
     stop();

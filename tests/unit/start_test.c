@@ -139,7 +139,7 @@ static void test_settings_reach_the_engine(void **state)
 
     const struct oteli_engine *engine = oteli_lifecycle_engine();
     assert_int_equal(engine->queue_size, 100);
-    assert_int_equal(engine->batch.capacity, 7);
+    assert_int_equal(engine->batch->capacity, 7);
     assert_true(engine->schedule_delay_ns == UINT64_C(1234000000));
     assert_true(engine->export_timeout_ns == UINT64_C(55000000));
 }
