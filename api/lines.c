@@ -178,8 +178,10 @@ static void mount_under(struct oteli_thread *thread, struct oteli_sdk *sdk,
     }
     prepare(prepared, thread, lines, parent);
     oteli_hold_join(lines);
-    if (oteli_append_mount(thread, sdk, &prepared->mount, lines->count))
+    if (oteli_append_mount(thread, sdk, &prepared->mount, lines->count)) {
+        sdk->announce(sdk, lines->count);
         return;
+    }
     sdk->give_room_back(sdk, lines->count);
     oteli_thread_lose(thread, OTEL_DROP_BYTE_LIMIT, lines->count);
     oteli_tracestate_release(prepared->mount.tracestate);

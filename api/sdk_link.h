@@ -72,6 +72,9 @@ struct oteli_sdk {
     /* Reserve room for exactly this many spans at once. False: there is not that much. */
     bool (*reserve)(struct oteli_sdk *, uint32_t count);
 
+    /* They have been recorded in it: the worker may want to know. */
+    void (*announce)(struct oteli_sdk *, uint32_t count);
+
     /* Give up room that was reserved. */
     void (*give_room_back)(struct oteli_sdk *, uint32_t count);
 

@@ -9,10 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-void oteli_bell_ring(struct oteli_bell *bell)
+static void wake(struct oteli_bell *bell)
 {
     const int saved_errno = errno;
-    oteli_exchange_full_64(&bell->wanted, (uint64_t)OTELI_BELL_NEVER);
     oteli_add_full_32(&bell->word, 1);
     oteli_add_full_64(&bell->rings, 1);
     if (bell->fd < 0)
@@ -22,41 +21,52 @@ void oteli_bell_ring(struct oteli_bell *bell)
     errno = saved_errno;
 }
 
-/* Wake the worker if it sleeps and nobody has rung yet. */
-static void ring_once(struct oteli_bell *bell)
+void oteli_bell_ring(struct oteli_bell *bell)
 {
-    if ((int64_t)oteli_load_relaxed_64(&bell->wanted) == OTELI_BELL_NEVER)
-        return;
-    if ((int64_t)oteli_exchange_full_64(&bell->wanted, (uint64_t)OTELI_BELL_NEVER) !=
-        OTELI_BELL_NEVER)
-        oteli_bell_ring(bell);
+    const uint64_t seen = oteli_load_relaxed_64(&bell->wanted);
+    /* Nobody else has to ring in this sleep. */
+    oteli_cas_full_64(&bell->wanted, seen, seen | OTELI_BELL_NEVER);
+    wake(bell);
+}
+
+/* Wake the worker if it still is in the sleep that was seen, and nobody has rung in it. */
+static void ring_once(struct oteli_bell *bell, uint64_t seen)
+{
+    if (oteli_cas_full_64(&bell->wanted, seen, seen | OTELI_BELL_NEVER))
+        wake(bell);
 }
 
 void oteli_bell_knock(struct oteli_bell *bell)
 {
     /* Whoever has knocked already looks at `wanted` after that, as we would. */
-    if (oteli_load_relaxed_32(&bell->knocked) == 0 &&
-        oteli_exchange_full_32(&bell->knocked, 1) == 0)
-        ring_once(bell);
+    if (oteli_load_relaxed_32(&bell->knocked) != 0 ||
+        oteli_exchange_full_32(&bell->knocked, 1) != 0)
+        return;
+    const uint64_t seen = oteli_load_relaxed_64(&bell->wanted);
+    if ((uint32_t)seen != OTELI_BELL_NEVER)
+        ring_once(bell, seen);
 }
 
 void oteli_bell_announce(struct oteli_bell *bell, uint64_t spans)
 {
     const int64_t waiting = (int64_t)(oteli_add_full_64(&bell->waiting, spans) + spans);
-    if (waiting >= (int64_t)oteli_load_relaxed_64(&bell->wanted))
-        ring_once(bell);
+    const uint64_t seen = oteli_load_relaxed_64(&bell->wanted);
+    if ((uint32_t)seen != OTELI_BELL_NEVER && waiting >= (int64_t)(uint32_t)seen)
+        ring_once(bell, seen);
 }
 
 bool oteli_bell_arm(struct oteli_bell *bell, int64_t wanted)
 {
-    oteli_store_relaxed_64(&bell->wanted, (uint64_t)wanted);
+    const uint64_t sleep = (oteli_load_relaxed_64(&bell->wanted) >> 32) + 1;
+    oteli_store_relaxed_64(&bell->wanted, sleep << 32 | (uint32_t)wanted);
     oteli_fence_full();
     return oteli_bell_waiting(bell) < wanted && oteli_load_relaxed_32(&bell->knocked) == 0;
 }
 
 void oteli_bell_disarm(struct oteli_bell *bell)
 {
-    oteli_store_relaxed_64(&bell->wanted, (uint64_t)OTELI_BELL_NEVER);
+    const uint64_t seen = oteli_load_relaxed_64(&bell->wanted);
+    oteli_store_relaxed_64(&bell->wanted, seen | OTELI_BELL_NEVER);
 }
 
 void oteli_bell_sleep(struct oteli_bell *bell, uint32_t heard, int64_t wanted, uint64_t deadline_ns)

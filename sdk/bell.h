@@ -6,10 +6,10 @@
  * than there can be, so nobody rings.
  *
  *     worker                                producer
- *     1 wanted = n                          1 waiting += spans        (full)
- *     2 full fence                          2 if waiting < wanted: done
- *     3 if waiting >= n or asked: no sleep  3 exchange wanted for NEVER; if it was
- *     4 sleep until the word changes          NEVER: done, somebody else rang
+ *     1 wanted = n, of another sleep        1 waiting += spans        (full)
+ *     2 full fence                          2 w = wanted; if waiting < w: done
+ *     3 if waiting >= n or asked: no sleep  3 compare and swap: wanted from w to NEVER; if it
+ *     4 sleep until the word changes          was not w: done, see below
  *       from what it was before 1, or T     4 word += 1, futex wake
  *     5 wanted = NEVER
  *
@@ -18,6 +18,10 @@
  * If worker 1 is first, producer 2 sees n, for its addition is a full fence as well; and
  * its 4 either comes before the futex call, which then does not sleep because the word has
  * changed, or after it, and wakes it. Time T bounds everything else.
+ *
+ * No wake-up is for nothing: `wanted` has the number of the sleep in it, so producer 3 only
+ * succeeds in the sleep that 2 was about. Where it fails, another producer has rung, or the
+ * worker has looked after our addition.
  *
  * A knock is the same with `knocked` in the place of `waiting` and any sleep worth waking
  * from: the worker looks at it where it looks at waiting, and takes it back when it acts.
@@ -28,11 +32,13 @@
 
 #include "common/atomic.h"
 
-#define OTELI_BELL_NEVER INT64_MAX
+/* In the lower half of `wanted`: the worker is awake. */
+#define OTELI_BELL_NEVER UINT32_MAX
 
 struct oteli_bell {
     uint32_t word;    /* changes with every wake-up */
-    uint64_t wanted;  /* int64_t: spans that must wait to be worth a wake-up */
+    uint64_t wanted;  /* lower half: spans that must wait to be worth a wake-up; upper half: the
+                         number of the sleep */
     uint64_t waiting; /* int64_t: spans announced by producers less those taken; may be
                          below zero, because the worker takes spans before they are announced */
     uint32_t knocked; /* somebody has knocked since the worker last asked */
@@ -52,6 +58,12 @@ static inline void oteli_bell_taken(struct oteli_bell *bell, uint64_t spans)
 static inline int64_t oteli_bell_waiting(const struct oteli_bell *bell)
 {
     return (int64_t)oteli_load_relaxed_64(&bell->waiting);
+}
+
+/* Whether the worker sleeps, or is about to, and has not been rung for. */
+static inline bool oteli_bell_is_armed(const struct oteli_bell *bell)
+{
+    return (uint32_t)oteli_load_relaxed_64(&bell->wanted) != OTELI_BELL_NEVER;
 }
 
 /* Any thread: wake the worker whatever it waits for. */
@@ -86,7 +98,7 @@ void oteli_bell_sleep(struct oteli_bell *bell, uint32_t heard, int64_t wanted,
 static inline void oteli_bell_init(struct oteli_bell *bell)
 {
     bell->word = 0;
-    bell->wanted = (uint64_t)OTELI_BELL_NEVER;
+    bell->wanted = OTELI_BELL_NEVER;
     bell->waiting = 0;
     bell->knocked = 0;
     bell->rings = 0;

@@ -67,6 +67,7 @@ static void set_sdk(struct oteli_engine *engine, const struct oteli_config *conf
     sdk->sample = sample;
     sdk->take_lot = oteli_queue_take_lot;
     sdk->reserve = oteli_queue_reserve;
+    sdk->announce = oteli_queue_announce;
     sdk->give_room_back = oteli_queue_give_room_back;
     sdk->hand_over = oteli_queue_hand_over;
     sdk->wake = oteli_queue_wake;

@@ -229,6 +229,7 @@ void *oteli_worker_main(void *argument);
 /* queue.c - what the API calls, on app threads. */
 uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended);
 bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count);
+void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t count);
 void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count);
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line);
 void oteli_queue_wake(struct oteli_sdk *sdk);

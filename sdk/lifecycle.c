@@ -148,6 +148,8 @@ struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
         used->users++;
     *status = is_running || is_disabled ? OTEL_OK : OTEL_ERROR_NOT_STARTED;
     if (stop) {
+        if (used != NULL)
+            oteli_sdk_uninstall(); /* here, so that it is not that of a start which comes next */
         is_running = false;
         is_disabled = false;
     }
@@ -331,7 +333,6 @@ otel_status otel_shutdown(int64_t timeout_ms)
         return status;
     const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
     const uint64_t lost = oteli_export_lost(stopped);
-    oteli_sdk_uninstall();
     if (stopped->sdk.synchronous)
         stop_simple(stopped, deadline_ns);
     else

@@ -62,16 +62,18 @@ bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count)
             return false;
         }
         if (oteli_cas_full_64(&engine->reserved, reserved, reserved + count))
-            break;
+            return true;
     }
-    announce(engine, count);
-    return true;
+}
+
+void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t count)
+{
+    announce((struct oteli_engine *)(void *)sdk, count);
 }
 
 void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count)
 {
     struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
-    oteli_bell_taken(&engine->bell, count);
     oteli_add_full_64(&engine->reserved, (uint64_t)0 - count);
 }
 

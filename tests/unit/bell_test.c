@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/bell_test.c - specification of sdk/bell.h. The worker's sleep is taken apart:
- * what it says before (`wanted`) is set by hand. */
+ * what it says before (`wanted`) is said by hand. */
 #include "sdk/bell.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static int begin(void **state)
 
 static void say_wanted(int64_t wanted)
 {
-    oteli_store_relaxed_64(&bell.wanted, (uint64_t)wanted);
+    assert_true(oteli_bell_arm(&bell, wanted));
 }
 
 static void test_nobody_rings_for_a_worker_that_is_awake(void **state)
@@ -60,6 +60,43 @@ static void test_the_bell_is_rung_once_a_sleep(void **state)
     assert_int_equal(bell.rings, 1);
 }
 
+static void test_a_bell_that_was_rung_by_others_is_not_rung_again(void **state)
+{
+    (void)state;
+    say_wanted(10);
+
+    oteli_bell_ring(&bell);
+    oteli_bell_announce(&bell, 10);
+    oteli_bell_knock(&bell);
+
+    assert_int_equal(bell.rings, 1);
+}
+
+/* A producer was stopped before it rang, and the worker has woken and sleeps anew. */
+static void test_nobody_rings_for_an_earlier_sleep(void **state)
+{
+    (void)state;
+    say_wanted(10);
+    const uint64_t seen = bell.wanted;
+    oteli_bell_disarm(&bell);
+    say_wanted(10);
+
+    assert_true(bell.wanted != seen);
+    assert_true((uint32_t)bell.wanted == (uint32_t)seen);
+}
+
+static void test_the_number_of_the_sleep_may_wrap(void **state)
+{
+    (void)state;
+    bell.wanted = UINT64_MAX;
+    say_wanted(10);
+    assert_true(bell.wanted == 10);
+
+    oteli_bell_announce(&bell, 10);
+
+    assert_int_equal(bell.rings, 1);
+}
+
 static void test_spans_that_are_taken_do_not_wait(void **state)
 {
     (void)state;
@@ -94,7 +131,7 @@ static void test_a_worker_does_not_sleep_when_enough_is_there(void **state)
 
     oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, UINT64_MAX);
 
-    assert_true((int64_t)bell.wanted == OTELI_BELL_NEVER);
+    assert_false(oteli_bell_is_armed(&bell));
 }
 
 static void test_a_worker_does_not_sleep_when_it_was_rung_since_it_listened(void **state)
@@ -125,7 +162,7 @@ static void test_a_worker_sleeps_no_longer_than_its_deadline(void **state)
     (void)state;
     oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, 1);
 
-    assert_true((int64_t)bell.wanted == OTELI_BELL_NEVER);
+    assert_false(oteli_bell_is_armed(&bell));
 }
 
 static void test_ringing_and_sleeping_leave_errno_alone(void **state)
@@ -158,6 +195,9 @@ int main(void)
         TEST(nobody_rings_for_a_worker_that_is_awake),
         TEST(the_span_that_makes_a_batch_rings),
         TEST(the_bell_is_rung_once_a_sleep),
+        TEST(a_bell_that_was_rung_by_others_is_not_rung_again),
+        TEST(nobody_rings_for_an_earlier_sleep),
+        TEST(the_number_of_the_sleep_may_wrap),
         TEST(spans_that_are_taken_do_not_wait),
         TEST(spans_may_be_taken_before_they_are_announced),
         TEST(a_worker_does_not_sleep_when_enough_is_there),

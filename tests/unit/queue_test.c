@@ -176,16 +176,18 @@ static void test_a_reservation_is_whole_or_none(void **state)
     stop();
 }
 
-static void test_a_reservation_is_announced_until_it_is_given_back(void **state)
+static void test_a_reservation_is_announced_when_it_is_used(void **state)
 {
     (void)state;
     start(100, 10, 0);
 
     assert_true(oteli_queue_reserve(&hand.engine->sdk, 7));
-    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 7);
-
-    oteli_queue_give_room_back(&hand.engine->sdk, 7);
     assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
+
+    oteli_queue_announce(&hand.engine->sdk, 7);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 7);
+    oteli_bell_taken(&hand.engine->bell, 7);
+    oteli_queue_give_room_back(&hand.engine->sdk, 7);
     stop();
 }
 
@@ -314,7 +316,7 @@ int main(void)
         TEST(lots_leave_room_for_every_thread),
         TEST(a_lot_that_is_used_up_is_announced),
         TEST(a_reservation_is_whole_or_none),
-        TEST(a_reservation_is_announced_until_it_is_given_back),
+        TEST(a_reservation_is_announced_when_it_is_used),
         TEST(a_reservation_that_does_not_fit_now_wakes_the_worker),
         TEST(reservations_of_many_threads_stay_within_the_queue),
         TEST(the_byte_limit_is_exact),

@@ -257,7 +257,7 @@ static void test_after_a_pause_a_full_batch_rings_again(void **state)
     hand_spans(&hand, "b", 1);
     hand_round(&hand);
     const uint64_t rings = hand.engine->bell.rings;
-    hand.engine->bell.wanted = (uint64_t)hand.wanted; /* as oteli_bell_sleep does */
+    (void)oteli_bell_arm(&hand.engine->bell, hand.wanted); /* as oteli_bell_sleep does */
 
     hand_spans(&hand, "b", 200);
 
@@ -290,7 +290,7 @@ static void test_a_queue_full_of_promises_wakes_the_worker_once(void **state)
     hand_spans(&hand, "a", 1);
     for (unsigned i = 0; i < 20; i++) {
         hand_round(&hand);
-        hand.engine->bell.wanted = (uint64_t)hand.wanted;
+        (void)oteli_bell_arm(&hand.engine->bell, hand.wanted);
         hand_spans(&hand, "a", 1);
     }
 
