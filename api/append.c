@@ -17,7 +17,8 @@ struct place {
  * find it in the ring. */
 static bool next_line(struct oteli_thread *thread, struct oteli_sdk *sdk, size_t bound)
 {
-    struct oteli_line *line = oteli_line_get(thread, bound);
+    struct oteli_line *line =
+        thread->line != NULL ? oteli_line_get(thread, bound) : oteli_line_keep(thread);
     if (line == NULL)
         return false;
     if (thread->line != NULL)
@@ -143,6 +144,10 @@ void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open, uint
 {
     if (oteli_open_hold(open) != 0 || open->traits.lost_as != 0) {
         oteli_hold_end(thread, open, end);
+        return;
+    }
+    if (lot_of(thread) == 0 && oteli_load_relaxed_64(&oteli_full) == thread->generation) {
+        oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, 1);
         return;
     }
     const struct passage passage = {open, end, NULL, oteli_compose_bound(open)};

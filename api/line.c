@@ -12,7 +12,8 @@ enum { TABLE_PART = 1024, TABLE_PARTS = OTELI_LINE_MAX_COUNT / TABLE_PART };
 
 static struct {
     struct oteli_free_list free;
-    uint64_t units_used;  /* lines outside the pool, in OTELI_LINE_BYTES */
+    uint64_t units_used;  /* lines outside the pool, in OTELI_LINE_BYTES … */
+    uint64_t units_kept;  /* … and the one of each thread among them, which is no limit's */
     uint64_t units_total; /* pooled lines that exist, and units of large ones */
     uint64_t units_limit;
     uint32_t count; /* slots of the table that were given out */
@@ -71,18 +72,29 @@ static uint32_t *link_of(uint32_t index)
     return &table_get(index)->free_next;
 }
 
-static bool reserve_units(uint64_t units)
+static bool is_within_limit(uint64_t units)
 {
-    const uint64_t before = oteli_add_full_64(&pool.units_total, units);
-    if (before + units <= oteli_load_relaxed_64(&pool.units_limit))
+    return units <=
+           oteli_load_relaxed_64(&pool.units_limit) + oteli_load_relaxed_64(&pool.units_kept);
+}
+
+static void sub(uint64_t *units, uint64_t less)
+{
+    oteli_add_full_64(units, (uint64_t)0 - less);
+}
+
+/* Count units that are used or exist from now on, unless they are above the limit. */
+static bool add_within_limit(uint64_t *units, uint64_t more)
+{
+    if (is_within_limit(oteli_add_full_64(units, more) + more))
         return true;
-    oteli_add_full_64(&pool.units_total, (uint64_t)0 - units);
+    sub(units, more);
     return false;
 }
 
 static OTELI_COLD struct oteli_line *make(size_t bytes, uint32_t units)
 {
-    if (!reserve_units(units))
+    if (!add_within_limit(&pool.units_total, units))
         return NULL;
     const int saved_errno = errno;
     struct oteli_line *line = aligned_alloc(OTELI_CACHELINE, bytes);
@@ -95,21 +107,24 @@ static OTELI_COLD struct oteli_line *make(size_t bytes, uint32_t units)
     }
     free(line);
     errno = saved_errno;
-    oteli_add_full_64(&pool.units_total, (uint64_t)0 - units);
+    sub(&pool.units_total, units);
     return NULL;
 }
 
-struct oteli_line *oteli_line_get(struct oteli_thread *owner, size_t size)
+static uint64_t units_for(size_t size)
 {
-    struct oteli_line *line;
-    if (size <= OTELI_LINE_BYTES - sizeof(struct oteli_line)) {
-        const uint32_t index = oteli_free_list_pop(&pool.free, link_of);
-        line = index != OTELI_NO_PLACE ? table_get(index) : make(OTELI_LINE_BYTES, 1);
-    } else {
-        const size_t units =
-            (sizeof(struct oteli_line) + size + OTELI_LINE_BYTES - 1) / OTELI_LINE_BYTES;
-        line = make(units * OTELI_LINE_BYTES, (uint32_t)units);
-    }
+    return size <= OTELI_LINE_BYTES - sizeof(struct oteli_line)
+               ? 1
+               : (sizeof(struct oteli_line) + size + OTELI_LINE_BYTES - 1) / OTELI_LINE_BYTES;
+}
+
+/* A line of so many units, which are counted already. */
+static struct oteli_line *take(struct oteli_thread *owner, uint64_t units)
+{
+    const uint32_t index = units == 1 ? oteli_free_list_pop(&pool.free, link_of) : OTELI_NO_PLACE;
+    struct oteli_line *line = index != OTELI_NO_PLACE
+                                  ? table_get(index)
+                                  : make(units * OTELI_LINE_BYTES, (uint32_t)units);
     if (line == NULL)
         return NULL;
     oteli_store_relaxed_32(&line->committed, 0);
@@ -118,24 +133,59 @@ struct oteli_line *oteli_line_get(struct oteli_thread *owner, size_t size)
     line->pins = 0;
     line->retired = false;
     line->next = NULL;
-    oteli_add_full_64(&pool.units_used, line->units);
     return line;
+}
+
+struct oteli_line *oteli_line_get(struct oteli_thread *owner, size_t size)
+{
+    const uint64_t units = units_for(size);
+    if (!add_within_limit(&pool.units_used, units))
+        return NULL;
+    struct oteli_line *line = take(owner, units);
+    if (line == NULL)
+        sub(&pool.units_used, units);
+    return line;
+}
+
+/* In this order, so that nobody finds more room than there is. */
+struct oteli_line *oteli_line_keep(struct oteli_thread *owner)
+{
+    oteli_add_full_64(&pool.units_used, 1);
+    oteli_add_full_64(&pool.units_kept, 1);
+    struct oteli_line *line = take(owner, 1);
+    if (line == NULL) {
+        oteli_line_keep_no_more();
+        sub(&pool.units_used, 1);
+    }
+    return line;
+}
+
+void oteli_line_keep_no_more(void)
+{
+    sub(&pool.units_kept, 1);
 }
 
 void oteli_line_put(struct oteli_line *line)
 {
-    oteli_add_full_64(&pool.units_used, (uint64_t)0 - line->units);
+    sub(&pool.units_used, line->units);
     if (line->units == 1) {
         oteli_free_list_push(&pool.free, link_of, line->index);
         return;
     }
-    oteli_add_full_64(&pool.units_total, (uint64_t)0 - line->units);
+    sub(&pool.units_total, line->units);
     free(line);
 }
 
 uint64_t oteli_lines_bytes(void)
 {
     return oteli_load_relaxed_64(&pool.units_used) * OTELI_LINE_BYTES;
+}
+
+uint64_t oteli_lines_queued_bytes(void)
+{
+    const uint64_t kept = oteli_load_relaxed_64(&pool.units_kept);
+    const uint64_t used = oteli_load_relaxed_64(&pool.units_used);
+    return used > kept ? (used - kept) * OTELI_LINE_BYTES : 0;
 }
 
 void oteli_lines_free(void)
@@ -155,6 +205,7 @@ void oteli_lines_forget(void)
     memset(parts, 0, sizeof parts);
     pool.free.head = 0;
     pool.units_used = 0;
+    pool.units_kept = 0;
     pool.units_total = 0;
     pool.count = 0;
 }

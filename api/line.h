@@ -12,7 +12,8 @@
  * there the owner keeps it as its current line, so the worker finds every committed
  * record in the ring or in a thread's current line. Only the worker gives lines back.
  *
- * Lines come from one pool of the process and are never unmapped while threads trace. */
+ * Lines come from one pool of the process and are never unmapped while threads trace. Each
+ * thread that traces keeps one; the limit is for those that wait for the worker. */
 #ifndef OTELI_LINE_H
 #define OTELI_LINE_H
 
@@ -84,11 +85,18 @@ OTELI_LENT uint64_t oteli_lines_most(void);
  * record larger than a pooled line. */
 struct oteli_line *oteli_line_get(struct oteli_thread *owner, size_t size);
 
+/* A line for a thread that has none, whatever the limit says: the threads are limit enough.
+ * NULL: no memory. When the thread gives up that it has one (not: exchanges it), it says so. */
+struct oteli_line *oteli_line_keep(struct oteli_thread *owner);
+void oteli_line_keep_no_more(void);
+
 /* Give a line back that nobody else knows: also its owner has another by now. Any thread. */
 OTELI_LENT void oteli_line_put(struct oteli_line *line);
 
-/* Bytes of all lines that are not in the pool. */
+/* Bytes of all lines that are not in the pool (tests), and of those beyond the one of each
+ * thread (statistics). */
 OTELI_LENT uint64_t oteli_lines_bytes(void);
+OTELI_LENT uint64_t oteli_lines_queued_bytes(void);
 
 /* Free the pool: no thread may hold a line. For the end of the process, and tests. */
 void oteli_lines_free(void);

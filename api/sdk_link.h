@@ -106,6 +106,11 @@ OTELI_LENT void oteli_sdk_reconsider_clock(const struct oteli_sdk *sdk);
  * ends looks at it after its record is committed. */
 OTELI_NOT_LENT extern uint64_t oteli_asleep;
 
+/* The generation of the SDK whose queue has no room; 0: none. Whoever finds that out says so,
+ * and looks once more; whoever makes room takes it back. So a thread that drops spans needs no
+ * more than a look. */
+OTELI_LENT extern uint64_t oteli_full;
+
 /* The SDK behind oteli_generation; only between oteli_sdk_borrow and _return. */
 extern struct oteli_sdk *oteli_sdk_current;
 

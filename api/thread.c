@@ -30,6 +30,7 @@ OTELI_TLS struct oteli_thread *oteli_self = &oteli_empty_thread;
 uint64_t oteli_generation;
 uint64_t oteli_fast_generation;
 uint64_t oteli_asleep;
+uint64_t oteli_full;
 uint32_t otel_is_in_use_;
 struct oteli_sdk *oteli_sdk_current;
 
@@ -75,6 +76,7 @@ static void on_fork_child(void)
     oteli_generation = 0;
     oteli_fast_generation = 0;
     oteli_asleep = 0;
+    oteli_full = 0;
     oteli_sdk_current = NULL;
     oteli_lines_forget();
     oteli_detached_forget();
@@ -140,8 +142,10 @@ static void let_go_of_sdk(struct oteli_thread *thread)
         open->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
     struct oteli_line *line = thread->line;
     OTELI_STORE_RELEASE_PTR(&thread->line, NULL);
-    if (line != NULL)
+    if (line != NULL) {
+        oteli_line_keep_no_more();
         oteli_line_discard_mounts(line);
+    }
     /* If it is pinned, an exporter that hangs still reads it. Pairs with harvest.c. */
     if (line != NULL && oteli_load_acquire_32(&line->pins) == 0)
         oteli_line_put(line);
@@ -361,6 +365,7 @@ void oteli_sdk_uninstall(void)
     oteli_store_relaxed_64(&oteli_fast_generation, 0);
     oteli_exchange_full_64(&oteli_generation, 0);
     oteli_store_relaxed_64(&oteli_asleep, 0);
+    oteli_store_relaxed_64(&oteli_full, 0);
     OTELI_STORE_RELEASE_PTR(&oteli_sdk_current, NULL);
     oteli_fence_full();
 }

@@ -117,8 +117,8 @@
         "while a batch is on its way.")                                                          \
     ROW(queue_max_bytes, "OTEL_C_QUEUE_MAX_BYTES", OTELI_TYPE_COUNT, "67108864",                 \
         OTELI_MIN_QUEUE_BYTES, OTELI_MAX_QUEUE_BYTES, NULL, OTELI_OPTION,                        \
-        "How many bytes the ended spans that wait for their export may occupy. The newest are "  \
-        "dropped and counted.")
+        "How many bytes the ended spans that wait for their export may occupy, beyond 16 KiB "   \
+        "for each thread. The newest are dropped and counted.")
 
 #define OTELI_CONFIG_HOLDING(ROW)                                                               \
     ROW(tail_keep_slower_than, "OTEL_C_TAIL_KEEP_SLOWER_THAN", OTELI_TYPE_DURATION, NULL, 0,    \

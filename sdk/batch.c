@@ -62,6 +62,19 @@ void oteli_record_convert(struct oteli_record *record)
         convert_events(record);
 }
 
+/* The record of a span with its Span message in it, as it will be sent. */
+static struct oteli_record *finish(const otel_batch *batch, size_t index)
+{
+    struct oteli_record *record = batch->records[index];
+    if (OTELI_LIKELY((record->what & OTELI_RECORD_RAW) != 0)) {
+        record = oteli_raw_finish((struct oteli_raw *)(void *)record);
+        batch->records[index] = record;
+    } else {
+        oteli_record_convert(record);
+    }
+    return record;
+}
+
 void oteli_batch_empty(otel_batch *batch)
 {
     batch->count = 0;
@@ -78,7 +91,7 @@ size_t otel_batch_size(const otel_batch *batch)
 otel_slice otel_batch_span_otlp(const otel_batch *batch, size_t index,
                                 const otel_scope_view **scope)
 {
-    struct oteli_record *record = batch->records[index];
+    struct oteli_record *record = finish(batch, index);
     *scope = oteli_record_scope(record);
     return (otel_slice){(const char *)oteli_record_message(record), record->length};
 }

@@ -2,7 +2,7 @@
 /* sdk/batch.h - a batch: pointers to records, the lines they keep alive, and memory for those
  * that are in no line because they were made of others (sdk/expand.h).
  *
- * Worker only. The ticks of records that are added become nanoseconds. */
+ * Worker only. */
 #ifndef OTELI_BATCH_H
 #define OTELI_BATCH_H
 
@@ -26,20 +26,18 @@ struct otel_batch {
 bool oteli_batch_init(otel_batch *batch, size_t capacity, const struct oteli_resource *resource);
 void oteli_batch_fini(otel_batch *batch);
 
-/* Turn a record's ticks into nanoseconds, where they are. */
+/* Turn a record's ticks into nanoseconds, where they are. Once more does nothing. */
 void oteli_record_convert(struct oteli_record *record);
 
 /* Where its span comes from, which may have no name. */
 const otel_scope_view *oteli_record_scope(const struct oteli_record *record);
 
-/* Add the record of a span to a batch that has room. */
+/* Add the record of a span to a batch that has room. It is finished when an exporter looks at
+ * it, right before its bytes are needed. */
 static inline void oteli_batch_add(otel_batch *batch, struct oteli_record *record)
 {
-    if (OTELI_LIKELY((record->what & OTELI_RECORD_RAW) != 0))
-        record = oteli_raw_finish((struct oteli_raw *)(void *)record);
-    else
-        oteli_record_convert(record);
-    batch->address_count += (record->what & OTELI_RECORD_ADDRESS) != 0;
+    const bool is_raw = (record->what & OTELI_RECORD_RAW) != 0;
+    batch->address_count += !is_raw && (record->what & OTELI_RECORD_ADDRESS) != 0;
     batch->records[batch->count++] = record;
 }
 

@@ -109,8 +109,10 @@ struct oteli_engine {
     struct oteli_harvest harvest;
     struct oteli_pass pass;
     struct oteli_driving driving;
-    uint64_t tick_ns; /* when to export what there is; UINT64_MAX: asleep */
-    bool asleep;      /* the generation says so: the next span wakes us */
+    uint64_t told_drops; /* by threads, and known to the log … */
+    bool threads_drop;   /* … and whether it goes on */
+    uint64_t tick_ns;    /* when to export what there is; UINT64_MAX: asleep */
+    bool asleep;         /* the generation says so: the next span wakes us */
 
     /* of any thread, through the mutex */
     pthread_mutex_t mutex;
@@ -181,6 +183,10 @@ void oteli_export_prepare(struct oteli_engine *engine, const otel_batch *next);
 /* Count a batch's spans as dropped in every pipeline. */
 void oteli_export_drop_all(struct oteli_engine *engine, otel_drop_reason reason, uint64_t count);
 
+/* Say in the log when threads begin to drop spans because the queue is full, and when that is
+ * over. */
+void oteli_export_tell_drops(struct oteli_engine *engine);
+
 /* Hand a flush on to the exporters themselves; a failure is counted. */
 void oteli_export_flush(struct oteli_engine *engine, uint64_t deadline_ns);
 
@@ -231,6 +237,7 @@ uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended);
 bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count);
 void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t count);
 void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count);
+void oteli_queue_free_room(struct oteli_engine *engine, uint64_t spans); /* any thread */
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line);
 void oteli_queue_wake(struct oteli_sdk *sdk);
 

@@ -188,7 +188,8 @@ uint64_t oteli_expand_names(otel_batch *batch)
     size_t kept = 0;
     for (size_t i = 0; i < batch->count; i++) {
         struct oteli_record *record = batch->records[i];
-        if ((record->what & OTELI_RECORD_ADDRESS) != 0)
+        const bool is_raw = (record->what & OTELI_RECORD_RAW) != 0;
+        if (!is_raw && (record->what & OTELI_RECORD_ADDRESS) != 0)
             record = with_name(&batch->arena, record);
         if (record != NULL)
             batch->records[kept++] = record;

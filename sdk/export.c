@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "sdk/engine.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
@@ -67,6 +68,26 @@ static void tell(struct oteli_pipeline *pipeline, uint64_t lost, otel_drop_reaso
     if (lost == 0 && pipeline->is_dropping)
         OTELI_LOG(OTEL_LOG_WARN, "%s: delivering again", pipeline->exporter.name);
     pipeline->is_dropping = lost != 0;
+}
+
+void oteli_export_tell_drops(struct oteli_engine *engine)
+{
+    uint64_t dropped = 0;
+    for (const struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next)
+        if (oteli_load_acquire_64(&at->generation) == engine->sdk.generation)
+            dropped += oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_QUEUE_FULL]) +
+                       oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_BYTE_LIMIT]);
+    const uint64_t more = dropped - engine->told_drops;
+    if (more != 0 && !engine->threads_drop)
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "the queue of %" PRIu64 " spans (OTEL_BSP_MAX_QUEUE_SIZE) or its memory "
+                  "(OTEL_C_QUEUE_MAX_BYTES) is full: dropping the newest spans",
+                  engine->queue_size);
+    if (more == 0 && engine->threads_drop)
+        OTELI_LOG(OTEL_LOG_WARN, "there is room in the queue again; %" PRIu64 " spans were dropped",
+                  dropped);
+    engine->threads_drop = more != 0;
+    engine->told_drops = dropped;
 }
 
 static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call *call)

@@ -41,18 +41,12 @@ static uint32_t committed_in(const struct oteli_line *line)
     return oteli_load_acquire_32(&line->committed); /* pairs with the release of commit */
 }
 
-/* The room of spans in the queue is free again. */
-static void free_room(struct oteli_engine *engine, uint64_t spans)
-{
-    oteli_add_full_64(&engine->reserved, (uint64_t)0 - spans);
-}
-
 static void lose(struct oteli_engine *engine, otel_drop_reason reason, uint64_t spans)
 {
     if (spans == 0)
         return;
     oteli_export_drop_all(engine, reason, spans);
-    free_room(engine, spans);
+    oteli_queue_free_room(engine, spans);
 }
 
 /* Take what was committed; false: the batch is full before all of it is taken. */
@@ -196,7 +190,7 @@ void oteli_harvest_release(struct oteli_engine *engine, otel_batch *batch)
         struct oteli_line *line = batch->lines[i];
         oteli_store_release_32(&line->pins, line->pins - 1); /* pairs with let_go_of_sdk */
     }
-    free_room(engine, batch->count);
+    oteli_queue_free_room(engine, batch->count);
     oteli_batch_empty(batch);
     give_back_parked(engine);
 }

@@ -16,8 +16,9 @@ bool oteli_ring_init(struct oteli_ring *ring, uint64_t lines, uint64_t first)
     ring->mask = capacity - 1;
     ring->head = first;
     ring->tail = first;
-    /* No slot may look published before its turn: a sequence is its ticket + 1. */
-    for (uint64_t i = 0; i < capacity; i++)
+    /* No slot may look published before its turn: a sequence is its ticket + 1. The zeros are
+     * right for the first tickets, and memory that was never touched costs nothing. */
+    for (uint64_t i = 0; first != 0 && i < capacity; i++)
         ring->slots[i].sequence = first - capacity;
     return true;
 }

@@ -87,7 +87,7 @@ static void fill(otel_stats *stats, struct oteli_engine *engine,
     if (stats->started < over)
         stats->started = over;
     stats->open = stats->started - over;
-    stats->queued_bytes = oteli_lines_bytes();
+    stats->queued_bytes = oteli_lines_queued_bytes();
     if (oteli_load_acquire_32(&engine->hangs) != 0) { /* an exporter has them, and will not say */
         stats->dropped[OTEL_DROP_SHUTDOWN_TIMEOUT] += stats->queued;
         stats->queued = 0;

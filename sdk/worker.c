@@ -22,8 +22,9 @@
  * commit is on its way to us for much less. */
 enum { GRACE_NS = 1000000 };
 
-/* Batches that take longer to come than this are rung for. */
-enum { PACE_MOST_NS = 50000000 };
+/* Batches that come faster than the first, or more slowly than the second, are rung for: a timer
+ * is too coarse, or spans too rare to say that they come steadily. */
+enum { PACE_LEAST_NS = 500000, PACE_MOST_NS = 1000000000 };
 
 static uint64_t stop_deadline(const struct oteli_engine *engine)
 {
@@ -222,6 +223,8 @@ static void end_pass(struct oteli_engine *engine)
     const bool found =
         engine->harvest.taken != engine->pass.taken_before || engine->pass.left_over != 0;
     engine->pass.is_under_way = false;
+    if (reason == OTELI_REASON_TICK || (reason == OTELI_REASON_FULL && !engine->threads_drop))
+        oteli_export_tell_drops(engine);
     if (reason == OTELI_REASON_TICK)
         on_tick(engine, found);
     else if (reason == OTELI_REASON_FLUSH)
@@ -262,7 +265,7 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
     const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
     pace->taken = engine->harvest.taken;
     pace->since_ns = now_ns;
-    if (batch_ns > PACE_MOST_NS)
+    if (batch_ns < PACE_LEAST_NS || batch_ns > PACE_MOST_NS)
         return;
     const uint64_t next_ns = now_ns + batch_ns + batch_ns / 8;
     const int64_t half = (int64_t)(engine->queue_size / 2);

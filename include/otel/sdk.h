@@ -140,7 +140,8 @@ typedef struct otel_stats {
     uint64_t rejected;
     uint64_t dropped[OTEL_DROP_REASON_COUNT];
     uint64_t batches;      /* handed to the exporter */
-    uint64_t queued_bytes; /* memory that ended spans occupy now, all pipelines together */
+    uint64_t queued_bytes; /* memory of ended spans now, all pipelines together, beyond the 16 KiB
+                              that each thread keeps for the newest of its own */
 } otel_stats;
 
 /* Read the statistics of a pipeline, counted from 0 in the order of OTEL_TRACES_EXPORTER

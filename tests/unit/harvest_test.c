@@ -268,7 +268,7 @@ static void test_what_is_committed_after_the_end_is_leftover(void **state)
 {
     (void)state;
     start(1000, 10);
-    hand_spans(&hand, "a", 1);
+    hand_spans(&hand, "a", 2); /* and one more would not need a lot */
     const otel_span open = otel_span_start(hand.tracer, "b", NULL);
     hand_ask_to_stop(&hand, UINT64_MAX - 1);
     assert_false(hand_round(&hand));
@@ -374,7 +374,7 @@ static void test_a_mount_may_be_larger_than_a_batch(void **state)
     assert_int_equal(fake.spans, 41);
     assert_int_equal(fake.largest, 10);
     assert_int_equal(fake.batches, 5);
-    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), -6); /* not announced yet */
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), -3); /* not announced yet */
     assert_int_equal(hand.engine->reserved, oteli_self->lot_end - oteli_self->counts.ended);
 }
 

@@ -80,6 +80,46 @@ static void test_the_limit_is_exact(void **state)
     assert_int_equal(oteli_lines_most(), LIMIT);
 }
 
+static void test_the_line_that_a_thread_keeps_is_beyond_the_limit(void **state)
+{
+    (void)state;
+    struct oteli_line *lines[LIMIT + 1];
+    for (unsigned i = 0; i < LIMIT; i++)
+        lines[i] = oteli_line_get(NULL, 1);
+    assert_null(oteli_line_get(NULL, 1));
+
+    lines[LIMIT] = oteli_line_keep(NULL);
+    assert_non_null(lines[LIMIT]);
+    assert_null(oteli_line_get(NULL, 1));
+    assert_int_equal(oteli_lines_queued_bytes(), LIMIT * OTELI_LINE_BYTES);
+    assert_int_equal(oteli_lines_bytes(), (LIMIT + 1) * OTELI_LINE_BYTES);
+
+    oteli_line_keep_no_more();
+    oteli_line_put(lines[LIMIT]);
+    assert_null(oteli_line_get(NULL, 1));
+    for (unsigned i = 0; i < LIMIT; i++)
+        oteli_line_put(lines[i]);
+    assert_int_equal(oteli_lines_queued_bytes(), 0);
+}
+
+static void test_a_smaller_limit_holds_for_lines_that_exist_already(void **state)
+{
+    (void)state;
+    struct oteli_line *lines[LIMIT];
+    for (unsigned i = 0; i < LIMIT; i++)
+        lines[i] = oteli_line_get(NULL, 1);
+    for (unsigned i = 0; i < LIMIT; i++)
+        oteli_line_put(lines[i]);
+
+    oteli_lines_set_limit(2 * OTELI_LINE_BYTES);
+
+    lines[0] = oteli_line_get(NULL, 1);
+    lines[1] = oteli_line_get(NULL, 1);
+    assert_null(oteli_line_get(NULL, 1));
+    oteli_line_put(lines[0]);
+    oteli_line_put(lines[1]);
+}
+
 static void test_large_lines_count_for_their_size_and_are_given_back(void **state)
 {
     (void)state;
@@ -157,6 +197,8 @@ int main(void)
         LINES(test_a_line_is_empty_and_aligned),
         LINES(test_lines_come_back_clean_and_without_allocating),
         LINES(test_the_limit_is_exact),
+        LINES(test_the_line_that_a_thread_keeps_is_beyond_the_limit),
+        LINES(test_a_smaller_limit_holds_for_lines_that_exist_already),
         LINES(test_large_lines_count_for_their_size_and_are_given_back),
         LINES(test_without_memory_nothing_is_used_up),
         LINES(test_threads_never_get_the_same_line),

@@ -68,6 +68,23 @@ static void test_a_queue_that_was_full_takes_as_much_again(void **state)
     stop();
 }
 
+/* What a thread that stops keeps from the others is at most as much as it has used. */
+static void test_lots_grow_with_what_a_thread_uses(void **state)
+{
+    (void)state;
+    start(2048, 512, 0);
+    struct oteli_sdk *sdk = &hand.engine->sdk;
+    uint32_t lot = 0;
+    static const uint32_t expected[] = {1, 2, 4, 8, 16, 32};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        lot = oteli_queue_take_lot(sdk, lot);
+        assert_int_equal(lot, expected[i]);
+    }
+    assert_int_equal(oteli_queue_take_lot(sdk, 0), 1);
+    oteli_queue_give_room_back(sdk, 64);
+    stop();
+}
+
 static pthread_barrier_t barrier;
 
 /* Everybody traces until the queue is full for it, twice, with a flush in between. */
@@ -128,13 +145,13 @@ static void test_spans_in_a_batch_still_count_until_it_is_exported(void **state)
 static void test_lots_leave_room_for_every_thread(void **state)
 {
     (void)state;
-    start(64, 10, 0);
+    start(640, 10, 0);
     hand.engine->sdk.threads = 16;
 
-    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 0), 1);
+    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 64), 640 / 8 / 16);
 
     hand.engine->sdk.threads = 1;
-    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 0), 15);
+    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 64), 635 / 8 / 4);
     hand.engine->reserved = 0;
     stop();
 }
@@ -265,10 +282,10 @@ static void test_the_byte_limit_is_exact(void **state)
         hand_spans(&hand, "a", 1);
     const struct oteli_thread_counts full = hand_counts(&hand);
 
-    assert_int_equal(oteli_lines_bytes(), 1 << 20);
+    assert_int_equal(oteli_lines_queued_bytes(), 1 << 20);
     hand_flush(&hand);
     assert_int_equal(fake.spans, full.ended - 1);
-    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+    assert_int_equal(oteli_lines_queued_bytes(), 0);
     hand_spans(&hand, "a", 100);
     assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
     stop();
@@ -283,7 +300,7 @@ static void test_a_large_span_counts_with_all_of_its_bytes(void **state)
     assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 0);
     large_span(600 * 1024);
     assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
-    assert_true(oteli_lines_bytes() <= 1 << 20);
+    assert_true(oteli_lines_queued_bytes() <= 1 << 20);
     hand_flush(&hand);
     large_span(600 * 1024);
 
@@ -311,6 +328,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test(test_##name)
         TEST(one_thread_fills_the_queue_exactly),
         TEST(a_queue_that_was_full_takes_as_much_again),
+        TEST(lots_grow_with_what_a_thread_uses),
         TEST(any_number_of_threads_fills_the_queue_exactly),
         TEST(spans_in_a_batch_still_count_until_it_is_exported),
         TEST(lots_leave_room_for_every_thread),

@@ -75,7 +75,7 @@ static void test_a_span_is_open_then_queued_then_delivered(void **state)
     stats = stats_of(0);
     assert_int_equal(stats.open, 0);
     assert_int_equal(stats.queued, 1);
-    assert_true(stats.queued_bytes > 0);
+    assert_int_equal(stats.queued_bytes, 0); /* it is in the line that the thread keeps anyway */
 
     assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
     stats = stats_of(0);
