@@ -6,13 +6,17 @@
  * drawn. What has no root here is drawn by a flush, or when too much is waiting.
  *
  * Runs on the exporter thread, or on the thread that ends a span where `simple` was chosen;
- * the constructor on the caller's. Owns its state; the stream is the caller's. */
+ * the constructor on the caller's. Owns its state; the stream is the caller's.
+ *
+ * In a forked child the stream may be locked by a thread that is not there, and it may hold
+ * what the parent has yet to write. So there the text goes to the descriptor below it. */
 #include <otel/console.h>
 
 #include "common/config.h"
 #include "common/log.h"
 #include "common/text.h"
 #include "exporters/console/gather.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,8 +24,9 @@
 enum { SPANS_HELD_MAX = 10000, BYTES_HELD_MAX = 16 << 20 };
 
 struct console {
-    FILE *stream;
-    int fd; /* of a terminal; -1: the stream is none */
+    FILE *stream;   /* NULL: in a forked child */
+    int descriptor; /* of the stream; -1: it has none */
+    bool is_terminal;
     bool colour;
     struct oteli_gather gather;
     struct oteli_text scratch; /* for attributes, reused */
@@ -32,14 +37,34 @@ struct console {
 
 /* ---- drawing -------------------------------------------------------------------------- */
 
+static bool write_whole(int fd, const char *data, size_t length)
+{
+    while (length != 0) {
+        const ssize_t written = write(fd, data, length);
+        if (written < 0 && errno != EINTR)
+            return false;
+        data += written > 0 ? written : 0;
+        length -= written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+static bool put(const struct console *console, const struct oteli_text *text)
+{
+    if (console->stream == NULL)
+        return write_whole(console->descriptor, text->data, text->length);
+    return fwrite(text->data, 1, text->length, console->stream) == text->length &&
+           fflush(console->stream) == 0;
+}
+
 static bool draw(struct console *console, struct oteli_gather_trace *trace)
 {
     struct oteli_text text = {0};
-    const struct oteli_render_options options = {.width = oteli_render_width(console->fd),
-                                                 .colour = console->colour};
-    const bool drawn = oteli_render_trace(&text, trace->spans, trace->span_count, &options) &&
-                       fwrite(text.data, 1, text.length, console->stream) == text.length &&
-                       fflush(console->stream) == 0;
+    const struct oteli_render_options options = {
+        .width = oteli_render_width(console->is_terminal ? console->descriptor : -1),
+        .colour = console->colour};
+    const bool drawn =
+        oteli_render_trace(&text, trace->spans, trace->span_count, &options) && put(console, &text);
     if (!drawn)
         OTELI_LOG(OTEL_LOG_ERROR, "console exporter: %zu spans could not be written",
                   trace->span_count);
@@ -266,20 +291,41 @@ static void console_free(void *state)
     free(console);
 }
 
+static otel_status renew(const void *state, otel_exporter *renewed);
+
+static otel_status hand_out(const struct console *settings, otel_exporter *exporter)
+{
+    struct console *console = malloc(sizeof *console);
+    if (console == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    *console = *settings;
+    oteli_gather_init(&console->gather);
+    *exporter =
+        OTEL_EXPORTER(.name = "console_exporter", .state = console, .export_batch = export_batch,
+                      .flush = flush, .free = console_free, .renew = renew);
+    return OTEL_OK;
+}
+
+/* A stream without a descriptor is the program's own code, or its memory, and the child's
+ * copy of that may be in any state. */
+static otel_status renew(const void *state, otel_exporter *renewed)
+{
+    const struct console *parents = state;
+    if (parents->descriptor < 0)
+        return OTEL_ERROR_UNSUPPORTED;
+    const struct console settings = {.descriptor = parents->descriptor,
+                                     .is_terminal = parents->is_terminal,
+                                     .colour = parents->colour};
+    return hand_out(&settings, renewed);
+}
+
 otel_status otel_console_exporter_new(FILE *stream, otel_exporter *exporter)
 {
     if (exporter == NULL)
         return OTEL_ERROR_INVALID_ARGUMENT;
-    struct console *console = calloc(1, sizeof *console);
-    if (console == NULL)
-        return OTEL_ERROR_NO_MEMORY;
-    console->stream = stream != NULL ? stream : stdout;
-    console->fd = fileno(console->stream);
-    if (console->fd >= 0 && isatty(console->fd) == 0)
-        console->fd = -1;
-    console->colour = console->fd >= 0 && oteli_env_get("NO_COLOR") == NULL;
-    oteli_gather_init(&console->gather);
-    *exporter = OTEL_EXPORTER(.name = "console_exporter", .state = console,
-                              .export_batch = export_batch, .flush = flush, .free = console_free);
-    return OTEL_OK;
+    struct console settings = {.stream = stream != NULL ? stream : stdout};
+    settings.descriptor = fileno(settings.stream);
+    settings.is_terminal = settings.descriptor >= 0 && isatty(settings.descriptor) != 0;
+    settings.colour = settings.is_terminal && oteli_env_get("NO_COLOR") == NULL;
+    return hand_out(&settings, exporter);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/exporter.c - the OTLP exporter: what happens to a batch until every span
- * of it is accounted for. Exporter thread; owns the encoder and the transport.
+ * of it is accounted for. Exporter thread; owns the encoders and the transport.
  *
  *                 ┌──────────── next part of a batch too large for one request ─────┐
  *     export_batch ─▶ encode ─▶ SENDING ── answer ─▶ delivered, rejected or refused ─┴▶ IDLE
  *                                 ▲  └ busy or no answer ─▶ WAITING ── no time left ──▶ IDLE
  *                                 └───────── time ────────────┘
  *
- * Whatever happens, the rest of the batch is given up when the deadline comes. */
+ * Whatever happens, the rest of the batch is given up when the deadline comes.
+ *
+ * There are two encoders: while one holds the request on its way, which may have to be sent
+ * again, the other can encode the batch that comes next. */
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/random.h"
@@ -35,13 +38,21 @@ enum {
 enum state { STATE_IDLE, STATE_SENDING, STATE_WAITING };
 
 struct otlp_exporter {
-    struct oteli_encoder encoder;
+    struct oteli_encoder encoders[2];
+    struct oteli_encoder *encoder; /* of the request on its way */
+    struct oteli_encoder *spare;
     struct oteli_transport *transport;
     char *endpoint; /* as it is shown in log lines */
     uint64_t timeout_ns;
+    size_t max_request_bytes;
+
+    /* Of the batch that comes next. */
+    const otel_batch *prepared; /* its first request is in the spare encoder; NULL: none */
+    size_t prepared_count;      /* spans in it */
 
     /* Of the batch that is being exported. */
     enum state state;
+    const otel_export *call;
     bool wants_fresh;      /* connection: the one before led to a busy receiver, or to nobody */
     uint64_t deadline_ns;  /* our own; that of the call may be earlier */
     size_t first;          /* span of the request on its way */
@@ -78,6 +89,8 @@ static int shorter_ms(int timeout_ms, uint64_t other_ms)
 static otel_export_result finish(struct otlp_exporter *exporter)
 {
     exporter->state = STATE_IDLE;
+    exporter->call = NULL;
+    oteli_transport_rest(exporter->transport);
     return OTEL_EXPORT_DONE;
 }
 
@@ -97,14 +110,22 @@ static otel_export_result give_up(struct otlp_exporter *exporter, otel_export *c
     return finish(exporter);
 }
 
+/* A request that was never sent. */
+static void begin_request(struct otlp_exporter *exporter)
+{
+    exporter->attempts = 0;
+    exporter->may_have_arrived = false;
+    snprintf(exporter->problem, sizeof exporter->problem, "no time was left");
+}
+
 static otel_export_result attempt(struct otlp_exporter *exporter, otel_export *call)
 {
     const uint64_t now = oteli_monotonic_ns();
     const uint64_t left_ms = ms_until(deadline_of(exporter, call), now);
     if (left_ms == 0)
         return give_up(exporter, call);
-    oteli_transport_start(exporter->transport, exporter->encoder.request,
-                          exporter->encoder.request_bytes, oteli_retry_connect_ms(left_ms),
+    oteli_transport_start(exporter->transport, exporter->encoder->request,
+                          exporter->encoder->request_bytes, oteli_retry_connect_ms(left_ms),
                           exporter->wants_fresh);
     exporter->attempts++;
     exporter->state = STATE_SENDING;
@@ -115,11 +136,9 @@ static otel_export_result attempt(struct otlp_exporter *exporter, otel_export *c
 static otel_export_result send_next(struct otlp_exporter *exporter, otel_export *call)
 {
     const size_t size = otel_batch_size(call->batch);
-    exporter->attempts = 0;
-    exporter->may_have_arrived = false;
-    snprintf(exporter->problem, sizeof exporter->problem, "no time was left");
+    begin_request(exporter);
     while (exporter->first < size) {
-        switch (oteli_encode(&exporter->encoder, call->batch, exporter->first, &exporter->count)) {
+        switch (oteli_encode(exporter->encoder, call->batch, exporter->first, &exporter->count)) {
         case OTELI_ENCODE_OK:
             return attempt(exporter, call);
         case OTELI_ENCODE_TOO_LARGE:
@@ -127,7 +146,7 @@ static otel_export_result send_next(struct otlp_exporter *exporter, otel_export 
             OTELI_LOG(OTEL_LOG_ERROR,
                       "a span is larger than an OTLP request may be (%zu bytes); "
                       "it is lost",
-                      exporter->encoder.max_request_bytes);
+                      exporter->max_request_bytes);
             exporter->first++;
             break;
         case OTELI_ENCODE_NO_MEMORY:
@@ -236,12 +255,39 @@ static otel_export_result settle(struct otlp_exporter *exporter, otel_export *ca
     return go_on(exporter, call);
 }
 
+/* Encode the first request of the next batch. What cannot be encoded is left to the export
+ * itself, which reports it. */
+static void prepare(void *state, const otel_batch *next)
+{
+    struct otlp_exporter *exporter = state;
+    const bool is_encoded =
+        otel_batch_size(next) != 0 &&
+        oteli_encode(exporter->spare, next, 0, &exporter->prepared_count) == OTELI_ENCODE_OK;
+    exporter->prepared = is_encoded ? next : NULL;
+}
+
+static void take_prepared(struct otlp_exporter *exporter)
+{
+    struct oteli_encoder *prepared = exporter->spare;
+    exporter->spare = exporter->encoder;
+    exporter->encoder = prepared;
+    exporter->count = exporter->prepared_count;
+    begin_request(exporter);
+}
+
 static otel_export_result export_batch(void *state, otel_export *call)
 {
     struct otlp_exporter *exporter = state;
+    const bool is_prepared = exporter->prepared == call->batch;
+    exporter->prepared = NULL;
+    exporter->call = call;
     exporter->deadline_ns = after(oteli_monotonic_ns(), exporter->timeout_ns);
     exporter->first = 0;
     exporter->count = 0;
+    if (is_prepared) {
+        take_prepared(exporter);
+        return attempt(exporter, call);
+    }
     return send_next(exporter, call);
 }
 
@@ -293,6 +339,25 @@ static otel_export_result poll_export(void *state, otel_export *call, int timeou
     return OTEL_EXPORT_DONE;
 }
 
+static int descriptor(void *state, int *timeout_ms)
+{
+    struct otlp_exporter *exporter = state;
+    *timeout_ms = -1;
+    if (exporter->state == STATE_IDLE)
+        return oteli_transport_descriptor(exporter->transport, false);
+    const int fd = oteli_transport_descriptor(exporter->transport, true);
+    uint64_t then = deadline_of(exporter, exporter->call);
+    if (exporter->state == STATE_SENDING)
+        *timeout_ms = oteli_transport_timeout_ms(exporter->transport);
+    else if (exporter->retry_at_ns < then)
+        then = exporter->retry_at_ns;
+    else
+        *timeout_ms = 0; /* to give up */
+    if (then != FOREVER)
+        *timeout_ms = shorter_ms(*timeout_ms, ms_until(then, oteli_monotonic_ns()));
+    return fd;
+}
+
 static void wake(void *state)
 {
     struct otlp_exporter *exporter = state;
@@ -305,7 +370,8 @@ static void free_exporter(void *state)
     if (exporter == NULL)
         return;
     oteli_transport_free(exporter->transport);
-    oteli_encoder_fini(&exporter->encoder);
+    oteli_encoder_fini(&exporter->encoders[0]);
+    oteli_encoder_fini(&exporter->encoders[1]);
     free(exporter->endpoint);
     free(exporter);
 }
@@ -381,6 +447,48 @@ static uint64_t timeout_ns_of(int64_t timeout_ms)
                : (uint64_t)timeout_ms * NS_PER_MS;
 }
 
+static struct otlp_exporter *new_without_transport(uint64_t timeout_ns, size_t max_request_bytes)
+{
+    struct otlp_exporter *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    made->timeout_ns = timeout_ns;
+    made->max_request_bytes = max_request_bytes;
+    made->encoder = &made->encoders[0];
+    made->spare = &made->encoders[1];
+    oteli_encoder_init(made->encoder, max_request_bytes);
+    oteli_encoder_init(made->spare, max_request_bytes);
+    return made;
+}
+
+static otel_status renew(const void *state, otel_exporter *renewed);
+
+/* To the caller, or back where it came from if it could not be made whole. */
+static otel_status hand_out(struct otlp_exporter *made, otel_exporter *exporter)
+{
+    if (made->endpoint == NULL || made->transport == NULL) {
+        free_exporter(made);
+        return OTEL_ERROR_NO_MEMORY;
+    }
+    *exporter =
+        OTEL_EXPORTER(.name = "otlp_http_exporter", .state = made, .export_batch = export_batch,
+                      .poll = poll_export, .wake = wake, .free = free_exporter, .prepare = prepare,
+                      .descriptor = descriptor, .renew = renew);
+    return OTEL_OK;
+}
+
+static otel_status renew(const void *state, otel_exporter *renewed)
+{
+    const struct otlp_exporter *parents = state;
+    struct otlp_exporter *made =
+        new_without_transport(parents->timeout_ns, parents->max_request_bytes);
+    if (made == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    made->endpoint = strdup(parents->endpoint);
+    made->transport = oteli_transport_renew(parents->transport);
+    return hand_out(made, renewed);
+}
+
 otel_status otel_otlp_exporter_new(const otel_otlp_options *options, otel_exporter *exporter)
 {
     otel_otlp_options chosen = {0};
@@ -395,19 +503,11 @@ otel_status otel_otlp_exporter_new(const otel_otlp_options *options, otel_export
     if (chosen.max_request_bytes > INT32_MAX) /* what protobuf can hold */
         chosen.max_request_bytes = INT32_MAX;
 
-    struct otlp_exporter *made = calloc(1, sizeof *made);
+    struct otlp_exporter *made =
+        new_without_transport(timeout_ns_of(chosen.timeout_ms), chosen.max_request_bytes);
     if (made == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    oteli_encoder_init(&made->encoder, chosen.max_request_bytes);
-    made->timeout_ns = timeout_ns_of(chosen.timeout_ms);
     made->endpoint = oteli_transport_url_for_log(chosen.endpoint);
     made->transport = made->endpoint != NULL ? make_transport(&chosen) : NULL;
-    if (made->transport == NULL) {
-        free_exporter(made);
-        return OTEL_ERROR_NO_MEMORY;
-    }
-    *exporter =
-        OTEL_EXPORTER(.name = "otlp_http_exporter", .state = made, .export_batch = export_batch,
-                      .poll = poll_export, .wake = wake, .free = free_exporter);
-    return OTEL_OK;
+    return hand_out(made, exporter);
 }

@@ -39,10 +39,23 @@ int oteli_sockets_open(struct oteli_sockets *sockets, int family, int type, int 
 {
     const int fd = socket(family, type | SOCK_CLOEXEC, protocol);
     struct stat identity;
-    struct oteli_owned_socket *place = fd >= 0 ? find(sockets, -1) : NULL;
+    if (fd < 0)
+        return fd;
+    struct oteli_owned_socket *place = find(sockets, fd);
+    if (place == NULL)
+        place = find(sockets, -1);
     if (place != NULL && fstat(fd, &identity) == 0)
-        *place = (struct oteli_owned_socket){fd, identity.st_dev, identity.st_ino};
+        *place = (struct oteli_owned_socket){fd, true, identity.st_dev, identity.st_ino};
     return fd;
+}
+
+void oteli_sockets_forget_closed(struct oteli_sockets *sockets)
+{
+    for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
+        struct oteli_owned_socket *owned = &sockets->owned[i];
+        if (owned->fd != -1 && owned->is_curls && !is_still_ours(owned))
+            owned->fd = -1;
+    }
 }
 
 int oteli_sockets_close(struct oteli_sockets *sockets, int fd)
@@ -128,7 +141,7 @@ static bool adopt(struct oteli_sockets *sockets, int fd)
     const int flags = fcntl(fd, F_GETFD);
     if (place == NULL || flags < 0 || fstat(fd, &identity) != 0)
         return false;
-    *place = (struct oteli_owned_socket){fd, identity.st_dev, identity.st_ino};
+    *place = (struct oteli_owned_socket){fd, false, identity.st_dev, identity.st_ino};
     return fcntl(fd, F_SETFD, flags | FD_CLOEXEC) == 0;
 }
 

@@ -19,6 +19,7 @@ enum { OTELI_SOCKETS_MAX = 12 }; /* two pairs, a connection; more while addresse
 struct oteli_sockets {
     struct oteli_owned_socket {
         int fd; /* -1: none */
+        bool is_curls;
         dev_t device;
         ino_t inode;
     } owned[OTELI_SOCKETS_MAX];
@@ -29,6 +30,11 @@ void oteli_sockets_init(struct oteli_sockets *sockets);
 /* socket(2), closed on exec, and close(2), unless the descriptor is no longer ours. */
 int oteli_sockets_open(struct oteli_sockets *sockets, int family, int type, int protocol);
 int oteli_sockets_close(struct oteli_sockets *sockets, int fd);
+
+/* Some versions of curl close an attempt to connect that has lost or was given up without
+ * calling oteli_sockets_close. Right after curl has run, those that are no longer ours were
+ * closed by it, and are struck off here. */
+void oteli_sockets_forget_closed(struct oteli_sockets *sockets);
 
 /* Whether every open one is still the socket that it was. */
 bool oteli_sockets_are_ours(const struct oteli_sockets *sockets);

@@ -10,8 +10,10 @@
 #include "common/atomic.h"
 #include "common/log.h"
 #include "exporters/otlp/socket.h"
+#include "exporters/otlp/watch.h"
 
 #include <curl/curl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -42,6 +44,7 @@ struct oteli_transport {
     uint64_t waker_inode; /* descriptor of that number; written before `multi` */
     bool is_tls;
     bool is_running;
+    struct oteli_watch watch;
     struct oteli_sockets sockets;
 
     /* Of the request that runs or ran last. */
@@ -204,6 +207,13 @@ static bool open_handles(struct oteli_transport *transport)
     return true;
 }
 
+static void close_watch(const struct oteli_transport *transport, struct oteli_watch *watch)
+{
+    if (oteli_socket_is((int)transport->waker_fd, transport->waker_inode))
+        oteli_watch_close(watch);
+    oteli_watch_init(watch);
+}
+
 /* What abandon_handles left behind, so that leak checkers see that it was on purpose. */
 enum { LEFT_BEHIND = 32 };
 static void *left_behind[LEFT_BEHIND][2];
@@ -219,6 +229,7 @@ static void abandon_handles(struct oteli_transport *transport)
         oteli_store_release_any(&left_behind[place][0], transport->easy);
         oteli_store_release_any(&left_behind[place][1], transport->multi);
     }
+    close_watch(transport, &transport->watch);
     oteli_sockets_close_all(&transport->sockets);
     transport->easy = NULL;
     transport->is_running = false;
@@ -228,7 +239,8 @@ static void abandon_handles(struct oteli_transport *transport)
 static bool handles_are_ours(const struct oteli_transport *transport)
 {
     return transport->easy != NULL && transport->process == (uint32_t)getpid() &&
-           oteli_sockets_are_ours(&transport->sockets);
+           oteli_sockets_are_ours(&transport->sockets) &&
+           (transport->watch.fd == -1 || oteli_watch_is_ours(&transport->watch));
 }
 
 static bool append_header(struct curl_slist **list, const char *name, const char *value)
@@ -263,23 +275,72 @@ static bool make_headers(struct oteli_transport *transport,
     return true;
 }
 
-struct oteli_transport *oteli_transport_new(const struct oteli_transport_options *options)
+static bool copy_headers(struct oteli_transport *transport, const struct curl_slist *from)
 {
-    if (pthread_once(&curl_once, start_curl) != 0 || !curl_works)
-        return NULL;
+    for (; from != NULL; from = from->next) {
+        struct curl_slist *longer = curl_slist_append(transport->headers, from->data);
+        if (longer == NULL)
+            return false;
+        transport->headers = longer;
+    }
+    return true;
+}
+
+/* Without headers, and without handles. */
+static struct oteli_transport *new_closed(const char *url, const char *user_agent,
+                                          const char *proxy, const char *no_proxy)
+{
     struct oteli_transport *transport = calloc(1, sizeof *transport);
     if (transport == NULL)
         return NULL;
     oteli_sockets_init(&transport->sockets);
-    transport->url = strdup(options->url);
-    transport->user_agent = strdup(options->user_agent);
-    transport->proxy = strdup(options->proxy);
-    transport->no_proxy = strdup(options->no_proxy);
-    transport->is_tls = strncasecmp(options->url, "https:", 6) == 0 ||
-                        strncasecmp(options->proxy, "https:", 6) == 0;
+    oteli_watch_init(&transport->watch);
+    transport->waker[0] = transport->waker[1] = -1;
+    transport->url = strdup(url);
+    transport->user_agent = strdup(user_agent);
+    transport->proxy = strdup(proxy);
+    transport->no_proxy = strdup(no_proxy);
+    transport->is_tls = strncasecmp(url, "https:", 6) == 0 || strncasecmp(proxy, "https:", 6) == 0;
     if (transport->url == NULL || transport->user_agent == NULL || transport->proxy == NULL ||
-        transport->no_proxy == NULL || !make_headers(transport, options) ||
-        !open_handles(transport)) {
+        transport->no_proxy == NULL) {
+        oteli_transport_free(transport);
+        return NULL;
+    }
+    return transport;
+}
+
+struct oteli_transport *oteli_transport_new(const struct oteli_transport_options *options)
+{
+    if (pthread_once(&curl_once, start_curl) != 0 || !curl_works)
+        return NULL;
+    struct oteli_transport *transport =
+        new_closed(options->url, options->user_agent, options->proxy, options->no_proxy);
+    if (transport != NULL && (!make_headers(transport, options) || !open_handles(transport))) {
+        oteli_transport_free(transport);
+        return NULL;
+    }
+    return transport;
+}
+
+/* Close this process's copies of a parent's descriptors: the parent has its own, and when it
+ * dies its connection should not stay. What it was just opening or closing is not found, or
+ * not taken for its own, and stays open here. */
+static void close_copies(const struct oteli_transport *parents)
+{
+    if (parents->process == (uint32_t)getpid())
+        return;
+    struct oteli_watch watch = parents->watch;
+    struct oteli_sockets sockets = parents->sockets;
+    close_watch(parents, &watch);
+    oteli_sockets_close_all(&sockets);
+}
+
+struct oteli_transport *oteli_transport_renew(const struct oteli_transport *parents)
+{
+    close_copies(parents);
+    struct oteli_transport *transport =
+        new_closed(parents->url, parents->user_agent, parents->proxy, parents->no_proxy);
+    if (transport != NULL && !copy_headers(transport, parents->headers)) {
         oteli_transport_free(transport);
         return NULL;
     }
@@ -298,6 +359,7 @@ void oteli_transport_free(struct oteli_transport *transport)
     curl_easy_cleanup(transport->easy);
     if (transport->multi != NULL)
         curl_multi_cleanup(transport->multi);
+    close_watch(transport, &transport->watch);
     oteli_sockets_close_all(&transport->sockets);
     oteli_sigpipe_guard_end(&guard);
     curl_slist_free_all(transport->headers);
@@ -308,7 +370,21 @@ void oteli_transport_free(struct oteli_transport *transport)
     free(transport);
 }
 
-/* Let curl do what can be done at once. Returns whether the request is through. */
+/* Let curl do what can be done at once, and say which sockets it then waits for if there is
+ * a descriptor to watch them. The function that does both is called deprecated because it
+ * looks at every transfer; here there is only one, and unlike with curl_multi_socket_action
+ * the descriptor may be asked for in the middle of it. */
+static CURLMcode perform(struct oteli_transport *transport, int *running)
+{
+    if (transport->watch.fd == -1)
+        return curl_multi_perform(transport->multi, running);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return curl_multi_socket_all(transport->multi, running);
+#pragma GCC diagnostic pop
+}
+
+/* Go on with the request without waiting. Returns whether the request is through. */
 static bool drive(struct oteli_transport *transport)
 {
     if (transport->is_running && !handles_are_ours(transport)) {
@@ -322,7 +398,7 @@ static bool drive(struct oteli_transport *transport)
     const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
     int running = 0;
     int left;
-    const CURLMcode code = curl_multi_perform(transport->multi, &running);
+    const CURLMcode code = perform(transport, &running);
     const CURLMsg *message = curl_multi_info_read(transport->multi, &left);
     bool is_through = true;
     if (message != NULL && message->msg == CURLMSG_DONE)
@@ -335,6 +411,7 @@ static bool drive(struct oteli_transport *transport)
         curl_multi_remove_handle(transport->multi, transport->easy);
         transport->is_running = false;
     }
+    oteli_sockets_forget_closed(&transport->sockets);
     oteli_sigpipe_guard_end(&guard);
     return is_through;
 }
@@ -349,12 +426,14 @@ void oteli_transport_start(struct oteli_transport *transport, const void *body, 
     transport->header_bytes = 0;
     transport->retry_after[0] = '\0';
     transport->problem[0] = '\0';
+    transport->watch.is_blind = false;
     if (!handles_are_ours(transport)) {
         abandon_handles(transport);
         if (!open_handles(transport))
             return;
     } else if (transport->is_running) {
         curl_multi_remove_handle(transport->multi, transport->easy);
+        oteli_sockets_forget_closed(&transport->sockets);
     }
     CURL *easy = transport->easy;
     transport->is_running = SET(CURLOPT_POSTFIELDS, body) &&
@@ -404,9 +483,18 @@ static void fill_answer(struct oteli_transport *transport, struct oteli_transpor
     };
 }
 
+static void forget_wakes(const struct oteli_transport *transport)
+{
+    char woken[64];
+    if (handles_are_ours(transport))
+        (void)recv(transport->waker[0], woken, sizeof woken, MSG_DONTWAIT);
+}
+
 bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
                           struct oteli_transport_answer *answer)
 {
+    if (timeout_ms == 0 && transport->watch.fd != -1)
+        forget_wakes(transport);
     bool is_through = drive(transport);
     if (!is_through && timeout_ms > 0) {
         oteli_transport_sleep(transport, timeout_ms);
@@ -425,6 +513,7 @@ void oteli_transport_cancel(struct oteli_transport *transport,
         fill_answer(transport, answer);
         const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
         curl_multi_remove_handle(transport->multi, transport->easy);
+        oteli_sockets_forget_closed(&transport->sockets);
         oteli_sigpipe_guard_end(&guard);
         transport->is_running = false;
         answer->problem = answer->body_was_sent ? "no answer in time" : "no connection in time";
@@ -436,14 +525,61 @@ void oteli_transport_cancel(struct oteli_transport *transport,
 void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
 {
     struct curl_waitfd waker = {.fd = transport->waker[0], .events = CURL_WAIT_POLLIN};
-    char woken[16];
     if (handles_are_ours(transport) && waker.fd != -1 &&
         curl_multi_wait(transport->multi, &waker, 1, timeout_ms, NULL) == CURLM_OK) {
-        if (waker.revents != 0 && handles_are_ours(transport))
-            (void)recv(waker.fd, woken, sizeof woken, MSG_DONTWAIT);
+        if (waker.revents != 0)
+            forget_wakes(transport);
         return;
     }
     (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
+}
+
+static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void *of_socket)
+{
+    (void)easy;
+    (void)of_socket;
+    struct oteli_transport *transport = state;
+    oteli_watch_socket(&transport->watch, fd, what == CURL_POLL_IN || what == CURL_POLL_INOUT,
+                       what == CURL_POLL_OUT || what == CURL_POLL_INOUT);
+    return 0;
+}
+
+static void open_watch(struct oteli_transport *transport)
+{
+    if (oteli_watch_open(&transport->watch, transport->waker) &&
+        (curl_multi_setopt(transport->multi, CURLMOPT_SOCKETDATA, transport) != CURLM_OK ||
+         curl_multi_setopt(transport->multi, CURLMOPT_SOCKETFUNCTION, note_socket) != CURLM_OK))
+        oteli_watch_close(&transport->watch); /* libcurl was built without */
+}
+
+int oteli_transport_descriptor(struct oteli_transport *transport, bool is_pending)
+{
+    if (handles_are_ours(transport) && transport->watch.fd == -1) {
+        open_watch(transport);
+        if (transport->watch.fd != -1 && transport->is_running)
+            (void)drive(transport);
+    }
+    if (!handles_are_ours(transport))
+        return -1;
+    oteli_watch_arm(&transport->watch, is_pending);
+    return transport->watch.fd;
+}
+
+int oteli_transport_timeout_ms(struct oteli_transport *transport)
+{
+    long timeout_ms = -1;
+    if (!transport->is_running || !handles_are_ours(transport))
+        return 0;
+    (void)curl_multi_timeout(transport->multi, &timeout_ms);
+    if (transport->watch.is_blind && (timeout_ms < 0 || timeout_ms > PAUSE_MS))
+        timeout_ms = PAUSE_MS;
+    return timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX;
+}
+
+void oteli_transport_rest(struct oteli_transport *transport)
+{
+    if (transport->watch.is_armed && handles_are_ours(transport))
+        oteli_watch_arm(&transport->watch, false);
 }
 
 void oteli_transport_wake(struct oteli_transport *transport)

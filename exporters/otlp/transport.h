@@ -44,6 +44,12 @@ struct oteli_transport_answer {
 struct oteli_transport *oteli_transport_new(const struct oteli_transport_options *options);
 void oteli_transport_free(struct oteli_transport *transport);
 
+/* In a forked child: another one from what is constant in the parent's, whatever its thread
+ * was doing. It is not connected yet, and no curl handle was touched: a program that forks
+ * while other threads are inside curl can leave a lock of curl's taken for ever, and waiting
+ * for that is left to the exporter thread. Copies of the parent's descriptors are closed. */
+struct oteli_transport *oteli_transport_renew(const struct oteli_transport *parents);
+
 /* Begin to post `body`, which has to stay until the answer; give up connecting after
  * `connect_ms`. `fresh`: not over the connection of the request before. */
 void oteli_transport_start(struct oteli_transport *transport, const void *body, size_t length,
@@ -57,6 +63,17 @@ bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
 /* Break the request off. *answer has the status if that had come already. */
 void oteli_transport_cancel(struct oteli_transport *transport,
                             struct oteli_transport_answer *answer);
+
+/* A descriptor for a program's event loop: readable when a request can go on and, if an
+ * export is pending, when somebody wakes it. It is made when first asked for, and stays the
+ * same unless the program closes descriptors that are not its own. -1: none. */
+int oteli_transport_descriptor(struct oteli_transport *transport, bool is_pending);
+
+/* When the request can go on in any case; -1: never. */
+int oteli_transport_timeout_ms(struct oteli_transport *transport);
+
+/* No export is pending any more: from now on nothing makes the descriptor readable. */
+void oteli_transport_rest(struct oteli_transport *transport);
 
 /* Sleep while there is no request. */
 void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otel/console.h - an exporter that draws traces for people: a tree with a waterfall.
  *
- * A trace is drawn when its local root has arrived, or when the exporter is flushed.
+ * A trace is drawn when its local root has arrived, or when the exporter is flushed. A forked
+ * child writes to the stream's descriptor itself, past what the stream holds back; where the
+ * stream has none its spans are dropped (OTEL_DROP_FORKED_CHILD).
  * In library `otel-sdk`. */
 #ifndef OTEL_CONSOLE_H
 #define OTEL_CONSOLE_H

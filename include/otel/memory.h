@@ -2,6 +2,9 @@
 /* otel/memory.h - an exporter that keeps spans in memory, for tests of instrumented code.
  *
  * Threads:  any thread. In library `otel-sdk`.
+ * Fork:     in a child a handle is that of a store of the child's own, which is empty at
+ *           first; the parent's spans are the parent's. Views of them that were taken before
+ *           the fork stay valid until otel_memory_free.
  * Source:   OpenTelemetry specification, trace/sdk_exporters/in-memory.md. */
 #ifndef OTEL_MEMORY_H
 #define OTEL_MEMORY_H

@@ -7,9 +7,12 @@
 #include "tests/support/batch_double.h"
 #include "tests/support/leaks.h"
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -310,6 +313,104 @@ static void a_stream_that_takes_nothing_fails_the_flush(void **state)
     end(&fixture);
 }
 
+/* A thread that has the stream locked until it is told. */
+struct holder {
+    FILE *stream;
+    pthread_barrier_t barrier;
+};
+
+static void *hold(void *state)
+{
+    struct holder *holder = state;
+    flockfile(holder->stream);
+    pthread_barrier_wait(&holder->barrier);
+    pthread_barrier_wait(&holder->barrier);
+    funlockfile(holder->stream);
+    return NULL;
+}
+
+/* 0, or the number of the step that failed. */
+static int draw_in_child(struct fixture *fixture)
+{
+    otel_exporter renewed;
+    if (fixture->exporter.renew(fixture->exporter.state, &renewed) != OTEL_OK)
+        return 1;
+    fixture->exporter = renewed;
+    add_named(&fixture->batch, 7, 1, 0, "of the child");
+    const struct export_double call = export_batch(fixture);
+    const size_t lost = export_double_lost(&call);
+    const otel_status status = flush(fixture);
+    renewed.free(renewed.state);
+    return lost != 0 ? 2 : status != OTEL_OK ? 3 : 0;
+}
+
+static void a_child_draws_its_own_traces_past_the_stream(void **state)
+{
+    (void)state;
+    char drawn[2048];
+    int ends[2];
+    int status;
+    pthread_t thread;
+    struct fixture fixture = begin();
+    assert_int_equal(pipe(ends), 0);
+    fixture.stream = fdopen(ends[1], "w");
+    assert_int_equal(otel_console_exporter_new(fixture.stream, &fixture.exporter), OTEL_OK);
+    add_named(&fixture.batch, 7, 2, 1, "of the parent");
+    (void)export_batch(&fixture);
+    fputs("not yet written", fixture.stream);
+    struct holder holder = {.stream = fixture.stream};
+    pthread_barrier_init(&holder.barrier, NULL, 2);
+    assert_int_equal(pthread_create(&thread, NULL, hold, &holder), 0);
+    pthread_barrier_wait(&holder.barrier);
+
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(draw_in_child(&fixture));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    pthread_barrier_wait(&holder.barrier);
+    pthread_join(thread, NULL);
+
+    assert_int_equal(status, 0);
+    const ssize_t length = read(ends[0], drawn, sizeof drawn - 1);
+    assert_true(length > 0);
+    drawn[length] = '\0';
+    assert_memory_equal(drawn, HEAD_7, sizeof HEAD_7 - 1);
+    assert_non_null(strstr(drawn, "of the child"));
+    assert_null(strstr(drawn, "of the parent"));
+    assert_null(strstr(drawn, "not yet written"));
+    pthread_barrier_destroy(&holder.barrier);
+    end(&fixture);
+    close(ends[0]);
+}
+
+static void without_a_descriptor_there_is_nothing_for_a_child(void **state)
+{
+    (void)state;
+    otel_exporter renewed;
+    struct fixture fixture = begin();
+    open_exporter(&fixture);
+
+    assert_int_equal(fixture.exporter.renew(fixture.exporter.state, &renewed),
+                     OTEL_ERROR_UNSUPPORTED);
+
+    end(&fixture);
+}
+
+static void a_child_without_memory_says_so(void **state)
+{
+    (void)state;
+    otel_exporter renewed;
+    oteli_leaks_begin();
+    struct fixture fixture = {.stream = fopen("/dev/null", "we")};
+    assert_int_equal(otel_console_exporter_new(fixture.stream, &fixture.exporter), OTEL_OK);
+    oteli_leaks_fail_at(1);
+
+    assert_int_equal(fixture.exporter.renew(fixture.exporter.state, &renewed),
+                     OTEL_ERROR_NO_MEMORY);
+
+    end(&fixture);
+}
+
 static void it_needs_somewhere_to_put_the_exporter(void **state)
 {
     (void)state;
@@ -333,6 +434,9 @@ int main(void)
         cmocka_unit_test(what_is_held_is_bounded),
         cmocka_unit_test(spans_without_memory_are_counted),
         cmocka_unit_test(a_stream_that_takes_nothing_fails_the_flush),
+        cmocka_unit_test(a_child_draws_its_own_traces_past_the_stream),
+        cmocka_unit_test(without_a_descriptor_there_is_nothing_for_a_child),
+        cmocka_unit_test(a_child_without_memory_says_so),
         cmocka_unit_test(it_needs_somewhere_to_put_the_exporter),
     };
     otel_log_set_handler(silent, NULL);

@@ -130,6 +130,17 @@ static void test_spans_it_has_no_memory_for_are_dropped_and_counted(void **state
     assert_int_equal(hand.engine->pipelines[0].delivered, 1);
 }
 
+static void test_a_renewed_exporter_fills_the_same_handle(void **state)
+{
+    (void)state;
+    otel_exporter renewed;
+    const otel_exporter exporter = otel_memory_exporter(memory);
+
+    assert_int_equal(exporter.renew(exporter.state, &renewed), OTEL_OK);
+
+    assert_memory_equal(&renewed, &exporter, sizeof exporter);
+}
+
 static void test_there_may_be_none_to_free(void **state)
 {
     (void)state;
@@ -145,6 +156,7 @@ int main(void)
         TEST(it_forgets_when_told_to),
         TEST(it_has_the_resource_of_the_last_batch),
         TEST(spans_it_has_no_memory_for_are_dropped_and_counted),
+        TEST(a_renewed_exporter_fills_the_same_handle),
         TEST(there_may_be_none_to_free),
 #undef TEST
     };

@@ -67,6 +67,44 @@ static void a_number_taken_over_by_another_socket_is_left_alone(void **state)
     close_pair(other);
 }
 
+static void what_curl_has_closed_itself_is_forgotten(void **state)
+{
+    (void)state;
+    struct oteli_sockets sockets;
+    int pair[2];
+    oteli_sockets_init(&sockets);
+    oteli_sockets_open_pair(&sockets, pair);
+    const int open_one = oteli_sockets_open(&sockets, AF_INET, SOCK_STREAM, 0);
+    const int closed = oteli_sockets_open(&sockets, AF_INET, SOCK_STREAM, 0);
+    close(closed);
+    assert_false(oteli_sockets_are_ours(&sockets));
+
+    oteli_sockets_forget_closed(&sockets);
+
+    assert_true(oteli_sockets_are_ours(&sockets));
+    close(pair[0]); /* not curl's: that was the program */
+    oteli_sockets_forget_closed(&sockets);
+    assert_false(oteli_sockets_are_ours(&sockets));
+    oteli_sockets_close_all(&sockets);
+    assert_false(is_open(open_one) || is_open(pair[1]));
+}
+
+static void a_number_that_comes_back_is_the_new_socket(void **state)
+{
+    (void)state;
+    struct oteli_sockets sockets;
+    oteli_sockets_init(&sockets);
+    const int closed = oteli_sockets_open(&sockets, AF_INET, SOCK_STREAM, 0);
+    close(closed);
+
+    const int fd = oteli_sockets_open(&sockets, AF_INET, SOCK_STREAM, 0);
+
+    assert_int_equal(fd, closed);
+    assert_true(oteli_sockets_are_ours(&sockets));
+    assert_int_equal(oteli_sockets_close(&sockets, fd), 0);
+    assert_false(is_open(fd));
+}
+
 static void a_pair_is_connected_and_never_blocks(void **state)
 {
     (void)state;
@@ -170,6 +208,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_socket_is_closed_on_exec_and_ours_until_it_is_closed),
         cmocka_unit_test(a_number_taken_over_by_another_socket_is_left_alone),
+        cmocka_unit_test(what_curl_has_closed_itself_is_forgotten),
+        cmocka_unit_test(a_number_that_comes_back_is_the_new_socket),
         cmocka_unit_test(a_pair_is_connected_and_never_blocks),
         cmocka_unit_test(what_is_no_socket_has_no_identity),
         cmocka_unit_test(the_pair_through_which_a_byte_went_is_adopted),

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -378,6 +379,76 @@ static void test_connecting_does_not_use_up_the_time(void **state)
         close(fds[i]);
 }
 
+/* ::1 and 127.0.0.1 for "two-addresses.invalid". */
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **result)
+{
+    static struct sockaddr_in6 first = {.sin6_family = AF_INET6,
+                                        .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    static struct sockaddr_in second = {.sin_family = AF_INET};
+    static struct addrinfo second_of = {.ai_family = AF_INET,
+                                        .ai_socktype = SOCK_STREAM,
+                                        .ai_addr = (struct sockaddr *)&second,
+                                        .ai_addrlen = sizeof second};
+    static struct addrinfo first_of = {.ai_family = AF_INET6,
+                                       .ai_socktype = SOCK_STREAM,
+                                       .ai_addr = (struct sockaddr *)&first,
+                                       .ai_addrlen = sizeof first,
+                                       .ai_next = &second_of};
+    (void)hints;
+    if (strcmp(name, "two-addresses.invalid") != 0)
+        return EAI_NONAME;
+    first.sin6_port = second.sin_port = htons((uint16_t)atoi(service));
+    second.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    *result = &first_of;
+    return 0;
+}
+
+void freeaddrinfo(struct addrinfo *result)
+{
+    (void)result;
+}
+
+/* Connections that nobody accepts, until one more takes for ever. */
+static void fill_ipv6_backlog(uint16_t port, int fds[6])
+{
+    const struct sockaddr_in6 address = {
+        .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT, .sin6_port = htons(port)};
+    for (int i = 0; i < 6; i++) {
+        fds[i] = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)(i == 0 && bind(fds[0], (const struct sockaddr *)&address, sizeof address) == 0 &&
+               listen(fds[0], 0));
+        if (i != 0)
+            (void)connect(fds[i], (const struct sockaddr *)&address, sizeof address);
+    }
+}
+
+/* Some versions of libcurl close the slower of two attempts without saying so. */
+static void test_an_address_that_leads_nowhere_is_no_hindrance(void **state)
+{
+    (void)state;
+    struct http_sink *sink = http_sink_start(NULL, 0);
+    struct fixture fixture;
+    char endpoint[64];
+    int fds[6];
+    snprintf(endpoint, sizeof endpoint, "http://two-addresses.invalid:%u/",
+             (unsigned)http_sink_port(sink));
+    fill_ipv6_backlog(http_sink_port(sink), fds);
+    fixture_init(&fixture, NULL, 0, OPTIONS(.endpoint = endpoint));
+
+    for (int i = 0; i < 3; i++) {
+        fixture_deliver(&fixture);
+        assert_all_delivered(&fixture);
+    }
+
+    assert_string_equal(fixture.log, "");
+    assert_int_equal(http_sink_connections(sink), 1);
+    http_sink_stop(sink);
+    fixture_fini(&fixture);
+    for (int i = 0; i < 6; i++)
+        close(fds[i]);
+}
+
 static bool sigpipe_is_pending(void)
 {
     sigset_t pending;
@@ -460,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_the_environment_is_read_in_the_constructor_only),
         cmocka_unit_test(test_a_proxy_is_used_and_avoided),
         cmocka_unit_test(test_connecting_does_not_use_up_the_time),
+        cmocka_unit_test(test_an_address_that_leads_nowhere_is_no_hindrance),
         cmocka_unit_test(test_a_broken_pipe_in_a_guard_goes_unnoticed),
         cmocka_unit_test(test_a_sigpipe_of_the_program_is_not_taken_away),
         cmocka_unit_test(test_a_child_leaves_the_parents_connection_alone),
