@@ -114,6 +114,12 @@ static void export_now(struct oteli_thread *thread, struct oteli_sdk *sdk,
     sdk->export_one(sdk, at);
 }
 
+static void lose_for_bytes(struct oteli_thread *thread, struct oteli_sdk *sdk)
+{
+    oteli_thread_lose(thread, OTEL_DROP_BYTE_LIMIT, 1);
+    sdk->press(sdk);
+}
+
 static void pass(struct oteli_thread *thread, const struct passage *passage)
 {
     if (lot_of(thread) != 0 && thread->used + passage->bound <= thread->line_capacity) {
@@ -134,7 +140,7 @@ static void pass(struct oteli_thread *thread, const struct passage *passage)
     else if (!has_lot(thread, sdk))
         oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, 1);
     else if (!find_place(thread, sdk, passage->bound, &place))
-        oteli_thread_lose(thread, OTEL_DROP_BYTE_LIMIT, 1);
+        lose_for_bytes(thread, sdk);
     else
         fill_place(thread, sdk, &place, write_record(place.record, passage), 1);
     oteli_sdk_return(thread);

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/line.c - the pool of lines: a table, and a list of the free ones in it. Any thread
- * takes and gives. The table's slots are filled once and keep their lines. */
+ * takes and gives. The table's slots are filled once and keep their lines.
+ *
+ * The first lines are allocated one by one, because most programs never need more. Where many
+ * spans wait, lines are made in huge pages. */
 #include "api/line.h"
 #include "common/free_list.h"
+#include "common/huge_page.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { TABLE_PART = 1024, TABLE_PARTS = OTELI_LINE_MAX_COUNT / TABLE_PART };
+enum { PIECE_LINES = OTELI_HUGE_PAGE_BYTES / OTELI_LINE_BYTES, FEW_LINES = 256, MAPPED_UNITS = 8 };
 
 static struct {
     struct oteli_free_list free;
@@ -16,7 +22,8 @@ static struct {
     uint64_t units_kept;  /* … and the one of each thread among them, which is no limit's */
     uint64_t units_total; /* pooled lines that exist, and units of large ones */
     uint64_t units_limit;
-    uint32_t count; /* slots of the table that were given out */
+    uint32_t count;            /* slots of the table that were given out */
+    struct oteli_line *pieces; /* a list through the first lines of huge pages */
 } pool = {.units_limit = 4096};
 
 static struct oteli_line **parts[TABLE_PARTS]; /* zeros: not in the library's file */
@@ -86,29 +93,91 @@ static void sub(uint64_t *units, uint64_t less)
 /* Count units that are used or exist from now on, unless they are above the limit. */
 static bool add_within_limit(uint64_t *units, uint64_t more)
 {
-    if (is_within_limit(oteli_add_full_64(units, more) + more))
-        return true;
-    sub(units, more);
-    return false;
+    for (;;) {
+        const uint64_t before = oteli_load_relaxed_64(units);
+        if (!is_within_limit(before + more))
+            return false;
+        if (oteli_cas_full_64(units, before, before + more))
+            return true;
+    }
+}
+
+static void init(struct oteli_line *line, size_t bytes, uint32_t units)
+{
+    memset(line, 0, sizeof *line);
+    line->capacity = (uint32_t)(bytes - sizeof *line);
+    line->units = units;
+}
+
+/* Large ones are given back to the system when they are put back, all of them: they are made by
+ * one thread and freed by another, which is where allocators keep memory. */
+static bool is_mapped(uint32_t units)
+{
+    return units >= MAPPED_UNITS;
+}
+
+static void *allocate(size_t bytes, uint32_t units)
+{
+    const int saved_errno = errno;
+    void *memory = is_mapped(units) ? mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                    : aligned_alloc(OTELI_CACHELINE, bytes);
+    errno = saved_errno;
+    return memory != MAP_FAILED ? memory : NULL;
 }
 
 static OTELI_COLD struct oteli_line *make(size_t bytes, uint32_t units)
 {
     if (!add_within_limit(&pool.units_total, units))
         return NULL;
-    const int saved_errno = errno;
-    struct oteli_line *line = aligned_alloc(OTELI_CACHELINE, bytes);
+    struct oteli_line *line = allocate(bytes, units);
     if (line != NULL) {
-        memset(line, 0, sizeof *line);
-        line->capacity = (uint32_t)(bytes - sizeof *line);
-        line->units = units;
+        init(line, bytes, units);
         if (units > 1 || table_add(line))
             return line;
+        free(line);
     }
-    free(line);
-    errno = saved_errno;
     sub(&pool.units_total, units);
     return NULL;
+}
+
+static struct oteli_line *line_in(void *piece, unsigned number)
+{
+    struct oteli_line *line =
+        (struct oteli_line *)(void *)((uint8_t *)piece + (size_t)number * OTELI_LINE_BYTES);
+    init(line, OTELI_LINE_BYTES, 1);
+    line->is_in_piece = true;
+    return line;
+}
+
+static void keep_piece(struct oteli_line *first)
+{
+    do {
+        first->next_piece = OTELI_LOAD_ACQUIRE_PTR(&pool.pieces);
+    } while (!OTELI_CAS_FULL_PTR(&pool.pieces, first->next_piece, first));
+}
+
+/* A line, and many free ones. NULL: there are few lines yet, or there is no room for many. */
+static OTELI_COLD struct oteli_line *make_many(void)
+{
+    if (oteli_load_relaxed_64(&pool.units_total) < FEW_LINES ||
+        !add_within_limit(&pool.units_total, PIECE_LINES))
+        return NULL;
+    void *const piece = oteli_huge_page_new();
+    struct oteli_line *const first = piece != NULL ? line_in(piece, 0) : NULL;
+    if (first == NULL || !table_add(first)) {
+        if (piece != NULL)
+            oteli_huge_page_free(piece);
+        sub(&pool.units_total, PIECE_LINES);
+        return NULL;
+    }
+    keep_piece(first);
+    for (unsigned i = 1; i < PIECE_LINES; i++) {
+        struct oteli_line *line = line_in(piece, i);
+        if (table_add(line)) /* or it is never used */
+            oteli_free_list_push(&pool.free, link_of, line->index);
+    }
+    return first;
 }
 
 static uint64_t units_for(size_t size)
@@ -122,9 +191,13 @@ static uint64_t units_for(size_t size)
 static struct oteli_line *take(struct oteli_thread *owner, uint64_t units)
 {
     const uint32_t index = units == 1 ? oteli_free_list_pop(&pool.free, link_of) : OTELI_NO_PLACE;
-    struct oteli_line *line = index != OTELI_NO_PLACE
-                                  ? table_get(index)
-                                  : make(units * OTELI_LINE_BYTES, (uint32_t)units);
+    struct oteli_line *line = NULL;
+    if (index != OTELI_NO_PLACE)
+        line = table_get(index);
+    else if (units == 1)
+        line = make_many();
+    if (line == NULL)
+        line = make(units * OTELI_LINE_BYTES, (uint32_t)units);
     if (line == NULL)
         return NULL;
     oteli_store_relaxed_32(&line->committed, 0);
@@ -173,7 +246,10 @@ void oteli_line_put(struct oteli_line *line)
         return;
     }
     sub(&pool.units_total, line->units);
-    free(line);
+    if (is_mapped(line->units))
+        munmap(line, line->units * (size_t)OTELI_LINE_BYTES);
+    else
+        free(line);
 }
 
 uint64_t oteli_lines_bytes(void)
@@ -183,16 +259,28 @@ uint64_t oteli_lines_bytes(void)
 
 uint64_t oteli_lines_queued_bytes(void)
 {
+    const uint64_t used = oteli_load_acquire_64(&pool.units_used); /* before, as it is made */
     const uint64_t kept = oteli_load_relaxed_64(&pool.units_kept);
-    const uint64_t used = oteli_load_relaxed_64(&pool.units_used);
     return used > kept ? (used - kept) * OTELI_LINE_BYTES : 0;
+}
+
+/* Free it unless it is part of a huge page. */
+static void free_line(struct oteli_line *line)
+{
+    if (!line->is_in_piece)
+        free(line);
 }
 
 void oteli_lines_free(void)
 {
     for (uint32_t i = 0; i < pool.count && i < OTELI_LINE_MAX_COUNT; i++)
-        if (parts[i / TABLE_PART] != NULL)
-            free(parts[i / TABLE_PART][i % TABLE_PART]);
+        if (parts[i / TABLE_PART] != NULL && parts[i / TABLE_PART][i % TABLE_PART] != NULL)
+            free_line(parts[i / TABLE_PART][i % TABLE_PART]);
+    while (pool.pieces != NULL) {
+        struct oteli_line *const piece = pool.pieces;
+        pool.pieces = piece->next_piece;
+        oteli_huge_page_free(piece);
+    }
     for (uint32_t i = 0; i < TABLE_PARTS; i++) {
         free(parts[i]);
         parts[i] = NULL;
@@ -208,4 +296,5 @@ void oteli_lines_forget(void)
     pool.units_kept = 0;
     pool.units_total = 0;
     pool.count = 0;
+    pool.pieces = NULL;
 }

@@ -78,6 +78,9 @@ struct oteli_sdk {
     /* Give up room that was reserved. */
     void (*give_room_back)(struct oteli_sdk *, uint32_t count);
 
+    /* A line was refused at the limit of bytes: the worker may be able to make room. */
+    void (*press)(struct oteli_sdk *);
+
     /* The verdict on a trace at the end of its local root; NULL: all are kept. */
     bool (*keep)(const struct oteli_sdk *, const otel_tail *tail);
 

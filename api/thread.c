@@ -402,7 +402,7 @@ void oteli_api_reset(void)
     while (at != NULL) {
         struct oteli_thread *next = at->next;
         if (at->line != NULL && at->line->units > 1)
-            free(at->line);
+            oteli_line_put(at->line);
         for (uint32_t i = 0; i < at->open_capacity; i++)
             oteli_open_fini(&at->stack[i]);
         free(at->stack);

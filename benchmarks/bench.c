@@ -118,6 +118,11 @@ void bench_count(const char *name, uint64_t value)
     printf(",\"%s\":%llu", name, (unsigned long long)value);
 }
 
+void bench_text(const char *name, const char *text)
+{
+    printf(",\"%s\":\"%s\"", name, text);
+}
+
 void bench_null(const char *name)
 {
     printf(",\"%s\":null", name);

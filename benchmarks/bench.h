@@ -50,7 +50,8 @@ static inline double bench_median(const double *sorted, size_t count)
 void bench_line_begin(const char *bench, const char *name);
 void bench_figure(const char *name, double value, unsigned decimals);
 void bench_count(const char *name, uint64_t value);
-void bench_null(const char *name); /* cannot be measured here */
+void bench_text(const char *name, const char *text); /* which has nothing to escape */
+void bench_null(const char *name);                   /* cannot be measured here */
 void bench_line_end(void);
 
 /* Count this thread's instructions in user mode, where the machine lets us; -1: it does

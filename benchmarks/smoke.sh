@@ -8,7 +8,7 @@
 #   smoke.sh NAME PROGRAM
 set -euo pipefail
 
-name=${1:?span, worker, e2e, service or clock}
+name=${1:?the name of a benchmark}
 program=${2:?the program}
 maybe='[]'  # keys that may be null
 holds='true' # of all lines, what else has to hold
@@ -47,6 +47,30 @@ service)
             .dropped == 0 and .spans_per_request == 8 and .attributes_per_span == 2 and
             .sink_requests > 0 and .bytes_per_span > 50)'
     ;;
+processor)
+    # Quick, it leaves out 10 and 20 threads.
+    cases='[("max", "steady") as $load | (1, 2, 5) as $threads |
+        ("mutex_signal", "fifo_signal", "padded_block", "padded_sleep", "mutex_batched",
+         "fifo_batched", "mpsc_batched", "ck_ring_batched", "ring_span", "lines", "control") |
+        "\(.)_\($threads)_\($load)"]'
+    keys='["offered_per_s","exported_per_s","dropped_percent","worker_cpu_percent",
+           "worker_wakeups_per_s","process_cpu_percent","end_p50_us","end_p999_us","end_max_us"]'
+    # A control has no exporter, and in so short a time it may be that nothing was timed.
+    maybe=$keys
+    holds='all(.case == "\(.design)_\(.threads)_\(.load)" and
+            (.offered_per_s | type == "number") and (.process_cpu_percent >= 0) and
+            (.dropped_percent == null or .dropped_percent <= 100) and
+            (.design == "control" or all(.exported_per_s, .dropped_percent, .worker_cpu_percent,
+                .worker_wakeups_per_s; type == "number")))'
+    ;;
+processor_system)
+    cases='["off","mutex_signal","mpsc_batched","lines"]'
+    keys='["pages_per_s","spans_per_s","process_cpu_percent","exporter_cpu_percent",
+           "exporter_wakeups_per_s","page_p50_us"]'
+    maybe='["exporter_cpu_percent","exporter_wakeups_per_s"]'
+    holds='all(.pages_per_s >= 0 and .process_cpu_percent >= 0 and
+            (.case == "off") == (.exporter_cpu_percent == null))'
+    ;;
 clock)
     cases='["ticks","monotonic","coarse","realtime","convert","start","renew",
             "measure_offsets","ticks_to_wall",
@@ -66,7 +90,8 @@ fi
 
 output=$("$program" --quick)
 printf '%s\n' "$output"
-printf '%s\n' "$output" | jq --slurp --exit-status --arg bench "$name" --argjson cases "$cases" \
+printf '%s\n' "$output" | jq --slurp --exit-status --arg bench "$name" \
+    --argjson cases "$(jq --null-input "$cases")" \
     --argjson keys "$keys" --argjson maybe "$maybe" '
     # A machine without a counter to trust takes its ticks from the monotonic clock.
     def plain: if . == "ticks_are_monotonic" then "ticks" else . end;

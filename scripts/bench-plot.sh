@@ -3,22 +3,25 @@
 #
 # Runs the benchmarks of which there is a picture, and draws it: `scripts/bench.sh plot`.
 #
-#   scripts/bench-plot.sh [--old] [OPTION...] [NAME...]
+#   scripts/bench-plot.sh [--old] [--docs] [OPTION...] [NAME...]
 #
-#   NAME         service or span; none: all of them
+#   NAME         service, span, processor or processor_system; none: all of them
 #   --old        draw what the last run has measured, and measure nothing
+#   --docs       also copy the pictures into docs/images/, and the figures of processor and
+#                processor_system into docs/PROCESSOR.md
 #   OPTION       is handed to the benchmarks (--quick, --rounds N)
 #
-# Into build/bench/ go NAME.jsonl with the figures and NAME.svg with the picture; what was
-# drawn is printed on stdout. A new picture is a name in `studies`, a function draw_NAME
-# that takes its data out of NAME.jsonl, and benchmarks/plot/NAME.gp.
+# Into build/bench/ go NAME.jsonl with the figures and the pictures; what was drawn is printed
+# on stdout. A new picture is a name in `studies`, a function draw_NAME that takes its data
+# out of NAME.jsonl, and a file in benchmarks/plot/ for each picture that it paints.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/lib.sh
 
-studies=(service span)
+studies=(service span processor processor_system)
 output=build/bench
 old=false
+docs=false
 names=()
 options=()
 while [[ $# -gt 0 ]]; do
@@ -28,6 +31,7 @@ while [[ $# -gt 0 ]]; do
         exit
         ;;
     --old) old=true ;;
+    --docs) docs=true ;;
     --rounds)
         options+=("$1" "${2:?--rounds wants a number}")
         shift
@@ -57,6 +61,30 @@ paint() {
     local name=$1 about=$2
     shift 2
     gnuplot -e "image = '$output/$name.svg'; about = '$about'; $*" "benchmarks/plot/$name.gp"
+    printf '%s\n' "$output/$name.svg"
+    if $docs; then
+        cp "$output/$name.svg" docs/images/
+    fi
+}
+
+# write_down NAME: what stands on stdin into docs/PROCESSOR.md, between the marks of that name.
+write_down() {
+    if ! $docs; then
+        cat >/dev/null
+        return
+    fi
+    cat >"$output/figures.md"
+    awk -v name="$1" -v figures="$output/figures.md" '
+        $0 == "<!-- " name ": end -->" { inside = 0 }
+        !inside
+        $0 == "<!-- " name ": begin -->" {
+            inside = 1
+            print ""
+            while ((getline line < figures) > 0)
+                print line
+            print ""
+        }' docs/PROCESSOR.md >"$output/PROCESSOR.md"
+    cp "$output/PROCESSOR.md" docs/PROCESSOR.md
 }
 
 draw_service() {
@@ -88,14 +116,92 @@ draw_span() {
     paint span "minima; $machine" "cases = '$output/span.cases'"
 }
 
+# columns LOAD FIGURE SUFFIX: one row for each number of threads, one column for each design.
+columns() {
+    table processor "$3" '{mutex_signal: "mutex ring, signal a span",
+            fifo_signal: "lock-free list, signal a span",
+            padded_block: "Disruptor, signal a span",
+            padded_sleep: "Disruptor, no signals",
+            mutex_batched: "mutex ring, signal a batch",
+            fifo_batched: "lock-free list, signal a batch",
+            mpsc_batched: "JCTools ring, signal a batch",
+            ck_ring_batched: "ck_ring, signal a batch",
+            ring_span: "our ring, a span each",
+            lines: "otel-c: lines of spans",
+            control: "no queue at all"} as $words |
+        [.[] | select(.load == "'"$1"'")] | ([.[].design] |
+            reduce .[] as $one ([]; if index($one) then . else . + [$one] end)) as $designs |
+        (["threads"] + ($designs | map($words[.]))),
+        (group_by(.threads)[] | . as $row | [$row[0].threads] + [$designs[] as $design |
+            first($row[] | select(.design == $design)).'"$2"' // "-"])'
+}
+
+# The figures of docs/PROCESSOR.md: at each number of threads, by design.
+processor_figures() {
+    jq --raw-output --slurp '
+        def rounded($digits): pow(10; $digits) as $unit |
+            if . == null then "–" else . * $unit | round / $unit end;
+        def row: "| " + (map(tostring) | join(" | ")) + " |";
+        . as $lines | ([.[].threads] | unique) as $threads |
+        (reduce .[].design as $one ([]; if index($one) then . else . + [$one] end)) as $designs |
+        (["max, million exports a second", "max", "exported_per_s", 1e6, 2],
+         ["steady, worker CPU, % of a core", "steady", "worker_cpu_percent", 1, 2],
+         ["steady, worker wake-ups a second", "steady", "worker_wakeups_per_s", 1, 0],
+         ["steady, p99.9 of an end, µs", "steady", "end_p999_us", 1, 2],
+         ["steady, longest end, µs", "steady", "end_max_us", 1, 1]) as
+            [$title, $load, $figure, $unit, $digits] |
+        ([$title] + ($threads | map("\(.) thread" + if . == 1 then "" else "s" end)) | row),
+        (["---"] + ($threads | map("---:")) | row),
+        ($designs[] as $design | [$threads[] as $count | first($lines[] |
+            select(.design == $design and .load == $load and .threads == $count))[$figure]] |
+            select(any(. != null)) |
+            ["`\($design)`"] + map(if . == null then . else . / $unit end | rounded($digits)) |
+            row),
+        ""' "$output/processor.jsonl"
+}
+
+draw_processor() {
+    local about
+    about="median of $(jq --raw-output --slurp '.[0].rounds' "$output/processor.jsonl") rounds; $machine"
+    columns max exported_per_s rates
+    columns steady worker_cpu_percent cpu
+    columns steady worker_wakeups_per_s wakeups
+    columns steady end_p999_us p999
+    columns steady end_max_us longest
+    paint processor-throughput "$about" "rates = '$output/processor.rates'"
+    paint processor-cpu "$about" "cpu = '$output/processor.cpu'; wakeups = '$output/processor.wakeups'"
+    paint processor-end "$about" "p999 = '$output/processor.p999'; longest = '$output/processor.longest'"
+    processor_figures | sed -e '$d' | write_down figures
+}
+
+draw_processor_system() {
+    local about
+    table processor_system bars '.[] | [{off: "exporter off", mutex_signal: "mutex ring,\\na signal a span",
+            mpsc_batched: "JCTools ring,\\na signal a batch", lines: "otel-c"}[.case],
+        .process_cpu_percent, .q1_process_cpu_percent, .q3_process_cpu_percent,
+        .exporter_cpu_percent // 0]'
+    about=$(jq --raw-output --slurp '.[0] | "\(.pages_per_s) pages and \(.spans_per_s) spans a " +
+        "second, exporter that forgets, \(.rounds) interleaved slices"' "$output/processor_system.jsonl")
+    paint processor-system "$about; $machine" "bars = '$output/processor_system.bars'"
+    jq --raw-output --slurp '
+        def show: if . == null then "–" else tostring end;
+        "| | process CPU, % of a core | µs CPU a page | more than off, % | µs CPU more a span | exporter thread CPU % | its wake-ups/s |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+        (.[] | "| `\(.case)` | \(.process_cpu_percent) | \(.cpu_us_per_page) | " +
+            "\(.more_than_off_percent) | " +
+            "\(.more_than_off_us_per_span) | \(.exporter_cpu_percent | show) | " +
+            "\(.exporter_wakeups_per_s | show) |")' "$output/processor_system.jsonl" |
+        write_down system
+}
+
 scripts/setup.sh --plot-deps >&2
 mkdir -p "$output"
 for name in "${names[@]}"; do
     if ! $old; then
-        scripts/bench.sh "$name" "${options[@]}" >"$output/$name.new"
+        # shellcheck disable=SC2086 # processor_system is two words there
+        scripts/bench.sh ${name/_/ --} "${options[@]}" >"$output/$name.new"
         mv "$output/$name.new" "$output/$name.jsonl"
     fi
     [[ -s $output/$name.jsonl ]] || die "nothing has been measured yet: leave --old out"
     "draw_$name"
-    printf '%s\n' "$output/$name.svg"
 done

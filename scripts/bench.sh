@@ -7,13 +7,18 @@
 #
 #   scripts/bench.sh span     what a span costs the thread that makes it
 #   scripts/bench.sh worker   what it costs the exporter thread
+#   scripts/bench.sh processor  which queue should be before the exporter thread: the study of
+#                               docs/PROCESSOR.md, about 8 minutes; with --system, what the
+#                               queue costs a whole service
 #   scripts/bench.sh e2e      200,000 spans through OTLP/HTTP to a sink on loopback
 #   scripts/bench.sh service  what a real program loses when all of it is traced
 #   scripts/bench.sh clock    what clocks cost, and how exact the spans' times are
-#   scripts/bench.sh plot     runs service and span, and draws them into build/bench/
+#   scripts/bench.sh plot     runs service, span and processor, and draws them into build/bench/
 #
 #   --quick      does it run at all? The figures mean little
 #   --rounds N   measure every case N times
+#   --design NAME, --threads N, --load max|steady
+#                of processor: only these; each may be given more than once
 #
 # What a build needs is installed first (see scripts/setup.sh). The build is Release, in
 # build-bench/, with shared libraries as they are shipped.
@@ -24,6 +29,13 @@ cd "$(dirname "$0")/.."
 name=${1:-}
 case $name in
 span | worker | e2e | service | clock) shift ;;
+processor)
+    shift
+    if [[ ${1:-} == --system ]]; then
+        name=processor_system
+        shift
+    fi
+    ;;
 plot)
     shift
     exec scripts/bench-plot.sh "$@"
@@ -33,7 +45,7 @@ plot)
     exit
     ;;
 *)
-    say "there are the benchmarks span, worker, e2e, service and clock, and none called \"$name\""
+    say "there are the benchmarks span, worker, processor, e2e, service and clock, and none called \"$name\""
     exit 2
     ;;
 esac

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/bell.c - the bell on Linux: a futex, or an eventfd for who waits with epoll. See bell.h
+/* sdk/bell.c - the bell on Linux: a futex, or a socket for who waits with epoll. See bell.h
  * for the protocol. */
 #include "sdk/bell.h"
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,12 +13,13 @@
 static void wake(struct oteli_bell *bell)
 {
     const int saved_errno = errno;
+    const int fd = (int)oteli_load_relaxed_32(&bell->fd);
     oteli_add_full_32(&bell->word, 1);
     oteli_add_full_64(&bell->rings, 1);
-    if (bell->fd < 0)
+    if (fd < 0)
         syscall(SYS_futex, &bell->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     else
-        (void)!write(bell->fd, &(uint64_t){1}, sizeof(uint64_t));
+        (void)!send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     errno = saved_errno;
 }
 

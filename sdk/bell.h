@@ -43,7 +43,7 @@ struct oteli_bell {
                          below zero, because the worker takes spans before they are announced */
     uint32_t knocked; /* somebody has knocked since the worker last asked */
     uint64_t rings;   /* how often the worker was woken */
-    int fd;           /* an eventfd that is written to instead of a futex wake; -1: none */
+    uint32_t fd;      /* a socket that is written to instead of a futex wake; -1: none */
 };
 
 /* Producer: announce spans, and wake the worker if that makes a batch. */
@@ -102,7 +102,13 @@ static inline void oteli_bell_init(struct oteli_bell *bell)
     bell->waiting = 0;
     bell->knocked = 0;
     bell->rings = 0;
-    bell->fd = -1;
+    bell->fd = UINT32_MAX;
+}
+
+/* Ring by writing to this socket from now on. */
+static inline void oteli_bell_set_fd(struct oteli_bell *bell, int fd)
+{
+    oteli_store_relaxed_32(&bell->fd, (uint32_t)fd);
 }
 
 #endif

@@ -69,6 +69,7 @@ static void set_sdk(struct oteli_engine *engine, const struct oteli_config *conf
     sdk->reserve = oteli_queue_reserve;
     sdk->announce = oteli_queue_announce;
     sdk->give_room_back = oteli_queue_give_room_back;
+    sdk->press = oteli_queue_press;
     sdk->hand_over = oteli_queue_hand_over;
     sdk->wake = oteli_queue_wake;
     sdk->export_one = oteli_simple_export_one;
@@ -89,8 +90,6 @@ static void set_thread(struct oteli_engine *engine, const struct oteli_engine_op
     engine->thread_stack_bytes = options->thread_stack_bytes;
     engine->thread_started = options->thread_started;
     engine->thread_started_state = options->thread_started_state;
-    engine->driving.epoll_fd = -1;
-    engine->driving.event_fd = -1;
 }
 
 static bool init_batches(struct oteli_engine *engine, const struct oteli_config *config)

@@ -15,6 +15,7 @@
 #include "api/thread.h"
 #include "sdk/batch.h"
 #include "sdk/bell.h"
+#include "sdk/driving.h"
 #include "sdk/resource.h"
 #include "sdk/ring.h"
 #include "sdk/sampler.h"
@@ -72,16 +73,10 @@ struct oteli_pass {
 struct oteli_sending {
     otel_batch *batch; /* NULL: none is */
     size_t pipeline;
+    const otel_batch *next; /* complete, it comes after this one; NULL: there is none yet */
+    size_t shown;           /* pipelines that have been shown it: who has this one already */
     uint64_t started_ns;
     struct oteli_call call;
-};
-
-/* Of an engine without a thread: what makes otel_poll return, and who is inside. */
-struct oteli_driving {
-    int epoll_fd;     /* of event_fd and of the exporters' descriptors; -1: there is a thread */
-    int event_fd;     /* the bell writes to it */
-    uint64_t next_ns; /* when to be called again in any case; UINT64_MAX: never. Atomic */
-    bool is_driven;   /* by some thread; under the mutex */
 };
 
 struct oteli_engine {
@@ -177,7 +172,8 @@ bool oteli_export_continue(struct oteli_engine *engine, bool may_wait);
 /* From beginning to end. */
 void oteli_export_batch(struct oteli_engine *engine, otel_batch *batch);
 
-/* Show the exporters the batch that comes after the one under way. */
+/* Let the exporters be shown the batch that comes after the one under way, each once it has
+ * that one. */
 void oteli_export_prepare(struct oteli_engine *engine, const otel_batch *next);
 
 /* Count a batch's spans as dropped in every pipeline. */
@@ -237,6 +233,7 @@ uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended);
 bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count);
 void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t count);
 void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count);
+void oteli_queue_press(struct oteli_sdk *sdk);
 void oteli_queue_free_room(struct oteli_engine *engine, uint64_t spans); /* any thread */
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line);
 void oteli_queue_wake(struct oteli_sdk *sdk);

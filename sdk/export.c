@@ -80,12 +80,12 @@ void oteli_export_tell_drops(struct oteli_engine *engine)
     const uint64_t more = dropped - engine->told_drops;
     if (more != 0 && !engine->threads_drop)
         OTELI_LOG(OTEL_LOG_WARN,
-                  "the queue of %" PRIu64 " spans (OTEL_BSP_MAX_QUEUE_SIZE) or its memory "
-                  "(OTEL_C_QUEUE_MAX_BYTES) is full: dropping the newest spans",
+                  "losing spans: the queue of %" PRIu64 " (OTEL_BSP_MAX_QUEUE_SIZE) or its memory "
+                  "(OTEL_C_QUEUE_MAX_BYTES) is full",
                   engine->queue_size);
     if (more == 0 && engine->threads_drop)
-        OTELI_LOG(OTEL_LOG_WARN, "there is room in the queue again; %" PRIu64 " spans were dropped",
-                  dropped);
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "there is room in the queue again; %" PRIu64 " spans were lost for it", dropped);
     engine->threads_drop = more != 0;
     engine->told_drops = dropped;
 }
@@ -142,9 +142,23 @@ static bool ask(struct oteli_engine *engine)
 
 void oteli_export_begin(struct oteli_engine *engine, otel_batch *batch)
 {
-    engine->sending.batch = batch;
-    engine->sending.pipeline = 0;
+    struct oteli_sending *sending = &engine->sending;
+    sending->batch = batch;
+    sending->pipeline = 0;
+    sending->next = NULL;
+    sending->shown = 0;
     (void)ask(engine);
+}
+
+/* While one exporter is pending. Those behind it are given this batch first. */
+static void show_next(struct oteli_engine *engine)
+{
+    struct oteli_sending *sending = &engine->sending;
+    for (; sending->next != NULL && sending->shown <= sending->pipeline; sending->shown++) {
+        const otel_exporter *exporter = &engine->pipelines[sending->shown].exporter;
+        if (exporter->prepare != NULL)
+            exporter->prepare(exporter->state, sending->next);
+    }
 }
 
 bool oteli_export_continue(struct oteli_engine *engine, bool may_wait)
@@ -153,6 +167,7 @@ bool oteli_export_continue(struct oteli_engine *engine, bool may_wait)
     while (sending->pipeline < engine->pipeline_count) {
         const otel_exporter *exporter = &engine->pipelines[sending->pipeline].exporter;
         struct oteli_call *call = &sending->call;
+        show_next(engine);
         call->view.deadline_ns = oteli_export_deadline(engine, sending->started_ns);
         const int left_ms = milliseconds_until(call->view.deadline_ns);
         const otel_export_result result =
@@ -177,11 +192,7 @@ void oteli_export_batch(struct oteli_engine *engine, otel_batch *batch)
 
 void oteli_export_prepare(struct oteli_engine *engine, const otel_batch *next)
 {
-    for (size_t i = 0; i < engine->pipeline_count; i++) {
-        const otel_exporter *exporter = &engine->pipelines[i].exporter;
-        if (exporter->prepare != NULL)
-            exporter->prepare(exporter->state, next);
-    }
+    engine->sending.next = next;
 }
 
 void oteli_export_drop_all(struct oteli_engine *engine, otel_drop_reason reason, uint64_t count)
@@ -192,6 +203,9 @@ void oteli_export_drop_all(struct oteli_engine *engine, otel_drop_reason reason,
 
 void oteli_export_flush(struct oteli_engine *engine, uint64_t deadline_ns)
 {
+    const struct oteli_driving *driving = &engine->driving;
+    if (driving->is_chosen && driving->deadline_ns < deadline_ns)
+        deadline_ns = driving->deadline_ns;
     for (size_t i = 0; i < engine->pipeline_count; i++) {
         const otel_exporter *exporter = &engine->pipelines[i].exporter;
         if (exporter->flush != NULL &&

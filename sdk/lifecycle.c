@@ -101,7 +101,7 @@ static otel_status start_locked(const struct oteli_engine_options *options)
     otel_status status = oteli_engine_new(options, &engine);
     if (status != OTEL_OK)
         return status;
-    const bool has_thread = !engine->sdk.synchronous && engine->driving.epoll_fd < 0;
+    const bool has_thread = !engine->sdk.synchronous && !engine->driving.is_chosen;
     if (has_thread && oteli_thread_create(&engine->thread, engine->thread_stack_bytes,
                                           oteli_worker_main, engine) != 0) {
         oteli_engine_free(engine);
@@ -173,17 +173,23 @@ bool oteli_lifecycle_wait(struct oteli_engine *waited, uint64_t deadline_ns)
     return pthread_cond_timedwait(&waited->changed, &waited->mutex, &deadline) == 0;
 }
 
+/* Numbers of requests may wrap. */
+static bool has_reached(uint64_t number, uint64_t target)
+{
+    return (int64_t)(number - target) >= 0;
+}
+
 static bool flush_worker(struct oteli_engine *flushed, uint64_t deadline_ns)
 {
     const uint64_t ticket = oteli_add_full_64(&flushed->flush_wanted, 1) + 1;
     oteli_bell_ring(&flushed->bell);
-    if (flushed->driving.epoll_fd >= 0)
+    if (flushed->driving.is_chosen)
         oteli_drive_until(flushed, &flushed->flush_done, ticket, deadline_ns);
     pthread_mutex_lock(&flushed->mutex);
-    while (flushed->flush_done < ticket && !flushed->done)
+    while (!has_reached(flushed->flush_done, ticket) && !flushed->done)
         if (!oteli_lifecycle_wait(flushed, deadline_ns))
             break;
-    const bool is_done = flushed->flush_done >= ticket || flushed->done;
+    const bool is_done = has_reached(flushed->flush_done, ticket) || flushed->done;
     pthread_mutex_unlock(&flushed->mutex);
     return is_done;
 }
@@ -214,7 +220,7 @@ static bool flush_simple(struct oteli_engine *flushed, uint64_t deadline_ns)
     return true;
 }
 
-otel_status otel_flush(int64_t timeout_ms)
+static otel_status flush(int64_t timeout_ms)
 {
     otel_status status;
     struct oteli_engine *flushed = oteli_lifecycle_use(false, &status);
@@ -285,7 +291,7 @@ static void wait_at_exit(void)
 static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
 {
     static const uint64_t never;
-    const bool has_thread = stopped->driving.epoll_fd < 0;
+    const bool has_thread = !stopped->driving.is_chosen;
     /* Under the mutex, so that the worker does not free exporters that are being woken. */
     pthread_mutex_lock(&stopped->mutex);
     oteli_store_release_64(&stopped->stop_deadline_ns, worker_deadline(deadline_ns));
@@ -325,7 +331,7 @@ static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
     pthread_mutex_unlock(&stopped->mutex);
 }
 
-otel_status otel_shutdown(int64_t timeout_ms)
+static otel_status stop(int64_t timeout_ms)
 {
     otel_status status;
     struct oteli_engine *stopped = oteli_lifecycle_use(true, &status);
@@ -346,6 +352,27 @@ otel_status otel_shutdown(int64_t timeout_ms)
     if (timed_out)
         return OTEL_ERROR_TIMEOUT;
     return lost_some ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK;
+}
+
+/* To wait for a condition is a point at which a thread can be cancelled, and it would take our
+ * locks along. */
+static otel_status without_cancellation(otel_status (*call)(int64_t), int64_t timeout_ms)
+{
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    const otel_status status = call(timeout_ms);
+    pthread_setcancelstate(before, NULL);
+    return status;
+}
+
+otel_status otel_flush(int64_t timeout_ms)
+{
+    return without_cancellation(flush, timeout_ms);
+}
+
+otel_status otel_shutdown(int64_t timeout_ms)
+{
+    return without_cancellation(stop, timeout_ms);
 }
 
 struct oteli_engine_options oteli_start_options(const otel_sdk_options *options)

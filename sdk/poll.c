@@ -2,44 +2,69 @@
 /* sdk/poll.c - an SDK without a thread of its own: whoever calls otel_poll, otel_flush or
  * otel_shutdown is the worker for that time. Any thread, one at a time.
  *
- *     epoll descriptor ─┬─ eventfd      the bell: a batch waits, somebody asks for a flush
- *                       └─ descriptors  of the exporters: an export can go on
- *
- * A program's event loop waits for the epoll descriptor (otel_poll_fd) and for a time
- * (otel_poll_timeout), and then calls otel_poll(0). */
+ * A program's event loop waits for a descriptor (driving.h) and then calls otel_poll(0). It is
+ * readable also when it is time for something, because that may have been decided by a thread
+ * that only wanted a flush, while the loop was waiting already. */
 #include "common/clock.h"
+#include "common/log.h"
 #include "sdk/engine.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { NS_PER_MS = 1000000, BLIND_MS = 5 /* between looks at an exporter without a descriptor */ };
+enum {
+    NS_PER_MS = 1000000,
+    NS_PER_S = 1000000000,
+    BLIND_MS = 5,    /* between looks at an exporter without a descriptor */
+    NAP_MS = 1000,   /* between looks whether there still is an SDK that does nothing */
+    MOST_ROUNDS = 8, /* without a look at the time: threads may be faster than an exporter */
+};
 
 bool oteli_driving_init(struct oteli_engine *engine)
 {
-    struct oteli_driving *driving = &engine->driving;
-    struct epoll_event event = {.events = EPOLLIN};
-    driving->next_ns = UINT64_MAX;
-    driving->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    driving->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    engine->bell.fd = driving->event_fd;
-    return driving->epoll_fd >= 0 && driving->event_fd >= 0 &&
-           epoll_ctl(driving->epoll_fd, EPOLL_CTL_ADD, driving->event_fd, &event) == 0;
+    engine->driving.is_chosen = true;
+    engine->driving.next_ns = UINT64_MAX;
+    if (!oteli_driving_open(&engine->driving))
+        return false;
+    oteli_bell_set_fd(&engine->bell, engine->driving.pair[1]);
+    return true;
 }
 
 void oteli_driving_fini(struct oteli_engine *engine)
 {
-    struct oteli_driving *driving = &engine->driving;
-    if (driving->event_fd >= 0)
-        close(driving->event_fd);
-    if (driving->epoll_fd >= 0)
-        close(driving->epoll_fd);
-    driving->event_fd = -1;
-    driving->epoll_fd = -1;
+    oteli_driving_close(&engine->driving);
+}
+
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+static void sleep_until(uint64_t deadline_ns)
+{
+    const struct timespec deadline = {(time_t)(deadline_ns / NS_PER_S),
+                                      (long)(deadline_ns % NS_PER_S)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR)
+        continue;
+}
+
+/* The program has closed what it did not know. What the bell was to say meanwhile is lost, so
+ * the caller looks for it. */
+static bool reopen(struct oteli_engine *engine)
+{
+    if (!oteli_driving_open(&engine->driving))
+        return false;
+    oteli_bell_set_fd(&engine->bell, engine->driving.pair[1]);
+    OTELI_LOG(OTEL_LOG_WARN, "descriptors of the SDK were closed; otel_poll_fd is another one now");
+    return true;
+}
+
+static void wait_until(struct oteli_engine *engine, uint64_t until_ns)
+{
+    if (oteli_driving_wait(&engine->driving, until_ns))
+        return;
+    if (!reopen(engine))
+        sleep_until(earlier(until_ns, oteli_monotonic_ns() + (uint64_t)BLIND_MS * NS_PER_MS));
 }
 
 /* Watch the exporter that is being waited for. Returns when to look at it in any case. */
@@ -48,57 +73,51 @@ static uint64_t watch_exporter(struct oteli_engine *engine)
     const struct oteli_sending *sending = &engine->sending;
     const otel_exporter *exporter = &engine->pipelines[sending->pipeline].exporter;
     const uint64_t last_ns = oteli_export_deadline(engine, sending->started_ns);
-    int timeout_ms = BLIND_MS;
-    if (exporter->descriptor != NULL) {
-        const int fd = exporter->descriptor(exporter->state, &timeout_ms);
-        struct epoll_event event = {.events = EPOLLIN};
-        /* Mostly it is there already. */
-        const bool is_watched =
-            fd >= 0 && (epoll_ctl(engine->driving.epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ||
-                        errno == EEXIST);
-        if (!is_watched && (timeout_ms < 0 || timeout_ms > BLIND_MS))
-            timeout_ms = BLIND_MS;
-    }
+    int timeout_ms = -1;
+    const int fd =
+        exporter->descriptor != NULL ? exporter->descriptor(exporter->state, &timeout_ms) : -1;
+    if (!oteli_driving_watch(&engine->driving, fd) && (timeout_ms < 0 || timeout_ms > BLIND_MS))
+        timeout_ms = BLIND_MS;
     if (timeout_ms < 0)
         return last_ns;
-    const uint64_t look_ns = oteli_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
-    return look_ns < last_ns ? look_ns : last_ns;
+    return earlier(last_ns, oteli_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS);
+}
+
+/* What to wait for now. An exporter that is not waited for may say whatever it likes. */
+static uint64_t prepare_wait(struct oteli_engine *engine, enum oteli_round round, int64_t wanted,
+                             uint64_t tick_ns)
+{
+    if (round == OTELI_ROUND_PENDING)
+        return watch_exporter(engine);
+    (void)oteli_driving_watch(&engine->driving, -1);
+    if (round == OTELI_ROUND_IDLE && oteli_bell_arm(&engine->bell, wanted))
+        return tick_ns;
+    return 0;
 }
 
 /* Do what there is to do, without waiting for anybody. False: the SDK has stopped. */
 static bool step(struct oteli_engine *engine)
 {
-    uint64_t heard;
-    uint64_t next_ns = UINT64_MAX;
-    int64_t wanted;
-    enum oteli_round round;
+    uint64_t tick_ns = UINT64_MAX;
+    int64_t wanted = 0;
+    enum oteli_round round = OTELI_ROUND_WORKED;
     oteli_bell_disarm(&engine->bell);
-    (void)!read(engine->driving.event_fd, &heard, sizeof heard);
-    do {
-        round = oteli_worker_round(engine, false, &wanted, &next_ns);
-    } while (round == OTELI_ROUND_WORKED);
+    for (unsigned i = 0; i < MOST_ROUNDS && round == OTELI_ROUND_WORKED; i++)
+        round = oteli_worker_round(engine, false, &wanted, &tick_ns);
     if (round == OTELI_ROUND_STOPPED) {
+        oteli_driving_rest(&engine->driving);
         oteli_worker_finish(engine);
         return false;
     }
-    if (round == OTELI_ROUND_PENDING)
-        next_ns = watch_exporter(engine);
-    else if (!oteli_bell_arm(&engine->bell, wanted))
-        next_ns = 0;
+    const uint64_t next_ns = prepare_wait(engine, round, wanted, tick_ns);
+    oteli_driving_set_timer(&engine->driving, next_ns);
     oteli_store_relaxed_64(&engine->driving.next_ns, next_ns);
     return true;
 }
 
-/* Until `then_ns`, in milliseconds; -1: for ever. */
-static int wait_ms(uint64_t then_ns)
+static bool has_reached(const uint64_t *counter, uint64_t target)
 {
-    if (then_ns == UINT64_MAX)
-        return -1;
-    const uint64_t now_ns = oteli_monotonic_ns();
-    if (then_ns <= now_ns)
-        return 0;
-    const uint64_t ms = (then_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
-    return ms < INT_MAX ? (int)ms : INT_MAX;
+    return (int64_t)(oteli_load_acquire_64(counter) - target) >= 0;
 }
 
 /* Become the worker, unless another thread is it until the deadline, or nobody has to be any
@@ -108,11 +127,10 @@ static bool begin_driving(struct oteli_engine *engine, const uint64_t *counter, 
 {
     bool is_wanted = true;
     pthread_mutex_lock(&engine->mutex);
-    while (engine->driving.is_driven && is_wanted && !engine->done &&
-           oteli_load_acquire_64(counter) < target)
+    while (engine->driving.is_driven && is_wanted && !engine->done && !has_reached(counter, target))
         is_wanted = oteli_lifecycle_wait(engine, deadline_ns);
     is_wanted = !engine->driving.is_driven && !engine->done && !engine->hangs &&
-                oteli_load_acquire_64(counter) < target;
+                !has_reached(counter, target);
     if (is_wanted)
         engine->driving.is_driven = true;
     pthread_mutex_unlock(&engine->mutex);
@@ -127,30 +145,58 @@ static void end_driving(struct oteli_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
 }
 
+/* An engine that otel_shutdown has given up, because we were away in an exporter, is ours to
+ * bring to its end: there is nobody else, and nothing to wait for any more. */
+static bool goes_on(const struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
+                    uint64_t deadline_ns)
+{
+    return oteli_load_acquire_32(&engine->hangs) != 0 ||
+           (!has_reached(counter, target) && oteli_monotonic_ns() < deadline_ns);
+}
+
+static void drive(struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
+                  uint64_t deadline_ns)
+{
+    uint64_t until_ns = 0; /* hear the bell, but look before waiting */
+    engine->driving.deadline_ns = deadline_ns;
+    if (!oteli_driving_is_whole(&engine->driving))
+        (void)reopen(engine);
+    do {
+        wait_until(engine, until_ns);
+        if (!step(engine))
+            break;
+        until_ns = earlier(oteli_load_relaxed_64(&engine->driving.next_ns), deadline_ns);
+    } while (goes_on(engine, counter, target, deadline_ns));
+}
+
+/* A thread that is cancelled meanwhile ends later: the engine would stay driven for ever. */
 void oteli_drive_until(struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
                        uint64_t deadline_ns)
 {
-    if (!begin_driving(engine, counter, target, deadline_ns))
-        return;
     const int saved_errno = errno;
-    struct epoll_event event;
-    while (step(engine) && oteli_load_acquire_64(counter) < target &&
-           oteli_monotonic_ns() < deadline_ns) {
-        const uint64_t next_ns = oteli_load_relaxed_64(&engine->driving.next_ns);
-        (void)epoll_wait(engine->driving.epoll_fd, &event, 1,
-                         wait_ms(next_ns < deadline_ns ? next_ns : deadline_ns));
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    if (begin_driving(engine, counter, target, deadline_ns)) {
+        drive(engine, counter, target, deadline_ns);
+        end_driving(engine);
     }
+    pthread_setcancelstate(cancel_state, NULL);
     errno = saved_errno;
-    end_driving(engine);
 }
 
 /* There is nothing that could have to be done. */
-static void sleep_until(uint64_t deadline_ns)
+static void do_nothing_until(uint64_t deadline_ns)
 {
-    const struct timespec deadline = {(time_t)(deadline_ns / 1000000000),
-                                      (long)(deadline_ns % 1000000000)};
-    if (deadline_ns > oteli_monotonic_ns())
-        (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
+    for (;;) {
+        otel_status status;
+        struct oteli_engine *engine = oteli_lifecycle_use(false, &status);
+        const uint64_t now_ns = oteli_monotonic_ns();
+        if (engine != NULL)
+            oteli_lifecycle_leave(engine);
+        if (status != OTEL_OK || now_ns >= deadline_ns)
+            return;
+        sleep_until(earlier(deadline_ns, now_ns + (uint64_t)NAP_MS * NS_PER_MS));
+    }
 }
 
 otel_status otel_poll(int64_t timeout_ms)
@@ -159,14 +205,16 @@ otel_status otel_poll(int64_t timeout_ms)
     otel_status status;
     struct oteli_engine *engine = oteli_lifecycle_use(false, &status);
     const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
-    if (engine != NULL && engine->driving.epoll_fd >= 0)
+    const bool is_driven = engine != NULL && engine->driving.is_chosen;
+    const bool has_thread = engine != NULL && !is_driven && !engine->sdk.synchronous;
+    if (is_driven)
         oteli_drive_until(engine, &never, 1, deadline_ns);
-    else if (engine != NULL && !engine->sdk.synchronous)
-        status = OTEL_ERROR_INVALID_ARGUMENT;
-    else if (status == OTEL_OK)
-        sleep_until(deadline_ns);
     if (engine != NULL)
         oteli_lifecycle_leave(engine);
+    if (has_thread)
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    if (status == OTEL_OK && !is_driven)
+        do_nothing_until(deadline_ns);
     return status;
 }
 
@@ -174,7 +222,9 @@ int otel_poll_fd(void)
 {
     otel_status status;
     struct oteli_engine *engine = oteli_lifecycle_use(false, &status);
-    const int fd = engine != NULL ? engine->driving.epoll_fd : -1;
+    int fd = -1;
+    if (engine != NULL && engine->driving.is_chosen)
+        fd = (int)oteli_load_relaxed_32(&engine->driving.epoll_fd);
     if (engine != NULL)
         oteli_lifecycle_leave(engine);
     return fd;
@@ -185,8 +235,8 @@ int64_t otel_poll_timeout(void)
     otel_status status;
     struct oteli_engine *engine = oteli_lifecycle_use(false, &status);
     int64_t timeout_ms = -1;
-    if (engine != NULL && engine->driving.epoll_fd >= 0)
-        timeout_ms = wait_ms(oteli_load_relaxed_64(&engine->driving.next_ns));
+    if (engine != NULL && engine->driving.is_chosen)
+        timeout_ms = oteli_driving_ms(oteli_load_relaxed_64(&engine->driving.next_ns));
     if (engine != NULL)
         oteli_lifecycle_leave(engine);
     return timeout_ms;

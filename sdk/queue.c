@@ -112,6 +112,11 @@ void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count)
     oteli_queue_free_room(engine, count);
 }
 
+void oteli_queue_press(struct oteli_sdk *sdk)
+{
+    complain_of_full((struct oteli_engine *)(void *)sdk);
+}
+
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line)
 {
     struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;

@@ -4,7 +4,8 @@
 
 #include <signal.h>
 
-enum { STACK_BYTES = 256 * 1024 }; /* curl and TLS need more than musl's default */
+/* curl and TLS need more than musl's default, and do not work with much less than that. */
+enum { STACK_BYTES = 256 * 1024, LEAST_STACK_BYTES = 128 * 1024 };
 
 int oteli_thread_create(pthread_t *thread, size_t stack_bytes, void *(*main)(void *),
                         void *argument)
@@ -13,8 +14,12 @@ int oteli_thread_create(pthread_t *thread, size_t stack_bytes, void *(*main)(voi
     int error = pthread_attr_init(&attributes);
     if (error != 0)
         return error;
+    if (stack_bytes == 0)
+        stack_bytes = STACK_BYTES;
+    if (stack_bytes < LEAST_STACK_BYTES)
+        stack_bytes = LEAST_STACK_BYTES;
     /* A size that the system refuses leaves its own default. */
-    pthread_attr_setstacksize(&attributes, stack_bytes != 0 ? stack_bytes : STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, stack_bytes);
 
     /* The program's signals are for the program's threads. A thread inherits the mask. */
     sigset_t all;

@@ -223,7 +223,8 @@ static void end_pass(struct oteli_engine *engine)
     const bool found =
         engine->harvest.taken != engine->pass.taken_before || engine->pass.left_over != 0;
     engine->pass.is_under_way = false;
-    if (reason == OTELI_REASON_TICK || (reason == OTELI_REASON_FULL && !engine->threads_drop))
+    if (reason == OTELI_REASON_TICK || reason == OTELI_REASON_FLUSH ||
+        (reason == OTELI_REASON_FULL && !engine->threads_drop))
         oteli_export_tell_drops(engine);
     if (reason == OTELI_REASON_TICK)
         on_tick(engine, found);

@@ -22,12 +22,17 @@ enum {
 enum {
     HEAD_BYTES_MAX = 1 + OTELI_VARINT_MAX, /* tag and length of any field above */
     SLOTS_AT_FIRST = 16,
-    BUFFER_KEPT = 64 * 1024 /* a buffer of this size is never given back */
+    USUAL_BYTES_MAX = 1024 * 1024, /* of requests with more than one span */
+    BUFFER_KEPT = 64 * 1024        /* a buffer of this size is never given back */
 };
 
 void oteli_encoder_init(struct oteli_encoder *encoder, size_t max_request_bytes)
 {
-    *encoder = (struct oteli_encoder){.max_request_bytes = max_request_bytes};
+    *encoder = (struct oteli_encoder){
+        .max_request_bytes = max_request_bytes,
+        .usual_request_bytes =
+            max_request_bytes < USUAL_BYTES_MAX ? max_request_bytes : USUAL_BYTES_MAX,
+    };
 }
 
 void oteli_encoder_fini(struct oteli_encoder *encoder)
@@ -36,7 +41,7 @@ void oteli_encoder_fini(struct oteli_encoder *encoder)
     free(encoder->spans);
     free(encoder->groups);
     free(encoder->slots);
-    *encoder = (struct oteli_encoder){.max_request_bytes = encoder->max_request_bytes};
+    oteli_encoder_init(encoder, encoder->max_request_bytes);
 }
 
 /* The parts of every request that do not depend on which spans are in it. */
@@ -184,8 +189,9 @@ static enum oteli_encode_result collect(struct oteli_encoder *encoder, const ote
         const size_t last_before = group->last;
         group->bytes += field;
         at_most += field;
-        if (OTELI_UNLIKELY(at_most > encoder->max_request_bytes) &&
-            whole_bytes(encoder, envelope) > encoder->max_request_bytes) {
+        if (OTELI_UNLIKELY(at_most > encoder->usual_request_bytes) &&
+            ((i != 0 && encoder->usual_request_bytes < encoder->max_request_bytes) ||
+             whole_bytes(encoder, envelope) > encoder->max_request_bytes)) {
             group->bytes -= field;
             if (group->bytes == 0)
                 encoder->group_count--;

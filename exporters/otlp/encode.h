@@ -39,6 +39,7 @@ struct oteli_encoder {
     size_t request_bytes;
 
     size_t max_request_bytes;
+    size_t usual_request_bytes; /* above it only a span on its own: a request is a copy */
     uint8_t *buffer;
     size_t buffer_bytes;
     size_t recent_bytes; /* the largest request of late; it fades */

@@ -32,6 +32,7 @@
 enum {
     DEFAULT_TIMEOUT_MS = 10000,
     DEFAULT_MAX_REQUEST_BYTES = 64 * 1024 * 1024,
+    PREPARED_BYTES_MAX = 512 * 1024,
     MESSAGE_SHOWN = 256 /* of what a receiver says, in a log line */
 };
 
@@ -257,11 +258,23 @@ static otel_export_result settle(struct otlp_exporter *exporter, otel_export *ca
 
 /* Encode the first request of the next batch. What cannot be encoded is left to the export
  * itself, which reports it. */
+/* To encode a large batch early saves little of the time that it takes to send it, and costs a
+ * second copy of it. */
+static bool is_worth_it(const otel_batch *batch)
+{
+    const size_t size = otel_batch_size(batch);
+    const otel_scope_view *scope;
+    size_t bytes = 0;
+    for (size_t i = 0; i < size && bytes <= PREPARED_BYTES_MAX; i++)
+        bytes += otel_batch_span_otlp(batch, i, &scope).length;
+    return size != 0 && bytes <= PREPARED_BYTES_MAX;
+}
+
 static void prepare(void *state, const otel_batch *next)
 {
     struct otlp_exporter *exporter = state;
     const bool is_encoded =
-        otel_batch_size(next) != 0 &&
+        is_worth_it(next) &&
         oteli_encode(exporter->spare, next, 0, &exporter->prepared_count) == OTELI_ENCODE_OK;
     exporter->prepared = is_encoded ? next : NULL;
 }

@@ -185,7 +185,8 @@ typedef struct otel_exporter {
     /* Make a poll that is waiting return early, and one that will wait. Any thread. Or NULL. */
     void (*wake)(void *state);
 
-    /* Hand over what the exporter itself holds back, within timeout_ms. Or NULL. */
+    /* Hand over what the exporter itself holds back, within timeout_ms (0: without waiting).
+     * Or NULL. */
     otel_status (*flush)(void *state, int64_t timeout_ms);
 
     /* The last call. Or NULL. */
@@ -204,7 +205,8 @@ typedef struct otel_exporter {
 
     /* In a forked child: make in *renewed another exporter of the same kind. `state` is the
      * parent's, as its exporter thread had it in the middle of anything: only what is constant
-     * since the exporter was made may be read, and nothing written, closed, locked or freed.
+     * since the exporter was made may be read, and nothing written, locked or freed; the child's
+     * copies of descriptors may be closed.
      * NULL: its pipeline drops what the child exports (OTEL_DROP_FORKED_CHILD). */
     otel_status (*renew)(const void *state, struct otel_exporter *renewed);
 } otel_exporter;

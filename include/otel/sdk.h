@@ -117,10 +117,11 @@ OTEL_API OTEL_MUST_USE otel_status otel_shutdown(int64_t timeout_ms);
  * exporter thread does this already. */
 OTEL_API otel_status otel_poll(int64_t timeout_ms);
 
-/* For an event loop: call otel_poll(0) when the descriptor is readable (epoll, poll, libuv's
- * uv_poll), and when otel_poll_timeout() milliseconds are over (-1: no need), which has to be
- * asked again after every otel_poll. The descriptor is the SDK's and stays the same until it
- * stops; -1: none. A forked child has another one. */
+/* For an event loop: call otel_poll(0) whenever the descriptor is readable (epoll, poll, libuv's
+ * uv_poll); it is also when it is time for something. The descriptor is the SDK's, and stays the
+ * same until it stops, unless the program closes it; -1: none. A forked child has another one.
+ * Programs that have only timers call otel_poll(0) after otel_poll_timeout() milliseconds (-1:
+ * nothing to do), which they ask again then. */
 OTEL_API int otel_poll_fd(void);
 OTEL_API int64_t otel_poll_timeout(void);
 

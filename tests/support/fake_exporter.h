@@ -5,6 +5,7 @@
  *     const otel_exporter exporter = fake_exporter(&fake);
  *     ...
  *     assert_string_equal(fake.text, "a b|c|");     two batches: a and b, then c
+ *     assert_string_equal(fake.calls, "EPooE");     an export, prepare, two polls, an export
  *
  * Threads:  those of an exporter (otel/exporter.h). What it remembers is read while
  *           nothing is exported; `wakes` and `frees` at any time. */
@@ -13,7 +14,7 @@
 
 #include <otel/exporter.h>
 
-enum { FAKE_BATCHES = 512, FAKE_TEXT = 4096 };
+enum { FAKE_BATCHES = 512, FAKE_TEXT = 4096, FAKE_CALLS = 1024 };
 
 struct fake_exporter {
     /* what it is told; zero: it delivers everything at once */
@@ -28,6 +29,9 @@ struct fake_exporter {
     otel_status flush_status;
     void (*during)(void *context, otel_export *call); /* called in the middle of an export */
     void *context;
+    bool has_descriptor; /* this one, and this time */
+    int descriptor_fd;
+    int descriptor_timeout_ms;
 
     /* what it remembers */
     size_t batches;
@@ -42,6 +46,17 @@ struct fake_exporter {
     uint64_t abandoned;
     uint64_t flushes;
     int64_t flush_timeout_ms;
+    char calls[FAKE_CALLS]; /* E export, P prepare, o poll, A poll with abandon, F flush */
+    size_t call_count;
+    size_t waits; /* polls that were allowed to wait */
+    size_t prepares;
+    const otel_batch *prepared; /* the newest that was */
+    size_t prepared_size;
+    char prepared_text[FAKE_TEXT]; /* its names */
+    size_t overlaps;               /* exports that began before the last was done */
+    size_t unprepared;             /* that were not of the batch that had been prepared */
+    bool is_pending;
+    bool is_prepared;
     uint32_t wakes; /* atomic */
     uint32_t frees; /* atomic */
 };

@@ -73,6 +73,11 @@ static uint32_t take_lot(struct oteli_sdk *sdk, uint32_t ended)
     return recorder.lot;
 }
 
+static void press(struct oteli_sdk *sdk)
+{
+    (void)sdk;
+}
+
 static void hand_over(struct oteli_sdk *sdk, struct oteli_line *line)
 {
     (void)sdk;
@@ -109,6 +114,7 @@ static void start(bool synchronous)
                 .synchronous = synchronous,
                 .take_lot = take_lot,
                 .hand_over = hand_over,
+                .press = press,
                 .wake = wake,
                 .export_one = export_one},
         .lot = 64,

@@ -282,6 +282,125 @@ static void test_a_loss_is_said_when_it_begins_and_when_it_is_over(void **state)
     otel_log_set_handler(NULL, NULL);
 }
 
+/* ---- exporters that have to be waited for, by somebody who may not wait ------------------- */
+
+static void begin_export(void)
+{
+    oteli_harvest_begin(hand.engine);
+    assert_true(oteli_harvest_continue(hand.engine));
+    oteli_export_begin(hand.engine, hand.engine->batch);
+}
+
+static void finish_export(void)
+{
+    assert_true(oteli_export_continue(hand.engine, true));
+    oteli_harvest_release(hand.engine, hand.engine->batch);
+}
+
+static void test_a_pending_export_is_looked_at_without_waiting(void **state)
+{
+    (void)state;
+    fake->pending = 3;
+    begin_export();
+
+    assert_false(oteli_export_continue(hand.engine, false));
+    assert_false(oteli_export_continue(hand.engine, false));
+    assert_true(oteli_export_continue(hand.engine, false));
+
+    assert_string_equal(fakes[0].calls, "Eooo");
+    assert_string_equal(fakes[1].calls, "E");
+    assert_int_equal(fake->waits, 0);
+    assert_int_equal(pipeline(0)->delivered, 10);
+    finish_export();
+}
+
+static void test_the_second_pipeline_has_its_turn_when_the_first_is_done(void **state)
+{
+    (void)state;
+    fakes[0].pending = 1;
+    fakes[1].pending = 2;
+    begin_export();
+    assert_int_equal(fakes[1].batches, 0);
+
+    assert_false(oteli_export_continue(hand.engine, false));
+    assert_string_equal(fakes[0].calls, "Eo");
+    assert_string_equal(fakes[1].calls, "Eo");
+    assert_true(oteli_export_continue(hand.engine, false));
+
+    assert_int_equal(pipeline(0)->delivered, 10);
+    assert_int_equal(pipeline(1)->delivered, 10);
+    finish_export();
+}
+
+/* Nobody was there when the deadline came. */
+static void test_an_export_whose_time_is_over_is_abandoned_when_somebody_comes(void **state)
+{
+    (void)state;
+    fake->pending = 1000;
+    fake->drop = 10;
+    fake->drop_reason = OTEL_DROP_UNCONFIRMED;
+    begin_export();
+    assert_false(oteli_export_continue(hand.engine, false));
+
+    oteli_fake_clock.monotonic_ns += 100 * NS_PER_MS - 1;
+    assert_false(oteli_export_continue(hand.engine, false));
+    assert_int_equal(fake->abandoned, 0);
+    oteli_fake_clock.monotonic_ns += 1;
+    assert_true(oteli_export_continue(hand.engine, false));
+
+    assert_string_equal(fake->calls, "EooA");
+    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_UNCONFIRMED], 10);
+    assert_int_equal(pipeline(1)->delivered, 10);
+    finish_export();
+}
+
+/* What an exporter is shown is what it is given next: not before it has this batch. */
+static void test_an_exporter_is_shown_the_next_batch_once_it_has_this_one(void **state)
+{
+    (void)state;
+    fakes[0].pending = 2;
+    fakes[1].pending = 2;
+    begin_export();
+
+    oteli_export_prepare(hand.engine, &hand.engine->batches[1]);
+    assert_false(oteli_export_continue(hand.engine, false));
+    assert_string_equal(fakes[0].calls, "EPo");
+    assert_string_equal(fakes[1].calls, "");
+    while (!oteli_export_continue(hand.engine, false))
+        continue;
+
+    assert_string_equal(fakes[0].calls, "EPoo");
+    assert_string_equal(fakes[1].calls, "EPoo");
+    finish_export();
+}
+
+static void test_an_exporter_that_was_quick_is_shown_it_while_another_is_waited_for(void **state)
+{
+    (void)state;
+    fakes[1].pending = 2;
+    begin_export();
+
+    oteli_export_prepare(hand.engine, &hand.engine->batches[1]);
+    assert_false(oteli_export_continue(hand.engine, false));
+
+    assert_string_equal(fakes[0].calls, "EP");
+    assert_string_equal(fakes[1].calls, "EPo");
+    finish_export();
+}
+
+/* An exporter's own flush may take its time, but not that of a program that only looks in. */
+static void test_a_flush_has_no_more_time_than_who_drives(void **state)
+{
+    (void)state;
+    hand.engine->driving.is_chosen = true;
+    hand.engine->driving.deadline_ns = oteli_fake_clock.monotonic_ns + 30 * NS_PER_MS;
+
+    hand_flush(&hand);
+
+    assert_int_equal(fakes[0].flush_timeout_ms, 30);
+    hand.engine->driving.is_chosen = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +420,12 @@ int main(void)
         TEST(waking_reaches_every_exporter),
         TEST(a_flush_reaches_every_exporter_and_failures_are_seen),
         TEST(a_loss_is_said_when_it_begins_and_when_it_is_over),
+        TEST(a_pending_export_is_looked_at_without_waiting),
+        TEST(the_second_pipeline_has_its_turn_when_the_first_is_done),
+        TEST(an_export_whose_time_is_over_is_abandoned_when_somebody_comes),
+        TEST(an_exporter_is_shown_the_next_batch_once_it_has_this_one),
+        TEST(an_exporter_that_was_quick_is_shown_it_while_another_is_waited_for),
+        TEST(a_flush_has_no_more_time_than_who_drives),
 #undef TEST
     };
     return cmocka_run_group_tests_name("export", tests, NULL, NULL);

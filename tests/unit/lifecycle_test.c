@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -406,6 +407,154 @@ static void test_flushes_that_meet_a_shutdown_come_back(void **state)
     }
 }
 
+/* ---- the exporter thread -------------------------------------------------------------------------- */
+
+static struct {
+    uint32_t calls;
+    void *state;
+    char name[16];
+    bool blocks_all;
+    size_t stack_bytes;
+    size_t batches_before;
+    cpu_set_t cores;
+} seen;
+
+static bool all_signals_are_blocked(void)
+{
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    for (int signal = 1; signal <= SIGRTMAX; signal++)
+        if (signal != SIGKILL && signal != SIGSTOP && (signal < __SIGRTMIN || signal >= SIGRTMIN) &&
+            sigismember(&blocked, signal) != 1)
+            return false;
+    return true;
+}
+
+static size_t own_stack_bytes(void)
+{
+    pthread_attr_t attributes;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstacksize(&attributes, &bytes);
+        pthread_attr_destroy(&attributes);
+    }
+    return bytes;
+}
+
+static void look(void *state)
+{
+    seen.calls++;
+    seen.state = state;
+    seen.blocks_all = all_signals_are_blocked();
+    seen.stack_bytes = own_stack_bytes();
+    seen.batches_before = fake.batches;
+    pthread_getname_np(pthread_self(), seen.name, sizeof seen.name);
+}
+
+static otel_status start_with_hook(int64_t stack_bytes, void (*hook)(void *state))
+{
+    const otel_exporter exporter = fake_exporter(&fake);
+    memset(&seen, 0, sizeof seen);
+    return otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                            .log_level = "none", .bsp_schedule_delay = FOREVER_MS,
+                                            .thread_stack_bytes = stack_bytes,
+                                            .thread_started = hook, .thread_started_state = &fake));
+}
+
+static void test_the_exporter_thread_is_named_and_blocks_all_signals(void **state)
+{
+    (void)state;
+    assert_int_equal(start_with_hook(0, look), OTEL_OK);
+    span("a");
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_int_equal(seen.calls, 1);
+    assert_ptr_equal(seen.state, &fake);
+    assert_int_equal(seen.batches_before, 0);
+    assert_string_equal(seen.name, "otel-export");
+    assert_true(seen.blocks_all);
+    assert_false(all_signals_are_blocked());
+}
+
+/* libc may give it the stack of a thread that ended, which is larger. */
+static void test_its_stack_is_as_large_as_was_asked_for(void **state)
+{
+    (void)state;
+    assert_int_equal(start_with_hook(64 << 20, look), OTEL_OK);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_in_range(seen.stack_bytes, (63 << 20), (65 << 20));
+}
+
+/* Whatever is asked for, it is enough for a receiver with TLS. */
+static void test_a_stack_that_would_be_too_small_is_not_made(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {INT64_MIN, -1, 1, 4096, 16384, 20000, 65536, 131072};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        assert_int_equal(start_with_hook(sizes[i], look), OTEL_OK);
+        span("a");
+        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+        assert_true(seen.stack_bytes >= 131072);
+        assert_int_equal(fake.spans, i + 1);
+    }
+}
+
+static void name_and_pin(void *state)
+{
+    cpu_set_t one;
+    (void)state;
+    pthread_setname_np(pthread_self(), "telemetry");
+    sched_getaffinity(0, sizeof seen.cores, &seen.cores);
+    size_t core = 0;
+    while (core < CPU_SETSIZE - 1 && !CPU_ISSET(core, &seen.cores))
+        core++;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    seen.cores = one;
+}
+
+static cpu_set_t cores_of_export;
+static char name_of_export[16];
+
+static void look_at_thread(void *context, otel_export *call)
+{
+    (void)context;
+    (void)call;
+    sched_getaffinity(0, sizeof cores_of_export, &cores_of_export);
+    pthread_getname_np(pthread_self(), name_of_export, sizeof name_of_export);
+}
+
+/* The clocks of the cores are compared meanwhile, which visits all of them. */
+static void test_a_program_may_name_and_pin_it(void **state)
+{
+    (void)state;
+    fake.during = look_at_thread;
+    assert_int_equal(start_with_hook(0, name_and_pin), OTEL_OK);
+    span("a");
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+
+    assert_true(CPU_EQUAL(&cores_of_export, &seen.cores));
+    assert_string_equal(name_of_export, "telemetry");
+}
+
+static void test_where_there_is_no_thread_nothing_is_called(void **state)
+{
+    (void)state;
+    const otel_exporter exporter = fake_exporter(&fake);
+    memset(&seen, 0, sizeof seen);
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                                      .threadless = true, .thread_started = look,
+                                                      .thread_started_state = &fake)),
+                     OTEL_OK);
+    span("a");
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_int_equal(seen.calls, 0);
+    assert_string_equal(fake.text, "a|");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +577,11 @@ int main(void)
         TEST(every_allocation_of_a_start_may_fail),
         TEST(options_that_cannot_be_free_the_exporter_too),
         TEST(flushes_that_meet_a_shutdown_come_back),
+        TEST(the_exporter_thread_is_named_and_blocks_all_signals),
+        TEST(its_stack_is_as_large_as_was_asked_for),
+        TEST(a_stack_that_would_be_too_small_is_not_made),
+        TEST(a_program_may_name_and_pin_it),
+        TEST(where_there_is_no_thread_nothing_is_called),
 #undef TEST
     };
     return cmocka_run_group_tests_name("lifecycle", tests, NULL, NULL);

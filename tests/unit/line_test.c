@@ -158,6 +158,35 @@ static void test_without_memory_nothing_is_used_up(void **state)
     oteli_line_put(line);
 }
 
+static void test_many_lines_come_in_huge_pages(void **state)
+{
+    enum { MANY = 600 };
+    (void)state;
+    static struct oteli_line *lines[MANY];
+    oteli_lines_set_limit(MANY * OTELI_LINE_BYTES);
+    for (unsigned i = 0; i < MANY; i++) {
+        lines[i] = oteli_line_get(NULL, 1);
+        assert_non_null(lines[i]);
+        assert_int_equal(lines[i]->capacity, lines[0]->capacity);
+        memset(lines[i]->records, (int)i, lines[i]->capacity);
+    }
+    assert_null(oteli_line_get(NULL, 1));
+    const size_t allocated = oteli_leaks_count();
+    unsigned in_pieces = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        assert_int_equal(lines[i]->records[0], (uint8_t)i);
+        assert_int_equal(lines[i]->records[lines[i]->capacity - 1], (uint8_t)i);
+        in_pieces += lines[i]->is_in_piece;
+        oteli_line_put(lines[i]);
+    }
+    assert_true(in_pieces >= 128);
+    for (unsigned i = 0; i < MANY; i++)
+        assert_non_null(lines[i] = oteli_line_get(NULL, 1));
+    assert_int_equal(oteli_leaks_count(), allocated);
+    for (unsigned i = 0; i < MANY; i++)
+        oteli_line_put(lines[i]);
+}
+
 static void *take_and_give(void *argument)
 {
     struct oteli_line *held[3];
@@ -200,6 +229,7 @@ int main(void)
         LINES(test_the_line_that_a_thread_keeps_is_beyond_the_limit),
         LINES(test_a_smaller_limit_holds_for_lines_that_exist_already),
         LINES(test_large_lines_count_for_their_size_and_are_given_back),
+        LINES(test_many_lines_come_in_huge_pages),
         LINES(test_without_memory_nothing_is_used_up),
         LINES(test_threads_never_get_the_same_line),
     };

@@ -183,10 +183,11 @@ static void test_a_large_request_is_not_polled_more_often_than_it_moves(void **s
     free(span);
 
     assert_false(fixture_export(&fixture));
-    assert_true(drive_patiently(&fixture) <= SPAN_BYTES / PIECE + TURNS_OF_EXPORT);
+    assert_true(drive_patiently(&fixture) <= SPAN_BYTES / PIECE + 2 * TURNS_OF_EXPORT);
 
     assert_all_delivered(&fixture);
-    assert_true(http_sink_request(fixture.sink, 0)->body_length > SPAN_BYTES);
+    /* It has a request to itself, behind the one of the others. */
+    assert_true(http_sink_request(fixture.sink, 1)->body_length > SPAN_BYTES);
     fixture_fini(&fixture);
 }
 

@@ -287,6 +287,28 @@ static void test_the_steady_state_allocates_nothing(void **state)
     batch_double_fini(&batch);
 }
 
+/* A request is a copy of its spans, so large ones are made one after the other. */
+static void test_large_spans_go_in_requests_of_a_mebibyte(void **state)
+{
+    enum { SPANS = 100, SPAN_BYTES = 30000, FIT = 34 };
+    (void)state;
+    struct oteli_encoder encoder;
+    struct batch_double batch = {0};
+    size_t count;
+    oteli_encoder_init(&encoder, NO_LIMIT);
+    for (size_t i = 0; i < SPANS; i++)
+        add_span(&batch, 1, SPAN_BYTES);
+
+    for (size_t first = 0; first < SPANS; first += count) {
+        assert_int_equal(oteli_encode(&encoder, batch_double_view(&batch), first, &count),
+                         OTELI_ENCODE_OK);
+        assert_int_equal(count, first + FIT <= SPANS ? FIT : SPANS - first);
+        assert_true(encoder.request_bytes <= 1024 * 1024);
+    }
+    oteli_encoder_fini(&encoder);
+    batch_double_fini(&batch);
+}
+
 static void test_a_buffer_that_was_once_huge_is_given_back(void **state)
 {
     (void)state;
@@ -295,6 +317,7 @@ static void test_a_buffer_that_was_once_huge_is_given_back(void **state)
     struct batch_double small = {0};
     size_t count;
     oteli_encoder_init(&encoder, NO_LIMIT);
+    encoder.usual_request_bytes = NO_LIMIT;
     for (size_t i = 0; i < 100; i++)
         add_span(&huge, 1, 30000);
     add_span(&small, 1, 10);
@@ -344,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_a_request_can_be_unpacked),
         cmocka_unit_test(test_the_limit_splits_a_batch_exactly),
         cmocka_unit_test(test_the_steady_state_allocates_nothing),
+        cmocka_unit_test(test_large_spans_go_in_requests_of_a_mebibyte),
         cmocka_unit_test(test_a_buffer_that_was_once_huge_is_given_back),
         cmocka_unit_test(test_no_memory_is_an_answer),
     };

@@ -445,7 +445,7 @@ static void test_a_slow_load_is_rung_for(void **state)
 {
     (void)state;
     struct oteli_pace pace;
-    two_batches_came(&pace, 2000 * (uint64_t)MILLISECOND);
+    two_batches_came(&pace, 4000 * (uint64_t)MILLISECOND);
 
     assert_int_equal(hand.wanted, 10);
     assert_true(hand.deadline_ns == UINT64_MAX);

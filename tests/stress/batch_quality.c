@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/stress/batch_quality.c - batches are full, and never too large.
+ *
+ * A batch that is not full has a reason: a tick, a flush, the shutdown, or a queue that was
+ * full, where a span was dropped. So there are at most as many of them as there were reasons,
+ * however slow the machine is; at 20,000 spans a second that makes full batches of nearly all.
+ * With a schedule delay of an hour there is one reason only, and all batches but the last are
+ * full. The second part does everything at once that makes batches, sets of spans that are
+ * mounted among it, and looks at nothing but their size. */
+#include "common/atomic.h"
+#include "tests/support/oracle.h"
+#include "tests/support/process.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { PACERS = 4, PER_SECOND = 20000, BATCH = 512, HOUR_MS = 3600000, NS_PER_MS = 1000000 };
+enum { WILD_THREADS = 6, WILD_SPANS = 4000, LARGEST_SET = 40 };
+
+static otel_tracer *tracer;
+static uint32_t spans_each;
+static uint32_t wild_ends; /* atomic: the flushers stop */
+
+/* An exporter that looks at sizes. Exports come from one thread at a time. */
+struct sizes {
+    uint64_t batches;
+    uint64_t spans;
+    uint64_t not_full;
+    uint64_t capacity;
+    uint64_t too_large;
+    uint64_t empty;
+    uint32_t is_held; /* atomic: exports wait while it is set */
+};
+
+static otel_export_result export_batch(void *state, otel_export *call)
+{
+    struct sizes *sizes = state;
+    const size_t size = otel_batch_size(call->batch);
+    while (oteli_load_acquire_32(&sizes->is_held) != 0)
+        stress_sleep_us(100);
+    sizes->batches++;
+    sizes->spans += size;
+    sizes->not_full += size < sizes->capacity;
+    sizes->too_large += size > sizes->capacity;
+    sizes->empty += size == 0;
+    return OTEL_EXPORT_DONE;
+}
+
+static void start(struct sizes *sizes, int64_t capacity, int64_t queue, int64_t delay_ms)
+{
+    const otel_exporter exporter =
+        OTEL_EXPORTER(.name = "sizes", .state = sizes, .export_batch = export_batch);
+    *sizes = (struct sizes){.capacity = (uint64_t)capacity};
+    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                                  .bsp_max_queue_size = queue,
+                                                  .bsp_max_export_batch_size = capacity,
+                                                  .bsp_schedule_delay = delay_ms,
+                                                  .log_level = "none")) == OTEL_OK);
+}
+
+/* Span by span at the time that it is due: a pause is made up for, without a burst that
+ * would be more than the pause. */
+static void *pace(void *argument)
+{
+    const uint64_t each_ns = UINT64_C(1000000000) / (PER_SECOND / PACERS);
+    const uint64_t first_ns = process_now_ns();
+    (void)argument;
+    for (uint32_t i = 0; i < spans_each; i++) {
+        const uint64_t due_ns = first_ns + i * each_ns;
+        const struct timespec due = {(time_t)(due_ns / 1000000000), (long)(due_ns % 1000000000)};
+        if (i % 4 == 0 && process_now_ns() < due_ns)
+            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+        const otel_span span = otel_span_enter(tracer, "paced", NULL);
+        otel_span_set_int(span, "number", i);
+        otel_span_end(span);
+    }
+    return NULL;
+}
+
+static void trace_steadily(void)
+{
+    pthread_t pacers[PACERS];
+    for (unsigned i = 0; i < PACERS; i++)
+        STRESS_CHECK(pthread_create(&pacers[i], NULL, pace, NULL) == 0);
+    for (unsigned i = 0; i < PACERS; i++)
+        pthread_join(pacers[i], NULL);
+}
+
+static void steady(int64_t queue, int64_t delay_ms)
+{
+    struct sizes sizes;
+    start(&sizes, BATCH, queue, delay_ms);
+    const uint64_t began_ns = process_now_ns();
+    trace_steadily();
+    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
+    const uint64_t took_ns = process_now_ns() - began_ns;
+
+    const otel_stats stats = stress_stats();
+    stress_check_sums(&stats, true);
+    const uint64_t ticks = took_ns / ((uint64_t)delay_ms * NS_PER_MS) + 1;
+    const uint64_t full_queues = stats.dropped[OTEL_DROP_QUEUE_FULL];
+    const uint64_t reasons = ticks + full_queues + 1; /* the shutdown */
+    printf("queue %" PRId64 ", delay %" PRId64 " ms: %" PRIu64 " spans/s, %" PRIu64
+           " batches, mean %" PRIu64 ", not full %" PRIu64 " of at most %" PRIu64 "\n",
+           queue, delay_ms, sizes.spans * 1000 / (took_ns / NS_PER_MS + 1), sizes.batches,
+           sizes.spans / (sizes.batches + (sizes.batches == 0)), sizes.not_full, reasons);
+    STRESS_CHECK(sizes.spans == stats.delivered && stats.batches == sizes.batches);
+    STRESS_CHECK(sizes.spans + full_queues == (uint64_t)PACERS * spans_each);
+    STRESS_CHECK(sizes.too_large == 0 && sizes.empty == 0);
+    STRESS_CHECK(sizes.not_full <= reasons);
+    STRESS_CHECK(sizes.batches <= sizes.spans / BATCH + reasons);
+    if (delay_ms == HOUR_MS && full_queues == 0)
+        STRESS_CHECK(sizes.batches == (sizes.spans + BATCH - 1) / BATCH);
+}
+
+/* --- everything at once --- */
+
+static void mount_some(uint32_t number)
+{
+    const otel_span parents[2] = {otel_span_enter(tracer, "first", NULL),
+                                  otel_span_start(tracer, "second", NULL)};
+    otel_lines_begin();
+    for (uint32_t i = 0; i < 1 + number % LARGEST_SET; i++)
+        otel_span_end(otel_span_enter(tracer, "collected", NULL));
+    otel_lines *lines = otel_lines_end();
+    otel_lines_mount(lines, parents, 1 + number % 2, NULL);
+    otel_lines_free(lines);
+    otel_span_end(parents[1]);
+    otel_span_end(parents[0]);
+}
+
+static void *be_wild(void *argument)
+{
+    char large[20000];
+    (void)argument;
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    for (uint32_t i = 0; i < WILD_SPANS; i++) {
+        const otel_span span = otel_span_enter(tracer, "wild", NULL);
+        if (i % 100 == 0)
+            otel_span_set_string(span, "large", large);
+        if (i % 50 == 0)
+            mount_some(i);
+        otel_span_end(span);
+    }
+    return NULL;
+}
+
+static void *flush_all_the_time(void *argument)
+{
+    (void)argument;
+    while (oteli_load_relaxed_32(&wild_ends) == 0) {
+        const otel_status status = otel_flush(2);
+        STRESS_CHECK(status == OTEL_OK || status == OTEL_ERROR_TIMEOUT);
+    }
+    return NULL;
+}
+
+static void wild(int64_t capacity, int64_t queue, int64_t delay_ms, bool flushes)
+{
+    struct sizes sizes;
+    pthread_t threads[WILD_THREADS];
+    pthread_t flusher;
+    start(&sizes, capacity, queue, delay_ms);
+    wild_ends = 0;
+    for (unsigned i = 0; i < WILD_THREADS; i++)
+        STRESS_CHECK(pthread_create(&threads[i], NULL, be_wild, NULL) == 0);
+    if (flushes)
+        STRESS_CHECK(pthread_create(&flusher, NULL, flush_all_the_time, NULL) == 0);
+    for (unsigned i = 0; i < WILD_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    oteli_store_relaxed_32(&wild_ends, 1);
+    if (flushes)
+        pthread_join(flusher, NULL);
+    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
+
+    const otel_stats stats = stress_stats();
+    stress_check_sums(&stats, true);
+    printf("batches of %" PRId64 ", queue %" PRId64 ": %" PRIu64 " spans in %" PRIu64
+           " batches, %" PRIu64 " not full, %" PRIu64 " dropped\n",
+           capacity, queue, sizes.spans, sizes.batches, sizes.not_full,
+           stats.dropped[OTEL_DROP_QUEUE_FULL]);
+    STRESS_CHECK(sizes.spans == stats.delivered && stats.batches == sizes.batches);
+    STRESS_CHECK(sizes.too_large == 0 && sizes.empty == 0);
+    /* Nothing but the shutdown can have made a batch that is not full. */
+    if (!flushes && delay_ms == HOUR_MS && stats.dropped[OTEL_DROP_QUEUE_FULL] == 0)
+        STRESS_CHECK(sizes.not_full <= 1);
+}
+
+/* A queue that was filled while the exporter was held up comes in full batches as well. */
+static void catch_up(int64_t capacity, int64_t queue)
+{
+    struct sizes sizes;
+    start(&sizes, capacity, queue, HOUR_MS);
+    oteli_store_release_32(&sizes.is_held, 1);
+    for (int64_t i = 0; i < queue + 10; i++)
+        otel_span_end(otel_span_enter(tracer, "waiting", NULL));
+    oteli_store_release_32(&sizes.is_held, 0);
+    STRESS_CHECK(otel_flush(60000) == OTEL_OK);
+    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
+    const otel_stats stats = stress_stats();
+    stress_check_sums(&stats, true);
+    STRESS_CHECK(sizes.too_large == 0 && sizes.empty == 0);
+    const uint64_t reasons = 2 + stats.dropped[OTEL_DROP_QUEUE_FULL];
+    STRESS_CHECK(sizes.not_full <= reasons);
+}
+
+int main(int argc, char **argv)
+{
+    static const int64_t capacities[] = {1, 7, 512, 1000};
+    spans_each = PER_SECOND / PACERS * stress_scale(argc, argv, 60) / 2;
+    tracer = otel_tracer_get("stress", NULL);
+    steady(1 << 20, HOUR_MS);
+    steady(2048, 200);
+    if (stress_scale(argc, argv, 2) != 1)
+        steady(2048, 5000);
+    for (unsigned i = 0; i < sizeof capacities / sizeof capacities[0]; i++) {
+        const int64_t capacity = capacities[i];
+        wild(capacity, capacity, 5, true);
+        wild(capacity, 1 << 16, HOUR_MS, false);
+        wild(capacity, 1 << 16, 1, true);
+        catch_up(capacity, 1000);
+    }
+    return 0;
+}

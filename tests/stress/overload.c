@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/stress/overload.c - 16 threads trace as fast as they can, and what takes their spans is
+ * a hundred times too slow, or away. Every span is delivered or counted, memory stays under
+ * its cap, and the log says once that spans are lost and once that it is over.
+ *
+ *     overload_stress exporter    an exporter that takes 100 times as long as it needs
+ *     overload_stress receiver    OTLP to a receiver that reads slowly
+ *     overload_stress down        spans of 1 MiB for a receiver that is not there
+ *     overload_stress --bench [SECONDS]    not a test: how fast producers are, below
+ *
+ * Memory: first the producers do the same and cancel each span at its end. What the process
+ * has then, at most, is what so many threads with such spans have in any case; the queue may
+ * add its cap and a tenth. The kernel keeps the maximum (VmHWM).
+ *
+ * --bench compares producers in front of an exporter that does nothing with producers in front
+ * of a slow one, in turns of a fraction of a second in one process, and prints JSON lines:
+ * spans a second, which the worker's share of the processors is in as well, and what the
+ * producers themselves had of them a span. */
+#include "common/atomic.h"
+#include "tests/support/http_sink.h"
+#include "tests/support/oracle.h"
+#include "tests/support/process.h"
+#include "tests/support/slow_sink.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { PRODUCERS = 16, MIB = 1024 * 1024, CAP_BYTES = 16 * MIB, KIB = 1024, HUNDRED = 100 };
+enum { LAPS_MS = 700, LONG_SCALE = 60, RECOVERY_TRIES = 20000, TURN_US = 250000 };
+enum {
+    NS_PER_MS = 1000000,
+    DELAY_MS = 100,
+    LOG_CAP_MS = 10000,
+    SLOW_BYTES_PER_SECOND = 100 * 1024
+};
+enum mode { PARKED, CANCELS, TRACES, ENDS };
+
+struct producer {
+    _Alignas(OTELI_CACHELINE) uint64_t ended; /* atomic */
+    uint32_t is_parked;                       /* atomic */
+    uint32_t number;                          /* of its thread, for process_turns; atomic */
+    pthread_t thread;
+};
+
+static struct producer producers[PRODUCERS];
+static otel_tracer *tracer;
+static uint32_t mode;               /* enum mode; atomic */
+static const char *large_attribute; /* or NULL */
+
+static void trace_one(bool is_cancelled)
+{
+    const otel_span span = otel_span_enter(tracer, "overload", NULL);
+    otel_span_set_string(span, "url.path", "/api/users/12345");
+    otel_span_set_int(span, "http.response.status_code", 200);
+    if (large_attribute != NULL)
+        otel_span_set_string(span, "large", large_attribute);
+    if (is_cancelled)
+        otel_span_cancel(span);
+    else
+        otel_span_end(span);
+}
+
+static void *produce(void *argument)
+{
+    struct producer *me = argument;
+    oteli_store_relaxed_32(&me->number, (uint32_t)process_this_thread());
+    for (;;) {
+        const enum mode now = (enum mode)oteli_load_acquire_32(&mode);
+        if (now == ENDS)
+            return NULL;
+        if (now == PARKED) {
+            oteli_store_release_32(&me->is_parked, 1);
+            stress_sleep_us(500);
+            continue;
+        }
+        oteli_store_relaxed_32(&me->is_parked, 0);
+        trace_one(now == CANCELS);
+        oteli_store_relaxed_64(&me->ended, me->ended + 1);
+    }
+}
+
+static void start_producers(void)
+{
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        STRESS_CHECK(pthread_create(&producers[i].thread, NULL, produce, &producers[i]) == 0);
+}
+
+/* Wait until all of them have seen it. */
+static void park_producers(void)
+{
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        oteli_store_relaxed_32(&producers[i].is_parked, 0);
+    oteli_store_release_32(&mode, PARKED);
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        while (oteli_load_acquire_32(&producers[i].is_parked) == 0)
+            stress_sleep_us(100);
+}
+
+static void end_producers(void)
+{
+    oteli_store_release_32(&mode, ENDS);
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        pthread_join(producers[i].thread, NULL);
+}
+
+static uint64_t ended_by_producers(void)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        sum += oteli_load_relaxed_64(&producers[i].ended);
+    return sum;
+}
+
+static uint64_t ran_by_producers_ns(void)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        sum += process_turns((int)oteli_load_relaxed_32(&producers[i].number)).ran_ns;
+    return sum;
+}
+
+/* --- an exporter that takes its time --- */
+
+struct slow {
+    uint32_t times; /* as long as it needs; atomic */
+    int event;      /* wakes it */
+    uint64_t done_ns;
+    uint64_t bytes;
+};
+
+static otel_export_result begin_export(void *state, otel_export *call)
+{
+    struct slow *slow = state;
+    const uint64_t began_ns = process_now_ns();
+    const uint32_t times = oteli_load_acquire_32(&slow->times);
+    otel_span_view span;
+    if (times == 0)
+        return OTEL_EXPORT_DONE;
+    for (size_t i = 0; i < otel_batch_size(call->batch); i++) {
+        otel_batch_span(call->batch, i, &span);
+        slow->bytes += span.otlp.length;
+    }
+    const uint64_t now_ns = process_now_ns();
+    slow->done_ns = now_ns + (now_ns - began_ns) * (times - 1);
+    return times == 1 ? OTEL_EXPORT_DONE : OTEL_EXPORT_PENDING;
+}
+
+static otel_export_result go_on(void *state, otel_export *call, int timeout_ms, bool abandon)
+{
+    struct slow *slow = state;
+    struct pollfd event = {.fd = slow->event, .events = POLLIN};
+    const uint64_t now_ns = process_now_ns();
+    uint64_t count;
+    (void)call;
+    if (now_ns >= slow->done_ns || oteli_load_acquire_32(&slow->times) == 1)
+        return OTEL_EXPORT_DONE;
+    if (abandon)
+        return OTEL_EXPORT_PENDING;
+    const uint64_t left_ms = (slow->done_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+    poll(&event, 1, left_ms < (uint64_t)timeout_ms ? (int)left_ms : timeout_ms);
+    if (event.revents != 0)
+        (void)!read(slow->event, &count, sizeof count);
+    return OTEL_EXPORT_PENDING;
+}
+
+static void wake(void *state)
+{
+    const uint64_t one = 1;
+    (void)!write(((struct slow *)state)->event, &one, sizeof one);
+}
+
+static otel_exporter slow_exporter(struct slow *slow)
+{
+    return OTEL_EXPORTER(.name = "slow", .state = slow, .export_batch = begin_export, .poll = go_on,
+                         .wake = wake);
+}
+
+/* --- the log --- */
+
+static uint32_t lines_of_loss;     /* spans that exporters lose; atomic */
+static uint32_t lines_of_drops;    /* spans that find no room; atomic */
+static uint32_t lines_of_recovery; /* atomic */
+
+static void on_log(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    if (level > OTEL_LOG_WARN)
+        return;
+    if (strstr(message, "is full") != NULL)
+        oteli_add_full_32(&lines_of_drops, 1);
+    else if (strstr(message, "losing") != NULL)
+        oteli_add_full_32(&lines_of_loss, 1);
+    if (strstr(message, "again") != NULL)
+        oteli_add_full_32(&lines_of_recovery, 1);
+    printf("log: %s\n", message);
+}
+
+static void check_log(uint64_t took_ns, bool recovers)
+{
+    const uint64_t most = took_ns / ((uint64_t)LOG_CAP_MS * NS_PER_MS) + 1;
+    STRESS_CHECK(lines_of_drops >= 1 && lines_of_drops <= most);
+    STRESS_CHECK(lines_of_loss <= most);
+    STRESS_CHECK(lines_of_recovery <= 2 * most); /* from either */
+    if (recovers)
+        STRESS_CHECK(lines_of_recovery >= 1);
+}
+
+/* --- the test --- */
+
+struct scene {
+    otel_status (*start)(void);
+    void (*recover)(void); /* or NULL */
+    otel_drop_reason reason;
+};
+
+static struct slow slow = {.times = HUNDRED};
+static struct slow_sink *sink;
+
+static otel_status start_exporter(void)
+{
+    const otel_exporter exporter = slow_exporter(&slow);
+    slow.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    STRESS_CHECK(slow.event >= 0);
+    return otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                            .queue_max_bytes = CAP_BYTES,
+                                            .bsp_schedule_delay = DELAY_MS));
+}
+
+static void recover_exporter(void)
+{
+    oteli_store_release_32(&slow.times, 1);
+}
+
+static otel_status start_receiver(void)
+{
+    sink = slow_sink_start(SLOW_BYTES_PER_SECOND);
+    return otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "otlp", .traces_sampler = "always_on",
+                                       .queue_max_bytes = CAP_BYTES, .bsp_schedule_delay = DELAY_MS,
+                                       .exporter_otlp_traces_endpoint = slow_sink_url(sink)));
+}
+
+static void recover_receiver(void)
+{
+    slow_sink_set_speed(sink, UINT64_MAX);
+}
+
+static otel_status start_down(void)
+{
+    static char endpoint[64];
+    char *text = malloc(MIB + 1);
+    STRESS_CHECK(text != NULL);
+    memset(text, 'x', MIB);
+    text[MIB] = '\0';
+    large_attribute = text;
+    snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u/v1/traces", http_sink_closed_port());
+    return otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "otlp", .traces_sampler = "always_on",
+                                       .queue_max_bytes = CAP_BYTES, .bsp_schedule_delay = DELAY_MS,
+                                       .exporter_otlp_timeout = 200,
+                                       .exporter_otlp_traces_endpoint = endpoint));
+}
+
+/* Until the log says that it is over. */
+static uint64_t trace_until_recovered(void)
+{
+    uint64_t ended = 0;
+    for (; ended < RECOVERY_TRIES && oteli_load_acquire_32(&lines_of_recovery) == 0; ended++) {
+        trace_one(false);
+        if (ended % 100 == 0)
+            (void)!otel_flush(1000);
+        stress_sleep_us(1000);
+    }
+    return ended;
+}
+
+static void report(const otel_stats *stats, uint64_t before_kib, uint64_t peak_kib)
+{
+    char text[256];
+    otel_stats_describe(stats, text, sizeof text);
+    printf("%" PRIu64 " spans: %s; %" PRIu64 " KiB without a queue, %" PRIu64
+           " KiB with one of at most %d KiB\n",
+           stats->ended, text, before_kib, peak_kib, CAP_BYTES / KIB);
+    fflush(stdout);
+}
+
+static void play(const struct scene *scene, unsigned scale)
+{
+    const uint64_t began_ns = process_now_ns();
+    otel_log_set_handler(on_log, NULL);
+    STRESS_CHECK(scene->start() == OTEL_OK);
+    start_producers();
+    oteli_store_release_32(&mode, CANCELS);
+    stress_sleep_us(LAPS_MS * 1000 / 2);
+    park_producers();
+    const uint64_t before_kib = process_peak_kib();
+    oteli_store_release_32(&mode, TRACES);
+    stress_sleep_us(LAPS_MS * 1000 * scale);
+    park_producers();
+    const uint64_t peak_kib = process_peak_kib();
+
+    uint64_t ended = 0;
+    if (scene->recover != NULL) {
+        scene->recover();
+        ended = trace_until_recovered();
+    }
+    end_producers();
+    const otel_status status = otel_shutdown(scene->recover != NULL ? 60000 : 1000);
+    STRESS_CHECK(status == OTEL_OK || scene->recover == NULL);
+    const otel_stats stats = stress_stats();
+    report(&stats, before_kib, peak_kib);
+    stress_check_sums(&stats, true);
+    STRESS_CHECK(stats.ended == ended_by_producers() + ended);
+    STRESS_CHECK(stats.dropped[scene->reason] != 0);
+    check_log(process_now_ns() - began_ns, scene->recover != NULL);
+    if (process_memory_is_ours())
+        STRESS_CHECK(peak_kib - before_kib <= CAP_BYTES / KIB + CAP_BYTES / KIB / 10);
+}
+
+/* --- how fast are producers? --- */
+
+struct contender {
+    const char *name;
+    bool is_otlp;
+    uint32_t times; /* of the exporter in process */
+    uint64_t ended;
+    uint64_t took_ns;
+    uint64_t ran_ns; /* what producers had of the processors */
+};
+
+static void start_contender(const struct contender *contender)
+{
+    otel_status status;
+    if (contender->is_otlp) {
+        status = start_receiver();
+    } else {
+        oteli_store_release_32(&slow.times, contender->times);
+        status = start_exporter();
+    }
+    STRESS_CHECK(status == OTEL_OK);
+}
+
+static void take_turn(struct contender *contender)
+{
+    start_contender(contender);
+    oteli_store_release_32(&mode, TRACES);
+    stress_sleep_us(TURN_US / 5); /* until the queue is as full as it will be */
+    const uint64_t ended = ended_by_producers();
+    const uint64_t ran_ns = ran_by_producers_ns();
+    const uint64_t began_ns = process_now_ns();
+    stress_sleep_us(TURN_US);
+    contender->ran_ns += ran_by_producers_ns() - ran_ns;
+    contender->took_ns += process_now_ns() - began_ns;
+    contender->ended += ended_by_producers() - ended;
+    park_producers();
+    (void)!otel_shutdown(0);
+    if (contender->is_otlp)
+        slow_sink_stop(sink);
+    else
+        close(slow.event);
+}
+
+static void tell(const struct contender *contender, const struct contender *noop)
+{
+    const double per_s = (double)contender->ended * 1e9 / (double)contender->took_ns;
+    const double noop_per_s = (double)noop->ended * 1e9 / (double)noop->took_ns;
+    const double cpu_ns = (double)contender->ran_ns / (double)contender->ended;
+    const double noop_cpu_ns = (double)noop->ran_ns / (double)noop->ended;
+    printf("{\"bench\":\"overload\",\"case\":\"%s\",\"threads\":%d,\"spans_per_s\":%.0f,"
+           "\"percent_of_noop\":%.2f,\"cpu_ns_per_span\":%.1f,\"cpu_percent_of_noop\":%.2f}\n",
+           contender->name, PRODUCERS, per_s, per_s * 100 / noop_per_s, cpu_ns,
+           cpu_ns * 100 / noop_cpu_ns);
+}
+
+static void bench(unsigned seconds)
+{
+    struct contender contenders[] = {{.name = "noop"},
+                                     {.name = "slow_exporter", .times = HUNDRED},
+                                     {.name = "slow_receiver", .is_otlp = true}};
+    enum { COUNT = sizeof contenders / sizeof contenders[0] };
+    const uint64_t until_ns = process_now_ns() + (uint64_t)seconds * 1000 * NS_PER_MS;
+    otel_log_set_handler(on_log, NULL);
+    start_producers();
+    do {
+        for (unsigned i = 0; i < COUNT; i++)
+            take_turn(&contenders[i]);
+    } while (process_now_ns() < until_ns);
+    end_producers();
+    for (unsigned i = 0; i < COUNT; i++)
+        tell(&contenders[i], &contenders[0]);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct scene exporter = {start_exporter, recover_exporter, OTEL_DROP_QUEUE_FULL};
+    static const struct scene receiver = {start_receiver, recover_receiver, OTEL_DROP_QUEUE_FULL};
+    static const struct scene down = {start_down, NULL, OTEL_DROP_BYTE_LIMIT};
+    const char *what = argc > 1 ? argv[1] : "exporter";
+    tracer = otel_tracer_get("stress", NULL);
+    if (strcmp(what, "--bench") == 0) {
+        bench(argc > 2 ? (unsigned)atoi(argv[2]) : 10);
+        return 0;
+    }
+    const unsigned scale = stress_scale(argc, argv, LONG_SCALE);
+    play(strcmp(what, "receiver") == 0 ? &receiver
+         : strcmp(what, "down") == 0   ? &down
+                                       : &exporter,
+         scale);
+    return 0;
+}

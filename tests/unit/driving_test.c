@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/driving_test.c - specification of sdk/driving.c: a program may close descriptors that
+ * it does not know, and then they are somebody else's. Calls of epoll_wait come here first
+ * (--wrap), so that a loop that does not wait is seen. */
+#include "sdk/engine.h"
+
+#include "tests/support/fake_exporter.h"
+#include "tests/support/leaks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <otel/otel.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { FOREVER_MS = INT32_MAX, MOST_FDS = 64 };
+
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms);
+int __real_epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms);
+
+static uint32_t looks; /* calls of epoll_wait; atomic */
+
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms)
+{
+    oteli_add_full_32(&looks, 1);
+    return __real_epoll_wait(fd, events, count, timeout_ms);
+}
+
+static struct fake_exporter fake;
+static bool was_open[MOST_FDS]; /* before the test */
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    looks = 0;
+    for (int fd = 0; fd < MOST_FDS; fd++)
+        was_open[fd] = is_open(fd);
+    oteli_leaks_begin();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    (void)!otel_shutdown(FOREVER_MS);
+    assert_int_equal(fake.overlaps, 0);
+    assert_int_equal(fake.unprepared, 0);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
+    oteli_leaks_check();
+    for (int fd = 0; fd < MOST_FDS; fd++)
+        assert_int_equal(was_open[fd], is_open(fd));
+    return 0;
+}
+
+static otel_status start_with_delay(int64_t delay_ms)
+{
+    const otel_exporter exporter = fake_exporter(&fake);
+    return otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                            .clock = "monotonic", .log_level = "none",
+                                            .threadless = true, .bsp_max_export_batch_size = 10,
+                                            .bsp_schedule_delay = delay_ms));
+}
+
+static void start(void)
+{
+    assert_int_equal(start_with_delay(FOREVER_MS), OTEL_OK);
+}
+
+static void spans(const char *name, size_t count)
+{
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    for (size_t i = 0; i < count; i++)
+        otel_span_end(otel_span_enter(tracer, name, NULL));
+}
+
+static bool becomes_readable(int fd, int timeout_ms)
+{
+    struct pollfd waited = {.fd = fd, .events = POLLIN};
+    return poll(&waited, 1, timeout_ms) == 1 && (waited.revents & POLLIN) != 0;
+}
+
+static bool is_readable(void)
+{
+    return becomes_readable(otel_poll_fd(), 0);
+}
+
+static void poll_once(void)
+{
+    assert_int_equal(otel_poll(0), OTEL_OK);
+}
+
+static void test_starts_and_shutdowns_leave_no_descriptor_behind(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3 * MOST_FDS; i++) {
+        start();
+        spans("a", 1);
+        poll_once();
+        assert_true(otel_poll_fd() < MOST_FDS);
+        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    }
+
+    assert_int_equal(fake.spans, 3 * MOST_FDS);
+}
+
+static void close_unknown(void)
+{
+    for (int fd = 0; fd < MOST_FDS; fd++)
+        if (!was_open[fd])
+            close(fd);
+}
+
+static void test_what_was_closed_is_made_anew(void **state)
+{
+    (void)state;
+    start();
+    poll_once();
+
+    close_unknown();
+    looks = 0;
+    assert_int_equal(otel_poll(2), OTEL_OK);
+
+    assert_true(looks <= 3);
+    spans("a", 1);
+    assert_true(is_readable());
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_string_equal(fake.text, "a|");
+}
+
+static void test_spans_that_ended_meanwhile_are_not_forgotten(void **state)
+{
+    (void)state;
+    assert_int_equal(start_with_delay(1), OTEL_OK);
+    poll_once();
+
+    close_unknown();
+    spans("a", 3);
+    while (fake.batches == 0)
+        assert_int_equal(otel_poll(1), OTEL_OK);
+
+    assert_string_equal(fake.text, "a a a|");
+}
+
+/* The numbers are the program's now. */
+static void test_what_has_their_numbers_now_is_left_alone(void **state)
+{
+    (void)state;
+    int files[2][2];
+    char text[8];
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = 42};
+    start();
+    close_unknown();
+    const int program = epoll_create1(EPOLL_CLOEXEC);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(pipe2(files[i], O_CLOEXEC | O_NONBLOCK), 0);
+        assert_int_equal(epoll_ctl(program, EPOLL_CTL_ADD, files[i][0], &event), 0);
+        assert_int_equal(write(files[i][1], "mine", 4), 4);
+    }
+
+    poll_once();
+    spans("a", 3);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    oteli_lifecycle_reset();
+
+    assert_string_equal(fake.text, "a a a|");
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(epoll_wait(program, &event, 1, 0), 1);
+        assert_int_equal(event.data.u64, 42);
+        assert_int_equal(read(files[i][0], text, sizeof text), 4);
+        assert_int_equal(close(files[i][0]), 0);
+        assert_int_equal(close(files[i][1]), 0);
+    }
+    assert_int_equal(close(program), 0);
+}
+
+static void test_also_when_only_the_shutdown_comes_after(void **state)
+{
+    (void)state;
+    int file[2];
+    start();
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    close_unknown();
+    assert_int_equal(pipe2(file, O_CLOEXEC), 0);
+
+    oteli_lifecycle_reset();
+
+    assert_int_equal(close(file[0]), 0);
+    assert_int_equal(close(file[1]), 0);
+}
+
+static void allow_descriptors(rlim_t count)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = count;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void test_without_any_descriptor_it_goes_on_and_does_not_spin(void **state)
+{
+    (void)state;
+    struct rlimit before;
+    fake.pending = 2;
+    start();
+    close_unknown();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    allow_descriptors(3);
+
+    looks = 0;
+    assert_int_equal(otel_poll(12), OTEL_OK);
+    const uint32_t seen = looks;
+    spans("a", 3);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    allow_descriptors(before.rlim_cur);
+
+    assert_true(seen <= 5);
+    assert_string_equal(fake.text, "a a a|");
+    poll_once();
+    assert_true(otel_poll_fd() >= 0);
+}
+
+static void test_a_start_without_descriptors_fails_and_frees_the_exporter(void **state)
+{
+    (void)state;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    int lowest = 3;
+    while (lowest < MOST_FDS && was_open[lowest])
+        lowest++;
+    for (int spare = 0; spare < 4; spare++) {
+        fake.frees = 0;
+        allow_descriptors((rlim_t)(lowest + spare));
+        const otel_status status = start_with_delay(FOREVER_MS);
+        allow_descriptors(before.rlim_cur);
+        assert_int_equal(status, OTEL_ERROR_SYSTEM);
+        assert_int_equal(fake.frees, 1);
+    }
+}
+
+static void test_every_allocation_of_a_start_may_fail(void **state)
+{
+    (void)state;
+    bool has_failed = true;
+    for (size_t nth = 1; has_failed; nth++) {
+        fake.frees = 0;
+        oteli_leaks_fail_at(nth);
+        const otel_status status = start_with_delay(FOREVER_MS);
+        has_failed = oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        if (status == OTEL_OK)
+            assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+        else
+            assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
+        assert_int_equal(fake.frees, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+        TEST(starts_and_shutdowns_leave_no_descriptor_behind),
+        TEST(what_was_closed_is_made_anew),
+        TEST(spans_that_ended_meanwhile_are_not_forgotten),
+        TEST(what_has_their_numbers_now_is_left_alone),
+        TEST(also_when_only_the_shutdown_comes_after),
+        TEST(without_any_descriptor_it_goes_on_and_does_not_spin),
+        TEST(a_start_without_descriptors_fails_and_frees_the_exporter),
+        TEST(every_allocation_of_a_start_may_fail),
+#undef TEST
+    };
+    return cmocka_run_group_tests_name("driving", tests, NULL, NULL);
+}
