@@ -152,7 +152,9 @@ void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open, uint
         oteli_hold_end(thread, open, end);
         return;
     }
-    if (lot_of(thread) == 0 && oteli_load_relaxed_64(&oteli_full) == thread->generation) {
+    /* A lot that was used up has to be announced first. */
+    if (lot_of(thread) == 0 && thread->lot_size == 0 &&
+        oteli_load_relaxed_64(&oteli_full) == thread->generation) {
         oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, 1);
         return;
     }

@@ -24,7 +24,7 @@ const struct processor_design *const processor_designs[] = {
     &processor_mutex_signal, &processor_fifo_signal,     &processor_padded_block,
     &processor_padded_sleep, &processor_mutex_batched,   &processor_fifo_batched,
     &processor_mpsc_batched, &processor_ck_ring_batched, &processor_ring_span,
-    &processor_lines,        &processor_control};
+    &processor_lines,        &processor_control,         &processor_control_copy};
 const unsigned processor_design_count = sizeof processor_designs / sizeof *processor_designs;
 
 static const unsigned usual_threads[] = {1, 2, 5, 10, 20};

@@ -9,16 +9,18 @@
  *
  *   rivals    read the counter for the end, complete the record, put it into the queue, wake
  *             the exporter thread if the design wants that
- *   control   read the counter for the end, complete the record, and forget it
  *   lines     otel_span_end of the public API; that is all of the above, and it also makes the
  *             span's parent current again and looks after a handle that may be stale
+ *   control   the same, in an SDK that forgets full lines: what it is judged by
+ *   control_copy   the rivals' part without a queue
  *
  * What comes before, making the span (identifiers, first reading of the counter, name; for
  * lines otel_span_enter), is not timed, but is part of the throughput.
  *
  * Rivals carry a record of 120 bytes, which with a sequence number fills two cache lines; a
- * plain record of otel-c has 128 and more. Their exporter gets the records as they are; that
- * of lines gets finished Span messages of OTLP, so its thread does more for each span.
+ * plain record of otel-c has 128 and more. The exporter thread looks at each span once: that of
+ * the rivals to see that it is whole, that of lines to find the next one. The exporter itself is
+ * a no-op; what OTLP costs is the benchmark `worker`'s to say.
  *
  * Threads:  a struct processor_thread belongs to its thread, except for the two counts. */
 #ifndef OTELI_BENCH_PROCESSOR_H
@@ -217,6 +219,7 @@ extern const struct processor_design processor_ck_ring_batched;
 extern const struct processor_design processor_ring_span;
 extern const struct processor_design processor_lines;
 extern const struct processor_design processor_control;
+extern const struct processor_design processor_control_copy;
 
 /* --- one measurement --- */
 

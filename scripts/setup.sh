@@ -12,7 +12,7 @@
 #   --plot-deps   what draws their figures (gnuplot, jq)
 #   --test-deps   all of the above, and what the tests and checks use:
 #                 cmocka (unit tests), clang 14 with its tools and runtime
-#                 (sanitizers, fuzzing, lint, format), valgrind, Python with
+#                 (sanitizers, fuzzing, lint, format), valgrind, Spin, Python with
 #                 protobuf (an independent decoder), binutils (symbol checks),
 #                 jq and curl (end-to-end tests)
 #   --collector   the OpenTelemetry Collector, made with its own builder from
@@ -40,7 +40,7 @@ readonly plot_packages=(gnuplot-nox jq)
 readonly test_packages=(
     libcmocka-dev
     clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev
-    valgrind python3 python3-protobuf binutils jq curl
+    valgrind python3 python3-protobuf binutils jq curl spin
 )
 
 readonly all_packages=(

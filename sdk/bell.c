@@ -44,16 +44,18 @@ void oteli_bell_knock(struct oteli_bell *bell)
     if (oteli_load_relaxed_32(&bell->knocked) != 0 ||
         oteli_exchange_full_32(&bell->knocked, 1) != 0)
         return;
-    const uint64_t seen = oteli_load_relaxed_64(&bell->wanted);
-    if ((uint32_t)seen != OTELI_BELL_NEVER)
+    const uint64_t seen = oteli_load_acquire_64(&bell->wanted);
+    /* Looked at again: if the worker has heard it meanwhile, this is another sleep. */
+    if ((uint32_t)seen != OTELI_BELL_NEVER && oteli_load_relaxed_32(&bell->knocked) != 0)
         ring_once(bell, seen);
 }
 
 void oteli_bell_announce(struct oteli_bell *bell, uint64_t spans)
 {
-    const int64_t waiting = (int64_t)(oteli_add_full_64(&bell->waiting, spans) + spans);
-    const uint64_t seen = oteli_load_relaxed_64(&bell->wanted);
-    if ((uint32_t)seen != OTELI_BELL_NEVER && waiting >= (int64_t)(uint32_t)seen)
+    oteli_add_full_64(&bell->waiting, spans);
+    const uint64_t seen = oteli_load_acquire_64(&bell->wanted);
+    /* What waits is looked at after that: ours may have been taken before this sleep. */
+    if ((uint32_t)seen != OTELI_BELL_NEVER && oteli_bell_waiting(bell) >= (int64_t)(uint32_t)seen)
         ring_once(bell, seen);
 }
 

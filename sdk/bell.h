@@ -7,7 +7,7 @@
  *
  *     worker                                producer
  *     1 wanted = n, of another sleep        1 waiting += spans        (full)
- *     2 full fence                          2 w = wanted; if waiting < w: done
+ *     2 full fence                          2 w = wanted, then if waiting < w: done
  *     3 if waiting >= n or asked: no sleep  3 compare and swap: wanted from w to NEVER; if it
  *     4 sleep until the word changes          was not w: done, see below
  *       from what it was before 1, or T     4 word += 1, futex wake
@@ -19,9 +19,11 @@
  * its 4 either comes before the futex call, which then does not sleep because the word has
  * changed, or after it, and wakes it. Time T bounds everything else.
  *
- * No wake-up is for nothing: `wanted` has the number of the sleep in it, so producer 3 only
- * succeeds in the sleep that 2 was about. Where it fails, another producer has rung, or the
- * worker has looked after our addition.
+ * Nobody rings for nothing: `wanted` has the number of the sleep in it, so producer 3 only
+ * succeeds in the sleep that 2 was about, in which so many waited. Where it fails, another
+ * producer has rung, or the worker has looked after our addition. (One that is stopped between
+ * 3 and 4 wakes the worker late, perhaps in its next sleep: there is never more than one ring
+ * for each sleep.)
  *
  * A knock is the same with `knocked` in the place of `waiting` and any sleep worth waking
  * from: the worker looks at it where it looks at waiting, and takes it back when it acts.

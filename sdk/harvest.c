@@ -85,11 +85,26 @@ void oteli_harvest_look_up_names(struct oteli_engine *engine)
     lose(engine, OTEL_DROP_NO_MEMORY, oteli_expand_names(engine->batch));
 }
 
+static uint64_t spans_left(const struct oteli_line *line)
+{
+    uint64_t count = 0;
+    const uint32_t committed = committed_in(line);
+    for (uint32_t at = oteli_load_relaxed_32(&line->consumed); at < committed;) {
+        const struct oteli_record *record =
+            (const struct oteli_record *)(const void *)(line->records + at);
+        count += oteli_record_spans(record);
+        at += record->size;
+    }
+    return count;
+}
+
 /* Give a retired line back, or keep it for later. */
 static void give_back(struct oteli_engine *engine, struct oteli_line *line)
 {
     const bool is_current = OTELI_LOAD_ACQUIRE_PTR(&line->owner->line) == line;
     if (line->pins == 0 && !is_current) {
+        if (line->consumed != committed_in(line)) /* it came after the last pass */
+            oteli_export_drop_all(engine, OTEL_DROP_ALREADY_SHUTDOWN, spans_left(line));
         oteli_line_discard_mounts(line);
         oteli_line_put(line);
         return;
@@ -193,19 +208,6 @@ void oteli_harvest_release(struct oteli_engine *engine, otel_batch *batch)
     oteli_queue_free_room(engine, batch->count);
     oteli_batch_empty(batch);
     give_back_parked(engine);
-}
-
-static uint64_t spans_left(const struct oteli_line *line)
-{
-    uint64_t count = 0;
-    const uint32_t committed = committed_in(line);
-    for (uint32_t at = oteli_load_relaxed_32(&line->consumed); at < committed;) {
-        const struct oteli_record *record =
-            (const struct oteli_record *)(const void *)(line->records + at);
-        count += oteli_record_spans(record);
-        at += record->size;
-    }
-    return count;
 }
 
 uint64_t oteli_harvest_leftover(const struct oteli_engine *engine)

@@ -76,8 +76,8 @@ uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended)
     for (;;) {
         const uint64_t reserved = oteli_load_relaxed_64(&engine->reserved);
         if (reserved >= engine->queue_size) {
-            complain_of_full(engine);
             say_full(engine);
+            complain_of_full(engine); /* behind it: what the worker frees then, it unsays */
             return 0;
         }
         const uint64_t lot = lot_size(engine, engine->queue_size - reserved, ended);

@@ -49,6 +49,14 @@ int oteli_sockets_open(struct oteli_sockets *sockets, int family, int type, int 
     return fd;
 }
 
+size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++)
+        count += sockets->owned[i].fd != -1 && sockets->owned[i].is_curls;
+    return count;
+}
+
 void oteli_sockets_forget_closed(struct oteli_sockets *sockets)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {

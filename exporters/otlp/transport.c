@@ -27,6 +27,7 @@ enum {
     BODY_MAX = 4 * 1024 * 1024,
     BODY_KEPT = 64 * 1024,
     HEADERS_MAX = 256 * 1024,
+    UPLOAD_BYTES = 256 * 1024, /* handed to the kernel at once: a usual batch */
     PAUSE_MS = 20 /* between looks when polling itself fails */
 };
 
@@ -164,7 +165,7 @@ static bool configure(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_HTTPHEADER, transport->headers) &&
            SET(CURLOPT_USERAGENT, transport->user_agent) && SET(CURLOPT_PROXY, transport->proxy) &&
            SET(CURLOPT_NOPROXY, transport->no_proxy) && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) &&
-           SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_ERRORBUFFER, transport->problem) &&
+           SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BYTES) && SET(CURLOPT_ERRORBUFFER, transport->problem) &&
            SET(CURLOPT_WRITEFUNCTION, take_body) && SET(CURLOPT_WRITEDATA, transport) &&
            SET(CURLOPT_HEADERFUNCTION, take_header) && SET(CURLOPT_HEADERDATA, transport) &&
            SET(CURLOPT_NOPROGRESS, 0L) && SET(CURLOPT_XFERINFOFUNCTION, watch_progress) &&
@@ -385,14 +386,8 @@ static CURLMcode perform(struct oteli_transport *transport, int *running)
 }
 
 /* Go on with the request without waiting. Returns whether the request is through. */
-static bool drive(struct oteli_transport *transport)
+static bool perform_once(struct oteli_transport *transport)
 {
-    if (transport->is_running && !handles_are_ours(transport)) {
-        abandon_handles(transport);
-        transport->result = CURLE_SEND_ERROR;
-        snprintf(transport->problem, sizeof transport->problem,
-                 "the program has closed the connection");
-    }
     if (!transport->is_running)
         return true;
     const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
@@ -411,9 +406,24 @@ static bool drive(struct oteli_transport *transport)
         curl_multi_remove_handle(transport->multi, transport->easy);
         transport->is_running = false;
     }
-    oteli_sockets_forget_closed(&transport->sockets);
+    /* Of several attempts to connect, those that lost are closed without telling us. */
+    if ((is_through && transport->result != CURLE_OK) ||
+        oteli_sockets_of_curl(&transport->sockets) > 1)
+        oteli_sockets_forget_closed(&transport->sockets);
     oteli_sigpipe_guard_end(&guard);
     return is_through;
+}
+
+/* The same after a while, in which the program may have closed our descriptors. */
+static bool drive(struct oteli_transport *transport)
+{
+    if (transport->is_running && !handles_are_ours(transport)) {
+        abandon_handles(transport);
+        transport->result = CURLE_SEND_ERROR;
+        snprintf(transport->problem, sizeof transport->problem,
+                 "the program has closed the connection");
+    }
+    return perform_once(transport);
 }
 
 void oteli_transport_start(struct oteli_transport *transport, const void *body, size_t length,
@@ -441,7 +451,7 @@ void oteli_transport_start(struct oteli_transport *transport, const void *body, 
                             SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms) &&
                             SET(CURLOPT_FRESH_CONNECT, (long)fresh) &&
                             curl_multi_add_handle(transport->multi, easy) == CURLM_OK;
-    (void)drive(transport);
+    (void)perform_once(transport);
 }
 
 /* What is the same for every retry, because it is wrong here and not at the receiver. */
@@ -490,16 +500,26 @@ static void forget_wakes(const struct oteli_transport *transport)
         (void)recv(transport->waker[0], woken, sizeof woken, MSG_DONTWAIT);
 }
 
+static void sleep_on(struct oteli_transport *transport, int timeout_ms)
+{
+    struct curl_waitfd waker = {.fd = transport->waker[0], .events = CURL_WAIT_POLLIN};
+    if (transport->multi != NULL && waker.fd != -1 &&
+        curl_multi_wait(transport->multi, &waker, 1, timeout_ms, NULL) == CURLM_OK) {
+        if (waker.revents != 0)
+            forget_wakes(transport);
+        return;
+    }
+    (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
+}
+
 bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
                           struct oteli_transport_answer *answer)
 {
     if (timeout_ms == 0 && transport->watch.fd != -1)
         forget_wakes(transport);
-    bool is_through = drive(transport);
-    if (!is_through && timeout_ms > 0) {
-        oteli_transport_sleep(transport, timeout_ms);
-        is_through = drive(transport);
-    }
+    if (timeout_ms > 0 && transport->is_running) /* curl has done before what it could */
+        sleep_on(transport, timeout_ms);
+    const bool is_through = drive(transport);
     if (is_through)
         fill_answer(transport, answer);
     return is_through;
@@ -524,14 +544,10 @@ void oteli_transport_cancel(struct oteli_transport *transport,
 
 void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
 {
-    struct curl_waitfd waker = {.fd = transport->waker[0], .events = CURL_WAIT_POLLIN};
-    if (handles_are_ours(transport) && waker.fd != -1 &&
-        curl_multi_wait(transport->multi, &waker, 1, timeout_ms, NULL) == CURLM_OK) {
-        if (waker.revents != 0)
-            forget_wakes(transport);
-        return;
-    }
-    (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
+    if (handles_are_ours(transport))
+        sleep_on(transport, timeout_ms);
+    else
+        (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
 }
 
 static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void *of_socket)

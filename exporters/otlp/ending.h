@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/ending.h - no TLS after exit has begun to take it apart.
+ *
+ * At exit OpenSSL frees what its connections use, while the exporter thread still runs: that
+ * of a program which ends without otel_shutdown, one that was given up, or one that works for
+ * an otel_shutdown in an exit handler or a destructor of the program. So whoever enters the
+ * TLS library says so, and at exit, before that library's own handler runs, the door is
+ * closed and those inside have a moment to leave. Plain HTTP goes on to the end.
+ *
+ * Threads:  any thread. */
+#ifndef OTELI_OTLP_ENDING_H
+#define OTELI_OTLP_ENDING_H
+
+#include <stdbool.h>
+
+/* Once, after the TLS library has been started: exit handlers run in reverse order. */
+void oteli_tls_watch_exit(void);
+
+/* False: not any more. True: until oteli_tls_leave it stays usable. Both do nothing for a
+ * transport without TLS, and such a one may always enter. */
+bool oteli_tls_enter(bool is_tls);
+void oteli_tls_leave(bool is_tls);
+
+/* Whether it may not be entered again. */
+bool oteli_tls_is_over(void);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* budget.pml - the room in the queue: lots, what is freed again, and the complaint that there
+ * is none.
+ *
+ * Twin of: oteli_queue_take_lot, lot_size, announce, complain_of_full, say_full, unsay_full and
+ * oteli_queue_free_room (sdk/queue.c), has_lot, oteli_commit and the look at `oteli_full`
+ * (api/append.c, .h), take_from and oteli_harvest_release (sdk/harvest.c), and of sdk/worker.c
+ * what has to do with `full_is_futile`.
+ *
+ * Abstracted: where spans are (harvest.pml), and how one falls asleep: the worker waits until
+ * it is rung for, and misses nothing (bell.pml). There is no tick: whoever finds no room is
+ * helped by the others, or told that there is nothing to make room with.
+ *
+ * Order: the additions, exchanges and comparisons here are all full fences. What is committed
+ * goes through the thread's store buffer, which its next full fence empties. */
+
+#ifndef SPANS
+#define SPANS 2 /* of each producer */
+#endif
+#ifndef FIRST_SPANS
+#define FIRST_SPANS SPANS /* of the first one */
+#endif
+#ifndef QUEUE
+#define QUEUE 4
+#endif
+#ifndef BATCH
+#define BATCH 2
+#endif
+#define PRODUCERS 3
+
+byte reserved;
+short waiting; /* announced, less those taken */
+bool knocked;
+bool is_futile; /* full_is_futile */
+bool is_full;   /* oteli_full: threads without a lot need not ask */
+
+byte lot[PRODUCERS];       /* of which so many are left */
+byte unannounced[PRODUCERS];
+byte on_the_way[PRODUCERS]; /* committed, in the store buffer */
+byte ready[PRODUCERS];      /* committed, the worker can see it */
+byte batched;
+byte exported, dropped;
+byte finished;
+
+/* Everything that has a place in the queue. */
+#define ALL_PLACES (lot[0] + lot[1] + lot[2] + ready[0] + ready[1] + ready[2] + \
+                    on_the_way[0] + on_the_way[1] + on_the_way[2] + batched)
+#define DRAIN(p) ready[p] = ready[p] + on_the_way[p]; on_the_way[p] = 0
+/* The worker's, for a batch. */
+#define IS_DUE (waiting >= BATCH)
+
+active proctype memory()
+{
+end:
+    do
+    :: d_step { on_the_way[0] > 0 -> DRAIN(0) }
+    :: d_step { on_the_way[1] > 0 -> DRAIN(1) }
+    :: d_step { on_the_way[2] > 0 -> DRAIN(2) }
+    od
+}
+
+/* With two spans a lot while there is much room, as the larger lots are. */
+#define LOT(room) (room >= 4 -> 2 : 1)
+
+inline announce()
+{
+    d_step { DRAIN(p); waiting = waiting + unannounced[p]; unannounced[p] = 0 };
+    if
+    :: is_futile ->
+        was_full = is_full; /* a plain load, which may overtake the store */
+        is_futile = false;
+        if
+        :: was_full -> was_full = false; knocked = true
+        :: else
+        fi
+    :: else
+    fi
+}
+
+inline complain()
+{
+    if
+    :: !is_futile -> d_step { DRAIN(p); knocked = true }
+    :: else
+    fi
+}
+
+inline say_full()
+{
+    d_step { DRAIN(p); is_full = true };
+    if
+    :: reserved < QUEUE -> is_full = false
+    :: else
+    fi
+}
+
+inline take_lot()
+{
+    if
+    :: unannounced[p] != 0 -> announce()
+    :: else
+    fi;
+    do
+    :: seen = reserved;
+       if
+       :: seen >= QUEUE ->
+#ifdef SAID_AFTER_COMPLAINING
+           complain();
+           say_full();
+#else
+           say_full();
+           complain();
+#endif
+           seen = 0;
+           break
+       :: else ->
+#ifdef CHECK_THEN_ADD
+           d_step {
+               DRAIN(p);
+               reserved = reserved + LOT(QUEUE - seen);
+               lot[p] = LOT(QUEUE - seen);
+               seen = 0
+           };
+           break
+#else
+           if
+           :: atomic {
+                  reserved == seen ->
+                  DRAIN(p);
+                  reserved = reserved + LOT(QUEUE - seen);
+                  lot[p] = LOT(QUEUE - seen);
+                  seen = 0
+              };
+              break
+           :: atomic { reserved != seen -> seen = 0 }
+           fi
+#endif
+       fi
+    od
+}
+
+#ifdef UNANNOUNCED
+#define NEED_NOT_ASK(p) (lot[p] == 0 && is_full)
+#else
+#define NEED_NOT_ASK(p) (lot[p] == 0 && unannounced[p] == 0 && is_full)
+#endif
+
+proctype producer(byte p; byte spans)
+{
+    byte span, seen;
+    bool was_full;
+    for (span : 1 .. spans) {
+        if
+        :: lot[p] == 0 && !NEED_NOT_ASK(p) -> take_lot()
+        :: else
+        fi;
+        atomic {
+            if
+            :: lot[p] == 0 -> dropped++; assert(unannounced[p] == 0)
+            :: else ->
+                lot[p] = lot[p] - 1;
+                unannounced[p] = unannounced[p] + 1;
+                on_the_way[p] = on_the_way[p] + 1
+            fi;
+            assert(reserved <= QUEUE && ALL_PLACES <= QUEUE)
+        }
+    };
+    finished++
+}
+
+/* What a thread has committed goes into the batch. */
+inline visit(p)
+{
+    d_step {
+        batched = batched + ready[p];
+        found = found + ready[p];
+        waiting = waiting - ready[p];
+#ifdef FREED_EARLY
+        reserved = reserved - ready[p];
+#endif
+        ready[p] = 0
+    }
+}
+
+inline pass()
+{
+    found = 0;
+    visit(0);
+    visit(1);
+    visit(2);
+#ifdef FREED_EARLY
+    d_step { exported = exported + batched; batched = 0 }
+#else
+    d_step { exported = exported + batched; reserved = reserved - batched; batched = 0 }
+#endif
+    if
+    :: is_full -> is_full = false
+    :: else
+    fi
+}
+
+active proctype worker()
+{
+    byte found;
+    bool was_knocked;
+end_asleep:
+    do
+    :: knocked || IS_DUE -> /* oteli_bell_sleep */
+        d_step { was_knocked = knocked; knocked = false };
+        if
+        :: was_knocked ->
+#ifdef FUTILE_AFTER_LOOKING
+            pass();
+            is_futile = (found == 0);
+#else
+            is_futile = true;
+            pass();
+            if
+            :: found != 0 -> is_futile = false
+            :: else
+            fi;
+#endif
+            d_step { found = 0; was_knocked = false }
+        :: else -> pass(); found = 0
+        fi
+    od
+}
+
+init
+{
+    byte p;
+    atomic {
+        run producer(0, FIRST_SPANS);
+        for (p : 1 .. PRODUCERS - 1) {
+            run producer(p, SPANS)
+        }
+    };
+    /* Nobody can move. The places that are taken are those of spans that are there; and if
+     * there is no room although there is something to make room with, the next one asks, and
+     * says so. */
+    timeout -> d_step {
+        assert(finished == PRODUCERS);
+        assert(reserved == ALL_PLACES);
+        assert(exported + dropped + ready[0] + ready[1] + ready[2] ==
+               FIRST_SPANS + (PRODUCERS - 1) * SPANS);
+        assert(!knocked);
+        assert(reserved < QUEUE || waiting <= 0 || (!is_futile && !is_full));
+        assert(reserved >= QUEUE || !is_full)
+    }
+}
