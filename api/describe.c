@@ -13,6 +13,7 @@
 /* The open span of a handle, held for one change; NULL: there is none. */
 static struct oteli_open *grab(otel_span_ref span, struct oteli_thread **owner)
 {
+    oteli_notice_fork();
     struct oteli_thread *thread = oteli_self;
     if (OTELI_LIKELY(oteli_ref_place(span.place) == OTELI_PLACE_LOCAL)) {
         struct oteli_open *open = oteli_thread_find(thread, span);
@@ -23,8 +24,12 @@ static struct oteli_open *grab(otel_span_ref span, struct oteli_thread **owner)
     }
     if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED)
         return NULL;
-    if (OTELI_UNLIKELY(thread->generation == OTELI_NO_GENERATION) && !oteli_thread_is_busy(thread))
+    if (OTELI_UNLIKELY(thread->generation == OTELI_NO_GENERATION) &&
+        !oteli_thread_is_busy(thread)) {
+        if (oteli_load_relaxed_64(&oteli_generation) == OTELI_REVIVE)
+            return NULL;                 /* it can only be of before the fork */
         thread = oteli_thread_refresh(); /* for the limits */
+    }
     if (thread == NULL || !oteli_thread_begin(thread))
         return NULL;
     struct oteli_open *open = oteli_detached_lock(span);

@@ -18,18 +18,14 @@ static struct {
     uint32_t count; /* records that were ever given out */
 } pool;
 
-struct oteli_detached *oteli_detached_parts[PARTS];
+/* Whole pages, so that the kernel can empty them in a child (sdk_link.c). */
+_Alignas(OTELI_FORK_PAGE) struct oteli_detached *oteli_detached_parts[PARTS];
+_Static_assert(sizeof oteli_detached_parts % OTELI_FORK_PAGE == 0, "and nothing else");
 
 static struct oteli_detached *at_index(uint32_t index)
 {
     struct oteli_detached *part = OTELI_LOAD_ACQUIRE_PTR(&oteli_detached_parts[index / PART]);
     return part != NULL ? &part[index % PART] : NULL;
-}
-
-/* The record of an index that was given out. */
-static struct oteli_detached *existing(uint32_t index)
-{
-    return &OTELI_LOAD_ACQUIRE_PTR(&oteli_detached_parts[index / PART])[index % PART];
 }
 
 /* Whether this part is there; made when it is not. One that two threads make is kept once. */
@@ -60,9 +56,20 @@ static OTELI_COLD uint32_t take_new(void)
     }
 }
 
+/* A record that is not there is of before a fork in a signal handler, from which the child
+ * went on. It gets lost. */
 static uint32_t *link_of(uint32_t index)
 {
-    return &existing(index)->free_next;
+    static uint32_t nowhere;
+    struct oteli_detached *record = at_index(index);
+    return record != NULL ? &record->free_next : &nowhere;
+}
+
+static void push(struct oteli_open *open)
+{
+    const uint32_t index = oteli_ref_slot(open->place_ref);
+    if (OTELI_LIKELY((void *)at_index(index) == (void *)open))
+        oteli_free_list_push(&pool.free, link_of, index);
 }
 
 struct oteli_open *oteli_detached_take(struct oteli_thread *thread)
@@ -72,7 +79,8 @@ struct oteli_open *oteli_detached_take(struct oteli_thread *thread)
     uint32_t index = oteli_free_list_pop(&pool.free, link_of);
     if (index == OTELI_NO_PLACE)
         index = take_new();
-    return index != OTELI_NO_PLACE ? &existing(index)->open : NULL;
+    struct oteli_detached *record = index != OTELI_NO_PLACE ? at_index(index) : NULL;
+    return record != NULL ? &record->open : NULL;
 }
 
 void oteli_detached_give(struct oteli_thread *thread, struct oteli_open *open)
@@ -80,14 +88,13 @@ void oteli_detached_give(struct oteli_thread *thread, struct oteli_open *open)
     if (OTELI_LIKELY(thread->detached_count < OTELI_DETACHED_CACHE))
         thread->detached[thread->detached_count++] = open;
     else
-        oteli_free_list_push(&pool.free, link_of, oteli_ref_slot(open->place_ref));
+        push(open);
 }
 
 void oteli_detached_flush(struct oteli_thread *thread)
 {
     while (thread->detached_count != 0)
-        oteli_free_list_push(&pool.free, link_of,
-                             oteli_ref_slot(thread->detached[--thread->detached_count]->place_ref));
+        push(thread->detached[--thread->detached_count]);
 }
 
 void oteli_detached_publish(struct oteli_open *open, const otel_span *span)
@@ -141,5 +148,6 @@ void oteli_detached_free(void)
 void oteli_detached_forget(void)
 {
     memset(&pool, 0, sizeof pool);
-    memset(oteli_detached_parts, 0, sizeof oteli_detached_parts);
+    for (uint32_t i = 0; i < PARTS && oteli_detached_parts[i] != NULL; i++)
+        oteli_detached_parts[i] = NULL; /* the first is there before the second */
 }

@@ -93,6 +93,7 @@ static void end_detached(otel_span_ref span, uint64_t end_ns)
 static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
 {
     const enum oteli_span_place place = oteli_ref_place(span.place);
+    oteli_notice_fork();
     if (place == OTELI_PLACE_LOCAL)
         end_local(span, end_ns);
     else if (place == OTELI_PLACE_DETACHED)
@@ -123,11 +124,12 @@ OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
         return;
     }
     const uint32_t size = oteli_raw_size(open);
+    oteli_thread_hurry(thread); /* first: a signal handler that forks would take the line away */
     if (OTELI_UNLIKELY(!oteli_is_plain(thread, open, size))) {
+        oteli_thread_finish(thread);
         end_slow(span, 0);
         return;
     }
-    oteli_thread_hurry(thread);
     oteli_append_plain(thread, open, size, oteli_counter());
     thread->top = open - 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

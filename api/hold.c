@@ -37,9 +37,13 @@ static struct otel_lines *at_index(uint32_t index)
     return &OTELI_LOAD_ACQUIRE_PTR(&parts[index / PART])[index % PART];
 }
 
+/* A set that is not there is of before a fork in a signal handler, from which the child went
+ * on. */
 static uint32_t *link_of(uint32_t index)
 {
-    return &at_index(index)->free_next;
+    static uint32_t nowhere;
+    return OTELI_LOAD_ACQUIRE_PTR(&parts[index / PART]) != NULL ? &at_index(index)->free_next
+                                                                : &nowhere;
 }
 
 struct otel_lines *oteli_hold_at(uint32_t hold)
@@ -93,7 +97,7 @@ struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint6
         index = oteli_free_list_pop(&pool.bare, link_of);
     if (index == OTELI_NO_PLACE)
         index = take_new();
-    if (index == OTELI_NO_PLACE)
+    if (index == OTELI_NO_PLACE || OTELI_LOAD_ACQUIRE_PTR(&parts[index / PART]) == NULL)
         return NULL;
     struct otel_lines *hold = at_index(index);
     hold->generation = thread->generation;
@@ -119,9 +123,18 @@ static bool is_in_pool(const struct otel_lines *hold)
     return part != NULL && hold == &part[hold->index % PART];
 }
 
+/* Not below zero: after a fork, they may have been counted before it. */
+static void give_bytes_back(uint64_t bytes)
+{
+    uint64_t before;
+    do {
+        before = oteli_load_relaxed_64(&pool.bytes);
+    } while (before >= bytes && !oteli_cas_full_64(&pool.bytes, before, before - bytes));
+}
+
 static void strip(struct otel_lines *hold)
 {
-    oteli_add_full_64(&pool.bytes, (uint64_t)0 - hold->records.capacity);
+    give_bytes_back(hold->records.capacity);
     oteli_buffer_fini(&hold->records);
 }
 
@@ -170,7 +183,7 @@ static bool resize(struct oteli_buffer *records, size_t capacity)
     uint8_t *data = realloc(records->data, capacity);
     errno = saved_errno;
     if (data == NULL) {
-        oteli_add_full_64(&pool.bytes, (uint64_t)0 - more);
+        give_bytes_back(more);
         return false;
     }
     records->data = data;
@@ -423,7 +436,8 @@ void oteli_holds_free(void)
 
 void oteli_holds_forget(void)
 {
-    memset(parts, 0, sizeof parts);
+    for (uint32_t i = 0; i < PARTS && parts[i] != NULL; i++)
+        parts[i] = NULL; /* the first is there before the second */
     pool.furnished.head = 0;
     pool.bare.head = 0;
     pool.count = 0;

@@ -42,13 +42,15 @@ uint64_t oteli_lines_most(void)
 {
     const uint64_t limit = oteli_load_relaxed_64(&pool.units_limit);
     const uint64_t existing = oteli_load_relaxed_64(&pool.units_total);
-    return limit > existing ? limit : existing;
+    const uint64_t most = limit > existing ? limit : existing;
+    return most < OTELI_LINE_MAX_COUNT ? most : OTELI_LINE_MAX_COUNT;
 }
 
+/* NULL: it is of before a fork in a signal handler, from which the child went on. */
 static struct oteli_line *table_get(uint32_t index)
 {
     struct oteli_line **part = OTELI_LOAD_ACQUIRE_PTR(&parts[index / TABLE_PART]);
-    return OTELI_LOAD_ACQUIRE_PTR(&part[index % TABLE_PART]);
+    return part != NULL ? OTELI_LOAD_ACQUIRE_PTR(&part[index % TABLE_PART]) : NULL;
 }
 
 /* Put a new line into the table. A part that two threads make at once is kept once. */
@@ -76,7 +78,9 @@ static bool table_add(struct oteli_line *line)
 
 static uint32_t *link_of(uint32_t index)
 {
-    return &table_get(index)->free_next;
+    static uint32_t nowhere;
+    struct oteli_line *line = table_get(index);
+    return line != NULL ? &line->free_next : &nowhere;
 }
 
 static bool is_within_limit(uint64_t units)
@@ -85,9 +89,13 @@ static bool is_within_limit(uint64_t units)
            oteli_load_relaxed_64(&pool.units_limit) + oteli_load_relaxed_64(&pool.units_kept);
 }
 
+/* Not below zero: after a fork, what is given back may have been counted before it. */
 static void sub(uint64_t *units, uint64_t less)
 {
-    oteli_add_full_64(units, (uint64_t)0 - less);
+    uint64_t before;
+    do {
+        before = oteli_load_relaxed_64(units);
+    } while (before >= less && !oteli_cas_full_64(units, before, before - less));
 }
 
 /* Count units that are used or exist from now on, unless they are above the limit. */
@@ -242,7 +250,8 @@ void oteli_line_put(struct oteli_line *line)
 {
     sub(&pool.units_used, line->units);
     if (line->units == 1) {
-        oteli_free_list_push(&pool.free, link_of, line->index);
+        if (OTELI_LIKELY(table_get(line->index) == line))
+            oteli_free_list_push(&pool.free, link_of, line->index);
         return;
     }
     sub(&pool.units_total, line->units);
@@ -290,7 +299,8 @@ void oteli_lines_free(void)
 
 void oteli_lines_forget(void)
 {
-    memset(parts, 0, sizeof parts);
+    for (uint32_t i = 0; i < TABLE_PARTS && parts[i] != NULL; i++)
+        parts[i] = NULL; /* the first is there before the second */
     pool.free.head = 0;
     pool.units_used = 0;
     pool.units_kept = 0;

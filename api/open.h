@@ -188,6 +188,9 @@ OTELI_COLD void oteli_open_lighten(struct oteli_open *open);
 /* The same for any place of the stack that is left: it holds no span any more. */
 OTELI_COLD void oteli_open_leave(struct oteli_open *open);
 
+/* The same without giving anything back: in a forked child, whose parent has the span. */
+void oteli_open_forget(struct oteli_open *open);
+
 /* Free everything that hangs on a slot. */
 void oteli_open_fini(struct oteli_open *open);
 

@@ -4,7 +4,7 @@
  * One number says it all on the hot path: oteli_generation is 0 without an SDK, and
  * otherwise the SDK's generation. A thread compares it with the generation that its own
  * state was made for: equal means "go on"; everything else (no SDK, an SDK that stopped or
- * is another, a thread's first span) is one cold branch.
+ * is another, a thread's first span, a forked child's first span) is one cold branch.
  *
  * Threads:  oteli_sdk_install start/stop only; the functions of struct oteli_sdk are
  *           called by app threads, on their cold path. */
@@ -12,6 +12,7 @@
 #define OTELI_SDK_LINK_H
 
 #include "common/atomic.h"
+#include "common/fork.h"
 #include "common/lent.h"
 #include <otel/lines.h>
 
@@ -55,7 +56,7 @@ struct oteli_sampling {
 };
 
 struct oteli_sdk {
-    uint64_t generation;                /* not zero; another one for each start */
+    uint64_t generation;                /* even and not zero; another one for each start */
     uint8_t decide[OTELI_PARENT_KINDS]; /* enum oteli_decision by enum oteli_parent */
     struct oteli_limits limits;
     bool synchronous;   /* every ended span goes to export_one, none into a line */
@@ -92,22 +93,51 @@ struct oteli_sdk {
 
     /* Export one record at once (`synchronous`). */
     void (*export_one)(struct oteli_sdk *, const void *record);
+
+    /* The first span of a forked child whose parent this SDK ran in: install another one like
+     * it, or uninstall what has been waiting for that. Must not look at this struct, which is
+     * the parent's. May be called again by threads that come meanwhile. NULL: a child has none. */
+    void (*revive)(void);
 };
 
+/* What the hot path looks at. A page of its own, which the kernel wipes in every child
+ * (common/fork.h): one that is made behind our back finds that there is no SDK. */
+union oteli_watched {
+    struct {
+        uint64_t generation;
+        uint64_t fast_generation;
+        uint64_t asleep;
+        uint64_t mark; /* 0: no SDK was ever installed, or this is a child that must notice it */
+    } words;
+    uint8_t page[OTELI_FORK_PAGE];
+};
+OTELI_NOT_LENT extern union oteli_watched oteli_watched;
+
 /* See above. Written by install and uninstall. */
-OTELI_LENT extern uint64_t oteli_generation;
+#define oteli_generation (oteli_watched.words.generation)
+
+/* What it is in a forked child whose SDK comes back with its first span. */
+#define OTELI_REVIVE 1
 
 /* The same while a span's times are plain readings of the processor's counter, and otherwise
  * a number that no thread has: the fast way of spans compares with this one. */
 #define OTELI_NEVER_FAST (UINT64_MAX - 2)
-OTELI_NOT_LENT extern uint64_t oteli_fast_generation;
+#define oteli_fast_generation (oteli_watched.words.fast_generation)
 
 /* Look at the clock again: its source has changed. The worker. */
 OTELI_LENT void oteli_sdk_reconsider_clock(const struct oteli_sdk *sdk);
 
 /* The generation of the SDK whose worker sleeps without a timer; 0: none does. A span that
  * ends looks at it after its record is committed. */
-OTELI_NOT_LENT extern uint64_t oteli_asleep;
+#define oteli_asleep (oteli_watched.words.asleep)
+
+/* Before anything that could wait for a thread of the parent's, or allocate: an orphan
+ * (common/fork.h) forgets its parent first. */
+static inline void oteli_notice_fork(void)
+{
+    if (OTELI_UNLIKELY(oteli_load_relaxed_64(&oteli_watched.words.mark) == 0))
+        oteli_fork_notice();
+}
 
 /* The generation of the SDK whose queue has no room; 0: none. Whoever finds that out says so,
  * and looks once more; whoever makes room takes it back. So a thread that drops spans needs no
@@ -119,6 +149,14 @@ extern struct oteli_sdk *oteli_sdk_current;
 
 OTELI_LENT void oteli_sdk_install(struct oteli_sdk *sdk);
 OTELI_LENT void oteli_sdk_uninstall(void);
+
+/* In a forked child, where oteli_generation is OTELI_REVIVE: let the SDK come back, or not.
+ * App threads. */
+void oteli_sdk_revive(void);
+
+/* In a forked child: there is one thread, no SDK yet, and nothing is of this process but the
+ * contexts of that thread. Stores only. */
+void oteli_api_forget(void);
 
 /* Whether a thread is inside a function of this SDK (or may be): then it cannot be freed. */
 OTELI_LENT bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/thread.c - make, find, reuse and refresh the states of threads; the SDK's slot.
+/* api/thread.c - make, find, reuse and refresh the states of threads.
  *
  * App threads, all of it cold. The list grows at its head by compare-and-swap and never
  * shrinks while threads trace. */
@@ -27,12 +27,7 @@ struct oteli_thread oteli_empty_thread = {.fast = OTELI_NO_GENERATION,
                                           .stack = &bottom};
 OTELI_TLS struct oteli_thread *oteli_self = &oteli_empty_thread;
 
-uint64_t oteli_generation;
-uint64_t oteli_fast_generation;
-uint64_t oteli_asleep;
-uint64_t oteli_full;
 uint32_t otel_is_in_use_;
-struct oteli_sdk *oteli_sdk_current;
 
 static struct oteli_thread *list;
 static pthread_key_t exit_key;
@@ -54,7 +49,7 @@ static void on_thread_exit(void *state)
 {
     struct oteli_thread *thread = state;
     if (thread != oteli_self)
-        return; /* of before a fork: the parent's */
+        return; /* of before a fork, when it was in the middle of a call: the parent's */
     oteli_detached_flush(thread);
     for (; thread->top != thread->stack; thread->top--)
         abandon(thread, thread->top);
@@ -67,26 +62,10 @@ static void on_thread_exit(void *state)
     oteli_store_release_32(&thread->in_use, 0); /* pairs with the CAS of take_over */
 }
 
-/* The child has one thread and none of the parent's spans. Its copies of states and lines
- * stay where they are, untouched: the stores here are all that is safe. */
-static void on_fork_child(void)
-{
-    oteli_self = &oteli_empty_thread;
-    list = NULL;
-    oteli_generation = 0;
-    oteli_fast_generation = 0;
-    oteli_asleep = 0;
-    oteli_full = 0;
-    oteli_sdk_current = NULL;
-    oteli_lines_forget();
-    oteli_detached_forget();
-    oteli_holds_forget();
-}
-
 static void set_up_process(void)
 {
     has_exit_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
-    pthread_atfork(NULL, NULL, on_fork_child);
+    oteli_fork_add(oteli_api_forget);
 }
 
 static struct oteli_thread *take_over(void)
@@ -119,6 +98,9 @@ struct oteli_thread *oteli_thread_own(void)
 {
     if (oteli_self != &oteli_empty_thread)
         return oteli_self;
+    oteli_notice_fork();
+    if (oteli_fork_is_orphan())
+        return NULL;
     const int saved_errno = errno;
     pthread_once(&once, set_up_process);
     struct oteli_thread *thread = take_over();
@@ -135,6 +117,17 @@ struct oteli_thread *oteli_thread_own(void)
     return thread;
 }
 
+static void count_from_zero(struct oteli_thread *thread)
+{
+    thread->used = 0;
+    thread->line_capacity = 0;
+    thread->lot_end = 0;
+    thread->lot_size = 0;
+    uint64_t *const counts = (uint64_t *)&thread->counts;
+    for (size_t i = 0; i < sizeof thread->counts / sizeof *counts; i++)
+        oteli_store_relaxed_64(&counts[i], 0);
+}
+
 /* Another SDK than the one before: whatever is open or in the line belongs to that one. */
 static void let_go_of_sdk(struct oteli_thread *thread)
 {
@@ -149,13 +142,7 @@ static void let_go_of_sdk(struct oteli_thread *thread)
     /* If it is pinned, an exporter that hangs still reads it. Pairs with harvest.c. */
     if (line != NULL && oteli_load_acquire_32(&line->pins) == 0)
         oteli_line_put(line);
-    thread->used = 0;
-    thread->line_capacity = 0;
-    thread->lot_end = 0;
-    thread->lot_size = 0;
-    uint64_t *const counts = (uint64_t *)&thread->counts;
-    for (size_t i = 0; i < sizeof thread->counts / sizeof *counts; i++)
-        oteli_store_relaxed_64(&counts[i], 0);
+    count_from_zero(thread);
 }
 
 static void adopt_sdk(struct oteli_thread *thread, struct oteli_sdk *sdk)
@@ -182,6 +169,8 @@ struct oteli_thread *oteli_thread_refresh(void)
         return NULL;
     const bool was_busy = oteli_thread_is_busy(thread);
     oteli_thread_hurry(thread); /* no signal handler may adopt another meanwhile */
+    if (OTELI_UNLIKELY(oteli_load_acquire_64(&oteli_generation) == OTELI_REVIVE))
+        oteli_sdk_revive();
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk != NULL && thread->generation != sdk->generation)
         adopt_sdk(thread, sdk);
@@ -210,6 +199,9 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
 {
     const uint32_t before = thread->open_capacity;
     const uint32_t capacity = before == 0 ? FIRST_DEPTH : before * 2;
+    oteli_notice_fork();
+    if (oteli_fork_is_orphan())
+        return false;
     if (capacity > DEEPEST) {
         OTELI_LOG(OTEL_LOG_WARN, "%u spans are open on one thread: are they ended there?", before);
         return false;
@@ -279,14 +271,9 @@ static void show_others(const struct oteli_thread *thread, const struct oteli_op
             show_again(thread, open);
 }
 
-void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
+/* The top is the newest place that says what is current. */
+static OTELI_INLINE void settle_top(struct oteli_thread *thread)
 {
-    oteli_open_leave(open);
-    open->self.opaque[3] = OTELI_REF_DEAD;
-    if (open != thread->top) {
-        open[1].traits.is_unusual = true; /* its end must look below it */
-        show_others(thread, open);
-    }
     for (;;) {
         while (is_dead(thread->top))
             thread->top--;
@@ -296,6 +283,17 @@ void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
     }
     if (thread->stack + thread->lowest_cover > thread->top)
         thread->lowest_cover = 0;
+}
+
+void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
+{
+    oteli_open_leave(open);
+    open->self.opaque[3] = OTELI_REF_DEAD;
+    if (open != thread->top) {
+        open[1].traits.is_unusual = true; /* its end must look below it */
+        show_others(thread, open);
+    }
+    settle_top(thread);
 }
 
 void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *detached)
@@ -313,6 +311,62 @@ void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *de
     const uint32_t cover = (uint32_t)(open - thread->stack);
     if (thread->lowest_cover == 0 || thread->lowest_cover > cover)
         thread->lowest_cover = cover;
+}
+
+/* --- after a fork --- */
+
+/* A span of the parent's, or what mentions one. What is collected has the ids of no trace,
+ * and here it will not get into any: it is as if it had been left. */
+static void disown(struct oteli_thread *thread, struct oteli_open *open)
+{
+    const bool is_collected = (open->self.opaque[3] & OTELI_REF_COLLECTED) != 0;
+    open->hold = 0;
+    open->traits.bits &= (uint8_t)~OTELI_HOLDS;
+    open->traits.lost_as = 0;
+    if (is_dead(open))
+        return;
+    if (is_cover(open)) {
+        show_again(thread, open);
+    } else if (!is_collected) {
+        open->self.opaque[3] &= ~(OTEL_SPAN_IS_RECORDING_ | OTELI_REF_HELD | OTELI_REF_HOLDER);
+        if (open->traits.is_unusual && (open->self.opaque[3] & OTELI_REF_ATTACHED) == 0)
+            (void)oteli_tracestate_retain(oteli_open_tracestate(open));
+    } else if (oteli_open_is_mention(open)) {
+        open->self = (otel_span){{0, 0, 0, OTELI_REF_ATTACHED}};
+    } else {
+        oteli_open_forget(open);
+        open->self = (otel_span){{0, 0, 0, OTELI_REF_DEAD}};
+        if (open != thread->top)
+            open[1].traits.is_unusual = true; /* its end must look below it */
+    }
+}
+
+/* Whether the state is whole: a fork in a signal handler may be in the middle of a call. */
+static bool keep_own(struct oteli_thread *thread)
+{
+    if (thread == &oteli_empty_thread || oteli_thread_is_busy(thread))
+        return false;
+    OTELI_STORE_RELEASE_PTR(&thread->line, NULL);
+    count_from_zero(thread);
+    thread->detached_count = 0;
+    for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++)
+        disown(thread, open);
+    settle_top(thread);
+    oteli_random_seed(&thread->random);
+    oteli_store_relaxed_32(&thread->in_use, 1);
+    oteli_store_relaxed_32(&thread->in_sdk, 0);
+    oteli_store_relaxed_64(&thread->generation, OTELI_NO_GENERATION);
+    thread->fast = OTELI_NO_GENERATION;
+    thread->next = NULL;
+    return true;
+}
+
+void oteli_threads_forget(void)
+{
+    const bool is_kept = keep_own(oteli_self);
+    if (!is_kept)
+        oteli_self = &oteli_empty_thread;
+    list = is_kept ? oteli_self : NULL;
 }
 
 struct oteli_thread *oteli_threads(void)
@@ -345,31 +399,6 @@ void oteli_sdk_return(struct oteli_thread *thread)
     oteli_store_release_32(&thread->in_sdk, 0);
 }
 
-void oteli_sdk_install(struct oteli_sdk *sdk)
-{
-    oteli_store_relaxed_32(&otel_is_in_use_, 1);
-    oteli_store_relaxed_64(&oteli_asleep, sdk->starts_asleep ? sdk->generation : 0);
-    OTELI_STORE_RELEASE_PTR(&oteli_sdk_current, sdk);
-    oteli_sdk_reconsider_clock(sdk);
-    oteli_store_release_64(&oteli_generation, sdk->generation);
-}
-
-void oteli_sdk_reconsider_clock(const struct oteli_sdk *sdk)
-{
-    const bool is_plain = oteli_clock_source() == OTELI_CLOCK_COUNTER;
-    oteli_store_relaxed_64(&oteli_fast_generation, is_plain ? sdk->generation : OTELI_NEVER_FAST);
-}
-
-void oteli_sdk_uninstall(void)
-{
-    oteli_store_relaxed_64(&oteli_fast_generation, 0);
-    oteli_exchange_full_64(&oteli_generation, 0);
-    oteli_store_relaxed_64(&oteli_asleep, 0);
-    oteli_store_relaxed_64(&oteli_full, 0);
-    OTELI_STORE_RELEASE_PTR(&oteli_sdk_current, NULL);
-    oteli_fence_full();
-}
-
 bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk)
 {
     (void)sdk;
@@ -377,19 +406,6 @@ bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk)
         if (oteli_load_acquire_32(&at->in_sdk) != 0)
             return true;
     return false;
-}
-
-bool oteli_sdk_is_asleep(const struct oteli_sdk *sdk)
-{
-    return oteli_load_acquire_64(&oteli_asleep) == sdk->generation;
-}
-
-bool oteli_sdk_set_asleep(const struct oteli_sdk *sdk, bool asleep)
-{
-    if (oteli_load_acquire_64(&oteli_generation) != sdk->generation)
-        return false;
-    return asleep ? oteli_cas_full_64(&oteli_asleep, 0, sdk->generation)
-                  : oteli_cas_full_64(&oteli_asleep, sdk->generation, 0);
 }
 
 void oteli_api_reset(void)
@@ -422,6 +438,9 @@ void oteli_api_reset(void)
  * destructors of the libraries above this one, whose lines and threads are looked at. */
 __attribute__((destructor(101))) static void on_unload(void)
 {
+    oteli_notice_fork();
+    if (oteli_fork_is_orphan())
+        return; /* its C library may wait for ever in free() */
     if (oteli_generation == 0 && oteli_threads_alive() <= (oteli_self != &oteli_empty_thread))
         oteli_api_reset();
 }

@@ -101,6 +101,11 @@ struct oteli_thread *oteli_thread_for_end(uint64_t generation);
 /* Room for one more open span on the stack. */
 OTELI_COLD bool oteli_thread_deepen(struct oteli_thread *thread);
 
+/* In a forked child: this thread is the only one, and what it has open is the parent's. Its
+ * stack of places stays, so that the context stays; no place records, holds back or collects
+ * any more. Stores only. */
+void oteli_threads_forget(void);
+
 /* The list of all states. */
 OTELI_LENT struct oteli_thread *oteli_threads(void);
 

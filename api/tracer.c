@@ -15,7 +15,8 @@ enum { SCOPE_NAME = 1, SCOPE_VERSION = 2, SCOPE_ATTRIBUTES = 3 };
 
 static otel_tracer *tracers;
 
-/* What everybody gets when there is no memory for a tracer of their own. */
+/* What everybody gets when there is no memory for a tracer of their own, and in an orphan,
+ * which does not allocate. */
 otel_tracer oteli_tracer_nameless = {.scope = {.name = {"", 0},
                                                .version = {"", 0},
                                                .schema_url = {"", 0},
@@ -119,6 +120,9 @@ otel_tracer *otel_tracer_get_with(const char *name, const char *version,
     }
     if (wanted.name.length == 0)
         OTELI_LOG(OTEL_LOG_WARN, "a tracer was asked for without a name");
+    oteli_notice_fork();
+    if (oteli_fork_is_orphan())
+        return &oteli_tracer_nameless;
     const int saved_errno = errno;
     otel_tracer *tracer = make(&wanted);
     if (tracer == NULL) {

@@ -4,7 +4,7 @@
  * A place has one word: how often it was filled (its reference must agree), whether it is
  * being filled, and how many spans hold it. All changes are compare-and-swap of it. */
 #include "api/tracestate.h"
-#include "common/atomic.h"
+#include "api/sdk_link.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -36,6 +36,9 @@ static struct place *part_of(uint32_t index, bool make)
     struct place *part = OTELI_LOAD_ACQUIRE_PTR(slot);
     if (part != NULL || !make)
         return part;
+    oteli_notice_fork();
+    if (oteli_fork_is_orphan())
+        return NULL;
     const int saved_errno = errno;
     part = calloc(PART, sizeof *part);
     errno = saved_errno;
@@ -103,9 +106,13 @@ static struct place *hold(uint32_t reference)
     }
 }
 
+/* Nobody holds it any more where a fork was in between. */
 static void let_go(struct place *place)
 {
-    oteli_add_full_64(&place->word, (uint64_t)0 - 1);
+    uint64_t word;
+    do {
+        word = oteli_load_acquire_64(&place->word);
+    } while ((uint32_t)word != 0 && !oteli_cas_full_64(&place->word, word, word - 1));
 }
 
 uint32_t oteli_tracestate_retain(uint32_t reference)
@@ -138,6 +145,14 @@ size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16], cha
     }
     let_go(place);
     return length;
+}
+
+void oteli_tracestates_forget(void)
+{
+    for (unsigned i = 0; i < PARTS; i++)
+        for (unsigned k = 0; k < PART && parts[i] != NULL; k++)
+            if ((uint32_t)parts[i][k].word != 0) /* a page that is not written to is shared */
+                parts[i][k].word &= ~(uint64_t)UINT32_MAX;
 }
 
 void oteli_tracestates_free(void)

@@ -2,8 +2,9 @@
 /* common/clock.c - follow the kernel's clocks, and turn ticks into wall time.
  *
  * To use a reading, a thread takes a lock for less than a microsecond, and nobody waits for
- * it: a conversion that finds it taken goes on with the curve as it is. So a child process
- * in which the holder does not exist hangs nowhere. */
+ * it: a conversion that finds it taken goes on with the curve as it is. A forked child in
+ * which the holder does not exist takes the lock away from it, and goes on with the curve of
+ * its parent: a trace of both processes is converted by one function. */
 #include "common/clock.h"
 #include "common/clock_curve.h"
 #include "common/clock_offsets.h"
@@ -45,6 +46,8 @@ struct renewer {
     uint32_t lock;
     bool counts;
     bool may_correct;   /* the epoch was begun by a rest */
+    bool is_torn;       /* after a fork: the two readings below may be half of another */
+    bool is_compared;   /* the cores are, since the clock was started */
     uint32_t core;      /* on which the clock was started */
     uint64_t base;      /* see struct epoch; changes when the counter begins anew; relaxed */
     uint64_t rate;      /* as in struct oteli_knot */
@@ -137,6 +140,13 @@ static bool notice_suspend(const struct oteli_reading *now)
     return true;
 }
 
+static void mend(const struct oteli_reading *now)
+{
+    if (renewer.is_torn)
+        restart_baseline(now);
+    renewer.is_torn = false;
+}
+
 /* What the curve should be at a reading. Ticks that are nanoseconds of CLOCK_MONOTONIC are
  * only moved, so that they stay exact. */
 static uint64_t target_of(const struct oteli_reading *now)
@@ -192,6 +202,7 @@ static void follow(const struct oteli_reading *now)
     if (now->boot_ns < renewer.newest_ns) /* a later reading was faster */
         return;
     renewer.newest_ns = now->boot_ns;
+    mend(now);
     const bool was_suspended = notice_suspend(now);
     const uint64_t ticks = now->ticks + renewer.base;
     const uint64_t covered = oteli_curve_covered(&curve);
@@ -249,6 +260,8 @@ const char *oteli_clock_start(const char *wish)
     for (unsigned i = 0; i < LOOKS && !try_lock(); i++) /* a child's may be held by nobody */
         oteli_stall();
     const char *refused = oteli_clock_choose(wish);
+    renewer.is_torn = false;
+    renewer.is_compared = false;
     renewer.counts = oteli_clock_counts();
     renewer.core = oteli_core_now();
     renewer.rate = OTELI_RATE_ONE;
@@ -301,16 +314,28 @@ void oteli_clock_rest(void)
 bool oteli_clock_measure_offsets(void)
 {
     enum { BUDGET_NS = 5000000 };
-    if (oteli_clock_source() != OTELI_CLOCK_COUNTER ||
-        !oteli_cores_measure(renewer.core, oteli_clock_ticks_of_ns(BUDGET_NS)))
+    if (oteli_clock_source() != OTELI_CLOCK_COUNTER || renewer.is_compared)
         return false;
+    const bool found = oteli_cores_measure(renewer.core, oteli_clock_ticks_of_ns(BUDGET_NS));
     while (!try_lock())
         oteli_stall();
-    oteli_store_release_32(&oteli_clock.source, OTELI_CLOCK_COUNTER_BY_CORE);
-    const struct oteli_reading now = oteli_clock_read();
-    restart_baseline(&now);
+    renewer.is_compared = true;
+    if (found) {
+        oteli_store_release_32(&oteli_clock.source, OTELI_CLOCK_COUNTER_BY_CORE);
+        const struct oteli_reading now = oteli_clock_read();
+        restart_baseline(&now);
+    }
     unlock();
-    return true;
+    return found;
+}
+
+void oteli_clock_forget(void)
+{
+    if (renewer.lock == 0)
+        return;
+    renewer.is_torn = true;
+    renewer.lock = 0;
+    oteli_curve_forget(&curve);
 }
 
 /* Make the curve reach these ticks, by a reading if possible; if somebody else is at it, it

@@ -105,12 +105,16 @@ OTELI_LENT uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch);
 OTELI_LENT uint64_t oteli_clock_ticks_of_ns(uint64_t ns);
 
 /* Compare the counters of the cores that the calling thread may run on, by pinning it to
- * each; its affinity is restored. Takes up to 5 ms and one more visit of a core. True: one
+ * each; its affinity is restored. Takes up to 5 ms and one more visit of a core, once for each
+ * start of the clock, of which a forked child inherits what its parent has found. True: one
  * is ahead of another by more than the error of measuring, and the source is from now on
  * OTELI_CLOCK_COUNTER_BY_CORE: threads that remember that the source is the plain counter
  * must look again. The reference is the core on which oteli_clock_start ran, so what was
  * read there before stays exact; what was read elsewhere is off by that core's offset. */
 OTELI_LENT bool oteli_clock_measure_offsets(void);
+
+/* In a forked child: whoever was at the clock does not exist here. Stores only. */
+void oteli_clock_forget(void);
 
 /* CLOCK_MONOTONIC in nanoseconds: deadlines and schedules. */
 OTELI_LENT uint64_t oteli_monotonic_ns(void);

@@ -131,6 +131,12 @@ static bool publish(struct oteli_curve *curve, const struct bend *bend, uint64_t
     return true;
 }
 
+/* Between the two stores of publish, `head` has the knots and `total` does not. */
+void oteli_curve_forget(struct oteli_curve *curve)
+{
+    curve->total += (curve->head - curve->total) % OTELI_KNOTS;
+}
+
 void oteli_curve_leap(struct oteli_curve *curve, uint64_t ticks, uint64_t ns, uint64_t rate)
 {
     struct bend bend;

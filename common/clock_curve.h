@@ -63,6 +63,9 @@ uint64_t oteli_curve_at(const struct oteli_curve *curve, uint64_t ticks);
  * curve is the line through this point. */
 void oteli_curve_leap(struct oteli_curve *curve, uint64_t ticks, uint64_t ns, uint64_t rate);
 
+/* In a forked child, in which nobody is in the middle of bending it any more. Stores only. */
+void oteli_curve_forget(struct oteli_curve *curve);
+
 /* What a reading behind `covered` says about the curve. */
 struct oteli_curve_point {
     uint64_t ticks;

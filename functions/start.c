@@ -8,6 +8,7 @@
  * started an SDK. */
 #include <otel/functions.h>
 
+#include "common/fork.h"
 #include "functions/exclude.h"
 #include "functions/hooks.h"
 #include "functions/settings.h"
@@ -19,8 +20,8 @@ static struct oteli_function_settings settings;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one update at a time */
 static uint64_t excluded_serial; /* the modules that the exclude list was last applied to */
 
-/* Without locks of the parent's threads, which the child does not have. */
-static void on_fork_child(void)
+/* In a forked child: without the locks of the parent's threads, which it does not have. */
+static void forget(void)
 {
     pthread_mutex_init(&lock, NULL);
     oteli_symbols_forget();
@@ -63,7 +64,7 @@ size_t otel_functions_name(const void *address, char *name, size_t size)
 __attribute__((constructor)) static void on_load(void)
 {
     oteli_function_settings_read(&settings);
-    pthread_atfork(NULL, NULL, on_fork_child);
+    oteli_fork_add(forget);
     otel_functions_rescan();
     otel_set_name_resolver(resolve);
     oteli_hooks_start(otel_tracer_get("otel.functions", OTEL_VERSION), &settings.limits);
@@ -72,5 +73,7 @@ __attribute__((constructor)) static void on_load(void)
 /* What is excluded stays: other threads may be asking while the process ends. */
 __attribute__((destructor)) static void on_unload(void)
 {
+    oteli_fork_notice();
+    oteli_fork_remove(forget);
     oteli_symbols_fini();
 }

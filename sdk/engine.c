@@ -51,13 +51,17 @@ static void set_tail(struct oteli_engine *engine, const struct oteli_config *con
     engine->sdk.keep = has_rules ? keep : NULL;
 }
 
+uint64_t oteli_engine_next_generation(void)
+{
+    static uint64_t last;
+    return last += 2; /* an odd one is OTELI_REVIVE */
+}
+
 static void set_sdk(struct oteli_engine *engine, const struct oteli_config *config,
                     bool synchronous)
 {
-    static uint64_t last_generation;
     struct oteli_sdk *sdk = &engine->sdk;
-    last_generation += 2;
-    sdk->generation = last_generation;
+    sdk->generation = oteli_engine_next_generation();
     sdk->synchronous = synchronous;
     sdk->starts_asleep = !synchronous;
     oteli_sampler_init(&engine->sampler, config);
@@ -73,6 +77,14 @@ static void set_sdk(struct oteli_engine *engine, const struct oteli_config *conf
     sdk->hand_over = oteli_queue_hand_over;
     sdk->wake = oteli_queue_wake;
     sdk->export_one = oteli_simple_export_one;
+    sdk->revive = oteli_lifecycle_revive;
+}
+
+void oteli_engine_rest(struct oteli_engine *engine)
+{
+    engine->tick_ns = UINT64_MAX;
+    engine->asleep = true;
+    oteli_bell_init(&engine->bell);
 }
 
 static void set_processor(struct oteli_engine *engine, const struct oteli_config *config)
@@ -80,9 +92,7 @@ static void set_processor(struct oteli_engine *engine, const struct oteli_config
     engine->queue_size = (uint64_t)config->bsp_max_queue_size;
     engine->schedule_delay_ns = nanoseconds(config->bsp_schedule_delay);
     engine->export_timeout_ns = nanoseconds(config->bsp_export_timeout);
-    engine->tick_ns = UINT64_MAX;
-    engine->asleep = true;
-    oteli_bell_init(&engine->bell);
+    oteli_engine_rest(engine);
 }
 
 static void set_thread(struct oteli_engine *engine, const struct oteli_engine_options *options)
@@ -92,9 +102,8 @@ static void set_thread(struct oteli_engine *engine, const struct oteli_engine_op
     engine->thread_started_state = options->thread_started_state;
 }
 
-static bool init_batches(struct oteli_engine *engine, const struct oteli_config *config)
+static bool init_batches(struct oteli_engine *engine, size_t capacity)
 {
-    const size_t capacity = (size_t)config->bsp_max_export_batch_size;
     engine->batch = &engine->batches[0];
     return oteli_batch_init(&engine->batches[0], capacity, &engine->resource) &&
            oteli_batch_init(&engine->batches[1], capacity, &engine->resource);
@@ -109,6 +118,15 @@ static bool init_monitor(struct oteli_engine *engine)
     const bool done = pthread_cond_init(&engine->changed, &attributes) == 0;
     pthread_condattr_destroy(&attributes);
     return done;
+}
+
+otel_status oteli_engine_furnish(struct oteli_engine *engine, size_t batch_capacity, bool is_driven)
+{
+    if (!init_batches(engine, batch_capacity) ||
+        !oteli_ring_init(&engine->ring, oteli_lines_most(), 0))
+        return OTEL_ERROR_NO_MEMORY;
+    const bool done = init_monitor(engine) && (!is_driven || oteli_driving_init(engine));
+    return done ? OTEL_OK : OTEL_ERROR_SYSTEM;
 }
 
 /* Take the exporters over; from here on oteli_engine_free frees them. */
@@ -153,12 +171,9 @@ otel_status oteli_engine_new(const struct oteli_engine_options *options,
     oteli_holds_set_limit((uint64_t)config->held_max_bytes);
     otel_status status =
         oteli_resource_init(&engine->resource, config, options->resource, options->resource_count);
-    if (status == OTEL_OK &&
-        (!init_batches(engine, config) || !oteli_ring_init(&engine->ring, oteli_lines_most(), 0)))
-        status = OTEL_ERROR_NO_MEMORY;
-    const bool is_driven = options->threadless && !synchronous;
-    if (status == OTEL_OK && (!init_monitor(engine) || (is_driven && !oteli_driving_init(engine))))
-        status = OTEL_ERROR_SYSTEM;
+    if (status == OTEL_OK)
+        status = oteli_engine_furnish(engine, (size_t)config->bsp_max_export_batch_size,
+                                      options->threadless && !synchronous);
     if (status == OTEL_OK) {
         *engine_out = engine;
         return OTEL_OK;

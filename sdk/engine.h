@@ -259,6 +259,13 @@ otel_status oteli_engine_new(const struct oteli_engine_options *options,
                              struct oteli_engine **engine);
 void oteli_engine_free(struct oteli_engine *engine);
 
+/* Parts of oteli_engine_new, for fork.c: no engine had this number before; nothing waits and
+ * the worker will sleep; memory, mutex and whatever else one engine has of its own. */
+uint64_t oteli_engine_next_generation(void);
+void oteli_engine_rest(struct oteli_engine *engine);
+otel_status oteli_engine_furnish(struct oteli_engine *engine, size_t batch_capacity,
+                                 bool is_driven);
+
 /* lifecycle.c */
 
 /* Wait, the engine's mutex being held, for a change; false: the deadline has come. */
@@ -275,6 +282,13 @@ uint64_t oteli_lifecycle_deadline(int64_t timeout_ms);
 struct oteli_engine *oteli_lifecycle_engine(void);
 void oteli_lifecycle_lock(void);
 void oteli_lifecycle_unlock(void);
+
+/* Whether this is a forked child whose parent had such a pipeline, and nothing has happened
+ * in it yet. Under oteli_lifecycle_lock. */
+bool oteli_lifecycle_inherits(size_t pipeline);
+
+/* oteli_sdk.revive. */
+void oteli_lifecycle_revive(void);
 
 /* Free the engines that stopped, as the end of the process does. For tests. */
 void oteli_lifecycle_reset(void);

@@ -3,8 +3,10 @@
  * one; nobody waits for anything else while holding it. */
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/fork.h"
 #include "common/log.h"
 #include "sdk/engine.h"
+#include "sdk/fork.h"
 
 #include <otel/propagate.h>
 #include <stdlib.h>
@@ -18,14 +20,28 @@ static struct oteli_engine *engine; /* running, or the last that was */
 static bool is_running;
 static bool is_disabled;            /* started by OTEL_SDK_DISABLED, to do nothing */
 static struct oteli_engine *graves; /* engines that somebody may still be inside */
+static uint64_t holder;             /* of the lock: its pthread_self(); 0: nobody. Atomic */
+
+/* A forked child, in which nothing has been decided yet: its SDK comes back with its first
+ * span, unless it is started or shut down before. */
+static bool is_inherited;
+static struct oteli_engine *inherited; /* the parent's; never touched. NULL: was disabled */
+
+static uint64_t self(void)
+{
+    return (uint64_t)(uintptr_t)pthread_self();
+}
 
 void oteli_lifecycle_lock(void)
 {
+    oteli_fork_notice();
     pthread_mutex_lock(&lock);
+    oteli_store_relaxed_64(&holder, self());
 }
 
 void oteli_lifecycle_unlock(void)
 {
+    oteli_store_relaxed_64(&holder, 0);
     pthread_mutex_unlock(&lock);
 }
 
@@ -34,20 +50,24 @@ struct oteli_engine *oteli_lifecycle_engine(void)
     return engine;
 }
 
-/* The child has none of the parent's threads and must not touch its exporters: what they
- * hold (a connection) is the parent's. The API has forgotten the SDK by itself. */
-static void on_fork_child(void)
+/* In a forked child. Whoever had the lock does not exist here. */
+static void forget_parent(void)
 {
+    if (is_running || is_disabled) {
+        is_inherited = true;
+        inherited = is_running ? engine : NULL;
+    }
     engine = NULL;
     is_running = false;
     is_disabled = false;
     graves = NULL;
+    oteli_store_relaxed_64(&holder, 0);
     pthread_mutex_init(&lock, NULL);
 }
 
-static void set_up_process(void)
+bool oteli_lifecycle_inherits(size_t pipeline)
 {
-    pthread_atfork(NULL, NULL, on_fork_child);
+    return is_inherited && inherited != NULL && pipeline < inherited->pipeline_count;
 }
 
 /* Whether its worker has let go of it, the mutex included. */
@@ -91,16 +111,9 @@ uint64_t oteli_lifecycle_deadline(int64_t timeout_ms)
     return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
 }
 
-static otel_status start_locked(const struct oteli_engine_options *options)
+/* Let the engine that was made work. */
+static otel_status run_locked(void)
 {
-    bury();
-    const char *refused = oteli_clock_start(options->config->clock);
-    if (refused != NULL)
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
-                         "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock", refused);
-    otel_status status = oteli_engine_new(options, &engine);
-    if (status != OTEL_OK)
-        return status;
     const bool has_thread = !engine->sdk.synchronous && !engine->driving.is_chosen;
     if (has_thread && oteli_thread_create(&engine->thread, engine->thread_stack_bytes,
                                           oteli_worker_main, engine) != 0) {
@@ -113,6 +126,48 @@ static otel_status start_locked(const struct oteli_engine_options *options)
     return OTEL_OK;
 }
 
+static otel_status start_locked(const struct oteli_engine_options *options)
+{
+    bury();
+    const char *refused = oteli_clock_start(options->config->clock);
+    if (refused != NULL)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                         "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock", refused);
+    const otel_status status = oteli_engine_new(options, &engine);
+    return status == OTEL_OK ? run_locked() : status;
+}
+
+void oteli_lifecycle_revive(void)
+{
+    if (oteli_load_relaxed_64(&holder) == self())
+        return; /* a signal handler over one of our own calls: this is not the moment */
+    otel_status status = OTEL_OK;
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* exporters may wait */
+    oteli_lifecycle_lock();
+    if (is_inherited && inherited != NULL) {
+        is_inherited = false;
+        status = oteli_engine_renew(inherited, &engine);
+        if (status == OTEL_OK)
+            status = run_locked();
+    }
+    if (!is_running) /* nor will it, also when the fork was in the middle of a shutdown */
+        oteli_sdk_uninstall();
+    oteli_lifecycle_unlock();
+    if (status != OTEL_OK)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "this forked child goes on without an SDK: %s",
+                         otel_status_string(status));
+    pthread_setcancelstate(cancel_state, NULL);
+}
+
+/* What the parent ran does not come back. */
+static void give_inheritance_up(void)
+{
+    if (is_inherited)
+        oteli_sdk_uninstall();
+    is_inherited = false;
+}
+
 static void free_exporters(const struct oteli_engine_options *options)
 {
     for (size_t i = 0; i < options->exporter_count; i++)
@@ -122,8 +177,7 @@ static void free_exporters(const struct oteli_engine_options *options)
 
 otel_status oteli_start(const struct oteli_engine_options *options)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, set_up_process);
+    oteli_fork_add(forget_parent);
     const bool wants_trace_context = strstr(options->config->propagators, "tracecontext") != NULL;
     oteli_lifecycle_lock();
     otel_status status = OTEL_ERROR_ALREADY_STARTED;
@@ -131,6 +185,7 @@ otel_status oteli_start(const struct oteli_engine_options *options)
     if (is_started || options->config->sdk_disabled)
         free_exporters(options);
     if (!is_started) {
+        give_inheritance_up();
         otel_propagator_set(wants_trace_context ? otel_propagator_trace_context()
                                                 : otel_propagator_none());
         is_disabled = options->config->sdk_disabled;
@@ -146,12 +201,13 @@ struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
     struct oteli_engine *used = is_running ? engine : NULL;
     if (used != NULL)
         used->users++;
-    *status = is_running || is_disabled ? OTEL_OK : OTEL_ERROR_NOT_STARTED;
+    *status = is_running || is_disabled || is_inherited ? OTEL_OK : OTEL_ERROR_NOT_STARTED;
     if (stop) {
         if (used != NULL)
             oteli_sdk_uninstall(); /* here, so that it is not that of a start which comes next */
         is_running = false;
         is_disabled = false;
+        give_inheritance_up();
     }
     oteli_lifecycle_unlock();
     return used;
@@ -419,6 +475,8 @@ void oteli_lifecycle_reset(void)
 /* The process ends: what an orderly program leaves behind is one stopped engine. */
 __attribute__((destructor)) static void on_unload(void)
 {
+    oteli_fork_notice();
+    oteli_fork_remove(forget_parent);
     if (!is_running)
         bury();
 }

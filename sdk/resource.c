@@ -111,6 +111,7 @@ static bool encode(struct oteli_resource *resource, const struct list *list)
     if (resource->otlp == NULL)
         return false;
     resource->otlp_length = size;
+    resource->pid = getpid();
     oteli_key_values_put((uint8_t *)resource->otlp, OTEL_FIELD_RESOURCE_ATTRIBUTE, list->attributes,
                          list->count, UINT32_MAX, SIZE_MAX);
     return true;
@@ -135,6 +136,42 @@ otel_status oteli_resource_init(struct oteli_resource *resource, const struct ot
     free(list.attributes);
     free(text);
     return done ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
+}
+
+/* Whether the program has not said something else in its place. */
+static bool is_pid(const otel_attribute_view *attribute, int64_t pid)
+{
+    static const char key[] = "process.pid";
+    return attribute->key.length == sizeof key - 1 &&
+           memcmp(attribute->key.data, key, sizeof key - 1) == 0 &&
+           attribute->value.type == OTEL_VALUE_INT && attribute->value.integer == pid;
+}
+
+otel_status oteli_resource_renew(struct oteli_resource *resource,
+                                 const struct oteli_resource *parents)
+{
+    const otel_attribute pid = otel_attribute_of("process.pid", otel_value_int(getpid()));
+    uint32_t dropped;
+    const size_t pid_size = oteli_key_values_size(&pid, 1, 1, SIZE_MAX, &dropped);
+    *resource = (struct oteli_resource){.pid = getpid()};
+    resource->otlp = malloc(parents->otlp_length + pid_size);
+    if (resource->otlp == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    uint8_t *at = (uint8_t *)resource->otlp;
+    otel_slice rest = {parents->otlp, parents->otlp_length};
+    const char *begin = rest.data;
+    otel_attribute_view attribute;
+    for (; otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute);
+         begin = rest.data) {
+        if (is_pid(&attribute, parents->pid)) {
+            at = oteli_key_values_put(at, OTEL_FIELD_RESOURCE_ATTRIBUTE, &pid, 1, 1, SIZE_MAX);
+        } else {
+            memcpy(at, begin, (size_t)(rest.data - begin));
+            at += rest.data - begin;
+        }
+    }
+    resource->otlp_length = (size_t)(at - (uint8_t *)resource->otlp);
+    return OTEL_OK;
 }
 
 void oteli_resource_fini(struct oteli_resource *resource)

@@ -12,10 +12,14 @@
 struct oteli_resource {
     char *otlp;
     size_t otlp_length;
+    int64_t pid; /* of the process that made it */
 };
 
 otel_status oteli_resource_init(struct oteli_resource *resource, const struct oteli_config *config,
                                 const otel_attribute *attributes, size_t count);
+/* The same for a forked child: all but process.pid is as the parent's. */
+otel_status oteli_resource_renew(struct oteli_resource *resource,
+                                 const struct oteli_resource *parents);
 void oteli_resource_fini(struct oteli_resource *resource);
 
 #endif

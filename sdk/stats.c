@@ -104,9 +104,10 @@ otel_status otel_stats_read(size_t index, otel_stats *stats)
     const bool is_known = engine != NULL && index < engine->pipeline_count;
     if (is_known)
         fill(&whole, engine, &engine->pipelines[index]);
+    const bool is_inherited = oteli_lifecycle_inherits(index);
     oteli_lifecycle_unlock();
     memcpy(stats, &whole, whole.size < sizeof whole ? whole.size : sizeof whole);
-    return is_known ? OTEL_OK : OTEL_ERROR_INVALID_ARGUMENT;
+    return is_known || is_inherited ? OTEL_OK : OTEL_ERROR_INVALID_ARGUMENT;
 }
 
 /* 1234567 as "1,234,567". */

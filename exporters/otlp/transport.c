@@ -28,7 +28,7 @@ enum {
     BODY_KEPT = 64 * 1024,
     HEADERS_MAX = 256 * 1024,
     UPLOAD_BYTES = 256 * 1024, /* handed to the kernel at once: a usual batch */
-    PAUSE_MS = 20 /* between looks when polling itself fails */
+    PAUSE_MS = 20              /* between looks when polling itself fails */
 };
 
 struct oteli_transport {
@@ -165,12 +165,12 @@ static bool configure(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_HTTPHEADER, transport->headers) &&
            SET(CURLOPT_USERAGENT, transport->user_agent) && SET(CURLOPT_PROXY, transport->proxy) &&
            SET(CURLOPT_NOPROXY, transport->no_proxy) && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) &&
-           SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BYTES) && SET(CURLOPT_ERRORBUFFER, transport->problem) &&
-           SET(CURLOPT_WRITEFUNCTION, take_body) && SET(CURLOPT_WRITEDATA, transport) &&
-           SET(CURLOPT_HEADERFUNCTION, take_header) && SET(CURLOPT_HEADERDATA, transport) &&
-           SET(CURLOPT_NOPROGRESS, 0L) && SET(CURLOPT_XFERINFOFUNCTION, watch_progress) &&
-           SET(CURLOPT_XFERINFODATA, transport) && SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) &&
-           SET(CURLOPT_OPENSOCKETDATA, transport) &&
+           SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BYTES) &&
+           SET(CURLOPT_ERRORBUFFER, transport->problem) && SET(CURLOPT_WRITEFUNCTION, take_body) &&
+           SET(CURLOPT_WRITEDATA, transport) && SET(CURLOPT_HEADERFUNCTION, take_header) &&
+           SET(CURLOPT_HEADERDATA, transport) && SET(CURLOPT_NOPROGRESS, 0L) &&
+           SET(CURLOPT_XFERINFOFUNCTION, watch_progress) && SET(CURLOPT_XFERINFODATA, transport) &&
+           SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) && SET(CURLOPT_OPENSOCKETDATA, transport) &&
            SET(CURLOPT_CLOSESOCKETFUNCTION, close_socket) &&
            SET(CURLOPT_CLOSESOCKETDATA, transport);
 }

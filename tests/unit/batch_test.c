@@ -15,7 +15,7 @@ static void test_a_new_batch_is_empty_and_knows_its_resource(void **state)
 {
     (void)state;
     static char bytes[] = "resource";
-    const struct oteli_resource resource = {bytes, sizeof bytes};
+    const struct oteli_resource resource = {.otlp = bytes, .otlp_length = sizeof bytes};
     otel_batch batch;
     oteli_leaks_begin();
 

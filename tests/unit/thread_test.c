@@ -341,19 +341,23 @@ static void check_in_child(int (*child)(const otel_span *), const otel_span *spa
 static int child_is_without_sdk(const otel_span *spans)
 {
     const size_t before = oteli_leaks_count();
-    if (otel_tracer_enabled(tracer()) || otel_current_span().opaque[2] != 0)
+    if (otel_tracer_enabled(tracer()) || otel_current_span().opaque[2] != spans[0].opaque[2])
         return 1;
+    const otel_span below = otel_span_enter(tracer(), "in the child", NULL);
+    otel_span_end(below);
+    if (below.opaque[2] != spans[0].opaque[2])
+        return 2; /* the context goes on, so that it can be propagated */
     for (size_t i = 0; i < 2; i++) {
         otel_span_set_int(spans[i], "k", 1);
         if (otel_span_is_recording(spans[i]))
-            return 2;
+            return 3;
         otel_span_end(spans[i]);
     }
     const otel_span span = otel_span_enter(tracer(), "in the child", NULL);
     otel_span_end(span);
-    if (span.opaque[2] != 0 || recorder.count != 0)
-        return 3;
-    return oteli_leaks_count() > before + 4 ? 4 : 0; /* the tracer, twice, a state, its stack */
+    if (span.opaque[2] != 0 || otel_current_span().opaque[2] != 0 || recorder.count != 0)
+        return 4;
+    return oteli_leaks_count() > before + 3 ? 5 : 0; /* the tracer, once a look-up */
 }
 
 static int child_starts_an_sdk(const otel_span *spans)
@@ -361,8 +365,8 @@ static int child_starts_an_sdk(const otel_span *spans)
     recorder_start_queued();
     const otel_span span = otel_span_enter(tracer(), "in the child", NULL);
     const otel_span started = otel_span_start(tracer(), "in the child", NULL);
-    if (span.opaque[0] == spans[0].opaque[0] || span.opaque[2] == 0)
-        return 1;
+    if (span.opaque[0] != spans[0].opaque[0] || span.opaque[2] == spans[0].opaque[2])
+        return 1; /* a child of what is open in the parent */
     for (size_t i = 0; i < 2; i++)
         otel_span_end(spans[i]);
     otel_span_end(started);

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/stress/fork.c - children of every kind, from a program that is busy tracing: each one
+ * exports its own spans and nothing of its parent's, and the parent exports all of its own.
+ *
+ * The exporter marks spans by number in memory that all processes share, one column for the
+ * process that started the SDK and one for its descendants. So the oracle is outside of all of
+ * them, and sees what is delivered twice, or by the wrong one. */
+#include "common/atomic.h"
+#include "tests/support/oracle.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    HOT = 8,
+    AT_ONCE = 8, /* children */
+    SPANS = 100, /* of each */
+    HANG_S = 60, /* of a child, before it counts as one */
+    QUEUE = 16384,
+    LINES_BYTES = 1 << 20,
+    PARENTS = 1 << 24 /* numbers for the parent; children's come behind them */
+};
+
+struct shared {
+    uint32_t next; /* number of a child's span; atomic, all of these */
+    uint32_t children_spans;
+    uint32_t foreign; /* deliveries of what is the other's */
+    uint32_t twice;
+    uint32_t unnumbered;
+    uint32_t daemons;
+    uint32_t blocked; /* the exporter waits while it is set */
+};
+
+static struct shared *shared;
+static uint8_t *seen; /* by number */
+static uint32_t numbers;
+static uint64_t (*ids)[3];
+static otel_tracer *tracer;
+static uint32_t next_of_parent; /* atomic */
+static uint32_t stop;           /* atomic */
+
+/* The runtimes of sanitizers have locks of their own, which in a child stay as other threads
+ * had them: AddressSanitizer's allocator has, so there nobody else allocates when we fork. */
+#if defined(OTELI_TSAN) || defined(__SANITIZE_ADDRESS__)
+static const bool may_fork_raw = false;
+#else
+static const bool may_fork_raw = true;
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+static const bool may_fork_busy = false;
+#else
+static const bool may_fork_busy = true;
+#endif
+
+static void *share(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    STRESS_CHECK(memory != MAP_FAILED);
+    return memory;
+}
+
+/* --- the exporter --- */
+
+static const char of_starter, of_descendant; /* states */
+
+static uint32_t number_of(otel_slice name)
+{
+    uint32_t number = 0;
+    for (size_t i = 0; i < name.length && i < ORACLE_NAME; i++)
+        number = number << 4 |
+                 (uint32_t)(name.data[i] <= '9' ? name.data[i] - '0' : name.data[i] - 'a' + 10);
+    return name.length == ORACLE_NAME ? number : UINT32_MAX;
+}
+
+static otel_export_result export_batch(void *state, otel_export *call)
+{
+    otel_span_view span;
+    while (oteli_load_acquire_32(&shared->blocked) != 0)
+        stress_sleep_us(100);
+    for (size_t i = 0; i < otel_batch_size(call->batch); i++) {
+        otel_batch_span(call->batch, i, &span);
+        const uint32_t number = number_of(span.name);
+        if (number >= numbers)
+            oteli_add_full_32(&shared->unnumbered, 1);
+        else if ((number < PARENTS) != (state == &of_starter))
+            oteli_add_full_32(&shared->foreign, 1);
+        else if (__atomic_fetch_add(&seen[number], 1, __ATOMIC_SEQ_CST) != 0)
+            oteli_add_full_32(&shared->twice, 1);
+        else if (number >= PARENTS)
+            oteli_add_full_32(&shared->children_spans, 1);
+    }
+    return OTEL_EXPORT_DONE;
+}
+
+static otel_status renew(const void *state, otel_exporter *renewed);
+
+static otel_exporter exporter_of(const char *state)
+{
+    return OTEL_EXPORTER(.name = "shared_memory", .state = (void *)(uintptr_t)state,
+                         .export_batch = export_batch, .renew = renew);
+}
+
+static otel_status renew(const void *state, otel_exporter *renewed)
+{
+    (void)state;
+    *renewed = exporter_of(&of_descendant);
+    return OTEL_OK;
+}
+
+static otel_status start(const char *state)
+{
+    const otel_exporter exporter = exporter_of(state);
+    const otel_status status = otel_start_with(
+        OTEL_SDK_OPTIONS(.service_name = "fork", .exporters = &exporter, .exporter_count = 1,
+                         .bsp_schedule_delay = 20, .bsp_max_queue_size = QUEUE,
+                         .queue_max_bytes = LINES_BYTES, .log_level = "none"));
+    return status == OTEL_OK ? otel_flush(10000) : status; /* its thread has settled down */
+}
+
+/* --- spans with numbers --- */
+
+static otel_span begin(uint32_t number, bool is_detached)
+{
+    char name[ORACLE_NAME];
+    oracle_name(number, name);
+    return is_detached ? otel_span_start_n(tracer, name, sizeof name, NULL)
+                       : otel_span_enter_n(tracer, name, sizeof name, NULL);
+}
+
+static otel_span begin_of_parent(bool is_detached)
+{
+    return begin(oteli_add_full_32(&next_of_parent, 1), is_detached);
+}
+
+/* In a child: so many spans, under whatever is current. */
+static void trace(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const uint32_t number = oteli_add_full_32(&shared->next, 1);
+        const otel_span span = begin(number, i % 3 == 2);
+        otel_span_set_int(span, "i", (int64_t)i);
+        otel_span_set_string(span, "text", "something of a child");
+        otel_span_end(span);
+    }
+}
+
+/* In a child, once its spans have ended: 0 if so many and no others were exported. */
+static int check_delivered(uint64_t count, bool shut_down)
+{
+    const otel_status status = shut_down ? otel_shutdown(10000) : otel_flush(10000);
+    otel_stats stats = {.size = sizeof stats};
+    const bool is_right = otel_stats_read(0, &stats) == OTEL_OK && stats.started == count &&
+                          stats.delivered == count && stats.ended == count && stats.open == 0;
+    if (status == OTEL_OK && is_right)
+        return 0;
+    char text[256];
+    otel_stats_describe(&stats, text, sizeof text);
+    fprintf(stderr, "a child of %d: %s: started %u, ended %u, open %u, %s; expected %u\n",
+            (int)getppid(), otel_status_string(status), (unsigned)stats.started,
+            (unsigned)stats.ended, (unsigned)stats.open, text, (unsigned)count);
+    return 10;
+}
+
+static pid_t raw_fork(void)
+{
+    return (pid_t)syscall(SYS_fork);
+}
+
+/* Run `life` in a child that does not live longer than HANG_S. */
+static pid_t spawn(int (*life)(unsigned number), unsigned number, pid_t (*how)(void))
+{
+    const pid_t child = how();
+    STRESS_CHECK(child >= 0);
+    if (child == 0) {
+        alarm(HANG_S);
+        _exit(life(number));
+    }
+    return child;
+}
+
+static void reap(pid_t child)
+{
+    int status = -1;
+    while (waitpid(child, &status, 0) != child)
+        continue;
+    if (status != 0)
+        fprintf(stderr, "a child ended with status %#x\n", (unsigned)status);
+    STRESS_CHECK(status == 0);
+}
+
+static void run(int (*life)(unsigned number), unsigned count, pid_t (*how)(void))
+{
+    pid_t children[AT_ONCE] = {0};
+    for (unsigned i = 0; i < count + AT_ONCE; i++) {
+        if (children[i % AT_ONCE] != 0)
+            reap(children[i % AT_ONCE]);
+        children[i % AT_ONCE] = i < count ? spawn(life, i, how) : 0;
+    }
+}
+
+/* --- what children do --- */
+
+static int trace_and_end(unsigned number)
+{
+    const bool shut_down = number % 2 == 0;
+    trace(SPANS);
+    return check_delivered(SPANS, shut_down);
+}
+
+static int do_nothing(unsigned number)
+{
+    otel_stats stats = {.size = sizeof stats};
+    if (otel_flush(0) != OTEL_OK || otel_stats_read(0, &stats) != OTEL_OK || stats.started != 0)
+        return 1;
+    if (number % 2 == 0)
+        return 0;
+    if (otel_shutdown(0) != OTEL_OK || otel_shutdown(0) != OTEL_ERROR_NOT_STARTED)
+        return 2;
+    trace(1);
+    return otel_tracer_enabled(tracer) ? 3 : 0;
+}
+
+static int start_another(unsigned number)
+{
+    (void)number;
+    if (start(&of_descendant) != OTEL_OK)
+        return 1;
+    trace(SPANS);
+    return check_delivered(SPANS, true);
+}
+
+static int have_children(unsigned depth)
+{
+    if (depth % 2 == 0)
+        trace(3);
+    if (depth < 3) {
+        const pid_t child = fork();
+        if (child == 0)
+            _exit(have_children(depth + 1));
+        int status = -1;
+        if (waitpid(child, &status, 0) != child || status != 0)
+            return 1;
+    }
+    if (depth % 2 == 1)
+        trace(3);
+    return check_delivered(3, depth == 3);
+}
+
+static void *trace_on_thread(void *gate)
+{
+    pthread_barrier_wait(gate);
+    trace(SPANS / 4);
+    return NULL;
+}
+
+static int race_for_the_first(unsigned number)
+{
+    (void)number;
+    pthread_t threads[HOT];
+    pthread_barrier_t gate;
+    pthread_barrier_init(&gate, NULL, HOT);
+    for (unsigned i = 0; i < HOT; i++)
+        if (pthread_create(&threads[i], NULL, trace_on_thread, &gate) != 0)
+            return 1;
+    for (unsigned i = 0; i < HOT; i++)
+        pthread_join(threads[i], NULL);
+    return check_delivered(HOT * (SPANS / 4), true);
+}
+
+static int become_a_daemon(unsigned number)
+{
+    (void)number;
+    if (daemon(1, 1) != 0)
+        return 1;
+    alarm(HANG_S);
+    trace(SPANS);
+    const int wrong = check_delivered(SPANS, true);
+    oteli_add_full_32(&shared->daemons, wrong == 0);
+    return wrong;
+}
+
+/* Harmless is what it has to be: it has no SDK, and everything does nothing. */
+static int live_raw(unsigned number)
+{
+    trace(number % 4);
+    if (otel_tracer_enabled(tracer) || otel_flush(1000) != OTEL_OK)
+        return 1;
+    return otel_shutdown(1000) != OTEL_OK;
+}
+
+/* --- the parent --- */
+
+static void *trace_hot(void *argument)
+{
+    const uintptr_t thread = (uintptr_t)argument;
+    void *piece = NULL;
+    while (oteli_load_relaxed_32(&stop) == 0) {
+        const bool has_number = oteli_load_relaxed_32(&next_of_parent) < PARENTS - 1000;
+        const otel_span outer =
+            has_number ? begin_of_parent(false) : otel_span_enter(tracer, "without a number", NULL);
+        const otel_span inner = otel_span_start(tracer, "inner", NULL);
+        otel_span_set_string(inner, "key", "value");
+        otel_span_end(inner);
+        otel_span_end(outer);
+        if (thread < 2) { /* and the allocator is never left alone */
+            free(piece);
+            piece = malloc(64 + (size_t)(uintptr_t)outer.opaque[2] % 4000);
+        }
+    }
+    free(piece);
+    return NULL;
+}
+
+static void check_parent(void)
+{
+    STRESS_CHECK(shared->foreign == 0);
+    STRESS_CHECK(shared->twice == 0);
+    for (uint32_t number = PARENTS; number < shared->next; number++)
+        STRESS_CHECK(seen[number] <= 1);
+}
+
+static void end_parent(void)
+{
+    STRESS_CHECK(otel_shutdown(60000) != OTEL_ERROR_TIMEOUT);
+    const otel_stats stats = stress_stats();
+    stress_check_sums(&stats, true);
+    check_parent();
+}
+
+static void count_children(uint32_t before, uint32_t spans)
+{
+    STRESS_CHECK(shared->children_spans - before == spans);
+    check_parent();
+}
+
+/* Threads at full speed, an open span, and children from the midst of it. */
+static void test_hot_parent(unsigned children)
+{
+    pthread_t threads[HOT];
+    STRESS_CHECK(start(&of_starter) == OTEL_OK);
+    oteli_store_relaxed_32(&stop, 0);
+    for (uintptr_t i = 0; i < HOT; i++)
+        STRESS_CHECK(pthread_create(&threads[i], NULL, trace_hot, (void *)i) == 0);
+    const uint32_t before = shared->children_spans;
+    const otel_span open = begin_of_parent(false);
+    run(trace_and_end, children, fork);
+    otel_span_end(open);
+    count_children(before, children * SPANS);
+    run(do_nothing, 8, fork);
+    run(start_another, 4, fork);
+    run(have_children, 4, fork);
+    if (may_fork_raw)
+        run(live_raw, 16, raw_fork);
+    oteli_store_relaxed_32(&stop, 1);
+    for (unsigned i = 0; i < HOT; i++)
+        pthread_join(threads[i], NULL);
+    end_parent();
+}
+
+static void *fork_here(void *argument)
+{
+    (void)argument;
+    const otel_span open = begin_of_parent(false);
+    reap(spawn(trace_and_end, 0, fork));
+    reap(spawn(trace_and_end, 1, fork));
+    otel_span_end(open);
+    return NULL;
+}
+
+static void test_quiet_parent(void)
+{
+    pthread_t thread;
+    STRESS_CHECK(start(&of_starter) == OTEL_OK);
+    const uint32_t before = shared->children_spans;
+    STRESS_CHECK(pthread_create(&thread, NULL, fork_here, NULL) == 0);
+    pthread_join(thread, NULL);
+    run(race_for_the_first, 8, fork);
+    count_children(before, 2 * SPANS + 8 * HOT * (SPANS / 4));
+
+    int ends[2];
+    STRESS_CHECK(pipe(ends) == 0);
+    reap(spawn(become_a_daemon, 0, fork));
+    close(ends[1]);
+    char byte;
+    STRESS_CHECK(read(ends[0], &byte, 1) == 0); /* the daemon has ended */
+    close(ends[0]);
+    STRESS_CHECK(shared->daemons == 1);
+
+    char *const nothing[] = {(char *)(uintptr_t) "true", NULL};
+    pid_t spawned;
+    STRESS_CHECK(posix_spawnp(&spawned, nothing[0], NULL, NULL, nothing, nothing + 1) == 0);
+    reap(spawned);
+    otel_span_end(begin_of_parent(false));
+    end_parent();
+}
+
+/* --- spans that are open over a fork --- */
+
+struct open_things {
+    otel_span outer, root, held, detached, collected;
+    otel_context_token token;
+};
+
+static void end_things(const struct open_things *things)
+{
+    otel_span_set_int(things->collected, "k", 1);
+    otel_span_end(things->collected);
+    otel_lines *lines = otel_lines_end();
+    otel_lines_mount(lines, &things->outer, 1, NULL);
+    otel_lines_free(lines);
+    otel_span_end(things->held);
+    otel_span_end(things->root);
+    otel_span_set_string(things->detached, "k", "v");
+    otel_span_end(things->detached);
+    (void)otel_context_detach(things->token);
+    otel_span_end(things->outer);
+}
+
+static struct open_things things;
+
+/* What is collected is of no trace, so what is current is the root below it. */
+static int end_in_child(unsigned order)
+{
+    if (otel_current_span().opaque[2] != things.held.opaque[2])
+        return 1;
+    if (order % 2 == 0)
+        trace(1);
+    end_things(&things);
+    if (otel_current_span().opaque[2] != 0)
+        return 2;
+    if (order % 2 == 1)
+        trace(1);
+    return check_delivered(1, true);
+}
+
+static void test_open_over_fork(unsigned times)
+{
+    STRESS_CHECK(start(&of_starter) == OTEL_OK);
+    for (unsigned i = 0; i < times; i++) {
+        const uint32_t first = oteli_load_relaxed_32(&next_of_parent);
+        things.outer = begin_of_parent(false);
+        things.token = otel_context_attach(otel_current_context());
+        char name[ORACLE_NAME];
+        oracle_name(oteli_add_full_32(&next_of_parent, 1), name);
+        things.detached = begin_of_parent(true);
+        things.root = otel_span_enter_n(tracer, name, sizeof name,
+                                        OTEL_SPAN_OPTIONS(.hold = true, .root = true));
+        things.held = begin_of_parent(false);
+        otel_lines_begin();
+        things.collected = begin_of_parent(false);
+        reap(spawn(end_in_child, i, fork));
+        end_things(&things);
+        STRESS_CHECK(otel_flush(10000) == OTEL_OK);
+        for (uint32_t number = first; number < next_of_parent; number++)
+            STRESS_CHECK(seen[number] == 1);
+    }
+    end_parent();
+}
+
+/* --- ids --- */
+
+static unsigned ids_each;
+
+static int write_ids(unsigned child)
+{
+    for (unsigned i = 0; i < ids_each; i++) {
+        const otel_span span = otel_span_enter(tracer, "id", OTEL_SPAN_OPTIONS(.root = true));
+        memcpy(ids[(size_t)child * ids_each + i], span.opaque, sizeof *ids);
+        otel_span_end(span);
+    }
+    return otel_tracer_enabled(tracer) ? 0 : 1;
+}
+
+static int start_and_write_ids(unsigned child)
+{
+    if (start(&of_descendant) != OTEL_OK)
+        return 1;
+    return write_ids(child);
+}
+
+static int by_trace(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof *ids);
+}
+
+static int by_span(const void *a, const void *b)
+{
+    const uint64_t left = (*(const uint64_t(*)[3])a)[2];
+    const uint64_t right = (*(const uint64_t(*)[3])b)[2];
+    return left < right ? -1 : left > right;
+}
+
+static void test_ids(unsigned children, unsigned each)
+{
+    const size_t count = (size_t)(children + 1) * each;
+    ids_each = each;
+    ids = share(count * sizeof *ids);
+    STRESS_CHECK(start(&of_starter) == OTEL_OK);
+    STRESS_CHECK(write_ids(0) == 0);
+    for (unsigned i = 1; i <= children; i++) {
+        const bool is_raw = may_fork_raw && i % 4 == 0;
+        reap(spawn(is_raw ? start_and_write_ids : write_ids, i, is_raw ? raw_fork : fork));
+    }
+    qsort(ids, count, sizeof *ids, by_trace);
+    for (size_t i = 1; i < count; i++)
+        STRESS_CHECK(memcmp(ids[i - 1], ids[i], 16) != 0 && ids[i][2] != 0);
+    qsort(ids, count, sizeof *ids, by_span);
+    for (size_t i = 1; i < count; i++)
+        STRESS_CHECK(ids[i - 1][2] != ids[i][2]);
+    munmap(ids, count * sizeof *ids);
+    end_parent();
+}
+
+/* --- forks in signal handlers, over calls of ours --- */
+
+static volatile sig_atomic_t forks_left;
+static volatile sig_atomic_t is_child;
+static volatile pid_t last_child;
+
+static void fork_in_handler(int signal)
+{
+    (void)signal;
+    if (forks_left <= 0 || is_child || last_child != 0)
+        return;
+    forks_left--;
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(HANG_S);
+        is_child = 1;
+    } else {
+        last_child = child;
+    }
+}
+
+/* The C library's fork() must not interrupt its malloc(). So all lines that there may be are
+ * made before, and nothing here allocates any more. */
+static void use_up_all_memory(void)
+{
+    oteli_store_release_32(&shared->blocked, 1);
+    for (int i = 0; i < 2 * QUEUE; i++)
+        otel_span_end(otel_span_enter(tracer, "a name that makes it somewhat longer", NULL));
+    oteli_store_release_32(&shared->blocked, 0);
+    STRESS_CHECK(otel_flush(10000) != OTEL_ERROR_TIMEOUT);
+    STRESS_CHECK(stress_stats().dropped[OTEL_DROP_BYTE_LIMIT] != 0);
+}
+
+static void test_signal_handler(unsigned forks)
+{
+    STRESS_CHECK(start(&of_starter) == OTEL_OK);
+    use_up_all_memory();
+    const struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
+    const struct itimerval every = {{0, 1300}, {0, 1300}};
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    sigaction(SIGVTALRM, &action, NULL);
+    forks_left = (sig_atomic_t)forks;
+    setitimer(ITIMER_VIRTUAL, &every, NULL);
+    while (forks_left > 0 || last_child != 0) {
+        const otel_span outer = otel_span_enter(tracer, "outer", NULL);
+        otel_span_set_int(outer, "k", 1);
+        otel_span_end(otel_span_enter(tracer, "inner", NULL));
+        otel_span_end(outer);
+        if (is_child) {
+            trace(10);
+            const uint32_t exported = shared->children_spans;
+            _exit(otel_shutdown(10000) == OTEL_OK && shared->children_spans > exported ? 0 : 1);
+        }
+        if (last_child != 0) {
+            reap(last_child);
+            last_child = 0;
+        }
+    }
+    setitimer(ITIMER_VIRTUAL, &never, NULL);
+    signal(SIGVTALRM, SIG_DFL);
+    end_parent();
+}
+
+/* --- forks while the SDK comes and goes --- */
+
+static void *start_and_stop(void *argument)
+{
+    (void)argument;
+    while (oteli_load_relaxed_32(&stop) == 0) {
+        const otel_status status = start(&of_starter);
+        STRESS_CHECK(status == OTEL_OK || status == OTEL_ERROR_EXPORT_FAILED);
+        otel_span_end(otel_span_enter(tracer, "in between", NULL));
+        (void)!otel_shutdown(10000);
+    }
+    return NULL;
+}
+
+static void *flush_often(void *argument)
+{
+    (void)argument;
+    while (oteli_load_relaxed_32(&stop) == 0)
+        (void)!otel_flush(10000);
+    return NULL;
+}
+
+static int live_in_between(unsigned number)
+{
+    trace(1);
+    const bool has_sdk = otel_tracer_enabled(tracer);
+    trace(4);
+    const otel_status status = otel_flush(10000);
+    if (has_sdk)
+        return check_delivered(5, number % 2 == 0);
+    return status != OTEL_OK && status != OTEL_ERROR_NOT_STARTED;
+}
+
+static void test_lifecycle(unsigned children)
+{
+    pthread_t threads[2];
+    oteli_store_relaxed_32(&stop, 0);
+    STRESS_CHECK(pthread_create(&threads[0], NULL, start_and_stop, NULL) == 0);
+    STRESS_CHECK(pthread_create(&threads[1], NULL, flush_often, NULL) == 0);
+    run(live_in_between, children, fork);
+    oteli_store_relaxed_32(&stop, 1);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    check_parent();
+}
+
+int main(int argc, char **argv)
+{
+    const unsigned scale = stress_scale(argc, argv, 50);
+    const unsigned children = 200 * scale;
+    numbers = PARENTS + children * SPANS + (1u << 20);
+    shared = share(sizeof *shared);
+    seen = share(numbers);
+    shared->next = PARENTS;
+    tracer = otel_tracer_get("stress", NULL);
+
+    test_open_over_fork(6 * scale);
+    test_quiet_parent();
+    test_ids(scale == 1 ? 40 : 1000, scale == 1 ? 200 : 1000);
+    test_signal_handler(40 * scale);
+    if (may_fork_busy) {
+        test_lifecycle(40 * scale);
+        test_hot_parent(children);
+    }
+    printf("%u spans of children\n", (unsigned)shared->children_spans);
+    return 0;
+}
