@@ -11,6 +11,7 @@
 #include "api/tracestate.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/pin.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -33,6 +34,7 @@ static struct oteli_thread *list;
 static pthread_key_t exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_exit_key;
+static void *pin; /* of this library, for threads that will call on_thread_exit */
 
 /* Its thread ends, and nobody else can end it. */
 static void abandon(struct oteli_thread *thread, struct oteli_open *open)
@@ -94,6 +96,18 @@ static struct oteli_thread *make(void)
     return thread;
 }
 
+/* When this thread ends it comes back to this library, which must not be unloaded before.
+ * While an SDK runs, that one sees to it, until it stops and finds no thread with a state
+ * (oteli_threads_let_go): we have one, then look for it; it uninstalls itself, then looks. */
+static void stay_loaded(void)
+{
+    if (oteli_load_acquire_64(&oteli_generation) != 0 || OTELI_LOAD_ACQUIRE_PTR(&pin) != NULL)
+        return;
+    void *taken = oteli_pin((oteli_code *)stay_loaded);
+    if (taken != NULL && !OTELI_CAS_FULL_PTR(&pin, (void *)NULL, taken))
+        oteli_unpin(taken);
+}
+
 struct oteli_thread *oteli_thread_own(void)
 {
     if (oteli_self != &oteli_empty_thread)
@@ -112,6 +126,7 @@ struct oteli_thread *oteli_thread_own(void)
         if (has_exit_key)
             pthread_setspecific(exit_key, thread);
         oteli_self = thread;
+        stay_loaded();
     }
     errno = saved_errno;
     return thread;
@@ -382,6 +397,24 @@ uint32_t oteli_threads_alive(void)
     return alive;
 }
 
+bool oteli_threads_let_go(void)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (thread != &oteli_empty_thread && !oteli_thread_is_busy(thread) &&
+        thread->top == thread->stack) {
+        if (has_exit_key)
+            pthread_setspecific(exit_key, NULL);
+        on_thread_exit(thread);
+    }
+    oteli_fence_full();
+    if (oteli_threads_alive() != 0)
+        return false;
+    void *taken = OTELI_LOAD_ACQUIRE_PTR(&pin);
+    if (taken != NULL && OTELI_CAS_FULL_PTR(&pin, taken, (void *)NULL))
+        oteli_unpin(taken);
+    return true;
+}
+
 /* Borrowing is a hazard pointer: say that we are inside, then look whether the SDK is
  * still installed. Whoever frees it uninstalls first, then looks whether we are inside.
  * Both have a full fence between, so one of the two sees the other. */
@@ -441,6 +474,10 @@ __attribute__((destructor(101))) static void on_unload(void)
     oteli_notice_fork();
     if (oteli_fork_is_orphan())
         return; /* its C library may wait for ever in free() */
-    if (oteli_generation == 0 && oteli_threads_alive() <= (oteli_self != &oteli_empty_thread))
-        oteli_api_reset();
+    if (oteli_generation != 0 || oteli_threads_alive() > (oteli_self != &oteli_empty_thread))
+        return;
+    oteli_api_reset();
+    if (has_exit_key)
+        pthread_key_delete(exit_key);
+    has_exit_key = false;
 }

@@ -81,11 +81,6 @@ _Static_assert(offsetof(struct oteli_thread, counts.unsampled) == 128, "and so i
 
 extern struct oteli_thread oteli_empty_thread;
 
-#if defined(__GLIBC__)
-#define OTELI_TLS __thread __attribute__((tls_model("initial-exec")))
-#else
-#define OTELI_TLS __thread
-#endif
 OTELI_NOT_LENT extern OTELI_TLS struct oteli_thread *oteli_self;
 
 /* This thread's own state, made when there is none; NULL without memory. */
@@ -110,7 +105,11 @@ void oteli_threads_forget(void);
 OTELI_LENT struct oteli_thread *oteli_threads(void);
 
 /* How many states belong to living threads now. */
-OTELI_LENT uint32_t oteli_threads_alive(void);
+uint32_t oteli_threads_alive(void);
+
+/* After a shutdown: this thread gives its state back if nothing is current on it. True: no
+ * thread has one, so none will come back to this library when it ends. */
+OTELI_LENT bool oteli_threads_let_go(void);
 
 /* Free every state, pool and table of the API: no other thread may trace. */
 OTELI_LENT void oteli_api_reset(void);

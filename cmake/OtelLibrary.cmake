@@ -36,7 +36,7 @@ endfunction()
 # runtime fills in.
 set(otel_shared_link_options -Wl,-Bsymbolic
     "LINKER:--dynamic-list=${PROJECT_SOURCE_DIR}/cmake/public-data.list" -Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro
-    -Wl,-z,now -Wl,-z,nodelete)
+    -Wl,-z,now)
 if(NOT OTEL_SANITIZE AND NOT OTEL_BUILD_FUZZERS)
     list(APPEND otel_shared_link_options -Wl,--no-undefined)
 endif()
@@ -88,6 +88,10 @@ function(otel_library name)
 
     target_link_options(${output}-shared PRIVATE ${otel_shared_link_options}
         "LINKER:--version-script=${map}")
+    # Its functions are called from every function that was compiled for it.
+    if(name STREQUAL "functions")
+        target_link_options(${output}-shared PRIVATE -Wl,-z,nodelete)
+    endif()
     set_property(TARGET ${output}-shared APPEND PROPERTY LINK_DEPENDS "${map}"
         "${PROJECT_SOURCE_DIR}/cmake/public-data.list")
 

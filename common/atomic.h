@@ -26,6 +26,12 @@
 /* What every span calls: together, so that it takes few pages and cache lines. */
 #define OTELI_HOT __attribute__((section(".text.hot.otel"), aligned(64)))
 #define OTELI_NOINLINE __attribute__((noinline))
+/* Of the thread; few bytes, because libraries that are loaded late share little room for them. */
+#if defined(__GLIBC__)
+#define OTELI_TLS __thread __attribute__((tls_model("initial-exec")))
+#else
+#define OTELI_TLS __thread
+#endif
 #define OTELI_INLINE inline __attribute__((always_inline))
 
 #if defined(__SANITIZE_THREAD__)

@@ -377,23 +377,56 @@ static uint64_t use_epoch(uint32_t number, uint32_t newest, uint64_t *ticks)
     return (uint64_t)((int64_t)offset >> 1);
 }
 
-uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch)
+/* What this thread has converted last, for the next time: the worker converts the times of many
+ * spans right after each other, and they are on one line. What is covered stays, so a line that
+ * was right once always is. */
+struct line {
+    struct oteli_curve_piece piece;
+    uint64_t base;
+    uint64_t offset;
+    uint32_t epoch; /* 0: none yet */
+};
+static OTELI_TLS struct line last;
+
+static bool is_on(const struct line *line, uint64_t ticks, uint32_t epoch)
 {
-    if ((stored & OTELI_TICKS_BIT) == 0)
-        return stored;
+    return epoch == line->epoch &&
+           ticks + line->base - line->piece.after - 1 < line->piece.to - line->piece.after;
+}
+
+static uint64_t find_ns(uint64_t stored, uint32_t epoch, struct line *line)
+{
     uint32_t newest = oteli_load_acquire_32(&oteli_clock.epoch);
     if (newest == 0) /* no clock was ever started */
-        return stored & ~OTELI_TICKS_BIT;
+        return stored;
     for (;;) {
-        if (epoch < oldest_epoch(newest))
+        const bool is_forgotten = epoch < oldest_epoch(newest);
+        if (is_forgotten)
             epoch = oldest_epoch(newest);
-        uint64_t ticks = stored & ~OTELI_TICKS_BIT;
+        uint64_t ticks = stored;
         const uint64_t offset = use_epoch(epoch, newest, &ticks);
         if (OTELI_UNLIKELY(ticks > oteli_curve_covered(&curve)))
             cover(ticks);
         const uint64_t ns = oteli_curve_at(&curve, ticks) + offset;
+        *line = (struct line){.base = ticks - stored, .offset = offset, .epoch = epoch};
+        const bool is_line = oteli_curve_piece_at(&curve, ticks, &line->piece);
         newest = oteli_load_acquire_32(&oteli_clock.epoch);
-        if (OTELI_LIKELY(epoch >= oldest_epoch(newest)))
-            return ns;
+        if (OTELI_UNLIKELY(epoch < oldest_epoch(newest)))
+            continue;
+        if (!is_line || is_forgotten)
+            line->epoch = 0;
+        return ns;
     }
+}
+
+uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch)
+{
+    const struct line *line = &last;
+    const uint64_t ticks = stored & ~OTELI_TICKS_BIT;
+    if (stored == ticks)
+        return stored;
+    if (OTELI_LIKELY(is_on(line, ticks, epoch)))
+        return line->piece.ns + line->offset +
+               oteli_ticks_times_rate(ticks + line->base - line->piece.after, line->piece.rate);
+    return find_ns(ticks, epoch, &last);
 }

@@ -86,6 +86,37 @@ uint64_t oteli_curve_at(const struct oteli_curve *curve, uint64_t ticks)
     }
 }
 
+/* Where the piece ends that begins at a knot: at the nearest of the newer knots, or at what is
+ * covered. */
+static uint64_t end_of_piece(const struct oteli_curve *curve, uint64_t head, uint64_t age)
+{
+    uint64_t end = covered_of(head);
+    while (age-- != 0) {
+        const uint64_t ticks = oteli_load_relaxed_64(&knot_of(curve, head, age)->ticks);
+        if (ticks < end)
+            end = ticks;
+    }
+    return end;
+}
+
+bool oteli_curve_piece_at(const struct oteli_curve *curve, uint64_t ticks,
+                          struct oteli_curve_piece *piece)
+{
+    const uint64_t total = oteli_load_acquire_64(&curve->total);
+    const uint64_t head = oteli_load_acquire_64(&curve->head);
+    if (head == 0)
+        return false;
+    const uint64_t age = find_knot(curve, head, ticks);
+    const struct oteli_knot *knot = knot_of(curve, head, age);
+    *piece = (struct oteli_curve_piece){.after = oteli_load_relaxed_64(&knot->ticks),
+                                        .to = end_of_piece(curve, head, age),
+                                        .ns = oteli_load_relaxed_64(&knot->ns),
+                                        .rate = oteli_load_relaxed_64(&knot->rate)};
+    oteli_fence_after_load(); /* the knots before the total */
+    const uint64_t reused = oteli_load_relaxed_64(&curve->total) - total;
+    return age + reused < OTELI_KNOTS - MARGIN / 2 && ticks > piece->after && ticks <= piece->to;
+}
+
 void oteli_curve_cover(struct oteli_curve *curve, uint64_t ticks)
 {
     uint64_t head = oteli_load_acquire_64(&curve->head);

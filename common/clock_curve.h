@@ -59,6 +59,18 @@ void oteli_curve_cover(struct oteli_curve *curve, uint64_t ticks);
 /* For ticks that are not covered: what the curve is as it stands. */
 uint64_t oteli_curve_at(const struct oteli_curve *curve, uint64_t ticks);
 
+/* A part of the curve that is one line and stays as it is. */
+struct oteli_curve_piece {
+    uint64_t after; /* ticks behind this one … */
+    uint64_t to;    /* … up to this one */
+    uint64_t ns;    /* at `after` */
+    uint64_t rate;
+};
+
+/* The piece around ticks that are covered. False: they are before all that is known. */
+bool oteli_curve_piece_at(const struct oteli_curve *curve, uint64_t ticks,
+                          struct oteli_curve_piece *piece);
+
 /* Nothing that is behind `covered` belongs together with what is before: from there on, the
  * curve is the line through this point. */
 void oteli_curve_leap(struct oteli_curve *curve, uint64_t ticks, uint64_t ns, uint64_t rate);

@@ -118,6 +118,7 @@ struct oteli_engine {
     uint32_t hangs;          /* an exporter did not come back: the worker may not touch lines any
                             more, thread and memory are left to it; release, likewise */
     uint32_t users;          /* calls that wait on this engine; under the lifecycle lock */
+    struct oteli_pins *pins; /* from its start to its end; pins.h */
 
     /* of any thread, read by the worker */
     uint64_t flush_wanted;     /* requests so far */
@@ -277,6 +278,9 @@ void oteli_lifecycle_leave(struct oteli_engine *engine);
 
 /* The monotonic time in `timeout_ms`. */
 uint64_t oteli_lifecycle_deadline(int64_t timeout_ms);
+
+/* How many exporter threads have not returned yet. */
+unsigned oteli_lifecycle_threads(void);
 
 /* The engine that runs, or ran last; NULL: none ever. Under oteli_lifecycle_lock. */
 struct oteli_engine *oteli_lifecycle_engine(void);

@@ -5,15 +5,17 @@
 #include "common/config.h"
 #include "common/fork.h"
 #include "common/log.h"
+#include "sdk/ending.h"
 #include "sdk/engine.h"
 #include "sdk/fork.h"
+#include "sdk/pins.h"
 
 #include <otel/propagate.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { NS_PER_MS = 1000000, GRACE_NS = 50 * NS_PER_MS, LAST_WAIT_NS = 1000 * NS_PER_MS };
+enum { NS_PER_MS = 1000000, GRACE_NS = 50 * NS_PER_MS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct oteli_engine *engine; /* running, or the last that was */
@@ -157,6 +159,8 @@ void oteli_lifecycle_revive(void)
     if (status != OTEL_OK)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "this forked child goes on without an SDK: %s",
                          otel_status_string(status));
+    else
+        oteli_ending_watch();
     pthread_setcancelstate(cancel_state, NULL);
 }
 
@@ -179,6 +183,7 @@ otel_status oteli_start(const struct oteli_engine_options *options)
 {
     oteli_fork_add(forget_parent);
     const bool wants_trace_context = strstr(options->config->propagators, "tracecontext") != NULL;
+    struct oteli_pins *pins = oteli_pins_take(options);
     oteli_lifecycle_lock();
     otel_status status = OTEL_ERROR_ALREADY_STARTED;
     const bool is_started = is_running || is_disabled;
@@ -190,8 +195,15 @@ otel_status oteli_start(const struct oteli_engine_options *options)
                                                 : otel_propagator_none());
         is_disabled = options->config->sdk_disabled;
         status = is_disabled ? OTEL_OK : start_locked(options);
+        if (status == OTEL_OK && !is_disabled) {
+            engine->pins = pins;
+            pins = NULL;
+        }
     }
     oteli_lifecycle_unlock();
+    oteli_pins_release(pins);
+    if (status == OTEL_OK)
+        oteli_ending_watch();
     return status;
 }
 
@@ -310,38 +322,21 @@ static void give_up(struct oteli_engine *stopped)
     OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "an exporter did not come back in time; shut down anyway");
 }
 
-static bool is_away(const struct oteli_engine *stopped)
+/* Whether this engine has a thread that has not returned yet. */
+static bool has_live_thread(const struct oteli_engine *one)
 {
-    return oteli_load_acquire_32(&stopped->hangs) != 0 &&
-           oteli_load_acquire_32(&stopped->done) == 0;
+    return !one->sdk.synchronous && !one->driving.is_chosen &&
+           oteli_load_acquire_32(&one->done) == 0;
 }
 
-static bool somebody_is_away(void)
+unsigned oteli_lifecycle_threads(void)
 {
     oteli_lifecycle_lock();
-    bool is_one = engine != NULL && is_away(engine);
+    unsigned threads = engine != NULL && has_live_thread(engine);
     for (const struct oteli_engine *grave = graves; grave != NULL; grave = grave->next_grave)
-        is_one = is_one || is_away(grave);
+        threads += has_live_thread(grave);
     oteli_lifecycle_unlock();
-    return is_one;
-}
-
-/* The process ends while an exporter thread that was given up is still at work, perhaps in a
- * library that takes itself apart at exit (OpenSSL does), under its hands. It has a moment to
- * come back. Registered only then, and so run before what those libraries registered. */
-static void wait_for_who_is_away(void)
-{
-    const uint64_t last_ns = oteli_monotonic_ns() + LAST_WAIT_NS;
-    const struct timespec pause = {0, NS_PER_MS};
-    while (somebody_is_away() && oteli_monotonic_ns() < last_ns)
-        nanosleep(&pause, NULL);
-}
-
-static void wait_at_exit(void)
-{
-    static bool is_registered;
-    if (!is_registered)
-        is_registered = atexit(wait_for_who_is_away) == 0;
+    return threads;
 }
 
 static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
@@ -369,7 +364,6 @@ static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
         pthread_join(stopped->thread, NULL);
     } else if (has_thread) {
         pthread_detach(stopped->thread);
-        wait_at_exit();
     }
 }
 
@@ -403,9 +397,11 @@ static otel_status stop(int64_t timeout_ms)
     for (size_t i = 0; i < stopped->pipeline_count; i++)
         late += oteli_load_relaxed_64(&stopped->pipelines[i].dropped[OTEL_DROP_SHUTDOWN_TIMEOUT]);
     const bool lost_some = oteli_export_lost(stopped) != lost;
-    const bool timed_out = stopped->hangs || late != 0;
+    const bool hangs = stopped->hangs;
+    struct oteli_pins *pins = stopped->pins;
     oteli_lifecycle_leave(stopped);
-    if (timed_out)
+    oteli_pins_settle(pins, hangs);
+    if (hangs || late != 0)
         return OTEL_ERROR_TIMEOUT;
     return lost_some ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK;
 }
@@ -472,11 +468,14 @@ void oteli_lifecycle_reset(void)
     oteli_lifecycle_unlock();
 }
 
-/* The process ends: what an orderly program leaves behind is one stopped engine. */
+/* The process ends, or the library is unloaded: what an orderly program leaves behind is one
+ * stopped engine. */
 __attribute__((destructor)) static void on_unload(void)
 {
     oteli_fork_notice();
     oteli_fork_remove(forget_parent);
-    if (!is_running)
-        bury();
+    if (is_running)
+        return;
+    bury();
+    oteli_ending_fini();
 }

@@ -259,22 +259,20 @@ static otel_export_result settle(struct otlp_exporter *exporter, otel_export *ca
 /* Encode the first request of the next batch. What cannot be encoded is left to the export
  * itself, which reports it. */
 /* To encode a large batch early saves little of the time that it takes to send it, and costs a
- * second copy of it. */
-static bool is_worth_it(const otel_batch *batch)
+ * second copy of it. Its spans are likely to be as large as those on their way. */
+static bool is_worth_it(const struct otlp_exporter *exporter, const otel_batch *next)
 {
-    const size_t size = otel_batch_size(batch);
-    const otel_scope_view *scope;
-    size_t bytes = 0;
-    for (size_t i = 0; i < size && bytes <= PREPARED_BYTES_MAX; i++)
-        bytes += otel_batch_span_otlp(batch, i, &scope).length;
-    return size != 0 && bytes <= PREPARED_BYTES_MAX;
+    const size_t size = otel_batch_size(next);
+    const size_t span = exporter->count != 0 ? exporter->encoder->request_bytes / exporter->count
+                                             : 0; /* not known yet */
+    return size != 0 && span * size <= PREPARED_BYTES_MAX;
 }
 
 static void prepare(void *state, const otel_batch *next)
 {
     struct otlp_exporter *exporter = state;
     const bool is_encoded =
-        is_worth_it(next) &&
+        is_worth_it(exporter, next) &&
         oteli_encode(exporter->spare, next, 0, &exporter->prepared_count) == OTELI_ENCODE_OK;
     exporter->prepared = is_encoded ? next : NULL;
 }

@@ -4,11 +4,14 @@
  *
  * curl_global_init is called once in the process and curl_global_cleanup never: at exit
  * other threads, other libraries and a resolver thread of curl's own may still be inside,
- * and all that it would give back the kernel takes anyway. */
+ * and all that it would give back the kernel takes anyway. For the same reasons libcurl
+ * stays loaded when we are not. */
 #include "exporters/otlp/transport.h"
 
 #include "common/atomic.h"
 #include "common/log.h"
+#include "common/pin.h"
+#include "exporters/otlp/ending.h"
 #include "exporters/otlp/socket.h"
 #include "exporters/otlp/watch.h"
 
@@ -65,6 +68,10 @@ static bool curl_works;
 static void start_curl(void)
 {
     curl_works = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    if (curl_works) {
+        oteli_tls_watch_exit();
+        (void)oteli_pin((oteli_code *)curl_easy_init);
+    }
     if (curl_works && !(curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_ASYNCHDNS))
         OTELI_LOG(OTEL_LOG_WARN, "this libcurl looks up host names synchronously: a slow name "
                                  "server can hold up the exporter beyond its timeouts");
@@ -244,6 +251,34 @@ static bool handles_are_ours(const struct oteli_transport *transport)
            (transport->watch.fd == -1 || oteli_watch_is_ours(&transport->watch));
 }
 
+/* Call curl with the handles from here to leave_curl. False: they are not to be touched. */
+static bool enter_curl(const struct oteli_transport *transport)
+{
+    if (!oteli_tls_enter(transport->is_tls))
+        return false;
+    if (handles_are_ours(transport))
+        return true;
+    oteli_tls_leave(transport->is_tls);
+    return false;
+}
+
+static void leave_curl(const struct oteli_transport *transport)
+{
+    oteli_tls_leave(transport->is_tls);
+}
+
+static bool is_over(const struct oteli_transport *transport)
+{
+    return transport->is_tls && oteli_tls_is_over();
+}
+
+static void say_why_abandoned(struct oteli_transport *transport)
+{
+    snprintf(transport->problem, sizeof transport->problem, "%s",
+             is_over(transport) ? "the process is ending, and with it TLS"
+                                : "the program has closed the connection");
+}
+
 static bool append_header(struct curl_slist **list, const char *name, const char *value)
 {
     const size_t size = strlen(name) + strlen(value) + sizeof ": ";
@@ -352,17 +387,19 @@ void oteli_transport_free(struct oteli_transport *transport)
 {
     if (transport == NULL)
         return;
-    if (!handles_are_ours(transport))
-        abandon_handles(transport);
-    const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
-    if (transport->is_running)
-        curl_multi_remove_handle(transport->multi, transport->easy);
-    curl_easy_cleanup(transport->easy);
-    if (transport->multi != NULL)
+    if (enter_curl(transport)) {
+        const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
+        if (transport->is_running)
+            curl_multi_remove_handle(transport->multi, transport->easy);
+        curl_easy_cleanup(transport->easy);
         curl_multi_cleanup(transport->multi);
-    close_watch(transport, &transport->watch);
-    oteli_sockets_close_all(&transport->sockets);
-    oteli_sigpipe_guard_end(&guard);
+        close_watch(transport, &transport->watch);
+        oteli_sockets_close_all(&transport->sockets);
+        oteli_sigpipe_guard_end(&guard);
+        leave_curl(transport);
+    } else {
+        abandon_handles(transport);
+    }
     curl_slist_free_all(transport->headers);
     free(transport->url);
     free(transport->user_agent);
@@ -385,7 +422,7 @@ static CURLMcode perform(struct oteli_transport *transport, int *running)
 #pragma GCC diagnostic pop
 }
 
-/* Go on with the request without waiting. Returns whether the request is through. */
+/* Go on with the request without waiting, inside curl. Returns whether it is through. */
 static bool perform_once(struct oteli_transport *transport)
 {
     if (!transport->is_running)
@@ -417,13 +454,17 @@ static bool perform_once(struct oteli_transport *transport)
 /* The same after a while, in which the program may have closed our descriptors. */
 static bool drive(struct oteli_transport *transport)
 {
-    if (transport->is_running && !handles_are_ours(transport)) {
+    if (!transport->is_running)
+        return true;
+    if (!enter_curl(transport)) {
         abandon_handles(transport);
         transport->result = CURLE_SEND_ERROR;
-        snprintf(transport->problem, sizeof transport->problem,
-                 "the program has closed the connection");
+        say_why_abandoned(transport);
+        return true;
     }
-    return perform_once(transport);
+    const bool is_through = perform_once(transport);
+    leave_curl(transport);
+    return is_through;
 }
 
 void oteli_transport_start(struct oteli_transport *transport, const void *body, size_t length,
@@ -437,10 +478,12 @@ void oteli_transport_start(struct oteli_transport *transport, const void *body, 
     transport->retry_after[0] = '\0';
     transport->problem[0] = '\0';
     transport->watch.is_blind = false;
-    if (!handles_are_ours(transport)) {
+    if (!enter_curl(transport)) {
         abandon_handles(transport);
-        if (!open_handles(transport))
+        say_why_abandoned(transport);
+        if (is_over(transport) || !open_handles(transport) || !enter_curl(transport))
             return;
+        transport->problem[0] = '\0';
     } else if (transport->is_running) {
         curl_multi_remove_handle(transport->multi, transport->easy);
         oteli_sockets_forget_closed(&transport->sockets);
@@ -452,6 +495,7 @@ void oteli_transport_start(struct oteli_transport *transport, const void *body, 
                             SET(CURLOPT_FRESH_CONNECT, (long)fresh) &&
                             curl_multi_add_handle(transport->multi, easy) == CURLM_OK;
     (void)perform_once(transport);
+    leave_curl(transport);
 }
 
 /* What is the same for every retry, because it is wrong here and not at the receiver. */
@@ -483,7 +527,7 @@ static void fill_answer(struct oteli_transport *transport, struct oteli_transpor
     *answer = (struct oteli_transport_answer){
         .status = is_answered ? (int)status : 0,
         .body_was_sent = !is_answered && (transport->body_was_sent || sent > 0),
-        .is_hopeless = !is_answered && is_hopeless(transport->result),
+        .is_hopeless = !is_answered && (is_hopeless(transport->result) || is_over(transport)),
         .is_too_long = transport->is_too_long,
         .body = {transport->body, kept,
                  transport->result != CURLE_OK || kept < transport->body_bytes},
@@ -531,10 +575,15 @@ void oteli_transport_cancel(struct oteli_transport *transport,
     if (!drive(transport)) {
         transport->result = CURLE_OPERATION_TIMEDOUT;
         fill_answer(transport, answer);
-        const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
-        curl_multi_remove_handle(transport->multi, transport->easy);
-        oteli_sockets_forget_closed(&transport->sockets);
-        oteli_sigpipe_guard_end(&guard);
+        if (enter_curl(transport)) {
+            const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
+            curl_multi_remove_handle(transport->multi, transport->easy);
+            oteli_sockets_forget_closed(&transport->sockets);
+            oteli_sigpipe_guard_end(&guard);
+            leave_curl(transport);
+        } else {
+            abandon_handles(transport);
+        }
         transport->is_running = false;
         answer->problem = answer->body_was_sent ? "no answer in time" : "no connection in time";
     } else {

@@ -70,9 +70,12 @@ door '\b(stdout|stderr)\b|\b(v?printf|puts|putchar|perror|psignal)[ ]*\(|\bSTD(O
     'common/log\.c|exporters/console/[a-z_]+\.c|include/otel/console\.h' \
     "messages go through common/log.h"
 door '\b(sigaction|signal|sigaltstack)[ ]*\(' "$nobody" "the program's signal handlers are its own"
-door '\b(abort|exit|_exit|_Exit|quick_exit)[ ]*\(' "$nobody" "a library does not end the program"
+door '\b(abort|exit|_exit|_Exit|quick_exit)[ ]*\(' 'sdk/ending\.c' \
+    "a library does not end the program, but for one that only its own threads are left of"
 door '\b(system|popen|fork|execv[a-z]*)[ ]*\(' "$nobody" "a library starts no process"
-door '\batexit[ ]*\(' 'sdk/lifecycle\.c' "nothing runs at exit, but for a thread that was given up"
+door '\batexit[ ]*\(' 'exporters/otlp/ending\.c' "nothing runs at exit, but to keep out of TLS"
+door '\b(dl(m?open|close|v?sym|addr1?)\b|dlfcn\.h)' 'common/pin\.c' \
+    "the dynamic linker is behind common/pin.c"
 door '__attribute__\(\(constructor' 'functions/start\.c' "nothing runs before main"
 door '__attribute__\(\(destructor' '(api/thread|sdk/lifecycle|functions/start)\.c' \
     "memory is given back at unload in one place of each"

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/pin.h - keep a library loaded that other threads may still return to.
+ *
+ * A pin is one more reference to a loaded object, as dlopen counts them: dlclose of whoever
+ * brought it in then leaves it where it is. Taking one and letting it go wait for whoever
+ * loads libraries at that moment, so neither is done while one of our locks is held.
+ *
+ * Threads:  any thread. */
+#ifndef OTELI_PIN_H
+#define OTELI_PIN_H
+
+#include "common/lent.h"
+
+/* Any function, for its address. */
+typedef void oteli_code(void);
+
+/* Pin the object that has this function. NULL: it cannot be unloaded (the program itself),
+ * or there is no memory. */
+OTELI_LENT void *oteli_pin(oteli_code *inside);
+
+/* NULL is allowed. The caller must be sure that its own code stays, or is no part of it. */
+OTELI_LENT void oteli_unpin(void *pin);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/pins.c - see pins.h. Owns the pin that stays for threads with states. */
+#include "sdk/pins.h"
+#include "api/thread.h"
+#include "common/pin.h"
+#include "sdk/ending.h"
+
+#include <stdlib.h>
+
+struct oteli_pins {
+    size_t count;
+    void *pinned[];
+};
+
+static void *own_pin; /* of this library; exchanged by whoever sets or takes it */
+
+struct oteli_pins *oteli_pins_take(const struct oteli_engine_options *options)
+{
+    const size_t most = options->exporter_count + 2;
+    struct oteli_pins *pins = calloc(1, sizeof *pins + most * sizeof pins->pinned[0]);
+    if (pins == NULL)
+        return NULL;
+    pins->pinned[pins->count++] = oteli_pin((oteli_code *)oteli_pins_take);
+    if (options->thread_started != NULL)
+        pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->thread_started);
+    for (size_t i = 0; i < options->exporter_count; i++)
+        pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->exporters[i].export_batch);
+    return pins;
+}
+
+void oteli_pins_release(struct oteli_pins *pins)
+{
+    while (pins != NULL && pins->count != 0)
+        oteli_unpin(pins->pinned[--pins->count]);
+    free(pins);
+}
+
+static void keep_library(void)
+{
+    if (OTELI_LOAD_ACQUIRE_PTR(&own_pin) != NULL)
+        return;
+    void *pin = oteli_pin((oteli_code *)oteli_pins_take);
+    if (pin != NULL && !OTELI_CAS_FULL_PTR(&own_pin, (void *)NULL, pin))
+        oteli_unpin(pin);
+}
+
+static void stop_keeping_library(void)
+{
+    void *pin = OTELI_LOAD_ACQUIRE_PTR(&own_pin);
+    if (pin != NULL && OTELI_CAS_FULL_PTR(&own_pin, pin, (void *)NULL))
+        oteli_unpin(pin);
+}
+
+void oteli_pins_settle(struct oteli_pins *pins, bool somebody_is_left_behind)
+{
+    if (somebody_is_left_behind) {
+        free(pins); /* and what it has pinned stays */
+        return;
+    }
+    const bool is_alone = oteli_threads_let_go();
+    if (oteli_ending_unwatch() && is_alone)
+        stop_keeping_library();
+    else
+        keep_library();
+    oteli_pins_release(pins);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/integration/unload.c - a program that has never heard of otel-c loads and unloads
+ * plug-ins that are linked with it.
+ *
+ *     unload PLUGIN [--long]
+ *
+ * Checked: after a shutdown that left nobody behind, nothing stays, be it mapped, allocated,
+ * open or running; and where something has to stay, it does, and nothing crashes when the
+ * threads end later. */
+#include "tests/integration/unload_plugin.h"
+#include "tests/support/http_sink.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    CYCLES = 100,
+    LONG = 10,
+    WARM_UP = 10, /* what libcurl, the C library and its allocator make once */
+    WAIT_MS = 10000,
+    SHORT_MS = 20,
+    THREADS = 4,
+    GROWTH_MAX = 16384 /* bytes in a hundred cycles: one forgotten span state is more */
+};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { IS_SANITIZED = true };
+#else
+enum { IS_SANITIZED = false };
+#endif
+
+#define CHECK(condition) check((condition), #condition, __LINE__)
+
+static const char *path; /* of the plug-in under test */
+static char endpoint[64];
+static unsigned scale;
+
+static void check(bool is_so, const char *text, int line)
+{
+    if (is_so)
+        return;
+    fprintf(stderr, "unload.c:%d: not so: %s\n", line, text);
+    abort();
+}
+
+/* In a process of its own: it keeps what it gets, and this one's memory is measured. */
+static pid_t start_sink(void)
+{
+    int ends[2];
+    uint16_t port = 0;
+    CHECK(pipe(ends) == 0);
+    const pid_t pid = fork();
+    CHECK(pid != -1);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        port = http_sink_port(http_sink_start(NULL, 0));
+        CHECK(write(ends[1], &port, sizeof port) == sizeof port);
+        for (;;)
+            pause();
+    }
+    CHECK(read(ends[0], &port, sizeof port) == sizeof port);
+    close(ends[0]);
+    close(ends[1]);
+    snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", (unsigned)port);
+    return pid;
+}
+
+struct loaded {
+    void *handle;
+    const struct plugin *plugin;
+};
+
+static struct loaded load(void)
+{
+    struct loaded loaded = {.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
+    if (loaded.handle == NULL)
+        fprintf(stderr, "%s\n", dlerror());
+    CHECK(loaded.handle != NULL);
+    loaded.plugin = dlsym(loaded.handle, "plugin");
+    CHECK(loaded.plugin != NULL);
+    return loaded;
+}
+
+static void unload(struct loaded *loaded)
+{
+    CHECK(dlclose(loaded->handle) == 0);
+}
+
+static int look_for_ours(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash != NULL ? slash + 1 : info->dlpi_name;
+    if (strncmp(name, "libotel", 7) == 0 || strcmp(info->dlpi_name, path) == 0)
+        *(bool *)found = true;
+    return 0;
+}
+
+static bool is_mapped(void)
+{
+    bool found = false;
+    dl_iterate_phdr(look_for_ours, &found);
+    return found;
+}
+
+static unsigned count_entries(const char *folder_path)
+{
+    unsigned count = 0;
+    DIR *folder = opendir(folder_path);
+    CHECK(folder != NULL);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+/* A thread that pthread_join has seen end may still be listed for a moment. */
+static void wait_for_threads(unsigned expected)
+{
+    for (int i = 0; count_entries("/proc/self/task") != expected && i < WAIT_MS; i++)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    CHECK(count_entries("/proc/self/task") == expected);
+}
+
+static size_t allocated_bytes(void)
+{
+    return mallinfo2().uordblks;
+}
+
+/* A thread of the program that uses the plug-in once and lives on. */
+struct user {
+    pthread_t thread;
+    const struct plugin *plugin; /* NULL: never uses it */
+    sem_t has_used;
+    sem_t must_end;
+};
+
+static void *use(void *argument)
+{
+    struct user *user = argument;
+    if (user->plugin != NULL)
+        (user->plugin->attach != NULL ? user->plugin->attach : user->plugin->trace)();
+    sem_post(&user->has_used);
+    sem_wait(&user->must_end);
+    return NULL;
+}
+
+static void users_start(struct user users[THREADS], const struct plugin *plugin)
+{
+    for (int i = 0; i < THREADS; i++) {
+        users[i].plugin = plugin;
+        sem_init(&users[i].has_used, 0, 0);
+        sem_init(&users[i].must_end, 0, 0);
+        CHECK(pthread_create(&users[i].thread, NULL, use, &users[i]) == 0);
+        sem_wait(&users[i].has_used);
+    }
+}
+
+static void users_let_end(struct user users[THREADS])
+{
+    for (int i = 0; i < THREADS; i++)
+        sem_post(&users[i].must_end);
+}
+
+static void users_join(struct user users[THREADS])
+{
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(users[i].thread, NULL);
+}
+
+static void use_once(void)
+{
+    struct loaded loaded = load();
+    CHECK(loaded.plugin->start(endpoint));
+    loaded.plugin->trace();
+    CHECK(loaded.plugin->shut_down(WAIT_MS));
+    unload(&loaded);
+}
+
+static void nothing_stays_after_a_shutdown(void)
+{
+    struct user strangers[THREADS];
+    users_start(strangers, NULL);
+    size_t bytes = 0;
+    unsigned descriptors = 0;
+    unsigned threads = 0;
+    for (unsigned i = 0; i < WARM_UP + CYCLES * scale; i++) {
+        use_once();
+        CHECK(!is_mapped());
+        if (i + 1 == WARM_UP) {
+            bytes = allocated_bytes();
+            descriptors = count_entries("/proc/self/fd");
+            threads = count_entries("/proc/self/task");
+        }
+    }
+    const size_t after = allocated_bytes();
+    printf("grown by %zd bytes in %u cycles\n", (ssize_t)(after - bytes), CYCLES * scale);
+    fflush(stdout);
+    CHECK(IS_SANITIZED || after < bytes + GROWTH_MAX * scale);
+    wait_for_threads(threads);
+    users_let_end(strangers);
+    users_join(strangers);
+    CHECK(count_entries("/proc/self/fd") == descriptors);
+}
+
+static void *use_in_thread(void *unused)
+{
+    use_once();
+    return unused;
+}
+
+static void a_thread_may_use_it_and_end(void)
+{
+    for (unsigned i = 0; i < CYCLES / 10 * scale; i++) {
+        pthread_t thread;
+        CHECK(pthread_create(&thread, NULL, use_in_thread, NULL) == 0);
+        pthread_join(thread, NULL);
+        CHECK(!is_mapped());
+    }
+}
+
+static void it_stays_for_threads_that_traced(void)
+{
+    for (unsigned i = 0; i < CYCLES / 10 * scale; i++) {
+        struct user users[THREADS];
+        struct loaded loaded = load();
+        CHECK(loaded.plugin->start(endpoint));
+        users_start(users, loaded.plugin);
+        CHECK(loaded.plugin->shut_down(WAIT_MS));
+        unload(&loaded);
+        CHECK(is_mapped());
+        users_let_end(users);
+        users_join(users);
+        use_once();
+        CHECK(!is_mapped());
+    }
+}
+
+static void threads_may_end_meanwhile(void)
+{
+    for (unsigned i = 0; i < CYCLES * scale; i++) {
+        struct user users[THREADS];
+        struct loaded loaded = load();
+        CHECK(loaded.plugin->start(endpoint));
+        users_start(users, loaded.plugin);
+        users_let_end(users);
+        CHECK(loaded.plugin->shut_down(WAIT_MS));
+        unload(&loaded);
+        users_join(users);
+    }
+    use_once();
+    CHECK(!is_mapped());
+}
+
+static void it_stays_while_it_runs(void)
+{
+    struct loaded loaded = load();
+    CHECK(loaded.plugin->start(endpoint));
+    loaded.plugin->trace();
+    unload(&loaded);
+    CHECK(is_mapped());
+    loaded = load();
+    CHECK(loaded.plugin->shut_down(WAIT_MS));
+    unload(&loaded);
+    CHECK(!is_mapped());
+}
+
+/* Of a plug-in that has the SDK inside, the destructor does not run while it is pinned. */
+static void its_destructor_may_shut_down(void)
+{
+    const bool has_sdk_inside = strstr(path, "_static") != NULL;
+    for (unsigned i = 0; i < CYCLES / 10 * scale; i++) {
+        struct loaded loaded = load();
+        CHECK(loaded.plugin->start(endpoint));
+        loaded.plugin->trace();
+        if (!has_sdk_inside)
+            loaded.plugin->shut_down_late();
+        unload(&loaded);
+        CHECK(is_mapped() == has_sdk_inside);
+        if (has_sdk_inside) {
+            loaded = load();
+            CHECK(loaded.plugin->shut_down(WAIT_MS));
+            unload(&loaded);
+            CHECK(!is_mapped());
+        }
+    }
+}
+
+/* The last one of its plug-in: it stays for ever. */
+static void it_stays_for_a_thread_that_was_given_up(void)
+{
+    const unsigned threads = count_entries("/proc/self/task");
+    sem_t is_there;
+    sem_t goes_on;
+    sem_init(&is_there, 0, 0);
+    sem_init(&goes_on, 0, 0);
+    for (unsigned i = 0; i < CYCLES / 10 * scale; i++) {
+        struct loaded loaded = load();
+        CHECK(loaded.plugin->start_hanging(&is_there, &goes_on));
+        loaded.plugin->trace();
+        sem_wait(&is_there);
+        CHECK(!loaded.plugin->shut_down(SHORT_MS));
+        unload(&loaded);
+        CHECK(is_mapped());
+        sem_post(&goes_on);
+        wait_for_threads(threads);
+    }
+    use_once();
+    CHECK(is_mapped());
+}
+
+static void try_sdk(void)
+{
+    nothing_stays_after_a_shutdown();
+    a_thread_may_use_it_and_end();
+    it_stays_for_threads_that_traced();
+    threads_may_end_meanwhile();
+    it_stays_while_it_runs();
+    its_destructor_may_shut_down();
+    it_stays_for_a_thread_that_was_given_up();
+}
+
+static void try_api(void)
+{
+    for (unsigned i = 0; i < CYCLES * scale; i++) {
+        struct loaded loaded = load();
+        loaded.plugin->trace();
+        unload(&loaded);
+        CHECK(!is_mapped());
+    }
+    for (unsigned i = 0; i < CYCLES * scale; i++) {
+        struct user users[THREADS];
+        struct loaded loaded = load();
+        users_start(users, loaded.plugin);
+        users_let_end(users);
+        unload(&loaded);
+        CHECK(is_mapped());
+        users_join(users);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: unload PLUGIN [--long]\n");
+        return 2;
+    }
+    path = argv[1];
+    const char *variable = getenv("OTEL_TEST_LONG");
+    const bool is_long = argc > 2 || (variable != NULL && strcmp(variable, "1") == 0);
+    scale = is_long ? LONG : 1;
+    const pid_t sink = start_sink();
+    struct loaded first = load();
+    const bool brings_sdk = first.plugin->start != NULL;
+    unload(&first);
+    CHECK(!is_mapped());
+    if (brings_sdk)
+        try_sdk();
+    else
+        try_api();
+    kill(sink, SIGKILL);
+    waitpid(sink, NULL, 0);
+    return 0;
+}
