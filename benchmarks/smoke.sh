@@ -51,7 +51,8 @@ processor)
     # Quick, it leaves out 10 and 20 threads.
     cases='[("max", "steady") as $load | (1, 2, 5) as $threads |
         ("mutex_signal", "fifo_signal", "padded_block", "padded_sleep", "mutex_batched",
-         "fifo_batched", "mpsc_batched", "ck_ring_batched", "ring_span", "lines", "control") |
+         "fifo_batched", "mpsc_batched", "ck_ring_batched", "ring_span", "lines", "control",
+         "control_copy") |
         "\(.)_\($threads)_\($load)"]'
     keys='["offered_per_s","exported_per_s","dropped_percent","worker_cpu_percent",
            "worker_wakeups_per_s","process_cpu_percent","end_p50_us","end_p999_us","end_max_us"]'
@@ -60,7 +61,7 @@ processor)
     holds='all(.case == "\(.design)_\(.threads)_\(.load)" and
             (.offered_per_s | type == "number") and (.process_cpu_percent >= 0) and
             (.dropped_percent == null or .dropped_percent <= 100) and
-            (.design == "control" or all(.exported_per_s, .dropped_percent, .worker_cpu_percent,
+            ((.design | startswith("control")) or all(.exported_per_s, .dropped_percent, .worker_cpu_percent,
                 .worker_wakeups_per_s; type == "number")))'
     ;;
 processor_system)

@@ -104,6 +104,7 @@ struct oteli_engine {
     struct oteli_harvest harvest;
     struct oteli_pass pass;
     struct oteli_driving driving;
+    uint32_t cores;      /* that the worker may run on */
     uint64_t told_drops; /* by threads, and known to the log … */
     bool threads_drop;   /* … and whether it goes on */
     uint64_t tick_ns;    /* when to export what there is; UINT64_MAX: asleep */
@@ -222,6 +223,7 @@ void oteli_worker_finish(struct oteli_engine *engine);
 struct oteli_pace {
     uint64_t taken;    /* spans, when … */
     uint64_t since_ns; /* … a batch had last come */
+    uint64_t batch_ns; /* that the last ones took to come; UINT64_MAX: none has */
 };
 void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
                        int64_t *wanted, uint64_t *deadline_ns);

@@ -8,7 +8,7 @@
  * reserve what they need, all or nothing, and take nothing of a lot. */
 #include "sdk/engine.h"
 
-enum { LARGEST_LOT = 64, FEW_THREADS = 4 };
+enum { LARGEST_LOT = 128, FEW_THREADS = 2 };
 
 /* A thread that goes on gets twice what it has used up; one that stops keeps what is left of
  * its lot, and that room is lost to the others. So lots begin with one span, and leave room

@@ -26,6 +26,10 @@ enum { GRACE_NS = 1000000 };
  * is too coarse, or spans too rare to say that they come steadily. */
 enum { PACE_LEAST_NS = 500000, PACE_MOST_NS = 1000000000 };
 
+/* Where batches come faster than the first, the worker may look for the next one for the second
+ * before it sleeps. */
+enum { HASTE_NS = 100000, LOOK_NS = 50000, LATE_NS = 1000000, STALLS = 400 };
+
 static uint64_t stop_deadline(const struct oteli_engine *engine)
 {
     return oteli_load_acquire_64(&engine->stop_deadline_ns);
@@ -261,19 +265,58 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
 {
     const uint64_t taken = engine->harvest.taken - pace->taken;
     const uint64_t capacity = engine->batch->capacity;
+    pace->batch_ns = UINT64_MAX;
     if (taken < capacity || engine->queue_size < 2 * capacity)
         return; /* not a batch since the last sleep: be rung for */
     const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
     pace->taken = engine->harvest.taken;
     pace->since_ns = now_ns;
-    if (batch_ns < PACE_LEAST_NS || batch_ns > PACE_MOST_NS)
+    pace->batch_ns = batch_ns;
+    if (batch_ns > PACE_MOST_NS)
         return;
     const uint64_t next_ns = now_ns + batch_ns + batch_ns / 8;
     const int64_t half = (int64_t)(engine->queue_size / 2);
-    if (next_ns < *deadline_ns)
+    if (batch_ns >= PACE_LEAST_NS && next_ns < *deadline_ns)
         *deadline_ns = next_ns;
     if (*wanted < half)
         *wanted = half;
+}
+
+static uint32_t count_cores(void)
+{
+    cpu_set_t cores;
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? (uint32_t)CPU_COUNT(&cores) : 1;
+}
+
+/* Whether it pays to look for the next batch instead of sleeping: it will be there before the
+ * worker could sleep and be woken, and there is a core for everybody; or the worker came so late
+ * to its core that the queue was full by then, and would again. */
+static bool is_in_haste(const struct oteli_engine *engine, const struct oteli_pace *pace,
+                        uint64_t late_until_ns)
+{
+    if (oteli_load_relaxed_32(&engine->sdk.threads) <= engine->cores)
+        return pace->batch_ns < HASTE_NS;
+    return late_until_ns != 0 && oteli_monotonic_ns() < late_until_ns;
+}
+
+static bool is_full_now(const struct oteli_engine *engine)
+{
+    return oteli_load_relaxed_64(&engine->reserved) >= engine->queue_size;
+}
+
+/* True: there is a batch, or somebody asks for something. */
+static bool look_for_batch(const struct oteli_engine *engine, uint32_t heard, int64_t wanted)
+{
+    const uint64_t last_ns = oteli_monotonic_ns() + LOOK_NS;
+    do {
+        for (unsigned i = 0; i < STALLS; i++)
+            oteli_stall();
+        if (oteli_bell_waiting(&engine->bell) >= wanted ||
+            oteli_load_relaxed_32(&engine->bell.knocked) != 0 ||
+            oteli_bell_listen(&engine->bell) != heard)
+            return true;
+    } while (oteli_monotonic_ns() < last_ns);
+    return false;
 }
 
 void oteli_worker_finish(struct oteli_engine *engine)
@@ -287,12 +330,14 @@ void oteli_worker_finish(struct oteli_engine *engine)
 void *oteli_worker_main(void *argument)
 {
     struct oteli_engine *engine = argument;
-    struct oteli_pace pace = {0};
+    struct oteli_pace pace = {.batch_ns = UINT64_MAX};
+    uint64_t late_until_ns = 0;
     int64_t wanted;
     uint64_t deadline_ns;
     pthread_setname_np(pthread_self(), "otel-export");
     if (engine->thread_started != NULL)
         engine->thread_started(engine->thread_started_state);
+    engine->cores = count_cores();
     if (oteli_clock_measure_offsets())
         oteli_sdk_reconsider_clock(&engine->sdk);
     for (;;) {
@@ -302,8 +347,11 @@ void *oteli_worker_main(void *argument)
             break;
         if (round == OTELI_ROUND_WORKED)
             continue;
+        if (is_in_haste(engine, &pace, late_until_ns) && look_for_batch(engine, heard, wanted))
+            continue;
         oteli_worker_pace(engine, &pace, oteli_monotonic_ns(), &wanted, &deadline_ns);
         oteli_bell_sleep(&engine->bell, heard, wanted, deadline_ns);
+        late_until_ns = is_full_now(engine) ? oteli_monotonic_ns() + LATE_NS : 0;
     }
     oteli_worker_finish(engine);
     return NULL;

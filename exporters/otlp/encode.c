@@ -22,6 +22,7 @@ enum {
 enum {
     HEAD_BYTES_MAX = 1 + OTELI_VARINT_MAX, /* tag and length of any field above */
     SLOTS_AT_FIRST = 16,
+    SPARE_MAX = 64 * 1024,
     USUAL_BYTES_MAX = 1024 * 1024, /* of requests with more than one span */
     BUFFER_KEPT = 64 * 1024        /* a buffer of this size is never given back */
 };
@@ -216,7 +217,8 @@ static bool fit_buffer(struct oteli_encoder *encoder, size_t bytes)
     if (OTELI_LIKELY(bytes <= encoder->buffer_bytes && !is_huge))
         return true;
     free(encoder->buffer);
-    const size_t wanted = encoder->recent_bytes + encoder->recent_bytes / 4;
+    const size_t spare = encoder->recent_bytes / 4;
+    const size_t wanted = encoder->recent_bytes + (spare < SPARE_MAX ? spare : SPARE_MAX);
     encoder->buffer = malloc(wanted);
     encoder->buffer_bytes = encoder->buffer != NULL ? wanted : 0;
     return encoder->buffer != NULL;

@@ -30,7 +30,7 @@ enum {
     BODY_MAX = 4 * 1024 * 1024,
     BODY_KEPT = 64 * 1024,
     HEADERS_MAX = 256 * 1024,
-    UPLOAD_BYTES = 256 * 1024, /* handed to the kernel at once: a usual batch */
+    UPLOAD_BYTES = 128 * 1024, /* handed to the kernel at once: a usual batch */
     PAUSE_MS = 20              /* between looks when polling itself fails */
 };
 

@@ -31,7 +31,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { PRODUCERS = 16, MIB = 1024 * 1024, CAP_BYTES = 16 * MIB, KIB = 1024, HUNDRED = 100 };
+enum { PRODUCERS = 16, MIB = 1024 * 1024, CAP_BYTES = 32 * MIB, KIB = 1024, HUNDRED = 100 };
 enum { LAPS_MS = 700, LONG_SCALE = 60, RECOVERY_TRIES = 20000, TURN_US = 250000 };
 enum {
     NS_PER_MS = 1000000,

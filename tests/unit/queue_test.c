@@ -151,7 +151,7 @@ static void test_lots_leave_room_for_every_thread(void **state)
     assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 64), 640 / 8 / 16);
 
     hand.engine->sdk.threads = 1;
-    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 64), 635 / 8 / 4);
+    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 64), 635 / 8 / 2);
     hand.engine->reserved = 0;
     stop();
 }

@@ -410,7 +410,7 @@ enum { MILLISECOND = 1000000 };
 static void two_batches_came(struct oteli_pace *pace, uint64_t ns)
 {
     start(100, 10);
-    *pace = (struct oteli_pace){0, 5000};
+    *pace = (struct oteli_pace){.since_ns = 5000};
     hand.engine->harvest.taken = 20;
     hand.wanted = 10;
     hand.deadline_ns = UINT64_MAX;
@@ -439,6 +439,18 @@ static void test_a_batch_that_is_late_is_rung_for(void **state)
 
     assert_int_equal(hand.wanted, 10);
     assert_true(hand.deadline_ns == UINT64_MAX);
+}
+
+/* A timer would be too coarse. */
+static void test_a_fast_load_rings_at_half_a_queue(void **state)
+{
+    (void)state;
+    struct oteli_pace pace;
+    two_batches_came(&pace, 40000);
+
+    assert_int_equal(hand.wanted, 50);
+    assert_true(hand.deadline_ns == UINT64_MAX);
+    assert_int_equal(pace.batch_ns, 20000);
 }
 
 static void test_a_slow_load_is_rung_for(void **state)
@@ -478,6 +490,7 @@ int main(void)
         TEST(with_no_delay_at_all_there_is_still_a_grace_before_sleep),
         TEST(a_steady_load_is_waited_for_and_rings_at_half_a_queue),
         TEST(a_batch_that_is_late_is_rung_for),
+        TEST(a_fast_load_rings_at_half_a_queue),
         TEST(a_slow_load_is_rung_for),
 #undef TEST
     };
