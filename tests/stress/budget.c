@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { MOST_THREADS = 1000, BATCH = 10, LOT = 64, LARGE = 3000, STACK_BYTES = 128 * 1024 };
+enum { MOST_THREADS = 1000, BATCH = 10, LOT = 128, LARGE = 3000, STACK_BYTES = 128 * 1024 };
 enum { ROUNDS = 3 };
 enum { LEAST_QUEUE_BYTES = 1 << 20, LINE_BYTES = 16 * 1024, NUMBERS = 1 << 20 };
 
