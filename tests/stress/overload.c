@@ -37,6 +37,7 @@ enum {
     NS_PER_MS = 1000000,
     DELAY_MS = 100,
     LOG_CAP_MS = 10000,
+    FULL_TRIES = 100,
     SLOW_BYTES_PER_SECOND = 100 * 1024
 };
 enum mode { PARKED, CANCELS, TRACES, ENDS };
@@ -300,6 +301,8 @@ static void play(const struct scene *scene, unsigned scale)
     const uint64_t before_kib = process_peak_kib();
     oteli_store_release_32(&mode, TRACES);
     stress_sleep_us(LAPS_MS * 1000 * scale);
+    for (unsigned i = 0; i < FULL_TRIES && stress_stats().dropped[scene->reason] == 0; i++)
+        stress_sleep_us(LAPS_MS * 1000); /* a slow build needs longer to fill the queue */
     park_producers();
     const uint64_t peak_kib = process_peak_kib();
 
