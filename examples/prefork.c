@@ -196,7 +196,7 @@ static bool request(uint16_t port)
 
 static pid_t start_client(int listener, unsigned requests)
 {
-    struct sockaddr_in address;
+    struct sockaddr_in address = {0};
     socklen_t size = sizeof address;
     if (getsockname(listener, (struct sockaddr *)&address, &size) != 0)
         return -1;

@@ -276,7 +276,7 @@ bool oteli_lifecycle_wait(struct oteli_engine *engine, uint64_t deadline_ns);
 
 /* The running engine, which stays while the caller uses it. NULL: none, and what to answer. */
 struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status);
-void oteli_lifecycle_leave(struct oteli_engine *engine);
+void oteli_lifecycle_leave(struct oteli_engine *used);
 
 /* The monotonic time in `timeout_ms`. */
 uint64_t oteli_lifecycle_deadline(int64_t timeout_ms);

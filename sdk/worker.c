@@ -332,8 +332,8 @@ void *oteli_worker_main(void *argument)
     struct oteli_engine *engine = argument;
     struct oteli_pace pace = {.batch_ns = UINT64_MAX};
     uint64_t late_until_ns = 0;
-    int64_t wanted;
-    uint64_t deadline_ns;
+    int64_t wanted = 0;
+    uint64_t deadline_ns = UINT64_MAX;
     pthread_setname_np(pthread_self(), "otel-export");
     if (engine->thread_started != NULL)
         engine->thread_started(engine->thread_started_state);

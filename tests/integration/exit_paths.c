@@ -32,8 +32,6 @@ enum {
     STATUS = 7
 };
 
-extern char **environ;
-
 static const struct way {
     const char *name;
     int status;

@@ -223,7 +223,9 @@ static int do_nothing(unsigned number)
         return 1;
     if (number % 2 == 0)
         return 0;
-    if (otel_shutdown(0) != OTEL_OK || otel_shutdown(0) != OTEL_ERROR_NOT_STARTED)
+    if (otel_shutdown(0) != OTEL_OK)
+        return 2;
+    if (otel_shutdown(0) != OTEL_ERROR_NOT_STARTED)
         return 2;
     trace(1);
     return otel_tracer_enabled(tracer) ? 3 : 0;

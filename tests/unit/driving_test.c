@@ -244,7 +244,7 @@ static void test_a_start_without_descriptors_fails_and_frees_the_exporter(void *
         lowest++;
     for (int spare = 0; spare < 4; spare++) {
         fake.frees = 0;
-        allow_descriptors((rlim_t)(lowest + spare));
+        allow_descriptors((rlim_t)lowest + (rlim_t)spare);
         const otel_status status = start_with_delay(FOREVER_MS);
         allow_descriptors(before.rlim_cur);
         assert_int_equal(status, OTEL_ERROR_SYSTEM);
