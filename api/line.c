@@ -266,11 +266,15 @@ uint64_t oteli_lines_bytes(void)
     return oteli_load_relaxed_64(&pool.units_used) * OTELI_LINE_BYTES;
 }
 
+/* A thread that begins to keep a line is counted in two steps, between which it looks as if its
+ * line was one too many. */
 uint64_t oteli_lines_queued_bytes(void)
 {
     const uint64_t used = oteli_load_acquire_64(&pool.units_used); /* before, as it is made */
     const uint64_t kept = oteli_load_relaxed_64(&pool.units_kept);
-    return used > kept ? (used - kept) * OTELI_LINE_BYTES : 0;
+    const uint64_t limit = oteli_load_relaxed_64(&pool.units_limit);
+    const uint64_t queued = used > kept ? used - kept : 0;
+    return (queued < limit ? queued : limit) * OTELI_LINE_BYTES;
 }
 
 /* Free it unless it is part of a huge page. */
