@@ -466,6 +466,13 @@ void oteli_api_reset(void)
     oteli_tracers_free();
 }
 
+static uint32_t keeps_memory;
+
+void oteli_api_keep_memory(void)
+{
+    oteli_store_relaxed_32(&keeps_memory, 1);
+}
+
 /* The process ends (or the library is unloaded): give memory back when nobody else can be
  * using it. Other threads may still be tracing while main returns; then it stays. After the
  * destructors of the libraries above this one, whose lines and threads are looked at. */
@@ -474,6 +481,8 @@ __attribute__((destructor(101))) static void on_unload(void)
     oteli_notice_fork();
     if (oteli_fork_is_orphan())
         return; /* its C library may wait for ever in free() */
+    if (oteli_load_relaxed_32(&keeps_memory) != 0)
+        return;
     if (oteli_generation != 0 || oteli_threads_alive() > (oteli_self != &oteli_empty_thread))
         return;
     oteli_api_reset();

@@ -111,6 +111,10 @@ uint32_t oteli_threads_alive(void);
  * thread has one, so none will come back to this library when it ends. */
 OTELI_LENT bool oteli_threads_let_go(void);
 
+/* An exporter that was given up may still look at lines: their memory stays when the process
+ * ends. */
+OTELI_LENT void oteli_api_keep_memory(void);
+
 /* Free every state, pool and table of the API: no other thread may trace. */
 OTELI_LENT void oteli_api_reset(void);
 

@@ -319,6 +319,7 @@ static uint64_t worker_deadline(uint64_t deadline_ns)
 static void give_up(struct oteli_engine *stopped)
 {
     oteli_store_release_32(&stopped->hangs, 1);
+    oteli_api_keep_memory();
     OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "an exporter did not come back in time; shut down anyway");
 }
 
