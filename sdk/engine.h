@@ -92,9 +92,12 @@ struct oteli_engine {
     uint64_t export_timeout_ns; /* UINT64_MAX: none */
 
     /* of the app threads */
-    _Alignas(OTELI_CACHELINE) uint64_t reserved; /* spans in lots, lines and batches */
-    _Alignas(OTELI_CACHELINE) struct oteli_bell bell;
-    struct oteli_ring ring;
+    _Alignas(OTELI_CACHELINE) struct oteli_bell bell; /* one cache line for all that a lot costs */
+    uint64_t reserved;                                /* spans in lots, lines and batches */
+    /* The queue was full, but there was nothing to take: all of its room is in lots of
+     * threads that do not use it. Set by the worker, unset by whoever uses up a lot. */
+    uint32_t full_is_futile;
+    _Alignas(OTELI_CACHELINE) struct oteli_ring ring;
 
     /* of the worker */
     otel_batch batches[2];
@@ -124,10 +127,6 @@ struct oteli_engine {
     /* of any thread, read by the worker */
     uint64_t flush_wanted;     /* requests so far */
     uint64_t stop_deadline_ns; /* 0: running; monotonic */
-
-    /* The queue was full, but there was nothing to take: all of its room is in lots of
-     * threads that do not use it. Set by the worker, unset by whoever uses up a lot. */
-    uint32_t full_is_futile;
 
     pthread_t thread;
     size_t thread_stack_bytes;
@@ -217,9 +216,9 @@ enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, 
 /* The last round is over: otel_shutdown may return. */
 void oteli_worker_finish(struct oteli_engine *engine);
 
-/* When spans come steadily, the worker wakes by itself when the next batch should be there:
- * to wake it costs a thread of the program more than many spans do. Then the bell is for
- * half a queue only. A batch that is late is rung for, as is everything else. */
+/* When spans come steadily, the worker wakes by itself when half a queue of them should be
+ * there: to wake it costs a thread of the program more than many spans do. Then the bell is for
+ * a little more than that. A batch that is late is rung for, as is everything else. */
 struct oteli_pace {
     uint64_t taken;    /* spans, when … */
     uint64_t since_ns; /* … a batch had last come */

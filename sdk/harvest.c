@@ -16,7 +16,8 @@
 #include "sdk/engine.h"
 #include "sdk/expand.h"
 
-enum { RECORDS_AHEAD = 6 };
+/* How far ahead records are fetched, and how large most of them are. */
+enum { BYTES_AHEAD = 2048, USUAL_BYTES = 128 };
 
 void oteli_harvest_begin(struct oteli_engine *engine)
 {
@@ -43,6 +44,20 @@ static uint32_t committed_in(const struct oteli_line *line)
     return oteli_load_acquire_32(&line->committed); /* pairs with the release of commit */
 }
 
+/* Other cores have written the records, and where one is, the one before it says: without this,
+ * each would be waited for in turn. What the owner writes next stays where it is. */
+static OTELI_INLINE void fetch(const struct oteli_line *line, uint32_t at, uint32_t committed)
+{
+    if (at < committed)
+        __builtin_prefetch(line->records + at);
+}
+
+static void fetch_first(const struct oteli_line *line, uint32_t consumed, uint32_t committed)
+{
+    for (uint32_t ahead = 0; ahead < BYTES_AHEAD; ahead += USUAL_BYTES)
+        fetch(line, consumed + ahead, committed);
+}
+
 static void lose(struct oteli_engine *engine, otel_drop_reason reason, uint64_t spans)
 {
     if (spans == 0)
@@ -59,10 +74,10 @@ static bool take_from(struct oteli_engine *engine, struct oteli_line *line, uint
     const size_t before = batch->count;
     uint64_t lost = 0;
     bool points_into_line = false;
+    fetch_first(line, consumed, committed);
     while (consumed < committed && batch->count < batch->capacity) {
         struct oteli_record *record = oteli_line_record(line, consumed);
-        /* Another core has written them, and most are of one size. */
-        __builtin_prefetch((const uint8_t *)record + (size_t)RECORDS_AHEAD * record->size);
+        fetch(line, consumed + BYTES_AHEAD, committed);
         if (OTELI_LIKELY((record->what & OTELI_RECORD_MOUNT) == 0)) {
             oteli_batch_add(batch, record);
             points_into_line = true;
@@ -158,12 +173,52 @@ static bool visit(struct oteli_engine *engine, const struct oteli_thread *thread
     return take_from(engine, line, harvest->limit);
 }
 
+static void fetch_head(const struct oteli_line *line)
+{
+    if (line == NULL)
+        return;
+    __builtin_prefetch(line);
+    __builtin_prefetch(&line->consumed);
+}
+
+/* Other cores have written all that a visit looks at, and each thing says where the next one
+ * is. So it is fetched while those before it are visited: the state of the thread after the
+ * next, the head of the next one's line. */
+static void look_ahead(const struct oteli_engine *engine, const struct oteli_thread *thread)
+{
+    const struct oteli_thread *next = thread->next;
+    if (next == NULL)
+        return;
+    if (next->next != NULL) {
+        __builtin_prefetch(next->next);
+        __builtin_prefetch(&next->next->next);
+    }
+    if (oteli_load_acquire_64(&next->generation) == engine->sdk.generation) {
+        const struct oteli_line *line = OTELI_LOAD_ACQUIRE_PTR(&next->line);
+        fetch_head(line);
+    }
+}
+
+/* And the first records of the line that comes next. */
+static void look_into_next(const struct oteli_engine *engine, const struct oteli_thread *thread)
+{
+    const struct oteli_thread *next = thread->next;
+    if (next == NULL || oteli_load_acquire_64(&next->generation) != engine->sdk.generation)
+        return;
+    const struct oteli_line *line = OTELI_LOAD_ACQUIRE_PTR(&next->line);
+    if (line == NULL)
+        return;
+    fetch_first(line, line->consumed, committed_in(line));
+}
+
 static bool visit_threads(struct oteli_engine *engine)
 {
     struct oteli_harvest *harvest = &engine->harvest;
     while (harvest->thread != NULL) {
+        look_ahead(engine, harvest->thread);
         if (!visit(engine, harvest->thread))
             return false;
+        look_into_next(engine, harvest->thread);
         harvest->thread = harvest->thread->next;
         harvest->line = NULL;
     }
@@ -179,6 +234,7 @@ static bool visit_ring(struct oteli_engine *engine)
         if ((int64_t)(harvest->ticket - engine->ring.tail) < 0)
             continue;
         struct oteli_line *line = oteli_ring_peek(&engine->ring, harvest->ticket);
+        fetch_head(oteli_ring_peek(&engine->ring, harvest->ticket + 1));
         if (line != NULL && !take_from(engine, line, committed_in(line)))
             return false;
         retire(engine);

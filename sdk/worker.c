@@ -260,6 +260,27 @@ enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, 
     return pass->reason == OTELI_REASON_NONE || is_futile ? OTELI_ROUND_IDLE : OTELI_ROUND_WORKED;
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many spans to wait for: the batches of half a queue, for a sleep costs what hundreds of
+ * spans do, and a little more, for they do not come that evenly. */
+static uint64_t expect(const struct oteli_engine *engine, uint64_t batch_ns)
+{
+    const uint64_t capacity = engine->batch->capacity;
+    const uint64_t batches = smaller(engine->queue_size / 2 / capacity, PACE_MOST_NS / batch_ns);
+    return batches * capacity + capacity / 8;
+}
+
+/* What is announced, and not exported yet. */
+static uint64_t waiting_now(const struct oteli_engine *engine)
+{
+    const int64_t waiting = oteli_bell_waiting(&engine->bell) + (int64_t)engine->batch->count;
+    return waiting > 0 ? (uint64_t)waiting : 0;
+}
+
 void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
                        int64_t *wanted, uint64_t *deadline_ns)
 {
@@ -274,12 +295,18 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
     pace->batch_ns = batch_ns;
     if (batch_ns > PACE_MOST_NS)
         return;
-    const uint64_t next_ns = now_ns + batch_ns + batch_ns / 8;
-    const int64_t half = (int64_t)(engine->queue_size / 2);
-    if (batch_ns >= PACE_LEAST_NS && next_ns < *deadline_ns)
-        *deadline_ns = next_ns;
-    if (*wanted < half)
-        *wanted = half;
+    int64_t bell_at = (int64_t)(engine->queue_size / 2);
+    if (batch_ns >= PACE_LEAST_NS) {
+        const uint64_t expected = expect(engine, batch_ns);
+        const uint64_t there = smaller(waiting_now(engine), expected);
+        const uint64_t next_ns = now_ns + batch_ns * (expected - there) / capacity;
+        if (next_ns < *deadline_ns)
+            *deadline_ns = next_ns;
+        bell_at = (int64_t)smaller(expected + capacity / 2, engine->queue_size / 4 * 3);
+    }
+    const int64_t missing = bell_at - (int64_t)engine->batch->count;
+    if (*wanted < missing)
+        *wanted = missing;
 }
 
 static uint32_t count_cores(void)
@@ -289,12 +316,12 @@ static uint32_t count_cores(void)
 }
 
 /* Whether it pays to look for the next batch instead of sleeping: it will be there before the
- * worker could sleep and be woken, and there is a core for everybody; or the worker came so late
+ * worker could sleep and be woken, and there is a core left for it; or the worker came so late
  * to its core that the queue was full by then, and would again. */
 static bool is_in_haste(const struct oteli_engine *engine, const struct oteli_pace *pace,
                         uint64_t late_until_ns)
 {
-    if (oteli_load_relaxed_32(&engine->sdk.threads) <= engine->cores)
+    if (oteli_load_relaxed_32(&engine->sdk.threads) < engine->cores)
         return pace->batch_ns < HASTE_NS;
     return late_until_ns != 0 && oteli_monotonic_ns() < late_until_ns;
 }

@@ -417,14 +417,44 @@ static void two_batches_came(struct oteli_pace *pace, uint64_t ns)
     oteli_worker_pace(hand.engine, pace, 5000 + ns, &hand.wanted, &hand.deadline_ns);
 }
 
-static void test_a_steady_load_is_waited_for_and_rings_at_half_a_queue(void **state)
+/* Five batches of ten and an eighth of one, at 0.4 ms a span. */
+static void test_a_steady_load_is_waited_for_and_rings_beyond_what_is_expected(void **state)
 {
     (void)state;
     struct oteli_pace pace;
     two_batches_came(&pace, 8 * MILLISECOND);
 
-    assert_int_equal(hand.deadline_ns, 5000 + 8 * MILLISECOND + 4 * MILLISECOND + MILLISECOND / 2);
-    assert_int_equal(hand.wanted, 50);
+    assert_int_equal(hand.deadline_ns, 5000 + 8 * MILLISECOND + 51 * 2 * MILLISECOND / 5);
+    assert_int_equal(hand.wanted, 56);
+}
+
+static void test_what_waits_already_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct oteli_pace pace = {.since_ns = 5000};
+    start(100, 10);
+    hand.engine->harvest.taken = 20;
+    hand.engine->batch->count = 4;
+    oteli_bell_announce(&hand.engine->bell, 7);
+    hand.wanted = 6;
+    hand.deadline_ns = UINT64_MAX;
+    oteli_worker_pace(hand.engine, &pace, 5000 + 8 * MILLISECOND, &hand.wanted, &hand.deadline_ns);
+    hand.engine->batch->count = 0;
+    oteli_bell_taken(&hand.engine->bell, 7);
+
+    assert_int_equal(hand.deadline_ns, 5000 + 8 * MILLISECOND + 40 * 2 * MILLISECOND / 5);
+    assert_int_equal(hand.wanted, 52);
+}
+
+/* What waits is lost in a crash. */
+static void test_no_more_is_waited_for_than_comes_in_a_second(void **state)
+{
+    (void)state;
+    struct oteli_pace pace;
+    two_batches_came(&pace, 900 * MILLISECOND);
+
+    assert_int_equal(hand.deadline_ns, 5000 + 900 * MILLISECOND + (uint64_t)21 * 45 * MILLISECOND);
+    assert_int_equal(hand.wanted, 26);
 }
 
 static void test_a_batch_that_is_late_is_rung_for(void **state)
@@ -488,7 +518,9 @@ int main(void)
         TEST(a_shutdown_drops_what_it_has_no_time_for),
         TEST(spans_that_end_after_the_shutdown_are_counted_as_such),
         TEST(with_no_delay_at_all_there_is_still_a_grace_before_sleep),
-        TEST(a_steady_load_is_waited_for_and_rings_at_half_a_queue),
+        TEST(a_steady_load_is_waited_for_and_rings_beyond_what_is_expected),
+        TEST(what_waits_already_is_not_waited_for),
+        TEST(no_more_is_waited_for_than_comes_in_a_second),
         TEST(a_batch_that_is_late_is_rung_for),
         TEST(a_fast_load_rings_at_half_a_queue),
         TEST(a_slow_load_is_rung_for),
