@@ -72,6 +72,11 @@ processor_system)
     holds='all(.pages_per_s >= 0 and .process_cpu_percent >= 0 and
             (.case == "off") == (.exporter_cpu_percent == null))'
     ;;
+wakeup)
+    cases='["signal","timer","signal","timer","signal","timer"]'
+    keys='["sleeper_cpu_us","least_sleeper_cpu_us","waker_cpu_us"]'
+    holds='all(.sleeper_cpu_us > 0 and (.waker_cpu_us > 0) == (.case == "signal"))'
+    ;;
 clock)
     cases='["ticks","monotonic","coarse","realtime","convert","start","renew",
             "measure_offsets","ticks_to_wall",

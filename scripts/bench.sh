@@ -10,6 +10,7 @@
 #   scripts/bench.sh processor  which queue should be before the exporter thread: the study of
 #                               docs/PROCESSOR.md, about 8 minutes; with --system, what the
 #                               queue costs a whole service
+#   scripts/bench.sh wakeup   what one wake-up of a thread costs it, and who wakes it
 #   scripts/bench.sh e2e      200,000 spans through OTLP/HTTP to a sink on loopback
 #   scripts/bench.sh service  what a real program loses when all of it is traced
 #   scripts/bench.sh clock    what clocks cost, and how exact the spans' times are
@@ -28,7 +29,7 @@ cd "$(dirname "$0")/.."
 
 name=${1:-}
 case $name in
-span | worker | e2e | service | clock) shift ;;
+span | worker | e2e | service | clock | wakeup) shift ;;
 processor)
     shift
     if [[ ${1:-} == --system ]]; then
@@ -45,7 +46,7 @@ plot)
     exit
     ;;
 *)
-    say "there are the benchmarks span, worker, processor, e2e, service and clock, and none called \"$name\""
+    say "there are the benchmarks span, worker, processor, wakeup, e2e, service and clock, and none called \"$name\""
     exit 2
     ;;
 esac
