@@ -6,6 +6,8 @@
 # figures are is not looked at: a machine that runs tests measures nothing.
 #
 #   smoke.sh NAME PROGRAM
+#
+# spec: Q12
 set -euo pipefail
 
 name=${1:?the name of a benchmark}

@@ -3,6 +3,8 @@
 #
 # Each public header compiles alone, twice over, as C and as C++, without a warning.
 # The private headers do so as C11. COMPILERS in the environment replaces the list.
+#
+# spec: Q7
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 read -ra compilers <<<"${COMPILERS:-gcc clang-14}"

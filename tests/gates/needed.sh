@@ -6,6 +6,8 @@
 # after relocation, can be unloaded, and are small.
 #
 #   needed.sh DIRECTORY [KIB]    all of them stripped together, at most KIB (300)
+#
+# spec: Q2
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 build=${1:?the build directory}

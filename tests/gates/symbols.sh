@@ -6,6 +6,8 @@
 #
 #   symbols.sh DIRECTORY            check the libraries in a build directory
 #   symbols.sh --update DIRECTORY   write the lists from them; read the difference
+#
+# spec: Q8
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 update=false

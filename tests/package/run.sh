@@ -8,6 +8,8 @@
 #                                 subdirectory
 #
 # Everything is used from WORK/moved, where it was not installed.
+#
+# spec: Q2 Q8
 source "$(dirname "${BASH_SOURCE[0]}")/../gates/lib.sh"
 
 way=$1 build=$2 work=$3

@@ -208,6 +208,7 @@ static void catch_up(int64_t capacity, int64_t queue)
     STRESS_CHECK(sizes.not_full <= reasons);
 }
 
+/* spec: P5 */
 int main(int argc, char **argv)
 {
     static const int64_t capacities[] = {1, 7, 512, 1000};

@@ -245,6 +245,7 @@ static void run_idle_lines(unsigned count)
     end(watcher);
 }
 
+/* spec: P4 */
 int main(int argc, char **argv)
 {
     const unsigned times = stress_scale(argc, argv, 20);

@@ -370,6 +370,7 @@ static void run(const struct plan *next_plan, uint64_t scale, uint64_t seed)
     report();
 }
 
+/* spec: P10 P12 */
 int main(int argc, char **argv)
 {
     static const struct plan plans[] = {

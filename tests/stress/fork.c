@@ -631,6 +631,7 @@ static void test_lifecycle(unsigned children)
     check_parent();
 }
 
+/* spec: P14 */
 int main(int argc, char **argv)
 {
     const unsigned scale = stress_scale(argc, argv, 50);

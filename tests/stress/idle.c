@@ -152,6 +152,7 @@ static void run_otlp(void)
     http_sink_stop(sink);
 }
 
+/* spec: P13 */
 int main(int argc, char **argv)
 {
     still_ms = STILL_MS * stress_scale(argc, argv, LONG);

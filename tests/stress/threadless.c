@@ -231,6 +231,7 @@ static void run_loop(uint64_t *random)
     check_end(before, true);
 }
 
+/* spec: P18 */
 int main(int argc, char **argv)
 {
     const unsigned scale = stress_scale(argc, argv, 20);

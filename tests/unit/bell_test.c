@@ -47,6 +47,7 @@ static void test_the_span_that_makes_a_batch_rings(void **state)
     assert_int_equal(bell.rings, 1);
 }
 
+/* spec: P13 */
 static void test_the_bell_is_rung_once_a_sleep(void **state)
 {
     (void)state;

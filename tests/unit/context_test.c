@@ -24,6 +24,7 @@ static uint8_t current_number(void)
     return otel_span_get_context(otel_current_span()).trace_id[0];
 }
 
+/* spec: A24 */
 static void test_a_wrapped_span_has_the_context_it_was_given(void **state)
 {
     (void)state;
@@ -37,6 +38,7 @@ static void test_a_wrapped_span_has_the_context_it_was_given(void **state)
     otel_span_end(span);
 }
 
+/* spec: A26 */
 static void test_a_context_needs_both_ids(void **state)
 {
     (void)state;
@@ -57,6 +59,7 @@ static void test_a_context_needs_both_ids(void **state)
     assert_true((of_null.opaque[0] | of_null.opaque[1] | of_null.opaque[2]) == 0);
 }
 
+/* spec: A26 */
 static void test_ids_as_text(void **state)
 {
     (void)state;
@@ -93,6 +96,7 @@ static void test_the_tracestate_of_a_context_is_cut_to_what_fits(void **state)
     assert_string_equal(text, "");
 }
 
+/* spec: C2 */
 static void test_contexts_are_current_from_attach_to_detach(void **state)
 {
     (void)state;
@@ -109,6 +113,7 @@ static void test_contexts_are_current_from_attach_to_detach(void **state)
     assert_int_equal(recorder.logs, 0);
 }
 
+/* spec: C2 */
 static void test_a_wrong_order_is_said_and_the_newest_stays_current(void **state)
 {
     (void)state;
@@ -461,6 +466,7 @@ static void test_any_order_of_everything(void **state)
     }
 }
 
+/* spec: C1 */
 static void test_values_are_found_under_their_keys(void **state)
 {
     (void)state;
@@ -500,6 +506,7 @@ static void test_values_travel_with_the_current_context(void **state)
     assert_true(otel_context_detach(token));
 }
 
+/* spec: C3 */
 static void test_many_requests_on_one_thread_need_no_attaching(void **state)
 {
     (void)state;

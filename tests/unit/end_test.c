@@ -41,6 +41,7 @@ static void check_name(size_t index, const char *name)
     assert_memory_equal(field.bytes, name, field.length);
 }
 
+/* spec: A21 */
 static void test_only_the_first_end_counts(void **state)
 {
     (void)state;
@@ -75,6 +76,7 @@ static void test_an_old_handle_does_not_end_the_next_span_of_its_slot(void **sta
     assert_int_equal(recorder.count, 4);
 }
 
+/* spec: A21 */
 static void test_a_parent_that_ends_first_leaves_its_child_current(void **state)
 {
     (void)state;
@@ -159,6 +161,7 @@ static void *end_all(void *spans)
     return NULL;
 }
 
+/* spec: A25 */
 static void test_another_thread_ends_started_spans_but_no_entered_ones(void **state)
 {
     (void)state;

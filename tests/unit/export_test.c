@@ -68,6 +68,7 @@ static void test_what_is_not_reported_otherwise_is_delivered(void **state)
     assert_int_equal(dropped(0), 0);
 }
 
+/* spec: P15 */
 static void test_each_pipeline_gets_every_batch_and_counts_for_itself(void **state)
 {
     (void)state;
@@ -123,6 +124,7 @@ static void test_a_pending_export_is_polled_until_it_is_done(void **state)
     assert_int_equal(pipeline(0)->delivered, 10);
 }
 
+/* spec: P6 */
 static void test_an_export_that_takes_too_long_is_abandoned_and_may_say_why(void **state)
 {
     (void)state;
@@ -258,6 +260,7 @@ static void note(void *state, otel_log_level level, const char *message)
     strncpy(last_news, message, sizeof last_news - 1);
 }
 
+/* spec: P8 O6 */
 static void test_a_loss_is_said_when_it_begins_and_when_it_is_over(void **state)
 {
     (void)state;

@@ -96,6 +96,7 @@ static int trace_by_itself(void)
            stats.delivered != 2 || stats.started != 2;
 }
 
+/* spec: P14 */
 static void test_a_child_exports_its_own_spans_and_nothing_of_its_parents(void **state)
 {
     (void)state;
@@ -197,6 +198,7 @@ static int end_the_parents(void)
     return strcmp(childs.text, "below|") != 0 || stats_now().open != 0;
 }
 
+/* spec: P14 */
 static void test_what_is_open_is_the_parents_and_goes_on_as_context(void **state)
 {
     (void)state;

@@ -60,6 +60,7 @@ static otel_stats stats(void)
     return read;
 }
 
+/* spec: P10 */
 static void test_a_flush_delivers_what_has_ended(void **state)
 {
     (void)state;
@@ -72,6 +73,7 @@ static void test_a_flush_delivers_what_has_ended(void **state)
     assert_string_equal(fake.text, "a b|");
 }
 
+/* spec: P11 */
 static void test_a_shutdown_delivers_what_has_ended_and_frees_the_exporter(void **state)
 {
     (void)state;
@@ -92,6 +94,7 @@ static void test_what_was_not_started_is_not_flushed_or_shut_down(void **state)
     assert_int_equal(otel_shutdown(0), OTEL_ERROR_NOT_STARTED);
 }
 
+/* spec: P11 */
 static void test_the_second_shutdown_and_a_flush_after_it_say_so(void **state)
 {
     (void)state;
@@ -187,6 +190,7 @@ static void wait_until_left(const struct oteli_engine *engine)
         sched_yield();
 }
 
+/* spec: P11 */
 static void test_a_shutdown_does_not_wait_for_an_exporter_that_hangs(void **state)
 {
     (void)state;
@@ -342,6 +346,7 @@ static void test_a_disabled_sdk_starts_and_stops_and_does_nothing(void **state)
 }
 
 /* The exporter is adopted: freed once, whatever fails. */
+/* spec: Q3 */
 static void test_every_allocation_of_a_start_may_fail(void **state)
 {
     (void)state;
@@ -366,6 +371,7 @@ static void test_every_allocation_of_a_start_may_fail(void **state)
     oteli_leaks_begin();
 }
 
+/* spec: Q5 */
 static void test_options_that_cannot_be_free_the_exporter_too(void **state)
 {
     (void)state;
@@ -390,6 +396,7 @@ static void *flush_again_and_again(void *argument)
     return NULL;
 }
 
+/* spec: P12 */
 static void test_flushes_that_meet_a_shutdown_come_back(void **state)
 {
     (void)state;
@@ -461,6 +468,7 @@ static otel_status start_with_hook(int64_t stack_bytes, void (*hook)(void *state
                                             .thread_started = hook, .thread_started_state = &fake));
 }
 
+/* spec: P17 */
 static void test_the_exporter_thread_is_named_and_blocks_all_signals(void **state)
 {
     (void)state;
@@ -477,6 +485,7 @@ static void test_the_exporter_thread_is_named_and_blocks_all_signals(void **stat
 }
 
 /* libc may give it the stack of a thread that ended, which is larger. */
+/* spec: P17 */
 static void test_its_stack_is_as_large_as_was_asked_for(void **state)
 {
     (void)state;
@@ -527,6 +536,7 @@ static void look_at_thread(void *context, otel_export *call)
 }
 
 /* The clocks of the cores are compared meanwhile, which visits all of them. */
+/* spec: P17 */
 static void test_a_program_may_name_and_pin_it(void **state)
 {
     (void)state;

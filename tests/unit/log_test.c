@@ -69,6 +69,7 @@ static void test_lines_above_the_level_are_not_said(void **state)
     assert_int_equal(said.lines, 1);
 }
 
+/* spec: Q6 */
 static void test_a_site_is_silent_after_its_line_and_then_says_how_often(void **state)
 {
     (void)state;
@@ -151,6 +152,7 @@ static void log_again(void *state, otel_log_level level, const char *message)
     OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "from inside the handler");
 }
 
+/* spec: Q4 */
 static void test_a_handler_is_not_entered_by_itself(void **state)
 {
     (void)state;
@@ -227,6 +229,7 @@ static void put_stderr_back(struct stderr_pipe replaced)
         close(replaced.read_end);
 }
 
+/* spec: Q4 */
 static void test_without_a_handler_warnings_and_errors_go_to_stderr(void **state)
 {
     (void)state;

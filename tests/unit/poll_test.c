@@ -140,6 +140,7 @@ static void assert_that_it_waits(void)
     assert_true(looks <= 3);
 }
 
+/* spec: P18 */
 static void test_polling_takes_the_time_it_is_given(void **state)
 {
     (void)state;
@@ -470,6 +471,7 @@ static void test_a_descriptor_that_cannot_be_watched_is_done_without(void **stat
 
 /* ---- flush and shutdown --------------------------------------------------------------------------- */
 
+/* spec: P18 */
 static void test_a_flush_needs_nobody_else(void **state)
 {
     (void)state;
@@ -498,6 +500,7 @@ static void test_the_numbers_of_flushes_may_wrap(void **state)
     }
 }
 
+/* spec: P18 */
 static void test_a_shutdown_needs_nobody_else(void **state)
 {
     (void)state;

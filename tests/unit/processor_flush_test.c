@@ -63,6 +63,7 @@ static otel_stats stats(void)
 
 /* --- how long --- */
 
+/* spec: P10 */
 static void test_a_flush_without_time_is_done_all_the_same(void **state)
 {
     (void)state;
@@ -78,6 +79,7 @@ static void test_a_flush_without_time_is_done_all_the_same(void **state)
     assert_int_equal(stats().delivered, 1);
 }
 
+/* spec: P10 */
 static void test_any_number_is_a_timeout(void **state)
 {
     (void)state;
@@ -107,6 +109,7 @@ static void test_a_shutdown_without_time_answers_and_counts(void **state)
     assert_int_equal(after.delivered, status == OTEL_OK ? 1 : 0);
 }
 
+/* spec: P11 */
 static void test_after_a_shutdown_every_call_says_so_as_often_as_it_is_made(void **state)
 {
     (void)state;
@@ -197,6 +200,7 @@ static void flush_with_a_worker_that_hangs(void)
     _exit(otel_flush(10) == OTEL_ERROR_TIMEOUT ? 0 : 3);
 }
 
+/* spec: P12 Q13 */
 static void test_a_process_that_exits_flushes_and_shuts_down_from_atexit(void **state)
 {
     (void)state;

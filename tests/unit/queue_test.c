@@ -37,6 +37,7 @@ static void stop(void)
     oteli_leaks_check();
 }
 
+/* spec: P4 */
 static void test_one_thread_fills_the_queue_exactly(void **state)
 {
     (void)state;
@@ -98,6 +99,7 @@ static void *fill_twice(void *argument)
     return NULL;
 }
 
+/* spec: P4 */
 static void test_any_number_of_threads_fills_the_queue_exactly(void **state)
 {
     (void)state;

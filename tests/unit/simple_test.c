@@ -95,6 +95,7 @@ static void *trace(void *argument)
     return NULL;
 }
 
+/* spec: P3 */
 static void test_threads_take_turns(void **state)
 {
     (void)state;

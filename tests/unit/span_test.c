@@ -68,6 +68,7 @@ static void test_an_entered_span_is_current_until_its_end(void **state)
     assert_false(recorder_has_field(1, PARENT_SPAN_ID));
 }
 
+/* spec: A8 */
 static void test_a_started_span_is_not_current(void **state)
 {
     (void)state;
@@ -81,6 +82,7 @@ static void test_a_started_span_is_not_current(void **state)
     assert_memory_equal(recorder_field(0, PARENT_SPAN_ID).bytes, &outer.opaque[2], 8);
 }
 
+/* spec: A7 */
 static void test_a_root_ignores_what_is_current(void **state)
 {
     (void)state;
@@ -96,6 +98,7 @@ static void test_a_root_ignores_what_is_current(void **state)
     assert_false(recorder_has_field(0, PARENT_SPAN_ID));
 }
 
+/* spec: A7 */
 static void test_an_explicit_parent_goes_before_the_current_span(void **state)
 {
     (void)state;
@@ -121,6 +124,7 @@ static void test_an_empty_explicit_parent_means_a_root(void **state)
     assert_false(same_trace(span, outer));
 }
 
+/* spec: A9 */
 static void test_an_ended_span_is_still_a_parent(void **state)
 {
     (void)state;
@@ -171,6 +175,7 @@ static void test_flags_say_sampled_and_keep_random_as_it_came(void **state)
     assert_int_equal(otel_span_get_context(root).flags, 0x03);
 }
 
+/* spec: A11 */
 static void test_explicit_times_are_taken_as_they_are(void **state)
 {
     (void)state;
@@ -248,6 +253,7 @@ static void test_without_a_tracer_a_span_has_an_empty_scope(void **state)
     }
 }
 
+/* spec: A28 */
 static void test_an_unsampled_span_has_an_id_of_its_own_and_nothing_else(void **state)
 {
     (void)state;
@@ -294,6 +300,7 @@ static bool sample(const struct oteli_sdk *sdk, const struct oteli_sampling *abo
     return sampler.answer;
 }
 
+/* spec: A10 */
 static void test_a_sampler_sees_the_trace_id_the_parent_and_the_options(void **state)
 {
     (void)state;
@@ -381,6 +388,7 @@ static void test_an_entered_span_follows_each_kind_of_current_parent(void **stat
     }
 }
 
+/* spec: Q1 */
 static void test_without_an_sdk_the_parent_passes_through_and_nothing_is_allocated(void **state)
 {
     (void)state;
@@ -401,6 +409,7 @@ static void test_without_an_sdk_the_parent_passes_through_and_nothing_is_allocat
     assert_int_equal(oteli_leaks_count(), before);
 }
 
+/* spec: Q1 */
 static void test_without_an_sdk_an_attached_parent_passes_through(void **state)
 {
     (void)state;
@@ -430,6 +439,7 @@ static void test_without_an_sdk_an_entered_parent_is_current(void **state)
     assert_true(is_none(otel_current_span()));
 }
 
+/* spec: A1 */
 static void test_a_tracer_from_before_the_sdk_records_after_it_starts(void **state)
 {
     (void)state;
@@ -514,6 +524,7 @@ static void work(void)
     otel_span_end(outer);
 }
 
+/* spec: Q3 */
 static void test_without_memory_spans_pass_their_parent_on(void **state)
 {
     (void)state;

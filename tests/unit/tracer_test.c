@@ -21,6 +21,7 @@ static void check_slice(otel_slice slice, const char *text)
         assert_memory_equal(slice.data, text, slice.length);
 }
 
+/* spec: A4 */
 static void test_the_same_arguments_give_the_same_tracer(void **state)
 {
     (void)state;
@@ -48,6 +49,7 @@ static void test_the_same_arguments_give_the_same_tracer(void **state)
         tracers[5]);
 }
 
+/* spec: A2 R8 */
 static void test_a_scope_is_its_parts_and_its_message(void **state)
 {
     (void)state;
@@ -66,6 +68,7 @@ static void test_a_scope_is_its_parts_and_its_message(void **state)
                                     "1.0\x1a\x07\x0a\x01k\x12\x02\x18\x02");
 }
 
+/* spec: A3 */
 static void test_a_tracer_without_a_name_works_and_is_said(void **state)
 {
     (void)state;

@@ -153,6 +153,7 @@ static void test_a_worker_that_waits_prepares_before_it_does(void **state)
     assert_int_equal(fake.waits, 4);
 }
 
+/* spec: P9 */
 static void test_who_may_not_wait_never_does(void **state)
 {
     (void)state;
@@ -185,6 +186,7 @@ static void test_what_ends_during_an_export_is_of_the_next_pass(void **state)
     assert_string_equal(fake.text, "a a a|b b b|");
 }
 
+/* spec: P10 */
 static void test_a_flush_that_is_asked_for_during_an_export_has_what_ended_before_it(void **state)
 {
     (void)state;

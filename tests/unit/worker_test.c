@@ -82,6 +82,7 @@ static void test_the_first_span_wakes_the_worker_once(void **state)
     assert_false(is_marked_asleep());
 }
 
+/* spec: P5 */
 static void test_the_tick_runs_from_the_first_span(void **state)
 {
     (void)state;
@@ -122,6 +123,7 @@ static void test_a_moment_before_the_tick_nothing_is_exported(void **state)
     assert_int_equal(fake.batches, 0);
 }
 
+/* spec: P5 */
 static void test_whole_batches_do_not_wait_for_the_tick(void **state)
 {
     (void)state;
@@ -151,6 +153,7 @@ static void test_what_is_left_of_a_batch_goes_with_the_tick(void **state)
     assert_int_equal(fake.sizes[10], 5);
 }
 
+/* spec: P7 */
 static void test_no_batch_is_larger_than_its_limit_also_in_a_flush(void **state)
 {
     (void)state;
@@ -164,6 +167,7 @@ static void test_no_batch_is_larger_than_its_limit_also_in_a_flush(void **state)
     assert_int_equal(fake.batches, 15);
 }
 
+/* spec: P7 */
 static void test_no_batch_is_larger_than_its_limit_also_in_a_shutdown(void **state)
 {
     (void)state;
@@ -191,6 +195,7 @@ static void test_a_flush_of_nothing_exports_nothing(void **state)
     assert_true(is_marked_asleep());
 }
 
+/* spec: P13 */
 static void test_an_idle_worker_is_asleep_after_two_ticks_and_stays_so(void **state)
 {
     (void)state;
@@ -368,6 +373,7 @@ static void test_a_shutdown_drops_what_it_has_no_time_for(void **state)
     assert_int_equal(hand.engine->reserved % 10, hand.engine->reserved);
 }
 
+/* spec: P11 */
 static void test_spans_that_end_after_the_shutdown_are_counted_as_such(void **state)
 {
     (void)state;
