@@ -112,7 +112,8 @@ void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, 
                     size_t key_length, const otel_value *value)
 {
     struct oteli_key_value plan;
-    if (key == NULL || !oteli_key_value_plan(&plan, key, key_length, value, limits->value_length)) {
+    if (key == NULL || !oteli_key_value_plan(&plan, key, key_length, value, limits->value_length,
+                                             limits->value_depth)) {
         oteli_open_complain(open, OTELI_BAD_ATTRIBUTE);
         return;
     }

@@ -164,6 +164,12 @@ void oteli_complain(const struct oteli_complaint *complaint)
         OTELI_LOG(OTEL_LOG_WARN, "span \"%s\" has more links than its limit; they are left out",
                   complaint->name);
         break;
+    case OTELI_TOO_MANY_INNER_ATTRIBUTES:
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "span \"%s\" has an event or a link with more attributes than its limit; they "
+                  "are left out",
+                  complaint->name);
+        break;
     case OTELI_BAD_ATTRIBUTE:
         OTELI_LOG(OTEL_LOG_WARN,
                   "span \"%s\": an attribute with an empty key or above 512 MiB is left out",
@@ -221,9 +227,12 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
     }
     const size_t name_length = name != NULL ? strlen(name) : 0;
     const size_t name_size = oteli_text_size(name, name_length);
+    const struct oteli_list_limits list_limits = {limits->event_attributes, limits->value_depth,
+                                                  limits->value_length};
     uint32_t dropped;
-    const size_t attribute_bytes = oteli_key_values_size(all, all_count, limits->event_attributes,
-                                                         limits->value_length, &dropped);
+    const size_t attribute_bytes = oteli_list_size(all, all_count, &list_limits, &dropped);
+    if (dropped != 0)
+        oteli_open_complain(open, OTELI_TOO_MANY_INNER_ATTRIBUTES);
     const size_t size = 9 + (name_size ? oteli_bytes_field_size(EVENT_NAME, name_size) : 0) +
                         attribute_bytes +
                         (dropped ? oteli_varint_field_size(EVENT_DROPPED, dropped) : 0);
@@ -236,8 +245,7 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
             at = oteli_put_bytes_head(at, EVENT_NAME, name_size);
             at = oteli_text_put(at, name, name_length, name_size);
         }
-        at = oteli_key_values_put(at, EVENT_ATTRIBUTES, all, all_count, limits->event_attributes,
-                                  limits->value_length);
+        at = oteli_list_put(at, EVENT_ATTRIBUTES, all, all_count, &list_limits);
         if (dropped != 0)
             at = oteli_put_varint_field(at, EVENT_DROPPED, dropped);
         open->unusual.events.length = (uint32_t)(at - open->unusual.events.data);
@@ -258,15 +266,21 @@ struct link_plan {
     size_t bytes; /* of the message */
 };
 
+static struct oteli_list_limits limits_of_links(const struct oteli_limits *limits)
+{
+    return (struct oteli_list_limits){limits->link_attributes, limits->value_depth,
+                                      limits->value_length};
+}
+
 static void plan_link(struct link_plan *plan, const otel_link *link,
                       const struct oteli_limits *limits)
 {
+    const struct oteli_list_limits list_limits = limits_of_links(limits);
     const otel_span_context *to = &link->context;
     const size_t count = link->attributes != NULL ? link->attribute_count : 0;
     plan->tracestate_length = oteli_tracestate_copy(to->tracestate, to->trace_id, plan->tracestate,
                                                     sizeof plan->tracestate);
-    plan->attribute_bytes = oteli_key_values_size(link->attributes, count, limits->link_attributes,
-                                                  limits->value_length, &plan->dropped);
+    plan->attribute_bytes = oteli_list_size(link->attributes, count, &list_limits, &plan->dropped);
     plan->bytes =
         18 + 10 +
         (plan->tracestate_length ? oteli_bytes_field_size(LINK_TRACE_STATE, plan->tracestate_length)
@@ -280,6 +294,7 @@ static uint8_t *put_link(uint8_t *at, const struct link_plan *plan, const otel_l
 {
     const otel_span_context *to = &link->context;
     const size_t count = link->attributes != NULL ? link->attribute_count : 0;
+    const struct oteli_list_limits list_limits = limits_of_links(limits);
     const uint32_t flags = (uint32_t)to->flags | OTELI_FLAG_HAS_IS_REMOTE |
                            (to->is_remote ? OTELI_FLAG_IS_REMOTE : 0u);
     at = oteli_put_bytes_head(at, SPAN_LINKS, plan->bytes);
@@ -287,8 +302,7 @@ static uint8_t *put_link(uint8_t *at, const struct link_plan *plan, const otel_l
     at = oteli_put_bytes_field(at, LINK_SPAN_ID, to->span_id, sizeof to->span_id);
     if (plan->tracestate_length != 0)
         at = oteli_put_bytes_field(at, LINK_TRACE_STATE, plan->tracestate, plan->tracestate_length);
-    at = oteli_key_values_put(at, LINK_ATTRIBUTES, link->attributes, count, limits->link_attributes,
-                              limits->value_length);
+    at = oteli_list_put(at, LINK_ATTRIBUTES, link->attributes, count, &list_limits);
     if (plan->dropped != 0)
         at = oteli_put_varint_field(at, LINK_DROPPED, plan->dropped);
     return oteli_put_fixed32(oteli_put_tag(at, LINK_FLAGS, OTELI_WIRE_FIXED32), flags);
@@ -317,6 +331,8 @@ void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *lim
         oteli_open_complain(open, OTELI_TOO_MANY_LINKS);
         return;
     }
+    if (plan.dropped != 0)
+        oteli_open_complain(open, OTELI_TOO_MANY_INNER_ATTRIBUTES);
     uint8_t *at =
         oteli_buffer_room(&open->unusual.links, oteli_bytes_field_size(SPAN_LINKS, plan.bytes));
     if (at == NULL) {

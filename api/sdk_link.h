@@ -26,7 +26,8 @@ struct oteli_limits {
     uint32_t links;
     uint32_t event_attributes;
     uint32_t link_attributes;
-    bool roots_hold; /* local roots hold their descendants back for a verdict */
+    bool roots_hold;     /* local roots hold their descendants back for a verdict */
+    uint8_t value_depth; /* of arrays and maps: what is deeper is an empty value */
 };
 
 /* What kind of parent a span has; the samplers of the specification know these five. */

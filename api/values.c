@@ -5,6 +5,7 @@
  * OpenTelemetry specification, common/attribute-type-mapping.md (a string that is not
  * UTF-8 becomes bytes). */
 #include "api/values.h"
+#include "api/nested.h"
 #include "common/utf8.h"
 #include "common/wire.h"
 
@@ -13,7 +14,6 @@
 enum { KEY = 1, VALUE = 2 };                                              /* KeyValue */
 enum { STRING = 1, BOOL = 2, INT = 3, DOUBLE = 4, ARRAY = 5, BYTES = 7 }; /* AnyValue */
 enum { VALUES = 1 };                                                      /* ArrayValue */
-enum { LARGEST = 0x7fffffff };
 
 size_t oteli_text_size(const char *text, size_t length)
 {
@@ -74,6 +74,8 @@ static otel_value element(const otel_value *array, size_t index, size_t limit)
     case OTEL_VALUE_INT:
     case OTEL_VALUE_DOUBLE:
     case OTEL_VALUE_BYTES:
+    case OTEL_VALUE_ARRAY:
+    case OTEL_VALUE_MAP:
         break;
     }
     return otel_value_empty();
@@ -97,6 +99,8 @@ static size_t scalar_size(const otel_value *value)
     case OTEL_VALUE_BOOL_ARRAY:
     case OTEL_VALUE_INT_ARRAY:
     case OTEL_VALUE_DOUBLE_ARRAY:
+    case OTEL_VALUE_ARRAY:
+    case OTEL_VALUE_MAP:
         break;
     }
     return 0;
@@ -123,43 +127,113 @@ static uint8_t *put_scalar(uint8_t *at, const otel_value *value)
     case OTEL_VALUE_BOOL_ARRAY:
     case OTEL_VALUE_INT_ARRAY:
     case OTEL_VALUE_DOUBLE_ARRAY:
+    case OTEL_VALUE_ARRAY:
+    case OTEL_VALUE_MAP:
         break;
     }
     return at;
 }
 
-static bool is_array(const otel_value *value)
+static bool is_flat_array(const otel_value *value)
 {
     return value->type >= OTEL_VALUE_STRING_ARRAY && value->type <= OTEL_VALUE_DOUBLE_ARRAY;
 }
 
-bool oteli_key_value_plan(struct oteli_key_value *plan, const char *key, size_t key_length,
-                          const otel_value *value, size_t value_length_limit)
+/* The ArrayValue message of an array of one type; SIZE_MAX: too large. */
+static size_t flat_array_size(const otel_value *array, size_t length_limit)
 {
-    if (key_length == 0 || key_length > LARGEST / 4)
+    size_t size = 0;
+    if (array->length > OTELI_VALUE_LARGEST)
+        return SIZE_MAX;
+    for (size_t i = 0; i < array->length; i++) {
+        const otel_value one = element(array, i, length_limit);
+        size += oteli_bytes_field_size(VALUES, scalar_size(&one));
+    }
+    return size <= OTELI_VALUE_LARGEST ? size : SIZE_MAX;
+}
+
+static uint8_t *put_flat_array(uint8_t *at, const otel_value *array, size_t length_limit,
+                               size_t inner_bytes)
+{
+    at = oteli_put_bytes_head(at, ARRAY, inner_bytes);
+    for (size_t i = 0; i < array->length; i++) {
+        const otel_value one = element(array, i, length_limit);
+        at = oteli_put_bytes_head(at, VALUES, scalar_size(&one));
+        at = put_scalar(at, &one);
+    }
+    return at;
+}
+
+size_t oteli_leaf_size(const otel_value *value, size_t length_limit)
+{
+    const otel_value kept = cut(value, length_limit);
+    if (kept.length > OTELI_VALUE_LARGEST)
+        return SIZE_MAX;
+    if (!is_flat_array(&kept))
+        return scalar_size(&kept);
+    const size_t inner = flat_array_size(&kept, length_limit);
+    return inner != SIZE_MAX ? oteli_bytes_field_size(ARRAY, inner) : SIZE_MAX;
+}
+
+uint8_t *oteli_leaf_put(uint8_t *at, const otel_value *value, size_t length_limit)
+{
+    const otel_value kept = cut(value, length_limit);
+    if (!is_flat_array(&kept))
+        return put_scalar(at, &kept);
+    return put_flat_array(at, &kept, length_limit, flat_array_size(&kept, length_limit));
+}
+
+/* A value that is an array or a map, or of no type that there is. */
+static OTELI_COLD bool plan_composite(struct oteli_key_value *plan)
+{
+    otel_value *value = &plan->value;
+    if (value->type <= OTEL_VALUE_MAP && plan->depth_limit == 0)
+        *value = otel_value_empty();
+    if (value->type == OTEL_VALUE_ARRAY || value->type == OTEL_VALUE_MAP) {
+        plan->value_bytes = oteli_nested_size(value, plan->length_limit, plan->depth_limit);
+        return plan->value_bytes != SIZE_MAX;
+    }
+    plan->value_bytes = 0;
+    if (!is_flat_array(value))
+        return true;
+    plan->inner_bytes = flat_array_size(value, plan->length_limit);
+    if (plan->inner_bytes == SIZE_MAX)
+        return false;
+    plan->value_bytes = oteli_bytes_field_size(ARRAY, plan->inner_bytes);
+    return true;
+}
+
+bool oteli_key_value_plan(struct oteli_key_value *plan, const char *key, size_t key_length,
+                          const otel_value *value, size_t length_limit, uint32_t depth_limit)
+{
+    if (key_length == 0 || key_length > OTELI_VALUE_LARGEST)
         return false;
     plan->key = key;
     plan->key_length = key_length;
     plan->key_bytes = oteli_text_size(key, key_length);
-    plan->value_length_limit = value_length_limit;
-    plan->value = cut(value, value_length_limit);
-    if (plan->value.length > LARGEST / 4)
+    plan->length_limit = length_limit;
+    plan->depth_limit = depth_limit;
+    plan->value = cut(value, length_limit);
+    if (plan->value.length > OTELI_VALUE_LARGEST)
         return false;
-    plan->inner_bytes = 0;
-    if (is_array(&plan->value)) {
-        for (size_t i = 0; i < plan->value.length; i++) {
-            const otel_value one = element(&plan->value, i, value_length_limit);
-            plan->inner_bytes += oteli_bytes_field_size(VALUES, scalar_size(&one));
-        }
-        if (plan->inner_bytes > LARGEST / 4)
-            return false;
-        plan->value_bytes = oteli_bytes_field_size(ARRAY, plan->inner_bytes);
-    } else {
+    if (OTELI_LIKELY(value->type < OTEL_VALUE_STRING_ARRAY))
         plan->value_bytes = scalar_size(&plan->value);
-    }
+    else if (!plan_composite(plan))
+        return false;
     plan->bytes = oteli_bytes_field_size(1, oteli_bytes_field_size(KEY, plan->key_bytes) +
                                                 oteli_bytes_field_size(VALUE, plan->value_bytes));
     return true;
+}
+
+static OTELI_COLD uint8_t *put_composite(uint8_t *at, const struct oteli_key_value *plan)
+{
+    const otel_value *value = &plan->value;
+    if (is_flat_array(value))
+        return put_flat_array(at, value, plan->length_limit, plan->inner_bytes);
+    if (value->type != OTEL_VALUE_ARRAY && value->type != OTEL_VALUE_MAP)
+        return at;
+    oteli_nested_put(at + plan->value_bytes, value, plan->length_limit, plan->depth_limit);
+    return at + plan->value_bytes;
 }
 
 uint8_t *oteli_key_value_put(uint8_t *at, uint32_t field, const struct oteli_key_value *plan)
@@ -170,15 +244,9 @@ uint8_t *oteli_key_value_put(uint8_t *at, uint32_t field, const struct oteli_key
     at = oteli_put_bytes_head(at, KEY, plan->key_bytes);
     at = oteli_text_put(at, plan->key, plan->key_length, plan->key_bytes);
     at = oteli_put_bytes_head(at, VALUE, plan->value_bytes);
-    if (!is_array(&plan->value))
+    if (OTELI_LIKELY(plan->value.type < OTEL_VALUE_STRING_ARRAY))
         return put_scalar(at, &plan->value);
-    at = oteli_put_bytes_head(at, ARRAY, plan->inner_bytes);
-    for (size_t i = 0; i < plan->value.length; i++) {
-        const otel_value one = element(&plan->value, i, plan->value_length_limit);
-        at = oteli_put_bytes_head(at, VALUES, scalar_size(&one));
-        at = put_scalar(at, &one);
-    }
-    return at;
+    return put_composite(at, plan);
 }
 
 /* A text being read as it will be written, bad UTF-8 replaced. */
@@ -204,13 +272,19 @@ static int next_byte(struct reading *reading)
     return (uint8_t)*reading->piece++;
 }
 
-/* A key that is not UTF-8 is known by what it becomes. */
-static bool is_same_key(const char *a, const char *b)
+/* A key that is not UTF-8 is known by what it becomes. Where the first difference is between
+ * two ASCII characters, what is before it becomes the same, and they become themselves. */
+bool oteli_key_is_same(const char *a, const char *b)
 {
+    size_t same = 0;
+    while (a[same] == b[same] && a[same] != '\0')
+        same++;
+    if (a[same] == b[same])
+        return true;
+    if (((uint8_t)a[same] | (uint8_t)b[same]) < 0x80)
+        return false;
     struct reading one = {a, strlen(a), NULL, 0};
     struct reading other = {b, strlen(b), NULL, 0};
-    if (oteli_utf8_is_valid(a, one.left) && oteli_utf8_is_valid(b, other.left))
-        return one.left == other.left && memcmp(a, b, one.left) == 0;
     int byte;
     do {
         byte = next_byte(&one);
@@ -220,37 +294,41 @@ static bool is_same_key(const char *a, const char *b)
     return true;
 }
 
-/* Whether a later attribute of the list has the same key. */
-static bool is_overwritten(const otel_attribute *attributes, size_t count, size_t index)
+static bool has_key(const otel_attribute *attribute)
 {
-    for (size_t i = index + 1; i < count; i++)
-        if (attributes[i].key != NULL && is_same_key(attributes[i].key, attributes[index].key))
-            return true;
-    return false;
+    return attribute->key != NULL && attribute->key[0] != '\0';
 }
 
-/* Plan attribute `index` of a list unless it is empty, overwritten or above the limit. */
+/* Plan attribute `index` of a list, with the last value of its key, unless the key is empty or
+ * was there before. */
 static bool plan_next(struct oteli_key_value *plan, const otel_attribute *attributes, size_t count,
-                      size_t index, size_t value_length_limit)
+                      size_t index, const struct oteli_list_limits *limits)
 {
-    const otel_attribute *attribute = &attributes[index];
-    return attribute->key != NULL && attribute->key[0] != '\0' &&
-           !is_overwritten(attributes, count, index) &&
-           oteli_key_value_plan(plan, attribute->key, strlen(attribute->key), &attribute->value,
-                                value_length_limit);
+    const char *key = attributes[index].key;
+    if (!has_key(&attributes[index]))
+        return false;
+    for (size_t i = 0; i < index; i++)
+        if (has_key(&attributes[i]) && oteli_key_is_same(attributes[i].key, key))
+            return false;
+    size_t last = count - 1;
+    while (last > index &&
+           !(has_key(&attributes[last]) && oteli_key_is_same(attributes[last].key, key)))
+        last--;
+    return oteli_key_value_plan(plan, key, strlen(key), &attributes[last].value, limits->length,
+                                limits->depth);
 }
 
-size_t oteli_key_values_size(const otel_attribute *attributes, size_t count, uint32_t limit,
-                             size_t value_length_limit, uint32_t *dropped)
+size_t oteli_list_size(const otel_attribute *attributes, size_t count,
+                       const struct oteli_list_limits *limits, uint32_t *dropped)
 {
     struct oteli_key_value plan;
     size_t size = 0;
     uint32_t kept = 0;
     *dropped = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!plan_next(&plan, attributes, count, i, value_length_limit))
+        if (!plan_next(&plan, attributes, count, i, limits))
             continue;
-        if (kept == limit) {
+        if (kept == limits->count) {
             ++*dropped;
             continue;
         }
@@ -260,16 +338,30 @@ size_t oteli_key_values_size(const otel_attribute *attributes, size_t count, uin
     return size;
 }
 
-uint8_t *oteli_key_values_put(uint8_t *at, uint32_t field, const otel_attribute *attributes,
-                              size_t count, uint32_t limit, size_t value_length_limit)
+uint8_t *oteli_list_put(uint8_t *at, uint32_t field, const otel_attribute *attributes, size_t count,
+                        const struct oteli_list_limits *limits)
 {
     struct oteli_key_value plan;
     uint32_t kept = 0;
-    for (size_t i = 0; i < count && kept < limit; i++) {
-        if (!plan_next(&plan, attributes, count, i, value_length_limit))
+    for (size_t i = 0; i < count && kept < limits->count; i++) {
+        if (!plan_next(&plan, attributes, count, i, limits))
             continue;
         kept++;
         at = oteli_key_value_put(at, field, &plan);
     }
     return at;
+}
+
+size_t oteli_key_values_size(const otel_attribute *attributes, size_t count, uint32_t limit,
+                             size_t value_length_limit, uint32_t *dropped)
+{
+    const struct oteli_list_limits limits = {limit, OTELI_VALUE_DEPTH_MOST, value_length_limit};
+    return oteli_list_size(attributes, count, &limits, dropped);
+}
+
+uint8_t *oteli_key_values_put(uint8_t *at, uint32_t field, const otel_attribute *attributes,
+                              size_t count, uint32_t limit, size_t value_length_limit)
+{
+    const struct oteli_list_limits limits = {limit, OTELI_VALUE_DEPTH_MOST, value_length_limit};
+    return oteli_list_put(at, field, attributes, count, &limits);
 }

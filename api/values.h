@@ -12,33 +12,56 @@
 #include "common/lent.h"
 #include "api/sdk_link.h"
 
+enum { OTELI_VALUE_DEPTH_MOST = 128, OTELI_VALUE_LARGEST = 0x7fffffff / 4 };
+
 /* One KeyValue field about to be written: tag, length, key, value. */
 struct oteli_key_value {
     const char *key;
     size_t key_length; /* as given */
     size_t key_bytes;  /* as written: bad UTF-8 replaced */
     otel_value value;  /* strings and bytes already cut; a string that is no UTF-8 is bytes */
-    size_t value_length_limit;
+    size_t length_limit;
+    uint32_t depth_limit;
     size_t value_bytes; /* of the AnyValue message */
-    size_t inner_bytes; /* of the ArrayValue message in it */
+    size_t inner_bytes; /* of the ArrayValue message in it, where its elements are of one type */
     size_t bytes;       /* of the whole field */
 };
 
-/* False: the key is empty, or something is above 2 GiB. `field` is the attribute's field
- * number in its message, at most 15. */
+/* False: the key is empty, or something is above 512 MiB. `field` is the attribute's field
+ * number in its message, at most 15. Depths are at most OTELI_VALUE_DEPTH_MOST. */
 bool oteli_key_value_plan(struct oteli_key_value *plan, const char *key, size_t key_length,
-                          const otel_value *value, size_t value_length_limit);
+                          const otel_value *value, size_t length_limit, uint32_t depth_limit);
 
 uint8_t *oteli_key_value_put(uint8_t *at, uint32_t field, const struct oteli_key_value *plan);
 
-/* The same for a whole list, each key once (the last one counts), at most `limit` of
- * them; `*dropped` counts those above. Lists are short: quadratic in `count`. */
+/* The same for a whole list, each key once: it is among the first `count` keys of the list or
+ * left out, and its last value counts. `*dropped` counts the keys that are left out. Lists are
+ * short: quadratic in their length. */
+struct oteli_list_limits {
+    uint32_t count;
+    uint32_t depth;
+    size_t length;
+};
+size_t oteli_list_size(const otel_attribute *attributes, size_t count,
+                       const struct oteli_list_limits *limits, uint32_t *dropped);
+uint8_t *oteli_list_put(uint8_t *at, uint32_t field, const otel_attribute *attributes, size_t count,
+                        const struct oteli_list_limits *limits);
+
+/* The same for what is exempt from the limit of the depth: resources and scopes. */
 OTELI_LENT size_t oteli_key_values_size(const otel_attribute *attributes, size_t count,
                                         uint32_t limit, size_t value_length_limit,
                                         uint32_t *dropped);
 OTELI_LENT uint8_t *oteli_key_values_put(uint8_t *at, uint32_t field,
                                          const otel_attribute *attributes, size_t count,
                                          uint32_t limit, size_t value_length_limit);
+
+/* An AnyValue message that is a single value or an array of one type, of a value of any other
+ * type an empty one. */
+size_t oteli_leaf_size(const otel_value *value, size_t length_limit);
+uint8_t *oteli_leaf_put(uint8_t *at, const otel_value *value, size_t length_limit);
+
+/* Whether two keys are the same as they will be written. */
+bool oteli_key_is_same(const char *a, const char *b);
 
 /* A text that must be UTF-8: its size with bad bytes replaced, and the copy. */
 size_t oteli_text_size(const char *text, size_t length);

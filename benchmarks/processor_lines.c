@@ -168,7 +168,7 @@ static void *control_start(const struct processor_design *design,
         bench_fail("no memory");
     sdk->generation = generation += 2;
     memset(sdk->decide, OTELI_DECIDE_SAMPLE, sizeof sdk->decide);
-    sdk->limits = (struct oteli_limits){SIZE_MAX, 128, 128, 128, 128, 128, false};
+    sdk->limits = (struct oteli_limits){SIZE_MAX, 128, 128, 128, 128, 128, false, 64};
     sdk->take_lot = take_lot;
     sdk->hand_over = forget;
     sdk->wake = wake;

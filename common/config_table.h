@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #define OTELI_MAX_COUNT INT32_MAX
+#define OTELI_MAX_VALUE_DEPTH 128 /* as in api/values.h */
 #define OTELI_MAX_MS INT32_MAX
 #define OTELI_MIN_QUEUE_BYTES (INT64_C(1) << 20)
 #define OTELI_MAX_QUEUE_BYTES (INT64_C(1) << 40)
@@ -80,6 +81,11 @@
     ROW(attribute_count_limit, "OTEL_ATTRIBUTE_COUNT_LIMIT", OTELI_TYPE_COUNT, "128", 0,           \
         OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                       \
         "How many attributes are kept. The others are counted as dropped.")                        \
+    ROW(attribute_value_depth_limit, "OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT", OTELI_TYPE_COUNT, "64", \
+        0, OTELI_MAX_VALUE_DEPTH, NULL, OTELI_OPTION,                                              \
+        "How deep the arrays and maps of an attribute value may be nested: the value itself is "   \
+        "at depth 1. What is deeper is an empty value instead. Receivers have limits of their "    \
+        "own, some of them below this one.")                                                       \
     ROW(span_attribute_value_length_limit, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT",               \
         OTELI_TYPE_COUNT, NULL, 0, INT64_MAX, NULL, OTELI_OPTION,                                  \
         "The same for spans. Unset: `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`.")                         \

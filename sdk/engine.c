@@ -28,6 +28,7 @@ static void set_limits(struct oteli_limits *limits, const struct oteli_config *c
     limits->links = count_limit(config->span_link_count_limit);
     limits->event_attributes = count_limit(config->event_attribute_count_limit);
     limits->link_attributes = count_limit(config->link_attribute_count_limit);
+    limits->value_depth = (uint8_t)config->attribute_value_depth_limit;
     limits->value_length = length == OTELI_UNLIMITED ? SIZE_MAX : (size_t)length;
 }
 

@@ -173,6 +173,9 @@ static void read_value(otel_value_view *value, otel_slice any_value)
     case 5:
         value->type = OTEL_VALUE_STRING_ARRAY;
         break;
+    case 6:
+        value->type = OTEL_VALUE_MAP;
+        break;
     case 7:
         value->type = OTEL_VALUE_BYTES;
         break;

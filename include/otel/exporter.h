@@ -100,13 +100,15 @@ enum {
     OTEL_FIELD_SCOPE_ATTRIBUTE = 3,
     OTEL_FIELD_SPAN_ATTRIBUTE = 9,
     OTEL_FIELD_EVENT_ATTRIBUTE = 3,
-    OTEL_FIELD_LINK_ATTRIBUTE = 4
+    OTEL_FIELD_LINK_ATTRIBUTE = 4,
+    OTEL_FIELD_MAP_ENTRY = 1 /* in the slice of a value that is a map */
 };
 
-/* A value inside a batch. Arrays are walked with otel_array_next. */
+/* A value inside a batch. Arrays are walked with otel_array_next, maps with
+ * otel_attribute_next and OTEL_FIELD_MAP_ENTRY; what is in them may be either again. */
 typedef struct otel_value_view {
     otel_value_type type; /* any array is OTEL_VALUE_STRING_ARRAY here: look at its elements */
-    otel_slice slice;     /* string, bytes, or the elements */
+    otel_slice slice;     /* string, bytes, elements, or entries */
     bool boolean;
     int64_t integer;
     double real;

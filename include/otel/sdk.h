@@ -84,6 +84,7 @@ typedef struct otel_sdk_options {
     void (*thread_started)(void *state); /* called on it before anything else: to name it, to */
     void *thread_started_state;          /* pin it to cores (pthread_self()), to lower its
                                              priority; handed over as it is */
+    int64_t attribute_value_depth_limit; /* OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otel/value.h - attribute values, and keys with values.
  *
- * A value borrows what it points to. Functions that take values copy what they keep.
+ * A value borrows what it points to. Functions that take values copy what they keep. Arrays
+ * and maps cost more than single values, with every element and level.
  * Strings are UTF-8; a string value that is not is exported as bytes, and a key that
  * is not has its bad bytes replaced by U+FFFD. Source: OpenTelemetry specification,
  * common/README.md "AnyValue", and OTLP's common.proto. */
@@ -23,10 +24,16 @@ typedef enum otel_value_type {
     OTEL_VALUE_STRING_ARRAY = 6, /* of const char *; a NULL element stays an empty value */
     OTEL_VALUE_BOOL_ARRAY = 7,   /* of bool */
     OTEL_VALUE_INT_ARRAY = 8,    /* of int64_t */
-    OTEL_VALUE_DOUBLE_ARRAY = 9  /* of double */
+    OTEL_VALUE_DOUBLE_ARRAY = 9, /* of double */
+    OTEL_VALUE_ARRAY = 10,       /* of otel_value, of any types */
+    OTEL_VALUE_MAP = 11          /* of otel_attribute: of equal keys the last counts */
 } otel_value_type;
 
-/* One value: `length` counts bytes of a string or of bytes, elements of an array. */
+struct otel_attribute;
+
+/* One value: `length` counts bytes of a string or of bytes, elements of an array or a map.
+ * Values nest as deep as attribute_value_depth_limit (otel/sdk.h) says, the value of an
+ * attribute being at depth 1; an array or a map below that is an empty value instead. */
 typedef struct otel_value {
     otel_value_type type;
     uint32_t reserved; /* zero */
@@ -41,6 +48,8 @@ typedef struct otel_value {
         const bool *booleans;
         const int64_t *integers;
         const double *reals;
+        const struct otel_value *values;
+        const struct otel_attribute *entries;
     } as;
 } otel_value;
 
@@ -136,6 +145,27 @@ OTEL_INLINE otel_value otel_value_double_array(const double *reals, size_t count
     value.type = OTEL_VALUE_DOUBLE_ARRAY;
     value.length = count;
     value.as.reals = reals;
+    return value;
+}
+
+/* otel_value pair[] = {otel_value_int(3), otel_value_string("three")};
+ * otel_span_set_value(span, "pair", otel_value_array(pair, 2)); */
+OTEL_INLINE otel_value otel_value_array(const otel_value *values, size_t count)
+{
+    otel_value value = otel_value_empty();
+    value.type = OTEL_VALUE_ARRAY;
+    value.length = count;
+    value.as.values = values;
+    return value;
+}
+
+/* The keys of a map, unlike those of attributes, may be empty. */
+OTEL_INLINE otel_value otel_value_map(const otel_attribute *entries, size_t count)
+{
+    otel_value value = otel_value_empty();
+    value.type = OTEL_VALUE_MAP;
+    value.length = count;
+    value.as.entries = entries;
     return value;
 }
 

@@ -6,6 +6,7 @@ code. A difference between what was asked for and what arrived is an AssertionEr
 says where.
 """
 import base64
+import itertools
 import json
 import pathlib
 import struct
@@ -57,6 +58,10 @@ def asked_value(kind, value, limit=None):
         return ("double", number_of_bits(value))
     if kind == "y":
         return ("bytes", value.encode("latin-1")[:limit])
+    if kind == "A":
+        return ("array", [asked_value(*element, limit) for element in value])
+    if kind == "M":
+        return ("map", {text_of(key): asked_value(*element, limit) for key, *element in value})
     return ("array", [asked_value(kind.lower(), element, limit) for element in value])
 
 
@@ -76,11 +81,13 @@ def received_value(value):
         return ("bytes", base64.b64decode(content))
     if kind == "arrayValue":
         return ("array", [received_value(element) for element in content.get("values", [])])
+    if kind == "kvlistValue":
+        return ("map", received_attributes(content.get("values")))
     raise AssertionError(f"a value of type {kind}")
 
 
 def received_attributes(attributes):
-    found = {attribute["key"]: received_value(attribute.get("value"))
+    found = {attribute.get("key", ""): received_value(attribute.get("value"))
              for attribute in attributes or ()}
     assert len(found) == len(attributes or ()), f"a key is there twice: {attributes}"
     return found
@@ -104,8 +111,7 @@ class List:
         found = received_attributes(received)
         equal(f"{what}: number of attributes", len(found), self.kept)
         equal(f"{what}: dropped attributes", dropped, len(self.values) - self.kept)
-        for key, value in found.items():
-            equal(f"{what}: {key!r}", value, self.values.get(key))
+        equal(what, found, dict(itertools.islice(self.values.items(), self.kept)))
 
 
 class Expected:

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DICE_MEMORY = 1 << 20, LONG_TEXT = 4096, ELEMENTS = 6, KEYS = 40 };
+enum { DICE_MEMORY = 1 << 20, LONG_TEXT = 4096, ELEMENTS = 6, KEYS = 40, DEPTH = 4 };
 
 void dice_init(struct dice *dice, uint64_t seed)
 {
@@ -206,9 +206,24 @@ static otel_value some_array(struct dice *dice, otel_value_type type)
     return otel_value_double_array(reals, count);
 }
 
-otel_value dice_value(struct dice *dice)
+static otel_value some_value(struct dice *dice, unsigned depth);
+
+static otel_value some_nested(struct dice *dice, otel_value_type type, unsigned depth)
 {
-    const otel_value_type type = (otel_value_type)dice_below(dice, OTEL_VALUE_DOUBLE_ARRAY + 1);
+    const size_t count = depth < DEPTH ? dice_below(dice, ELEMENTS) : 0;
+    otel_value *values = take(dice, ELEMENTS * sizeof *values);
+    otel_attribute *entries = take(dice, ELEMENTS * sizeof *entries);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = some_value(dice, depth + 1);
+        entries[i] = otel_attribute_of(dice_key(dice), values[i]);
+    }
+    return type == OTEL_VALUE_MAP ? otel_value_map(entries, count)
+                                  : otel_value_array(values, count);
+}
+
+static otel_value some_value(struct dice *dice, unsigned depth)
+{
+    const otel_value_type type = (otel_value_type)dice_below(dice, OTEL_VALUE_MAP + 1);
     switch (type) {
     case OTEL_VALUE_EMPTY:
         return otel_value_empty();
@@ -231,8 +246,16 @@ otel_value dice_value(struct dice *dice)
     case OTEL_VALUE_INT_ARRAY:
     case OTEL_VALUE_DOUBLE_ARRAY:
         break;
+    case OTEL_VALUE_ARRAY:
+    case OTEL_VALUE_MAP:
+        return some_nested(dice, type, depth);
     }
     return some_array(dice, type);
+}
+
+otel_value dice_value(struct dice *dice)
+{
+    return some_value(dice, 1);
 }
 
 const otel_attribute *dice_attributes(struct dice *dice, uint32_t most, size_t *count)

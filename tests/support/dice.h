@@ -31,7 +31,7 @@ const char *dice_text(struct dice *dice);
 /* A key: often one that was used before, seldom none at all. */
 const char *dice_key(struct dice *dice);
 
-/* A value of any type, strings with zero bytes included. */
+/* A value of any type, strings with zero bytes included, nested up to four deep. */
 otel_value dice_value(struct dice *dice);
 
 /* Up to `most` attributes. */

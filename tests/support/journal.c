@@ -85,10 +85,13 @@ static void put_element(struct journal_text *text, const otel_value *array, size
         put(text, "%" PRIu64, bits_of(array->as.reals[index]));
 }
 
+static void put_attributes(struct journal_text *text, const otel_attribute *attributes,
+                           size_t count);
+
 /* A letter for the type, and the value; reals are the integer that has their bits. */
 static void put_value(struct journal_text *text, const otel_value *value)
 {
-    static const char letters[] = "esbidySBID";
+    static const char letters[] = "esbidySBIDAM";
     put(text, "\"%c\",", letters[value->type]);
     switch (value->type) {
     case OTEL_VALUE_EMPTY:
@@ -117,6 +120,18 @@ static void put_value(struct journal_text *text, const otel_value *value)
             put_element(text, value, i);
         }
         put(text, "]");
+        break;
+    case OTEL_VALUE_ARRAY:
+        put(text, "[");
+        for (size_t i = 0; i < value->length; i++) {
+            put(text, "%s[", i != 0 ? "," : "");
+            put_value(text, &value->as.values[i]);
+            put(text, "]");
+        }
+        put(text, "]");
+        break;
+    case OTEL_VALUE_MAP:
+        put_attributes(text, value->as.entries, value->length);
         break;
     }
 }
@@ -273,6 +288,8 @@ static void set(otel_span span, const char *key, const otel_value *value)
         otel_span_set_double_array(span, key, value->as.reals, value->length);
         break;
     case OTEL_VALUE_EMPTY:
+    case OTEL_VALUE_ARRAY:
+    case OTEL_VALUE_MAP:
         otel_span_set_value(span, key, *value);
         break;
     }

@@ -110,7 +110,7 @@ static void start(bool synchronous)
     generation += 2;
     recorder = (struct recorder){
         .sdk = {.generation = generation,
-                .limits = {SIZE_MAX, LIMIT, LIMIT, LIMIT, LIMIT, LIMIT, false},
+                .limits = {SIZE_MAX, LIMIT, LIMIT, LIMIT, LIMIT, LIMIT, false, 64},
                 .synchronous = synchronous,
                 .take_lot = take_lot,
                 .hand_over = hand_over,

@@ -317,7 +317,7 @@ static void test_an_exception_is_an_event_with_what_is_known(void **state)
 
     static const char *const expected[] = {
         "exception.type=Type exception.message=message exception.stacktrace=stack ",
-        "exception.message=only ", "mine=1 exception.type=Mine ", ""};
+        "exception.message=only ", "exception.type=Mine mine=1 ", ""};
     const struct recorded_span recorded = recorder_span(0);
     for (size_t i = 0; i < 4; i++) {
         struct oteli_field event;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 enum { LONGEST = 140 };
-static const struct oteli_limits wide = {SIZE_MAX, 128, 128, 128, 128, 128, false};
+static const struct oteli_limits wide = {SIZE_MAX, 128, 128, 128, 128, 128, false, 64};
 
 /* A place with room, as it is once it has had attributes. */
 static void make_place(struct oteli_open *open)
@@ -144,8 +144,8 @@ static void test_without_room_nothing_is_short(void **state)
     (void)state;
     struct oteli_open open;
     make_place(&open);
-    const struct oteli_limits one = {SIZE_MAX, 1, 1, 1, 1, 1, false};
-    const struct oteli_limits brief = {4, 128, 1, 1, 1, 1, false};
+    const struct oteli_limits one = {SIZE_MAX, 1, 1, 1, 1, 1, false, 64};
+    const struct oteli_limits brief = {4, 128, 1, 1, 1, 1, false, 64};
     assert_false(oteli_set_short_int(&open, &one, "key.a", 5, 1));
     assert_false(oteli_set_short_string(&open, &one, "key.a", 5, "v", 1));
     assert_false(oteli_set_short_string(&open, &brief, "key.a", 5, "value", 5));
