@@ -105,31 +105,65 @@ static void add_scalar(struct oteli_text *text, const otel_value_view *value)
     case OTEL_VALUE_EMPTY:
         oteli_text_add_string(text, "null");
         break;
-    default:
-        oteli_text_add_string(text, "[…]"); /* an array in an array */
+    default: /* arrays and maps are no scalars */
         break;
     }
 }
 
-/* Append "key=value". */
-static void describe_attribute(struct oteli_text *text, const otel_attribute_view *attribute)
+static void add_key(struct oteli_text *text, otel_slice key)
 {
-    const otel_slice key = beginning(attribute->key);
+    key = beginning(key);
     oteli_text_add(text, key.data, key.length);
     oteli_text_add_string(text, "=");
-    if (attribute->value.type != OTEL_VALUE_STRING_ARRAY) {
-        add_scalar(text, &attribute->value);
-        return;
+}
+
+/* An array or a map on the way to where we are; nobody reads what is nested deeper. */
+enum { NESTING_MAX = 8 };
+struct level {
+    otel_slice rest;
+    bool is_map;
+    bool is_first;
+};
+
+/* The next element of a level, with what stands in front of it; false: there is none. */
+static bool next_element(struct oteli_text *text, struct level *level, otel_value_view *value)
+{
+    otel_attribute_view entry;
+    if (text->length >= 4 * OTELI_RENDER_TEXT_MAX ||
+        !(level->is_map ? otel_attribute_next(&level->rest, OTEL_FIELD_MAP_ENTRY, &entry)
+                        : otel_array_next(&level->rest, value)))
+        return false;
+    oteli_text_add_string(text, level->is_first ? "" : ", ");
+    level->is_first = false;
+    if (!level->is_map)
+        return true;
+    add_key(text, entry.key);
+    *value = entry.value;
+    return true;
+}
+
+/* Append "key=value", arrays as [1, 2], maps as {a=1, b=2}. */
+static void describe_attribute(struct oteli_text *text, const otel_attribute_view *attribute)
+{
+    struct level levels[NESTING_MAX];
+    size_t depth = 0;
+    otel_value_view value = attribute->value;
+    add_key(text, attribute->key);
+    for (;;) {
+        const bool is_map = value.type == OTEL_VALUE_MAP;
+        if (!is_map && value.type != OTEL_VALUE_STRING_ARRAY) {
+            add_scalar(text, &value);
+        } else if (depth == NESTING_MAX) {
+            oteli_text_add_string(text, "…");
+        } else {
+            oteli_text_add_string(text, is_map ? "{" : "[");
+            levels[depth++] = (struct level){value.slice, is_map, true};
+        }
+        while (depth > 0 && !next_element(text, &levels[depth - 1], &value))
+            oteli_text_add_string(text, levels[--depth].is_map ? "}" : "]");
+        if (depth == 0)
+            return;
     }
-    otel_slice rest = attribute->value.slice;
-    otel_value_view element;
-    oteli_text_add_string(text, "[");
-    for (bool more = otel_array_next(&rest, &element); more;) {
-        add_scalar(text, &element);
-        more = text->length < 4 * OTELI_RENDER_TEXT_MAX && otel_array_next(&rest, &element);
-        oteli_text_add_string(text, more ? ", " : "");
-    }
-    oteli_text_add_string(text, "]");
 }
 
 static size_t count_attributes(otel_slice rest, uint32_t field)

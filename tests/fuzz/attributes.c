@@ -69,8 +69,8 @@ static const char *some_string(void)
 
 static const char *some_key(void)
 {
-    static const char *const usual[] = {"a", "b", "http.method", "http.status", "é", "", "\xff",
-                                        "\xfe"};
+    static const char *const usual[] = {"a", "b", "http.method", "http.status",
+                                        "é", "",  "\xff",        "\xfe"};
     const unsigned which = next();
     return which < 200 ? usual[which % 8] : some_string();
 }
@@ -418,8 +418,7 @@ static void check_list(otel_slice message, uint32_t number, const struct model_l
 static bool is_text(const char *text, const struct strict_bytes *expected)
 {
     const size_t length = strlen(text);
-    return length == expected->length &&
-           (length == 0 || memcmp(text, expected->data, length) == 0);
+    return length == expected->length && (length == 0 || memcmp(text, expected->data, length) == 0);
 }
 
 static void check_received(const struct model *model)
@@ -535,14 +534,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     limits.depth = some_limit();
     const unsigned length = some_limit();
     limits.length = length < 128 ? length : SIZE_MAX;
-    received_start(OTEL_SDK_OPTIONS(
-            .span_attribute_count_limit = option(limits.attributes),
-            .span_event_count_limit = option(limits.events),
-            .span_link_count_limit = option(limits.links),
-            .event_attribute_count_limit = option(limits.event_attributes),
-            .link_attribute_count_limit = option(limits.link_attributes),
-            .attribute_value_depth_limit = option((unsigned)limits.depth),
-            .attribute_value_length_limit = length < 128 ? option(length) : 0));
+    received_start(
+        OTEL_SDK_OPTIONS(.span_attribute_count_limit = option(limits.attributes),
+                         .span_event_count_limit = option(limits.events),
+                         .span_link_count_limit = option(limits.links),
+                         .event_attribute_count_limit = option(limits.event_attributes),
+                         .link_attribute_count_limit = option(limits.link_attributes),
+                         .attribute_value_depth_limit = option((unsigned)limits.depth),
+                         .attribute_value_length_limit = length < 128 ? option(length) : 0));
     for (size_t i = 0; i < CALLS && input.left != 0; i++)
         call();
     for (size_t i = 0; i < SPANS; i++) {

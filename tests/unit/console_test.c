@@ -207,6 +207,11 @@ static void everything_that_a_span_can_say(void **state)
     list.n_values = 3;
     list.values = (any_value *[]){ANY(int_value, INT_VALUE, 1), ANY(int_value, _NOT_SET, 0),
                                   ANY(string_value, STRING_VALUE, (char[]){"a b"})};
+    Opentelemetry__Proto__Common__V1__KeyValueList map =
+        OPENTELEMETRY__PROTO__COMMON__V1__KEY_VALUE_LIST__INIT;
+    map.n_values = 2;
+    map.values = (key_value *[]){PAIR("k", ANY(array_value, ARRAY_VALUE, &list)),
+                                 PAIR("", ANY(int_value, INT_VALUE, 3))};
     struct ids ids;
     otlp_span span = span_of(&ids, 7, 1, 0, "root");
     key_value *attributes[] = {
@@ -217,6 +222,7 @@ static void everything_that_a_span_can_say(void **state)
         PAIR("n", ANY(double_value, DOUBLE_VALUE, (double)NAN)),
         PAIR("x", ANY(bytes_value, BYTES_VALUE, ((ProtobufCBinaryData){2, (uint8_t *)"\x00\xff"}))),
         PAIR("l", ANY(array_value, ARRAY_VALUE, &list)),
+        PAIR("m", ANY(kvlist_value, KVLIST_VALUE, &map)),
         PAIR("e", ANY(string_value, STRING_VALUE, (char[]){""})),
     };
     span.attributes = attributes;
@@ -248,7 +254,8 @@ static void everything_that_a_span_can_say(void **state)
                         "━━━━━━━━━━━━━━━┿━━━━━━━━━━━━━━\n"
                         "  error: it broke\n"
                         "  s=plain, b=true, i=-5, d=0.1, n=NaN, x=0x00ff, "
-                        "l=[1, null, \"a b\"], e=\"\", … 2 more\n"
+                        "l=[1, null, \"a b\"], m={k=[1, null, \"a b\"], =3},\n"
+                        "  e=\"\", … 2 more\n"
                         "  ◆ +500 µs  retry  s=plain, b=true\n"
                         "  4 links, 3 events more\n"
                         "\n");

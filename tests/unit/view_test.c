@@ -23,6 +23,8 @@ static bool is(otel_slice slice, const char *text)
     return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;
 }
 
+static void compare_attributes(otel_slice rest, uint32_t field, KeyValue **pairs, size_t count);
+
 static void compare_value(otel_value_view view, const AnyValue *value)
 {
     otel_value_view element;
@@ -55,6 +57,11 @@ static void compare_value(otel_value_view view, const AnyValue *value)
             compare_value(element, value->array_value->values[i]);
         }
         assert_false(otel_array_next(&view.slice, &element));
+        break;
+    case OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_KVLIST_VALUE:
+        assert_int_equal(view.type, OTEL_VALUE_MAP);
+        compare_attributes(view.slice, OTEL_FIELD_MAP_ENTRY, value->kvlist_value->values,
+                           value->kvlist_value->n_values);
         break;
     default:
         assert_int_equal(view.type, OTEL_VALUE_EMPTY);
@@ -191,6 +198,22 @@ static void test_a_bare_span(void **state)
     assert_int_equal(compared, 2);
 }
 
+/* {"list": [1, [], {}, "two"], "": null, "map": {"list": …}} */
+static otel_value nested_value(void)
+{
+    static otel_value elements[4];
+    static otel_attribute inner;
+    static otel_attribute entries[3];
+    elements[0] = otel_value_int(1);
+    elements[1] = otel_value_array(NULL, 0);
+    elements[2] = otel_value_map(NULL, 0);
+    elements[3] = otel_value_string("two");
+    inner = entries[0] = otel_attribute_of("list", otel_value_array(elements, 4));
+    entries[1] = otel_attribute_of("", otel_value_empty());
+    entries[2] = otel_attribute_of("map", otel_value_map(&inner, 1));
+    return otel_value_map(entries, 3);
+}
+
 static void set_every_type(otel_span span)
 {
     static const char *const strings[] = {"x", NULL, "", "z"};
@@ -208,6 +231,7 @@ static void set_every_type(otel_span span)
     otel_span_set_bool_array(span, "bools", booleans, 2);
     otel_span_set_value(span, "empty", otel_value_empty());
     otel_span_set_string(span, "one too many", "");
+    otel_span_set_value(span, "string", nested_value());
 }
 
 static void test_a_span_with_everything_and_more(void **state)
