@@ -13,6 +13,7 @@
 #include "common/wire.h"
 
 enum { ARRAY = 5, MAP = 6 };             /* AnyValue */
+enum { LARGEST = 64 << 20 };             /* what no request can hold is not worth measuring */
 enum { ELEMENTS = 1 };                   /* ArrayValue.values, KeyValueList.values */
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 }; /* KeyValue */
 
@@ -143,7 +144,7 @@ static size_t walk_all(uint8_t *end, const otel_value *value, size_t length_limi
     descend(&walk, value);
     for (;;) {
         const struct level level = walk.levels[walk.depth - 1];
-        if (walk.used > OTELI_VALUE_LARGEST || (level.left != 0 && !go_on(&walk)))
+        if (walk.used > LARGEST || (level.left != 0 && !go_on(&walk)))
             return SIZE_MAX;
         if (level.left != 0)
             continue;

@@ -8,7 +8,7 @@
 
 #include <otel/value.h>
 
-/* The size of the AnyValue message; SIZE_MAX: above 512 MiB. */
+/* The size of the AnyValue message; SIZE_MAX: above 64 MiB. */
 size_t oteli_nested_size(const otel_value *value, size_t length_limit, uint32_t depth_limit);
 
 /* Write as many bytes, the last of them in front of `end`. */

@@ -172,7 +172,7 @@ void oteli_complain(const struct oteli_complaint *complaint)
         break;
     case OTELI_BAD_ATTRIBUTE:
         OTELI_LOG(OTEL_LOG_WARN,
-                  "span \"%s\": an attribute with an empty key or above 512 MiB is left out",
+                  "span \"%s\": an attribute with an empty key, or too large, is left out",
                   complaint->name);
         break;
     case OTELI_NO_COMPLAINT:

@@ -77,7 +77,7 @@
     ROW(attribute_value_length_limit, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", OTELI_TYPE_COUNT, NULL, \
         0, INT64_MAX, NULL, OTELI_OPTION,                                                          \
         "The longest attribute value: characters (code points) of strings, bytes of byte "         \
-        "arrays, for each element of an array. What is longer is cut. Unset: no limit.")           \
+        "arrays, for each element of an array or a map. What is longer is cut. Unset: no limit.")  \
     ROW(attribute_count_limit, "OTEL_ATTRIBUTE_COUNT_LIMIT", OTELI_TYPE_COUNT, "128", 0,           \
         OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                       \
         "How many attributes are kept. The others are counted as dropped.")                        \

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { FIELD = 9, ROOM = 64 * 1024, GUARD = 0xA5 };
+enum { FIELD = 9, ROOM = 256 * 1024, GUARD = 0xA5 };
 
 /* The KeyValue message that we write for a value, without the field's head. */
 static size_t write_value(const char *key, otel_value value, size_t limit, uint8_t *out)
@@ -113,6 +113,39 @@ static void test_arrays_are_what_protobuf_c_packs(void **state)
     check_same("booleans", otel_value_bool_array(booleans, 3));
     check_same("integers", otel_value_int_array(integers, 4));
     check_same("reals", otel_value_double_array(reals, 2));
+}
+
+/* Messages in messages, whose lengths are just before and just behind a longer varint. */
+static void test_nested_values_are_what_protobuf_c_packs(void **state)
+{
+    (void)state;
+    static const int64_t integers[] = {1, -1, 300};
+    static char text[16400];
+    for (size_t length = 0; length < 16390; length += length < 140 || length > 16370 ? 1 : 180) {
+        const otel_value inner[] = {otel_value_string(filled(text, length)), otel_value_empty(),
+                                    otel_value_int_array(integers, 3)};
+        const otel_attribute entries[] = {
+            otel_attribute_of("", otel_value_double(2.5)),
+            otel_attribute_of("array", otel_value_array(inner, 3)),
+            otel_attribute_of("empty", otel_value_map(NULL, 0)),
+            otel_attribute_of(length < 200 && length != 0 ? text : "b", otel_value_bool(false))};
+        const otel_value outer[] = {otel_value_map(entries, 4), otel_value_array(NULL, 0),
+                                    otel_value_map(&entries[1], 2)};
+        check_same("array", otel_value_array(inner, 3));
+        check_same("map", otel_value_map(entries, 4));
+        check_same("both", otel_value_array(outer, 3));
+    }
+}
+
+static void test_a_value_that_branches_for_ever_has_no_plan(void **state)
+{
+    (void)state;
+    static otel_value endless[1000];
+    for (size_t i = 0; i < 1000; i++)
+        endless[i] = otel_value_array(endless, 1000);
+    struct oteli_key_value plan;
+
+    assert_false(oteli_key_value_plan(&plan, "key", 3, &endless[0], SIZE_MAX, 64));
 }
 
 static void test_a_string_that_is_not_utf8_becomes_bytes(void **state)
@@ -292,6 +325,8 @@ int main(void)
         cmocka_unit_test(test_what_is_empty_is_kept),
         cmocka_unit_test(test_lengths_on_both_sides_of_a_longer_varint),
         cmocka_unit_test(test_arrays_are_what_protobuf_c_packs),
+        cmocka_unit_test(test_nested_values_are_what_protobuf_c_packs),
+        cmocka_unit_test(test_a_value_that_branches_for_ever_has_no_plan),
         cmocka_unit_test(test_a_string_that_is_not_utf8_becomes_bytes),
         cmocka_unit_test(test_a_key_that_is_not_utf8_is_made_so),
         cmocka_unit_test(test_the_length_limit_counts_characters),
