@@ -248,7 +248,8 @@ static void test_A16_an_empty_key_is_refused_and_said_once(void **state)
     assert_non_null(strstr(received_last_log(), "empty key"));
 }
 
-/* Arrays and strings that are not there although something counts them. */
+/* Arrays and strings that are not there although something counts them.
+ * spec: A16 error-handling.md#basic-error-handling-principles MUST stable */
 static void test_A16_nothing_is_read_where_nothing_is(void **state)
 {
     (void)state;
@@ -282,7 +283,8 @@ static void test_A16_nothing_is_read_where_nothing_is(void **state)
     assert_int_equal(got->n_links, 1);
 }
 
-/* Keys and values with zero bytes in them are whole texts for those who give a length. */
+/* Keys and values with zero bytes in them are whole texts for those who give a length.
+ * spec: A14 common/README.md#anyvalue MUST stable */
 static void test_A14_a_zero_byte_is_a_character_like_any_other(void **state)
 {
     (void)state;
@@ -304,6 +306,7 @@ static void test_A14_a_zero_byte_is_a_character_like_any_other(void **state)
     assert_true(received_value(received_bytes(0), ATTRIBUTES, "key", 3, &any));
 }
 
+/* spec: A14 common/README.md#attribute-limits SHOULD stable */
 static void test_A14_keys_and_values_may_be_large(void **state)
 {
     (void)state;
@@ -428,6 +431,7 @@ static void test_A19_ok_beats_error_beats_unset_and_only_errors_have_words(void 
     }
 }
 
+/* spec: A19 trace/api.md#set-status MUST stable */
 static void test_A19_a_description_is_utf8_on_the_wire(void **state)
 {
     (void)state;

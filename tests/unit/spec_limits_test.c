@@ -170,8 +170,8 @@ static void test_L2_limits_of_zero_keep_nothing(void **state)
     assert_int_equal(got->links[0]->dropped_attributes_count, 3);
 }
 
-/* Four characters of one to four bytes each, in all orders, cut at every limit. */
-/* spec: L3 common/README.md#attribute-limits MUST stable */
+/* Four characters of one to four bytes each, in all orders, cut at every limit.
+ * spec: L3 common/README.md#attribute-limits MUST stable */
 static void test_L3_the_length_of_a_string_is_counted_in_characters(void **state)
 {
     (void)state;
@@ -221,7 +221,8 @@ static void test_L3_the_limit_is_for_each_string_and_bytes_at_any_depth_and_noth
     }
 }
 
-/* What has no limit of this kind: names, keys, descriptions. */
+/* What has no limit of this kind: names, keys, descriptions.
+ * spec: L3 common/README.md#attribute-limits MUST stable */
 static void test_L3_only_values_of_attributes_are_cut(void **state)
 {
     (void)state;
@@ -319,7 +320,8 @@ static void test_L5_the_limit_is_64_unless_said_otherwise(void **state)
     check_everywhere(nest(DEEPEST, true), SIZE_MAX, NO_LIMIT);
 }
 
-/* A value that contains itself ends where the limit is, and one that branches is too large. */
+/* A value that contains itself ends where the limit is, also where it branches.
+ * spec: L5 common/README.md#attribute-limits SHOULD stable */
 static void test_L5_a_value_without_an_end_ends(void **state)
 {
     (void)state;
