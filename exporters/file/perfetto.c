@@ -92,12 +92,14 @@ static bool write_events(struct perfetto *perfetto)
         perfetto->said.events = perfetto->events.has_events;
         perfetto->written = perfetto->said;
     } else {
+        const int error = text->failed ? ENOMEM : errno;
         OTELI_LOG(OTEL_LOG_ERROR, "perfetto exporter: a trace could not be written: error %d",
-                  text->failed ? ENOMEM : errno);
+                  error);
         (void)write_at(perfetto->fd, tail, sizeof tail - 1, perfetto->end);
         (void)!ftruncate(perfetto->fd, perfetto->end + (off_t)sizeof tail - 1);
         perfetto->said = perfetto->written;
         perfetto->events.has_events = perfetto->said.events;
+        errno = error;
     }
     oteli_json_reset(text);
     if (text->capacity > TEXT_KEPT)
@@ -372,7 +374,7 @@ otel_status otel_perfetto_exporter_new(const char *path, otel_exporter *exporter
         oteli_json_fini(&perfetto->events.text);
         free(perfetto);
         errno = error;
-        return OTEL_ERROR_SYSTEM;
+        return error == ENOMEM ? OTEL_ERROR_NO_MEMORY : OTEL_ERROR_SYSTEM;
     }
     *exporter = OTEL_EXPORTER(.name = "perfetto_exporter", .state = perfetto,
                               .export_batch = export_batch, .flush = flush, .free = perfetto_free);
