@@ -152,13 +152,29 @@ static void add_span(struct oteli_json *json, const otel_span_view *span)
 
 /* ---- resource and scope --------------------------------------------------------------- */
 
-/* The number in this field of a message of ours. */
+/* Take the next field from the front of a message of ours. */
+static bool take_field(otel_slice *rest, struct oteli_field *field)
+{
+    if (rest->length == 0)
+        return false;
+    const uint8_t *at = (const uint8_t *)rest->data;
+    const uint8_t *end = at + rest->length;
+    if (!oteli_next_field(&at, end, field))
+        return false;
+    *rest = (otel_slice){(const char *)at, (size_t)(end - at)};
+    return true;
+}
+
+static otel_slice text_of(const struct oteli_field *field)
+{
+    return (otel_slice){(const char *)field->bytes, field->length};
+}
+
+/* The number in this field. */
 static uint64_t number_in(otel_slice message, uint32_t number)
 {
-    const uint8_t *at = (const uint8_t *)message.data;
-    const uint8_t *end = at + message.length;
     struct oteli_field field;
-    while (message.length != 0 && oteli_next_field(&at, end, &field))
+    while (take_field(&message, &field))
         if (field.number == number)
             return field.value;
     return 0;
@@ -167,15 +183,13 @@ static uint64_t number_in(otel_slice message, uint32_t number)
 static void add_strings(struct oteli_json *json, const char *member, otel_slice message,
                         uint32_t number)
 {
-    const uint8_t *at = (const uint8_t *)message.data;
-    const uint8_t *end = at + message.length;
     struct oteli_field field;
     bool is_first = true;
-    while (oteli_next_field(&at, end, &field)) {
+    while (take_field(&message, &field)) {
         if (field.number != number)
             continue;
         oteli_json_add(json, is_first ? member : ",", is_first ? strlen(member) : 1);
-        oteli_json_add_string(json, (otel_slice){(const char *)field.bytes, field.length});
+        oteli_json_add_string(json, text_of(&field));
         is_first = false;
     }
     if (!is_first)
@@ -185,15 +199,13 @@ static void add_strings(struct oteli_json *json, const char *member, otel_slice 
 static void add_entity(struct oteli_json *json, otel_slice entity)
 {
     const size_t object = oteli_json_open(json);
-    const uint8_t *at = (const uint8_t *)entity.data;
-    const uint8_t *end = at + entity.length;
+    otel_slice rest = entity;
     struct oteli_field field;
-    while (oteli_next_field(&at, end, &field)) {
-        const otel_slice text = {(const char *)field.bytes, field.length};
+    while (take_field(&rest, &field)) {
         if (field.number == ENTITY_SCHEMA_URL)
-            add_text(json, ",\"schemaUrl\":", text);
+            add_text(json, ",\"schemaUrl\":", text_of(&field));
         else if (field.number == ENTITY_TYPE)
-            add_text(json, ",\"type\":", text);
+            add_text(json, ",\"type\":", text_of(&field));
     }
     add_strings(json, ",\"idKeys\":[", entity, ENTITY_ID_KEY);
     add_strings(json, ",\"descriptionKeys\":[", entity, ENTITY_DESCRIPTION_KEY);
@@ -202,18 +214,16 @@ static void add_entity(struct oteli_json *json, otel_slice entity)
 
 static void add_entities(struct oteli_json *json, otel_slice resource)
 {
-    const uint8_t *at = (const uint8_t *)resource.data;
-    const uint8_t *end = at + resource.length;
     struct oteli_field field;
     bool is_first = true;
-    while (resource.length != 0 && oteli_next_field(&at, end, &field)) {
+    while (take_field(&resource, &field)) {
         if (field.number != RESOURCE_ENTITY)
             continue;
         if (is_first)
             MEMBER(json, "entityRefs");
         oteli_json_add(json, is_first ? "[" : ",", 1);
         is_first = false;
-        add_entity(json, (otel_slice){(const char *)field.bytes, field.length});
+        add_entity(json, text_of(&field));
     }
     if (!is_first)
         OTELI_JSON_ADD(json, "]");

@@ -23,7 +23,7 @@ import collector_equal  # noqa: E402
 import journal  # noqa: E402
 import receiver  # noqa: E402
 
-SPANS = 20_000
+SPANS = 8_000
 LONG_SPANS = 200_000
 
 
@@ -42,6 +42,15 @@ def read(text):
     return json.loads(text, parse_constant=no_constant, object_pairs_hook=unique_names)
 
 
+def without_empty_ids(request):
+    """The collector shows ids of zeros, which links may have, as empty ones."""
+    for _, _, span in receiver.spans_of(request):
+        for link in span.get("links", []):
+            for field, empty in (("traceId", journal.NO_TRACE), ("spanId", journal.NO_SPAN)):
+                link[field] = "" if link[field] == empty else link[field]
+    return request
+
+
 def record(program, folder, spans, seed, trace):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("OTEL_")}
@@ -54,7 +63,7 @@ def record(program, folder, spans, seed, trace):
     finally:
         process.kill()
     assert process.returncode == 0, f"{program} ended with {process.returncode}"
-    *lines, statistics = out.decode("utf-8").splitlines()
+    *lines, statistics = out.decode("utf-8").removesuffix("\n").split("\n")
     return lines, read(statistics), collector_equal.resource_of(program, process.pid)
 
 
@@ -172,7 +181,7 @@ def main():
         lines, statistics, resource = record(program, folder, spans, seed, path)
         asked = journal.Journal(folder, collector_equal.LIMITS)
         collector_equal.check_statistics(statistics, asked)
-        requests = [read(line) for line in lines]
+        requests = [without_empty_ids(read(line)) for line in lines]
         count = collector_equal.compare(asked, resource, requests)
         journal.equal("number of spans in lines", count, len(asked.lines))
         for line in lines:

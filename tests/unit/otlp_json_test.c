@@ -325,6 +325,18 @@ static void append(ProtobufCBuffer *base, size_t length, const uint8_t *data)
     printed->length += length;
 }
 
+static const char *print_request(resource_spans *all)
+{
+    static struct printed printed = {.base.append = append};
+    request whole = OPENTELEMETRY__PROTO__COLLECTOR__TRACE__V1__EXPORT_TRACE_SERVICE_REQUEST__INIT;
+    whole.resource_spans = (resource_spans *[]){all};
+    whole.n_resource_spans = 1;
+    printed.length = 0;
+    assert_true(oteli_json_print(&whole.base, &printed.base));
+    printed.text[printed.length] = '\0';
+    return printed.text;
+}
+
 /* spec: X20 protocol/file-exporter.md#json-lines-file MUST development */
 static void test_a_request_is_what_protobufs_descriptors_say(void **state)
 {
@@ -365,11 +377,7 @@ static void test_a_request_is_what_protobufs_descriptors_say(void **state)
     all.scope_spans = (scope_spans *[]){&groups[0], &groups[1]};
     all.n_scope_spans = 2;
     all.schema_url = schema;
-    request whole = OPENTELEMETRY__PROTO__COLLECTOR__TRACE__V1__EXPORT_TRACE_SERVICE_REQUEST__INIT;
-    whole.resource_spans = (resource_spans *[]){&all};
-    whole.n_resource_spans = 1;
-    static struct printed expected = {.base.append = append};
-    assert_true(oteli_json_print(&whole.base, &expected.base));
+    const char *expected = print_request(&all);
 
     struct batch_double batch = {.schema_url = {schema, strlen(schema)}};
     batch.resource =
@@ -386,8 +394,7 @@ static void test_a_request_is_what_protobufs_descriptors_say(void **state)
     struct oteli_otlp_json encoder = {0};
     assert_true(oteli_otlp_json_add(&encoder, batch_double_view(&batch)));
 
-    expected.text[expected.length] = '\0';
-    assert_text(&encoder.text, expected.text);
+    assert_text(&encoder.text, expected);
     oteli_otlp_json_fini(&encoder);
     batch_double_fini(&batch);
 }
