@@ -562,7 +562,7 @@ static void test_X20_stdout_is_the_default_whatever_it_is(void **state)
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_stdout(ends[0], ends[1], LARGE, "aL");
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    assert_stdout(ends[0], ends[1], LARGE * 3 / 2, "aL");
+    assert_stdout(ends[0], ends[1], LARGE, "aL");
     const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     const int same = open(path, O_RDONLY | O_CLOEXEC);
     int status;
