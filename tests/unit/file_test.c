@@ -146,9 +146,9 @@ static const char *letters_of(const char *file)
 static void test_X20_each_batch_is_a_line_behind_what_is_there(void **state)
 {
     (void)state;
-    for (char letter = 'a'; letter < 'd'; letter++) {
+    for (const char *letter = "abc"; *letter != '\0'; letter++) {
         const otel_exporter exporter = open_exporter(OTEL_FILE_OPTIONS(.path = path));
-        export_well(&exporter, letter);
+        export_well(&exporter, *letter);
         exporter.free(exporter.state);
     }
 
@@ -164,8 +164,8 @@ static void test_a_file_that_would_become_too_large_is_renamed(void **state)
     const otel_exporter exporter =
         open_exporter(OTEL_FILE_OPTIONS(.path = path, .max_bytes = 250, .max_files = 2));
 
-    for (char letter = 'a'; letter <= 'h'; letter++) /* two lines fit */
-        export_well(&exporter, letter);
+    for (const char *letter = "abcdefgh"; *letter != '\0'; letter++) /* two lines fit */
+        export_well(&exporter, *letter);
     const struct export_double large = export_name(&exporter, 'L', 1000);
     export_well(&exporter, 'z');
 
@@ -182,8 +182,8 @@ static void test_three_renamed_files_are_kept_by_default(void **state)
     (void)state;
     const otel_exporter exporter = open_exporter(OTEL_FILE_OPTIONS(.path = path, .max_bytes = 1));
 
-    for (char letter = 'a'; letter <= 'f'; letter++)
-        export_well(&exporter, letter);
+    for (const char *letter = "abcdef"; *letter != '\0'; letter++)
+        export_well(&exporter, *letter);
 
     assert_string_equal(letters_of(path), "f");
     assert_string_equal(letters_of(numbered(3)), "c");
