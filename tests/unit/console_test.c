@@ -121,7 +121,7 @@ static void end(struct fixture *fixture)
     (free)(fixture->drawn);
 }
 
-/* spec: X20 trace/sdk_exporters/stdout.md SHOULD stable */
+/* spec: X20 */
 static void test_X20_a_trace_is_drawn_when_its_root_has_come(void **state)
 {
     (void)state;

@@ -58,7 +58,7 @@ static uint64_t dropped(size_t index)
     return sum;
 }
 
-/* spec: P16 trace/sdk.md#exportbatch MUST stable */
+/* spec: P16 */
 static void test_what_is_not_reported_otherwise_is_delivered(void **state)
 {
     (void)state;
@@ -237,7 +237,7 @@ static void test_waking_reaches_every_exporter(void **state)
     assert_int_equal(fakes[1].wakes, 1);
 }
 
-/* spec: P16 trace/sdk.md#forceflush-2 SHOULD stable */
+/* spec: P16 */
 static void test_a_flush_reaches_every_exporter_and_failures_are_seen(void **state)
 {
     (void)state;

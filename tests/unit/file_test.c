@@ -142,7 +142,7 @@ static const char *letters_of(const char *file)
 
 /* ---- files ---------------------------------------------------------------------------- */
 
-/* spec: X20 protocol/file-exporter.md#json-lines-file MUST development */
+/* spec: X20 */
 static void test_X20_each_batch_is_a_line_behind_what_is_there(void **state)
 {
     (void)state;
@@ -554,7 +554,7 @@ static void assert_stdout(int reader, int writer, size_t large, const char *lett
     close(reader);
 }
 
-/* spec: X20 protocol/file-exporter.md#programmatic-configuration MUST development */
+/* spec: X20 */
 static void test_X20_stdout_is_the_default_whatever_it_is(void **state)
 {
     (void)state;

@@ -41,7 +41,7 @@ static bool is(otel_slice slice, const char *text)
     return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;
 }
 
-/* spec: X21 library-guidelines.md SHOULD stable */
+/* spec: X21 */
 static void test_X21_the_memory_exporter_keeps_spans_in_the_order_of_their_export(void **state)
 {
     (void)state;

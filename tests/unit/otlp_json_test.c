@@ -78,7 +78,7 @@ static void assert_double(double number, const char *expected)
     oteli_json_fini(&json);
 }
 
-/* spec: X20 protocol/file-exporter.md#telemetry-data-requirements MUST development */
+/* spec: X20 */
 static void test_doubles_are_as_short_as_they_read_back(void **state)
 {
     (void)state;
@@ -206,7 +206,7 @@ static void assert_value(any_value *any, enum oteli_json_form form, const char *
     oteli_json_fini(&json);
 }
 
-/* spec: X20 protocol/file-exporter.md#telemetry-data-requirements MUST development */
+/* spec: X20 */
 static void test_values_nest(void **state)
 {
     (void)state;
@@ -375,7 +375,7 @@ static const char *print_request(resource_spans *all)
     return printed.text;
 }
 
-/* spec: X20 protocol/file-exporter.md#json-lines-file MUST development */
+/* spec: X20 */
 static void test_a_request_is_what_protobufs_descriptors_say(void **state)
 {
     (void)state;

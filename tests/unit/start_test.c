@@ -83,7 +83,7 @@ static void test_without_anything_it_is_otlp(void **state)
     assert_int_equal(warnings, 0);
 }
 
-/* spec: X20 configuration/sdk-environment-variables.md#exporter-selection SHOULD development */
+/* spec: X20 */
 static void test_the_environment_chooses_the_exporters(void **state)
 {
     (void)state;
