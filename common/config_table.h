@@ -142,7 +142,7 @@
 
 #define OTELI_CONFIG_EXPORT(ROW)                                                                  \
     ROW(traces_exporter, "OTEL_TRACES_EXPORTER", OTELI_TYPE_LIST, "otlp", 0, 0,                   \
-        "otlp console none -otlp/stdout -zipkin -logging", OTELI_OPTION,                          \
+        "otlp console otlp/stdout none -zipkin -logging", OTELI_OPTION,                           \
         "Where spans go; with several exporters, to each of them.")                               \
     ROW(exporter_otlp_endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT", OTELI_TYPE_STRING, NULL, 0, 0,     \
         NULL, OTELI_OPTION,                                                                       \

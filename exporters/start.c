@@ -8,11 +8,12 @@
 #include "sdk/start.h"
 
 #include <otel/console.h>
+#include <otel/file.h>
 #include <otel/otlp.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUILT_IN = 2 }; /* exporters that a name stands for */
+enum { BUILT_IN = 3 }; /* exporters that a name stands for */
 
 static otel_status make_otlp(const struct oteli_config *config, otel_exporter *exporter)
 {
@@ -55,6 +56,8 @@ static otel_status make_named(otel_slice name, const struct oteli_config *config
         return OTEL_OK;
     if (oteli_is_word(name, "otlp"))
         status = make_otlp(config, &list[*count]);
+    else if (oteli_is_word(name, "otlp/stdout"))
+        status = otel_file_exporter_new(NULL, &list[*count]);
     else
         status = otel_console_exporter_new(NULL, &list[*count]);
     *count += status == OTEL_OK;

@@ -12,23 +12,18 @@
 #include <otel/memory.h>
 
 #include "common/atomic.h"
+#include "common/kept_span.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* One kept span. The view points into `otlp`, which never moves. */
-struct kept {
-    otel_span_view view;
-    char otlp[];
-};
 
 struct otel_memory {
     uint32_t process;
     struct otel_memory *childs; /* made in a child, by whoever exports; release, acquire by
                                    whoever looks */
     pthread_mutex_t mutex;
-    struct kept **spans;
+    struct oteli_kept_span **spans;
     size_t count;
     size_t capacity;
     char *resource;
@@ -70,49 +65,17 @@ static otel_memory *own_or_new(otel_memory *handle)
     return memory;
 }
 
-/* The same place in the copy as `inside` has in the original. */
-static const char *moved(const char *inside, otel_slice original, const char *copy)
-{
-    return inside == NULL ? NULL : copy + (inside - original.data);
-}
-
-static const uint8_t *moved_bytes(const uint8_t *inside, otel_slice original, const char *copy)
-{
-    return (const uint8_t *)moved((const char *)inside, original, copy);
-}
-
-static struct kept *keep(const otel_span_view *span)
-{
-    struct kept *kept = malloc(sizeof *kept + span->otlp.length);
-    if (kept == NULL)
-        return NULL;
-    const otel_slice from = span->otlp;
-    memcpy(kept->otlp, from.data, from.length);
-    otel_span_view *view = &kept->view;
-    *view = *span;
-    view->otlp.data = kept->otlp;
-    view->trace_id = moved_bytes(span->trace_id, from, kept->otlp);
-    view->span_id = moved_bytes(span->span_id, from, kept->otlp);
-    view->parent_span_id = moved_bytes(span->parent_span_id, from, kept->otlp);
-    otel_slice *const slices[] = {&view->tracestate, &view->name,   &view->status_message,
-                                  &view->attributes, &view->events, &view->links};
-    for (size_t i = 0; i < sizeof slices / sizeof slices[0]; i++)
-        if (slices[i]->length != 0)
-            slices[i]->data = moved(slices[i]->data, from, kept->otlp);
-    return kept;
-}
-
 static bool add(otel_memory *memory, const otel_span_view *span)
 {
     if (memory->count == memory->capacity) {
         const size_t capacity = memory->capacity == 0 ? 64 : memory->capacity * 2;
-        struct kept **more = realloc(memory->spans, capacity * sizeof *more);
+        struct oteli_kept_span **more = realloc(memory->spans, capacity * sizeof *more);
         if (more == NULL)
             return false;
         memory->spans = more;
         memory->capacity = capacity;
     }
-    struct kept *kept = keep(span);
+    struct oteli_kept_span *kept = oteli_keep_span(span);
     if (kept == NULL)
         return false;
     memory->spans[memory->count++] = kept;

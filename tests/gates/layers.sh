@@ -41,8 +41,8 @@ for file in "${files[@]}"; do
         "otel_start goes through sdk" ;;
     exporters/*)
         own=$(cut -d/ -f1-2 <<<"$file")
-        includes_only "$file" "(otel|common|opentelemetry|$own)/.*" \
-            "an exporter knows the public headers, common and itself"
+        includes_only "$file" "(otel|common|opentelemetry|exporters/json|$own)/.*" \
+            "an exporter knows the public headers, common, the JSON encoder and itself"
         ;;
     functions/*) includes_only "$file" '(otel|common|functions)/.*' \
         "functions knows the public headers, common and itself" ;;
@@ -67,7 +67,7 @@ door '\b(secure_)?getenv\b|\benviron\b|\bsetenv\b|\bputenv\b' 'common/env\.c' \
     "the environment is behind common/env.c"
 door '\b(pthread|thrd)_create\b' 'sdk/thread\.c' "threads are made in sdk/thread.c"
 door '\b(stdout|stderr)\b|\b(v?printf|puts|putchar|perror|psignal)[ ]*\(|\bSTD(OUT|ERR)_FILENO\b' \
-    'common/log\.c|exporters/console/[a-z_]+\.c|include/otel/console\.h' \
+    'common/log\.c|exporters/(console/[a-z_]+|file/sink)\.c|include/otel/console\.h' \
     "messages go through common/log.h"
 door '\b(sigaction|signal|sigaltstack)[ ]*\(' "$nobody" "the program's signal handlers are its own"
 door '\b(abort|exit|_exit|_Exit|quick_exit)[ ]*\(' 'sdk/ending\.c' \

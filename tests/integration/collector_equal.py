@@ -55,14 +55,18 @@ def record(program, folder, endpoint, spans, seed):
     finally:
         process.kill()
     assert process.returncode == 0, f"{program} ended with {process.returncode}"
+    return json.loads(out), resource_of(program, process.pid)
+
+
+def resource_of(program, pid):
     path = os.path.realpath(program)
-    return json.loads(out), {
+    return {
         "service.name": ("string", "shapes"),
         "from.env": ("string", "100% é"),
         "telemetry.sdk.name": ("string", "otel-c"),
         "telemetry.sdk.language": ("string", "c"),
         "telemetry.sdk.version": ("string", library_version()),
-        "process.pid": ("int", process.pid),
+        "process.pid": ("int", pid),
         "process.executable.name": ("string", os.path.basename(path)),
         "process.executable.path": ("string", path),
     }

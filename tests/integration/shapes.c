@@ -6,10 +6,13 @@
  * Eight threads open, describe, hand over and end spans as chance will have it, under the
  * settings in the environment. FOLDER gets setup.json (resource and tracers) and
  * spans-N.jsonl (support/journal.h); stdout gets the statistics after the shutdown. The
- * same seed gives the same calls, except for which thread ends what was handed over. */
+ * same seed gives the same calls, except for which thread ends what was handed over.
+ *
+ * With a fourth argument, the path of a trace for Perfetto, the spans go there, too. */
 #include "tests/support/dice.h"
 #include "tests/support/journal.h"
 
+#include <otel/file.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,8 +344,8 @@ static void run(const char *folder, uint64_t spans, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "usage: shapes FOLDER SPANS SEED\n");
+    if (argc != 4 && argc != 5) {
+        fprintf(stderr, "usage: shapes FOLDER SPANS SEED [TRACE]\n");
         return 2;
     }
     const otel_attribute resource[] = {
@@ -358,8 +361,12 @@ int main(int argc, char **argv)
     const size_t resource_count = sizeof resource / sizeof *resource;
     get_tracers();
     write_setup(argv[1], resource, resource_count);
-    const otel_status status =
-        otel_start(OTEL_SDK_OPTIONS(.resource = resource, .resource_count = resource_count));
+    otel_exporter trace;
+    otel_status status = argc == 5 ? otel_perfetto_exporter_new(argv[4], &trace) : OTEL_OK;
+    if (status == OTEL_OK)
+        status = otel_start(OTEL_SDK_OPTIONS(.resource = resource, .resource_count = resource_count,
+                                             .exporters = argc == 5 ? &trace : NULL,
+                                             .exporter_count = argc == 5));
     if (status != OTEL_OK) {
         fprintf(stderr, "otel_start: %s\n", otel_status_string(status));
         return 1;

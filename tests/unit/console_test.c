@@ -121,7 +121,8 @@ static void end(struct fixture *fixture)
     (free)(fixture->drawn);
 }
 
-static void a_trace_waits_for_its_root(void **state)
+/* spec: X20 */
+static void test_X20_a_trace_is_drawn_when_its_root_has_come(void **state)
 {
     (void)state;
     struct fixture fixture = begin();
@@ -433,7 +434,7 @@ static void silent(void *state, otel_log_level level, const char *message)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trace_waits_for_its_root),
+        cmocka_unit_test(test_X20_a_trace_is_drawn_when_its_root_has_come),
         cmocka_unit_test(a_span_with_a_remote_parent_is_a_local_root),
         cmocka_unit_test(a_flush_draws_what_is_left),
         cmocka_unit_test(everything_that_a_span_can_say),

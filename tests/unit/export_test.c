@@ -58,6 +58,7 @@ static uint64_t dropped(size_t index)
     return sum;
 }
 
+/* spec: P16 */
 static void test_what_is_not_reported_otherwise_is_delivered(void **state)
 {
     (void)state;
@@ -124,7 +125,7 @@ static void test_a_pending_export_is_polled_until_it_is_done(void **state)
     assert_int_equal(pipeline(0)->delivered, 10);
 }
 
-/* spec: P6 */
+/* spec: P6 P16 */
 static void test_an_export_that_takes_too_long_is_abandoned_and_may_say_why(void **state)
 {
     (void)state;
@@ -236,6 +237,7 @@ static void test_waking_reaches_every_exporter(void **state)
     assert_int_equal(fakes[1].wakes, 1);
 }
 
+/* spec: P16 */
 static void test_a_flush_reaches_every_exporter_and_failures_are_seen(void **state)
 {
     (void)state;

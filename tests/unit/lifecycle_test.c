@@ -73,7 +73,7 @@ static void test_a_flush_delivers_what_has_ended(void **state)
     assert_string_equal(fake.text, "a b|");
 }
 
-/* spec: P11 */
+/* spec: P11 P16 */
 static void test_a_shutdown_delivers_what_has_ended_and_frees_the_exporter(void **state)
 {
     (void)state;

@@ -41,7 +41,8 @@ static bool is(otel_slice slice, const char *text)
     return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;
 }
 
-static void test_it_keeps_spans_in_the_order_of_their_export(void **state)
+/* spec: X21 */
+static void test_X21_the_memory_exporter_keeps_spans_in_the_order_of_their_export(void **state)
 {
     (void)state;
     assert_int_equal(otel_memory_count(memory), 0);
@@ -151,7 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
-        TEST(it_keeps_spans_in_the_order_of_their_export),
+        TEST(X21_the_memory_exporter_keeps_spans_in_the_order_of_their_export),
         TEST(a_view_stays_while_more_comes),
         TEST(it_forgets_when_told_to),
         TEST(it_has_the_resource_of_the_last_batch),

@@ -83,6 +83,7 @@ static void test_without_anything_it_is_otlp(void **state)
     assert_int_equal(warnings, 0);
 }
 
+/* spec: X20 */
 static void test_the_environment_chooses_the_exporters(void **state)
 {
     (void)state;
@@ -96,6 +97,8 @@ static void test_the_environment_chooses_the_exporters(void **state)
         {"otlp,console", "otlp_http_exporter console_exporter"},
         {"none", ""},
         {" Console ", "console_exporter"},
+        {"otlp/stdout", "otlp_stdout_exporter"},
+        {"otlp/stdout,console,otlp", "otlp_stdout_exporter console_exporter otlp_http_exporter"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         setenv("OTEL_TRACES_EXPORTER", table[i].value, 1);

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/file/perfetto.c - the exporter of trace events, for ui.perfetto.dev.
+ *
+ * Spans wait until the local root of their trace has arrived: it ends last, so everything below
+ * it is here then, and only then is it known which of them lie within each other. At the end of
+ * the batch that brought it the trace is written. What has no root here is written by a flush,
+ * at the end, or when too much is waiting.
+ *
+ *     {…,"traceEvents":[ … │ ]}        the tail is overwritten by what comes next,
+ *                       end              which brings a tail of its own
+ *
+ * Runs on the exporter thread, or on the thread that ends a span where `simple` was chosen; the
+ * constructor on the caller's. Owns its state and the file. */
+#include <otel/file.h>
+
+#include "common/log.h"
+#include "exporters/file/sink.h"
+#include "exporters/file/span_order.h"
+#include "exporters/file/trace_events.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    SPANS_WAITING_MAX = 10000,
+    BYTES_WAITING_MAX = 16 << 20,
+    TEXT_KEPT = 1 << 20,
+    RECENT = 8192, /* spans that were written and that an arrow can begin at; a power of two */
+    SECONDS_A_DAY = 86400
+};
+
+static const char tail[] = "\n]}\n";
+
+struct perfetto {
+    int fd;
+    off_t end; /* where the tail stands */
+    struct oteli_trace_events events;
+    struct oteli_lanes lanes;
+    struct said {
+        uint32_t lanes; /* that have a name */
+        bool process;   /* has a name */
+        bool events;    /* there are some */
+    } said, written;    /* with what is in the text, and without */
+    uint64_t arrows;
+    struct oteli_kept_span **waiting;
+    size_t waiting_count, waiting_room, waiting_bytes;
+    struct recent {
+        uint8_t span_id[8];
+        uint32_t track; /* 0: none */
+        uint64_t start_ns;
+    } recent[RECENT];
+};
+
+/* A trace among those that wait, sorted by their ids. */
+struct trace {
+    size_t first, count;
+    uint64_t end_ns;
+    bool has_root;
+};
+
+/* The bit of a span's flags that says that its parent is another process's span. */
+#define PARENT_IS_REMOTE 0x200u
+
+/* ---- the file ------------------------------------------------------------------------- */
+
+static bool write_at(int fd, const char *text, size_t length, off_t offset)
+{
+    size_t done = 0;
+    while (done < length) {
+        const ssize_t written =
+            oteli_write_quietly(fd, text + done, length - done, offset + (off_t)done);
+        if (written <= 0)
+            return false;
+        done += (size_t)written;
+    }
+    return true;
+}
+
+/* Write the events that are in the text. False: they are lost, the file is as it was. */
+static bool write_events(struct perfetto *perfetto)
+{
+    struct oteli_json *text = &perfetto->events.text;
+    const size_t length = text->length;
+    if (length == 0 && !text->failed)
+        return true;
+    oteli_json_add(text, tail, sizeof tail - 1);
+    const bool is_written =
+        !text->failed && write_at(perfetto->fd, text->data, text->length, perfetto->end);
+    if (is_written) {
+        perfetto->end += (off_t)length;
+        perfetto->said.events = perfetto->events.has_events;
+        perfetto->written = perfetto->said;
+    } else {
+        const int error = text->failed ? ENOMEM : errno;
+        OTELI_LOG(OTEL_LOG_ERROR, "perfetto exporter: a trace could not be written: error %d",
+                  error);
+        (void)write_at(perfetto->fd, tail, sizeof tail - 1, perfetto->end);
+        (void)!ftruncate(perfetto->fd, perfetto->end + (off_t)sizeof tail - 1);
+        perfetto->said = perfetto->written;
+        perfetto->events.has_events = perfetto->said.events;
+        errno = error;
+    }
+    oteli_json_reset(text);
+    if (text->capacity > TEXT_KEPT)
+        oteli_json_fini(text);
+    return is_written;
+}
+
+/* ---- arrows --------------------------------------------------------------------------- */
+
+static struct recent *recent_of(struct perfetto *perfetto, const uint8_t *span_id)
+{
+    uint64_t id;
+    memcpy(&id, span_id, sizeof id);
+    return &perfetto->recent[(id * UINT64_C(0x9e3779b97f4a7c15)) >> 51 & (RECENT - 1)];
+}
+
+static void remember(struct perfetto *perfetto, const otel_span_view *span, uint32_t track)
+{
+    struct recent *recent = recent_of(perfetto, span->span_id);
+    memcpy(recent->span_id, span->span_id, sizeof recent->span_id);
+    recent->track = track;
+    recent->start_ns = span->start_ns;
+}
+
+/* An arrow from a span that has been written to this one. */
+static void point_from(struct perfetto *perfetto, const char *name, const uint8_t *span_id,
+                       const otel_span_view *to, uint32_t track)
+{
+    if (span_id == NULL)
+        return;
+    const struct recent *from = recent_of(perfetto, span_id);
+    if (from->track == 0 || memcmp(from->span_id, span_id, sizeof from->span_id) != 0)
+        return;
+    const uint64_t number = ++perfetto->arrows;
+    oteli_trace_arrow(&perfetto->events, name, number, false, from->track, from->start_ns);
+    oteli_trace_arrow(&perfetto->events, name, number, true, track, to->start_ns);
+}
+
+/* ---- a trace -------------------------------------------------------------------------- */
+
+static void write_span(struct perfetto *perfetto, const otel_span_view *span, uint32_t track,
+                       bool is_on_parents)
+{
+    oteli_trace_span(&perfetto->events, span, track);
+    remember(perfetto, span, track);
+    if (!is_on_parents)
+        point_from(perfetto, "parent", span->parent_span_id, span, track);
+    otel_slice rest = span->links;
+    otel_link_view link;
+    while (otel_link_next(&rest, &link))
+        point_from(perfetto, "link", link.span_id, span, track);
+    oteli_trace_instants(&perfetto->events, span, track);
+}
+
+static bool write_trace(struct perfetto *perfetto, struct oteli_kept_span **spans, uint32_t count)
+{
+    struct oteli_lane_span *places = malloc(count * sizeof *places);
+    const bool is_placed = places != NULL && oteli_order_spans(spans, places, count) &&
+                           oteli_lanes_assign(&perfetto->lanes, places, count);
+    while (is_placed && perfetto->said.lanes < perfetto->lanes.count)
+        oteli_trace_track(&perfetto->events, ++perfetto->said.lanes);
+    for (uint32_t i = 0; i < count && is_placed; i++) {
+        const uint32_t parent = places[i].parent;
+        const bool is_on_parents = parent < i && places[parent].lane == places[i].lane &&
+                                   places[i].end_ns <= places[parent].end_ns;
+        write_span(perfetto, &spans[i]->view, places[i].lane + 1, is_on_parents);
+    }
+    free(places);
+    return is_placed;
+}
+
+/* ---- which traces --------------------------------------------------------------------- */
+
+static int by_trace(const void *left, const void *right)
+{
+    const struct oteli_kept_span *a = *(struct oteli_kept_span *const *)left;
+    const struct oteli_kept_span *b = *(struct oteli_kept_span *const *)right;
+    return memcmp(a->view.trace_id, b->view.trace_id, 16);
+}
+
+static int by_end(const void *left, const void *right)
+{
+    const struct trace *a = left, *b = right;
+    return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+static bool is_local_root(const otel_span_view *view)
+{
+    return view->parent_span_id == NULL || (view->flags & PARENT_IS_REMOTE) != 0;
+}
+
+/* Find the traces of the sorted spans. */
+static size_t find_traces(const struct perfetto *perfetto, struct trace *traces)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < perfetto->waiting_count; i++) {
+        const otel_span_view *view = &perfetto->waiting[i]->view;
+        if (i == 0 || by_trace(&perfetto->waiting[i - 1], &perfetto->waiting[i]) != 0)
+            traces[count++] = (struct trace){.first = i};
+        struct trace *trace = &traces[count - 1];
+        trace->count++;
+        trace->has_root |= is_local_root(view);
+        trace->end_ns = view->end_ns > trace->end_ns ? view->end_ns : trace->end_ns;
+    }
+    return count;
+}
+
+/* Free the spans of a trace and leave holes where they were. */
+static void forget_trace(struct perfetto *perfetto, const struct trace *trace)
+{
+    for (size_t i = trace->first; i < trace->first + trace->count; i++) {
+        perfetto->waiting_bytes -=
+            sizeof **perfetto->waiting + perfetto->waiting[i]->view.otlp.length;
+        free(perfetto->waiting[i]);
+        perfetto->waiting[i] = NULL;
+    }
+}
+
+static void close_holes(struct perfetto *perfetto)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < perfetto->waiting_count; i++)
+        if (perfetto->waiting[i] != NULL)
+            perfetto->waiting[kept++] = perfetto->waiting[i];
+    perfetto->waiting_count = kept;
+}
+
+/* Write the traces whose root is here, or all. Returns how many spans were lost. */
+static size_t write_traces(struct perfetto *perfetto, bool all)
+{
+    size_t lost = 0, written = 0;
+    if (perfetto->waiting_count == 0)
+        return 0;
+    struct trace *traces = malloc(perfetto->waiting_count * sizeof *traces);
+    if (traces == NULL)
+        return 0; /* they wait for better times */
+    qsort(perfetto->waiting, perfetto->waiting_count, sizeof *perfetto->waiting, by_trace);
+    const size_t count = find_traces(perfetto, traces);
+    qsort(traces, count, sizeof *traces, by_end);
+    for (size_t i = 0; i < count; i++) {
+        if (!all && !traces[i].has_root)
+            continue;
+        const bool is_there =
+            write_trace(perfetto, perfetto->waiting + traces[i].first, (uint32_t)traces[i].count);
+        *(is_there ? &written : &lost) += traces[i].count;
+        forget_trace(perfetto, &traces[i]);
+    }
+    free(traces);
+    close_holes(perfetto);
+    return write_events(perfetto) ? lost : lost + written;
+}
+
+/* ---- what the SDK calls --------------------------------------------------------------- */
+
+static bool is_key(const otel_attribute_view *attribute, const char *key)
+{
+    return attribute->key.length == strlen(key) &&
+           memcmp(attribute->key.data, key, attribute->key.length) == 0;
+}
+
+static void name_process(struct perfetto *perfetto, otel_slice resource)
+{
+    otel_slice rest = resource;
+    otel_slice service = {"unknown_service", strlen("unknown_service")};
+    otel_attribute_view attribute;
+    perfetto->events.pid = getpid();
+    while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute)) {
+        if (is_key(&attribute, "service.name") && attribute.value.type == OTEL_VALUE_STRING)
+            service = attribute.value.slice;
+        else if (is_key(&attribute, "process.pid") && attribute.value.type == OTEL_VALUE_INT)
+            perfetto->events.pid = attribute.value.integer;
+    }
+    oteli_trace_process(&perfetto->events, service, resource);
+    perfetto->said.process = true;
+}
+
+static bool keep(struct perfetto *perfetto, const otel_span_view *view)
+{
+    if (perfetto->waiting_count == perfetto->waiting_room) {
+        const size_t room = perfetto->waiting_room == 0 ? 256 : perfetto->waiting_room * 2;
+        struct oteli_kept_span **more = realloc(perfetto->waiting, room * sizeof *more);
+        if (more == NULL)
+            return false;
+        perfetto->waiting = more;
+        perfetto->waiting_room = room;
+    }
+    struct oteli_kept_span *kept = oteli_keep_span(view);
+    if (kept == NULL)
+        return false;
+    perfetto->waiting[perfetto->waiting_count++] = kept;
+    perfetto->waiting_bytes += sizeof *kept + view->otlp.length;
+    return true;
+}
+
+static otel_export_result export_batch(void *state, otel_export *call)
+{
+    struct perfetto *perfetto = state;
+    const size_t count = otel_batch_size(call->batch);
+    bool has_root = false;
+    size_t kept = 0;
+    if (!perfetto->said.process)
+        name_process(perfetto, otel_batch_resource(call->batch));
+    for (size_t i = 0; i < count; i++) {
+        otel_span_view view;
+        otel_batch_span(call->batch, i, &view);
+        kept += keep(perfetto, &view);
+        has_root |= is_local_root(&view);
+    }
+    if (kept < count)
+        otel_export_drop(call, OTEL_DROP_NO_MEMORY, count - kept);
+    const bool all =
+        perfetto->waiting_count > SPANS_WAITING_MAX || perfetto->waiting_bytes > BYTES_WAITING_MAX;
+    const size_t lost = has_root || all ? write_traces(perfetto, all) : 0;
+    /* Those of earlier batches have been counted as delivered. */
+    if (lost != 0)
+        otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, lost < kept ? lost : kept);
+    return OTEL_EXPORT_DONE;
+}
+
+static otel_status flush(void *state, int64_t timeout_ms)
+{
+    (void)timeout_ms;
+    return write_traces(state, true) == 0 ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED;
+}
+
+static void perfetto_free(void *state)
+{
+    struct perfetto *perfetto = state;
+    (void)write_traces(perfetto, true);
+    for (size_t i = 0; i < perfetto->waiting_count; i++)
+        free(perfetto->waiting[i]);
+    free(perfetto->waiting);
+    oteli_lanes_fini(&perfetto->lanes);
+    oteli_json_fini(&perfetto->events.text);
+    close(perfetto->fd);
+    free(perfetto);
+}
+
+/* ---- birth ---------------------------------------------------------------------------- */
+
+/* Midnight before now, so that times are those of the day, in UTC. */
+static uint64_t last_midnight_ns(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    const uint64_t seconds = now.tv_sec > 0 ? (uint64_t)now.tv_sec : 0;
+    return (seconds - seconds % SECONDS_A_DAY) * UINT64_C(1000000000);
+}
+
+static bool write_head(struct perfetto *perfetto)
+{
+    struct oteli_json *text = &perfetto->events.text;
+    OTELI_JSON_ADD(text, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"zero_unix_nano\":\"");
+    oteli_json_add_unsigned(text, perfetto->events.zero_ns);
+    OTELI_JSON_ADD(text, "\"},\"traceEvents\":[");
+    return write_events(perfetto);
+}
+
+otel_status otel_perfetto_exporter_new(const char *path, otel_exporter *exporter)
+{
+    if (path == NULL || exporter == NULL)
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    struct perfetto *perfetto = calloc(1, sizeof *perfetto);
+    if (perfetto == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    perfetto->events.zero_ns = last_midnight_ns();
+    perfetto->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
+    if (perfetto->fd < 0 || !write_head(perfetto)) {
+        const int error = errno;
+        if (perfetto->fd >= 0)
+            close(perfetto->fd);
+        oteli_json_fini(&perfetto->events.text);
+        free(perfetto);
+        errno = error;
+        return error == ENOMEM ? OTEL_ERROR_NO_MEMORY : OTEL_ERROR_SYSTEM;
+    }
+    *exporter = OTEL_EXPORTER(.name = "perfetto_exporter", .state = perfetto,
+                              .export_batch = export_batch, .flush = flush, .free = perfetto_free);
+    return OTEL_OK;
+}

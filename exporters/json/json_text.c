@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/json/json_text.c - the contracts are in json_text.h. One thread at a time; owns the text. */
+#include "exporters/json/json_text.h"
+
+#include "common/utf8.h"
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES_AT_FIRST = 4096 };
+
+void oteli_json_fini(struct oteli_json *json)
+{
+    free(json->data);
+    *json = (struct oteli_json){0};
+}
+
+void oteli_json_reset(struct oteli_json *json)
+{
+    json->length = 0;
+    json->failed = false;
+}
+
+/* Where `more` bytes can be written; NULL: no memory. */
+static char *room_for(struct oteli_json *json, size_t more)
+{
+    if (json->failed || more > SIZE_MAX / 4 - json->length) {
+        json->failed = true;
+        return NULL;
+    }
+    const size_t wanted = json->length + more;
+    if (wanted > json->capacity) {
+        const size_t least =
+            json->capacity * 2 > BYTES_AT_FIRST ? json->capacity * 2 : (size_t)BYTES_AT_FIRST;
+        const size_t capacity = wanted > least ? wanted : least;
+        char *larger = realloc(json->data, capacity);
+        if (larger == NULL) {
+            json->failed = true;
+            return NULL;
+        }
+        json->data = larger;
+        json->capacity = capacity;
+    }
+    return json->data + json->length;
+}
+
+void oteli_json_add(struct oteli_json *json, const char *data, size_t length)
+{
+    char *at = room_for(json, length);
+    if (at == NULL || length == 0)
+        return;
+    memcpy(at, data, length);
+    json->length += length;
+}
+
+void oteli_json_close(struct oteli_json *json, size_t object)
+{
+    if (json->length == object)
+        OTELI_JSON_ADD(json, "{");
+    else
+        json->data[object] = '{';
+    OTELI_JSON_ADD(json, "}");
+}
+
+/* ---- strings -------------------------------------------------------------------------- */
+
+/* Append a byte that cannot stand in a string as it is. */
+static void add_escape(struct oteli_json *json, uint8_t byte)
+{
+    static const char plain[] = "\b\t\n\f\r\"\\";
+    static const char letters[] = "btnfr\"\\";
+    static const char digits[] = "0123456789abcdef";
+    const char *found = byte != 0 ? strchr(plain, byte) : NULL;
+    if (found != NULL) {
+        const char escape[] = {'\\', letters[found - plain]};
+        oteli_json_add(json, escape, sizeof escape);
+    } else {
+        const char escape[] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
+        oteli_json_add(json, escape, sizeof escape);
+    }
+}
+
+/* Append text that is UTF-8. */
+static void add_escaped(struct oteli_json *json, const char *text, size_t length)
+{
+    size_t from = 0; /* what is before has been added */
+    for (size_t i = 0; i < length; i++) {
+        const uint8_t byte = (uint8_t)text[i];
+        if (byte >= 0x20 && byte != '"' && byte != '\\')
+            continue;
+        oteli_json_add(json, text + from, i - from);
+        add_escape(json, byte);
+        from = i + 1;
+    }
+    oteli_json_add(json, text + from, length - from);
+}
+
+void oteli_json_add_string(struct oteli_json *json, otel_slice string)
+{
+    OTELI_JSON_ADD(json, "\"");
+    while (string.length != 0) {
+        const size_t valid = oteli_is_ascii(string.data, string.length)
+                                 ? string.length
+                                 : oteli_utf8_valid_prefix(string.data, string.length);
+        add_escaped(json, string.data, valid);
+        string.data += valid;
+        string.length -= valid;
+        if (string.length != 0) {
+            OTELI_JSON_ADD(json, "\\ufffd");
+            string.data++;
+            string.length--;
+        }
+    }
+    OTELI_JSON_ADD(json, "\"");
+}
+
+void oteli_json_add_hex(struct oteli_json *json, const uint8_t *bytes, size_t length)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *at = room_for(json, 2 * length + 2);
+    if (at == NULL)
+        return;
+    *at++ = '"';
+    for (size_t i = 0; i < length; i++) {
+        *at++ = digits[bytes[i] >> 4];
+        *at++ = digits[bytes[i] & 15];
+    }
+    *at = '"';
+    json->length += 2 * length + 2;
+}
+
+void oteli_json_add_base64(struct oteli_json *json, otel_slice bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const size_t length = (bytes.length + 2) / 3 * 4 + 2;
+    char *at = room_for(json, length);
+    if (at == NULL)
+        return;
+    const uint8_t *from = (const uint8_t *)bytes.data;
+    *at++ = '"';
+    for (size_t left = bytes.length; left != 0; left -= left < 3 ? left : 3, from += 3) {
+        const uint32_t bits = (uint32_t)from[0] << 16 | (left > 1 ? (uint32_t)from[1] << 8 : 0) |
+                              (left > 2 ? from[2] : 0);
+        *at++ = digits[bits >> 18];
+        *at++ = digits[bits >> 12 & 63];
+        *at++ = left > 1 ? digits[bits >> 6 & 63] : '=';
+        *at++ = left > 2 ? digits[bits & 63] : '=';
+    }
+    *at = '"';
+    json->length += length;
+}
+
+/* ---- numbers -------------------------------------------------------------------------- */
+
+void oteli_json_add_unsigned(struct oteli_json *json, uint64_t number)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    oteli_json_add(json, digits + at, sizeof digits - at);
+}
+
+void oteli_json_add_signed(struct oteli_json *json, int64_t number)
+{
+    if (number < 0)
+        OTELI_JSON_ADD(json, "-");
+    oteli_json_add_unsigned(json, number < 0 ? -(uint64_t)number : (uint64_t)number);
+}
+
+/* What printf has made of a number, with a point whatever the locale says. */
+static void add_printed(struct oteli_json *json, const char *number)
+{
+    bool in_point = false;
+    for (const char *at = number; *at != '\0'; at++) {
+        const bool is_usual = strchr("0123456789+-e", *at) != NULL;
+        if (is_usual)
+            oteli_json_add(json, at, 1);
+        else if (!in_point)
+            OTELI_JSON_ADD(json, ".");
+        in_point = !is_usual;
+    }
+}
+
+/* Of any number that is not subnormal, DBL_DIG digits are what somebody may have written, and
+ * printing that many, without zeros at the end, gives back no more than that. */
+static void add_fraction(struct oteli_json *json, double number)
+{
+    char printed[40];
+    int digits = fabs(number) < DBL_MIN ? 1 : DBL_DIG;
+    do {
+        snprintf(printed, sizeof printed, "%.*g", digits, number);
+    } while (digits++ < DBL_DECIMAL_DIG && strtod(printed, NULL) != number);
+    add_printed(json, printed);
+}
+
+void oteli_json_add_double(struct oteli_json *json, double number)
+{
+    const double exact_max = 1e15;
+    if (isnan(number))
+        OTELI_JSON_ADD(json, "\"NaN\"");
+    else if (isinf(number) && number > 0)
+        OTELI_JSON_ADD(json, "\"Infinity\"");
+    else if (isinf(number))
+        OTELI_JSON_ADD(json, "\"-Infinity\"");
+    else if (number == 0 && signbit(number))
+        OTELI_JSON_ADD(json, "-0.0"); /* many readers make the integer 0 of -0 */
+    else if (fabs(number) < exact_max && number == (double)(int64_t)number)
+        oteli_json_add_signed(json, (int64_t)number);
+    else
+        add_fraction(json, number);
+}

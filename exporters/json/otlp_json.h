@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/json/otlp_json.h - a batch as an ExportTraceServiceRequest in OTLP's JSON encoding, which
+ * is a TracesData as well.
+ *
+ * One line, made of what any exporter sees: spans by scope, in the order in which each scope
+ * comes first. Fields that have their default value are left out.
+ *
+ *     struct oteli_otlp_json encoder = {0};
+ *     if (oteli_otlp_json_add(&encoder, batch))
+ *         write(fd, encoder.text.data, encoder.text.length);
+ *     oteli_otlp_json_fini(&encoder);
+ *
+ * Threads:  one thread at a time.
+ * Source:   opentelemetry-proto docs/specification.md "JSON Protobuf Encoding". */
+#ifndef OTELI_OTLP_JSON_H
+#define OTELI_OTLP_JSON_H
+
+#include "exporters/json/json_text.h"
+
+struct oteli_otlp_json {
+    struct oteli_json text;
+    struct oteli_json_group {
+        const otel_scope_view *scope;
+        size_t first, last; /* of its spans; `next` leads from one to the other */
+    } * groups;
+    size_t group_count, group_room;
+    size_t *next; /* by number of the span */
+    size_t next_room;
+};
+
+void oteli_otlp_json_fini(struct oteli_otlp_json *encoder);
+
+/* Append the batch to `text`, without a newline. False: no memory, and what was appended is
+ * of no use. */
+bool oteli_otlp_json_add(struct oteli_otlp_json *encoder, const otel_batch *batch);
+
+#endif
