@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/context.c - span contexts, the current context, values under keys. Any thread. */
+#include "api/baggage.h"
 #include "api/handle.h"
+#include "api/scoped.h"
 #include "api/thread.h"
 #include "api/tracestate.h"
 #include "common/log.h"
@@ -89,7 +91,7 @@ otel_span otel_current_span(void)
 
 otel_context otel_current_context(void)
 {
-    return (otel_context){otel_current_span(), oteli_self->values};
+    return (otel_context){otel_current_span(), oteli_self->values, oteli_self->baggage};
 }
 
 /* The place of the newest attached context; NULL: none is attached. */
@@ -119,6 +121,25 @@ static struct oteli_open *place_for(struct oteli_thread *thread)
     return open;
 }
 
+/* What is current beside the span is of the newest attached context. */
+static void take_from_newest(struct oteli_thread *thread)
+{
+    const struct oteli_open *newest = newest_attached(thread);
+    thread->values = newest != NULL ? newest->values : NULL;
+    thread->baggage = newest != NULL ? newest->baggage : 0;
+    const bool is_scoped = oteli_scoped_has(thread->values);
+    if (OTELI_UNLIKELY(is_scoped != thread->is_scoped))
+        oteli_thread_scope(thread, is_scoped);
+}
+
+/* The place holds the baggage until it is detached, or taken for another context. */
+static void hold_baggage(struct oteli_open *open, otel_baggage baggage)
+{
+    const otel_baggage before = {open->baggage};
+    open->baggage = oteli_baggage_hold(baggage) != NULL ? baggage.opaque : 0;
+    oteli_baggage_release(before);
+}
+
 otel_context_token otel_context_attach(otel_context context)
 {
     struct oteli_thread *thread = oteli_self;
@@ -140,7 +161,9 @@ otel_context_token otel_context_attach(otel_context context)
         open->hold = 0;
         open->values = context.values;
         open->token = token.opaque = ++thread->attaches;
-        thread->values = context.values;
+        if (OTELI_UNLIKELY((context.baggage | open->baggage) != 0))
+            hold_baggage(open, (otel_baggage){context.baggage});
+        take_from_newest(thread);
     }
     oteli_thread_finish(thread);
     return token;
@@ -167,7 +190,9 @@ bool otel_context_detach(otel_context_token token)
     open->token = 0;
     while (thread->attached != 0 && newest_attached(thread)->token == 0)
         thread->attached = newest_attached(thread)->below;
-    thread->values = thread->attached != 0 ? newest_attached(thread)->values : NULL;
+    if (OTELI_UNLIKELY(open->baggage != 0))
+        hold_baggage(open, otel_baggage_none());
+    take_from_newest(thread);
     oteli_thread_leave(thread, open);
     if (in_order)
         oteli_thread_cover(thread, open);
