@@ -121,22 +121,28 @@ static struct oteli_open *place_for(struct oteli_thread *thread)
     return open;
 }
 
-/* What is current beside the span is of the newest attached context. */
-static void take_from_newest(struct oteli_thread *thread)
+static OTELI_NOINLINE void look_for_attributes(struct oteli_thread *thread)
 {
-    const struct oteli_open *newest = newest_attached(thread);
-    thread->values = newest != NULL ? newest->values : NULL;
-    thread->baggage = newest != NULL ? newest->baggage : 0;
     const bool is_scoped = oteli_scoped_has(thread->values);
-    if (OTELI_UNLIKELY(is_scoped != thread->is_scoped))
+    if (is_scoped != thread->is_scoped)
         oteli_thread_scope(thread, is_scoped);
 }
 
+/* What is current beside the span is of the newest attached context. */
+static OTELI_INLINE void take_from(struct oteli_thread *thread, const otel_context_value *values,
+                                   uint64_t baggage)
+{
+    thread->values = values;
+    thread->baggage = baggage;
+    if (OTELI_UNLIKELY(values != NULL || thread->is_scoped))
+        look_for_attributes(thread);
+}
+
 /* The place holds the baggage until it is detached, or taken for another context. */
-static void hold_baggage(struct oteli_open *open, otel_baggage baggage)
+static OTELI_NOINLINE void hold_baggage(struct oteli_open *open, uint64_t baggage)
 {
     const otel_baggage before = {open->baggage};
-    open->baggage = oteli_baggage_hold(baggage) != NULL ? baggage.opaque : 0;
+    open->baggage = oteli_baggage_hold((otel_baggage){baggage}) != NULL ? baggage : 0;
     oteli_baggage_release(before);
 }
 
@@ -162,8 +168,8 @@ otel_context_token otel_context_attach(otel_context context)
         open->values = context.values;
         open->token = token.opaque = ++thread->attaches;
         if (OTELI_UNLIKELY((context.baggage | open->baggage) != 0))
-            hold_baggage(open, (otel_baggage){context.baggage});
-        take_from_newest(thread);
+            hold_baggage(open, context.baggage);
+        take_from(thread, context.values, open->baggage);
     }
     oteli_thread_finish(thread);
     return token;
@@ -191,8 +197,12 @@ bool otel_context_detach(otel_context_token token)
     while (thread->attached != 0 && newest_attached(thread)->token == 0)
         thread->attached = newest_attached(thread)->below;
     if (OTELI_UNLIKELY(open->baggage != 0))
-        hold_baggage(open, otel_baggage_none());
-    take_from_newest(thread);
+        hold_baggage(open, 0);
+    const struct oteli_open *newest = newest_attached(thread);
+    if (newest != NULL)
+        take_from(thread, newest->values, newest->baggage);
+    else
+        take_from(thread, NULL, 0);
     oteli_thread_leave(thread, open);
     if (in_order)
         oteli_thread_cover(thread, open);
