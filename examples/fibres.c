@@ -145,7 +145,7 @@ static void *run(void *nothing)
 
 int main(int argc, char **argv)
 {
-    const int requests = argc > 1 ? atoi(argv[1]) : 10;
+    const long requests = argc > 1 ? strtol(argv[1], NULL, 10) : 10;
     if (requests < 1 || requests > MOST)
         return 2;
     const otel_status status = otel_start(OTEL_SDK_OPTIONS(.service_name = "fibres"));
@@ -153,8 +153,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.fibres", NULL);
 
-    alive = requests;
-    for (int i = 0; i < requests; i++)
+    alive = (int)requests;
+    for (int i = 0; i < (int)requests; i++)
         push(create(i));
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
