@@ -3,7 +3,7 @@
  *
  *     small   8,192 places of 256 bytes     allocated 64 KiB at a time,
  *     medium  1,024 places of 1 KiB         when they are first needed;
- *     large     256 places of 9 KiB         5.3 MiB in all
+ *     large     256 places of 9 KiB         5.2 MiB in all
  *
  * The places of a size are a ring: one that nobody holds is filled again, oldest first. Each has
  * a word, which all threads change by compare-and-swap only:

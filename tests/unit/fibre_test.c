@@ -322,6 +322,42 @@ static void test_in_a_forked_child_its_spans_are_the_parents(void **state)
     otel_stack_free(stack);
 }
 
+/* Forked by a fibre: what its thread had open is the parent's, too. */
+static int look_in_child_of_fibre(otel_span of_fibre, otel_span of_thread)
+{
+    if (!is_current(of_fibre) || otel_span_is_recording(otel_current_span()))
+        return 1;
+    otel_span_end(of_fibre);
+    if (!nothing_is_current())
+        return 2;
+    otel_stack_switch(NULL);
+    if (!is_current(of_thread) || otel_span_is_recording(otel_current_span()))
+        return 3;
+    otel_span_end(of_thread);
+    return recorder.count == 0 && nothing_is_current() ? 0 : 4;
+}
+
+static void test_a_fibre_may_fork(void **state)
+{
+    (void)state;
+    tracer = otel_tracer_get("fibre", NULL);
+    otel_stack *stack = otel_stack_new();
+    const otel_span of_thread = enter("thread");
+    otel_stack_switch(stack);
+    const otel_span of_fibre = enter("fibre");
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(look_in_child_of_fibre(of_fibre, of_thread));
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    otel_span_end(of_fibre);
+    otel_stack_switch(NULL);
+    otel_span_end(of_thread);
+    assert_int_equal(recorder.count, 2);
+    otel_stack_free(stack);
+}
+
 static void test_without_memory_nothing_is_exchanged(void **state)
 {
     (void)state;
@@ -437,6 +473,7 @@ int main(void)
         RECORDED(test_attributes_of_a_context_are_for_its_stack),
         FAST(test_attributes_of_a_context_are_for_its_stack),
         RECORDED(test_in_a_forked_child_its_spans_are_the_parents),
+        RECORDED(test_a_fibre_may_fork),
         WITHOUT_SDK(test_without_memory_nothing_is_exchanged),
         QUEUED_FAST(test_spans_of_a_thousand_fibres_on_two_threads_have_their_parents),
     };
