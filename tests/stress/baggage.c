@@ -155,7 +155,7 @@ int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
     struct worker workers[THREADS];
-    scale = stress_scale(argc, argv, 100);
+    scale = stress_scale(argc, argv, 20);
     seed = stress_seed();
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.random = seed + i};
