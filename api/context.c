@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/context.c - span contexts, the current context, values under keys. Any thread. */
+#include "api/baggage.h"
 #include "api/handle.h"
+#include "api/scoped.h"
 #include "api/thread.h"
 #include "api/tracestate.h"
 #include "common/log.h"
@@ -89,7 +91,7 @@ otel_span otel_current_span(void)
 
 otel_context otel_current_context(void)
 {
-    return (otel_context){otel_current_span(), oteli_self->values};
+    return (otel_context){otel_current_span(), oteli_self->values, oteli_self->baggage};
 }
 
 /* The place of the newest attached context; NULL: none is attached. */
@@ -119,6 +121,31 @@ static struct oteli_open *place_for(struct oteli_thread *thread)
     return open;
 }
 
+static OTELI_NOINLINE void look_for_attributes(struct oteli_thread *thread)
+{
+    const bool is_scoped = oteli_scoped_has(thread->values);
+    if (is_scoped != thread->is_scoped)
+        oteli_thread_scope(thread, is_scoped);
+}
+
+/* What is current beside the span is of the newest attached context. */
+static OTELI_INLINE void take_from(struct oteli_thread *thread, const otel_context_value *values,
+                                   uint64_t baggage)
+{
+    thread->values = values;
+    thread->baggage = baggage;
+    if (OTELI_UNLIKELY(values != NULL || thread->is_scoped))
+        look_for_attributes(thread);
+}
+
+/* The place holds the baggage until it is detached, or taken for another context. */
+static OTELI_NOINLINE void hold_baggage(struct oteli_open *open, uint64_t baggage)
+{
+    const otel_baggage before = {open->baggage};
+    open->baggage = oteli_baggage_hold((otel_baggage){baggage}) != NULL ? baggage : 0;
+    oteli_baggage_release(before);
+}
+
 otel_context_token otel_context_attach(otel_context context)
 {
     struct oteli_thread *thread = oteli_self;
@@ -140,7 +167,9 @@ otel_context_token otel_context_attach(otel_context context)
         open->hold = 0;
         open->values = context.values;
         open->token = token.opaque = ++thread->attaches;
-        thread->values = context.values;
+        if (OTELI_UNLIKELY((context.baggage | open->baggage) != 0))
+            hold_baggage(open, context.baggage);
+        take_from(thread, context.values, open->baggage);
     }
     oteli_thread_finish(thread);
     return token;
@@ -167,7 +196,13 @@ bool otel_context_detach(otel_context_token token)
     open->token = 0;
     while (thread->attached != 0 && newest_attached(thread)->token == 0)
         thread->attached = newest_attached(thread)->below;
-    thread->values = thread->attached != 0 ? newest_attached(thread)->values : NULL;
+    if (OTELI_UNLIKELY(open->baggage != 0))
+        hold_baggage(open, 0);
+    const struct oteli_open *newest = newest_attached(thread);
+    if (newest != NULL)
+        take_from(thread, newest->values, newest->baggage);
+    else
+        take_from(thread, NULL, 0);
     oteli_thread_leave(thread, open);
     if (in_order)
         oteli_thread_cover(thread, open);

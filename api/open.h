@@ -116,8 +116,9 @@ struct oteli_open {
     uint32_t depth;                   /* attached: how many contexts are, with it; 0: this
                                          is only the context of place `below` once more */
     uint32_t reserved;
-    uint64_t mark; /* of an address: what had been started when it was (end.c) */
-    uint64_t reserved_too[2];
+    uint64_t mark;    /* of an address: what had been started when it was (end.c) */
+    uint64_t baggage; /* attached: the context's, held; 0 in every other place */
+    uint64_t reserved_too[1];
 };
 _Static_assert(offsetof(struct oteli_open, name) == 128, "names begin a cache line");
 _Static_assert(sizeof(struct oteli_open) == 320, "five cache lines");

@@ -3,6 +3,7 @@
  * after a fork. Start/stop only, but for what the worker says about its sleep; oteli_sdk_revive
  * app threads. */
 #include "api/sdk_link.h"
+#include "api/baggage.h"
 #include "api/detached.h"
 #include "api/hold.h"
 #include "api/thread.h"
@@ -84,6 +85,7 @@ void oteli_api_forget(void)
     oteli_detached_forget();
     oteli_holds_forget();
     oteli_tracestates_forget();
+    oteli_baggages_forget();
     oteli_threads_forget();
     oteli_store_relaxed_64(&oteli_fast_generation, 0);
     oteli_store_relaxed_64(&oteli_asleep, 0);

@@ -11,6 +11,7 @@
 #include "api/compose.h"
 #include "api/detached.h"
 #include "api/hold.h"
+#include "api/scoped.h"
 #include "api/thread.h"
 #include "api/tracer.h"
 #include "api/tracestate.h"
@@ -287,8 +288,8 @@ static OTELI_COLD struct oteli_thread *make_fit(otel_span *span, const otel_span
     return thread;
 }
 
-static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, const char *name,
-                                      size_t name_length, const otel_span_options *options)
+static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const char *name,
+                                     size_t name_length, const otel_span_options *options)
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
@@ -316,6 +317,25 @@ static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, cons
         thread->top = open;
     }
     oteli_thread_finish(thread);
+}
+
+/* The context has attributes for it: as if the options had them. */
+static OTELI_COLD void enter_scoped(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
+{
+    struct oteli_scoped scoped;
+    oteli_scoped_begin(&scoped, oteli_self->values, options);
+    enter_any(span, tracer, name, name_length, &scoped.options);
+    oteli_scoped_end(&scoped);
+}
+
+static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, const char *name,
+                                      size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
+        enter_scoped(span, tracer, name, name_length, options);
+    else
+        enter_any(span, tracer, name, name_length, options);
 }
 
 /* Whether the fast way is open, but for what the parent has to say: nothing is under way, the
@@ -440,8 +460,8 @@ OTELI_HOT void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const 
         enter_with(span, tracer, name, name_length, options);
 }
 
-OTELI_HOT void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
-                                    size_t name_length, const otel_span_options *options)
+static OTELI_INLINE void start_any(otel_span *span, otel_tracer *tracer, const char *name,
+                                   size_t name_length, const otel_span_options *options)
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
@@ -476,4 +496,22 @@ OTELI_HOT void otel_span_start_into(otel_span *span, otel_tracer *tracer, const 
         refuse(span, thread, options);
     }
     oteli_thread_finish(thread);
+}
+
+static OTELI_COLD void start_scoped(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
+{
+    struct oteli_scoped scoped;
+    oteli_scoped_begin(&scoped, oteli_self->values, options);
+    start_any(span, tracer, name, name_length, &scoped.options);
+    oteli_scoped_end(&scoped);
+}
+
+OTELI_HOT void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
+        start_scoped(span, tracer, name, name_length, options);
+    else
+        start_any(span, tracer, name, name_length, options);
 }

@@ -4,6 +4,7 @@
  * App threads, all of it cold. The list grows at its head by compare-and-swap and never
  * shrinks while threads trace. */
 #include "api/thread.h"
+#include "api/baggage.h"
 #include "api/detached.h"
 #include "api/hold.h"
 #include "api/mount.h"
@@ -18,9 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_DEPTH = 16, DEEPEST = 1 << 16 };
+enum { FIRST_DEPTH = 16, FIRST_DEPTH_OF_FIBRE = 4, DEEPEST = 1 << 16 };
 
-static struct oteli_open bottom = {.self = {{0, 0, 0, OTELI_REF_ATTACHED}}};
+static struct oteli_open bottom = {.self = {{0, 0, 0, OTELI_REF_ATTACHED}},
+                                   .below = OTELI_NOT_A_COVER};
 struct oteli_thread oteli_empty_thread = {.fast = OTELI_NO_GENERATION,
                                           .generation = OTELI_NO_GENERATION,
                                           .top = &bottom,
@@ -42,7 +44,21 @@ static void abandon(struct oteli_thread *thread, struct oteli_open *open)
     if (oteli_open_records(open) && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0)
         oteli_thread_lose(thread, OTEL_DROP_ABANDONED, 1);
     oteli_hold_abandon(thread, open);
+    oteli_baggage_release((otel_baggage){open->baggage});
+    open->baggage = 0;
     oteli_open_leave(open);
+}
+
+void oteli_thread_abandon(struct oteli_thread *thread)
+{
+    for (; thread->top != thread->stack; thread->top--)
+        abandon(thread, thread->top);
+    thread->values = NULL;
+    thread->baggage = 0;
+    thread->attached = 0;
+    thread->lowest_cover = 0;
+    if (thread->is_scoped)
+        oteli_thread_scope(thread, false);
 }
 
 /* The thread ends: its state, with its line, is free for another. Spans that destructors
@@ -53,11 +69,8 @@ static void on_thread_exit(void *state)
     if (thread != oteli_self)
         return; /* of before a fork, when it was in the middle of a call: the parent's */
     oteli_detached_flush(thread);
-    for (; thread->top != thread->stack; thread->top--)
-        abandon(thread, thread->top);
-    thread->values = NULL;
-    thread->attached = 0;
-    thread->lowest_cover = 0;
+    oteli_thread_leave_fibre(thread);
+    oteli_thread_abandon(thread);
     oteli_thread_finish(thread); /* it may have ended in a call: pthread_exit in an exporter */
     oteli_store_release_32(&thread->in_sdk, 0);
     oteli_self = &oteli_empty_thread;
@@ -143,11 +156,16 @@ static void count_from_zero(struct oteli_thread *thread)
         oteli_store_relaxed_64(&counts[i], 0);
 }
 
-/* Another SDK than the one before: whatever is open or in the line belongs to that one. */
-static void let_go_of_sdk(struct oteli_thread *thread)
+void oteli_thread_stop_recording(struct oteli_thread *thread)
 {
     for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++)
         open->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
+}
+
+/* Another SDK than the one before: whatever is open or in the line belongs to that one. */
+static void let_go_of_sdk(struct oteli_thread *thread)
+{
+    oteli_thread_stop_recording(thread);
     struct oteli_line *line = thread->line;
     OTELI_STORE_RELEASE_PTR(&thread->line, NULL);
     if (line != NULL) {
@@ -158,6 +176,15 @@ static void let_go_of_sdk(struct oteli_thread *thread)
     if (line != NULL && oteli_load_acquire_32(&line->pins) == 0)
         oteli_line_put(line);
     count_from_zero(thread);
+}
+
+void oteli_thread_scope(struct oteli_thread *thread, bool is_scoped)
+{
+    thread->is_scoped = is_scoped;
+    memcpy(thread->decide, thread->unscoped, sizeof thread->unscoped);
+    for (unsigned i = 0; i < OTELI_PARENT_KINDS && is_scoped; i++)
+        if (thread->decide[i] == OTELI_DECIDE_SAMPLE)
+            thread->decide[i] = OTELI_DECIDE_SAMPLE_AND_HOLD;
 }
 
 static void adopt_sdk(struct oteli_thread *thread, struct oteli_sdk *sdk)
@@ -171,6 +198,8 @@ static void adopt_sdk(struct oteli_thread *thread, struct oteli_sdk *sdk)
                                 ? OTELI_DECIDE_SAMPLE_AND_HOLD
                                 : sdk->decide[i];
     }
+    memcpy(thread->unscoped, thread->decide, sizeof thread->unscoped);
+    oteli_thread_scope(thread, thread->is_scoped);
     thread->limits = sdk->limits;
     oteli_store_release_64(&thread->generation, sdk->generation); /* statistics, harvest */
 }
@@ -213,7 +242,8 @@ struct oteli_thread *oteli_thread_for_end(uint64_t generation)
 bool oteli_thread_deepen(struct oteli_thread *thread)
 {
     const uint32_t before = thread->open_capacity;
-    const uint32_t capacity = before == 0 ? FIRST_DEPTH : before * 2;
+    const uint32_t first = thread->fibre != NULL ? FIRST_DEPTH_OF_FIBRE : FIRST_DEPTH;
+    const uint32_t capacity = before == 0 ? first : before * 2;
     oteli_notice_fork();
     if (oteli_fork_is_orphan())
         return false;
@@ -236,7 +266,8 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
     stack[0].below = OTELI_NOT_A_COVER;
     thread->top = stack + depth;
     thread->last = stack + capacity - 1;
-    free(thread->stack);
+    if (before != 0)
+        free(thread->stack);
     thread->stack = stack;
     thread->open_capacity = capacity;
     return true;
@@ -356,6 +387,24 @@ static void disown(struct oteli_thread *thread, struct oteli_open *open)
     }
 }
 
+void oteli_thread_disown(struct oteli_thread *thread)
+{
+    for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++) {
+        disown(thread, open);
+        if (oteli_baggage_hold((otel_baggage){open->baggage}) == NULL)
+            open->baggage = 0;
+    }
+    thread->baggage = thread->attached != 0 ? thread->stack[thread->attached].baggage : 0;
+    settle_top(thread);
+}
+
+static uint32_t forks;
+
+uint32_t oteli_thread_forks(void)
+{
+    return oteli_load_relaxed_32(&forks);
+}
+
 /* Whether the state is whole: a fork in a signal handler may be in the middle of a call. */
 static bool keep_own(struct oteli_thread *thread)
 {
@@ -364,9 +413,7 @@ static bool keep_own(struct oteli_thread *thread)
     OTELI_STORE_RELEASE_PTR(&thread->line, NULL);
     count_from_zero(thread);
     thread->detached_count = 0;
-    for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++)
-        disown(thread, open);
-    settle_top(thread);
+    oteli_thread_disown(thread);
     oteli_random_seed(&thread->random);
     oteli_store_relaxed_32(&thread->in_use, 1);
     oteli_store_relaxed_32(&thread->in_sdk, 0);
@@ -378,6 +425,7 @@ static bool keep_own(struct oteli_thread *thread)
 
 void oteli_threads_forget(void)
 {
+    oteli_store_relaxed_32(&forks, forks + 1);
     const bool is_kept = keep_own(oteli_self);
     if (!is_kept)
         oteli_self = &oteli_empty_thread;
@@ -441,6 +489,16 @@ bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk)
     return false;
 }
 
+void oteli_places_free(struct oteli_open *stack, uint32_t capacity)
+{
+    for (uint32_t i = 0; i < capacity; i++) {
+        oteli_baggage_release((otel_baggage){stack[i].baggage});
+        oteli_open_fini(&stack[i]);
+    }
+    if (capacity != 0)
+        free(stack);
+}
+
 void oteli_api_reset(void)
 {
     struct oteli_thread *at = list;
@@ -452,9 +510,8 @@ void oteli_api_reset(void)
         struct oteli_thread *next = at->next;
         if (at->line != NULL && at->line->units > 1)
             oteli_line_put(at->line);
-        for (uint32_t i = 0; i < at->open_capacity; i++)
-            oteli_open_fini(&at->stack[i]);
-        free(at->stack);
+        oteli_thread_leave_fibre(at);
+        oteli_places_free(at->stack, at->open_capacity);
         oteli_buffer_fini(&at->scratch);
         free(at);
         at = next;
@@ -463,6 +520,7 @@ void oteli_api_reset(void)
     oteli_holds_free();
     oteli_lines_free();
     oteli_tracestates_free();
+    oteli_baggages_free();
     oteli_tracers_free();
 }
 

@@ -36,6 +36,21 @@ struct oteli_thread_counts {
 
 enum { OTELI_DETACHED_CACHE = 16 };
 
+/* A stack of places while it is current on no thread (fibre.c). */
+struct oteli_places {
+    struct oteli_open *stack; /* or, while there are none, the empty state's */
+    struct oteli_open *top;
+    struct oteli_open *last;
+    const otel_context_value *values;
+    uint64_t baggage;
+    uint32_t attached;
+    uint32_t lowest_cover;
+    uint32_t open_capacity;
+    uint32_t forks;                    /* how many had been when it was current last, … */
+    uint64_t generation;               /* … of which SDK its spans were, … */
+    const struct oteli_thread *thread; /* … and where */
+};
+
 /* What oteli_thread.fast holds while a call is under way, and the generation of a state
  * that fits no SDK. */
 #define OTELI_BUSY (UINT64_MAX - 1)
@@ -61,12 +76,17 @@ struct oteli_thread {
     /* of the owner: now and then */
     _Alignas(OTELI_CACHELINE) struct oteli_open *stack; /* open_capacity places */
     const otel_context_value *values;                   /* of the current context */
+    uint64_t baggage;                                   /* likewise; its place holds it */
     uint64_t attaches;     /* the newest token: no two threads have the same */
     uint32_t attached;     /* the newest context that is; 0: none */
     uint32_t lowest_cover; /* no place below this one is a cover; 0: none is */
     uint32_t open_capacity;
-    uint32_t lot_size;           /* as it was given */
-    struct oteli_buffer scratch; /* a record for a synchronous SDK */
+    uint32_t lot_size;                    /* as it was given */
+    bool is_scoped;                       /* the current context has attributes for spans */
+    uint8_t unscoped[OTELI_PARENT_KINDS]; /* what `decide` is without them */
+    struct otel_stack *fibre;             /* whose places are current; NULL: its own are */
+    struct oteli_places own;              /* while those of a fibre are */
+    struct oteli_buffer scratch;          /* a record for a synchronous SDK */
     uint32_t detached_count;
     struct oteli_open *detached[OTELI_DETACHED_CACHE]; /* free slots of the pool, kept at hand */
 
@@ -100,6 +120,28 @@ OTELI_COLD bool oteli_thread_deepen(struct oteli_thread *thread);
  * stack of places stays, so that the context stays; no place records, holds back or collects
  * any more. Stores only. */
 void oteli_threads_forget(void);
+
+/* How many forks this process has been through. */
+uint32_t oteli_thread_forks(void);
+
+/* The places that are current here are of before a fork: they are the parent's. */
+void oteli_thread_disown(struct oteli_thread *thread);
+
+/* Free places that are current nowhere, with all that hangs on them. */
+void oteli_places_free(struct oteli_open *stack, uint32_t capacity);
+
+/* They are of an SDK that has gone: none records any more. */
+void oteli_thread_stop_recording(struct oteli_thread *thread);
+
+/* Leave all of them; spans that are still open are lost. */
+void oteli_thread_abandon(struct oteli_thread *thread);
+
+/* The current context has attributes for spans, or has none any more: with them no span starts
+ * the fast way. */
+OTELI_COLD void oteli_thread_scope(struct oteli_thread *thread, bool is_scoped);
+
+/* Exchange the places of a fibre that are current here for the thread's own (fibre.c). */
+void oteli_thread_leave_fibre(struct oteli_thread *thread);
 
 /* The list of all states. */
 OTELI_LENT struct oteli_thread *oteli_threads(void);

@@ -12,6 +12,7 @@
 #define OTEL_CONTEXT_H
 
 #include <otel/base.h>
+#include <otel/value.h>
 
 OTEL_BEGIN_DECLS
 
@@ -57,12 +58,14 @@ typedef struct otel_span_context {
     uint32_t tracestate; /* zero: none */
 } otel_span_context;
 
-/* A context: the active span, and values under keys. Immutable: the functions that
- * change one return another. */
+/* A context: the active span, values under keys, and baggage. Immutable: the functions that
+ * change one return another. A context needs no thread: one that serves many requests by turns
+ * keeps a context in each, and hands it to the functions that take one. */
 typedef struct otel_context_value otel_context_value;
 typedef struct otel_context {
     otel_span span;
     const otel_context_value *values;
+    uint64_t baggage; /* zero: none; see otel/baggage.h */
 } otel_context;
 
 /* The span context of a span, the same before and after its end. */
@@ -108,7 +111,8 @@ typedef struct otel_context_token {
     uint64_t opaque;
 } otel_context_token;
 
-/* Make a context current on this thread until it is detached. Current is, at every moment,
+/* Make a context current on this thread until it is detached; its baggage stays as long.
+ * Current is, at every moment,
  * the newest of what became current on the thread (contexts that it attached, and spans that
  * it entered) and has neither been detached nor ended; spans that were entered in a context do
  * not count any more when that is detached. Where 1,024 contexts are attached and the newest of
@@ -141,6 +145,27 @@ OTEL_API otel_context otel_context_with_value(otel_context context, otel_context
 
 /* The value under a key, or NULL. */
 OTEL_API void *otel_context_get_value(const otel_context *context, otel_context_key key);
+
+/* Attributes in a context: memory of the caller's, which must live as long as any context made
+ * with it is in use. Do not look inside. */
+typedef struct otel_context_attributes {
+    otel_context_value value;
+    const otel_attribute *attributes;
+    size_t count;
+} otel_context_attributes;
+
+/* This context with attributes that each span gets which is started in it: samplers see them,
+ * and limits count them. Of equal keys the span's own wins, then the context's newest; they are
+ * not sent to other processes. `attributes` is not copied before spans are started, and must
+ * live as long as `place`, which is filled in. (In development: OTEP 4931.) */
+OTEL_API otel_context otel_context_with_attributes(otel_context context,
+                                                   const otel_attribute *attributes, size_t count,
+                                                   otel_context_attributes *place);
+
+/* Copy the attributes of a context (NULL: the current one), at most `size`: each key once, and
+ * what they borrow is borrowed still. Returns how many there are. */
+OTEL_API size_t otel_context_get_attributes(const otel_context *context, otel_attribute *attributes,
+                                            size_t size);
 
 OTEL_END_DECLS
 #endif

@@ -5,6 +5,7 @@
 #ifndef OTEL_OTEL_H
 #define OTEL_OTEL_H
 
+#include <otel/baggage.h>
 #include <otel/base.h>
 #include <otel/context.h>
 #include <otel/propagate.h>

@@ -16,7 +16,7 @@ static const uint8_t span_id[8] = {0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x3
 static otel_context context_of(uint8_t number)
 {
     const otel_span_context span = {{number}, {number}, 1, false, {0}, 0};
-    return (otel_context){otel_span_wrap(&span), NULL};
+    return (otel_context){.span = otel_span_wrap(&span)};
 }
 
 static uint8_t current_number(void)
@@ -411,7 +411,7 @@ static void attach_one(uint8_t number)
 {
     const otel_span_context context = {{number}, {number, 1}, 1, false, {0}, 0};
     const otel_span span = otel_span_wrap(&context);
-    const otel_context_token token = otel_context_attach((otel_context){span, NULL});
+    const otel_context_token token = otel_context_attach((otel_context){.span = span});
     entries[entry_count++] = (struct entry){.kind = CONTEXT, .span = span, .token = token};
 }
 
@@ -513,7 +513,7 @@ static void test_many_requests_on_one_thread_need_no_attaching(void **state)
     otel_tracer *const tracer = otel_tracer_get("c", NULL);
     otel_context requests[20];
     for (size_t i = 0; i < 20; i++) {
-        const otel_context none = {{{0}}, NULL};
+        const otel_context none = {{{0}}, NULL, 0};
         requests[i] = otel_context_with_span(
             none, otel_span_start(tracer, "request", OTEL_SPAN_OPTIONS(.parent = &none)));
     }

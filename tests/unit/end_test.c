@@ -140,7 +140,7 @@ static void test_an_attached_context_stays_when_a_span_ends_under_it(void **stat
     (void)state;
     const otel_span_context other = {{9}, {9}, 1, true, {0}, 0};
     const otel_span outer = enter("outer");
-    const otel_context context = {otel_span_wrap(&other), NULL};
+    const otel_context context = {.span = otel_span_wrap(&other)};
     const otel_context_token token = otel_context_attach(context);
     const otel_span inner = enter("inner");
     otel_span_end(outer);

@@ -229,7 +229,7 @@ static void test_the_tracestate_of_the_context_goes_on(void **state)
     (void)state;
     const otel_span_context remote =
         otel_span_context_make((const uint8_t[16]){1}, (const uint8_t[8]){2}, 1, true, "held=open");
-    const otel_context parent = {otel_span_wrap(&remote), NULL};
+    const otel_context parent = {.span = otel_span_wrap(&remote)};
     local = otel_span_enter(tracer, "local", OTEL_SPAN_OPTIONS(.parent = &parent));
     check_child(use_tracestate, false);
     otel_span_end(local);

@@ -159,7 +159,7 @@ static void test_what_is_extracted_changes_the_span_only(void **state)
     carrier.count = 0;
     const otel_context_key key = otel_context_create_key("k");
     otel_context_value place;
-    const otel_context empty = {{{0}}, NULL};
+    const otel_context empty = {{{0}}, NULL, 0};
     const otel_context before = otel_context_with_value(empty, key, &place, &place);
 
     const otel_context same =

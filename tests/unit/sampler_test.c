@@ -58,7 +58,7 @@ static otel_context parent_of(unsigned kind)
     const bool is_remote = kind >= OTELI_PARENT_REMOTE_UNSAMPLED;
     const otel_span_context context =
         otel_span_context_make(trace_id, span_id, is_sampled, is_remote, NULL);
-    const otel_context none = {{{0}}, NULL};
+    const otel_context none = {{{0}}, NULL, 0};
     return kind == OTELI_PARENT_NONE ? none
                                      : otel_context_with_span(none, otel_span_wrap(&context));
 }

@@ -27,7 +27,7 @@ static otel_context remote_parent(uint8_t flags)
 {
     const otel_span_context context =
         otel_span_context_make(remote_trace_id, remote_span_id, flags, true, NULL);
-    const otel_context empty = {{{0}}, NULL};
+    const otel_context empty = {{{0}}, NULL, 0};
     return otel_context_with_span(empty, otel_span_wrap(&context));
 }
 
@@ -115,7 +115,7 @@ static void test_an_explicit_parent_goes_before_the_current_span(void **state)
 static void test_an_empty_explicit_parent_means_a_root(void **state)
 {
     (void)state;
-    const otel_context none = {{{0}}, NULL};
+    const otel_context none = {{{0}}, NULL, 0};
     const otel_span outer = otel_span_enter(tracer(), "outer", NULL);
     const otel_span span = otel_span_start(tracer(), "span", OTEL_SPAN_OPTIONS(.parent = &none));
     otel_span_end(span);
@@ -339,7 +339,7 @@ static void test_the_five_kinds_of_parent_are_told_apart(void **state)
             const uint8_t flags = parent_kind % 2 == 0 ? 1 : 0;
             const otel_span_context context =
                 otel_span_context_make(remote_trace_id, remote_span_id, flags, is_remote, NULL);
-            otel_context parent = {otel_span_wrap(&context), NULL};
+            otel_context parent = {.span = otel_span_wrap(&context)};
             if (parent_kind == OTELI_PARENT_NONE)
                 parent.span = (otel_span){{0}};
             const otel_span span =
@@ -357,7 +357,7 @@ static void check_entered(unsigned kind, unsigned parent_kind)
     const uint8_t flags = parent_kind % 2 == 0 ? 1 : 0;
     const otel_span_context context =
         otel_span_context_make(remote_trace_id, remote_span_id, flags, is_remote, NULL);
-    otel_context parent = {otel_span_wrap(&context), NULL};
+    otel_context parent = {.span = otel_span_wrap(&context)};
     if (parent_kind == OTELI_PARENT_NONE)
         parent.span = (otel_span){{0}};
     const otel_context_token token = otel_context_attach(parent);

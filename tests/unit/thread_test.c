@@ -67,7 +67,7 @@ static void *leave_things_open(void *argument)
 {
     const otel_span_context remote =
         otel_span_context_make((const uint8_t[16]){1}, (const uint8_t[8]){2}, 1, true, "held=1");
-    const otel_context context = {otel_span_wrap(&remote), NULL};
+    const otel_context context = {.span = otel_span_wrap(&remote)};
     (void)otel_context_attach(context);
     for (int i = 0; i < 40; i++)
         left_open = otel_span_enter(argument, "left open", NULL);

@@ -264,7 +264,7 @@ static void test_open_spans_hold_their_tracestate_until_they_end(void **state)
     (void)state;
     const otel_span_context remote =
         otel_span_context_make(trace_id, (const uint8_t[8]){1}, 1, true, "held=1");
-    const otel_context parent = {otel_span_wrap(&remote), NULL};
+    const otel_context parent = {.span = otel_span_wrap(&remote)};
     otel_tracer *const tracer = otel_tracer_get("t", NULL);
     const otel_span_options *options = OTEL_SPAN_OPTIONS(.parent = &parent);
     const otel_span entered = otel_span_enter(tracer, "entered", options);

@@ -242,7 +242,7 @@ static void test_a_span_with_everything_and_more(void **state)
     const otel_span_context remote =
         otel_span_context_make(trace_id, span_id, OTEL_TRACE_FLAG_SAMPLED, true, "vendor=value");
     const otel_context parent =
-        otel_context_with_span((otel_context){{{0}}, NULL}, otel_span_wrap(&remote));
+        otel_context_with_span((otel_context){.baggage = 0}, otel_span_wrap(&remote));
     const otel_attribute three[] = {otel_attribute_of("a", otel_value_int(1)),
                                     otel_attribute_of("b", otel_value_string("2")),
                                     otel_attribute_of("c", otel_value_bool(true))};

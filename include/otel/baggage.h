@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/baggage.h - names and values that travel with a context, from process to process.
+ *
+ * A baggage is a small immutable value: the functions that change one return another. What is
+ * in it lies in a pool of the library's, bounded in number and bytes: it stays while a context
+ * that has the baggage is attached to any thread, or while the baggage is kept
+ * (otel_baggage_keep). When neither is so it is still there until thousands of others have been
+ * made (hundreds, if it is larger than a kilobyte), and then the baggage is empty; it is never
+ * another one. So a request of an event loop either attaches its context or keeps its baggage,
+ * and nothing leaks if a program forgets to let go of one.
+ *
+ * Whoever gets a request may read its baggage: nothing that is secret belongs in it, and
+ * otel_context_with_baggage(context, otel_baggage_none()) is what to send where it is not wanted.
+ *
+ * Threads:  any thread, lock-free. Works without an SDK.
+ * Errors:   none; what does not fit the limits of W3C Baggage (64 entries, 8192 bytes as it is
+ *           on the wire) is left out, and the baggage is as it was.
+ * Strings:  UTF-8, copied before return; a value's NULL is an empty string, its bad bytes are
+ *           replaced by U+FFFD. Names are compared with case.
+ * Source:   OpenTelemetry specification, baggage/api.md; W3C Baggage. */
+#ifndef OTEL_BAGGAGE_H
+#define OTEL_BAGGAGE_H
+
+#include <otel/context.h>
+
+OTEL_BEGIN_DECLS
+
+typedef struct otel_baggage {
+    uint64_t opaque; /* zero: empty */
+} otel_baggage;
+
+/* The empty one. */
+OTEL_INLINE otel_baggage otel_baggage_none(void)
+{
+    otel_baggage none;
+    none.opaque = 0;
+    return none;
+}
+
+/* The baggage of a context (NULL: the current one), and this context with another. */
+OTEL_API otel_baggage otel_context_baggage(const otel_context *context);
+OTEL_INLINE otel_context otel_context_with_baggage(otel_context context, otel_baggage baggage)
+{
+    context.baggage = baggage.opaque;
+    return context;
+}
+
+/* With an entry (in the place of the one of the same name), or without. Names are any UTF-8 but
+ * the empty text; only those of letters, digits and !#$%&'*+-.^_`|~ can be sent in W3C headers.
+ * `metadata` is what stands behind the value's `;`, or NULL; nothing is known of its meaning.
+ * A baggage without an entry of this name stays what it is; one that loses an entry and for
+ * which there is no place left in the pool is empty. */
+OTEL_API otel_baggage otel_baggage_set(otel_baggage baggage, const char *name, const char *value,
+                                       const char *metadata);
+OTEL_API otel_baggage otel_baggage_remove(otel_baggage baggage, const char *name);
+
+/* The value of a name, copied as otel_span_context_tracestate does: cut to `size`, ended by a
+ * NUL; returns its full length, or SIZE_MAX where there is no such name. Metadata likewise; its
+ * length is 0 where the entry has none. */
+OTEL_API size_t otel_baggage_get(otel_baggage baggage, const char *name, char *value, size_t size);
+OTEL_API size_t otel_baggage_get_metadata(otel_baggage baggage, const char *name, char *metadata,
+                                          size_t size);
+
+/* All entries, in any order. For each, `visit` is called with texts that are valid during the
+ * call (metadata NULL: none); it returns false to stop. A value from a header may have a NUL in
+ * it, at which this text ends; otel_baggage_get has all of it. */
+typedef bool otel_baggage_visitor(void *state, const char *name, const char *value,
+                                  const char *metadata);
+OTEL_API void otel_baggage_each(otel_baggage baggage, otel_baggage_visitor *visit, void *state);
+OTEL_API size_t otel_baggage_count(otel_baggage baggage);
+
+/* It stays until it has been let go of as often. Returns it, or the empty one when it is gone
+ * already. */
+OTEL_API otel_baggage otel_baggage_keep(otel_baggage baggage);
+OTEL_API void otel_baggage_let_go(otel_baggage baggage);
+
+OTEL_END_DECLS
+#endif

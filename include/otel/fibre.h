@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/fibre.h - current contexts for coroutines and fibres, which share threads by turns.
+ *
+ * What is current belongs to a thread: attached contexts, entered spans, baggage. A fibre that
+ * has an otel_stack has its own instead: whoever switches fibres exchanges the stacks as well,
+ * and the fibre finds everything as it left it, on any thread.
+ *
+ *     otel_stack *before = otel_stack_switch(fibre->stack);
+ *     resume(fibre);                                          runs until it yields or ends
+ *     otel_stack_switch(before);
+ *
+ * Handles of entered spans mean something while their fibre runs, as they do on their thread
+ * otherwise; tokens of attached contexts likewise.
+ *
+ * Threads:  any thread; a stack is current on one at a time. Works without an SDK.
+ * Cost:     a switch is some twenty loads and stores and one atomic exchange; it costs nothing
+ *           where it is not used. A stack needs memory when a span is entered, or a context
+ *           attached, on it for the first time: a kilobyte.
+ * Errors:   none. A NULL stack is the thread's own. */
+#ifndef OTEL_FIBRE_H
+#define OTEL_FIBRE_H
+
+#include <otel/context.h>
+
+OTEL_BEGIN_DECLS
+
+typedef struct otel_stack otel_stack;
+
+/* A stack with nothing on it; NULL: no memory. */
+OTEL_API otel_stack *otel_stack_new(void);
+
+/* Make a stack the calling thread's (NULL: its own). Returns the one that was so far, for the
+ * way back. Where the stack is current on another thread nothing is exchanged, which is said in
+ * the log. */
+OTEL_API otel_stack *otel_stack_switch(otel_stack *stack);
+
+/* The stack that is current on the calling thread; NULL: its own. */
+OTEL_API otel_stack *otel_stack_current(void);
+
+/* The fibre has ended. Spans that are still open on its stack are dropped, and counted as
+ * abandoned. The calling thread goes on with its own stack if this one is current on it; one
+ * that is current on another thread stays, which is said in the log. */
+OTEL_API void otel_stack_free(otel_stack *stack);
+
+OTEL_END_DECLS
+#endif
