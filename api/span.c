@@ -272,8 +272,8 @@ static void repeat(struct oteli_thread *thread, struct oteli_open *open, otel_sp
 {
     uint64_t *const ref = &span->opaque[3];
     const uint64_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(*ref));
-    *ref &= ~((uint64_t)OTELI_SLOT_MAX << OTELI_REF_SLOT_SHIFT |
-              ~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT);
+    *ref &= ~((uint64_t)OTELI_SLOT_MAX << OTELI_REF_SLOT_SHIFT | ~UINT64_C(0)
+                                                                     << OTELI_REF_TRACESTATE_SHIFT);
     *ref |= open->place_ref | tracestate << OTELI_REF_TRACESTATE_SHIFT;
     open->traits = (struct oteli_traits){.is_unusual = tracestate != 0};
     open->epoch = oteli_epoch_under(thread, parent);

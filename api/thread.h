@@ -69,7 +69,7 @@ struct oteli_thread {
     uint32_t lot_size;           /* as it was given */
     struct oteli_buffer scratch; /* a record for a synchronous SDK */
     struct oteli_program program;
-    uint32_t in_processors; /* how many calls of them are under way, one inside the other */
+    uint32_t in_processors;      /* how many calls of them are under way, one inside the other */
     struct oteli_ending *ending; /* the innermost detached span that is ending in them */
     uint32_t detached_count;
     struct oteli_open *detached[OTELI_DETACHED_CACHE]; /* free slots of the pool, kept at hand */

@@ -20,8 +20,8 @@ struct oteli_engine_options {
     size_t thread_stack_bytes;
     void (*thread_started)(void *state);
     void *thread_started_state;
-    const otel_sampler *sampler;       /* adopted likewise; NULL: the one that has a name */
-    const otel_processor *processors;  /* adopted likewise */
+    const otel_sampler *sampler;      /* adopted likewise; NULL: the one that has a name */
+    const otel_processor *processors; /* adopted likewise */
     size_t processor_count;
     void (*generate_ids)(void *state, uint8_t *trace_id, uint8_t *span_id);
     void *generate_ids_state;

@@ -6,7 +6,8 @@
  * OTEL_TRACES_SAMPLER names by the kind of a span's parent alone cost a span nothing; any other
  * is asked for every span, on the thread that starts it.
  *
- * Threads:  sample: any thread, concurrently; everything else start/stop only.
+ * Threads:  sample: any thread, concurrently, in the middle of starting a span: spans that it
+ *           starts itself are refused (OTEL_DROP_REENTRANT). Everything else start/stop only.
  * Errors:   constructors answer otel_status, and adopt the samplers they are given, also when
  *           they fail.
  * Source:   OpenTelemetry specification, trace/sdk.md "Sampling", trace/tracestate-handling.md
@@ -26,11 +27,11 @@ typedef enum otel_sampling_decision {
 
 /* The question: a span that is about to start. Everything is borrowed for the call. */
 typedef struct otel_sampling_query {
-    const otel_context *context;      /* the parent, in its context */
-    const otel_span_context *parent;  /* of its span; not valid: a root */
-    const char *parent_tracestate;    /* its text, "" if none */
-    const uint8_t *trace_id;          /* of the new span: 16 bytes */
-    bool trace_id_is_random;          /* W3C level 2: its low 56 bits are */
+    const otel_context *context;     /* the parent, in its context */
+    const otel_span_context *parent; /* of its span; not valid: a root */
+    const char *parent_tracestate;   /* its text, "" if none */
+    const uint8_t *trace_id;         /* of the new span: 16 bytes */
+    bool trace_id_is_random;         /* W3C level 2: its low 56 bits are */
     otel_span_kind kind;
     otel_slice name;
     const otel_attribute *attributes; /* those given at the start */
@@ -48,7 +49,7 @@ typedef struct otel_sampling_result {
     const otel_attribute *attributes; /* more of them for the span; they must live until it has
                                          been started: static, or of the sampler, or in `room` */
     size_t attribute_count;
-    bool has_tracestate; /* false: the parent's goes on */
+    bool has_tracestate; /* false, or not valid: the parent's goes on; "": none does */
     char tracestate[OTEL_TRACESTATE_SIZE];
     otel_attribute room[OTEL_SAMPLING_ROOM]; /* for attributes that are made for this span; what
                                                 stands in it before the call means nothing */
@@ -61,7 +62,7 @@ typedef struct otel_sampler {
                    otel_sampling_result *result);
     /* GetDescription: write up to `size` bytes with a final NUL, return the whole length. */
     size_t (*describe)(const void *state, char *text, size_t size);
-    void (*free)(void *state); /* the last call; or NULL */
+    void (*free)(void *state); /* the last call, at otel_shutdown; or NULL */
 } otel_sampler;
 
 #define OTEL_SAMPLER(...) ((otel_sampler){.size = sizeof(otel_sampler), __VA_ARGS__})
@@ -105,8 +106,7 @@ typedef struct otel_sampling_intent {
     /* Change the tracestate of the parent in place, once the decision is known, or NULL. Its
      * member `ot` is put back as it was. */
     void (*edit_tracestate)(const void *state, const otel_sampling_query *query,
-                            otel_sampling_decision decision,
-                            char tracestate[OTEL_TRACESTATE_SIZE]);
+                            otel_sampling_decision decision, char tracestate[OTEL_TRACESTATE_SIZE]);
     const void *edit_state;
 } otel_sampling_intent;
 

@@ -184,11 +184,11 @@ static void test_S1_the_sampler_is_told_all_that_is_known_at_the_start(void **st
     const otel_attribute attribute = otel_attribute_of("k", otel_value_int(5));
     const otel_link link = {.context = otel_span_get_context(parent.span)};
 
-    otel_span_end(otel_span_start(
-        traced.tracer, "name",
-        OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_SERVER, .parent = &parent,
-                          .attributes = &attribute, .attribute_count = 1, .links = &link,
-                          .link_count = 1)));
+    otel_span_end(
+        otel_span_start(traced.tracer, "name",
+                        OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_SERVER, .parent = &parent,
+                                          .attributes = &attribute, .attribute_count = 1,
+                                          .links = &link, .link_count = 1)));
 
     assert_string_equal(judge.name, "name");
     assert_int_equal(judge.kind, OTEL_SPAN_KIND_SERVER);
@@ -284,8 +284,8 @@ static void test_S3_recorded_only_is_for_processors_and_not_for_exporters(void *
     const otel_processor processor = OTEL_PROCESSOR(.on_start = on_start, .on_end = on_end);
     memset(&judge, 0, sizeof judge);
     memset(&seen, 0, sizeof seen);
-    traced_start(&(otel_sdk_options){
-        .sampler = &sampler, .processors = &processor, .processor_count = 1});
+    traced_start(
+        &(otel_sdk_options){.sampler = &sampler, .processors = &processor, .processor_count = 1});
 
     judge.decision = OTEL_SAMPLING_RECORD_ONLY;
     const otel_span only = otel_span_enter(traced.tracer, "only", NULL);
@@ -343,7 +343,8 @@ static void test_S3_a_thread_may_end_with_a_span_that_is_recorded_only(void **st
 static void test_S4_attributes_of_the_sampler_are_the_spans(void **state)
 {
     (void)state;
-    static const otel_attribute added[] = {{.key = "of.sampler", .value = {.type = OTEL_VALUE_INT, .as.integer = 3}}};
+    static const otel_attribute added[] = {
+        {.key = "of.sampler", .value = {.type = OTEL_VALUE_INT, .as.integer = 3}}};
     start_judged(OTEL_SAMPLING_RECORD_AND_SAMPLE);
     judge.attributes = added;
     judge.attribute_count = 1;
