@@ -194,7 +194,7 @@ static void check_sums(uint32_t rounds)
     start_sdk();
     run_threads(run_rounds, (void *)(uintptr_t)rounds, threads);
     for (unsigned i = 0; i < 20; i++)
-        (void)otel_flush(10);
+        STRESS_CHECK(otel_flush(10) != OTEL_ERROR_NOT_STARTED);
     join_threads(threads);
     otel_span_end(exchange((otel_span){{0}}));
     STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
