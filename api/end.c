@@ -57,7 +57,7 @@ static void end_local(otel_span_ref span, uint64_t end_ns)
     if (open == NULL || !oteli_thread_begin(thread))
         return;
     const uint64_t end = time_of_end(end_ns);
-    if (OTELI_UNLIKELY(open->traits.is_unusual)) {
+    if (OTELI_UNLIKELY(oteli_processing_knows(open))) {
         open = oteli_processing_end_local(thread, open, span, end);
         if (open == NULL)
             return;
@@ -84,7 +84,7 @@ static void end_detached(otel_span_ref span, uint64_t end_ns)
     if (OTELI_LIKELY(open != NULL)) {
         if (OTELI_UNLIKELY(open->generation != thread->generation))
             oteli_thread_for_end(open->generation);
-        if (OTELI_UNLIKELY(open->traits.is_unusual)) {
+        if (OTELI_UNLIKELY(oteli_processing_knows(open))) {
             open = oteli_processing_end_detached(thread, open, span, end);
             if (open == NULL)
                 return;

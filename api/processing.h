@@ -28,10 +28,17 @@ static inline bool oteli_processing_is_wanted(const struct oteli_thread *thread)
  * records. */
 OTELI_COLD void oteli_processing_start(const otel_span *span, const otel_context *parent);
 
-/* An unusual span ends, at `end`. If processors have seen its start and it is not cancelled they
- * are told. Its place, which is now to be recorded and left; or NULL: it ended before, or there
- * is no such place any more, and the state is not held. Until then it is, and the record of a
- * detached span is locked. */
+/* Whether processors have to do with the end of a span. All of those are unusual, which is asked
+ * for every span anyway. */
+static inline bool oteli_processing_knows(const struct oteli_open *open)
+{
+    return open->traits.is_unusual &&
+           (open->traits.bits & (OTELI_IS_PROCESSED | OTELI_IS_ENDING)) != 0;
+}
+
+/* Such a span ends, at `end`. If it is not cancelled they are told. Its place, which is now to be
+ * recorded and left; or NULL: it ended before, or there is no such place any more, and the state
+ * is not held. Until then it is, and the record of a detached span is locked. */
 OTELI_COLD struct oteli_open *oteli_processing_end_local(struct oteli_thread *thread,
                                                          struct oteli_open *open,
                                                          otel_span_ref span, uint64_t end);
