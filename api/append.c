@@ -148,6 +148,8 @@ static void pass(struct oteli_thread *thread, const struct passage *passage)
 
 void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
 {
+    if ((open->traits.bits & OTELI_RECORD_ONLY) != 0)
+        return;
     if (oteli_open_hold(open) != 0 || open->traits.lost_as != 0) {
         oteli_hold_end(thread, open, end);
         return;

@@ -39,7 +39,8 @@ static OTELI_INLINE void oteli_append_plain(struct oteli_thread *thread,
     oteli_commit(thread, size, 1);
 }
 
-/* Record the end of any span of this thread's SDK: in its held set, or for the worker. */
+/* Record the end of any span of this thread's SDK: in its held set, or for the worker, or not
+ * at all if it is there for processors only. */
 OTELI_COLD void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open,
                                  uint64_t end);
 

@@ -65,11 +65,15 @@ static uint32_t *link_of(uint32_t index)
     return record != NULL ? &record->free_next : &nowhere;
 }
 
+bool oteli_detached_is_known(const struct oteli_open *open)
+{
+    return (const void *)at_index(oteli_ref_slot(open->place_ref)) == (const void *)open;
+}
+
 static void push(struct oteli_open *open)
 {
-    const uint32_t index = oteli_ref_slot(open->place_ref);
-    if (OTELI_LIKELY((void *)at_index(index) == (void *)open))
-        oteli_free_list_push(&pool.free, link_of, index);
+    if (OTELI_LIKELY(oteli_detached_is_known(open)))
+        oteli_free_list_push(&pool.free, link_of, oteli_ref_slot(open->place_ref));
 }
 
 struct oteli_open *oteli_detached_take(struct oteli_thread *thread)
@@ -104,6 +108,49 @@ void oteli_detached_publish(struct oteli_open *open, const otel_span *span)
     oteli_store_relaxed_64(&open->self.opaque[2], span->opaque[2]);
 }
 
+void oteli_detached_hide(struct oteli_open *open)
+{
+    oteli_store_relaxed_64(&open->self.opaque[2], 0);
+    oteli_detached_unlock(open);
+}
+
+void oteli_detached_show(struct oteli_open *open, otel_span_ref span)
+{
+    oteli_spin_lock(&((struct oteli_detached *)(void *)open)->lock);
+    oteli_store_relaxed_64(&open->self.opaque[2], span.id);
+}
+
+/* Behind the handle, which others look at. */
+static void copy_contents(struct oteli_open *to, const struct oteli_open *from)
+{
+    const size_t at = sizeof from->self;
+    memcpy((uint8_t *)to + at, (const uint8_t *)from + at, sizeof *from - at);
+}
+
+void oteli_detached_take_aside(struct oteli_open *open, struct oteli_ending *ending)
+{
+    const struct oteli_open nothing = {.place_ref = open->place_ref};
+    ending->aside = (struct oteli_detached){.open.self = open->self};
+    copy_contents(&ending->aside.open, open);
+    copy_contents(open, &nothing); /* whatever becomes of this thread, buffers have one owner */
+    oteli_detached_hide(open);
+}
+
+void oteli_detached_put_back(struct oteli_open *open, const struct oteli_ending *ending)
+{
+    oteli_detached_show(open, ending->span);
+    copy_contents(open, &ending->aside.open);
+}
+
+/* What this thread is ending. */
+static OTELI_COLD struct oteli_open *find_ending(otel_span_ref span)
+{
+    for (struct oteli_ending *at = oteli_self->ending; at != NULL; at = at->outer)
+        if (at->span.id == span.id && oteli_ref_slot(at->span.place) == oteli_ref_slot(span.place))
+            return &at->aside.open;
+    return NULL;
+}
+
 struct oteli_open *oteli_detached_lock(otel_span_ref span)
 {
     const uint32_t index = oteli_ref_slot(span.place);
@@ -111,7 +158,7 @@ struct oteli_open *oteli_detached_lock(otel_span_ref span)
         return NULL;
     struct oteli_detached *record = at_index(index);
     if (record == NULL || oteli_load_relaxed_64(&record->open.self.opaque[2]) != span.id)
-        return NULL;
+        return find_ending(span);
     oteli_spin_lock(&record->lock);
     if (oteli_load_relaxed_64(&record->open.self.opaque[2]) == span.id)
         return &record->open;

@@ -32,6 +32,23 @@ void oteli_detached_publish(struct oteli_open *open, const otel_span *span);
 /* Lock the record of a handle if the span is still open in it; NULL otherwise. */
 struct oteli_open *oteli_detached_lock(otel_span_ref span);
 
+/* Hide a locked record, which is unlocked, and show it again, locked: nobody finds it meanwhile. */
+void oteli_detached_hide(struct oteli_open *open);
+void oteli_detached_show(struct oteli_open *open, otel_span_ref span);
+
+/* A span that processors are being told is about to end. Its record is hidden, and all that it
+ * holds is here, where oteli_detached_lock finds it for the thread that ends it. */
+struct oteli_ending {
+    struct oteli_detached aside;
+    otel_span_ref span;
+    struct oteli_ending *outer;
+};
+void oteli_detached_take_aside(struct oteli_open *open, struct oteli_ending *ending);
+void oteli_detached_put_back(struct oteli_open *open, const struct oteli_ending *ending);
+
+/* Whether a record is still in the pool, and not of before a fork. */
+bool oteli_detached_is_known(const struct oteli_open *open);
+
 /* The same when nobody has the lock at this moment; NULL also when somebody has. */
 static inline struct oteli_open *oteli_detached_try_lock(otel_span_ref span)
 {

@@ -3,6 +3,7 @@
  * other half of the hot path. */
 #include "api/append.h"
 #include "api/detached.h"
+#include "api/processing.h"
 #include "common/clock.h"
 #include "common/counter.h"
 
@@ -55,8 +56,14 @@ static void end_local(otel_span_ref span, uint64_t end_ns)
     struct oteli_open *open = oteli_thread_find(thread, span);
     if (open == NULL || !oteli_thread_begin(thread))
         return;
+    const uint64_t end = time_of_end(end_ns);
+    if (OTELI_UNLIKELY(oteli_processing_knows(open))) {
+        open = oteli_processing_end_local(thread, open, span, end);
+        if (open == NULL)
+            return;
+    }
     if (oteli_open_records(open))
-        append(thread, open, time_of_end(end_ns));
+        append(thread, open, end);
     else
         oteli_hold_abandon(thread, open); /* its SDK is gone */
     oteli_thread_leave(thread, open);
@@ -77,6 +84,11 @@ static void end_detached(otel_span_ref span, uint64_t end_ns)
     if (OTELI_LIKELY(open != NULL)) {
         if (OTELI_UNLIKELY(open->generation != thread->generation))
             oteli_thread_for_end(open->generation);
+        if (OTELI_UNLIKELY(oteli_processing_knows(open))) {
+            open = oteli_processing_end_detached(thread, open, span, end);
+            if (open == NULL)
+                return;
+        }
         if (OTELI_LIKELY(open->generation == thread->generation))
             append(thread, open, end);
         else

@@ -42,7 +42,10 @@ _Static_assert(sizeof(struct oteli_traits) == 8, "one word");
 enum {
     OTELI_HOLDS = 1,           /* the root of the held set `hold` */
     OTELI_NAME_IS_ADDRESS = 2, /* the name is the bytes of a pointer to code */
-    OTELI_START_IS_GIVEN = 4   /* by options */
+    OTELI_START_IS_GIVEN = 4,  /* by options */
+    OTELI_RECORD_ONLY = 8,     /* for processors; it counts as unsampled */
+    OTELI_IS_PROCESSED = 16,   /* processors have seen its start */
+    OTELI_IS_ENDING = 32       /* and are being told of its end */
 };
 
 /* Traits of a span that is not unusual, as the word that they are in memory. */

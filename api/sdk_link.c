@@ -7,6 +7,7 @@
 #include "api/detached.h"
 #include "api/hold.h"
 #include "api/thread.h"
+#include "api/tracer.h"
 #include "api/tracestate.h"
 #include "common/clock.h"
 
@@ -42,6 +43,7 @@ void oteli_sdk_install(struct oteli_sdk *sdk)
     oteli_store_relaxed_64(&revive, (uint64_t)(uintptr_t)sdk->revive);
     OTELI_STORE_RELEASE_PTR(&oteli_sdk_current, sdk);
     oteli_sdk_reconsider_clock(sdk);
+    otel_tracers_reconfigure();
     oteli_store_release_64(&oteli_generation, sdk->generation);
 }
 

@@ -15,9 +15,11 @@
 #include "common/fork.h"
 #include "common/lent.h"
 #include <otel/lines.h>
+#include <otel/sampler.h>
 
 struct oteli_thread;
 struct oteli_line;
+struct oteli_record;
 
 struct oteli_limits {
     size_t value_length; /* characters of a string, bytes of bytes; SIZE_MAX: none */
@@ -28,6 +30,16 @@ struct oteli_limits {
     uint32_t link_attributes;
     bool roots_hold;     /* local roots hold their descendants back for a verdict */
     uint8_t value_depth; /* of arrays and maps: what is deeper is an empty value */
+};
+
+/* What the program does itself when spans start and end. */
+struct oteli_program {
+    bool is_roundabout;  /* something: all spans that might be recorded start the long way */
+    bool has_processors; /* span_started, span_ending, span_ended */
+    bool makes_ids;      /* make_ids */
+    bool ids_are_random; /* … and the traces' are, as W3C means it */
+    bool asks_tracers;   /* is_tracer_enabled */
+    bool has_no_outlet;  /* nothing of it, but spans go nowhere: no exporter either */
 };
 
 /* What kind of parent a span has; the samplers of the specification know these five. */
@@ -44,7 +56,7 @@ enum oteli_decision {
     OTELI_DECIDE_DROP = 0,
     OTELI_DECIDE_SAMPLE = 1,
     OTELI_DECIDE_ASK = 2,
-    OTELI_DECIDE_SAMPLE_AND_HOLD = 3 /* of threads only: sample, the long way */
+    OTELI_DECIDE_SAMPLE_AND_HOLD = 3 /* sample, the long way */
 };
 
 /* What a sampler may look at. */
@@ -56,16 +68,41 @@ struct oteli_sampling {
     const otel_span_options *options; /* or NULL */
 };
 
+/* The same for a sampler of the program's. */
+struct oteli_sampling_question {
+    struct oteli_sampling about;
+    const otel_context_value *values; /* of the parent's context … */
+    uint64_t baggage;                 /* … and this too */
+    uint8_t parent_kind;              /* enum oteli_parent */
+    bool is_random;                   /* the trace id is */
+};
+
 struct oteli_sdk {
     uint64_t generation;                /* even and not zero; another one for each start */
     uint8_t decide[OTELI_PARENT_KINDS]; /* enum oteli_decision by enum oteli_parent */
     struct oteli_limits limits;
+    struct oteli_program program;
     bool synchronous;   /* every ended span goes to export_one, none into a line */
     bool starts_asleep; /* its worker sleeps until the first span ends */
     uint32_t threads;   /* that took this SDK up so far; atomic */
 
     /* Asked where `decide` says OTELI_DECIDE_ASK. */
     bool (*sample)(const struct oteli_sdk *, const struct oteli_sampling *);
+
+    /* Asked for every span where program.is_roundabout. The result is DROP, and undefined but
+     * for what it has and has not. */
+    void (*judge)(const struct oteli_sdk *, const struct oteli_sampling_question *,
+                  otel_sampling_result *);
+
+    /* See struct oteli_program. Of the ids one is wanted, and the other NULL. */
+    void (*make_ids)(const struct oteli_sdk *, uint8_t *trace_id, uint8_t *span_id);
+    bool (*is_tracer_enabled)(const struct oteli_sdk *, const otel_scope_view *scope);
+
+    /* Likewise; the thread is in no call of ours, so that processors can make some. */
+    void (*span_started)(const struct oteli_sdk *, const otel_span *span,
+                         const otel_context *parent);
+    void (*span_ending)(const struct oteli_sdk *, const otel_span *span, uint64_t end_ns);
+    void (*span_ended)(const struct oteli_sdk *, struct oteli_record *record);
 
     /* Reserve room for spans in the queue; the number that the thread may end before it
      * asks again, at least 1. 0: the queue is full. `ended` of the last lot are done. */
@@ -158,6 +195,10 @@ void oteli_sdk_revive(void);
 /* In a forked child: there is one thread, no SDK yet, and nothing is of this process but the
  * contexts of that thread. Stores only. */
 void oteli_api_forget(void);
+
+/* After it was uninstalled: wait until each thread has been outside of its functions. False:
+ * not before the deadline, or this thread is inside itself. */
+OTELI_LENT bool oteli_sdk_wait_until_left(uint64_t deadline_ns);
 
 /* Whether a thread is inside a function of this SDK (or may be): then it cannot be freed. */
 OTELI_LENT bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk);

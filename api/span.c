@@ -11,6 +11,8 @@
 #include "api/compose.h"
 #include "api/detached.h"
 #include "api/hold.h"
+#include "api/processing.h"
+#include "api/roundabout.h"
 #include "api/scoped.h"
 #include "api/thread.h"
 #include "api/tracer.h"
@@ -122,8 +124,17 @@ static const otel_span *parent_of(const struct oteli_thread *thread,
     return parent;
 }
 
-/* Attributes, links and start of the options. Nobody else has the span yet, so a
- * complaint can be logged at once. */
+/* Nobody else has the span yet, so what is left out can be said at once. */
+static void complain(struct oteli_open *open)
+{
+    struct oteli_complaint complaint;
+    if (open->unusual.complaint == OTELI_NO_COMPLAINT)
+        return;
+    oteli_open_take_complaint(open, &complaint);
+    oteli_complain(&complaint);
+}
+
+/* Attributes, links and start of the options. */
 static OTELI_COLD void apply_options(struct oteli_thread *thread, struct oteli_open *open,
                                      const otel_span_options *options)
 {
@@ -137,11 +148,7 @@ static OTELI_COLD void apply_options(struct oteli_thread *thread, struct oteli_o
         open->traits.bits |= OTELI_START_IS_GIVEN;
         open->traits.is_unusual = true;
     }
-    if (open->unusual.complaint != OTELI_NO_COMPLAINT) {
-        struct oteli_complaint complaint;
-        oteli_open_take_complaint(open, &complaint);
-        oteli_complain(&complaint);
-    }
+    complain(open);
 }
 
 /* What a child inherits beside ids, and what a root begins. */
@@ -155,7 +162,7 @@ static OTELI_COLD void inherit(struct oteli_thread *thread, struct oteli_open *o
     open->traits.is_unusual |= tracestate != 0; /* so that it is released */
     uint64_t trace_id[2];
     memcpy(trace_id, &made->trace_id, sizeof trace_id);
-    if ((made->ref & OTEL_SPAN_IS_RECORDING_) != 0) {
+    if ((made->ref & OTEL_TRACE_FLAG_SAMPLED) != 0) {
         oteli_hold_inherit(thread, open, parent, options, trace_id, &made->ref);
     } else {
         made->ref |= parent_ref & OTELI_REF_COLLECTED; /* its trace is nobody's either */
@@ -194,6 +201,22 @@ static inline bool is_sampled(struct oteli_thread *thread, const otel_span *pare
                                                         : decision != OTELI_DECIDE_DROP;
 }
 
+/* Name, start and options of a span that records. */
+static OTELI_INLINE void fill_in(struct oteli_thread *thread, struct oteli_open *open,
+                                 const char *name, size_t name_length,
+                                 const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(!set_short_name(open, name, name_length)))
+        oteli_open_set_long_name(open, name, name_length);
+    open->start = oteli_ticks();
+    if (options == NULL)
+        return;
+    if (options->kind >= OTEL_SPAN_KIND_INTERNAL && options->kind <= OTEL_SPAN_KIND_CONSUMER)
+        open->traits.wire_kind = (uint8_t)(options->kind + 1);
+    if (options->attributes != NULL || options->links != NULL || options->start_ns != 0)
+        apply_options(thread, open, options);
+}
+
 /* Fill in a place for a span of any kind. */
 static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open *open,
                                   otel_tracer *tracer, const char *name, size_t name_length,
@@ -215,15 +238,7 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open
         return;
     }
     oteli_count(&thread->counts.recorded, 1);
-    if (OTELI_UNLIKELY(!set_short_name(open, name, name_length)))
-        oteli_open_set_long_name(open, name, name_length);
-    open->start = oteli_ticks();
-    if (options == NULL)
-        return;
-    if (options->kind >= OTEL_SPAN_KIND_INTERNAL && options->kind <= OTEL_SPAN_KIND_CONSUMER)
-        open->traits.wire_kind = (uint8_t)(options->kind + 1);
-    if (options->attributes != NULL || options->links != NULL || options->start_ns != 0)
-        apply_options(thread, open, options);
+    fill_in(thread, open, name, name_length, options);
 }
 
 /* Without an SDK: the parent goes on as it is, so that propagation passes through. */
@@ -251,8 +266,26 @@ static void refuse_reentrant(otel_span *span, struct oteli_thread *thread,
     pass_on(span, thread, options);
 }
 
+/* A place that repeats a parent, which records nothing: it is a member of whatever the parent is
+ * one of, so that its children are. */
+static void repeat(struct oteli_thread *thread, struct oteli_open *open, otel_span *span,
+                   const otel_span *parent)
+{
+    uint64_t *const ref = &span->opaque[3];
+    const uint64_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(*ref));
+    *ref &= ~((uint64_t)OTELI_SLOT_MAX << OTELI_REF_SLOT_SHIFT | ~UINT64_C(0)
+                                                                     << OTELI_REF_TRACESTATE_SHIFT);
+    *ref |= open->place_ref | tracestate << OTELI_REF_TRACESTATE_SHIFT;
+    open->traits = (struct oteli_traits){.is_unusual = tracestate != 0};
+    open->epoch = oteli_epoch_under(thread, parent);
+    open->hold = 0;
+    if (oteli_thread_fits(thread) && !oteli_ref_is_remote(*ref))
+        oteli_hold_inherit(thread, open, parent, NULL, span->opaque, ref);
+    open->self = *span;
+}
+
 /* Without an SDK a parent of the options' is current until the end, so that it is what
- * calls further down propagate: a place that holds its ids and records nothing. */
+ * calls further down propagate. */
 static void enter_nothing(otel_span *span, const otel_span_options *options)
 {
     pass_on(span, oteli_self, options);
@@ -264,11 +297,7 @@ static void enter_nothing(otel_span *span, const otel_span_options *options)
     if (thread->top != thread->last || oteli_thread_deepen(thread)) {
         struct oteli_open *open = thread->top + 1;
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
-        span->opaque[3] &= ~((uint64_t)OTELI_SLOT_MAX << OTELI_REF_SLOT_SHIFT);
-        span->opaque[3] |= open->place_ref;
-        open->traits = (struct oteli_traits){0};
-        open->epoch = oteli_clock_epoch();
-        open->self = *span;
+        repeat(thread, open, span, &options->parent->span);
         thread->top = open;
     }
     oteli_thread_finish(thread);
@@ -288,6 +317,120 @@ static OTELI_COLD struct oteli_thread *make_fit(otel_span *span, const otel_span
     return thread;
 }
 
+/* --- the long way: where the program decides about spans, or has processors --- */
+
+/* What make_ids says of a new trace; otherwise it stays as it is. */
+static void make_trace_id(struct oteli_thread *thread, struct identity *made)
+{
+    uint64_t trace_id[2];
+    if (!oteli_roundabout_trace_id(thread, trace_id))
+        return;
+    made->trace_id = oteli_half_load(trace_id);
+    if (!thread->program.ids_are_random)
+        made->ref &= ~(uint64_t)OTEL_TRACE_FLAG_RANDOM;
+}
+
+/* A handle's bits by enum otel_sampling_decision. */
+static uint64_t bits_of(otel_sampling_decision decision)
+{
+    if (decision == OTEL_SAMPLING_RECORD_AND_SAMPLE)
+        return SAMPLED_AND_RECORDING;
+    return decision == OTEL_SAMPLING_RECORD_ONLY ? OTEL_SPAN_IS_RECORDING_ : 0;
+}
+
+/* What the judge has said, and what follows from it. */
+static void open_judged(struct oteli_thread *thread, struct oteli_open *open,
+                        const otel_span *parent, const struct oteli_sampling *about,
+                        const otel_sampling_result *result, struct identity *made)
+{
+    const otel_span_options *options = about->options;
+    inherit(thread, open, parent, options, made);
+    if (result->has_tracestate)
+        oteli_roundabout_tracestate(open, result, about->trace_id, &made->ref);
+    const bool is_sampled_too = (made->ref & OTEL_TRACE_FLAG_SAMPLED) != 0;
+    if (!is_sampled_too)
+        open->traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED;
+    oteli_count(is_sampled_too ? &thread->counts.recorded : &thread->counts.unsampled, 1);
+    if ((made->ref & OTEL_SPAN_IS_RECORDING_) == 0)
+        return;
+    if (!is_sampled_too || oteli_processing_is_wanted(thread))
+        open->traits.is_unusual = true;
+    if (!is_sampled_too)
+        open->traits.bits |= OTELI_RECORD_ONLY;
+    if (oteli_processing_is_wanted(thread))
+        open->traits.bits |= OTELI_IS_PROCESSED;
+    fill_in(thread, open, about->name, about->name_length, options);
+    if (result->attribute_count != 0) {
+        oteli_open_set_many(open, &thread->limits, result->attributes, result->attribute_count);
+        complain(open);
+    }
+}
+
+/* open_any in the specification's order: the trace id, the sampler, the span id, the span. */
+static void open_roundabout(struct oteli_thread *thread, struct oteli_open *open,
+                            otel_tracer *tracer, const char *name, size_t name_length,
+                            const otel_span *parent, const otel_span_options *options,
+                            struct identity *made)
+{
+    const uint64_t parent_id = parent->opaque[2];
+    const uint64_t parent_ref = parent->opaque[3];
+    identify(thread, parent, parent_id, made);
+    if (parent_id == 0 && thread->program.makes_ids)
+        make_trace_id(thread, made);
+    const struct oteli_sampling_question question = {
+        .about = {(const uint8_t *)&made->trace_id, parent, name, name_length, options},
+        .values = oteli_roundabout_values(thread, options),
+        .baggage = oteli_roundabout_baggage(thread, options),
+        .parent_kind = (uint8_t)(parent_id != 0 ? kind_of_parent(parent_ref) : OTELI_PARENT_NONE),
+        .is_random = (made->ref & OTEL_TRACE_FLAG_RANDOM) != 0};
+    otel_sampling_result result;
+    oteli_roundabout_ask(thread, &question, &result);
+    if (thread->program.makes_ids)
+        (void)oteli_roundabout_span_id(thread, &made->span_id);
+    made->ref |= open->place_ref | bits_of(result.decision);
+    set_shape(open, epoch_under(thread, parent), name_length, wire_flags_of(made->ref, parent_ref),
+              OTEL_SPAN_KIND_INTERNAL + 1);
+    set_origin(open, tracer, parent_id);
+    open_judged(thread, open, parent, &question.about, &result, made);
+}
+
+/* A tracer that the program has not enabled is as one without an SDK. */
+static bool is_disabled(struct oteli_thread *thread, const otel_tracer *tracer)
+{
+    return thread->program.asks_tracers && !oteli_tracer_is_enabled(thread, tracer);
+}
+
+static OTELI_NOINLINE void enter_roundabout(otel_span *span, struct oteli_thread *thread,
+                                            otel_tracer *tracer, const char *name,
+                                            size_t name_length, const otel_span_options *options)
+{
+    if (is_disabled(thread, tracer)) {
+        enter_nothing(span, options);
+        return;
+    }
+    if (!oteli_thread_begin(thread)) {
+        refuse_reentrant(span, thread, options);
+        return;
+    }
+    const bool has_place = thread->top != thread->last || oteli_thread_deepen(thread);
+    const otel_span *parent = parent_of(thread, options, true);
+    const otel_context context = oteli_roundabout_context(thread, parent, options);
+    if (has_place) {
+        struct oteli_open *open = thread->top + 1;
+        struct identity made;
+        open_roundabout(thread, open, tracer, name, name_length, parent, options, &made);
+        store_identity(span, &made);
+        store_identity(&open->self, &made);
+        thread->top = open;
+    } else {
+        refuse(span, thread, options);
+    }
+    oteli_thread_finish(thread);
+    oteli_processing_start(span, &context);
+}
+
+/* --- any way --- */
+
 static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const char *name,
                                      size_t name_length, const otel_span_options *options)
 {
@@ -300,6 +443,10 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
         thread = make_fit(span, options);
         if (thread == NULL)
             return;
+    }
+    if (OTELI_UNLIKELY(thread->is_roundabout)) {
+        enter_roundabout(span, thread, tracer, name, name_length, options);
+        return;
     }
     if (OTELI_UNLIKELY(!oteli_thread_begin(thread))) {
         refuse_reentrant(span, thread, options);
@@ -460,6 +607,48 @@ OTELI_HOT void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const 
         enter_with(span, tracer, name, name_length, options);
 }
 
+/* A detached span is there, for others to find. */
+static OTELI_INLINE void publish(otel_span *span, struct oteli_thread *thread,
+                                 struct oteli_open *open, const struct identity *made)
+{
+    store_identity(span, made);
+    if ((made->ref & OTEL_SPAN_IS_RECORDING_) != 0) {
+        open->generation = thread->generation;
+        oteli_detached_publish(open, span);
+    } else {
+        /* Nothing will ever be set or ended: the ids in the handle are the span. */
+        span->opaque[3] &= ~OTEL_SPAN_IS_OPEN_;
+        oteli_tracestate_release(oteli_ref_tracestate(span->opaque[3]));
+        oteli_detached_give(thread, open);
+    }
+}
+
+static OTELI_NOINLINE void start_roundabout(otel_span *span, struct oteli_thread *thread,
+                                            otel_tracer *tracer, const char *name,
+                                            size_t name_length, const otel_span_options *options)
+{
+    if (is_disabled(thread, tracer)) {
+        pass_on(span, thread, options);
+        return;
+    }
+    if (!oteli_thread_begin(thread)) {
+        refuse_reentrant(span, thread, options);
+        return;
+    }
+    struct oteli_open *open = oteli_detached_take(thread);
+    const otel_span *parent = parent_of(thread, options, false);
+    const otel_context context = oteli_roundabout_context(thread, parent, options);
+    if (open != NULL) {
+        struct identity made;
+        open_roundabout(thread, open, tracer, name, name_length, parent, options, &made);
+        publish(span, thread, open, &made);
+    } else {
+        refuse(span, thread, options);
+    }
+    oteli_thread_finish(thread);
+    oteli_processing_start(span, &context);
+}
+
 static OTELI_INLINE void start_any(otel_span *span, otel_tracer *tracer, const char *name,
                                    size_t name_length, const otel_span_options *options)
 {
@@ -473,6 +662,10 @@ static OTELI_INLINE void start_any(otel_span *span, otel_tracer *tracer, const c
         if (thread == NULL)
             return;
     }
+    if (OTELI_UNLIKELY(thread->is_roundabout)) {
+        start_roundabout(span, thread, tracer, name, name_length, options);
+        return;
+    }
     if (OTELI_UNLIKELY(!oteli_thread_begin(thread))) {
         refuse_reentrant(span, thread, options);
         return;
@@ -482,16 +675,7 @@ static OTELI_INLINE void start_any(otel_span *span, otel_tracer *tracer, const c
         struct identity made;
         open_any(thread, open, tracer, name, name_length, parent_of(thread, options, false),
                  options, &made);
-        store_identity(span, &made);
-        if ((made.ref & OTEL_SPAN_IS_RECORDING_) != 0) {
-            open->generation = thread->generation;
-            oteli_detached_publish(open, span);
-        } else {
-            /* Nothing will ever be set or ended: the ids in the handle are the span. */
-            span->opaque[3] &= ~OTEL_SPAN_IS_OPEN_;
-            oteli_tracestate_release(oteli_ref_tracestate(span->opaque[3]));
-            oteli_detached_give(thread, open);
-        }
+        publish(span, thread, open, &made);
     } else {
         refuse(span, thread, options);
     }

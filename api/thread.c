@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { FIRST_DEPTH = 16, FIRST_DEPTH_OF_FIBRE = 4, DEEPEST = 1 << 16 };
 
@@ -41,11 +42,13 @@ static void *pin; /* of this library, for threads that will call on_thread_exit 
 /* Its thread ends, and nobody else can end it. */
 static void abandon(struct oteli_thread *thread, struct oteli_open *open)
 {
-    if (oteli_open_records(open) && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0)
+    if (oteli_open_records(open) && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0 &&
+        (open->traits.bits & OTELI_RECORD_ONLY) == 0)
         oteli_thread_lose(thread, OTEL_DROP_ABANDONED, 1);
     oteli_hold_abandon(thread, open);
     oteli_baggage_release((otel_baggage){open->baggage});
     open->baggage = 0;
+    open->traits.bits = 0;
     oteli_open_leave(open);
 }
 
@@ -71,6 +74,8 @@ static void on_thread_exit(void *state)
     oteli_detached_flush(thread);
     oteli_thread_leave_fibre(thread);
     oteli_thread_abandon(thread);
+    thread->in_processors = 0;
+    thread->ending = NULL;
     oteli_thread_finish(thread); /* it may have ended in a call: pthread_exit in an exporter */
     oteli_store_release_32(&thread->in_sdk, 0);
     oteli_self = &oteli_empty_thread;
@@ -201,6 +206,8 @@ static void adopt_sdk(struct oteli_thread *thread, struct oteli_sdk *sdk)
     memcpy(thread->unscoped, thread->decide, sizeof thread->unscoped);
     oteli_thread_scope(thread, thread->is_scoped);
     thread->limits = sdk->limits;
+    thread->program = sdk->program;
+    thread->is_roundabout = sdk->program.is_roundabout;
     oteli_store_release_64(&thread->generation, sdk->generation); /* statistics, harvest */
 }
 
@@ -449,7 +456,7 @@ bool oteli_threads_let_go(void)
 {
     struct oteli_thread *thread = oteli_self;
     if (thread != &oteli_empty_thread && !oteli_thread_is_busy(thread) &&
-        thread->top == thread->stack) {
+        thread->top == thread->stack && oteli_load_relaxed_32(&thread->in_sdk) == 0) {
         if (has_exit_key)
             pthread_setspecific(exit_key, NULL);
         on_thread_exit(thread);
@@ -468,7 +475,7 @@ bool oteli_threads_let_go(void)
  * Both have a full fence between, so one of the two sees the other. */
 struct oteli_sdk *oteli_sdk_borrow(struct oteli_thread *thread)
 {
-    oteli_store_relaxed_32(&thread->in_sdk, 1);
+    oteli_store_relaxed_32(&thread->in_sdk, oteli_load_relaxed_32(&thread->in_sdk) + 1);
     oteli_fence_full();
     if (oteli_load_acquire_64(&oteli_generation) == 0)
         return NULL;
@@ -477,7 +484,21 @@ struct oteli_sdk *oteli_sdk_borrow(struct oteli_thread *thread)
 
 void oteli_sdk_return(struct oteli_thread *thread)
 {
-    oteli_store_release_32(&thread->in_sdk, 0);
+    const uint32_t depth = oteli_load_relaxed_32(&thread->in_sdk);
+    if (depth != 0) /* a child that was forked inside begins with 0 */
+        oteli_store_release_32(&thread->in_sdk, depth - 1);
+}
+
+bool oteli_sdk_wait_until_left(uint64_t deadline_ns)
+{
+    const struct timespec pause = {0, 200 * 1000};
+    for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next)
+        while (oteli_load_acquire_32(&at->in_sdk) != 0) {
+            if (at == oteli_self || oteli_monotonic_ns() >= deadline_ns)
+                return false;
+            nanosleep(&pause, NULL);
+        }
+    return true;
 }
 
 bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk)

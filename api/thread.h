@@ -69,7 +69,8 @@ struct oteli_thread {
     uint32_t line_capacity;
 
     uint64_t lot_end; /* when as many have ended, another lot is asked for */
-    uint8_t decide[OTELI_PARENT_KINDS + 3];
+    uint8_t decide[OTELI_PARENT_KINDS];
+    bool is_roundabout; /* program.is_roundabout */
     struct oteli_limits limits;
     struct oteli_thread_counts counts; /* read by anybody */
 
@@ -87,12 +88,15 @@ struct oteli_thread {
     struct otel_stack *fibre;             /* whose places are current; NULL: its own are */
     struct oteli_places own;              /* while those of a fibre are */
     struct oteli_buffer scratch;          /* a record for a synchronous SDK */
+    struct oteli_program program;
+    uint32_t in_processors;      /* how many calls of them are under way, one inside the other */
+    struct oteli_ending *ending; /* the innermost detached span that is ending in them */
     uint32_t detached_count;
     struct oteli_open *detached[OTELI_DETACHED_CACHE]; /* free slots of the pool, kept at hand */
 
     /* of the list */
     _Alignas(OTELI_CACHELINE) uint32_t in_use; /* exchanged by the thread that takes it */
-    uint32_t in_sdk;                           /* see oteli_sdk_is_borrowed */
+    uint32_t in_sdk;                           /* how often: oteli_sdk_is_borrowed */
     struct oteli_thread *next;                 /* constant once in the list */
 };
 
@@ -244,7 +248,8 @@ uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *p
 /* Wake the worker if it sleeps: after something was committed. App threads, not busy. */
 void oteli_wake(void);
 
-/* Keep the SDK alive while this thread is inside one of its functions. NULL: gone. */
+/* Keep the SDK alive while this thread is inside one of its functions. NULL: gone. May be
+ * nested, and each has its return. */
 struct oteli_sdk *oteli_sdk_borrow(struct oteli_thread *thread);
 void oteli_sdk_return(struct oteli_thread *thread);
 

@@ -3,6 +3,7 @@
  * child forked at any moment can ask for tracers too. Any thread. */
 #include "api/tracer.h"
 #include "api/sdk_link.h"
+#include "api/thread.h"
 #include "api/values.h"
 #include "common/log.h"
 #include "common/wire.h"
@@ -14,6 +15,9 @@
 enum { SCOPE_NAME = 1, SCOPE_VERSION = 2, SCOPE_ATTRIBUTES = 3 };
 
 static otel_tracer *tracers;
+
+/* Even, and another one whenever tracers have to be asked for again. */
+static uint64_t stamp = 2;
 
 /* What everybody gets when there is no memory for a tracer of their own, and in an orphan,
  * which does not allocate. */
@@ -138,8 +142,46 @@ otel_tracer *otel_tracer_get_with(const char *name, const char *version,
 
 bool otel_tracer_enabled(const otel_tracer *tracer)
 {
-    (void)tracer;
-    return oteli_load_relaxed_64(&oteli_generation) != 0;
+    struct oteli_thread *thread = oteli_self;
+    if (oteli_load_acquire_64(&oteli_generation) == 0 || oteli_thread_is_busy(thread))
+        return false;
+    if (!oteli_thread_fits(thread))
+        thread = oteli_thread_refresh();
+    if (thread == NULL || thread->program.has_no_outlet)
+        return false;
+    return !thread->program.asks_tracers || oteli_tracer_is_enabled(thread, tracer);
+}
+
+/* The program is asked in a call, so that what it starts meanwhile is refused, and not asked
+ * for in turn. */
+static bool ask(struct oteli_thread *thread, const otel_tracer *tracer)
+{
+    bool is_enabled = true;
+    const struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
+    if (sdk != NULL && sdk->generation == thread->generation)
+        is_enabled = sdk->is_tracer_enabled(sdk, &tracer->scope);
+    oteli_sdk_return(thread);
+    return is_enabled;
+}
+
+bool oteli_tracer_is_enabled(struct oteli_thread *thread, const otel_tracer *tracer)
+{
+    otel_tracer *asked = tracer != NULL ? (otel_tracer *)(uintptr_t)tracer : &oteli_tracer_nameless;
+    const uint64_t now = oteli_load_acquire_64(&stamp);
+    const uint64_t known = oteli_load_relaxed_64(&asked->verdict);
+    if ((known & ~UINT64_C(1)) == now)
+        return (known & 1) != 0;
+    if (!oteli_thread_begin(thread))
+        return true; /* its span will be refused */
+    const bool is_enabled = ask(thread, asked);
+    oteli_thread_finish(thread);
+    oteli_store_relaxed_64(&asked->verdict, now | is_enabled);
+    return is_enabled;
+}
+
+void otel_tracers_reconfigure(void)
+{
+    oteli_add_full_64(&stamp, 2);
 }
 
 void oteli_tracers_free(void)

@@ -110,6 +110,7 @@ otel_status otel_start(const otel_sdk_options *options)
     otel_status status = oteli_config_load(&config, options, true);
     if (status != OTEL_OK) {
         free_exporters(own, own_count);
+        oteli_start_discard(&start);
         return status;
     }
     otel_exporter *exporters = NULL;
@@ -122,6 +123,8 @@ otel_status otel_start(const otel_sdk_options *options)
         start.exporters = exporters;
         start.exporter_count = count;
         status = oteli_start(&start);
+    } else {
+        oteli_start_discard(&start);
     }
     free(exporters);
     oteli_config_fini(&config);

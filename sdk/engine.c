@@ -38,6 +38,54 @@ static bool sample(const struct oteli_sdk *sdk, const struct oteli_sampling *abo
     return oteli_sampler_ratio(&engine->sampler, about->trace_id);
 }
 
+static const struct oteli_engine *engine_of(const struct oteli_sdk *sdk)
+{
+    return (const struct oteli_engine *)(const void *)sdk;
+}
+
+/* By the program's sampler, or by the one that has a name. */
+static void judge(const struct oteli_sdk *sdk, const struct oteli_sampling_question *question,
+                  otel_sampling_result *result)
+{
+    const struct oteli_engine *engine = engine_of(sdk);
+    if (engine->hooks.sampler.sample != NULL) {
+        oteli_hooks_sample(&engine->hooks, question, result);
+        return;
+    }
+    const uint8_t decision = engine->sampler.decide[question->parent_kind];
+    const bool is_sampled = decision == OTELI_DECIDE_ASK ? sample(sdk, &question->about)
+                                                         : decision != OTELI_DECIDE_DROP;
+    result->decision = is_sampled ? OTEL_SAMPLING_RECORD_AND_SAMPLE : OTEL_SAMPLING_DROP;
+}
+
+static void make_ids(const struct oteli_sdk *sdk, uint8_t *trace_id, uint8_t *span_id)
+{
+    const struct oteli_hooks *hooks = &engine_of(sdk)->hooks;
+    hooks->generate_ids(hooks->generate_ids_state, trace_id, span_id);
+}
+
+static bool is_tracer_enabled(const struct oteli_sdk *sdk, const otel_scope_view *scope)
+{
+    const struct oteli_hooks *hooks = &engine_of(sdk)->hooks;
+    return hooks->tracer_enabled(hooks->tracer_enabled_state, scope);
+}
+
+static void span_started(const struct oteli_sdk *sdk, const otel_span *span,
+                         const otel_context *parent)
+{
+    oteli_processors_start(&engine_of(sdk)->processors, span, parent);
+}
+
+static void span_ending(const struct oteli_sdk *sdk, const otel_span *span, uint64_t end_ns)
+{
+    oteli_processors_ending(&engine_of(sdk)->processors, span, end_ns);
+}
+
+static void span_ended(const struct oteli_sdk *sdk, struct oteli_record *record)
+{
+    oteli_processors_end(&engine_of(sdk)->processors, record);
+}
+
 static bool keep(const struct oteli_sdk *sdk, const otel_tail *tail)
 {
     const struct oteli_engine *engine = (const struct oteli_engine *)(const void *)sdk;
@@ -70,6 +118,12 @@ static void set_sdk(struct oteli_engine *engine, const struct oteli_config *conf
     set_limits(&sdk->limits, config);
     set_tail(engine, config);
     sdk->sample = sample;
+    sdk->judge = judge;
+    sdk->make_ids = make_ids;
+    sdk->is_tracer_enabled = is_tracer_enabled;
+    sdk->span_started = span_started;
+    sdk->span_ending = span_ending;
+    sdk->span_ended = span_ended;
     sdk->take_lot = oteli_queue_take_lot;
     sdk->reserve = oteli_queue_reserve;
     sdk->announce = oteli_queue_announce;
@@ -86,6 +140,18 @@ void oteli_engine_rest(struct oteli_engine *engine)
     engine->tick_ns = UINT64_MAX;
     engine->asleep = true;
     oteli_bell_init(&engine->bell);
+}
+
+/* What the program does itself. The hooks look at the processors. */
+static bool set_program(struct oteli_engine *engine, const struct oteli_engine_options *options)
+{
+    struct oteli_program *program = &engine->sdk.program;
+    program->has_processors = options->processor_count != 0;
+    program->ids_are_random = options->generated_ids_are_random;
+    program->has_no_outlet = options->processor_count == 0 && options->exporter_count == 0;
+    oteli_hooks_init(&engine->hooks, options);
+    oteli_hooks_install(&engine->hooks, &engine->sdk);
+    return oteli_processors_init(&engine->processors, options, &engine->resource);
 }
 
 static void set_processor(struct oteli_engine *engine, const struct oteli_config *config)
@@ -158,20 +224,25 @@ otel_status oteli_engine_new(const struct oteli_engine_options *options,
         if (adopt(&empty, options))
             oteli_export_fini(&empty);
         free(empty.pipelines);
+        oteli_start_discard(options);
         return OTEL_ERROR_NO_MEMORY;
     }
     memset(engine, 0, sizeof *engine);
     if (!adopt(engine, options)) {
         free(engine);
+        oteli_start_discard(options);
         return OTEL_ERROR_NO_MEMORY;
     }
     set_sdk(engine, config, synchronous);
+    const bool has_program = set_program(engine, options);
     set_processor(engine, config);
     set_thread(engine, options);
     oteli_lines_set_limit((uint64_t)config->queue_max_bytes);
     oteli_holds_set_limit((uint64_t)config->held_max_bytes);
     otel_status status =
         oteli_resource_init(&engine->resource, config, options->resource, options->resource_count);
+    if (status == OTEL_OK && !has_program)
+        status = OTEL_ERROR_NO_MEMORY;
     if (status == OTEL_OK)
         status = oteli_engine_furnish(engine, (size_t)config->bsp_max_export_batch_size,
                                       options->threadless && !synchronous);
@@ -188,6 +259,8 @@ void oteli_engine_free(struct oteli_engine *engine)
     if (engine->ring.slots != NULL)
         oteli_harvest_fini(engine);
     oteli_export_fini(engine);
+    oteli_processors_fini(&engine->processors);
+    oteli_hooks_fini(&engine->hooks);
     oteli_driving_fini(engine);
     free(engine->pipelines);
     oteli_resource_fini(&engine->resource);

@@ -16,6 +16,8 @@
 #include "sdk/batch.h"
 #include "sdk/bell.h"
 #include "sdk/driving.h"
+#include "sdk/hooks.h"
+#include "sdk/processors.h"
 #include "sdk/resource.h"
 #include "sdk/ring.h"
 #include "sdk/sampler.h"
@@ -82,6 +84,8 @@ struct oteli_sending {
 struct oteli_engine {
     struct oteli_sdk sdk; /* first: what the API holds is a pointer to it */
     struct oteli_sampler sampler;
+    struct oteli_hooks hooks;
+    struct oteli_processors processors;
     struct oteli_tail_rules tail;
     struct oteli_resource resource;
     struct oteli_pipeline *pipelines;

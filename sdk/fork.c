@@ -53,6 +53,7 @@ static void copy_settings(struct oteli_engine *engine, const struct oteli_engine
     engine->sdk.generation = oteli_engine_next_generation();
     engine->sdk.threads = 0;
     engine->sampler = parents->sampler;
+    engine->hooks = parents->hooks;
     engine->tail = parents->tail;
     engine->queue_size = parents->queue_size;
     engine->schedule_delay_ns = parents->schedule_delay_ns;
@@ -63,7 +64,7 @@ static void copy_settings(struct oteli_engine *engine, const struct oteli_engine
     oteli_engine_rest(engine);
 }
 
-/* The exporters come last: what fails before them has nothing to tell them. */
+/* The processors and exporters come last: what fails before them has nothing to tell them. */
 otel_status oteli_engine_renew(const struct oteli_engine *parents, struct oteli_engine **renewed)
 {
     struct oteli_engine *engine = aligned_alloc(OTELI_CACHELINE, sizeof *engine);
@@ -75,6 +76,9 @@ otel_status oteli_engine_renew(const struct oteli_engine *parents, struct oteli_
     if (status == OTEL_OK)
         status =
             oteli_engine_furnish(engine, parents->batches[0].capacity, parents->driving.is_chosen);
+    if (status == OTEL_OK &&
+        !oteli_processors_renew(&engine->processors, &parents->processors, &engine->resource))
+        status = OTEL_ERROR_NO_MEMORY;
     if (status == OTEL_OK)
         status = renew_pipelines(engine, parents);
     if (status == OTEL_OK)

@@ -187,8 +187,10 @@ otel_status oteli_start(const struct oteli_engine_options *options)
     oteli_lifecycle_lock();
     otel_status status = OTEL_ERROR_ALREADY_STARTED;
     const bool is_started = is_running || is_disabled;
-    if (is_started || options->config->sdk_disabled)
+    if (is_started || options->config->sdk_disabled) {
         free_exporters(options);
+        oteli_start_discard(options);
+    }
     if (!is_started) {
         give_inheritance_up();
         otel_propagator_set(wants_trace_context ? otel_propagator_trace_context()
@@ -299,10 +301,11 @@ static otel_status flush(int64_t timeout_ms)
     const bool is_done = flushed->sdk.synchronous ? flush_simple(flushed, deadline_ns)
                                                   : flush_worker(flushed, deadline_ns);
     const bool lost_some = oteli_export_lost(flushed) != lost;
+    const otel_status processed = oteli_processors_flush(&flushed->processors, deadline_ns);
     oteli_lifecycle_leave(flushed);
     if (!is_done)
         return OTEL_ERROR_TIMEOUT;
-    return lost_some ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK;
+    return lost_some ? OTEL_ERROR_EXPORT_FAILED : processed;
 }
 
 /* Part of the time is kept for the way back, so that the caller's deadline holds. */
@@ -382,6 +385,20 @@ static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
     pthread_mutex_unlock(&stopped->mutex);
 }
 
+/* Flush and free what is the program's, once nobody is inside of it any more. What cannot be
+ * done in time is done when the engine is freed. */
+static otel_status stop_program(struct oteli_engine *stopped, uint64_t deadline_ns)
+{
+    if (!stopped->sdk.program.is_roundabout)
+        return OTEL_OK;
+    otel_status status;
+    if (!oteli_sdk_wait_until_left(deadline_ns) ||
+        !oteli_processors_stop(&stopped->processors, deadline_ns, &status))
+        return OTEL_ERROR_TIMEOUT;
+    oteli_hooks_fini(&stopped->hooks);
+    return status;
+}
+
 static otel_status stop(int64_t timeout_ms)
 {
     otel_status status;
@@ -398,13 +415,14 @@ static otel_status stop(int64_t timeout_ms)
     for (size_t i = 0; i < stopped->pipeline_count; i++)
         late += oteli_load_relaxed_64(&stopped->pipelines[i].dropped[OTEL_DROP_SHUTDOWN_TIMEOUT]);
     const bool lost_some = oteli_export_lost(stopped) != lost;
+    const otel_status program = stop_program(stopped, deadline_ns);
     const bool hangs = stopped->hangs;
     struct oteli_pins *pins = stopped->pins;
     oteli_lifecycle_leave(stopped);
     oteli_pins_settle(pins, hangs);
     if (hangs || late != 0)
         return OTEL_ERROR_TIMEOUT;
-    return lost_some ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK;
+    return lost_some ? OTEL_ERROR_EXPORT_FAILED : program;
 }
 
 /* To wait for a condition is a point at which a thread can be cancelled, and it would take our
@@ -443,7 +461,21 @@ struct oteli_engine_options oteli_start_options(const otel_sdk_options *options)
         .thread_stack_bytes = known.thread_stack_bytes > 0 ? (size_t)known.thread_stack_bytes : 0,
         .thread_started = known.thread_started,
         .thread_started_state = known.thread_started_state,
+        .sampler = known.sampler,
+        .processors = known.processors,
+        .processor_count = known.processors != NULL ? known.processor_count : 0,
+        .generate_ids = known.generate_ids,
+        .generate_ids_state = known.generate_ids_state,
+        .generated_ids_are_random = known.generated_ids_are_random,
+        .tracer_enabled = known.tracer_enabled,
+        .tracer_enabled_state = known.tracer_enabled_state,
     };
+}
+
+void oteli_start_discard(const struct oteli_engine_options *options)
+{
+    oteli_processors_discard(options);
+    oteli_hooks_discard(options);
 }
 
 otel_status otel_start_with(const otel_sdk_options *options)
@@ -454,6 +486,7 @@ otel_status otel_start_with(const otel_sdk_options *options)
     otel_status status = oteli_config_load(&config, options, false);
     if (status != OTEL_OK) {
         free_exporters(&start);
+        oteli_start_discard(&start);
         return status;
     }
     status = oteli_start(&start);

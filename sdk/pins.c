@@ -16,13 +16,15 @@ static void *own_pin; /* of this library; exchanged by whoever sets or takes it 
 
 struct oteli_pins *oteli_pins_take(const struct oteli_engine_options *options)
 {
-    const size_t most = options->exporter_count + 2;
+    const size_t most = options->exporter_count + 3;
     struct oteli_pins *pins = calloc(1, sizeof *pins + most * sizeof pins->pinned[0]);
     if (pins == NULL)
         return NULL;
     pins->pinned[pins->count++] = oteli_pin((oteli_code *)oteli_pins_take);
     if (options->thread_started != NULL)
         pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->thread_started);
+    if (options->sampler != NULL)
+        pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->sampler->sample);
     for (size_t i = 0; i < options->exporter_count; i++)
         pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->exporters[i].export_batch);
     return pins;

@@ -6,6 +6,8 @@
 
 #include "common/config.h"
 #include "common/lent.h"
+#include <otel/processor.h>
+#include <otel/sampler.h>
 
 struct oteli_engine_options {
     const struct oteli_config *config;
@@ -18,11 +20,22 @@ struct oteli_engine_options {
     size_t thread_stack_bytes;
     void (*thread_started)(void *state);
     void *thread_started_state;
+    const otel_sampler *sampler;      /* adopted likewise; NULL: the one that has a name */
+    const otel_processor *processors; /* adopted likewise */
+    size_t processor_count;
+    void (*generate_ids)(void *state, uint8_t *trace_id, uint8_t *span_id);
+    void *generate_ids_state;
+    bool generated_ids_are_random;
+    bool (*tracer_enabled)(void *state, const otel_scope_view *scope);
+    void *tracer_enabled_state;
 };
 
 /* What the program's options (or NULL) say of it, as far as their size goes; the configuration
  * is the caller's to fill in. */
 OTELI_LENT struct oteli_engine_options oteli_start_options(const otel_sdk_options *options);
+
+/* Free what is adopted, but for the exporters: of options with which nothing is started. */
+OTELI_LENT void oteli_start_discard(const struct oteli_engine_options *options);
 
 OTELI_LENT otel_status oteli_start(const struct oteli_engine_options *options);
 

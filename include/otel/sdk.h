@@ -14,14 +14,16 @@
 #include <otel/base.h>
 #include <otel/exporter.h>
 #include <otel/lines.h>
+#include <otel/processor.h>
+#include <otel/sampler.h>
 #include <otel/value.h>
 
 OTEL_BEGIN_DECLS
 
 /* Everything that can be chosen. What is zero or NULL comes from the environment, and
  * what is not there either is the specification's default; docs/CONFIGURATION.md has the
- * table. Strings and arrays are copied by otel_start; exporters are adopted, also when it
- * fails. The struct only grows at its end. */
+ * table. Strings and arrays are copied by otel_start; exporters, processors and the sampler
+ * are adopted, also when it fails. The struct only grows at its end. */
 typedef struct otel_sdk_options {
     size_t size; /* sizeof(otel_sdk_options) */
 
@@ -85,6 +87,23 @@ typedef struct otel_sdk_options {
     void *thread_started_state;          /* pin it to cores (pthread_self()), to lower its
                                              priority; handed over as it is */
     int64_t attribute_value_depth_limit; /* OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT */
+
+    /* What the program does itself, on the threads that start and end spans. */
+    const otel_sampler *sampler;      /* in the place of traces_sampler: otel/sampler.h */
+    const otel_processor *processors; /* called in this order: otel/processor.h */
+    size_t processor_count;
+
+    /* Ids: 16 bytes of a new trace, or 8 of a new span; one of them is wanted in each call, and
+     * the other is NULL. What is all zero is asked for once more, and then made by the SDK. Any
+     * thread. A span's id is also made if it is not sampled; those of mounts are the SDK's. */
+    void (*generate_ids)(void *state, uint8_t *trace_id, uint8_t *span_id);
+    void *generate_ids_state;
+    bool generated_ids_are_random; /* the trace ids are, as OTEL_TRACE_FLAG_RANDOM says */
+
+    /* False: spans of this tracer are as without an SDK, and pass their parent on. Asked once for
+     * each tracer, and again after otel_tracers_reconfigure(). Any thread. */
+    bool (*tracer_enabled)(void *state, const otel_scope_view *scope);
+    void *tracer_enabled_state;
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})
@@ -130,7 +149,8 @@ OTEL_API int64_t otel_poll_timeout(void);
  *     started = unsampled + open + ended
  *     ended   = delivered + rejected + queued + the sum of dropped[]
  * and once flushed or shut down queued is zero. `delivered` were answered with success;
- * `rejected` were refused by a receiver that took the rest of their request. */
+ * `rejected` were refused by a receiver that took the rest of their request. `unsampled`
+ * are also those that a sampler has recorded for processors only, open or ended. */
 typedef struct otel_stats {
     size_t size; /* sizeof(otel_stats), set by the caller */
     uint64_t started;

@@ -40,8 +40,11 @@ OTEL_API otel_tracer *otel_tracer_get(const char *name, const char *version);
 OTEL_API otel_tracer *otel_tracer_get_with(const char *name, const char *version,
                                            const otel_tracer_options *options);
 
-/* Whether a span started now could be recorded at all. */
+/* Whether a span started now could be recorded and seen by an exporter or a processor. */
 OTEL_API bool otel_tracer_enabled(const otel_tracer *tracer);
+
+/* Ask otel_sdk_options.tracer_enabled about every tracer again. Any thread. */
+OTEL_API void otel_tracers_reconfigure(void);
 
 typedef enum otel_span_kind {
     OTEL_SPAN_KIND_INTERNAL = 0,
@@ -141,9 +144,8 @@ OTEL_INLINE otel_span otel_span_none_(void)
 OTEL_INLINE otel_span otel_span_enter(otel_tracer *tracer, const char *name,
                                       const otel_span_options *options)
 {
-    otel_span none = {{0, 0, 0, 0}};
     if (otel_is_idle_() && !options)
-        return none;
+        return otel_span_none_();
     return otel_span_enter_n(tracer, name, otel_length_(name), options);
 }
 
@@ -151,9 +153,8 @@ OTEL_INLINE otel_span otel_span_enter(otel_tracer *tracer, const char *name,
 OTEL_INLINE otel_span otel_span_start(otel_tracer *tracer, const char *name,
                                       const otel_span_options *options)
 {
-    otel_span none = {{0, 0, 0, 0}};
     if (otel_is_idle_() && !options)
-        return none;
+        return otel_span_none_();
     return otel_span_start_n(tracer, name, otel_length_(name), options);
 }
 
@@ -170,9 +171,9 @@ OTEL_INLINE void otel_span_end_at(otel_span span, uint64_t end_ns)
 }
 
 /* End a span and export nothing of it, nor of what it holds back (otel_span_options.hold: the
- * spans below it, of any thread, that end before it). Spans below it that end later are dropped
- * if it holds back, and exported if it does not. What is held back and not cancelled is exported
- * when the span ends, unless a rule of otel_sdk_options (tail_keep…) decides against it. */
+ * spans below it, of any thread, that end before it; those that end later are dropped then).
+ * What is held back and not cancelled is exported when the span ends, unless a rule of
+ * otel_sdk_options (tail_keep…) decides against it. */
 OTEL_API void otel_span_cancel(otel_span span);
 
 /* For tracing functions by their addresses (otel/functions.h). An entered span whose name is
@@ -186,8 +187,7 @@ OTEL_API void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns);
 typedef size_t otel_name_resolver(const void *address, char *name, size_t size);
 OTEL_API void otel_set_name_resolver(otel_name_resolver *resolver);
 
-/* Whether what is set on this span is kept: false once it has ended, and for unsampled
- * and wrapped spans. Worth asking before computing something expensive. */
+/* Whether what is set on this span is kept: not once it has ended, nor if it is unsampled. */
 OTEL_API bool otel_span_is_recording(otel_span span);
 
 /* Set an attribute. The same key again replaces its value. */
@@ -252,7 +252,7 @@ OTEL_INLINE void otel_span_add_event(otel_span span, const char *name,
     otel_span_add_event_at(span, name, 0, attributes, count);
 }
 
-/* Add a link to another span; links known at the start belong into the options. */
+/* Add a link to another span; those known at the start belong into the options. */
 OTEL_API void otel_span_add_link(otel_span span, const otel_link *link);
 
 /* Say how the operation went. Ok beats Error beats Unset, and Ok is final. Only an

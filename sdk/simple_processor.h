@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/simple_processor.h - what the SDK knows of otel_simple_processor_new's. */
+#ifndef OTELI_SIMPLE_PROCESSOR_H
+#define OTELI_SIMPLE_PROCESSOR_H
+
+#include <otel/processor.h>
+
+/* In a forked child: if it is a simple processor, put another one in its place, whose exporter
+ * was made anew (otel_exporter.renew), or which drops what it is given. The parent's is left
+ * alone. */
+void oteli_simple_processor_renew(otel_processor *processor);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/spec_pipeline_test.c - the rows of the specification about the simple processor,
+ * several pipelines, and exporters of the program. */
+#include "sdk/engine.h"
+#include "tests/support/watcher.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { THREADS = 8, SPANS = 200 };
+
+/* --- P3: the simple processor --- */
+
+static struct {
+    uint32_t exporting; /* atomic */
+    uint32_t overlaps;
+    uint32_t exports;
+    uint32_t polls;
+    bool is_pending;
+    bool rejects;
+    pthread_t thread;
+    size_t resource_length;
+    char name[16];
+    uint32_t frees;
+    uint32_t flushes;
+} export;
+
+static void look(const otel_batch *batch)
+{
+    otel_span_view span;
+    assert_int_equal(otel_batch_size(batch), 1);
+    otel_batch_span(batch, 0, &span);
+    snprintf(export.name, sizeof export.name, "%.*s", (int)span.name.length, span.name.data);
+    export.resource_length = otel_batch_resource(batch).length;
+    export.thread = pthread_self();
+    assert_true(span.start_ns != 0 && span.end_ns >= span.start_ns);
+    assert_memory_equal(span.scope->name.data, "traced", 6);
+}
+
+static otel_export_result export_batch(void *state, otel_export *call)
+{
+    (void)state;
+    export.overlaps += oteli_exchange_full_32(&export.exporting, 1);
+    look(call->batch);
+    export.exports++;
+    if (export.rejects)
+        otel_export_reject(call, 1);
+    oteli_exchange_full_32(&export.exporting, 0);
+    return export.is_pending ? OTEL_EXPORT_PENDING : OTEL_EXPORT_DONE;
+}
+
+static otel_export_result poll_export(void *state, otel_export *call, int timeout_ms, bool abandon)
+{
+    (void)state;
+    (void)call;
+    (void)timeout_ms;
+    assert_false(abandon);
+    return ++export.polls % 3 == 0 ? OTEL_EXPORT_DONE : OTEL_EXPORT_PENDING;
+}
+
+static otel_status flush_export(void *state, int64_t timeout_ms)
+{
+    (void)state;
+    (void)timeout_ms;
+    export.flushes++;
+    return OTEL_OK;
+}
+
+static void free_export(void *state)
+{
+    (void)state;
+    export.frees++;
+}
+
+static otel_exporter exporter_of_ours(void)
+{
+    memset(&export, 0, sizeof export);
+    return OTEL_EXPORTER(.name = "ours", .export_batch = export_batch, .poll = poll_export,
+                         .flush = flush_export, .free = free_export);
+}
+
+static void start_simple(otel_sdk_options *options)
+{
+    otel_processor simple;
+    assert_int_equal(otel_simple_processor_new(exporter_of_ours(), &simple), OTEL_OK);
+    options->processors = &simple;
+    options->processor_count = 1;
+    traced_start(options);
+}
+
+/* spec: P3 trace/sdk.md#simple-processor MUST stable */
+static void test_P3_the_simple_processor_exports_on_the_thread_that_ends(void **state)
+{
+    (void)state;
+    start_simple(&(otel_sdk_options){0});
+    const otel_span span = watcher_enter("a");
+    assert_int_equal(export.exports, 0);
+    otel_span_end(span);
+    assert_int_equal(export.exports, 1);
+    assert_string_equal(export.name, "a");
+    assert_true(pthread_equal(export.thread, pthread_self()));
+    assert_true(export.resource_length != 0);
+    export.is_pending = true;
+    otel_span_end(watcher_begin("b"));
+    assert_int_equal(export.polls, 3);
+    assert_string_equal(export.name, "b");
+    assert_int_equal(otel_flush(5000), OTEL_OK);
+    assert_int_equal(export.flushes, 1);
+    traced_stop();
+    assert_int_equal(export.frees, 1);
+    assert_int_equal(otel_memory_count(traced.memory), 2);
+}
+
+static void record_only(const void *state, const otel_sampling_query *query,
+                        otel_sampling_result *result)
+{
+    (void)state;
+    (void)query;
+    result->decision = OTEL_SAMPLING_RECORD_ONLY;
+}
+
+/* spec: P3 trace/sdk.md#simple-processor MUST stable */
+static void test_P3_the_simple_processor_exports_sampled_spans_only(void **state)
+{
+    (void)state;
+    const otel_sampler sampler = OTEL_SAMPLER(.sample = record_only);
+    start_simple(&(otel_sdk_options){.sampler = &sampler});
+    otel_span_end(watcher_enter("a"));
+    assert_int_equal(export.exports, 0);
+}
+
+static void *touch_many(void *unused)
+{
+    for (unsigned i = 0; i < SPANS; i++)
+        traced_touch("a");
+    return unused;
+}
+
+/* spec: P3 trace/sdk.md#simple-processor MUST stable */
+static void test_P3_exports_of_a_simple_processor_do_not_overlap(void **state)
+{
+    (void)state;
+    start_simple(&(otel_sdk_options){.bsp_max_queue_size = 8192});
+    pthread_t threads[THREADS];
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, touch_many, NULL), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(export.exports, THREADS * SPANS);
+    assert_int_equal(export.overlaps, 0);
+}
+
+/* spec: P3 trace/sdk.md#simple-processor MUST stable */
+static void test_P3_the_option_simple_still_exports_at_once(void **state)
+{
+    (void)state;
+    watcher_start(1, &(otel_sdk_options){.simple = true});
+    otel_span_end(watcher_enter("a"));
+    assert_int_equal(otel_memory_count(traced.memory), 1);
+    assert_string_equal(watcher_journal(), "+ ! -a ");
+}
+
+static void test_a_simple_processor_without_an_exporter_is_refused(void **state)
+{
+    (void)state;
+    otel_processor processor;
+    otel_exporter exporter = exporter_of_ours();
+    exporter.export_batch = NULL;
+    assert_int_equal(otel_simple_processor_new(exporter, &processor), OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(export.frees, 1);
+}
+
+/* --- P15, P16 --- */
+
+/* spec: P15 trace/sdk.md#span-processor MUST stable */
+static void test_P15_each_pipeline_has_every_span(void **state)
+{
+    (void)state;
+    otel_memory *other = otel_memory_new();
+    otel_processor processors[2] = {watcher_processor(&first)};
+    assert_int_equal(otel_simple_processor_new(otel_memory_exporter(other), &processors[1]),
+                     OTEL_OK);
+    traced_start(&(otel_sdk_options){.processors = processors, .processor_count = 2});
+
+    otel_span_end(watcher_enter("a"));
+    otel_span_end(watcher_begin("b"));
+
+    assert_string_equal(traced_tree(), "a b");
+    assert_int_equal(otel_memory_count(other), 2);
+    assert_string_equal(watcher_journal(), "+ ! -a + ! -b ");
+    traced_stop();
+    otel_memory_free(other);
+}
+
+/* spec: P16 trace/sdk.md#span-exporter MUST stable */
+static void test_P16_an_exporter_of_the_program_exports_flushes_and_is_freed(void **state)
+{
+    (void)state;
+    const otel_exporter exporter = exporter_of_ours();
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                                      .bsp_max_export_batch_size = 1)),
+                     OTEL_OK);
+    otel_span_end(watcher_enter("a"));
+    assert_int_equal(otel_flush(10000), OTEL_OK);
+    assert_int_equal(export.exports, 1);
+    assert_int_equal(export.flushes, 1);
+    export.rejects = true;
+    otel_span_end(watcher_enter("b"));
+    assert_int_equal(otel_flush(10000), OTEL_ERROR_EXPORT_FAILED);
+    const otel_stats stats = traced_stats();
+    assert_int_equal(stats.delivered, 1);
+    assert_int_equal(stats.rejected, 1);
+    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    assert_int_equal(export.frees, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WATCHED(test_P3_the_simple_processor_exports_on_the_thread_that_ends),
+        WATCHED(test_P3_the_simple_processor_exports_sampled_spans_only),
+        WATCHED(test_P3_exports_of_a_simple_processor_do_not_overlap),
+        WATCHED(test_P3_the_option_simple_still_exports_at_once),
+        WATCHED(test_a_simple_processor_without_an_exporter_is_refused),
+        WATCHED(test_P15_each_pipeline_has_every_span),
+        WATCHED(test_P16_an_exporter_of_the_program_exports_flushes_and_is_freed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
