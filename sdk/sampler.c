@@ -34,10 +34,7 @@ static void set_ratio(struct oteli_sampler *sampler, const char *text)
                          text);
         ratio = 1.0;
     }
-    const double two_to_64 = 18446744073709551616.0;
-    const double threshold = ratio * two_to_64 + 0.5;
-    sampler->all = threshold >= two_to_64;
-    sampler->threshold = sampler->all ? UINT64_MAX : (uint64_t)threshold;
+    sampler->ratio = oteli_ratio_of(ratio);
 }
 
 void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config)
@@ -51,8 +48,5 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
 
 bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16])
 {
-    uint64_t low = 0;
-    for (unsigned i = 8; i < 16; i++)
-        low = low << 8 | trace_id[i];
-    return sampler->all || low < sampler->threshold;
+    return oteli_ratio_samples(&sampler->ratio, trace_id);
 }

@@ -9,11 +9,11 @@
 
 #include "api/sdk_link.h"
 #include "common/config.h"
+#include "sdk/samplers/ratio.h"
 
 struct oteli_sampler {
     uint8_t decide[OTELI_PARENT_KINDS];
-    uint64_t threshold; /* sampled are the trace ids whose low 64 bits are below it … */
-    bool all;           /* … or all of them */
+    struct oteli_ratio ratio;
 };
 
 /* By OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; a bad argument is a warning. */

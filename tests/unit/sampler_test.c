@@ -17,7 +17,7 @@ static struct oteli_sampler sampler_of(const char *name, const char *argument)
 {
     struct oteli_config config = {.traces_sampler = strdup(name),
                                   .traces_sampler_arg = argument ? strdup(argument) : NULL};
-    struct oteli_sampler sampler = {{0}, 0, false};
+    struct oteli_sampler sampler = {.decide = {0}};
     oteli_sampler_init(&sampler, &config);
     free(config.traces_sampler);
     free(config.traces_sampler_arg);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/samplers/ratio.c - TraceIdRatioBased. App threads; a sampler owns its state. */
+#include "sdk/samplers/ratio.h"
+
+#include "common/log.h"
+#include "sdk/samplers/consistent.h"
+#include "sdk/samplers/words.h"
+
+#include <stdlib.h>
+
+struct trace_id_ratio {
+    double ratio;
+    struct oteli_ratio decision;
+    uint32_t has_warned; /* any thread */
+};
+
+struct oteli_ratio oteli_ratio_of(double ratio)
+{
+    const double two_to_64 = 18446744073709551616.0;
+    const double threshold = ratio * two_to_64 + 0.5;
+    const bool all = threshold >= two_to_64;
+    return (struct oteli_ratio){.threshold = all ? UINT64_MAX : (uint64_t)threshold, .all = all};
+}
+
+bool oteli_ratio_samples(const struct oteli_ratio *ratio, const uint8_t trace_id[16])
+{
+    uint64_t low = 0;
+    for (unsigned i = 8; i < 16; i++)
+        low = low << 8 | trace_id[i];
+    return ratio->all || low < ratio->threshold;
+}
+
+/* Other SDKs decide by another rule, so traces lose spans where they are mixed. */
+static void warn(const otel_sampling_query *query)
+{
+    const struct oteli_ot ot = oteli_ot_read(query->parent_tracestate);
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                     "the TraceIdRatioBased sampler decides for a span that has a parent%s; its "
+                     "decisions differ between SDKs and may change: use it for roots only "
+                     "(parentbased_traceidratio), or ProbabilitySampler",
+                     ot.has_th || ot.has_random ? ", which was sampled by ProbabilitySampler" : "");
+}
+
+static void sample(const void *state, const otel_sampling_query *query,
+                   otel_sampling_result *result)
+{
+    struct trace_id_ratio *ratio = (struct trace_id_ratio *)(uintptr_t)state;
+    if (oteli_query_has_parent(query) && oteli_is_first(&ratio->has_warned))
+        warn(query);
+    result->decision = oteli_ratio_samples(&ratio->decision, query->trace_id)
+                           ? OTEL_SAMPLING_RECORD_AND_SAMPLE
+                           : OTEL_SAMPLING_DROP;
+}
+
+static size_t describe(const void *state, char *text, size_t size)
+{
+    const struct trace_id_ratio *ratio = state;
+    struct oteli_words words = oteli_words_begin(text, size);
+    oteli_words_put(&words, "TraceIdRatioBased{");
+    oteli_words_put_ratio(&words, ratio->ratio);
+    oteli_words_put(&words, "}");
+    return words.length;
+}
+
+otel_status otel_sampler_trace_id_ratio(double ratio, otel_sampler *sampler)
+{
+    if (!(ratio >= 0 && ratio <= 1))
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    struct trace_id_ratio *state = calloc(1, sizeof *state);
+    if (state == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    state->ratio = ratio;
+    state->decision = oteli_ratio_of(ratio);
+    *sampler = OTEL_SAMPLER(.state = state, .sample = sample, .describe = describe, .free = free);
+    return OTEL_OK;
+}
