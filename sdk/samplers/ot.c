@@ -124,6 +124,34 @@ static void append(struct line *line, const char *text, size_t length)
     line->length += length;
 }
 
+/* key ":" value, and nothing that may not stand there. */
+static bool is_sub_member(otel_slice piece)
+{
+    size_t i = 0;
+    while (i < piece.length && ((piece.data[i] >= 'a' && piece.data[i] <= 'z') ||
+                                (i != 0 && piece.data[i] >= '0' && piece.data[i] <= '9')))
+        i++;
+    if (i == 0 || i == piece.length || piece.data[i] != ':')
+        return false;
+    while (++i < piece.length) {
+        const char c = piece.data[i];
+        const bool is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                             (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+        if (!is_good)
+            return false;
+    }
+    return true;
+}
+
+/* The next sub-member that is to stay. */
+static bool next_kept(otel_slice *rest, otel_slice *piece)
+{
+    while (next_piece(rest, ';', piece))
+        if (!begins_with(*piece, "th:") && is_sub_member(*piece))
+            return true;
+    return false;
+}
+
 /* Write the value of `ot` behind `line`. False: there is no room for the threshold. */
 static bool put_value(struct line *line, const struct oteli_ot *ot, int64_t threshold)
 {
@@ -133,9 +161,8 @@ static bool put_value(struct line *line, const struct oteli_ot *ot, int64_t thre
     size_t kept = 0;
     otel_slice rest = ot->value;
     otel_slice piece;
-    while (next_piece(&rest, ';', &piece))
-        if (piece.length != 0 && !begins_with(piece, "th:"))
-            kept += piece.length + 1;
+    while (next_kept(&rest, &piece))
+        kept += piece.length + 1;
     const bool has_th = th[0] != '\0' && kept + 3 + strlen(th) <= OTELI_OT_MAX;
     const size_t start = line->length;
     if (has_th) {
@@ -143,9 +170,7 @@ static bool put_value(struct line *line, const struct oteli_ot *ot, int64_t thre
         append(line, th, strlen(th));
     }
     rest = ot->value;
-    while (next_piece(&rest, ';', &piece)) {
-        if (piece.length == 0 || begins_with(piece, "th:"))
-            continue;
+    while (next_kept(&rest, &piece)) {
         if (line->length != start)
             append(line, ";", 1);
         append(line, piece.data, piece.length);

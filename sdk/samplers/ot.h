@@ -5,7 +5,8 @@
  *              └───────── its value ────────┘
  *
  * Everything that is not `th` is kept as it came, in its order: other sub-keys, a rv that cannot
- * be used, the members of others. A member that was changed goes to the front, as W3C asks.
+ * be used, the members of others; but not what is no sub-key with a value. A member that was
+ * changed goes to the front, as W3C asks.
  *
  * Threads:  any; no state. Nothing is allocated.
  * Source:   OpenTelemetry specification, trace/tracestate-handling.md; W3C Trace Context Level 2,
