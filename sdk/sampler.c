@@ -46,6 +46,14 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
     set_ratio(sampler, is_ratio ? config->traces_sampler_arg : NULL);
 }
 
+bool oteli_sampler_is_known(const char *name)
+{
+    for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
+        if (strcmp(samplers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16])
 {
     return oteli_ratio_samples(&sampler->ratio, trace_id);

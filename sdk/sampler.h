@@ -9,7 +9,7 @@
 
 #include "api/sdk_link.h"
 #include "common/config.h"
-#include "sdk/samplers/ratio.h"
+#include "common/ratio.h"
 
 struct oteli_sampler {
     uint8_t decide[OTELI_PARENT_KINDS];
@@ -18,6 +18,9 @@ struct oteli_sampler {
 
 /* By OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; a bad argument is a warning. */
 void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config);
+
+/* Whether the SDK itself has a sampler of that name. */
+bool oteli_sampler_is_known(const char *name);
 
 bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16]);
 

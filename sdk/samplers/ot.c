@@ -78,10 +78,31 @@ static bool parse_hex(otel_slice text, uint64_t *number)
     return true;
 }
 
+/* key ":" value, and nothing that may not stand there. */
+static bool is_sub_member(otel_slice piece)
+{
+    size_t i = 0;
+    while (i < piece.length && ((piece.data[i] >= 'a' && piece.data[i] <= 'z') ||
+                                (i != 0 && piece.data[i] >= '0' && piece.data[i] <= '9')))
+        i++;
+    if (i == 0 || i == piece.length || piece.data[i] != ':')
+        return false;
+    while (++i < piece.length) {
+        const char c = piece.data[i];
+        const bool is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                             (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+        if (!is_good)
+            return false;
+    }
+    return true;
+}
+
 /* One sub-member. Of equal keys, which should not be, the first counts. */
 static void read_sub_member(struct oteli_ot *ot, otel_slice piece, bool *has_rv)
 {
     uint64_t number;
+    if (!is_sub_member(piece))
+        return;
     if (begins_with(piece, "th:") && !ot->has_th) {
         ot->has_th = true;
         if (parse_hex(behind(piece, 3), &number))
@@ -122,25 +143,6 @@ static void append(struct line *line, const char *text, size_t length)
 {
     memcpy(line->text + line->length, text, length);
     line->length += length;
-}
-
-/* key ":" value, and nothing that may not stand there. */
-static bool is_sub_member(otel_slice piece)
-{
-    size_t i = 0;
-    while (i < piece.length && ((piece.data[i] >= 'a' && piece.data[i] <= 'z') ||
-                                (i != 0 && piece.data[i] >= '0' && piece.data[i] <= '9')))
-        i++;
-    if (i == 0 || i == piece.length || piece.data[i] != ':')
-        return false;
-    while (++i < piece.length) {
-        const char c = piece.data[i];
-        const bool is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                             (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-        if (!is_good)
-            return false;
-    }
-    return true;
 }
 
 /* The next sub-member that is to stay. */

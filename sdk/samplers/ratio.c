@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/samplers/ratio.c - TraceIdRatioBased. App threads; a sampler owns its state. */
-#include "sdk/samplers/ratio.h"
-
 #include "common/log.h"
+#include "common/ratio.h"
 #include "sdk/samplers/consistent.h"
 #include "sdk/samplers/words.h"
 
@@ -13,22 +12,6 @@ struct trace_id_ratio {
     struct oteli_ratio decision;
     uint32_t has_warned; /* any thread */
 };
-
-struct oteli_ratio oteli_ratio_of(double ratio)
-{
-    const double two_to_64 = 18446744073709551616.0;
-    const double threshold = ratio * two_to_64 + 0.5;
-    const bool all = threshold >= two_to_64;
-    return (struct oteli_ratio){.threshold = all ? UINT64_MAX : (uint64_t)threshold, .all = all};
-}
-
-bool oteli_ratio_samples(const struct oteli_ratio *ratio, const uint8_t trace_id[16])
-{
-    uint64_t low = 0;
-    for (unsigned i = 8; i < 16; i++)
-        low = low << 8 | trace_id[i];
-    return ratio->all || low < ratio->threshold;
-}
 
 /* Other SDKs decide by another rule, so traces lose spans where they are mixed. */
 static void warn(const otel_sampling_query *query)
