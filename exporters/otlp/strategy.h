@@ -45,11 +45,11 @@ struct oteli_strategy {
 };
 
 /* Read an answer. NULL: it is no strategy, or there is no memory. */
-struct oteli_strategy *oteli_strategy_parse(const char *json, size_t length);
+struct oteli_strategy *oteli_strategy_parse(const char *text, size_t length);
 void oteli_strategy_free(struct oteli_strategy *strategy);
 
 /* Whether to sample a trace that begins with such a span now. */
-bool oteli_strategy_samples(struct oteli_strategy *strategy, otel_slice operation,
+bool oteli_strategy_samples(struct oteli_strategy *strategy, otel_slice name,
                             const uint8_t trace_id[16], uint64_t now_ns);
 
 /* Whether one more is within the rate, and then count it. */

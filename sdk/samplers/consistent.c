@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "common/random.h"
 
-#include <string.h>
+#include <stdio.h>
 
 bool oteli_query_has_parent(const otel_sampling_query *query)
 {
@@ -66,8 +66,7 @@ void oteli_consistent_decide(const otel_sampling_query *query, const struct otel
     const char *others = query->parent_tracestate != NULL ? query->parent_tracestate : "";
     if (intent->edit_tracestate != NULL) {
         char edited[OTEL_TRACESTATE_SIZE];
-        edited[0] = '\0';
-        strncat(edited, others, sizeof edited - 1);
+        snprintf(edited, sizeof edited, "%s", others);
         intent->edit_tracestate(intent->edit_state, query, result->decision, edited);
         edited[sizeof edited - 1] = '\0';
         set_tracestate(edited, ot, threshold, result);

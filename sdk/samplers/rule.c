@@ -16,9 +16,8 @@ static void free_list(const char *const *list, size_t count)
     free((void *)(uintptr_t)list);
 }
 
-void oteli_rule_fini(struct oteli_rule *owned)
+void oteli_rule_fini(otel_sampling_rule *rule)
 {
-    otel_sampling_rule *rule = &owned->rule;
     free((char *)(uintptr_t)rule->name_pattern);
     free((char *)(uintptr_t)rule->attribute_key);
     free((char *)(uintptr_t)rule->pattern_key);
@@ -26,7 +25,7 @@ void oteli_rule_fini(struct oteli_rule *owned)
     free_list(rule->attribute_patterns, rule->attribute_pattern_count);
     free_list(rule->included, rule->included_count);
     free_list(rule->excluded, rule->excluded_count);
-    *owned = (struct oteli_rule){.rule = {.name_pattern = NULL}};
+    *rule = (otel_sampling_rule){.name_pattern = NULL};
 }
 
 static bool copy_text(const char *from, const char **to)
@@ -47,9 +46,8 @@ static bool copy_list(const char *const *from, size_t count, const char *const *
     return is_whole;
 }
 
-otel_status oteli_rule_init(struct oteli_rule *owned, const otel_sampling_rule *from)
+otel_status oteli_rule_init(otel_sampling_rule *rule, const otel_sampling_rule *from)
 {
-    otel_sampling_rule *rule = &owned->rule;
     *rule = (otel_sampling_rule){.attribute_value_count = from->attribute_value_count,
                                  .attribute_pattern_count = from->attribute_pattern_count,
                                  .included_count = from->included_count,
@@ -67,7 +65,7 @@ otel_status oteli_rule_init(struct oteli_rule *owned, const otel_sampling_rule *
         copy_list(from->included, from->included_count, &rule->included) &&
         copy_list(from->excluded, from->excluded_count, &rule->excluded))
         return OTEL_OK;
-    oteli_rule_fini(owned);
+    oteli_rule_fini(rule);
     return OTEL_ERROR_NO_MEMORY;
 }
 
@@ -188,9 +186,8 @@ static bool parent_is_accepted(unsigned parents, const otel_sampling_query *quer
     return (parents & parent) != 0;
 }
 
-bool oteli_rule_matches(const struct oteli_rule *owned, const otel_sampling_query *query)
+bool oteli_rule_matches(const otel_sampling_rule *rule, const otel_sampling_query *query)
 {
-    const otel_sampling_rule *rule = &owned->rule;
     if (rule->kinds != 0 && (rule->kinds >> query->kind & 1) == 0)
         return false;
     if (!parent_is_accepted(rule->parents, query))

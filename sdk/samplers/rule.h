@@ -8,16 +8,11 @@
 
 #include <otel/sampler.h>
 
-/* A rule of which everything belongs to it. */
-struct oteli_rule {
-    otel_sampling_rule rule;
-};
-
-/* Copy the strings of a rule, and leave its sampler out. After an error there is nothing to
+/* A rule whose texts are copies of its own; its sampler is left out. After an error there is nothing to
  * free. OTEL_ERROR_NO_MEMORY. */
-otel_status oteli_rule_init(struct oteli_rule *rule, const otel_sampling_rule *from);
-void oteli_rule_fini(struct oteli_rule *rule);
+otel_status oteli_rule_init(otel_sampling_rule *rule, const otel_sampling_rule *from);
+void oteli_rule_fini(otel_sampling_rule *rule);
 
-bool oteli_rule_matches(const struct oteli_rule *rule, const otel_sampling_query *query);
+bool oteli_rule_matches(const otel_sampling_rule *rule, const otel_sampling_query *query);
 
 #endif

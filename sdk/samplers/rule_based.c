@@ -9,7 +9,7 @@
 
 struct rule_based {
     size_t count;
-    struct oteli_rule rules[];
+    otel_sampling_rule rules[];
 };
 
 static void intend(const void *state, const otel_sampling_query *query,
@@ -19,7 +19,7 @@ static void intend(const void *state, const otel_sampling_query *query,
     for (size_t i = 0; i < based->count; i++) {
         if (!oteli_rule_matches(&based->rules[i], query))
             continue;
-        const otel_composable *sampler = &based->rules[i].rule.sampler;
+        const otel_composable *sampler = &based->rules[i].sampler;
         sampler->intend(sampler->state, query, intent);
         return;
     }
@@ -35,7 +35,7 @@ static size_t describe(const void *state, char *text, size_t size)
     for (size_t i = 0; i < based->count; i++) {
         if (i != 0)
             oteli_words_put(&words, ",");
-        oteli_words_put_composable(&words, &based->rules[i].rule.sampler);
+        oteli_words_put_composable(&words, &based->rules[i].sampler);
     }
     oteli_words_put(&words, "}");
     return words.length;
@@ -45,7 +45,7 @@ static void free_state(void *state)
 {
     struct rule_based *based = state;
     for (size_t i = 0; i < based->count; i++) {
-        oteli_composable_free(&based->rules[i].rule.sampler);
+        oteli_composable_free(&based->rules[i].sampler);
         oteli_rule_fini(&based->rules[i]);
     }
     free(based);
@@ -69,7 +69,7 @@ otel_status otel_composable_rule_based(const otel_sampling_rule *rules, size_t c
     }
     if (status == OTEL_OK) {
         for (size_t i = 0; i < count; i++)
-            based->rules[i].rule.sampler = rules[i].sampler;
+            based->rules[i].sampler = rules[i].sampler;
         *composable = OTEL_COMPOSABLE(.state = based, .intend = intend, .describe = describe,
                                       .free = free_state);
         return OTEL_OK;

@@ -64,13 +64,13 @@ static bool answer(const otel_sampler *sampler, const struct question *question)
     }
     const char *tracestate = question->tracestate[0] != '-' ? question->tracestate : "";
     const otel_context context = {.values = NULL};
-    const otel_sampling_query query = {
-        .context = &context,
-        .parent = &parent,
-        .parent_tracestate = tracestate,
-        .trace_id = trace_id,
-        .trace_id_is_random = (parent.flags & OTEL_TRACE_FLAG_RANDOM) != 0,
-        .name = {name, sizeof name - 1}};
+    const otel_sampling_query query = {.context = &context,
+                                       .parent = &parent,
+                                       .parent_tracestate = tracestate,
+                                       .trace_id = trace_id,
+                                       .trace_id_is_random =
+                                           (parent.flags & OTEL_TRACE_FLAG_RANDOM) != 0,
+                                       .name = {name, sizeof name - 1}};
     otel_sampling_result result;
     memset(&result, 0, sizeof result);
     sampler->sample(sampler->state, &query, &result);

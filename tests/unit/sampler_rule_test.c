@@ -67,7 +67,7 @@ static void test_a_pattern_of_many_stars_comes_to_an_end(void **state)
 
 static bool matches(const otel_sampling_rule *rule, const struct question *question)
 {
-    struct oteli_rule owned;
+    otel_sampling_rule owned;
     oteli_leaks_begin();
     assert_int_equal(oteli_rule_init(&owned, rule), OTEL_OK);
     const bool matched = oteli_rule_matches(&owned, &question->query);
@@ -213,7 +213,7 @@ static void test_no_memory_is_an_error_and_no_leak(void **state)
                                      .excluded = list,
                                      .excluded_count = 2};
     for (size_t nth = 1;; nth++) {
-        struct oteli_rule owned;
+        otel_sampling_rule owned;
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
         const otel_status status = oteli_rule_init(&owned, &rule);
