@@ -2,6 +2,7 @@
 /* sdk/sampler.c - built-in samplers. Start/stop only, but for the ratio (app threads). */
 #include "sdk/sampler.h"
 #include "common/log.h"
+#include "sdk/samplers/ratio.h"
 
 #include <string.h>
 
@@ -43,6 +44,8 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
         if (strcmp(samplers[i].name, config->traces_sampler) == 0)
             memcpy(sampler->decide, samplers[i].decide, sizeof sampler->decide);
     const bool is_ratio = memchr(sampler->decide, OTELI_DECIDE_ASK, sizeof sampler->decide) != NULL;
+    /* Only one that also decides below parents has something to warn about. */
+    sampler->has_warned = sampler->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_ASK;
     set_ratio(sampler, is_ratio ? config->traces_sampler_arg : NULL);
 }
 
@@ -52,6 +55,11 @@ bool oteli_sampler_is_known(const char *name)
         if (strcmp(samplers[i].name, name) == 0)
             return true;
     return false;
+}
+
+void oteli_sampler_warn(struct oteli_sampler *sampler, const char *parent_tracestate)
+{
+    oteli_ratio_warn(&sampler->has_warned, parent_tracestate);
 }
 
 bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16])

@@ -14,6 +14,7 @@
 struct oteli_sampler {
     uint8_t decide[OTELI_PARENT_KINDS];
     struct oteli_ratio ratio;
+    uint32_t has_warned; /* of a ratio below a parent; atomic */
 };
 
 /* By OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; a bad argument is a warning. */
@@ -21,6 +22,10 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
 
 /* Whether the SDK itself has a sampler of that name. */
 bool oteli_sampler_is_known(const char *name);
+
+/* The ratio decides for a span that has a parent, with this tracestate: warn about that, once.
+ * App threads. */
+void oteli_sampler_warn(struct oteli_sampler *sampler, const char *parent_tracestate);
 
 bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16]);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/samplers/ratio.c - TraceIdRatioBased. App threads; a sampler owns its state. */
+#include "sdk/samplers/ratio.h"
+
 #include "common/log.h"
 #include "common/ratio.h"
 #include "sdk/samplers/consistent.h"
@@ -14,9 +16,11 @@ struct trace_id_ratio {
 };
 
 /* Other SDKs decide by another rule, so traces lose spans where they are mixed. */
-static void warn(const otel_sampling_query *query)
+void oteli_ratio_warn(uint32_t *has_warned, const char *parent_tracestate)
 {
-    const struct oteli_ot ot = oteli_ot_read(query->parent_tracestate);
+    if (!oteli_is_first(has_warned))
+        return;
+    const struct oteli_ot ot = oteli_ot_read(parent_tracestate);
     OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                      "the TraceIdRatioBased sampler decides for a span that has a parent%s; its "
                      "decisions differ between SDKs and may change: use it for roots only "
@@ -28,8 +32,8 @@ static void sample(const void *state, const otel_sampling_query *query,
                    otel_sampling_result *result)
 {
     struct trace_id_ratio *ratio = (struct trace_id_ratio *)(uintptr_t)state;
-    if (oteli_query_has_parent(query) && oteli_is_first(&ratio->has_warned))
-        warn(query);
+    if (oteli_query_has_parent(query))
+        oteli_ratio_warn(&ratio->has_warned, query->parent_tracestate);
     result->decision = oteli_ratio_samples(&ratio->decision, query->trace_id)
                            ? OTEL_SAMPLING_RECORD_AND_SAMPLE
                            : OTEL_SAMPLING_DROP;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sampler_probability_test.c - specification of ProbabilitySampler and of the member
  * `ot` of tracestates (sdk/samplers/ot.h). */
+#include "sdk/engine.h"
 #include "sdk/samplers/ot.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/sampling.h"
 
 #include <math.h>
+#include <otel/otel.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -251,6 +253,32 @@ static void test_S9_ratios_outside_are_refused(void **state)
     oteli_leaks_check();
 }
 
+/* What the SDK makes of it: spans that say their threshold, also to their children. */
+/* spec: S9 trace/sdk.md#probabilitysampler-sampler-algorithm SHOULD development */
+static void test_S9_spans_carry_the_threshold_and_keep_the_randomness(void **state)
+{
+    (void)state;
+    static const uint8_t trace_id[16] = {1, [15] = 1};
+    static const uint8_t span_id[8] = {2};
+    const otel_span_context remote = otel_span_context_make(
+        trace_id, span_id, OTEL_TRACE_FLAG_SAMPLED, true, "a=b,ot=rv:80000000000000;th:4");
+    const otel_context context =
+        otel_context_with_span((otel_context){.values = NULL}, otel_span_wrap(&remote));
+    const otel_sampler sampler = probability(0.5);
+    char text[OTEL_TRACESTATE_SIZE];
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.sampler = &sampler)), OTEL_OK);
+    const otel_span span =
+        otel_span_start(otel_tracer_get("test", NULL), "a", OTEL_SPAN_OPTIONS(.parent = &context));
+    const otel_span_context own = otel_span_get_context(span);
+    otel_span_context_tracestate(&own, text, sizeof text);
+    assert_int_equal(own.flags & OTEL_TRACE_FLAG_SAMPLED, OTEL_TRACE_FLAG_SAMPLED);
+    assert_string_equal(text, "ot=th:8;rv:80000000000000,a=b");
+    otel_span_end(span);
+    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
+}
+
 static void test_the_description_has_the_ratio(void **state)
 {
     (void)state;
@@ -274,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_S13_a_presumption_of_randomness_warns_once),
         cmocka_unit_test(test_S9_the_parents_flag_changes_nothing),
         cmocka_unit_test(test_S9_ratios_outside_are_refused),
+        cmocka_unit_test(test_S9_spans_carry_the_threshold_and_keep_the_randomness),
         cmocka_unit_test(test_the_description_has_the_ratio),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
