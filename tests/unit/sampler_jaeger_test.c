@@ -2,6 +2,7 @@
 /* tests/unit/sampler_jaeger_test.c - specification of otel/jaeger_remote.h: the sampler against a
  * scripted server. An answer has been taken by the time that the next question comes. */
 #include "exporters/start_sampler.h"
+#include "sdk/engine.h"
 #include "sdk/thread.h"
 
 #include "tests/support/http_sink.h"
@@ -9,6 +10,7 @@
 #include "tests/support/sampling.h"
 
 #include <otel/jaeger_remote.h>
+#include <otel/otel.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -258,6 +260,43 @@ static void test_S12_the_environment_can_name_it(void **state)
     http_sink_stop(sink);
 }
 
+/* spec: S12 configuration/sdk-environment-variables.md#general-sdk-configuration SHOULD stable */
+static void test_S12_the_sdk_samples_by_it_until_its_shutdown(void **state)
+{
+    (void)state;
+    static const struct http_sink_answer script[] = {ANSWER(OPERATIONS), {.then = HTTP_SINK_HANG}};
+    struct http_sink *sink = http_sink_start(script, 2);
+    char argument[96];
+    snprintf(argument, sizeof argument, "endpoint=http://127.0.0.1:%u/,pollingIntervalMs=%d",
+             (unsigned)http_sink_port(sink), SOON_MS);
+    setenv("OTEL_TRACES_SAMPLER", "parentbased_jaeger_remote", 1);
+    setenv("OTEL_TRACES_SAMPLER_ARG", argument, 1);
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    assert_int_equal(otel_start(NULL), OTEL_OK);
+    assert_true(http_sink_wait(sink, 2));
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    const otel_span kept = otel_span_start(tracer, "GET /", NULL);
+    const otel_span dropped = otel_span_start(tracer, "GET /other", NULL);
+    assert_true(otel_span_is_recording(kept));
+    assert_false(otel_span_is_recording(dropped));
+    otel_span_end(kept);
+    otel_span_end(dropped);
+    assert_int_equal(oteli_helpers(), 1);
+    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
+    assert_int_equal(oteli_helpers(), 0);
+    http_sink_stop(sink);
+}
+
+/* Without library otel-otlp there is nobody to make it. */
+static void test_S12_the_sdk_alone_refuses_the_name(void **state)
+{
+    (void)state;
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.traces_sampler = "jaeger_remote")),
+                     OTEL_ERROR_UNSUPPORTED);
+}
+
 static void test_other_names_are_the_sdks_own(void **state)
 {
     (void)state;
@@ -279,6 +318,8 @@ int main(void)
         cmocka_unit_test(test_bad_options_are_refused_and_what_is_adopted_is_freed),
         cmocka_unit_test(test_a_forked_child_asks_for_itself),
         cmocka_unit_test(test_S12_the_environment_can_name_it),
+        cmocka_unit_test(test_S12_the_sdk_samples_by_it_until_its_shutdown),
+        cmocka_unit_test(test_S12_the_sdk_alone_refuses_the_name),
         cmocka_unit_test(test_other_names_are_the_sdks_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

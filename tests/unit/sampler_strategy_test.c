@@ -35,8 +35,8 @@ static void test_S12_a_probability_decides_by_the_trace_id(void **state)
     (void)state;
     static const char *const answers[] = {
         "{\"strategyType\":\"PROBABILISTIC\",\"probabilisticSampling\":{\"samplingRate\":0.5}}",
-        "{\"probabilisticSampling\":{\"samplingRate\":5e-1,\"new\":[{}]},\"rateLimitingSampling\":"
-        "null,\"operationSampling\":null}",
+        ("{\"probabilisticSampling\":{\"samplingRate\":5e-1,\"new\":[{}]},\"rateLimitingSampling\":"
+         "null,\"operationSampling\":null}"),
         "{\"strategyType\":0,\"probabilisticSampling\":{\"samplingRate\":0.5}}"};
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         oteli_leaks_begin();
@@ -138,8 +138,8 @@ static void test_what_is_no_strategy_is_refused_whole(void **state)
         "{\"strategyType\":1,\"rateLimitingSampling\":{\"maxTracesPerSecond\":-1}}",
         "{\"operationSampling\":{\"perOperationStrategies\":[{\"operation\":\"a\"}]}}",
         "{\"operationSampling\":{\"perOperationStrategies\":[{\"probabilisticSampling\":{}}]}}",
-        "{\"operationSampling\":{\"perOperationStrategies\":[{\"operation\":\"\\u0000\","
-        "\"probabilisticSampling\":{}}]}}",
+        ("{\"operationSampling\":{\"perOperationStrategies\":[{\"operation\":\"\\u0000\","
+         "\"probabilisticSampling\":{}}]}}"),
         "{\"operationSampling\":{\"perOperationStrategies\":[1]}}"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         oteli_leaks_begin();
