@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our samplers decide as those of the official Python SDK do, on 100,000 trace ids.
 
-    sampling.py PROGRAM        PROGRAM is tests/interop/sampling.c; run it with the Python that
-                               has opentelemetry-sdk
+    sampling.py PROGRAM        PROGRAM is tests/interop/sampling.c
 
 traceidratio: the algorithm is of the SDK's choice. Ours is that of the SDKs for Python and Go
 (the low 64 bits of the trace id are below ratio * 2^64), so every decision has to be the same.
@@ -27,15 +26,15 @@ import random
 import subprocess
 import sys
 
-try:
-    from opentelemetry.sdk import version as sdk_version
-    from opentelemetry.sdk.trace import _sampling_experimental as experimental
-    from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
-    from opentelemetry.trace import (NonRecordingSpan, SpanContext, TraceFlags, TraceState,
-                                     set_span_in_context)
-except ImportError as error:
-    print(f"sampling: the Python SDK is not there: {error}")
-    sys.exit(77)
+if os.environ.get("OTEL_TEST_LONG") == "1":
+    os.environ["SAMPLING_LONG"] = "1"  # the interpreter with the peers has no OTEL_*
+import peers  # noqa: E402,F401
+
+from opentelemetry.sdk import version as sdk_version  # noqa: E402
+from opentelemetry.sdk.trace import _sampling_experimental as experimental  # noqa: E402
+from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased  # noqa: E402
+from opentelemetry.trace import (  # noqa: E402
+    NonRecordingSpan, SpanContext, TraceFlags, TraceState, set_span_in_context)
 
 IDS = 100_000
 LIMIT = 1 << 56
@@ -117,7 +116,7 @@ def random_state(dice):
 
 def question_lists(dice, sampler, with_parents, edge_of):
     """For each ratio its questions: with random ids, and those next to the threshold."""
-    is_long = os.environ.get("OTEL_TEST_LONG") == "1"
+    is_long = os.environ.get("SAMPLING_LONG") == "1"
     ids = [dice.getrandbits(128) or 1 for _ in range(IDS)]
     for index, ratio in enumerate(RATIOS):
         chosen = ids if is_long else ids[index::len(RATIOS)]
