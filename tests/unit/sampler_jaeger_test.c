@@ -20,7 +20,8 @@
 
 #include <cmocka.h>
 
-enum { SOON_MS = 5 };
+/* Whoever is left hanging stays so to the end of the test. */
+enum { SOON_MS = 5, LATE_MS = 60000 };
 
 #define ANSWER(text)                                 \
     {                                                \
@@ -40,11 +41,12 @@ static otel_sampler remote_for(struct http_sink *sink, const char *service)
     char endpoint[64];
     otel_sampler sampler;
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", (unsigned)http_sink_port(sink));
-    assert_int_equal(otel_sampler_jaeger_remote(
-                         OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = endpoint, .service_name = service,
-                                                    .polling_interval_ms = SOON_MS),
-                         &sampler),
-                     OTEL_OK);
+    assert_int_equal(
+        otel_sampler_jaeger_remote(
+            OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = endpoint, .service_name = service,
+                                       .polling_interval_ms = SOON_MS, .timeout_ms = LATE_MS),
+            &sampler),
+        OTEL_OK);
     return sampler;
 }
 
@@ -110,10 +112,10 @@ static void test_S12_the_initial_sampler_decides_until_there_is_an_answer(void *
     otel_sampler sampler;
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u/x", (unsigned)http_sink_port(sink));
     assert_int_equal(
-        otel_sampler_jaeger_remote(OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = endpoint,
-                                                              .polling_interval_ms = SOON_MS,
-                                                              .initial = counted_sampler(&counted)),
-                                   &sampler),
+        otel_sampler_jaeger_remote(
+            OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = endpoint, .polling_interval_ms = SOON_MS,
+                                       .timeout_ms = LATE_MS, .initial = counted_sampler(&counted)),
+            &sampler),
         OTEL_OK);
     assert_true(http_sink_wait(sink, 2));
     (void)samples(&sampler, 0);
