@@ -64,14 +64,17 @@
 #define OTELI_CONFIG_SAMPLING(ROW)                                                               \
     ROW(traces_sampler, "OTEL_TRACES_SAMPLER", OTELI_TYPE_ENUM, "parentbased_always_on", 0, 0,   \
         "always_on always_off traceidratio parentbased_always_on parentbased_always_off "        \
-        "parentbased_traceidratio -jaeger_remote -parentbased_jaeger_remote -xray",              \
+        "parentbased_traceidratio jaeger_remote parentbased_jaeger_remote -xray",                \
         OTELI_OPTION,                                                                            \
         "Which traces are recorded. The `parentbased_` samplers do what the parent span did, "   \
-        "and decide only for spans without a parent.")                                           \
+        "and decide only for spans without a parent. `jaeger_remote` asks a Jaeger server for "  \
+        "its rules.")                                                                            \
     ROW(traces_sampler_arg, "OTEL_TRACES_SAMPLER_ARG", OTELI_TYPE_STRING, NULL, 0, 0, NULL,      \
         OTELI_OPTION,                                                                            \
         "For the `traceidratio` samplers: which part of all traces, from 0 to 1. Unset or bad: " \
-        "1. The other samplers take no argument.")
+        "1. For the `jaeger_remote` samplers: `endpoint=http://localhost:5778,"                  \
+        "pollingIntervalMs=60000,initialSamplingRate=0.001`, each part or none. The other "      \
+        "samplers take no argument.")
 
 #define OTELI_CONFIG_LIMITS(ROW)                                                                   \
     ROW(attribute_value_length_limit, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", OTELI_TYPE_COUNT, NULL, \

@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/text.h"
 #include "exporters/otlp/endpoint.h"
+#include "exporters/start_sampler.h"
 #include "sdk/start.h"
 
 #include <otel/console.h>
@@ -115,7 +116,14 @@ otel_status otel_start(const otel_sdk_options *options)
     }
     otel_exporter *exporters = NULL;
     size_t count = 0;
-    if (!config.sdk_disabled)
+    otel_sampler sampler;
+    if (!config.sdk_disabled && start.sampler == NULL) {
+        status = oteli_start_sampler(&start, &sampler);
+        start.sampler = sampler.sample != NULL ? &sampler : NULL;
+    }
+    if (status != OTEL_OK)
+        free_exporters(own, own_count);
+    else if (!config.sdk_disabled)
         status = gather(&config, own, own_count, &exporters, &count);
     else
         free_exporters(own, own_count);

@@ -32,9 +32,21 @@ static void set_limits(struct oteli_limits *limits, const struct oteli_config *c
     limits->value_length = length == OTELI_UNLIMITED ? SIZE_MAX : (size_t)length;
 }
 
+static OTELI_COLD void warn_below(const struct oteli_engine *engine, const otel_span *parent)
+{
+    const otel_span_context context = otel_span_get_context(*parent);
+    char tracestate[OTEL_TRACESTATE_SIZE];
+    if (!otel_span_context_is_valid(&context))
+        return;
+    (void)otel_span_context_tracestate(&context, tracestate, sizeof tracestate);
+    oteli_sampler_warn((struct oteli_sampler *)(uintptr_t)&engine->sampler, tracestate);
+}
+
 static bool sample(const struct oteli_sdk *sdk, const struct oteli_sampling *about)
 {
     const struct oteli_engine *engine = (const struct oteli_engine *)(const void *)sdk;
+    if (OTELI_UNLIKELY(oteli_load_relaxed_32(&engine->sampler.has_warned) == 0))
+        warn_below(engine, about->parent);
     return oteli_sampler_ratio(&engine->sampler, about->trace_id);
 }
 

@@ -9,6 +9,7 @@
 #include "sdk/engine.h"
 #include "sdk/fork.h"
 #include "sdk/pins.h"
+#include "sdk/thread.h"
 
 #include <otel/propagate.h>
 #include <stdlib.h>
@@ -336,7 +337,7 @@ static bool has_live_thread(const struct oteli_engine *one)
 unsigned oteli_lifecycle_threads(void)
 {
     oteli_lifecycle_lock();
-    unsigned threads = engine != NULL && has_live_thread(engine);
+    unsigned threads = oteli_helpers() + (engine != NULL && has_live_thread(engine));
     for (const struct oteli_engine *grave = graves; grave != NULL; grave = grave->next_grave)
         threads += has_live_thread(grave);
     oteli_lifecycle_unlock();
@@ -484,6 +485,11 @@ otel_status otel_start_with(const otel_sdk_options *options)
     struct oteli_engine_options start = oteli_start_options(options);
     start.config = &config;
     otel_status status = oteli_config_load(&config, options, false);
+    if (status == OTEL_OK && start.sampler == NULL &&
+        !oteli_sampler_is_known(config.traces_sampler)) {
+        oteli_config_fini(&config);
+        status = OTEL_ERROR_UNSUPPORTED; /* otel_start makes it */
+    }
     if (status != OTEL_OK) {
         free_exporters(&start);
         oteli_start_discard(&start);

@@ -2,6 +2,7 @@
 /* sdk/sampler.c - built-in samplers. Start/stop only, but for the ratio (app threads). */
 #include "sdk/sampler.h"
 #include "common/log.h"
+#include "sdk/samplers/ratio.h"
 
 #include <string.h>
 
@@ -34,10 +35,7 @@ static void set_ratio(struct oteli_sampler *sampler, const char *text)
                          text);
         ratio = 1.0;
     }
-    const double two_to_64 = 18446744073709551616.0;
-    const double threshold = ratio * two_to_64 + 0.5;
-    sampler->all = threshold >= two_to_64;
-    sampler->threshold = sampler->all ? UINT64_MAX : (uint64_t)threshold;
+    sampler->ratio = oteli_ratio_of(ratio);
 }
 
 void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config)
@@ -46,13 +44,25 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
         if (strcmp(samplers[i].name, config->traces_sampler) == 0)
             memcpy(sampler->decide, samplers[i].decide, sizeof sampler->decide);
     const bool is_ratio = memchr(sampler->decide, OTELI_DECIDE_ASK, sizeof sampler->decide) != NULL;
+    /* Only one that also decides below parents has something to warn about. */
+    sampler->has_warned = sampler->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_ASK;
     set_ratio(sampler, is_ratio ? config->traces_sampler_arg : NULL);
+}
+
+bool oteli_sampler_is_known(const char *name)
+{
+    for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
+        if (strcmp(samplers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+void oteli_sampler_warn(struct oteli_sampler *sampler, const char *parent_tracestate)
+{
+    oteli_ratio_warn(&sampler->has_warned, parent_tracestate);
 }
 
 bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16])
 {
-    uint64_t low = 0;
-    for (unsigned i = 8; i < 16; i++)
-        low = low << 8 | trace_id[i];
-    return sampler->all || low < sampler->threshold;
+    return oteli_ratio_samples(&sampler->ratio, trace_id);
 }

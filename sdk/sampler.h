@@ -9,15 +9,23 @@
 
 #include "api/sdk_link.h"
 #include "common/config.h"
+#include "common/ratio.h"
 
 struct oteli_sampler {
     uint8_t decide[OTELI_PARENT_KINDS];
-    uint64_t threshold; /* sampled are the trace ids whose low 64 bits are below it … */
-    bool all;           /* … or all of them */
+    struct oteli_ratio ratio;
+    uint32_t has_warned; /* of a ratio below a parent; atomic */
 };
 
 /* By OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; a bad argument is a warning. */
 void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config);
+
+/* Whether the SDK itself has a sampler of that name. */
+bool oteli_sampler_is_known(const char *name);
+
+/* The ratio decides for a span that has a parent, with this tracestate: warn about that, once.
+ * App threads. */
+void oteli_sampler_warn(struct oteli_sampler *sampler, const char *parent_tracestate);
 
 bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16]);
 

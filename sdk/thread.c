@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/thread.c - the one place that makes a thread. Start/stop only. */
+#include "sdk/thread.h"
+
+#include "common/fork.h"
 #include "sdk/engine.h"
 
 #include <signal.h>
@@ -30,4 +33,31 @@ int oteli_thread_create(pthread_t *thread, size_t stack_bytes, void *(*main)(voi
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return error;
+}
+
+static uint32_t helpers; /* that were started and not joined yet */
+
+static void forget_helpers(void)
+{
+    oteli_store_relaxed_32(&helpers, 0);
+}
+
+bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), void *argument)
+{
+    oteli_fork_add(forget_helpers);
+    if (oteli_thread_create(thread, 0, main, argument) != 0)
+        return false;
+    oteli_add_full_32(&helpers, 1);
+    return true;
+}
+
+void oteli_helper_join(pthread_t thread)
+{
+    pthread_join(thread, NULL);
+    oteli_add_full_32(&helpers, UINT32_MAX);
+}
+
+unsigned oteli_helpers(void)
+{
+    return oteli_load_relaxed_32(&helpers);
 }

@@ -29,6 +29,7 @@
 enum {
     BODY_MAX = 4 * 1024 * 1024,
     BODY_KEPT = 64 * 1024,
+    GOT_BODY_KEPT = 1024 * 1024,
     HEADERS_MAX = 256 * 1024,
     UPLOAD_BYTES = 128 * 1024, /* handed to the kernel at once: a usual batch */
     PAUSE_MS = 20              /* between looks when polling itself fails */
@@ -47,6 +48,7 @@ struct oteli_transport {
     uint32_t waker_fd;    /* waker[1] for other threads, and what tells it from a later */
     uint64_t waker_inode; /* descriptor of that number; written before `multi` */
     bool is_tls;
+    bool gets;
     bool is_running;
     struct oteli_watch watch;
     struct oteli_sockets sockets;
@@ -59,7 +61,8 @@ struct oteli_transport {
     size_t header_bytes;
     char retry_after[64]; /* "": no such header */
     char problem[CURL_ERROR_SIZE];
-    uint8_t body[BODY_KEPT];
+    size_t body_size;
+    uint8_t body[]; /* what is kept of it */
 };
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
@@ -96,8 +99,8 @@ static size_t take_body(char *bytes, size_t one, size_t length, void *state)
 {
     (void)one;
     struct oteli_transport *transport = state;
-    if (transport->body_bytes < BODY_KEPT) {
-        const size_t room = BODY_KEPT - transport->body_bytes;
+    if (transport->body_bytes < transport->body_size) {
+        const size_t room = transport->body_size - transport->body_bytes;
         memcpy(transport->body + transport->body_bytes, bytes, length < room ? length : room);
     }
     transport->body_bytes += length;
@@ -168,7 +171,8 @@ static bool configure(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_QUICK_EXIT, 1L) &&
 #endif
            SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
-           SET(CURLOPT_FOLLOWLOCATION, 0L) && SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_POST, 1L) &&
+           SET(CURLOPT_FOLLOWLOCATION, 0L) && SET(CURLOPT_NOSIGNAL, 1L) &&
+           (transport->gets ? SET(CURLOPT_HTTPGET, 1L) : SET(CURLOPT_POST, 1L)) &&
            SET(CURLOPT_HTTPHEADER, transport->headers) &&
            SET(CURLOPT_USERAGENT, transport->user_agent) && SET(CURLOPT_PROXY, transport->proxy) &&
            SET(CURLOPT_NOPROXY, transport->no_proxy) && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) &&
@@ -298,7 +302,8 @@ static bool append_header(struct curl_slist **list, const char *name, const char
 static bool make_headers(struct oteli_transport *transport,
                          const struct oteli_transport_options *options)
 {
-    struct curl_slist *list = curl_slist_append(NULL, "Content-Type: application/x-protobuf");
+    struct curl_slist *list = curl_slist_append(
+        NULL, options->gets ? "Accept: application/json" : "Content-Type: application/x-protobuf");
     transport->headers = list;
     /* Without a value and a semicolon it is left out: large bodies go out at once. */
     if (list == NULL || curl_slist_append(list, "Expect:") == NULL)
@@ -324,11 +329,14 @@ static bool copy_headers(struct oteli_transport *transport, const struct curl_sl
 
 /* Without headers, and without handles. */
 static struct oteli_transport *new_closed(const char *url, const char *user_agent,
-                                          const char *proxy, const char *no_proxy)
+                                          const char *proxy, const char *no_proxy, bool gets)
 {
-    struct oteli_transport *transport = calloc(1, sizeof *transport);
+    const size_t body_size = gets ? GOT_BODY_KEPT : BODY_KEPT;
+    struct oteli_transport *transport = calloc(1, sizeof *transport + body_size);
     if (transport == NULL)
         return NULL;
+    transport->body_size = body_size;
+    transport->gets = gets;
     oteli_sockets_init(&transport->sockets);
     oteli_watch_init(&transport->watch);
     transport->waker[0] = transport->waker[1] = -1;
@@ -349,8 +357,8 @@ struct oteli_transport *oteli_transport_new(const struct oteli_transport_options
 {
     if (pthread_once(&curl_once, start_curl) != 0 || !curl_works)
         return NULL;
-    struct oteli_transport *transport =
-        new_closed(options->url, options->user_agent, options->proxy, options->no_proxy);
+    struct oteli_transport *transport = new_closed(
+        options->url, options->user_agent, options->proxy, options->no_proxy, options->gets);
     if (transport != NULL && (!make_headers(transport, options) || !open_handles(transport))) {
         oteli_transport_free(transport);
         return NULL;
@@ -374,8 +382,8 @@ static void close_copies(const struct oteli_transport *parents)
 struct oteli_transport *oteli_transport_renew(const struct oteli_transport *parents)
 {
     close_copies(parents);
-    struct oteli_transport *transport =
-        new_closed(parents->url, parents->user_agent, parents->proxy, parents->no_proxy);
+    struct oteli_transport *transport = new_closed(
+        parents->url, parents->user_agent, parents->proxy, parents->no_proxy, parents->gets);
     if (transport != NULL && !copy_headers(transport, parents->headers)) {
         oteli_transport_free(transport);
         return NULL;
@@ -489,9 +497,9 @@ void oteli_transport_start(struct oteli_transport *transport, const void *body, 
         oteli_sockets_forget_closed(&transport->sockets);
     }
     CURL *easy = transport->easy;
-    transport->is_running = SET(CURLOPT_POSTFIELDS, body) &&
-                            SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length) &&
-                            SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms) &&
+    const bool has_body = transport->gets || (SET(CURLOPT_POSTFIELDS, body) &&
+                                              SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length));
+    transport->is_running = has_body && SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms) &&
                             SET(CURLOPT_FRESH_CONNECT, (long)fresh) &&
                             curl_multi_add_handle(transport->multi, easy) == CURLM_OK;
     (void)perform_once(transport);
@@ -523,7 +531,8 @@ static void fill_answer(struct oteli_transport *transport, struct oteli_transpor
         curl_easy_getinfo(transport->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
     }
     const bool is_answered = status >= 200; /* below, there is more to come */
-    const size_t kept = transport->body_bytes < BODY_KEPT ? transport->body_bytes : BODY_KEPT;
+    const size_t kept =
+        transport->body_bytes < transport->body_size ? transport->body_bytes : transport->body_size;
     *answer = (struct oteli_transport_answer){
         .status = is_answered ? (int)status : 0,
         .body_was_sent = !is_answered && (transport->body_was_sent || sent > 0),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport.h - one HTTP POST at a time, without ever blocking for longer
- * than asked. The door to libcurl: only transport.c includes it.
+/* exporters/otlp/transport.h - one HTTP request at a time, without ever blocking for longer
+ * than asked: OTLP's POST, or a GET. The door to libcurl: only transport.c includes it.
  *
  *     oteli_transport_start ─▶ oteli_transport_poll … ─▶ true: the answer is there
  *                              └▶ oteli_transport_cancel:  what is known of it so far
  *
  * Threads:  one thread at a time; oteli_transport_wake from any thread.
- * Limits:   an answer is read up to 4 MiB, of which the first 64 KiB are kept; its headers
- *           up to 256 KiB. No redirect is followed, so credentials stay with the host they
+ * Limits:   an answer is read up to 4 MiB, of which the first 64 KiB (1 MiB after a GET) are
+ *           kept; its headers up to 256 KiB. No redirect is followed, so credentials stay with the host they
  *           were given for.
  * Fork:     a child that starts a request leaves the parent's connection alone and opens
  *           its own; so does a process whose descriptors were closed under it. */
@@ -27,6 +27,7 @@ struct oteli_transport_options {
     const char *no_proxy; /* "": none */
     const otel_otlp_header *headers;
     size_t header_count;
+    bool gets; /* JSON, instead of posting protobuf */
 };
 
 /* What came of a request. Valid until the next one starts. */
@@ -50,7 +51,7 @@ void oteli_transport_free(struct oteli_transport *transport);
  * for that is left to the exporter thread. Copies of the parent's descriptors are closed. */
 struct oteli_transport *oteli_transport_renew(const struct oteli_transport *parents);
 
-/* Begin to post `body`, which has to stay until the answer; give up connecting after
+/* Begin to post `body`, which has to stay until the answer, or to get; give up connecting after
  * `connect_ms`. `fresh`: not over the connection of the request before. */
 void oteli_transport_start(struct oteli_transport *transport, const void *body, size_t length,
                            int64_t connect_ms, bool fresh);

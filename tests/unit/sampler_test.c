@@ -17,7 +17,7 @@ static struct oteli_sampler sampler_of(const char *name, const char *argument)
 {
     struct oteli_config config = {.traces_sampler = strdup(name),
                                   .traces_sampler_arg = argument ? strdup(argument) : NULL};
-    struct oteli_sampler sampler = {{0}, 0, false};
+    struct oteli_sampler sampler = {.decide = {0}};
     oteli_sampler_init(&sampler, &config);
     free(config.traces_sampler);
     free(config.traces_sampler_arg);
@@ -84,6 +84,37 @@ static void test_spans_are_sampled_as_the_sampler_says(void **state)
         }
         hand_stop(&hand);
         oteli_leaks_check();
+    }
+}
+
+static unsigned warnings_of_ratio;
+
+static void count_warnings(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    warnings_of_ratio += level == OTEL_LOG_WARN && strstr(message, "TraceIdRatioBased") != NULL;
+}
+
+/* spec: S7 trace/sdk.md#compatibility-warnings-for-traceidratiobased-sampler SHOULD development */
+static void test_S7_a_ratio_from_the_environment_warns_below_a_parent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sampler;
+        unsigned warnings;
+    } cases[] = {{"traceidratio", 1}, {"parentbased_traceidratio", 0}};
+    for (unsigned i = 0; i < 2; i++) {
+        struct hand_engine hand;
+        warnings_of_ratio = 0;
+        otel_log_set_handler(count_warnings, NULL);
+        hand_start(&hand, OTEL_SDK_OPTIONS(.traces_sampler = cases[i].sampler, .clock = "fake"));
+        for (unsigned k = 0; k < OTELI_PARENT_KINDS; k++) {
+            const otel_context parent = parent_of(k);
+            otel_span_end(otel_span_start(hand.tracer, "a", OTEL_SPAN_OPTIONS(.parent = &parent)));
+            assert_int_equal(warnings_of_ratio, k == OTELI_PARENT_NONE ? 0 : cases[i].warnings);
+        }
+        hand_stop(&hand);
+        otel_log_set_handler(NULL, NULL);
     }
 }
 
@@ -194,6 +225,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test(test_##name)
         TEST(each_sampler_decides_by_the_kind_of_parent),
         TEST(spans_are_sampled_as_the_sampler_says),
+        TEST(S7_a_ratio_from_the_environment_warns_below_a_parent),
         TEST(the_threshold_is_exact),
         TEST(without_an_argument_everything_is_sampled),
         TEST(a_bad_argument_is_a_warning_and_everything_is_sampled),

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/samplers/consistent.c - the contracts are in consistent.h. App threads; owns nothing. */
+#include "sdk/samplers/consistent.h"
+
+#include "common/atomic.h"
+#include "common/log.h"
+#include "common/random.h"
+
+#include <stdio.h>
+
+bool oteli_query_has_parent(const otel_sampling_query *query)
+{
+    return query->parent != NULL && otel_span_context_is_valid(query->parent);
+}
+
+uint64_t oteli_randomness(const otel_sampling_query *query, const struct oteli_ot *ot)
+{
+    if (ot->has_random)
+        return ot->random;
+    uint64_t low = 0;
+    for (unsigned i = 9; i < 16; i++)
+        low = low << 8 | query->trace_id[i];
+    return low;
+}
+
+/* A threshold that says nothing about probability is compared with chance of its own, lest it
+ * favour those traces that others favour. */
+static uint64_t fresh_randomness(const otel_sampling_query *query, const struct oteli_ot *ot)
+{
+    struct oteli_random random;
+    if (!oteli_random_seed(&random))
+        return oteli_randomness(query, ot);
+    return oteli_random_next(&random) >> 8;
+}
+
+static bool is_sampled(const otel_sampling_query *query, const struct oteli_ot *ot,
+                       const otel_sampling_intent *intent)
+{
+    if (intent->threshold < 0 || intent->threshold >= OTELI_THRESHOLD_END)
+        return false;
+    if (intent->threshold == 0)
+        return true;
+    const uint64_t random =
+        intent->threshold_is_reliable ? oteli_randomness(query, ot) : fresh_randomness(query, ot);
+    return random >= (uint64_t)intent->threshold;
+}
+
+static void set_tracestate(const char *others, const struct oteli_ot *ot, int64_t threshold,
+                           otel_sampling_result *result)
+{
+    result->has_tracestate = true;
+    if (!oteli_ot_write(others, ot, threshold, result->tracestate))
+        OTELI_LOG(OTEL_LOG_WARN, "the tracestate's member ot has no room for th: how likely it was "
+                                 "that this trace is sampled is not passed on");
+}
+
+void oteli_consistent_decide(const otel_sampling_query *query, const struct oteli_ot *ot,
+                             const otel_sampling_intent *intent, otel_sampling_result *result)
+{
+    const bool sampled = is_sampled(query, ot, intent);
+    result->decision = sampled ? OTEL_SAMPLING_RECORD_AND_SAMPLE : OTEL_SAMPLING_DROP;
+    result->attributes = sampled ? intent->attributes : NULL;
+    result->attribute_count = sampled ? intent->attribute_count : 0;
+    const int64_t threshold =
+        sampled && intent->threshold_is_reliable ? intent->threshold : OTEL_NEVER_SAMPLE;
+    const char *others = query->parent_tracestate != NULL ? query->parent_tracestate : "";
+    if (intent->edit_tracestate != NULL) {
+        char edited[OTEL_TRACESTATE_SIZE];
+        snprintf(edited, sizeof edited, "%s", others);
+        intent->edit_tracestate(intent->edit_state, query, result->decision, edited);
+        edited[sizeof edited - 1] = '\0';
+        set_tracestate(edited, ot, threshold, result);
+        return;
+    }
+    const bool is_as_it_was =
+        threshold == OTEL_NEVER_SAMPLE ? !ot->has_th : ot->threshold == threshold;
+    if (!is_as_it_was)
+        set_tracestate(others, ot, threshold, result);
+}
+
+bool oteli_is_first(uint32_t *flag)
+{
+    return oteli_load_relaxed_32(flag) == 0 && oteli_exchange_full_32(flag, 1) == 0;
+}
