@@ -18,6 +18,7 @@ struct oteli_engine_options {
     size_t thread_stack_bytes;
     void (*thread_started)(void *state);
     void *thread_started_state;
+    const otel_propagator *propagator; /* NULL: as the configuration says */
 };
 
 /* What the program's options (or NULL) say of it, as far as their size goes; the configuration

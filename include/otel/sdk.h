@@ -14,6 +14,7 @@
 #include <otel/base.h>
 #include <otel/exporter.h>
 #include <otel/lines.h>
+#include <otel/propagate.h>
 #include <otel/value.h>
 
 OTEL_BEGIN_DECLS
@@ -84,6 +85,9 @@ typedef struct otel_sdk_options {
     void (*thread_started)(void *state); /* called on it before anything else: to name it, to */
     void *thread_started_state;          /* pin it to cores (pthread_self()), to lower its
                                              priority; handed over as it is */
+
+    const otel_propagator *propagator; /* the global propagator, instead of `propagators`; it has
+                                          to stay, also after otel_shutdown */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})

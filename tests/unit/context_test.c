@@ -27,7 +27,7 @@ static uint8_t current_number(void)
 static void test_a_wrapped_span_has_the_context_it_was_given(void **state)
 {
     (void)state;
-    const otel_span_context context = otel_span_context_make(trace_id, span_id, 0xab, true, "k=v");
+    const otel_span_context context = otel_span_context_make(trace_id, span_id, 3, true, "k=v");
     const otel_span span = otel_span_wrap(&context);
     const otel_span_context back = otel_span_get_context(span);
 
