@@ -58,11 +58,9 @@ static bool parse(const char *text, size_t length, otel_span *span)
         (lengths[2] != 0 && !read_number(parts[2], lengths[2], parent_id, 8)) ||
         !read_number(parts[3], lengths[3], &flags, 1))
         return false;
-    uint64_t bits = 0;
-    if ((flags & JAEGER_DEBUG) != 0)
-        bits = OTELI_REF_DEBUG | OTEL_TRACE_FLAG_SAMPLED;
-    else if ((flags & JAEGER_SAMPLED) != 0)
-        bits = OTEL_TRACE_FLAG_SAMPLED;
+    uint64_t bits = 0; /* debug means something with sampled only */
+    if ((flags & JAEGER_SAMPLED) != 0)
+        bits = OTEL_TRACE_FLAG_SAMPLED | ((flags & JAEGER_DEBUG) != 0 ? OTELI_REF_DEBUG : 0);
     *span = oteli_span_of_remote(trace_id, span_id, bits);
     return oteli_span_is_valid(span);
 }
