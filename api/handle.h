@@ -86,7 +86,7 @@ static inline uint32_t oteli_ref_tracestate(uint64_t ref)
 }
 
 /* What a child of such a span needs has to be looked up: bits of a parent's opaque[3]. */
-#define OTELI_REF_SPECIAL \
+#define OTELI_REF_SPECIAL                                                                \
     (~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT | OTELI_REF_HELD | OTELI_REF_COLLECTED | \
      OTELI_REF_LONE)
 

@@ -153,8 +153,8 @@ static bool read_several(const otel_carrier_reader *reader, otel_span *span)
     const uint64_t bits = read_several_sampling(reader);
     if (!has_trace_id && bits == DEFER)
         return false;
-    *span = has_trace_id ? oteli_span_of_remote(trace_id, span_id, bits)
-                         : oteli_span_of_decision(bits);
+    *span =
+        has_trace_id ? oteli_span_of_remote(trace_id, span_id, bits) : oteli_span_of_decision(bits);
     return true;
 }
 
@@ -169,7 +169,7 @@ static otel_context extract(const void *state, const otel_context *context,
         return *context;
     if (oteli_span_is_decision(&span) && oteli_span_is_valid(&context->span))
         return *context; /* another propagator has found more */
-    return otel_context_with_span(*context, span);
+    return oteli_context_with_found(context, span, OTELI_KEPT_FROM_W3C);
 }
 
 /* --- out --- */
@@ -232,8 +232,8 @@ static void inject_several(const void *state, const otel_context *context, otel_
 const otel_propagator *otel_propagator_b3(void)
 {
     static const char *const fields[] = {"b3", NULL};
-    static const otel_propagator propagator = OTEL_PROPAGATOR(
-            .name = "b3", .inject = inject_single, .extract = extract, .fields = fields);
+    static const otel_propagator propagator = OTEL_PROPAGATOR(.name = "b3", .inject = inject_single,
+                                                              .extract = extract, .fields = fields);
     return &propagator;
 }
 
@@ -241,7 +241,8 @@ const otel_propagator *otel_propagator_b3_multi(void)
 {
     static const char *const fields[] = {"x-b3-traceid", "x-b3-spanid", "x-b3-sampled",
                                          "x-b3-flags", NULL};
-    static const otel_propagator propagator = OTEL_PROPAGATOR(
-            .name = "b3multi", .inject = inject_several, .extract = extract, .fields = fields);
+    static const otel_propagator propagator =
+        OTEL_PROPAGATOR(.name = "b3multi", .inject = inject_several, .extract = extract,
+                        .fields = fields);
     return &propagator;
 }

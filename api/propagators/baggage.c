@@ -48,7 +48,7 @@ static void inject(const void *state, const otel_context *context, otel_set_head
 const otel_propagator *otel_propagator_baggage(void)
 {
     static const char *const fields[] = {"baggage", NULL};
-    static const otel_propagator propagator = OTEL_PROPAGATOR(
-            .name = "baggage", .inject = inject, .extract = extract, .fields = fields);
+    static const otel_propagator propagator =
+        OTEL_PROPAGATOR(.name = "baggage", .inject = inject, .extract = extract, .fields = fields);
     return &propagator;
 }

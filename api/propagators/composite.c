@@ -65,9 +65,9 @@ const otel_propagator *otel_propagator_compose(otel_composite_propagator *compos
         for (size_t k = 0; fields[k] != NULL; k++)
             add_field(composite, fields[k]);
     }
-    composite->propagator = (otel_propagator)OTEL_PROPAGATOR(
-            .name = "composite", .state = composite, .inject = inject, .extract = extract,
-            .fields = composite->fields);
+    composite->propagator =
+        (otel_propagator)OTEL_PROPAGATOR(.name = "composite", .state = composite, .inject = inject,
+                                         .extract = extract, .fields = composite->fields);
     return &composite->propagator;
 }
 
@@ -100,8 +100,7 @@ static struct made *all_made;
 static bool is_equal(const otel_composite_propagator *composite,
                      const otel_propagator *const *parts, size_t count)
 {
-    return composite->count == count &&
-           memcmp(composite->parts, parts, count * sizeof *parts) == 0;
+    return composite->count == count && memcmp(composite->parts, parts, count * sizeof *parts) == 0;
 }
 
 static const otel_propagator *composed(const otel_propagator *const *parts, size_t count)

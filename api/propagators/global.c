@@ -21,8 +21,9 @@ static otel_context extract_nothing(const void *state, const otel_context *conte
 }
 
 static const char *const no_fields[] = {NULL};
-static const otel_propagator none = OTEL_PROPAGATOR(
-        .name = "none", .inject = inject_nothing, .extract = extract_nothing, .fields = no_fields);
+static const otel_propagator none =
+    OTEL_PROPAGATOR(.name = "none", .inject = inject_nothing, .extract = extract_nothing,
+                    .fields = no_fields);
 static const otel_propagator *global = &none;
 
 const otel_propagator *otel_propagator_none(void)

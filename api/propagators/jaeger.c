@@ -103,6 +103,7 @@ static void gather(void *state, const char *name, size_t length)
                                                 .name_length = length - PREFIX,
                                                 .value = text,
                                                 .value_length = value_length,
+                                                .metadata = "",
                                                 .is_encoded = true};
     gathering->count += oteli_baggage_put(&gathering->builder, &member);
 }
@@ -124,8 +125,10 @@ static otel_context extract(const void *state, const otel_context *context,
                             const otel_carrier_reader *reader)
 {
     (void)state;
+    otel_span span;
     otel_context result = *context;
-    extract_span(reader, &result.span);
+    if (extract_span(reader, &span))
+        result = oteli_context_with_found(context, span, OTELI_KEPT_FROM_W3C);
     return extract_baggage(result, reader);
 }
 
@@ -209,7 +212,7 @@ static void inject(const void *state, const otel_context *context, otel_set_head
 const otel_propagator *otel_propagator_jaeger(void)
 {
     static const char *const fields[] = {"uber-trace-id", NULL};
-    static const otel_propagator propagator = OTEL_PROPAGATOR(
-            .name = "jaeger", .inject = inject, .extract = extract, .fields = fields);
+    static const otel_propagator propagator =
+        OTEL_PROPAGATOR(.name = "jaeger", .inject = inject, .extract = extract, .fields = fields);
     return &propagator;
 }

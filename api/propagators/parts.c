@@ -37,6 +37,18 @@ otel_span oteli_span_of_remote(const uint8_t trace_id[16], const uint8_t span_id
     return span;
 }
 
+otel_context oteli_context_with_found(const otel_context *context, otel_span span, uint64_t keep)
+{
+    const otel_span *before = &context->span;
+    if ((before->opaque[3] & OTELI_REF_REMOTE) != 0 &&
+        memcmp(before->opaque, span.opaque, 3 * sizeof span.opaque[0]) == 0) {
+        span.opaque[3] |= before->opaque[3] & keep;
+        if ((span.opaque[3] & OTELI_REF_DEBUG) != 0)
+            span.opaque[3] |= OTEL_TRACE_FLAG_SAMPLED;
+    }
+    return otel_context_with_span(*context, span);
+}
+
 bool oteli_span_to_send(const otel_context *context, otel_span_context *span)
 {
     *span = otel_span_get_context(context->span);

@@ -87,7 +87,7 @@ static otel_context extract(const void *state, const otel_context *context,
     if (reader->get(reader->carrier, "traceparent", 1, &ignored) != NULL)
         return *context; /* two of them: neither can be trusted */
     remote.tracestate = extract_tracestate(reader, remote.trace_id);
-    return otel_context_with_span(*context, otel_span_wrap(&remote));
+    return oteli_context_with_found(context, otel_span_wrap(&remote), OTELI_REF_DEBUG);
 }
 
 static void inject(const void *state, const otel_context *context, otel_set_header *set,
@@ -116,7 +116,8 @@ static void inject(const void *state, const otel_context *context, otel_set_head
 const otel_propagator *otel_propagator_trace_context(void)
 {
     static const char *const fields[] = {"traceparent", "tracestate", NULL};
-    static const otel_propagator propagator = OTEL_PROPAGATOR(
-            .name = "tracecontext", .inject = inject, .extract = extract, .fields = fields);
+    static const otel_propagator propagator =
+        OTEL_PROPAGATOR(.name = "tracecontext", .inject = inject, .extract = extract,
+                        .fields = fields);
     return &propagator;
 }

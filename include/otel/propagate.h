@@ -50,7 +50,10 @@ typedef struct otel_propagator {
     const char *const *fields; /* the headers that inject may set, ended by NULL */
 } otel_propagator;
 
-#define OTEL_PROPAGATOR(...) {.size = sizeof(otel_propagator), __VA_ARGS__}
+#define OTEL_PROPAGATOR(...)                         \
+    {                                                \
+        .size = sizeof(otel_propagator), __VA_ARGS__ \
+    }
 
 /* Static ones. B3 reads its single header and, without one, the several; a trace id of 64
  * bits gets zeros in front. The debug flag of B3 and Jaeger stays with the trace, and goes out

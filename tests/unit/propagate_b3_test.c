@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/propagate_b3_test.c - specification of api/propagators/b3.c. */
+#include "api/propagators/composite.h"
 #include "tests/support/carrier.h"
 #include "tests/support/recorder.h"
 
@@ -88,7 +89,9 @@ static const struct {
     {TRACE "-" SPAN "-1-" PARENT "-", NULL},
     {TRACE "-" SPAN "-1-" PARENT "-1", NULL},
     {TRACE "-" SPAN "-" PARENT "-1", NULL},
-    {TRACE "-" SPAN "-1-0020000000000001" "0", NULL},
+    {TRACE "-" SPAN "-1-0020000000000001"
+           "0",
+     NULL},
     {TRACE "-" SPAN "0-1", NULL},
     {TRACE "0-" SPAN "-1", NULL},
     {"0" SHORT "-" SPAN "-1", NULL},
@@ -172,8 +175,7 @@ static void test_C13_several_headers_good_and_bad(void **state)
                 carrier_add(&in, headers[k].name, headers[k].value);
         const char *sent = sent_as_single();
         const char *expected = several[i].sent;
-        if ((sent == NULL) != (expected == NULL) ||
-            (sent != NULL && strcmp(sent, expected) != 0))
+        if ((sent == NULL) != (expected == NULL) || (sent != NULL && strcmp(sent, expected) != 0))
             fail_msg("case %zu became \"%s\"", i, sent ? sent : "nothing");
     }
 }
@@ -203,8 +205,8 @@ static void test_C13_several_headers_say_0_or_1_and_never_the_parent(void **stat
         const char *single;
         const char *sent;
     } table[] = {
-        {TRACE "-" SPAN "-1-" PARENT, "x-b3-traceid: " TRACE "\nx-b3-spanid: " SPAN
-                                      "\nx-b3-sampled: 1\n"},
+        {TRACE "-" SPAN "-1-" PARENT,
+         "x-b3-traceid: " TRACE "\nx-b3-spanid: " SPAN "\nx-b3-sampled: 1\n"},
         {TRACE "-" SPAN "-0", "x-b3-traceid: " TRACE "\nx-b3-spanid: " SPAN "\nx-b3-sampled: 0\n"},
         {TRACE "-" SPAN "-d", "x-b3-traceid: " TRACE "\nx-b3-spanid: " SPAN "\nx-b3-flags: 1\n"},
         {TRACE "-" SPAN, "x-b3-traceid: " TRACE "\nx-b3-spanid: " SPAN "\n"},
@@ -318,8 +320,8 @@ static void test_C13_under_a_lone_d_a_root_is_debugged(void **state)
     recorder.sdk.decide[OTELI_PARENT_REMOTE_SAMPLED] = OTELI_DECIDE_SAMPLE;
     carrier_add(&in, "b3", "d");
     const otel_context debugged = extract();
-    const otel_span span = otel_span_enter(otel_tracer_get("t", NULL), "root",
-                                           OTEL_SPAN_OPTIONS(.parent = &debugged));
+    const otel_span span =
+        otel_span_enter(otel_tracer_get("t", NULL), "root", OTEL_SPAN_OPTIONS(.parent = &debugged));
     otel_propagator_inject(otel_propagator_b3(), NULL, carrier_set, &out);
     otel_span_end(span);
 
@@ -344,6 +346,34 @@ static void test_a_lone_decision_does_not_hide_a_trace_that_was_found(void **sta
     assert_string_equal(carrier_sent(&out, "traceparent"), "00-" TRACE "-" SPAN "-01");
 }
 
+/* Two formats that name the same span complete each other, in either order. */
+static void test_what_only_one_format_knows_is_not_lost(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"tracecontext,b3", "b3,tracecontext",
+                                        "jaeger,tracecontext,b3multi"};
+    carrier_add(&in, "traceparent", "00-" TRACE "-" SPAN "-03");
+    carrier_add(&in, "tracestate", "k=v");
+    carrier_add(&in, "b3", TRACE "-" SPAN "-d");
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const otel_context context =
+            otel_propagator_extract(oteli_propagator_of_list(lists[i]), NULL, carrier_get, &in);
+        out.count = 0;
+        otel_propagator_inject(otel_propagator_trace_context(), &context, carrier_set, &out);
+        otel_propagator_inject(otel_propagator_b3(), &context, carrier_set, &out);
+        assert_string_equal(carrier_text(&out), "traceparent: 00-" TRACE "-" SPAN "-03\n"
+                                                "tracestate: k=v\n"
+                                                "b3: " TRACE "-" SPAN "-d\n");
+    }
+    in.count = 2;
+    carrier_add(&in, "b3", TRACE "-" PARENT "-d");
+    const otel_context other = otel_propagator_extract(oteli_propagator_of_list("b3,tracecontext"),
+                                                       NULL, carrier_get, &in);
+    out.count = 0;
+    otel_propagator_inject(otel_propagator_b3(), &other, carrier_set, &out);
+    assert_string_equal(carrier_text(&out), "b3: " TRACE "-" SPAN "-1\n");
+}
+
 /* Where nobody has decided, a span of ours decides. */
 static void test_deferring_is_not_inherited(void **state)
 {
@@ -351,9 +381,9 @@ static void test_deferring_is_not_inherited(void **state)
     decide_by_parent();
     carrier_add(&in, "b3", TRACE "-" SPAN);
     const otel_context remote = extract();
-    const otel_context child = otel_context_with_span(
-        remote, otel_span_start(otel_tracer_get("t", NULL), "server",
-                                OTEL_SPAN_OPTIONS(.parent = &remote)));
+    const otel_context child =
+        otel_context_with_span(remote, otel_span_start(otel_tracer_get("t", NULL), "server",
+                                                       OTEL_SPAN_OPTIONS(.parent = &remote)));
     otel_propagator_inject(otel_propagator_b3(), &child, carrier_set, &out);
     assert_string_equal(carrier_sent(&out, "b3") + 49, "-0");
 }
@@ -385,6 +415,7 @@ int main(void)
         CASE_RECORDED(test_C13_a_lone_0_denies),
         CASE_RECORDED(test_C13_under_a_lone_d_a_root_is_debugged),
         CASE(test_a_lone_decision_does_not_hide_a_trace_that_was_found),
+        CASE(test_what_only_one_format_knows_is_not_lost),
         CASE_RECORDED(test_deferring_is_not_inherited),
         CASE(test_C13_fields_are_those_of_the_format_that_is_written),
     };

@@ -70,10 +70,10 @@ static otel_context extract(const void *state, const otel_context *context,
 
 static const char *const fields_a[] = {"a", "common", NULL};
 static const char *const fields_b[] = {"Common", "b", NULL};
-static const otel_propagator a = OTEL_PROPAGATOR(
-        .name = "a", .state = "a", .inject = inject, .extract = extract, .fields = fields_a);
-static const otel_propagator b = OTEL_PROPAGATOR(
-        .name = "b", .state = "b", .inject = inject, .extract = extract, .fields = fields_b);
+static const otel_propagator a = OTEL_PROPAGATOR(.name = "a", .state = "a", .inject = inject,
+                                                 .extract = extract, .fields = fields_a);
+static const otel_propagator b = OTEL_PROPAGATOR(.name = "b", .state = "b", .inject = inject,
+                                                 .extract = extract, .fields = fields_b);
 
 static const char *fields_of(const otel_propagator *propagator)
 {
@@ -132,11 +132,11 @@ static void test_there_is_a_most_of_parts(void **state)
 static void test_C6_what_cannot_be_parsed_leaves_the_context_as_it_was(void **state)
 {
     (void)state;
-    static const char *const names[] = {"tracecontext", "baggage", "b3", "b3multi", "jaeger",
-                                        "none"};
-    static const char *const headers[] = {"traceparent",  "tracestate", "baggage",
+    static const char *const names[] = {"tracecontext", "baggage", "b3",
+                                        "b3multi",      "jaeger",  "none"};
+    static const char *const headers[] = {"traceparent",  "tracestate",   "baggage",
                                           "b3",           "x-b3-traceid", "x-b3-spanid",
-                                          "x-b3-sampled", "x-b3-flags", "uber-trace-id"};
+                                          "x-b3-sampled", "x-b3-flags",   "uber-trace-id"};
     const uint8_t id[16] = {1};
     const otel_span_context span = otel_span_context_make(id, id, 1, false, NULL);
     const otel_context before = otel_context_with_span((otel_context){0}, otel_span_wrap(&span));

@@ -36,8 +36,7 @@ static int end(void **state)
 static const char *read_variable(const char *const *environment, const char *header)
 {
     size_t length = 0;
-    const char *value =
-        otel_environment_get((void *)(uintptr_t)environment, header, 0, &length);
+    const char *value = otel_environment_get((void *)(uintptr_t)environment, header, 0, &length);
     if (value != NULL)
         assert_int_equal(strlen(value), length);
     return value;
@@ -68,17 +67,27 @@ static otel_context parent_with(const char *tracestate)
 static void test_C15_get_normalizes_the_key(void **state)
 {
     (void)state;
-    static const char *const environment[] = {
-        "traceparent=lower", "x-b3-traceid=as it was", "TRACEPARENT=upper", "TRACEPARENT=second",
-        "X_B3_TRACEID=b3",   "_=empty",                "_9A=digit",         "9A=other",
-        "EMPTY=",            "NOVALUE",                "A_B=",              NULL};
+    static const char *const environment[] = {"traceparent=lower",
+                                              "x-b3-traceid=as it was",
+                                              "TRACEPARENT=upper",
+                                              "TRACEPARENT=second",
+                                              "X_B3_TRACEID=b3",
+                                              "_=empty",
+                                              "_9A=digit",
+                                              "9A=other",
+                                              "EMPTY=",
+                                              "NOVALUE",
+                                              "A_B=",
+                                              NULL};
     assert_string_equal(read_variable(environment, "traceparent"), "upper");
     assert_string_equal(read_variable(environment, "TraceParent"), "upper");
     assert_string_equal(read_variable(environment, "x-b3-traceid"), "b3");
     assert_string_equal(read_variable(environment, ""), "empty");
     assert_string_equal(read_variable(environment, "9a"), "digit");
     assert_string_equal(read_variable(environment, "empty"), "");
-    assert_string_equal(read_variable(environment, "a\xc3" "b"), "");
+    assert_string_equal(read_variable(environment, "a\xc3"
+                                                   "b"),
+                        "");
     assert_null(read_variable(environment, "novalue"));
     assert_null(read_variable(environment, "trace"));
     assert_null(read_variable(environment, "traceparents"));
@@ -96,9 +105,9 @@ static void list_name(void *text, const char *name, size_t length)
 static void test_C15_keys_are_those_that_are_normalized(void **state)
 {
     (void)state;
-    static const char *const environment[] = {"TRACEPARENT=1", "traceparent=2", "A-B=3", "9A=4",
-                                              "=5",            "NOVALUE",       "_9A=6", "A.B=7",
-                                              "X_1=",          NULL};
+    static const char *const environment[] = {
+        "TRACEPARENT=1", "traceparent=2", "A-B=3", "9A=4", "=5",
+        "NOVALUE",       "_9A=6",         "A.B=7", "X_1=", NULL};
     char text[200] = "";
     otel_environment_list((void *)(uintptr_t)environment, list_name, text);
     assert_string_equal(text, "TRACEPARENT _9A X_1 ");
@@ -135,8 +144,8 @@ static void test_C15_a_child_gets_the_variables_of_the_context(void **state)
 {
     (void)state;
     static const char *const environment[] = {
-        "PATH=/bin", "TRACEPARENT=old", "traceparent=kept", "TRACESTATE=old", "BAGGAGE=old",
-        "NOVALUE",   "TRACEPARENTS=kept", NULL};
+        "PATH=/bin",   "TRACEPARENT=old", "traceparent=kept",  "TRACESTATE=old",
+        "BAGGAGE=old", "NOVALUE",         "TRACEPARENTS=kept", NULL};
     const otel_context context = parent_with(NULL);
     char **child = otel_environment_for_child(&context, environment);
     assert_string_equal(joined(child),

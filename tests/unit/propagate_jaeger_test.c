@@ -37,8 +37,8 @@ static otel_context extract(const otel_propagator *propagator)
 static bool write_entry(void *text, const char *name, const char *value, const char *metadata)
 {
     const size_t at = strlen(text);
-    snprintf((char *)text + at, 1000 - at, "%s=%s%s%s ", name, value,
-             metadata != NULL ? ";" : "", metadata != NULL ? metadata : "");
+    snprintf((char *)text + at, 1000 - at, "%s=%s%s%s ", name, value, metadata != NULL ? ";" : "",
+             metadata != NULL ? metadata : "");
     return true;
 }
 

@@ -77,6 +77,7 @@ static const struct {
     {"a=1\n", ""},
 };
 
+/* spec: C10 https://www.w3.org/TR/trace-context-2/#tracestate-header MUST stable */
 static void test_tracestates_good_and_bad(void **state)
 {
     (void)state;
@@ -99,6 +100,7 @@ static size_t put_member(char *at, const char *key, size_t length)
     return length;
 }
 
+/* spec: C10 https://www.w3.org/TR/trace-context-2/#tracestate-header MUST stable */
 static void test_keys_and_values_have_a_longest(void **state)
 {
     (void)state;
@@ -118,6 +120,7 @@ static void test_keys_and_values_have_a_longest(void **state)
     assert_string_equal(clean(text), "");
 }
 
+/* spec: C10 https://www.w3.org/TR/trace-context-2/#tracestate-header MUST stable */
 static void test_with_more_than_32_members_it_is_not_valid(void **state)
 {
     (void)state;
@@ -130,6 +133,7 @@ static void test_with_more_than_32_members_it_is_not_valid(void **state)
     assert_string_equal(clean(text), "");
 }
 
+/* spec: C10 https://www.w3.org/TR/trace-context-2/#tracestate-header MUST stable */
 static void test_long_members_go_first_and_then_the_last(void **state)
 {
     (void)state;

@@ -68,8 +68,8 @@ static void test_A27_get_gives_the_value_of_a_key(void **state)
     static const struct {
         const char *tracestate;
         const char *key;
-    } nothing[] = {{"a=1", "b"},   {"a=1", "a="}, {"ab=1", "a"}, {"a=1", "ab"}, {"a=1", ""},
-                   {"a=1", NULL},  {"", "a"},     {NULL, "a"},   {"a=1,bad", "a"}};
+    } nothing[] = {{"a=1", "b"},  {"a=1", "a="}, {"ab=1", "a"}, {"a=1", "ab"},   {"a=1", ""},
+                   {"a=1", NULL}, {"", "a"},     {NULL, "a"},   {"a=1,bad", "a"}};
     for (size_t i = 0; i < sizeof nothing / sizeof nothing[0]; i++) {
         assert_true(otel_tracestate_get(nothing[i].tracestate, nothing[i].key, value,
                                         sizeof value) == SIZE_MAX);
@@ -116,10 +116,10 @@ static void test_A27_an_invalid_member_changes_nothing_and_is_reported(void **st
     const struct {
         const char *key;
         const char *value;
-    } bad[] = {{"", "1"},    {NULL, "1"},  {"A", "1"},   {"_a", "1"},    {"a b", "1"},
-               {"a=", "1"},  {"a,b", "1"}, {"a\n", "1"}, {"a\xc3\xa4", "1"}, {key, "1"},
-               {"a", ""},    {"a", NULL},  {"a", " "},   {"a", "1 "},    {"a", "1=2"},
-               {"a", "1,2"}, {"a", "\t"},  {"a", "\xff"}, {"a", "1\n"},  {"a", value}};
+    } bad[] = {{"", "1"},    {NULL, "1"},  {"A", "1"},    {"_a", "1"},        {"a b", "1"},
+               {"a=", "1"},  {"a,b", "1"}, {"a\n", "1"},  {"a\xc3\xa4", "1"}, {key, "1"},
+               {"a", ""},    {"a", NULL},  {"a", " "},    {"a", "1 "},        {"a", "1=2"},
+               {"a", "1,2"}, {"a", "\t"},  {"a", "\xff"}, {"a", "1\n"},       {"a", value}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_string_equal(set("a=0,b=2", bad[i].key, bad[i].value), "a=0,b=2");
     assert_int_equal(complaints, 1); /* the log does not repeat itself */
