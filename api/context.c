@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* What a span context keeps in `reserved` for propagators of other formats than W3C's. */
+enum { OF_OTHER_FORMATS = OTELI_REF_DEBUG | OTELI_REF_DEFERRED };
+
 otel_span_context otel_span_get_context(otel_span span)
 {
     otel_span_context context;
@@ -19,6 +22,7 @@ otel_span_context otel_span_get_context(otel_span span)
     memcpy(context.span_id, &span.opaque[2], sizeof context.span_id);
     context.flags = oteli_ref_flags(span.opaque[3]);
     context.is_remote = oteli_ref_is_remote(span.opaque[3]);
+    context.reserved[0] = (uint8_t)(span.opaque[3] & OF_OTHER_FORMATS);
     context.tracestate = oteli_ref_tracestate(span.opaque[3]);
     return context;
 }
@@ -32,7 +36,8 @@ otel_span otel_span_wrap(const otel_span_context *context)
     memcpy(&span.opaque[2], context->span_id, sizeof context->span_id);
     span.opaque[3] =
         oteli_ref_make(context->flags, OTELI_PLACE_NOWHERE, false, 0, context->tracestate) |
-        (context->is_remote ? (uint64_t)OTELI_REF_REMOTE : 0);
+        (context->is_remote ? (uint64_t)OTELI_REF_REMOTE : 0) |
+        (uint64_t)(context->reserved[0] & OF_OTHER_FORMATS);
     return span;
 }
 

@@ -3,7 +3,8 @@
  *
  *     opaque[0], opaque[1]   trace id, the 16 bytes as they are on the wire
  *     opaque[2]              span id, likewise
- *     opaque[3]              bit  0-7   W3C flags
+ *     opaque[3]              bit  0-1   W3C flags
+ *                            bit  4-6   what B3 and Jaeger know beyond them (OTELI_REF_DEBUG …)
  *                            bit  8     the span is of another process
  *                            bit  9-10  enum oteli_span_place  (OTEL_SPAN_IS_OPEN_)
  *                            bit  11    it records             (OTEL_SPAN_IS_RECORDING_)
@@ -26,6 +27,10 @@ enum oteli_span_place {
 };
 
 enum {
+    OTELI_REF_W3C_FLAGS = OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM,
+    OTELI_REF_LONE = 1 << 4,     /* a decision without a trace: oteli_span_of_decision */
+    OTELI_REF_DEFERRED = 1 << 5, /* nobody has decided whether to sample; not inherited */
+    OTELI_REF_DEBUG = 1 << 6,    /* somebody wants to see this trace, whatever it costs */
     OTELI_REF_REMOTE = 1 << 8,
     OTELI_REF_PLACE_SHIFT = 9,
     OTELI_REF_RECORDING_SHIFT = 11,
@@ -44,7 +49,7 @@ enum {
 static inline uint64_t oteli_ref_make(uint8_t flags, enum oteli_span_place place, bool recording,
                                       uint32_t slot, uint32_t tracestate)
 {
-    return (uint64_t)flags | (uint64_t)place << OTELI_REF_PLACE_SHIFT |
+    return (uint64_t)(flags & OTELI_REF_W3C_FLAGS) | (uint64_t)place << OTELI_REF_PLACE_SHIFT |
            (uint64_t)recording << OTELI_REF_RECORDING_SHIFT |
            (uint64_t)slot << OTELI_REF_SLOT_SHIFT |
            (uint64_t)tracestate << OTELI_REF_TRACESTATE_SHIFT;
@@ -52,7 +57,7 @@ static inline uint64_t oteli_ref_make(uint8_t flags, enum oteli_span_place place
 
 static inline uint8_t oteli_ref_flags(uint64_t ref)
 {
-    return (uint8_t)ref;
+    return (uint8_t)(ref & OTELI_REF_W3C_FLAGS);
 }
 
 static inline bool oteli_ref_is_remote(uint64_t ref)
@@ -81,8 +86,12 @@ static inline uint32_t oteli_ref_tracestate(uint64_t ref)
 }
 
 /* What a child of such a span needs has to be looked up: bits of a parent's opaque[3]. */
-#define OTELI_REF_SPECIAL \
-    (~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT | OTELI_REF_HELD | OTELI_REF_COLLECTED)
+#define OTELI_REF_SPECIAL                                                                \
+    (~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT | OTELI_REF_HELD | OTELI_REF_COLLECTED | \
+     OTELI_REF_LONE)
+
+/* What a child has of its parent's, beside the trace id. */
+#define OTELI_REF_INHERITED (OTEL_TRACE_FLAG_RANDOM | OTELI_REF_DEBUG)
 
 /* What a handle that is given out does not say. */
 #define OTELI_REF_OF_STACK ((uint64_t)(OTELI_REF_ATTACHED | OTELI_REF_DEAD))
@@ -112,6 +121,24 @@ static inline void oteli_half_copy(uint64_t to[2], const uint64_t from[2])
 static inline bool oteli_span_is_collected(const otel_span *span)
 {
     return (span->opaque[3] & OTELI_REF_COLLECTED) != 0;
+}
+
+/* B3 can say whether to sample, and not say of which trace: a handle that is not valid, but is
+ * a remote parent for the sampler. What starts under it is a root. */
+static inline otel_span oteli_span_of_decision(uint64_t flags)
+{
+    return (otel_span){{0, 0, 1, flags | OTELI_REF_LONE | OTELI_REF_REMOTE}};
+}
+
+static inline bool oteli_span_is_decision(const otel_span *span)
+{
+    return (span->opaque[3] & OTELI_REF_LONE) != 0;
+}
+
+/* The id of the span that a child of this one names as its parent; 0: it is a root. */
+static inline uint64_t oteli_parent_id(const otel_span *parent)
+{
+    return oteli_span_is_decision(parent) ? 0 : parent->opaque[2];
 }
 
 /* A handle is a span's when both of its ids are there. */

@@ -64,8 +64,8 @@ static inline void store_identity(otel_span *span, const struct identity *made)
     oteli_half_store(span->opaque + 2, (oteli_half){made->span_id, made->ref});
 }
 
-/* What identifies a child of this parent, or a root: new ids, the parent's flag of a random
- * trace id, and no place yet. */
+/* What identifies a child of this parent, or a root: new ids, the parent's flags of a random
+ * trace id and of debugging, and no place yet. */
 static OTELI_INLINE void identify(struct oteli_thread *thread, const otel_span *parent,
                                   uint64_t parent_id, struct identity *made)
 {
@@ -76,7 +76,7 @@ static OTELI_INLINE void identify(struct oteli_thread *thread, const otel_span *
         made->ref = OTEL_TRACE_FLAG_RANDOM;
     } else {
         made->trace_id = oteli_half_load(parent->opaque);
-        made->ref = parent->opaque[3] & OTEL_TRACE_FLAG_RANDOM;
+        made->ref = parent->opaque[3] & OTELI_REF_INHERITED;
     }
     made->span_id = oteli_random_id(&thread->random);
 }
@@ -223,14 +223,17 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open
                                   const otel_span *parent, const otel_span_options *options,
                                   struct identity *made)
 {
-    identify(thread, parent, parent->opaque[2], made);
+    const uint64_t parent_id = oteli_parent_id(parent);
+    identify(thread, parent, parent_id, made);
+    made->ref |= parent->opaque[3] & OTELI_REF_DEBUG; /* that of a lone decision, too */
     struct oteli_sampling about = {(const uint8_t *)&made->trace_id, parent, name, name_length,
                                    options};
     const bool sampled = is_sampled(thread, parent, &about);
     made->ref |= open->place_ref | (sampled ? SAMPLED_AND_RECORDING : 0);
     set_shape(open, epoch_under(thread, parent), name_length,
-              wire_flags_of(made->ref, parent->opaque[3]), OTEL_SPAN_KIND_INTERNAL + 1);
-    set_origin(open, tracer, parent->opaque[2]);
+              wire_flags_of(made->ref, parent_id != 0 ? parent->opaque[3] : 0),
+              OTEL_SPAN_KIND_INTERNAL + 1);
+    set_origin(open, tracer, parent_id);
     if (OTELI_UNLIKELY(is_special(thread, parent, options)))
         inherit(thread, open, parent, options, made);
     if (!sampled) {

@@ -8,6 +8,7 @@
 #include "api/detached.h"
 #include "api/hold.h"
 #include "api/mount.h"
+#include "api/propagators/composite.h"
 #include "api/tracer.h"
 #include "api/tracestate.h"
 #include "common/clock.h"
@@ -542,6 +543,7 @@ void oteli_api_reset(void)
     oteli_lines_free();
     oteli_tracestates_free();
     oteli_baggages_free();
+    oteli_propagators_free();
     oteli_tracers_free();
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/tracestate.c - the ring of tracestates, and what a valid one is. Any thread.
+/* api/tracestate.c - the ring of tracestates. Any thread. What a valid one is, is in
+ * api/tracestate_text.c.
  *
  * A place has one word: how often it was filled (its reference must agree), whether it is
  * being filled, and how many spans hold it. All changes are compare-and-swap of it. */
@@ -13,7 +14,6 @@
 
 enum { PLACES = 4096, PART = 256, PARTS = PLACES / PART, TRIES = 64 };
 enum { FILLED_SHIFT = 32, FILLED_MASK = 0xfff, BEING_FILLED = 1 << 30 };
-enum { LONG_MEMBER = 128, LONGEST_KEY = 256, LONGEST_VALUE = 256 };
 
 struct place {
     uint64_t word;
@@ -161,120 +161,4 @@ void oteli_tracestates_free(void)
         free(parts[i]);
         parts[i] = NULL;
     }
-}
-
-struct member {
-    const char *text;
-    size_t length;
-    size_t key_length;
-};
-
-static bool is_key_start(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-static bool is_key_character(char c)
-{
-    return is_key_start(c) || c == '_' || c == '-' || c == '*' || c == '/' || c == '@';
-}
-
-static bool is_value_character(char c)
-{
-    return c >= 0x20 && c <= 0x7e && c != ',' && c != '=';
-}
-
-/* key "=" value, without blanks around it. */
-static bool parse_member(struct member *member)
-{
-    const char *text = member->text;
-    size_t key = 0;
-    if (member->length == 0 || !is_key_start(text[0]))
-        return false;
-    while (key < member->length && is_key_character(text[key]))
-        key++;
-    const size_t value = member->length - key - 1;
-    if (key == member->length || text[key] != '=' || key > LONGEST_KEY || value == 0 ||
-        value > LONGEST_VALUE)
-        return false;
-    for (size_t i = key + 1; i < member->length; i++)
-        if (!is_value_character(text[i]))
-            return false;
-    member->key_length = key;
-    return true;
-}
-
-static bool has_key(const struct member *members, size_t count, const struct member *like)
-{
-    for (size_t i = 0; i < count; i++)
-        if (members[i].key_length == like->key_length &&
-            memcmp(members[i].text, like->text, like->key_length) == 0)
-            return true;
-    return false;
-}
-
-/* Split at commas. Returns the number of members kept, or -1: one is malformed. */
-static int split(const char *text, size_t length, struct member *members)
-{
-    size_t count = 0;
-    for (size_t at = 0; at <= length;) {
-        const char *comma = at < length ? memchr(text + at, ',', length - at) : NULL;
-        size_t end = comma != NULL ? (size_t)(comma - text) : length;
-        const size_t next = end + 1;
-        while (at < end && (text[at] == ' ' || text[at] == '\t'))
-            at++;
-        while (end > at && (text[end - 1] == ' ' || text[end - 1] == '\t'))
-            end--;
-        struct member member = {text + at, end - at, 0};
-        at = next;
-        if (member.length == 0)
-            continue;
-        if (!parse_member(&member))
-            return -1;
-        if (count < OTELI_TRACESTATE_MEMBERS && !has_key(members, count, &member))
-            members[count++] = member;
-    }
-    return (int)count;
-}
-
-static size_t joined_length(const struct member *members, size_t count)
-{
-    size_t length = count > 0 ? count - 1 : 0;
-    for (size_t i = 0; i < count; i++)
-        length += members[i].length;
-    return length;
-}
-
-/* Take members out until the rest fits: long ones first, then the last. */
-static size_t shorten(struct member *members, size_t count)
-{
-    for (size_t i = count; i-- > 0 && joined_length(members, count) > OTELI_TRACESTATE_BYTES;) {
-        if (members[i].length <= LONG_MEMBER)
-            continue;
-        memmove(&members[i], &members[i + 1], (count - i - 1) * sizeof *members);
-        count--;
-    }
-    while (joined_length(members, count) > OTELI_TRACESTATE_BYTES)
-        count--;
-    return count;
-}
-
-size_t oteli_tracestate_clean(const char *text, size_t length, char *clean)
-{
-    enum { LONGEST_TEXT = 32 * 1024 }; /* 32 members of the longest kind, and blanks */
-    struct member members[OTELI_TRACESTATE_MEMBERS];
-    if (text == NULL || length > LONGEST_TEXT)
-        return 0;
-    const int found = split(text, length, members);
-    if (found <= 0)
-        return 0;
-    const size_t count = shorten(members, (size_t)found);
-    size_t at = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (i != 0)
-            clean[at++] = ',';
-        memcpy(clean + at, members[i].text, members[i].length);
-        at += members[i].length;
-    }
-    return at;
 }

@@ -90,4 +90,7 @@ OTELI_LENT bool oteli_parse_ratio(const char *text, double *ratio);
  * and only while the SDK starts or an exporter is made; copy what it returns. */
 OTELI_LENT const char *oteli_env_get(const char *variable);
 
+/* All of it, as `name=value` texts ended by NULL. */
+const char *const *oteli_env_all(void);
+
 #endif

@@ -52,9 +52,10 @@
         OTELI_OPTION,                                                                             \
         "More resource attributes, as `key=value,key=value`. Values are percent-decoded. One "    \
         "bad pair and the whole text is left out, with a warning.")                               \
-    ROW(propagators, "OTEL_PROPAGATORS", OTELI_TYPE_LIST, "tracecontext", 0, 0,                   \
-        "tracecontext none -baggage -b3 -b3multi -jaeger -xray -ottrace", OTELI_OPTION,           \
-        "How a context travels to another process: W3C Trace Context, or not at all.")            \
+    ROW(propagators, "OTEL_PROPAGATORS", OTELI_TYPE_LIST, "tracecontext,baggage", 0, 0,           \
+        "tracecontext baggage b3 b3multi jaeger none -xray -ottrace", OTELI_OPTION,               \
+        "How a context travels to another process, in this order: W3C Trace Context, W3C "        \
+        "Baggage, B3 in one header or in several, Jaeger's headers; or not at all.")              \
     ROW(clock, "OTEL_C_CLOCK", OTELI_TYPE_ENUM, "auto", 0, 0, "auto tsc monotonic coarse !fake",  \
         OTELI_OPTION,                                                                             \
         "Where timestamps come from. `auto` takes the processor's counter if it can be trusted "  \

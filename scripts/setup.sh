@@ -17,6 +17,8 @@
 #                 jq and curl (end-to-end tests)
 #   --collector   the OpenTelemetry Collector, made with its own builder from
 #                 scripts/receivers/otelcol-builder.yaml
+#   --interop     OpenTelemetry's Python SDK, for tests/interop, in a virtual
+#                 environment; the versions are in tests/interop/requirements.txt
 #   --rotel       Rotel, a second OTLP receiver, which is stricter than the
 #                 Collector (it refuses strings that are not UTF-8)
 #
@@ -66,6 +68,7 @@ usage: scripts/setup.sh OPTION...
   --test-deps   all of these, and those that the tests and checks need
   --collector   build the OpenTelemetry Collector and print its path
   --rotel       fetch the Rotel receiver and print its path
+  --interop     install the peers of tests/interop and print the path of their Python
   --all         all of the above
   --help        print this
 
@@ -249,10 +252,31 @@ make_rotel() {
         die "Rotel was fetched but does not start (it needs glibc 2.34 or newer); see $log"
 }
 
+# --- The peers of tests/interop ----------------------------------------------
+
+readonly peers_requirements=$here/../tests/interop/requirements.txt
+
+# A directory for each set of versions; tests/interop/peers.py knows its name too.
+peers_name() {
+    printf 'peers-%.12s\n' "$(sha256sum <"$peers_requirements")"
+}
+
+make_peers() {
+    local log=$cache/logs/peers.log python=/usr/bin/python3
+    "$python" -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
+    "$python" -m venv out
+    run_quiet "fetching the peers of tests/interop" "$log" \
+        out/bin/python -m pip install --disable-pip-version-check --no-deps \
+        --requirement "$peers_requirements" ||
+        die "pip could not fetch what $peers_requirements names; see $log"
+    out/bin/python -c 'import opentelemetry.sdk.trace, opentelemetry.propagators.b3' ||
+        die "the peers were fetched but cannot be imported"
+}
+
 # --- The command line --------------------------------------------------------
 
 main() {
-    local packages=() collector=false rotel=false about
+    local packages=() collector=false rotel=false interop=false about
     [[ $# -gt 0 ]] || { usage >&2; exit 2; }
     while [[ $# -gt 0 ]]; do
         case $1 in
@@ -262,7 +286,8 @@ main() {
         --test-deps) packages+=("${all_packages[@]}") ;;
         --collector) collector=true ;;
         --rotel) rotel=true ;;
-        --all) packages+=("${all_packages[@]}") collector=true rotel=true ;;
+        --interop) interop=true ;;
+        --all) packages+=("${all_packages[@]}") collector=true rotel=true interop=true ;;
         --help | -h) usage; exit 0 ;;
         *) say "unknown option: $1"; usage >&2; exit 2 ;;
         esac
@@ -277,6 +302,9 @@ main() {
     if $rotel; then
         about=$(rotel_package)
         provide "rotel-${about%%$'\n'*}" rotel-agent make_rotel
+    fi
+    if $interop; then
+        provide "$(peers_name)" bin/python make_peers
     fi
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/lifecycle.c - start, flush, shut down. One lock guards which engine is the current
  * one; nobody waits for anything else while holding it. */
+#include "api/propagators/composite.h"
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/fork.h"
@@ -180,24 +181,41 @@ static void free_exporters(const struct oteli_engine_options *options)
             options->exporters[i].free(options->exporters[i].state);
 }
 
+static otel_status set_propagator(const struct oteli_engine_options *options)
+{
+    const otel_propagator *propagator = options->propagator;
+    if (propagator == NULL)
+        propagator = oteli_propagator_of_list(options->config->propagators);
+    if (propagator == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    otel_propagator_set(propagator);
+    return OTEL_OK;
+}
+
+/* What was adopted, for nothing. */
+static void discard(const struct oteli_engine_options *options)
+{
+    free_exporters(options);
+    oteli_start_discard(options);
+}
+
 otel_status oteli_start(const struct oteli_engine_options *options)
 {
     oteli_fork_add(forget_parent);
-    const bool wants_trace_context = strstr(options->config->propagators, "tracecontext") != NULL;
     struct oteli_pins *pins = oteli_pins_take(options);
     oteli_lifecycle_lock();
     otel_status status = OTEL_ERROR_ALREADY_STARTED;
     const bool is_started = is_running || is_disabled;
-    if (is_started || options->config->sdk_disabled) {
-        free_exporters(options);
-        oteli_start_discard(options);
-    }
+    if (is_started || options->config->sdk_disabled)
+        discard(options);
     if (!is_started) {
         give_inheritance_up();
-        otel_propagator_set(wants_trace_context ? otel_propagator_trace_context()
-                                                : otel_propagator_none());
-        is_disabled = options->config->sdk_disabled;
-        status = is_disabled ? OTEL_OK : start_locked(options);
+        status = set_propagator(options);
+        is_disabled = status == OTEL_OK && options->config->sdk_disabled;
+        if (status == OTEL_OK && !is_disabled)
+            status = start_locked(options);
+        else if (status != OTEL_OK && !options->config->sdk_disabled)
+            discard(options);
         if (status == OTEL_OK && !is_disabled) {
             engine->pins = pins;
             pins = NULL;
@@ -470,6 +488,7 @@ struct oteli_engine_options oteli_start_options(const otel_sdk_options *options)
         .generated_ids_are_random = known.generated_ids_are_random,
         .tracer_enabled = known.tracer_enabled,
         .tracer_enabled_state = known.tracer_enabled_state,
+        .propagator = known.propagator,
     };
 }
 

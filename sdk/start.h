@@ -28,6 +28,7 @@ struct oteli_engine_options {
     bool generated_ids_are_random;
     bool (*tracer_enabled)(void *state, const otel_scope_view *scope);
     void *tracer_enabled_state;
+    const otel_propagator *propagator; /* NULL: as the configuration says */
 };
 
 /* What the program's options (or NULL) say of it, as far as their size goes; the configuration

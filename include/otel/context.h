@@ -52,9 +52,9 @@ enum {
 typedef struct otel_span_context {
     uint8_t trace_id[16];
     uint8_t span_id[8];
-    uint8_t flags;       /* OTEL_TRACE_FLAG_* */
+    uint8_t flags;       /* OTEL_TRACE_FLAG_*; spans keep no others */
     bool is_remote;      /* it came from another process */
-    uint8_t reserved[2]; /* zero */
+    uint8_t reserved[2]; /* zero, or what propagators keep there: copy it */
     uint32_t tracestate; /* zero: none */
 } otel_span_context;
 

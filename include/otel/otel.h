@@ -11,6 +11,7 @@
 #include <otel/propagate.h>
 #include <otel/sdk.h>
 #include <otel/trace.h>
+#include <otel/tracestate.h>
 #include <otel/value.h>
 
 #endif

@@ -16,6 +16,7 @@
 #include <otel/lines.h>
 #include <otel/processor.h>
 #include <otel/sampler.h>
+#include <otel/propagate.h>
 #include <otel/value.h>
 
 OTEL_BEGIN_DECLS
@@ -104,6 +105,9 @@ typedef struct otel_sdk_options {
      * each tracer, and again after otel_tracers_reconfigure(). Any thread. */
     bool (*tracer_enabled)(void *state, const otel_scope_view *scope);
     void *tracer_enabled_state;
+
+    const otel_propagator *propagator; /* the global propagator, instead of `propagators`; it has
+                                          to stay, also after otel_shutdown */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})

@@ -53,7 +53,7 @@ def _cache():
     return pathlib.Path(cache) / "otel-c"
 
 
-def _find(pattern, option):
+def find(pattern, option):
     found = sorted(_cache().glob(pattern))
     if not found:
         skip(f"nothing is {_cache() / pattern}; scripts/setup.sh {option} makes it")
@@ -61,11 +61,11 @@ def _find(pattern, option):
 
 
 def collector_path():
-    return _find("otelcol-*/otelcol", "--collector")
+    return find("otelcol-*/otelcol", "--collector")
 
 
 def rotel_path():
-    return _find("rotel-*/rotel-agent", "--rotel")
+    return find("rotel-*/rotel-agent", "--rotel")
 
 
 def free_ports(count):

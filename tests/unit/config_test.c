@@ -58,7 +58,7 @@ static void test_without_anything_there_are_the_specified_defaults(void **state)
     assert_false(config.sdk_disabled);
     assert_null(config.service_name);
     assert_null(config.resource_attributes);
-    assert_string_equal(config.propagators, "tracecontext");
+    assert_string_equal(config.propagators, "tracecontext,baggage");
     assert_string_equal(config.clock, "auto");
     assert_string_equal(config.traces_sampler, "parentbased_always_on");
     assert_null(config.traces_sampler_arg);
@@ -285,10 +285,12 @@ static const struct bad_value bad_values[] = {
     {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc",
      "has \"grpc\", which otel-c does not support yet; using http/protobuf"},
     {"OTEL_C_CLOCK", "fake", "has the unknown word \"fake\"; using auto"},
-    {"OTEL_PROPAGATORS", "tracecontext,baggage",
-     "has \"baggage\", which otel-c does not support yet; using tracecontext"},
-    {"OTEL_PROPAGATORS", "baggage",
-     "has \"baggage\", which otel-c does not support yet; using tracecontext"},
+    {"OTEL_PROPAGATORS", "tracecontext,xray,baggage",
+     "has \"xray\", which otel-c does not support yet; using tracecontext,baggage"},
+    {"OTEL_PROPAGATORS", "ottrace",
+     "has \"ottrace\", which otel-c does not support yet; using tracecontext,baggage"},
+    {"OTEL_PROPAGATORS", "carrier-pigeon",
+     "has the unknown word \"carrier-pigeon\"; using tracecontext,baggage"},
     {"OTEL_TRACES_EXPORTER", "Foo,console,bar", "has the unknown word \"Foo\"; using console"},
     {"OTEL_TRACES_EXPORTER", "none,console", "has \"none\" beside other words; using console"},
     {"OTEL_TRACES_EXPORTER", "zipkin,none",
@@ -321,7 +323,7 @@ static void test_a_bad_variable_is_one_warning_and_then_unset(void **state)
         assert_string_equal(config.traces_sampler, "parentbased_always_on");
         assert_string_equal(config.exporter_otlp_traces_protocol, "http/protobuf");
         assert_string_equal(config.clock, "auto");
-        assert_string_equal(config.propagators, "tracecontext");
+        assert_string_equal(config.propagators, "tracecontext,baggage");
         oteli_config_fini(&config);
         unsetenv(bad->variable);
     }

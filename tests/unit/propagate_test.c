@@ -79,6 +79,22 @@ static void inject(const otel_context *context, struct carrier *carrier)
     otel_propagator_inject(otel_propagator_trace_context(), context, set_header, carrier);
 }
 
+/* One traceparent and one tracestate of any length. */
+struct texts {
+    const char *const *headers;
+    const size_t *lengths;
+};
+
+static const char *get_text(void *state, const char *name, size_t index, size_t *length)
+{
+    const struct texts *texts = state;
+    const size_t which = strcmp(name, "tracestate") == 0;
+    if (index != 0)
+        return NULL;
+    *length = texts->lengths[which];
+    return texts->headers[which];
+}
+
 static const struct {
     const char *header;
     const char *sent; /* NULL: not valid */
@@ -126,7 +142,8 @@ static const struct {
     {"00-" TRACE "-" SPAN "-\xff\xff", NULL},
 };
 
-static void test_traceparents_good_and_bad(void **state)
+/* spec: C8 context/api-propagators.md#w3c-trace-context-requirements MUST stable */
+static void test_C8_traceparents_good_and_bad(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof parents / sizeof parents[0]; i++) {
@@ -152,7 +169,8 @@ static void test_traceparents_good_and_bad(void **state)
     }
 }
 
-static void test_what_is_extracted_changes_the_span_only(void **state)
+/* spec: C6 context/api-propagators.md#extract MUST stable */
+static void test_C6_what_is_extracted_changes_the_span_only(void **state)
 {
     (void)state;
     static struct carrier carrier;
@@ -175,7 +193,8 @@ static void test_what_is_extracted_changes_the_span_only(void **state)
     assert_string_equal(hex, TRACE);
 }
 
-static void test_two_traceparents_are_none(void **state)
+/* spec: C8 context/api-propagators.md#w3c-trace-context-requirements MUST stable */
+static void test_C8_two_traceparents_are_none(void **state)
 {
     (void)state;
     static struct carrier carrier;
@@ -202,7 +221,8 @@ static const struct {
     {{" \t "}, NULL},
 };
 
-static void test_several_tracestates_are_one_and_a_bad_one_spoils_no_traceparent(void **state)
+/* spec: C10 context/api-propagators.md#w3c-trace-context-requirements MUST stable */
+static void test_C10_several_tracestates_are_one_and_a_bad_one_spoils_no_traceparent(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
@@ -224,7 +244,8 @@ static void test_several_tracestates_are_one_and_a_bad_one_spoils_no_traceparent
     }
 }
 
-static void test_a_tracestate_that_is_too_long_loses_whole_members(void **state)
+/* spec: C10 context/api-propagators.md#w3c-trace-context-requirements MUST stable */
+static void test_C10_a_tracestate_that_is_too_long_loses_whole_members(void **state)
 {
     (void)state;
     static struct carrier in;
@@ -245,7 +266,8 @@ static void test_a_tracestate_that_is_too_long_loses_whole_members(void **state)
     assert_memory_equal(kept + 9 * 47, "key09=", 6);
 }
 
-static void test_a_trace_goes_on_through_a_span(void **state)
+/* spec: C8 context/api-propagators.md#w3c-trace-context-requirements MUST stable */
+static void test_C8_a_trace_goes_on_through_a_span(void **state)
 {
     (void)state;
     static struct carrier in;
@@ -312,6 +334,76 @@ static void test_without_an_sdk_headers_pass_through(void **state)
     assert_string_equal(sent(&out, "tracestate"), "k=v");
 }
 
+static const struct {
+    const char *header;
+    uint8_t flags; /* of what starts under it, with and without being sampled */
+} randoms[] = {
+    {"00-" TRACE "-" SPAN "-00", 0},
+    {"00-" TRACE "-" SPAN "-01", 0},
+    {"00-" TRACE "-" SPAN "-02", OTEL_TRACE_FLAG_RANDOM},
+    {"00-" TRACE "-" SPAN "-03", OTEL_TRACE_FLAG_RANDOM},
+    {"00-" TRACE "-" SPAN "-fd", 0},
+    {"00-" TRACE "-" SPAN "-fe", OTEL_TRACE_FLAG_RANDOM},
+};
+
+/* spec: C8 context/api-propagators.md#w3c-trace-context-requirements MUST stable */
+static void test_C8_the_random_flag_goes_on_as_it_came_set_or_not(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof randoms / sizeof randoms[0]; i++) {
+        static struct carrier in;
+        in.count = 0;
+        add(&in, "traceparent", randoms[i].header);
+        const otel_context remote = extract(&in);
+        for (int sampled = 0; sampled < 2; sampled++) {
+            memset(recorder.sdk.decide, sampled ? OTELI_DECIDE_SAMPLE : OTELI_DECIDE_DROP,
+                   sizeof recorder.sdk.decide);
+            const otel_span span = otel_span_start(otel_tracer_get("p", NULL), "server",
+                                                   OTEL_SPAN_OPTIONS(.parent = &remote));
+            assert_int_equal(otel_span_get_context(span).flags & OTEL_TRACE_FLAG_RANDOM,
+                             randoms[i].flags);
+            otel_span_end(span);
+        }
+    }
+}
+
+/* spec: C9 https://www.w3.org/TR/trace-context-2/#versioning-of-traceparent MUST stable */
+static void test_C9_future_versions_are_read_and_sent_as_00(void **state)
+{
+    (void)state;
+    static const char *const future[] = {"01-" TRACE "-" SPAN "-01", "cc-" TRACE "-" SPAN "-01-",
+                                         "fe-" TRACE "-" SPAN "-01-more-of-it"};
+    for (size_t i = 0; i < sizeof future / sizeof future[0]; i++) {
+        static struct carrier in;
+        static struct carrier out;
+        in.count = out.count = 0;
+        add(&in, "traceparent", future[i]);
+        const otel_context context = extract(&in);
+        inject(&context, &out);
+        assert_string_equal(sent(&out, "traceparent"), PARENT);
+    }
+}
+
+/* What is behind the first 8 KiB is not looked at; whole members before it are. */
+static void test_C10_tracestates_are_cut_before_they_are_parsed(void **state)
+{
+    (void)state;
+    static char endless[100000];
+    static struct carrier out;
+    out.count = 0;
+    memset(endless, ',', sizeof endless);
+    memcpy(endless, "a=1,b=2", 7);
+    memcpy(endless + 8185, ",c=34567890", 11); /* across the border */
+    memcpy(endless + sizeof endless - 4, "BAD!", 4);
+    const char *const headers[] = {PARENT, endless};
+    const size_t lengths[] = {sizeof PARENT - 1, sizeof endless};
+    const struct texts texts = {headers, lengths};
+    const otel_context context = otel_propagator_extract(otel_propagator_trace_context(), NULL,
+                                                         get_text, (void *)(uintptr_t)&texts);
+    inject(&context, &out);
+    assert_string_equal(sent(&out, "tracestate"), "a=1,b=2");
+}
+
 static void test_nothing_is_injected_without_a_span(void **state)
 {
     (void)state;
@@ -347,14 +439,17 @@ static void test_the_global_propagator_is_none_until_another_is_set(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITHOUT_SDK(test_traceparents_good_and_bad),
-        WITHOUT_SDK(test_what_is_extracted_changes_the_span_only),
-        WITHOUT_SDK(test_two_traceparents_are_none),
-        WITHOUT_SDK(test_several_tracestates_are_one_and_a_bad_one_spoils_no_traceparent),
-        WITHOUT_SDK(test_a_tracestate_that_is_too_long_loses_whole_members),
-        RECORDED(test_a_trace_goes_on_through_a_span),
+        WITHOUT_SDK(test_C8_traceparents_good_and_bad),
+        WITHOUT_SDK(test_C6_what_is_extracted_changes_the_span_only),
+        WITHOUT_SDK(test_C8_two_traceparents_are_none),
+        WITHOUT_SDK(test_C10_several_tracestates_are_one_and_a_bad_one_spoils_no_traceparent),
+        WITHOUT_SDK(test_C10_a_tracestate_that_is_too_long_loses_whole_members),
+        RECORDED(test_C8_a_trace_goes_on_through_a_span),
         RECORDED(test_an_unsampled_span_says_so),
         WITHOUT_SDK(test_without_an_sdk_headers_pass_through),
+        RECORDED(test_C8_the_random_flag_goes_on_as_it_came_set_or_not),
+        WITHOUT_SDK(test_C9_future_versions_are_read_and_sent_as_00),
+        WITHOUT_SDK(test_C10_tracestates_are_cut_before_they_are_parsed),
         WITHOUT_SDK(test_nothing_is_injected_without_a_span),
         WITHOUT_SDK(test_the_global_propagator_is_none_until_another_is_set),
     };

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/propagators/baggage.c - the W3C Baggage propagator. Any thread.
+ *
+ *     baggage: user=alice,cart=%C3%A9t%C3%A9;source=web
+ *
+ * The format is in api/baggage_text.c. Several headers are one baggage, which takes the place
+ * of the context's.
+ *
+ * Source: OpenTelemetry specification, baggage/api.md "Propagation"; W3C Baggage. */
+#include "api/baggage.h"
+#include <otel/propagate.h>
+
+enum { BAGGAGE_HEADERS = OTELI_BAGGAGE_MEMBERS };
+
+static otel_context extract(const void *state, const otel_context *context,
+                            const otel_carrier_reader *reader)
+{
+    (void)state;
+    size_t length = 0;
+    const char *text = reader->get(reader->carrier, "baggage", 0, &length);
+    if (text == NULL)
+        return *context;
+    struct oteli_baggage_builder builder;
+    oteli_baggage_begin(&builder, (otel_baggage){0});
+    size_t count = 0;
+    for (size_t i = 1; text != NULL && i <= BAGGAGE_HEADERS; i++) {
+        count += oteli_baggage_parse(&builder, text, length);
+        text = reader->get(reader->carrier, "baggage", i, &length);
+    }
+    if (count == 0)
+        return *context;
+    return otel_context_with_baggage(*context, oteli_baggage_finish(&builder));
+}
+
+static void inject(const void *state, const otel_context *context, otel_set_header *set,
+                   void *carrier)
+{
+    (void)state;
+    const otel_baggage baggage = otel_context_baggage(context);
+    if (baggage.opaque == 0)
+        return;
+    char text[OTELI_BAGGAGE_BYTES + 1];
+    const size_t length = oteli_baggage_format(baggage, text, sizeof text);
+    if (length != 0)
+        set(carrier, "baggage", text, length);
+}
+
+const otel_propagator *otel_propagator_baggage(void)
+{
+    static const char *const fields[] = {"baggage", NULL};
+    static const otel_propagator propagator =
+        OTEL_PROPAGATOR(.name = "baggage", .inject = inject, .extract = extract, .fields = fields);
+    return &propagator;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/propagators/jaeger.c - the propagator of Jaeger's own clients. Any thread.
+ *
+ *     uber-trace-id: 0af7651916cd43dd8448eb211c80319c:b7ad6b7169203331:0:1
+ *                    trace id : span id : span id of the parent : flags
+ *     uberctx-name: value
+ *
+ * Ids may come without the zeros in front, and colons as %3A. The parent's id is of no use to
+ * anybody. Baggage has a header for each entry, so it comes in only from carriers that can list
+ * their headers; its values are percent-encoded.
+ *
+ * Source: Jaeger, "Propagation Format" of its client libraries. */
+#include "api/baggage.h"
+#include "api/propagators/parts.h"
+#include "common/text.h"
+
+#include <string.h>
+
+enum {
+    TRACE_ID_TEXT = 32,
+    SPAN_ID_TEXT = 16,
+    LONGEST = TRACE_ID_TEXT + 1 + SPAN_ID_TEXT + 1 + SPAN_ID_TEXT + 1 + 2,
+    LONGEST_ENCODED = 3 * LONGEST
+};
+enum { JAEGER_SAMPLED = 1, JAEGER_DEBUG = 2 };
+enum { LONGEST_NAME = 256, LONGEST_VALUE = OTELI_BAGGAGE_BYTES }; /* of entries as headers */
+
+static const char prefix[] = "uberctx-";
+enum { PREFIX = sizeof prefix - 1 };
+
+/* --- uber-trace-id --- */
+
+/* A number of up to 2 * `bytes` digits, in as many bytes. */
+static bool read_number(const char *text, size_t length, uint8_t *out, size_t bytes)
+{
+    char digits[TRACE_ID_TEXT];
+    if (length == 0 || length > 2 * bytes)
+        return false;
+    memset(digits, '0', 2 * bytes - length);
+    memcpy(digits + 2 * bytes - length, text, length);
+    return oteli_hex_read(digits, bytes, OTELI_HEX_ANY, out);
+}
+
+static bool parse(const char *text, size_t length, otel_span *span)
+{
+    const char *const end = text + length;
+    const char *parts[4];
+    size_t lengths[4];
+    size_t count = 0;
+    while (count < 4 && oteli_part_next(&text, end, ':', &parts[count], &lengths[count]))
+        count++;
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t parent_id[8];
+    uint8_t flags;
+    if (count != 4 || text != NULL || !read_number(parts[0], lengths[0], trace_id, 16) ||
+        !read_number(parts[1], lengths[1], span_id, 8) ||
+        (lengths[2] != 0 && !read_number(parts[2], lengths[2], parent_id, 8)) ||
+        !read_number(parts[3], lengths[3], &flags, 1))
+        return false;
+    uint64_t bits = 0; /* debug means something with sampled only */
+    if ((flags & JAEGER_SAMPLED) != 0)
+        bits = OTEL_TRACE_FLAG_SAMPLED | ((flags & JAEGER_DEBUG) != 0 ? OTELI_REF_DEBUG : 0);
+    *span = oteli_span_of_remote(trace_id, span_id, bits);
+    return oteli_span_is_valid(span);
+}
+
+static bool extract_span(const otel_carrier_reader *reader, otel_span *span)
+{
+    char decoded[LONGEST_ENCODED];
+    size_t length = 0;
+    const char *text = reader->get(reader->carrier, "uber-trace-id", 0, &length);
+    return text != NULL && length <= sizeof decoded &&
+           oteli_percent_decode(text, length, decoded, &length) && length <= LONGEST &&
+           parse(decoded, length, span);
+}
+
+/* --- uberctx-… in --- */
+
+struct gathering {
+    const otel_carrier_reader *reader;
+    struct oteli_baggage_builder builder;
+    size_t count;
+};
+
+/* One more header of the carrier: an entry of the baggage? */
+static void gather(void *state, const char *name, size_t length)
+{
+    struct gathering *gathering = state;
+    char header[PREFIX + LONGEST_NAME + 1];
+    const otel_slice front = {.data = name, .length = length < PREFIX ? length : PREFIX};
+    if (length <= PREFIX || length >= sizeof header || !oteli_is_word(front, prefix))
+        return;
+    memcpy(header, name, length);
+    header[length] = '\0';
+    size_t value_length = 0;
+    const otel_carrier_reader *reader = gathering->reader;
+    const char *text = reader->get(reader->carrier, header, 0, &value_length);
+    if (text == NULL || value_length > gathering->builder.text_left)
+        return;
+    gathering->builder.text_left -= (uint32_t)value_length;
+    const struct oteli_baggage_member member = {.name = header + PREFIX,
+                                                .name_length = length - PREFIX,
+                                                .value = text,
+                                                .value_length = value_length,
+                                                .metadata = "",
+                                                .is_encoded = true};
+    gathering->count += oteli_baggage_put(&gathering->builder, &member);
+}
+
+static otel_context extract_baggage(otel_context context, const otel_carrier_reader *reader)
+{
+    struct gathering gathering = {.reader = reader};
+    if (reader->list == NULL)
+        return context;
+    oteli_baggage_begin(&gathering.builder, otel_context_baggage(&context));
+    gathering.builder.text_left = OTELI_BAGGAGE_BYTES;
+    reader->list(reader->carrier, gather, &gathering);
+    if (gathering.count == 0)
+        return context;
+    return otel_context_with_baggage(context, oteli_baggage_finish(&gathering.builder));
+}
+
+static otel_context extract(const void *state, const otel_context *context,
+                            const otel_carrier_reader *reader)
+{
+    (void)state;
+    otel_span span;
+    otel_context result = *context;
+    if (extract_span(reader, &span))
+        result = oteli_context_with_found(context, span, OTELI_KEPT_FROM_W3C);
+    return extract_baggage(result, reader);
+}
+
+/* --- out --- */
+
+struct sending {
+    otel_set_header *set;
+    void *carrier;
+};
+
+/* What a header's name may be made of (RFC 9110 "token"). */
+static bool is_token(const char *name)
+{
+    for (const char *at = name; *at != '\0'; at++) {
+        const char c = *at;
+        const bool is_alphanumeric =
+            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_alphanumeric && strchr("!#$%&'*+-.^_`|~", c) == NULL)
+            return false;
+    }
+    return name[0] != '\0';
+}
+
+/* Some decoders take a plus for a blank. */
+static bool stays(char c)
+{
+    return c > ' ' && c < 0x7f && strchr("\"%+,;\\", c) == NULL;
+}
+
+static bool send_entry(void *state, const char *name, const char *value, const char *metadata)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    (void)metadata; /* there is no place for it */
+    const struct sending *sending = state;
+    char header[PREFIX + LONGEST_NAME + 1];
+    char text[LONGEST_VALUE + 1];
+    const size_t name_length = strlen(name);
+    if (!is_token(name) || name_length > LONGEST_NAME)
+        return true;
+    memcpy(header, prefix, PREFIX);
+    memcpy(header + PREFIX, name, name_length + 1);
+    size_t length = 0;
+    for (const char *at = value; *at != '\0'; at++) {
+        if (length + 3 > LONGEST_VALUE)
+            return true; /* whole, or not at all */
+        if (stays(*at)) {
+            text[length++] = *at;
+            continue;
+        }
+        text[length++] = '%';
+        text[length++] = digits[(unsigned char)*at >> 4];
+        text[length++] = digits[(unsigned char)*at & 15];
+    }
+    text[length] = '\0';
+    sending->set(sending->carrier, header, text, length);
+    return true;
+}
+
+static void inject(const void *state, const otel_context *context, otel_set_header *set,
+                   void *carrier)
+{
+    (void)state;
+    otel_span_context span;
+    if (oteli_span_to_send(context, &span)) {
+        char text[LONGEST + 1];
+        otel_trace_id_hex(&span, text);
+        text[TRACE_ID_TEXT] = ':';
+        otel_span_id_hex(&span, text + TRACE_ID_TEXT + 1);
+        char *at = text + TRACE_ID_TEXT + 1 + SPAN_ID_TEXT;
+        const bool is_debug = (context->span.opaque[3] & OTELI_REF_DEBUG) != 0;
+        const bool is_sampled = is_debug || (span.flags & OTEL_TRACE_FLAG_SAMPLED) != 0;
+        const int flags = (is_sampled ? JAEGER_SAMPLED : 0) | (is_debug ? JAEGER_DEBUG : 0);
+        const char rest[] = {':', '0', ':', (char)('0' + flags), '\0'};
+        memcpy(at, rest, sizeof rest);
+        set(carrier, "uber-trace-id", text, (size_t)(at - text) + sizeof rest - 1);
+    }
+    struct sending sending = {set, carrier};
+    otel_baggage_each(otel_context_baggage(context), send_entry, &sending);
+}
+
+const otel_propagator *otel_propagator_jaeger(void)
+{
+    static const char *const fields[] = {"uber-trace-id", NULL};
+    static const otel_propagator propagator =
+        OTEL_PROPAGATOR(.name = "jaeger", .inject = inject, .extract = extract, .fields = fields);
+    return &propagator;
+}

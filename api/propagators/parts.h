@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/propagators/parts.h - what the propagators of this directory have in common: ids as
+ * hexadecimal text, and which spans are written into headers.
+ *
+ * Threads:  any thread; no state. */
+#ifndef OTELI_PROPAGATORS_PARTS_H
+#define OTELI_PROPAGATORS_PARTS_H
+
+#include "api/handle.h"
+#include <otel/propagate.h>
+
+enum oteli_hex_case { OTELI_HEX_LOWER, OTELI_HEX_ANY };
+
+/* Read 2 * `bytes` hexadecimal digits. False: there is something else among them. */
+bool oteli_hex_read(const char *text, size_t bytes, enum oteli_hex_case digits, uint8_t *out);
+
+/* A span of another process, with these ids and bits of opaque[3]. */
+otel_span oteli_span_of_remote(const uint8_t trace_id[16], const uint8_t span_id[8], uint64_t bits);
+
+/* The context with a span that was found in headers. Where another propagator has found the
+ * same span before, it stays what only that one knew: `keep`, bits of opaque[3]. */
+otel_context oteli_context_with_found(const otel_context *context, otel_span span, uint64_t keep);
+
+/* What B3 and Jaeger do not say of a span, or may not say. */
+#define OTELI_KEPT_FROM_W3C \
+    (OTEL_TRACE_FLAG_RANDOM | OTELI_REF_DEBUG | ~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT)
+
+/* What there is to write for the span of a context. False: nothing: it is none, or it was
+ * collected and has ids of no trace that others could know. */
+bool oteli_span_to_send(const otel_context *context, otel_span_context *span);
+
+/* Cut the text at its next `mark`: the part before it, without it; the text goes on behind
+ * it. The last part ends with the text. False: the text had ended before. */
+bool oteli_part_next(const char **text, const char *end, char mark, const char **part,
+                     size_t *length);
+
+#endif
