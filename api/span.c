@@ -189,8 +189,18 @@ static inline bool is_sampled(struct oteli_thread *thread, const otel_span *pare
     const unsigned kind =
         parent->opaque[2] != 0 ? kind_of_parent(parent->opaque[3]) : (unsigned)OTELI_PARENT_NONE;
     const unsigned decision = thread->decide[kind];
-    return OTELI_UNLIKELY(decision == OTELI_DECIDE_ASK) ? ask_sampler(thread, about)
-                                                        : decision != OTELI_DECIDE_DROP;
+    return OTELI_UNLIKELY(decision == OTELI_DECIDE_ASK)
+               ? ask_sampler(thread, about)
+               : decision != OTELI_DECIDE_DROP && decision != OTELI_DECIDE_DROP_AND_COUNT;
+}
+
+/* A span that is counted has no parent, or a remote one: that as well. */
+static inline void count_origin(uint64_t origins[2], const otel_span *parent)
+{
+    if (parent->opaque[2] == 0)
+        oteli_count(&origins[OTELI_ORIGIN_NONE], 1);
+    else if (OTELI_UNLIKELY(oteli_ref_is_remote(parent->opaque[3])))
+        oteli_count(&origins[OTELI_ORIGIN_REMOTE], 1);
 }
 
 /* Fill in a place for a span of any kind. */
@@ -211,9 +221,11 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open
         inherit(thread, open, parent, options, made);
     if (!sampled) {
         oteli_count(&thread->counts.unsampled, 1);
+        count_origin(thread->counts.unsampled_origins, parent);
         return;
     }
     oteli_count(&thread->counts.recorded, 1);
+    count_origin(thread->counts.recorded_origins, parent);
     if (OTELI_UNLIKELY(!set_short_name(open, name, name_length)))
         oteli_open_set_long_name(open, name, name_length);
     open->start = oteli_ticks();
@@ -237,6 +249,7 @@ static void pass_on(otel_span *span, const struct oteli_thread *thread,
 static void refuse(otel_span *span, struct oteli_thread *thread, const otel_span_options *options)
 {
     oteli_count(&thread->counts.recorded, 1);
+    count_origin(thread->counts.recorded_origins, parent_of(thread, options, false));
     oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
     pass_on(span, thread, options);
 }
@@ -341,6 +354,7 @@ static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *t
         made.span_id = (first ^ (second << 32 | second >> 32)) | 1;
         made.ref = open->place_ref | OTEL_TRACE_FLAG_RANDOM;
         open->epoch = oteli_clock_epoch();
+        oteli_count(&thread->counts.unsampled_origins[OTELI_ORIGIN_NONE], 1);
     } else {
         identify(thread, &parent->self, parent->self.opaque[2], &made);
         made.ref |= open->place_ref;
@@ -396,12 +410,14 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         return;
     }
     set_origin(open, tracer, parent_id);
-    if (parent_id == 0)
+    if (parent_id == 0) {
         set_shape(open, oteli_clock_epoch(), name_length, wire_flags_of(OTEL_TRACE_FLAG_RANDOM, 0),
                   wire_kind);
-    else
+        oteli_count(&thread->counts.recorded_origins[OTELI_ORIGIN_NONE], 1);
+    } else {
         set_shape(open, parent->epoch, name_length,
                   wire_flags_of(parent->self.opaque[3], parent->self.opaque[3]), wire_kind);
+    }
     struct identity made;
     identify(thread, &parent->self, parent_id, &made);
     made.ref |= open->place_ref | SAMPLED_AND_RECORDING;

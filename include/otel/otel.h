@@ -7,6 +7,7 @@
 
 #include <otel/base.h>
 #include <otel/context.h>
+#include <otel/metrics.h>
 #include <otel/propagate.h>
 #include <otel/sdk.h>
 #include <otel/trace.h>

@@ -84,6 +84,12 @@ typedef struct otel_sdk_options {
     void (*thread_started)(void *state); /* called on it before anything else: to name it, to */
     void *thread_started_state;          /* pin it to cores (pthread_self()), to lower its
                                              priority; handed over as it is */
+
+    const char *resource_schema_url; /* of the attributes in `resource`; if detectors follow
+                                        another schema, the resource is sent without a URL */
+    const char *resource_detectors;  /* OTEL_C_RESOURCE_DETECTORS: a list */
+    const char *entities;            /* OTEL_ENTITIES */
+    const char *sdk_disabled;        /* "true" or "false", OTEL_SDK_DISABLED */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})
