@@ -258,6 +258,7 @@ static void note(void *state, otel_log_level level, const char *message)
     strncpy(last_news, message, sizeof last_news - 1);
 }
 
+/* spec: O6 performance.md#trade-off-between-non-blocking-and-memory-consumption SHOULD stable */
 static void test_a_loss_is_said_when_it_begins_and_when_it_is_over(void **state)
 {
     (void)state;

@@ -48,6 +48,7 @@ static void test_the_same_arguments_give_the_same_tracer(void **state)
         tracers[5]);
 }
 
+/* spec: R8 common/instrumentation-scope.md MUST stable */
 static void test_a_scope_is_its_parts_and_its_message(void **state)
 {
     (void)state;
