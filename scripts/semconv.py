@@ -84,20 +84,51 @@ def attribute_of(entry):
     return Name(macro, entry["id"], comment, is_stable(entry), values)
 
 
+def referenced(thing):
+    """All attributes that something in the model refers to."""
+    if isinstance(thing, list):
+        for part in thing:
+            yield from referenced(part)
+    elif isinstance(thing, dict):
+        for key, part in thing.items():
+            if key == "attributes" and isinstance(part, list):
+                yield from (entry["ref"] for entry in part if "ref" in entry)
+            yield from referenced(part)
+
+
+def definitions(document):
+    """The attributes and events of one file, in either of the two formats that there are."""
+    for entry in document.get("attributes", []):
+        yield "attribute", dict(entry, id=entry["key"])
+    for entry in document.get("events", []):
+        yield "event", entry
+    for group in document.get("groups", []):
+        gone = {key: group[key] for key in ("deprecated",) if key in group}
+        for entry in group.get("attributes", []):
+            if "id" in entry:
+                yield "attribute", {**entry, **gone}
+        if group.get("type") == "event":
+            yield "event", group
+
+
 def read(model):
     """All attributes and events of the model that are not deprecated, by name."""
-    attributes, events = {}, {}
+    attributes, events, defined, wanted = {}, {}, set(), set()
     for path in sorted(pathlib.Path(model).rglob("*.yaml")):
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-        for group in (document or {}).get("groups", []):
-            for entry in group.get("attributes", []):
-                if "id" in entry and is_live(entry) and is_live(group):
+        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        wanted.update(referenced(document))
+        for kind, entry in definitions(document):
+            if kind == "attribute":
+                defined.add(entry["id"])
+                if is_live(entry):
                     attributes[entry["id"]] = attribute_of(entry)
-            if group.get("type") == "event" and is_live(group):
-                name = group["name"]
-                events[name] = Name(
-                    macro_of("event." + name), name, "event", is_stable(group)
-                )
+            elif is_live(entry):
+                name = entry["name"]
+                macro = macro_of("event." + name)
+                events[name] = Name(macro, name, "event", is_stable(entry))
+    missing = sorted(wanted - defined)
+    if missing:
+        sys.exit(f"{model}: {', '.join(missing)} cannot be found: is there another format?")
     return attributes, events
 
 

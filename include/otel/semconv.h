@@ -36,6 +36,9 @@
 #define OTEL_SEMCONV_ASPNETCORE_ROUTING_MATCH_STATUS_VALUE_FAILURE "failure"
 #define OTEL_SEMCONV_ASPNETCORE_USER_IS_AUTHENTICATED "aspnetcore.user.is_authenticated" /* boolean */
 
+#define OTEL_SEMCONV_CLIENT_ADDRESS "client.address" /* string */
+#define OTEL_SEMCONV_CLIENT_PORT "client.port" /* int */
+
 #define OTEL_SEMCONV_CODE_COLUMN_NUMBER "code.column.number" /* int */
 #define OTEL_SEMCONV_CODE_FILE_PATH "code.file.path" /* string */
 #define OTEL_SEMCONV_CODE_FUNCTION_NAME "code.function.name" /* string */
@@ -181,6 +184,9 @@
 #define OTEL_SEMCONV_OTEL_STATUS_CODE_VALUE_OK "OK"
 #define OTEL_SEMCONV_OTEL_STATUS_CODE_VALUE_ERROR "ERROR"
 #define OTEL_SEMCONV_OTEL_STATUS_DESCRIPTION "otel.status_description" /* string */
+
+#define OTEL_SEMCONV_SERVER_ADDRESS "server.address" /* string */
+#define OTEL_SEMCONV_SERVER_PORT "server.port" /* int */
 
 #define OTEL_SEMCONV_SERVICE_INSTANCE_ID "service.instance.id" /* string */
 #define OTEL_SEMCONV_SERVICE_NAME "service.name" /* string */

@@ -438,6 +438,9 @@
 #define OTEL_SEMCONV_DEPLOYMENT_STATUS_VALUE_FAILED "failed"
 #define OTEL_SEMCONV_DEPLOYMENT_STATUS_VALUE_SUCCEEDED "succeeded"
 
+#define OTEL_SEMCONV_DESTINATION_ADDRESS "destination.address" /* string */
+#define OTEL_SEMCONV_DESTINATION_PORT "destination.port" /* int */
+
 #define OTEL_SEMCONV_EVENT_DEVICE_APP_LIFECYCLE "device.app.lifecycle" /* event */
 #define OTEL_SEMCONV_DEVICE_ID "device.id" /* string */
 #define OTEL_SEMCONV_DEVICE_MANUFACTURER "device.manufacturer" /* string */
@@ -1160,6 +1163,9 @@
 #define OTEL_SEMCONV_SESSION_ID "session.id" /* string */
 #define OTEL_SEMCONV_SESSION_PREVIOUS_ID "session.previous_id" /* string */
 #define OTEL_SEMCONV_EVENT_SESSION_START "session.start" /* event */
+
+#define OTEL_SEMCONV_SOURCE_ADDRESS "source.address" /* string */
+#define OTEL_SEMCONV_SOURCE_PORT "source.port" /* int */
 
 #define OTEL_SEMCONV_SYSTEM_DEVICE "system.device" /* string */
 #define OTEL_SEMCONV_SYSTEM_FILESYSTEM_MODE "system.filesystem.mode" /* string */
