@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ORIGINS = 3, RESULTS = 2, REASONS = OTEL_DROP_REASON_COUNT };
+enum { ORIGINS = 3, RESULTS = 3, REASONS = OTEL_DROP_REASON_COUNT };
 
 /* The places of spans and of the processor, and those of an exporter. */
 enum {
@@ -68,26 +68,43 @@ static uint64_t at_least_zero(uint64_t all, uint64_t part)
     return all > part ? all - part : 0;
 }
 
+/* Spans that were started, by enum oteli_origin: sampled or not. */
+static uint64_t started_of(const struct oteli_origins *origins, bool is_sampled,
+                           enum oteli_origin origin)
+{
+    const uint64_t *some = is_sampled ? origins->recorded : origins->unsampled;
+    const uint64_t all = is_sampled ? origins->all_recorded : origins->all_unsampled;
+    if (origin != OTELI_ORIGIN_LOCAL)
+        return some[origin];
+    return at_least_zero(all, some[OTELI_ORIGIN_NONE] + some[OTELI_ORIGIN_REMOTE]);
+}
+
 static bool describe_started(otel_metric *metric, const struct oteli_engine *engine, size_t place)
 {
-    static const char *const names[ORIGINS] = {"none", "local", "remote"};
+    static const struct {
+        const char *name;
+        enum oteli_origin origin;
+    } parents[ORIGINS] = {{"none", OTELI_ORIGIN_NONE},
+                          {"local", OTELI_ORIGIN_LOCAL},
+                          {"remote", OTELI_ORIGIN_REMOTE}};
+    static const char *const results[RESULTS] = {"RECORD_AND_SAMPLE", "DROP", "RECORD_ONLY"};
     struct oteli_origins origins;
     oteli_stats_origins(&origins, engine);
-    const uint64_t *some = place < ORIGINS ? origins.recorded : origins.unsampled;
-    const uint64_t all = place < ORIGINS ? origins.all_recorded : origins.all_unsampled;
-    const uint64_t counts[ORIGINS] = {
-        some[OTELI_ORIGIN_NONE],
-        at_least_zero(all, some[OTELI_ORIGIN_NONE] + some[OTELI_ORIGIN_REMOTE]),
-        some[OTELI_ORIGIN_REMOTE]};
-    const bool is_known = place < AT_STARTED_UNKNOWN;
-    begin(metric, "otel.sdk.span.started", OTEL_METRIC_COUNTER,
-          is_known ? counts[place % ORIGINS] : origins.reentrant);
-    if (!is_known)
+    if (place >= AT_STARTED_UNKNOWN) {
+        begin(metric, "otel.sdk.span.started", OTEL_METRIC_COUNTER, origins.reentrant);
         return origins.reentrant != 0;
-    add_attribute(metric, "otel.span.parent.origin", names[place % ORIGINS]);
-    add_attribute(metric, "otel.span.sampling_result",
-                  place < ORIGINS ? "RECORD_AND_SAMPLE" : "DROP");
-    return true;
+    }
+    const size_t parent = place % ORIGINS;
+    const size_t result = place / ORIGINS;
+    const enum oteli_origin origin = parents[parent].origin;
+    const uint64_t record_only = origins.record_only[origin];
+    const uint64_t counts[RESULTS] = {
+        started_of(&origins, true, origin),
+        at_least_zero(started_of(&origins, false, origin), record_only), record_only};
+    begin(metric, "otel.sdk.span.started", OTEL_METRIC_COUNTER, counts[result]);
+    add_attribute(metric, "otel.span.parent.origin", parents[parent].name);
+    add_attribute(metric, "otel.span.sampling_result", results[result]);
+    return counts[result] != 0 || result < 2;
 }
 
 /* Spans that the exporter has been given, and has not answered for. */

@@ -48,6 +48,8 @@ void oteli_stats_origins(struct oteli_origins *origins, const struct oteli_engin
             origins->recorded[i] += oteli_load_acquire_64(&counts->recorded_origins[i]);
             origins->unsampled[i] += oteli_load_acquire_64(&counts->unsampled_origins[i]);
         }
+        for (unsigned i = 0; i < 3; i++)
+            origins->record_only[i] += oteli_load_acquire_64(&counts->record_only_origins[i]);
         origins->reentrant += oteli_load_acquire_64(&counts->reentrant);
         origins->all_recorded += oteli_load_acquire_64(&counts->recorded);
         origins->all_unsampled += oteli_load_acquire_64(&counts->unsampled);

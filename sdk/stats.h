@@ -14,6 +14,7 @@ void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size
 struct oteli_origins {
     uint64_t recorded[2];
     uint64_t unsampled[2];
+    uint64_t record_only[3]; /* of the unsampled, each by its origin */
     uint64_t all_recorded;
     uint64_t all_unsampled;
     uint64_t reentrant; /* refused before anything was known of them; in neither sum */
