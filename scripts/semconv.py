@@ -13,6 +13,9 @@ import sys
 
 import yaml
 
+# The one in C is ten times as fast.
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 HEAD = """\
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otel/{file} - {what} of OpenTelemetry's semantic conventions {version}.
@@ -115,7 +118,7 @@ def read(model):
     """All attributes and events of the model that are not deprecated, by name."""
     attributes, events, defined, wanted = {}, {}, set(), set()
     for path in sorted(pathlib.Path(model).rglob("*.yaml")):
-        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER) or {}
         wanted.update(referenced(document))
         for kind, entry in definitions(document):
             if kind == "attribute":
