@@ -56,7 +56,8 @@ enum oteli_decision {
     OTELI_DECIDE_DROP = 0,
     OTELI_DECIDE_SAMPLE = 1,
     OTELI_DECIDE_ASK = 2,
-    OTELI_DECIDE_SAMPLE_AND_HOLD = 3 /* sample, the long way */
+    OTELI_DECIDE_SAMPLE_AND_HOLD = 3, /* sample, the long way */
+    OTELI_DECIDE_DROP_AND_COUNT = 4   /* of threads only: drop, the long way */
 };
 
 /* What a sampler may look at. */

@@ -197,8 +197,29 @@ static inline bool is_sampled(struct oteli_thread *thread, const otel_span *pare
     const unsigned kind =
         parent->opaque[2] != 0 ? kind_of_parent(parent->opaque[3]) : (unsigned)OTELI_PARENT_NONE;
     const unsigned decision = thread->decide[kind];
-    return OTELI_UNLIKELY(decision == OTELI_DECIDE_ASK) ? ask_sampler(thread, about)
-                                                        : decision != OTELI_DECIDE_DROP;
+    return OTELI_UNLIKELY(decision == OTELI_DECIDE_ASK)
+               ? ask_sampler(thread, about)
+               : decision != OTELI_DECIDE_DROP && decision != OTELI_DECIDE_DROP_AND_COUNT;
+}
+
+/* A span that is counted has no parent, or a remote one: that as well. */
+static inline void count_origin(uint64_t origins[2], const otel_span *parent)
+{
+    if (parent->opaque[2] == 0)
+        oteli_count(&origins[OTELI_ORIGIN_NONE], 1);
+    else if (OTELI_UNLIKELY(oteli_ref_is_remote(parent->opaque[3])))
+        oteli_count(&origins[OTELI_ORIGIN_REMOTE], 1);
+}
+
+/* An unsampled span that is recorded for processors all the same. */
+static OTELI_COLD void count_record_only(struct oteli_thread *thread, const otel_span *parent)
+{
+    unsigned origin = OTELI_ORIGIN_LOCAL;
+    if (parent->opaque[2] == 0)
+        origin = OTELI_ORIGIN_NONE;
+    else if (oteli_ref_is_remote(parent->opaque[3]))
+        origin = OTELI_ORIGIN_REMOTE;
+    oteli_count(&thread->counts.record_only_origins[origin], 1);
 }
 
 /* Name, start and options of a span that records. */
@@ -238,9 +259,11 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open
         inherit(thread, open, parent, options, made);
     if (!sampled) {
         oteli_count(&thread->counts.unsampled, 1);
+        count_origin(thread->counts.unsampled_origins, parent);
         return;
     }
     oteli_count(&thread->counts.recorded, 1);
+    count_origin(thread->counts.recorded_origins, parent);
     fill_in(thread, open, name, name_length, options);
 }
 
@@ -256,6 +279,7 @@ static void pass_on(otel_span *span, const struct oteli_thread *thread,
 static void refuse(otel_span *span, struct oteli_thread *thread, const otel_span_options *options)
 {
     oteli_count(&thread->counts.recorded, 1);
+    count_origin(thread->counts.recorded_origins, parent_of(thread, options, false));
     oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
     pass_on(span, thread, options);
 }
@@ -354,8 +378,13 @@ static void open_judged(struct oteli_thread *thread, struct oteli_open *open,
     if (!is_sampled_too)
         open->traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED;
     oteli_count(is_sampled_too ? &thread->counts.recorded : &thread->counts.unsampled, 1);
+    count_origin(is_sampled_too ? thread->counts.recorded_origins
+                                : thread->counts.unsampled_origins,
+                 parent);
     if ((made->ref & OTEL_SPAN_IS_RECORDING_) == 0)
         return;
+    if (!is_sampled_too)
+        count_record_only(thread, parent);
     if (!is_sampled_too || oteli_processing_is_wanted(thread))
         open->traits.is_unusual = true;
     if (!is_sampled_too)
@@ -375,23 +404,26 @@ static void open_roundabout(struct oteli_thread *thread, struct oteli_open *open
                             const otel_span *parent, const otel_span_options *options,
                             struct identity *made)
 {
-    const uint64_t parent_id = parent->opaque[2];
+    const uint64_t parent_id = oteli_parent_id(parent);
     const uint64_t parent_ref = parent->opaque[3];
     identify(thread, parent, parent_id, made);
+    made->ref |= parent_ref & OTELI_REF_DEBUG; /* that of a lone decision, too */
     if (parent_id == 0 && thread->program.makes_ids)
         make_trace_id(thread, made);
     const struct oteli_sampling_question question = {
         .about = {(const uint8_t *)&made->trace_id, parent, name, name_length, options},
         .values = oteli_roundabout_values(thread, options),
         .baggage = oteli_roundabout_baggage(thread, options),
-        .parent_kind = (uint8_t)(parent_id != 0 ? kind_of_parent(parent_ref) : OTELI_PARENT_NONE),
+        .parent_kind =
+            (uint8_t)(parent->opaque[2] != 0 ? kind_of_parent(parent_ref) : OTELI_PARENT_NONE),
         .is_random = (made->ref & OTEL_TRACE_FLAG_RANDOM) != 0};
     otel_sampling_result result;
     oteli_roundabout_ask(thread, &question, &result);
     if (thread->program.makes_ids)
         (void)oteli_roundabout_span_id(thread, &made->span_id);
     made->ref |= open->place_ref | bits_of(result.decision);
-    set_shape(open, epoch_under(thread, parent), name_length, wire_flags_of(made->ref, parent_ref),
+    set_shape(open, epoch_under(thread, parent), name_length,
+              wire_flags_of(made->ref, parent_id != 0 ? parent_ref : 0),
               OTEL_SPAN_KIND_INTERNAL + 1);
     set_origin(open, tracer, parent_id);
     open_judged(thread, open, parent, &question.about, &result, made);
@@ -511,6 +543,7 @@ static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *t
         made.span_id = (first ^ (second << 32 | second >> 32)) | 1;
         made.ref = open->place_ref | OTEL_TRACE_FLAG_RANDOM;
         open->epoch = oteli_clock_epoch();
+        oteli_count(&thread->counts.unsampled_origins[OTELI_ORIGIN_NONE], 1);
     } else {
         identify(thread, &parent->self, parent->self.opaque[2], &made);
         made.ref |= open->place_ref;
@@ -566,12 +599,14 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         return;
     }
     set_origin(open, tracer, parent_id);
-    if (parent_id == 0)
+    if (parent_id == 0) {
         set_shape(open, oteli_clock_epoch(), name_length, wire_flags_of(OTEL_TRACE_FLAG_RANDOM, 0),
                   wire_kind);
-    else
+        oteli_count(&thread->counts.recorded_origins[OTELI_ORIGIN_NONE], 1);
+    } else {
         set_shape(open, parent->epoch, name_length,
                   wire_flags_of(parent->self.opaque[3], parent->self.opaque[3]), wire_kind);
+    }
     struct identity made;
     identify(thread, &parent->self, parent_id, &made);
     made.ref |= open->place_ref | SAMPLED_AND_RECORDING;

@@ -184,6 +184,15 @@ static void let_go_of_sdk(struct oteli_thread *thread)
     count_from_zero(thread);
 }
 
+/* A decision by which spans go the long way: the fast one does not count remote parents, nor
+ * does it hold anything. */
+static uint8_t the_long_way(uint8_t decision)
+{
+    if (decision == OTELI_DECIDE_SAMPLE)
+        return OTELI_DECIDE_SAMPLE_AND_HOLD;
+    return decision == OTELI_DECIDE_DROP ? OTELI_DECIDE_DROP_AND_COUNT : decision;
+}
+
 void oteli_thread_scope(struct oteli_thread *thread, bool is_scoped)
 {
     thread->is_scoped = is_scoped;
@@ -198,11 +207,11 @@ static void adopt_sdk(struct oteli_thread *thread, struct oteli_sdk *sdk)
     let_go_of_sdk(thread);
     oteli_add_full_32(&sdk->threads, 1);
     for (unsigned i = 0; i < OTELI_PARENT_KINDS; i++) {
-        const bool is_root = i != OTELI_PARENT_LOCAL_SAMPLED && i != OTELI_PARENT_LOCAL_UNSAMPLED;
-        const bool holds = is_root && sdk->limits.roots_hold;
-        thread->decide[i] = holds && sdk->decide[i] == OTELI_DECIDE_SAMPLE
-                                ? OTELI_DECIDE_SAMPLE_AND_HOLD
-                                : sdk->decide[i];
+        const bool is_remote =
+            i == OTELI_PARENT_REMOTE_SAMPLED || i == OTELI_PARENT_REMOTE_UNSAMPLED;
+        const bool holds = i == OTELI_PARENT_NONE && sdk->limits.roots_hold &&
+                           sdk->decide[i] == OTELI_DECIDE_SAMPLE;
+        thread->decide[i] = is_remote || holds ? the_long_way(sdk->decide[i]) : sdk->decide[i];
     }
     memcpy(thread->unscoped, thread->decide, sizeof thread->unscoped);
     oteli_thread_scope(thread, thread->is_scoped);

@@ -30,9 +30,16 @@ struct oteli_thread_counts {
     uint64_t ended;
     uint64_t recorded;                        /* started, and recording */
     uint64_t unsampled;                       /* started, but not recording */
+    uint64_t recorded_origins[2];             /* of those that were recorded: roots, and … */
+    uint64_t unsampled_origins[2];            /* … those under a remote parent; likewise */
+    uint64_t record_only_origins[3];          /* of the unsampled: recorded for processors all
+                                                 the same; likewise, and the others */
     uint64_t dropped[OTEL_DROP_REASON_COUNT]; /* never OTEL_DROP_REENTRANT, but: */
     uint64_t reentrant; /* started, ended and dropped at once; added to atomically */
 };
+
+/* What is counted of where parents come from; all other spans have a local one. */
+enum oteli_origin { OTELI_ORIGIN_NONE = 0, OTELI_ORIGIN_REMOTE = 1, OTELI_ORIGIN_LOCAL = 2 };
 
 enum { OTELI_DETACHED_CACHE = 16 };
 

@@ -41,6 +41,7 @@ struct bench_pb {
     struct values *spans;
     size_t count;
     resource_message *resource;
+    char schema_url[LONGEST_TEXT]; /* of the resource */
     scope_message *scope;
     uint8_t *arena;
     size_t arena_used;
@@ -119,6 +120,7 @@ void bench_pb_load(struct bench_pb *pb, const otel_batch *batch)
         load_span(&pb->spans[i], &view);
     }
     free_envelope(pb);
+    copy_text(pb->schema_url, otel_batch_resource_schema_url(batch));
     pb->resource = opentelemetry__proto__resource__v1__resource__unpack(
         NULL, resource.length, (const uint8_t *)resource.data);
     pb->scope = opentelemetry__proto__common__v1__instrumentation_scope__unpack(
@@ -183,6 +185,7 @@ static request_message *build(struct bench_pb *pb)
     request->resource_spans = take(pb, sizeof(resource_spans_message *));
     request->resource_spans[0] = resource_spans;
     resource_spans->resource = pb->resource;
+    resource_spans->schema_url = pb->schema_url;
     resource_spans->n_scope_spans = 1;
     resource_spans->scope_spans = take(pb, sizeof(scope_spans_message *));
     resource_spans->scope_spans[0] = scope_spans;

@@ -56,7 +56,8 @@ struct loader {
     struct oteli_config *config;
     const otel_sdk_options *options;
     bool read_environment;
-    bool given[ROW_COUNT]; /* by code or by the environment, and good */
+    bool given[ROW_COUNT];   /* by code or by the environment, and good … */
+    bool in_code[ROW_COUNT]; /* … by code */
 };
 
 static bool is_text(const struct oteli_config_row *row)
@@ -160,14 +161,21 @@ static otel_status from_code(const struct loader *loader, const struct oteli_con
     return number_from_code(row, number, setting, given);
 }
 
-/* The functions of the options, which have no row. Half of the two is none. */
-static void take_functions(struct oteli_config *config, const otel_sdk_options *options)
+/* Whether the caller's struct has a member, all of it. */
+#define HAS_MEMBER(options, member) \
+    ((options)->size >= offsetof(otel_sdk_options, member) + sizeof(options)->member)
+
+/* What has no row. Half of the two functions is none. */
+static void take_rowless(struct oteli_config *config, const otel_sdk_options *options)
 {
-    const size_t end = offsetof(otel_sdk_options, tail_keep_state) + sizeof(void *);
-    if (options == NULL || options->size < end)
+    if (options == NULL)
         return;
-    config->tail_keep = options->tail_keep;
-    config->tail_keep_state = options->tail_keep_state;
+    if (HAS_MEMBER(options, tail_keep_state)) {
+        config->tail_keep = options->tail_keep;
+        config->tail_keep_state = options->tail_keep_state;
+    }
+    if (HAS_MEMBER(options, resource_schema_url))
+        config->resource_schema_url = options->resource_schema_url;
 }
 
 static otel_status from_environment(const struct oteli_config_row *row,
@@ -212,6 +220,7 @@ static otel_status load_row(struct loader *loader, size_t index)
     struct oteli_setting setting = {.text = NULL};
     bool given = false;
     otel_status status = from_code(loader, row, &setting, &given);
+    loader->in_code[index] = given;
     if (status == OTEL_OK && !given && loader->read_environment)
         status = from_environment(row, &setting, &given);
     if (status == OTEL_OK && !given)
@@ -289,6 +298,18 @@ static void fit_batch_to_queue(struct loader *loader)
     }
 }
 
+/* The argument in the environment is for the sampler that is named there. */
+static void part_sampler_from_argument(const struct loader *loader)
+{
+    struct oteli_config *config = loader->config;
+    if (loader->in_code[ROW_traces_sampler_arg] || config->traces_sampler_arg == NULL)
+        return;
+    if (loader->given[ROW_traces_sampler] && !loader->in_code[ROW_traces_sampler])
+        return;
+    free(config->traces_sampler_arg);
+    config->traces_sampler_arg = NULL;
+}
+
 otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_options *options,
                               bool read_environment)
 {
@@ -310,7 +331,8 @@ otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_option
         return status;
     }
     fit_batch_to_queue(&loader);
-    take_functions(config, options);
+    part_sampler_from_argument(&loader);
+    take_rowless(config, options);
     return OTEL_OK;
 }
 

@@ -55,6 +55,7 @@ struct oteli_config {
     /* Of the options only; NULL where they have none. */
     bool (*tail_keep)(void *state, const otel_tail *tail);
     void *tail_keep_state;
+    const char *resource_schema_url; /* borrowed: there while the SDK starts */
 };
 
 /* Fill in `config` from options (may be NULL), and from the environment when

@@ -30,6 +30,7 @@
 /* The table is one macro of all its groups; nothing but reading order separates them. */
 #define OTELI_CONFIG_TABLE(ROW)  \
     OTELI_CONFIG_GENERAL(ROW)    \
+    OTELI_CONFIG_RESOURCE(ROW)   \
     OTELI_CONFIG_SAMPLING(ROW)   \
     OTELI_CONFIG_LIMITS(ROW)     \
     OTELI_CONFIG_PROCESSING(ROW) \
@@ -42,7 +43,7 @@
         OTELI_OPTION,                                                                             \
         "How much otel-c says about itself. Without a handler of your own, `info` shows "         \
         "warnings and errors on stderr, and `debug` shows everything.")                           \
-    ROW(sdk_disabled, "OTEL_SDK_DISABLED", OTELI_TYPE_BOOL, "false", 0, 0, NULL, OTELI_NO_OPTION, \
+    ROW(sdk_disabled, "OTEL_SDK_DISABLED", OTELI_TYPE_BOOL, "false", 0, 0, NULL, OTELI_OPTION,    \
         "`true` records and exports nothing. Contexts are still propagated.")                     \
     ROW(service_name, "OTEL_SERVICE_NAME", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_OPTION,     \
         "The resource attribute `service.name`. It beats the one in "                             \
@@ -61,6 +62,20 @@
         "Where timestamps come from. `auto` takes the processor's counter if it can be trusted "  \
         "and `monotonic` if not; `tsc` asks for the counter, `monotonic` for "                    \
         "`CLOCK_MONOTONIC`, `coarse` for its cheap variant with a resolution of milliseconds.")
+
+#define OTELI_CONFIG_RESOURCE(ROW)                                                            \
+    ROW(entities, "OTEL_ENTITIES", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_OPTION,         \
+        "What the process is part of, as `type{id=value,...}[description=value,...]@schema` " \
+        "with `;` between them. Their attributes are put into the resource. One that is "     \
+        "malformed is left out, with a warning. (In development in the specification.)")      \
+    ROW(resource_detectors, "OTEL_C_RESOURCE_DETECTORS", OTELI_TYPE_LIST,                     \
+        "process,host,container,service", 0, 0,                                               \
+        "process process_command process_owner host os container service none", OTELI_OPTION, \
+        "What is found out for the resource: `process` (id, executable, C library), `host` "  \
+        "(name, id, architecture, operating system), `os` (that alone), `container` (id), "   \
+        "`service` (a random `service.instance.id`); and, because they can be personal, "     \
+        "only where they are asked for `process_command` (arguments) and `process_owner` "    \
+        "(the user's name).")
 
 #define OTELI_CONFIG_SAMPLING(ROW)                                                               \
     ROW(traces_sampler, "OTEL_TRACES_SAMPLER", OTELI_TYPE_ENUM, "parentbased_always_on", 0, 0,   \

@@ -19,13 +19,15 @@
  *     stock  │     └─ look on shelf   internal
  *     shop   └─ charge                internal
  *
- * The names of attributes are those of OpenTelemetry's semantic conventions for HTTP. */
+ * The names of attributes are those of OpenTelemetry's semantic conventions for HTTP
+ * (otel/semconv.h). */
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <microhttpd.h>
 #include <otel/otel.h>
+#include <otel/semconv.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,10 +105,11 @@ static unsigned ask_stock(const struct service *shop, const char *item)
     const size_t host_length = port != NULL ? (size_t)(port - host) : strcspn(host, "/");
 
     const otel_attribute attributes[] = {
-        otel_attribute_of("http.request.method", otel_value_string("GET")),
-        otel_attribute_of("url.full", otel_value_string(url)),
-        otel_attribute_of("server.address", otel_value_string_n(host, host_length)),
-        otel_attribute_of("server.port",
+        otel_attribute_of(OTEL_SEMCONV_HTTP_REQUEST_METHOD,
+                          otel_value_string(OTEL_SEMCONV_HTTP_REQUEST_METHOD_VALUE_GET)),
+        otel_attribute_of(OTEL_SEMCONV_URL_FULL, otel_value_string(url)),
+        otel_attribute_of(OTEL_SEMCONV_SERVER_ADDRESS, otel_value_string_n(host, host_length)),
+        otel_attribute_of(OTEL_SEMCONV_SERVER_PORT,
                           otel_value_int(port != NULL ? strtol(port + 1, NULL, 10) : 80)),
     };
     otel_span span = otel_span_enter(
@@ -120,15 +123,15 @@ static unsigned ask_stock(const struct service *shop, const char *item)
     curl_slist_free_all(headers);
 
     if (status == 0) {
-        otel_span_set_string(span, "error.type", "no_answer");
+        otel_span_set_string(span, OTEL_SEMCONV_ERROR_TYPE, "no_answer");
         otel_span_fail(span, why);
     } else {
-        otel_span_set_int(span, "http.response.status_code", status);
+        otel_span_set_int(span, OTEL_SEMCONV_HTTP_RESPONSE_STATUS_CODE, status);
     }
     if (status >= 400) {
         char code[16];
         snprintf(code, sizeof code, "%u", status);
-        otel_span_set_string(span, "error.type", code);
+        otel_span_set_string(span, OTEL_SEMCONV_ERROR_TYPE, code);
         otel_span_fail(span, NULL);
     }
     otel_span_end(span);
@@ -224,11 +227,11 @@ static enum MHD_Result serve(const struct service *service, struct MHD_Connectio
     snprintf(name, sizeof name, "%s%s%s", method, is_ours ? " " : "", is_ours ? route : "");
 
     const otel_attribute attributes[] = {
-        otel_attribute_of("http.request.method", otel_value_string(method)),
-        otel_attribute_of("url.scheme", otel_value_string("http")),
-        otel_attribute_of("url.path", otel_value_string(path)),
-        otel_attribute_of("server.address", otel_value_string("127.0.0.1")),
-        otel_attribute_of("server.port", otel_value_int(service->port)),
+        otel_attribute_of(OTEL_SEMCONV_HTTP_REQUEST_METHOD, otel_value_string(method)),
+        otel_attribute_of(OTEL_SEMCONV_URL_SCHEME, otel_value_string("http")),
+        otel_attribute_of(OTEL_SEMCONV_URL_PATH, otel_value_string(path)),
+        otel_attribute_of(OTEL_SEMCONV_SERVER_ADDRESS, otel_value_string("127.0.0.1")),
+        otel_attribute_of(OTEL_SEMCONV_SERVER_PORT, otel_value_int(service->port)),
     };
     const otel_context parent = otel_extract(NULL, get_header, connection);
     otel_span span = otel_span_enter(
@@ -238,14 +241,14 @@ static enum MHD_Result serve(const struct service *service, struct MHD_Connectio
                           .attribute_count = sizeof attributes / sizeof *attributes));
     unsigned status = MHD_HTTP_NOT_FOUND;
     if (is_ours) {
-        otel_span_set_string(span, "http.route", route);
+        otel_span_set_string(span, OTEL_SEMCONV_HTTP_ROUTE, route);
         status = service->answer(service, path + prefix);
     }
-    otel_span_set_int(span, "http.response.status_code", status);
+    otel_span_set_int(span, OTEL_SEMCONV_HTTP_RESPONSE_STATUS_CODE, status);
     if (status >= 500) { /* a 4xx is the client's mistake, and no error of this span */
         char code[16];
         snprintf(code, sizeof code, "%u", status);
-        otel_span_set_string(span, "error.type", code);
+        otel_span_set_string(span, OTEL_SEMCONV_ERROR_TYPE, code);
         otel_span_fail(span, NULL);
     }
     const enum MHD_Result result = reply(connection, status);

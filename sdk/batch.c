@@ -103,8 +103,8 @@ otel_slice otel_batch_resource(const otel_batch *batch)
 
 otel_slice otel_batch_resource_schema_url(const otel_batch *batch)
 {
-    (void)batch;
-    return (otel_slice){"", 0};
+    const char *url = batch->resource->schema_url;
+    return url != NULL ? (otel_slice){url, strlen(url)} : (otel_slice){"", 0};
 }
 
 void otel_batch_span(const otel_batch *batch, size_t index, otel_span_view *span)

@@ -29,14 +29,27 @@
 
 struct oteli_engine;
 
+/* How exports ended: with success, with spans refused, or dropped for a reason (the last that
+ * was given): OTELI_EXPORT_DROPPED and the reason. */
+enum {
+    OTELI_EXPORT_SUCCEEDED = 0,
+    OTELI_EXPORT_REJECTED = 1,
+    OTELI_EXPORT_DROPPED = 2,
+    OTELI_EXPORT_OUTCOMES = OTELI_EXPORT_DROPPED + OTEL_DROP_REASON_COUNT
+};
+
 /* One exporter and what it did. Counters have one writer at a time, anybody reads. */
 struct oteli_pipeline {
     otel_exporter exporter;
     uint64_t delivered;
     uint64_t rejected;
     uint64_t dropped[OTEL_DROP_REASON_COUNT];
+    uint64_t exporter_dropped[OTEL_DROP_REASON_COUNT]; /* of these: by the exporter */
     uint64_t batches;
-    bool is_dropping; /* for the log: first loss, and recovery */
+    uint64_t handed;                              /* spans that it was given so far */
+    uint64_t export_count[OTELI_EXPORT_OUTCOMES]; /* exports that ended so, and … */
+    uint64_t export_ns[OTELI_EXPORT_OUTCOMES];    /* … what they took together */
+    bool is_dropping;                             /* for the log: first loss, and recovery */
 };
 
 /* Where the harvest is in its pass over threads and ring: harvest.c. */

@@ -90,7 +90,7 @@ void oteli_export_tell_drops(struct oteli_engine *engine)
     engine->told_drops = dropped;
 }
 
-static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call *call)
+static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call *call, uint64_t ns)
 {
     uint64_t left = call->view.batch->count;
     const uint64_t rejected = call->rejected < left ? call->rejected : left;
@@ -101,6 +101,7 @@ static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call 
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
         const uint64_t dropped = call->dropped[i] < left ? call->dropped[i] : left;
         oteli_count(&pipeline->dropped[i], dropped);
+        oteli_count(&pipeline->exporter_dropped[i], dropped);
         left -= dropped;
         lost += dropped;
         if (dropped != 0)
@@ -108,6 +109,11 @@ static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call 
     }
     oteli_count(&pipeline->delivered, left);
     oteli_count(&pipeline->batches, 1);
+    const unsigned outcome = lost != 0       ? OTELI_EXPORT_DROPPED + (unsigned)reason
+                             : rejected != 0 ? OTELI_EXPORT_REJECTED
+                                             : OTELI_EXPORT_SUCCEEDED;
+    oteli_count(&pipeline->export_ns[outcome], ns);
+    oteli_count(&pipeline->export_count[outcome], 1);
     tell(pipeline, lost, reason);
 }
 
@@ -117,7 +123,8 @@ static void settle(struct oteli_engine *engine, otel_export_result result)
     struct oteli_sending *sending = &engine->sending;
     if (result == OTEL_EXPORT_PENDING)
         time_out(&sending->call);
-    count_call(&engine->pipelines[sending->pipeline], &sending->call);
+    count_call(&engine->pipelines[sending->pipeline], &sending->call,
+               oteli_monotonic_ns() - sending->started_ns);
     sending->pipeline++;
 }
 
@@ -132,6 +139,7 @@ static bool ask(struct oteli_engine *engine)
         sending->started_ns = oteli_monotonic_ns();
         call->view.batch = sending->batch;
         call->view.deadline_ns = oteli_export_deadline(engine, sending->started_ns);
+        oteli_count(&engine->pipelines[sending->pipeline].handed, sending->batch->count);
         const otel_export_result result = exporter->export_batch(exporter->state, &call->view);
         if (result == OTEL_EXPORT_PENDING && exporter->poll != NULL)
             return false;

@@ -3,7 +3,7 @@
  *
  * Counters are read in the order in which a span passes them, backwards: what is derived
  * by subtraction is then never negative, also while everything runs. */
-#include "sdk/engine.h"
+#include "sdk/stats.h"
 
 #include <otel/sdk.h>
 #include <stdio.h>
@@ -37,6 +37,25 @@ const char *otel_drop_reason_string(otel_drop_reason reason)
                                                                              : "unknown";
 }
 
+void oteli_stats_origins(struct oteli_origins *origins, const struct oteli_engine *engine)
+{
+    *origins = (struct oteli_origins){0};
+    for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
+        if (oteli_load_acquire_64(&at->generation) != engine->sdk.generation)
+            continue;
+        const struct oteli_thread_counts *counts = &at->counts;
+        for (unsigned i = 0; i < 2; i++) {
+            origins->recorded[i] += oteli_load_acquire_64(&counts->recorded_origins[i]);
+            origins->unsampled[i] += oteli_load_acquire_64(&counts->unsampled_origins[i]);
+        }
+        for (unsigned i = 0; i < 3; i++)
+            origins->record_only[i] += oteli_load_acquire_64(&counts->record_only_origins[i]);
+        origins->reentrant += oteli_load_acquire_64(&counts->reentrant);
+        origins->all_recorded += oteli_load_acquire_64(&counts->recorded);
+        origins->all_unsampled += oteli_load_acquire_64(&counts->unsampled);
+    }
+}
+
 static void add_threads(otel_stats *stats, const struct oteli_engine *engine)
 {
     const uint64_t generation = engine->sdk.generation;
@@ -62,9 +81,9 @@ static void add_threads(otel_stats *stats, const struct oteli_engine *engine)
                               oteli_load_acquire_64(&at->counts.reentrant);
 }
 
-static void fill(otel_stats *stats, struct oteli_engine *engine,
-                 const struct oteli_pipeline *pipeline)
+void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size_t index)
 {
+    const struct oteli_pipeline *pipeline = &engine->pipelines[index];
     const bool is_done = oteli_load_acquire_32(&engine->done) != 0;
     stats->batches = oteli_load_acquire_64(&pipeline->batches);
     stats->delivered = oteli_load_acquire_64(&pipeline->delivered);
@@ -103,7 +122,7 @@ otel_status otel_stats_read(size_t index, otel_stats *stats)
     struct oteli_engine *engine = oteli_lifecycle_engine();
     const bool is_known = engine != NULL && index < engine->pipeline_count;
     if (is_known)
-        fill(&whole, engine, &engine->pipelines[index]);
+        oteli_stats_fill(&whole, engine, index);
     const bool is_inherited = oteli_lifecycle_inherits(index);
     oteli_lifecycle_unlock();
     memcpy(stats, &whole, whole.size < sizeof whole ? whole.size : sizeof whole);

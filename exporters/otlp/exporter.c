@@ -481,10 +481,10 @@ static otel_status hand_out(struct otlp_exporter *made, otel_exporter *exporter)
         free_exporter(made);
         return OTEL_ERROR_NO_MEMORY;
     }
-    *exporter =
-        OTEL_EXPORTER(.name = "otlp_http_exporter", .state = made, .export_batch = export_batch,
-                      .poll = poll_export, .wake = wake, .free = free_exporter, .prepare = prepare,
-                      .descriptor = descriptor, .renew = renew);
+    *exporter = OTEL_EXPORTER(.name = "otlp_http_span_exporter", .state = made,
+                              .export_batch = export_batch, .poll = poll_export, .wake = wake,
+                              .free = free_exporter, .prepare = prepare, .descriptor = descriptor,
+                              .renew = renew);
     return OTEL_OK;
 }
 

@@ -173,7 +173,7 @@ OTEL_API void otel_export_drop(otel_export *call, otel_drop_reason reason, size_
 
 typedef struct otel_exporter {
     size_t size;      /* sizeof(otel_exporter) */
-    const char *name; /* static text, for messages: "otlp_http_exporter" */
+    const char *name; /* static text, for messages: "otlp_http_span_exporter" */
     void *state;
 
     /* Export a batch. Batch and call stay valid until the export is done. Should be done

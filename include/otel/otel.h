@@ -8,6 +8,7 @@
 #include <otel/baggage.h>
 #include <otel/base.h>
 #include <otel/context.h>
+#include <otel/metrics.h>
 #include <otel/propagate.h>
 #include <otel/sdk.h>
 #include <otel/trace.h>

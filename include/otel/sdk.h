@@ -108,6 +108,12 @@ typedef struct otel_sdk_options {
 
     const otel_propagator *propagator; /* the global propagator, instead of `propagators`; it has
                                           to stay, also after otel_shutdown */
+
+    const char *resource_schema_url; /* of the attributes in `resource`; if detectors follow
+                                        another schema, the resource is sent without a URL */
+    const char *resource_detectors;  /* OTEL_C_RESOURCE_DETECTORS: a list */
+    const char *entities;            /* OTEL_ENTITIES */
+    const char *sdk_disabled;        /* "true" or "false", OTEL_SDK_DISABLED */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})

@@ -47,7 +47,7 @@ c_files() {
     local directory
     for directory in "$@"; do
         [[ ! -d $directory ]] || find "$directory" -type f \( -name '*.c' -o -name '*.h' \) \
-            ! -name '*.pb-c.[ch]'
+            ! -name '*.pb-c.[ch]' ! -path 'include/otel/semconv*.h'
     done | sort
 }
 

@@ -29,6 +29,7 @@ LIMITS = {"length": 2500, "attributes": 20, "events": 8, "links": 5, "event_attr
 SETTINGS = {
     "OTEL_SERVICE_NAME": "shapes",
     "OTEL_RESOURCE_ATTRIBUTES": "from.env=100%25%20%C3%A9,from.both=env,service.name=other",
+    "OTEL_C_RESOURCE_DETECTORS": "process",
     "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": LIMITS["length"],
     "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": LIMITS["attributes"],
     "OTEL_SPAN_EVENT_COUNT_LIMIT": LIMITS["events"],
@@ -60,6 +61,7 @@ def record(program, folder, endpoint, spans, seed):
 
 def resource_of(program, pid):
     path = os.path.realpath(program)
+    runtime = os.confstr("CS_GNU_LIBC_VERSION").split()
     return {
         "service.name": ("string", "shapes"),
         "from.env": ("string", "100% é"),
@@ -69,14 +71,20 @@ def resource_of(program, pid):
         "process.pid": ("int", pid),
         "process.executable.name": ("string", os.path.basename(path)),
         "process.executable.path": ("string", path),
+        "process.runtime.name": ("string", runtime[0]),
+        "process.runtime.version": ("string", runtime[1]),
     }
 
 
 def library_version():
-    for line in (receiver.ROOT / "include/otel/base.h").read_text().splitlines():
-        if line.startswith('#define OTEL_VERSION "'):
+    return macro("base.h", "OTEL_VERSION")
+
+
+def macro(header, name):
+    for line in (receiver.ROOT / "include/otel" / header).read_text().splitlines():
+        if line.startswith(f'#define {name} "'):
             return line.split('"')[1]
-    raise AssertionError("base.h has no OTEL_VERSION")
+    raise AssertionError(f"{header} has no {name}")
 
 
 def check_statistics(statistics, asked):
@@ -90,9 +98,11 @@ def check_statistics(statistics, asked):
 def compare(asked, others, requests):
     """Returns how many spans were received, each once."""
     seen = set()
+    schema_url = macro("semconv.h", "OTEL_SEMCONV_SCHEMA_URL")
     for request in requests:
         for resource_group in request["resourceSpans"]:
             asked.check_resource(resource_group, others)
+            journal.equal("resource schema URL", resource_group.get("schemaUrl", ""), schema_url)
             for scope_group in resource_group["scopeSpans"]:
                 tracers = set()
                 for span in scope_group["spans"]:

@@ -289,6 +289,7 @@ static bool has_pid(otel_slice resource, int64_t pid)
     return found;
 }
 
+/* spec: R6 semconv/resource/service.md MUST stable */
 static void test_the_resource_of_a_child_has_its_pid(void **state)
 {
     (void)state;

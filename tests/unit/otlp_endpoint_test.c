@@ -24,6 +24,7 @@ static void assert_url(const char *general, const char *traces, const char *expe
     oteli_leaks_check();
 }
 
+/* spec: E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 static void test_a_general_endpoint_is_a_base(void **state)
 {
     (void)state;
@@ -39,6 +40,7 @@ static void test_a_general_endpoint_is_a_base(void **state)
     assert_url("HTTP://c", NULL, "HTTP://c/v1/traces");
 }
 
+/* spec: E-OTEL_EXPORTER_OTLP_TRACES_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 static void test_a_traces_endpoint_is_taken_as_it_is(void **state)
 {
     (void)state;
@@ -56,6 +58,7 @@ static void test_the_default_is_a_local_collector(void **state)
     assert_url(NULL, NULL, "http://localhost:4318/v1/traces");
 }
 
+/* spec: E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 static void test_what_is_no_http_url_is_refused(void **state)
 {
     (void)state;
@@ -90,6 +93,7 @@ static void assert_headers(const char *text, const char *expected)
     oteli_leaks_check();
 }
 
+/* spec: E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 static void test_headers_are_a_list_of_pairs(void **state)
 {
     (void)state;
@@ -103,6 +107,7 @@ static void test_headers_are_a_list_of_pairs(void **state)
     assert_headers("a=1,,b=2", "a: 1;b: 2;");
 }
 
+/* spec: E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 static void test_values_are_percent_decoded_and_names_are_not(void **state)
 {
     (void)state;
@@ -120,6 +125,7 @@ static void test_the_later_of_two_with_one_name_counts(void **state)
     assert_headers("a=1,b=2,A=3", "A: 3;b: 2;");
 }
 
+/* spec: E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 static void test_a_bad_pair_is_left_out(void **state)
 {
     (void)state;

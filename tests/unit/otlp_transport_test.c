@@ -118,7 +118,7 @@ static void test_options_count_up_to_their_size(void **state)
     assert_int_equal(otel_otlp_exporter_new(&old, &exporter), OTEL_OK);
     exporter.free(exporter.state);
     assert_int_equal(otel_otlp_exporter_new(NULL, &exporter), OTEL_OK);
-    assert_string_equal(exporter.name, "otlp_http_exporter");
+    assert_string_equal(exporter.name, "otlp_http_span_exporter");
     assert_int_equal(exporter.size, sizeof exporter);
     exporter.free(exporter.state);
 }

@@ -5,6 +5,7 @@
 #include "tests/support/fake_exporter.h"
 #include "tests/support/hand_engine.h"
 #include "tests/support/leaks.h"
+#include "common/log.h"
 
 #include <otel/otel.h>
 #include <pthread.h>
@@ -66,6 +67,42 @@ static void test_a_queue_that_was_full_takes_as_much_again(void **state)
         assert_int_equal(fake.spans, 50 * i);
         assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 20 * i);
     }
+    stop();
+}
+
+static size_t news;
+static char last_news[200];
+
+static void note(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    news += level == OTEL_LOG_WARN;
+    strncpy(last_news, message, sizeof last_news - 1);
+}
+
+/* spec: P8 performance.md#trade-off-between-non-blocking-and-memory-consumption SHOULD stable */
+/* spec: O6 performance.md#trade-off-between-non-blocking-and-memory-consumption SHOULD stable */
+static void test_O6_a_full_queue_is_said_when_it_begins_to_lose_and_when_it_does_not(void **state)
+{
+    (void)state;
+    start(50, 10, 0);
+    oteli_log_set_level(OTEL_LOG_INFO);
+    otel_log_set_handler(note, NULL);
+    news = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        hand_spans(&hand, "a", 70);
+        hand_flush(&hand);
+        assert_int_equal(news, 1);
+        assert_non_null(strstr(last_news, "losing spans: the queue of 50"));
+    }
+    hand_spans(&hand, "a", 1);
+    hand_flush(&hand);
+
+    assert_int_equal(news, 2);
+    assert_non_null(strstr(last_news, "60 spans were lost"));
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 60);
+    otel_log_set_handler(NULL, NULL);
     stop();
 }
 
@@ -330,6 +367,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test(test_##name)
         TEST(one_thread_fills_the_queue_exactly),
         TEST(a_queue_that_was_full_takes_as_much_again),
+        TEST(O6_a_full_queue_is_said_when_it_begins_to_lose_and_when_it_does_not),
         TEST(lots_grow_with_what_a_thread_uses),
         TEST(any_number_of_threads_fills_the_queue_exactly),
         TEST(spans_in_a_batch_still_count_until_it_is_exported),

@@ -79,7 +79,7 @@ static void test_without_anything_it_is_otlp(void **state)
     (void)state;
     assert_int_equal(otel_start(NULL), OTEL_OK);
 
-    assert_string_equal(pipelines(), "otlp_http_exporter");
+    assert_string_equal(pipelines(), "otlp_http_span_exporter");
     assert_int_equal(warnings, 0);
 }
 
@@ -91,10 +91,10 @@ static void test_the_environment_chooses_the_exporters(void **state)
         const char *value;
         const char *expected;
     } table[] = {
-        {"otlp", "otlp_http_exporter"},
+        {"otlp", "otlp_http_span_exporter"},
         {"console", "console_exporter"},
-        {"console,otlp", "console_exporter otlp_http_exporter"},
-        {"otlp,console", "otlp_http_exporter console_exporter"},
+        {"console,otlp", "console_exporter otlp_http_span_exporter"},
+        {"otlp,console", "otlp_http_span_exporter console_exporter"},
         {"none", ""},
         {" Console ", "console_exporter"},
         {"otlp/stdout", "otlp_stdout_exporter"},
@@ -184,7 +184,7 @@ static void test_a_bad_endpoint_is_a_warning_and_the_default(void **state)
 
     assert_int_equal(otel_start(NULL), OTEL_OK);
 
-    assert_string_equal(pipelines(), "otlp_http_exporter");
+    assert_string_equal(pipelines(), "otlp_http_span_exporter");
     assert_int_equal(warnings, 1);
     assert_non_null(strstr(warning, "OTEL_EXPORTER_OTLP_ENDPOINT"));
     assert_non_null(strstr(warning, "ftp://nowhere"));
