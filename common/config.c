@@ -160,6 +160,12 @@ static otel_status from_code(const struct loader *loader, const struct oteli_con
     return number_from_code(row, number, setting, given);
 }
 
+static bool ignores_environment(const otel_sdk_options *options)
+{
+    const size_t end = offsetof(otel_sdk_options, ignore_environment) + sizeof(bool);
+    return options != NULL && options->size >= end && options->ignore_environment;
+}
+
 /* The functions of the options, which have no row. Half of the two is none. */
 static void take_functions(struct oteli_config *config, const otel_sdk_options *options)
 {
@@ -296,7 +302,10 @@ otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_option
     if (options != NULL && options->size == 0)
         return OTEL_ERROR_INVALID_ARGUMENT;
     struct loader loader = {
-        .config = config, .options = options, .read_environment = read_environment};
+        .config = config,
+        .options = options,
+        .read_environment = read_environment && !ignores_environment(options),
+    };
     otel_status status = OTEL_OK;
     for (size_t i = 0; i < ROW_COUNT && status == OTEL_OK; i++) {
         status = load_row(&loader, i);

@@ -84,12 +84,16 @@ typedef struct otel_sdk_options {
     void (*thread_started)(void *state); /* called on it before anything else: to name it, to */
     void *thread_started_state;          /* pin it to cores (pthread_self()), to lower its
                                              priority; handed over as it is */
+
+    bool ignore_environment; /* nothing is read from the environment: what is zero here is the
+                                specification's default */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})
 
 /* Start the SDK: read the environment (here, on this thread, and never again), build the
- * pipelines, start the exporter thread. Options may be NULL. OTEL_SDK_DISABLED=true makes
+ * pipelines, start the exporter thread. Options may be NULL. With OTEL_CONFIG_FILE it is
+ * otel_start_from_file (otel/config.h). OTEL_SDK_DISABLED=true makes
  * this answer OTEL_OK and record nothing. After an error nothing is running. In library
  * `otel`, because it knows every exporter. */
 OTEL_API OTEL_MUST_USE otel_status otel_start(const otel_sdk_options *options);
