@@ -46,11 +46,21 @@ static void fail_for_memory(struct reader *reader)
     reader->is_stopped = true;
 }
 
-static struct oteli_place place_of(const struct fy_mark *mark, struct oteli_place before)
+static enum fy_scalar_style style_of(struct fy_event *event)
 {
+    struct fy_token *token = event->type == FYET_SCALAR ? event->scalar.value : NULL;
+    return token != NULL ? fy_scalar_token_get_style(token) : FYSS_PLAIN;
+}
+
+/* libfyaml counts from 0, and what is quoted from behind the quote. */
+static struct oteli_place place_of(struct fy_event *event, struct oteli_place before)
+{
+    const struct fy_mark *mark = fy_event_start_mark(event);
+    const enum fy_scalar_style style = style_of(event);
+    const bool is_quoted = style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED;
     if (mark == NULL)
         return before;
-    return (struct oteli_place){(uint32_t)mark->line + 1, (uint32_t)mark->column + 1};
+    return (struct oteli_place){(uint32_t)mark->line + 1, (uint32_t)mark->column + !is_quoted};
 }
 
 static otel_slice token_text(struct fy_token *token)
@@ -223,9 +233,8 @@ static void fill_in(struct reader *reader, otel_slice *text)
 
 static void on_scalar(struct reader *reader, struct fy_event *event)
 {
-    struct fy_token *token = event->scalar.value;
     const otel_slice tag = token_text(event->scalar.tag);
-    otel_slice text = token_text(token);
+    otel_slice text = token_text(event->scalar.value);
     if (memchr(text.data, '\0', text.length) != NULL) {
         fail(reader, "this text has a NUL in it");
         return;
@@ -244,8 +253,7 @@ static void on_scalar(struct reader *reader, struct fy_event *event)
         fail_for_memory(reader);
         return;
     }
-    const bool is_plain = token == NULL || fy_scalar_token_get_style(token) == FYSS_PLAIN;
-    if (is_plain || tag.length != 0)
+    if (style_of(event) == FYSS_PLAIN || tag.length != 0)
         oteli_scalar_resolve(node);
     if (tag.length != 0 && !apply_tag(node, tag))
         oteli_fault(reader->faults, reader->place, "\"%.60s\" cannot have the tag %.*s", node->text,
@@ -303,7 +311,7 @@ static void on_document(struct reader *reader)
 
 static void take_event(struct reader *reader, struct fy_event *event)
 {
-    reader->place = place_of(fy_event_start_mark(event), reader->place);
+    reader->place = place_of(event, reader->place);
     switch (event->type) {
     case FYET_DOCUMENT_START:
         on_document(reader);
