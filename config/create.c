@@ -93,7 +93,7 @@ static bool is_like(otel_slice text, const char *pattern)
     return *pattern == '\0';
 }
 
-bool oteli_tracer_is_enabled(void *state, const otel_scope_view *scope)
+bool oteli_file_enables_tracer(void *state, const otel_scope_view *scope)
 {
     const struct oteli_settings *settings = state;
     for (size_t i = 0; i < settings->tracer_count; i++)
@@ -162,37 +162,31 @@ static otel_status make_processors(const struct oteli_settings *settings,
     return status;
 }
 
-static otel_status make_sampler(const struct oteli_settings *settings, struct oteli_faults *faults,
-                                struct oteli_creation *creation)
-{
-    otel_sdk_options *options = &creation->options;
-    if (settings->sampler_count == 0)
-        return OTEL_OK;
-    free_sampler(options->sampler);
-    options->sampler = NULL;
-    const otel_status status =
-        settings->is_disabled ? OTEL_OK : oteli_make_sampler(settings, faults, &creation->sampler);
-    if (status == OTEL_OK && !settings->is_disabled)
-        options->sampler = &creation->sampler;
-    return status;
-}
-
 /* --- The resource --- */
 
-/* Whether the file itself says a name for the service; what a detector finds comes after it. */
-static bool names_service(const struct oteli_settings *settings)
+/* The name that the file itself has for the service, in *name; false: it has none. It has no
+ * end of its own. */
+static bool find_service_name(const struct oteli_settings *settings, otel_slice *name)
 {
-    static const char key[] = "service.name";
-    for (size_t i = 0; i < settings->attribute_count; i++)
-        if (strcmp(settings->attributes[i].key, key) == 0)
-            return true;
+    static const char service_name[] = "service.name";
+    for (size_t i = settings->attribute_count; i-- > 0;) {
+        const otel_attribute *attribute = &settings->attributes[i];
+        if (strcmp(attribute->key, service_name) != 0)
+            continue;
+        const bool is_text = attribute->value.type == OTEL_VALUE_STRING;
+        *name = oteli_slice_of(is_text ? attribute->value.as.string : "");
+        return true;
+    }
     otel_slice rest = oteli_slice_of(settings->attributes_list);
-    otel_slice pair, name, value;
-    while (oteli_list_next(&rest, &pair))
-        if (oteli_cut(pair, '=', &name, &value) && name.length == sizeof key - 1 &&
-            memcmp(name.data, key, name.length) == 0)
-            return true;
-    return false;
+    otel_slice pair, key, value;
+    bool is_there = false;
+    while (oteli_list_next(&rest, &pair)) {
+        if (!oteli_cut(pair, '=', &key, &value) || !oteli_is_word(key, service_name))
+            continue;
+        *name = value;
+        is_there = true;
+    }
+    return is_there;
 }
 
 /* Of two attributes with one key the later counts, so the file's come last. */
@@ -213,7 +207,8 @@ static otel_status set_resource(const struct oteli_settings *settings, struct ot
         creation->attributes[own + i] = settings->attributes[i];
     options->resource = creation->attributes;
     options->resource_count = own + settings->attribute_count;
-    if (names_service(settings))
+    otel_slice name;
+    if (find_service_name(settings, &name))
         options->service_name = NULL;
     else if (settings->detects_service && options->service_name == NULL)
         options->service_name = oteli_env_get("OTEL_SERVICE_NAME");
@@ -226,6 +221,29 @@ static otel_status set_resource(const struct oteli_settings *settings, struct ot
     else if (options->resource_detectors == NULL)
         options->resource_detectors = "none";
     return OTEL_OK;
+}
+
+/* --- The sampler --- */
+
+static otel_status make_sampler(const struct oteli_settings *settings, struct oteli_faults *faults,
+                                struct oteli_creation *creation)
+{
+    otel_sdk_options *options = &creation->options;
+    if (settings->sampler_count == 0)
+        return OTEL_OK;
+    free_sampler(options->sampler);
+    options->sampler = NULL;
+    if (settings->is_disabled)
+        return OTEL_OK;
+    otel_slice name = oteli_slice_of(options->service_name);
+    (void)find_service_name(settings, &name);
+    char *service_name = name.length != 0 ? oteli_slice_copy(name) : NULL;
+    const otel_status status =
+        oteli_make_sampler(settings, service_name, faults, &creation->sampler);
+    free(service_name);
+    if (status == OTEL_OK)
+        options->sampler = &creation->sampler;
+    return status;
 }
 
 /* --- Numbers and words --- */
@@ -270,7 +288,7 @@ static void set_words(const struct oteli_settings *settings, otel_sdk_options *o
         options->propagators = "none";
     }
     if (settings->has_tracer_rules) {
-        options->tracer_enabled = oteli_tracer_is_enabled;
+        options->tracer_enabled = oteli_file_enables_tracer;
         options->tracer_enabled_state = (void *)(uintptr_t)settings;
     }
 }
@@ -287,9 +305,9 @@ otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_o
     set_words(settings, options);
     status = make_processors(settings, faults, creation);
     if (status == OTEL_OK)
-        status = make_sampler(settings, faults, creation);
-    if (status == OTEL_OK)
         status = set_resource(settings, faults, creation);
+    if (status == OTEL_OK)
+        status = make_sampler(settings, faults, creation);
     if (status != OTEL_OK) {
         oteli_options_free(options);
         oteli_creation_free(creation);

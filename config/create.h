@@ -14,9 +14,10 @@
 otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
                                 struct oteli_faults *faults, otel_exporter *exporter);
 
-/* The first of settings->samplers, with all that it is made of. */
-otel_status oteli_make_sampler(const struct oteli_settings *settings, struct oteli_faults *faults,
-                               otel_sampler *sampler);
+/* The first of settings->samplers, with all that it is made of. One that asks a server asks for
+ * the rules of this service (NULL: unknown). */
+otel_status oteli_make_sampler(const struct oteli_settings *settings, const char *service_name,
+                               struct oteli_faults *faults, otel_sampler *sampler);
 
 /* What otel_start is given. */
 struct oteli_creation {
@@ -41,6 +42,6 @@ void oteli_options_free(const otel_sdk_options *options);
 otel_status oteli_options_copy(const otel_sdk_options *own, otel_sdk_options *options);
 
 /* For otel_sdk_options.tracer_enabled; `state` are the settings. */
-bool oteli_tracer_is_enabled(void *state, const otel_scope_view *scope);
+bool oteli_file_enables_tracer(void *state, const otel_scope_view *scope);
 
 #endif

@@ -3,6 +3,7 @@
  * create.h and the order in settings.h. Start/stop only. */
 #include "config/create.h"
 
+#include <otel/jaeger_remote.h>
 #include <stdlib.h>
 
 /* One that has been made and not been given away is one or the other. */
@@ -93,8 +94,21 @@ static otel_status make_composable(const struct oteli_sampler_setting *setting, 
     }
 }
 
+static otel_status make_jaeger_remote(const struct oteli_sampler_setting *setting,
+                                      struct made *made, const char *service_name,
+                                      otel_sampler *sampler)
+{
+    otel_sampler initial = {.size = 0};
+    if (setting->parts[0] != 0)
+        initial = take_sampler(made, setting->parts[0]);
+    return otel_sampler_jaeger_remote(
+        OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = setting->endpoint, .service_name = service_name,
+                                   .polling_interval_ms = setting->interval_ms, .initial = initial),
+        sampler);
+}
+
 static otel_status make_one(const struct oteli_sampler_setting *setting, struct made *made,
-                            struct made *one)
+                            const char *service_name, struct made *one)
 {
     switch (setting->kind) {
     case OTELI_SAMPLER_ALWAYS_ON:
@@ -113,6 +127,8 @@ static otel_status make_one(const struct oteli_sampler_setting *setting, struct 
         return otel_sampler_always_record(take_sampler(made, setting->parts[0]), &one->sampler);
     case OTELI_SAMPLER_COMPOSITE:
         return otel_sampler_composite(take_composable(made, setting->parts[0]), &one->sampler);
+    case OTELI_SAMPLER_JAEGER_REMOTE:
+        return make_jaeger_remote(setting, made, service_name, &one->sampler);
     case OTELI_SAMPLER_REGISTERED:
         return setting->component.provider->create(setting->component.provider->state,
                                                    setting->component.properties, &one->sampler);
@@ -132,15 +148,15 @@ static void free_made(struct made *made, size_t count)
     }
 }
 
-otel_status oteli_make_sampler(const struct oteli_settings *settings, struct oteli_faults *faults,
-                               otel_sampler *sampler)
+otel_status oteli_make_sampler(const struct oteli_settings *settings, const char *service_name,
+                               struct oteli_faults *faults, otel_sampler *sampler)
 {
     const size_t count = settings->sampler_count;
     struct made *made = calloc(count, sizeof *made);
     otel_status status = made != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
     for (size_t i = count; i-- > 0 && status == OTEL_OK;) {
         struct made one = {.sampler = {.size = 0}};
-        status = make_one(&settings->samplers[i], made, &one);
+        status = make_one(&settings->samplers[i], made, service_name, &one);
         if (status == OTEL_OK)
             made[i] = one;
         else

@@ -38,6 +38,7 @@ static enum oteli_sampler_kind kind_of(const char *key, bool is_composable)
         {"parent_based", false, OTELI_SAMPLER_PARENT_BASED},
         {"always_record", false, OTELI_SAMPLER_ALWAYS_RECORD},
         {"composite/development", false, OTELI_SAMPLER_COMPOSITE},
+        {"jaeger_remote/development", false, OTELI_SAMPLER_JAEGER_REMOTE},
         {"always_on", true, OTELI_COMPOSABLE_ALWAYS_ON},
         {"always_off", true, OTELI_COMPOSABLE_ALWAYS_OFF},
         {"probability", true, OTELI_COMPOSABLE_PROBABILITY},
@@ -134,6 +135,11 @@ static void read_one(struct reader *reader, size_t index)
         break;
     case OTELI_SAMPLER_COMPOSITE:
         sampler->parts[0] = add(reader, body, true);
+        break;
+    case OTELI_SAMPLER_JAEGER_REMOTE:
+        sampler->endpoint = oteli_read_text(body, "endpoint");
+        sampler->interval_ms = oteli_read_number(body, "interval");
+        sampler->parts[0] = add(reader, oteli_node_value(body, "initial_sampler"), false);
         break;
     case OTELI_COMPOSABLE_PARENT_THRESHOLD:
         sampler->parts[0] = add(reader, oteli_node_value(body, "root"), true);

@@ -245,12 +245,22 @@ static const struct oteli_property always_record_list[] = {
     {NULL, NULL, 0},
 };
 static const struct oteli_schema always_record = OBJECT(always_record_list);
+/* Asking all the time is not what anybody means by 0. */
+static const struct oteli_schema polling = INTEGER(1, INT32_MAX);
+static const struct oteli_schema url = {.shape = OTELI_SHAPE_TEXT, .check = oteli_check_endpoint};
+static const struct oteli_property jaeger_remote_list[] = {
+    {"endpoint", &url, OTELI_REQUIRED},
+    {"interval", &polling, 0},
+    {"initial_sampler", &sampler, OTELI_REQUIRED},
+    {NULL, NULL, 0},
+};
+static const struct oteli_schema jaeger_remote = OBJECT_OR_NULL(jaeger_remote_list);
 static const struct oteli_property sampler_list[] = {
     {"always_on", &empty_object, 0},
     {"always_off", &empty_object, 0},
     {"always_record", &always_record, 0},
     {"composite/development", &composable, 0},
-    {"jaeger_remote/development", &anything, OTELI_NOT_HERE},
+    {"jaeger_remote/development", &jaeger_remote, 0},
     {"parent_based", &parent_based, 0},
     {"probability/development", &with_ratio, 0},
     {"trace_id_ratio_based", &with_ratio, 0},

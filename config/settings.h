@@ -29,6 +29,7 @@ enum oteli_sampler_kind {
     OTELI_SAMPLER_PARENT_BASED,
     OTELI_SAMPLER_ALWAYS_RECORD,
     OTELI_SAMPLER_COMPOSITE,
+    OTELI_SAMPLER_JAEGER_REMOTE,
     OTELI_SAMPLER_REGISTERED,
     OTELI_COMPOSABLE_ALWAYS_ON,
     OTELI_COMPOSABLE_ALWAYS_OFF,
@@ -61,6 +62,8 @@ struct oteli_sampler_setting {
     double ratio;
     size_t parts[OTELI_SAMPLER_PARTS]; /* 0: not given. PARENT_BASED: root, remote sampled and
                                           not, local sampled and not; others: the first only */
+    const char *endpoint;              /* JAEGER_REMOTE; NULL: the default */
+    int64_t interval_ms;               /* the same; 0: the default */
     struct oteli_rule_setting *rules;
     size_t rule_count;
     struct oteli_component_setting component; /* REGISTERED */

@@ -387,8 +387,9 @@ static void test_D5_each_fault_is_a_line_with_its_place_and_reason(void **state)
          "and is \"1.5\""},
         {PROVIDER "  sampler: {trace_id_ratio_based: {ratio: .nan}}\n",
          "has to be a number from 0"},
-        {PROVIDER "  sampler: {jaeger_remote/development: {}}\n",
-         "5:13: tracer_provider.sampler.jaeger_remote/development is not in this build"},
+        {PROVIDER "  sampler: {jaeger_remote/development: {endpoint: \"h:1\", initial_sampler: "
+                  "{always_on: }}}\n",
+         "tracer_provider.sampler.jaeger_remote/development.endpoint is no http or https URL"},
         {PROVIDER "  sampler: {composite/development: {trace_id_ratio_based: }}\n",
          "is no composable sampler that this build knows"},
         {PROVIDER "  sampler: {always_record: }\n", "has to be a mapping, and is null"},
