@@ -18,6 +18,9 @@ endif()
 if(OTEL_HAVE_FUNCTIONS)
     list(APPEND otel_targets otel-functions-shared otel-functions-static)
 endif()
+if(OTEL_HAVE_CONFIG)
+    list(APPEND otel_targets otel-config-shared otel-config-static)
+endif()
 install(TARGETS ${otel_targets} EXPORT otel
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev)
@@ -73,4 +76,8 @@ endif()
 if(OTEL_HAVE_FUNCTIONS)
     otel_pkgconfig(otel-functions "OpenTelemetry for C: a span for every function"
         "otel-sdk = ${v}" "-ldw -lelf")
+endif()
+if(OTEL_HAVE_CONFIG)
+    otel_pkgconfig(otel-config "OpenTelemetry for C: start from a YAML file" "otel = ${v}"
+        "-lfyaml")
 endif()

@@ -165,6 +165,12 @@ static otel_status from_code(const struct loader *loader, const struct oteli_con
 #define HAS_MEMBER(options, member) \
     ((options)->size >= offsetof(otel_sdk_options, member) + sizeof(options)->member)
 
+static bool ignores_environment(const otel_sdk_options *options)
+{
+    return options != NULL && HAS_MEMBER(options, ignore_environment) &&
+           options->ignore_environment;
+}
+
 /* What has no row. Half of the two functions is none. */
 static void take_rowless(struct oteli_config *config, const otel_sdk_options *options)
 {
@@ -317,7 +323,10 @@ otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_option
     if (options != NULL && options->size == 0)
         return OTEL_ERROR_INVALID_ARGUMENT;
     struct loader loader = {
-        .config = config, .options = options, .read_environment = read_environment};
+        .config = config,
+        .options = options,
+        .read_environment = read_environment && !ignores_environment(options),
+    };
     otel_status status = OTEL_OK;
     for (size_t i = 0; i < ROW_COUNT && status == OTEL_OK; i++) {
         status = load_row(&loader, i);

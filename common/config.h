@@ -59,8 +59,8 @@ struct oteli_config {
 };
 
 /* Fill in `config` from options (may be NULL), and from the environment when
- * `read_environment`, and from the defaults, and set the level of the log. Free it with
- * oteli_config_fini; after an error there is nothing to free.
+ * `read_environment` and the options do not forbid it, and from the defaults, and set the
+ * level of the log. Free it with oteli_config_fini; after an error there is nothing to free.
  * OTEL_ERROR_INVALID_ARGUMENT, OTEL_ERROR_UNSUPPORTED: what the options ask for cannot be,
  * or is not in this build. OTEL_ERROR_NO_MEMORY. */
 OTELI_LENT otel_status oteli_config_load(struct oteli_config *config,

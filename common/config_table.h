@@ -43,6 +43,12 @@
         OTELI_OPTION,                                                                             \
         "How much otel-c says about itself. Without a handler of your own, `info` shows "         \
         "warnings and errors on stderr, and `debug` shows everything.")                           \
+    ROW(config_file, "OTEL_CONFIG_FILE", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,    \
+        "A YAML file that says everything, as docs/DECLARATIVE.md describes it. All other "       \
+        "variables are ignored then, but for those that the file refers to. It needs the "        \
+        "library `otel-config`.")                                                                 \
+    ROW(experimental_config_file, "OTEL_EXPERIMENTAL_CONFIG_FILE", OTELI_TYPE_STRING, NULL, 0, 0, \
+        NULL, OTELI_NO_OPTION, "The former name of `OTEL_CONFIG_FILE`, which beats it.")          \
     ROW(sdk_disabled, "OTEL_SDK_DISABLED", OTELI_TYPE_BOOL, "false", 0, 0, NULL, OTELI_OPTION,    \
         "`true` records and exports nothing. Contexts are still propagated.")                     \
     ROW(service_name, "OTEL_SERVICE_NAME", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_OPTION,     \

@@ -4,12 +4,14 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* A program that is linked statically has none, and is never unloaded. */
 #pragma weak dlopen
 #pragma weak dlclose
+#pragma weak dlsym
 #if defined(__GLIBC__)
 #pragma weak dladdr1
 #else
@@ -44,4 +46,27 @@ void oteli_unpin(void *pin)
 {
     if (pin != NULL)
         (void)dlclose(pin);
+}
+
+/* POSIX lets a function's address be a pointer to data here; C has no conversion for it. */
+static oteli_code *find(void *library, const char *name)
+{
+    return (oteli_code *)(uintptr_t)dlsym(library, name);
+}
+
+oteli_code *oteli_load(const char *library, const char *name, const char *own, oteli_code *inside)
+{
+    if (&dlopen == NULL || &dlclose == NULL || &dlsym == NULL)
+        return NULL;
+    void *own_library = dlopen(own, RTLD_LAZY | RTLD_NOLOAD);
+    if (own_library == NULL)
+        return NULL;
+    const char *here = name_of((const void *)(uintptr_t)inside);
+    void *here_library = here != NULL ? dlopen(here, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    const bool is_own = here_library == own_library;
+    if (here_library != NULL)
+        (void)dlclose(here_library);
+    (void)dlclose(own_library);
+    void *loaded = is_own ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
+    return loaded != NULL ? find(loaded, name) : NULL;
 }

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/start.c - the composition root: otel_start reads the configuration, makes the
  * exporters that it names, and starts the SDK with them. The only place that knows both
- * the SDK and the exporters. Start/stop only. */
+ * the SDK and the exporters. With OTEL_CONFIG_FILE it leaves all that to library otel-config,
+ * which comes back here with what the file says. Start/stop only. */
 #include "common/log.h"
+#include "common/pin.h"
 #include "common/text.h"
 #include "exporters/otlp/endpoint.h"
 #include "exporters/start_sampler.h"
 #include "sdk/start.h"
 
+#include <otel/config.h>
 #include <otel/console.h>
 #include <otel/file.h>
 #include <otel/otlp.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* There where the program is linked with otel-config itself, above all statically. */
+#pragma weak otel_start_from_file
+
+#define TEXT_OF(number) #number
+#define LIBRARY(name, major) "lib" name ".so." TEXT_OF(major)
 
 enum { BUILT_IN = 3 }; /* exporters that a name stands for */
 
@@ -101,8 +110,52 @@ static otel_status gather(const struct oteli_config *config, const otel_exporter
     return OTEL_OK;
 }
 
+/* --- OTEL_CONFIG_FILE --- */
+
+/* The file that is to say everything; NULL: none. */
+static const char *config_file(const otel_sdk_options *options)
+{
+    const size_t end = offsetof(otel_sdk_options, ignore_environment) + sizeof(bool);
+    if (options != NULL && options->size >= end && options->ignore_environment)
+        return NULL;
+    const char *path = oteli_env_get("OTEL_CONFIG_FILE");
+    return path != NULL ? path : oteli_env_get("OTEL_EXPERIMENTAL_CONFIG_FILE");
+}
+
+typedef otel_status start_from_file(const char *path, const otel_sdk_options *options);
+
+static otel_status start_with_file(const char *path, const otel_sdk_options *options)
+{
+    start_from_file *start = NULL;
+    if (&otel_start_from_file != NULL)
+        start = otel_start_from_file;
+    else
+        start = (start_from_file *)oteli_load(
+            LIBRARY("otel-config", OTEL_VERSION_MAJOR), "otel_start_from_file",
+            LIBRARY("otel", OTEL_VERSION_MAJOR), (oteli_code *)otel_start);
+    if (start != NULL) {
+        char *copy = oteli_slice_copy(oteli_slice_of(path));
+        if (copy != NULL) {
+            const otel_status status = start(copy, options);
+            free(copy);
+            return status;
+        }
+    } else {
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR,
+                         "not started: OTEL_CONFIG_FILE is \"%.200s\", and library %s, which reads "
+                         "such files, cannot be loaded into this program",
+                         path, LIBRARY("otel-config", OTEL_VERSION_MAJOR));
+    }
+    const struct oteli_engine_options own = oteli_start_options(options);
+    free_exporters(own.exporters, own.exporter_count);
+    return start != NULL ? OTEL_ERROR_NO_MEMORY : OTEL_ERROR_UNSUPPORTED;
+}
+
 otel_status otel_start(const otel_sdk_options *options)
 {
+    const char *file = config_file(options);
+    if (file != NULL)
+        return start_with_file(file, options);
     struct oteli_config config;
     struct oteli_engine_options start = oteli_start_options(options);
     start.config = &config;

@@ -114,12 +114,16 @@ typedef struct otel_sdk_options {
     const char *resource_detectors;  /* OTEL_C_RESOURCE_DETECTORS: a list */
     const char *entities;            /* OTEL_ENTITIES */
     const char *sdk_disabled;        /* "true" or "false", OTEL_SDK_DISABLED */
+
+    bool ignore_environment; /* nothing is read from the environment: what is zero here is the
+                                specification's default */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})
 
 /* Start the SDK: read the environment (here, on this thread, and never again), build the
- * pipelines, start the exporter thread. Options may be NULL. OTEL_SDK_DISABLED=true makes
+ * pipelines, start the exporter thread. Options may be NULL. With OTEL_CONFIG_FILE it is
+ * otel_start_from_file (otel/config.h). OTEL_SDK_DISABLED=true makes
  * this answer OTEL_OK and record nothing. After an error nothing is running. In library
  * `otel`, because it knows every exporter. */
 OTEL_API OTEL_MUST_USE otel_status otel_start(const otel_sdk_options *options);

@@ -20,7 +20,7 @@ includes_only() {
     while IFS=: read -r line name; do
         [[ $name =~ ^($allowed)$ ]] || wrong "$file:$line: includes $name: $why"
     done < <(sed -nE '/^[ \t]*#[ \t]*include/{=;s/.*["<]([^">]+)[">].*/\1/p}' "$stripped/$file" |
-        paste -d: - - | grep -E ':(otel|common|api|sdk|exporters|functions|profiling|proto|opentelemetry|tests|tools)/|"' || true)
+        paste -d: - - | grep -E ':(otel|common|api|sdk|exporters|functions|config|profiling|proto|opentelemetry|tests|tools)/|"' || true)
 }
 
 # door PATTERN ALLOWED WHY: only files that match ALLOWED have code that matches PATTERN.
@@ -48,6 +48,8 @@ for file in "${files[@]}"; do
         ;;
     functions/*) includes_only "$file" '(otel|common|functions)/.*' \
         "functions knows the public headers, common and itself" ;;
+    config/*) includes_only "$file" '(otel|common|config)/.*|exporters/otlp/endpoint\.h' \
+        "config knows the public headers, common, OTLP's rules for endpoints, and itself" ;;
     profiling/*) includes_only "$file" '(otel|common|profiling)/.*' \
         "profiling knows the public headers, common and itself" ;;
     esac
@@ -65,6 +67,7 @@ door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' 'exporters/otlp/[a-z_]+\.[ch]' \
     "protobuf-c is behind the OTLP exporter"
 door '<(elfutils/|libelf|gelf)|\b(dwfl|elf|gelf)_[a-z]+\(' 'functions/symbols\.c' \
     "elfutils is behind functions/symbols.c"
+door '<libfyaml\.h>|\bfy_[a-z]+_' 'config/document\.c' "libfyaml is behind config/document.c"
 door '\b(secure_)?getenv\b|\benviron\b|\bsetenv\b|\bputenv\b' 'common/env\.c' \
     "the environment is behind common/env.c"
 door '\b(pthread|thrd)_create\b' 'sdk/thread\.c' "threads are made in sdk/thread.c"
@@ -86,7 +89,7 @@ door '\b(setlocale|srand|rand|strtok|localtime|gmtime|strerror)[ ]*\(' "$nobody"
 door '\b(strcpy|strcat|sprintf|vsprintf|gets|alloca)[ ]*\(' "$nobody" "not bounded"
 door '\b(usleep|sleep)[ ]*\(' "$nobody" "nothing of ours sleeps without being woken"
 door 'typedef\b.*\b[a-z_]+_t;' "$nobody" "names that end in _t are POSIX's"
-door '\b_Generic\b' '(common|api|sdk|exporters|functions|profiling)/.*' \
+door '\b_Generic\b' '(common|api|sdk|exporters|functions|config|profiling)/.*' \
     "true is an int: typed functions instead of _Generic"
 door '#[ \t]*(ifdef|if defined).*TEST' "$nobody" "tests see the same code as everybody"
 door '#[ \t]*include[ \t]*"[^"]*\.c"' "$nobody" "a source file is not included"

@@ -20,7 +20,8 @@ need nm readelf
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 declare -A components=([otel-api]="common api" [otel-sdk]="sdk memory console"
-    [otel-otlp]="otlp proto" [otel]="start" [otel-functions]="functions")
+    [otel-otlp]="otlp proto" [otel]="start" [otel-functions]="functions"
+    [otel-config]="config")
 
 for library in "${!components[@]}"; do
     objects=()
@@ -40,7 +41,7 @@ for library in "${!components[@]}"; do
 done
 
 total=0
-for library in otel-api otel-sdk otel-otlp otel otel-functions; do
+for library in otel-api otel-sdk otel-otlp otel otel-functions otel-config; do
     map=cmake/$library.map
     sort -u "$work"/*.wants | comm -12 - "$work/$library.has" >"$work/$library.lends"
     if $update; then

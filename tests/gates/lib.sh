@@ -39,7 +39,7 @@ need() {
 }
 
 # Directories with code of ours; library_directories are those that go into libraries.
-library_directories=(common api sdk exporters functions profiling)
+library_directories=(common api sdk exporters functions config profiling)
 directories=(include "${library_directories[@]}" tools examples benchmarks tests)
 
 # c_files DIRECTORY...: C sources and headers in them that people wrote, one a line.

@@ -26,7 +26,7 @@ while IFS= read -r file; do
     tests/gates/*.sh) named "$base" ;;
     *) named "$name" || grep -qE "/${name//./\\.}\$" <<<"$words" ;;
     esac || wrong "$file:1: no CMakeLists.txt names it"
-done < <(find common api sdk exporters functions profiling proto tools examples benchmarks tests -type f \
+done < <(find common api sdk exporters functions config profiling proto tools examples benchmarks tests -type f \
     \( -name '*.c' -o -path 'tests/*' -perm -u+x \) 2>/dev/null | sort)
 
 finish "$count sources"

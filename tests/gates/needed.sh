@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The shared libraries need libc, libcurl and libprotobuf-c (and otel-functions libdw and
-# libelf) and nothing else, are sealed
+# libelf, and otel-config libfyaml) and nothing else, are sealed
 # after relocation, can be unloaded, and are small.
 #
 #   needed.sh DIRECTORY [KIB]    all of them stripped together, at most KIB (300)
@@ -25,6 +25,7 @@ for library in "$build"/libotel*.so; do
         *:libc.so.6 | *:libpthread.so.0 | *:ld-linux-*) ;;
         *:libotel-api.so.* | *:libotel-sdk.so.* | *:libotel-otlp.so.*) ;;
         libotel-functions.so:libdw.so.1 | libotel-functions.so:libelf.so.1) ;;
+        libotel-config.so:libotel.so.* | libotel-config.so:libfyaml.so.0) ;;
         libotel-otlp.so:libcurl.so.4 | libotel-otlp.so:libprotobuf-c.so.1) ;;
         *) wrong "$name: needs $other" ;;
         esac

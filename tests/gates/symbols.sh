@@ -19,6 +19,7 @@ build=${1:?the build directory}
 libraries=(otel-api otel-sdk)
 [[ ! -e $build/libotel.so ]] || libraries+=(otel-otlp otel)
 [[ ! -e $build/libotel-functions.so ]] || libraries+=(otel-functions)
+[[ ! -e $build/libotel-config.so ]] || libraries+=(otel-config)
 need nm
 
 # Name and version node of each exported symbol, without the nodes themselves.

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config/make_exporter.c - exporters as their settings say; see create.h. Start/stop only. */
+#include "config/create.h"
+
+#include "common/text.h"
+#include "exporters/otlp/endpoint.h"
+
+#include <otel/console.h>
+#include <otel/file.h>
+#include <stdlib.h>
+
+static bool is_same_name(const char *a, const char *b)
+{
+    return oteli_is_word(oteli_slice_of(a), b);
+}
+
+static bool has_header(const struct oteli_exporter_setting *setting, const char *name)
+{
+    for (size_t i = 0; i < setting->header_count; i++)
+        if (is_same_name(setting->headers[i].name, name))
+            return true;
+    return false;
+}
+
+/* Those of `headers`, and those of the list that are not among them. */
+static size_t merge_headers(const struct oteli_exporter_setting *setting,
+                            const otel_otlp_header *listed, size_t listed_count,
+                            otel_otlp_header *headers)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < listed_count; i++)
+        if (!has_header(setting, listed[i].name))
+            headers[count++] = listed[i];
+    for (size_t i = 0; i < setting->header_count; i++)
+        headers[count++] = setting->headers[i];
+    return count;
+}
+
+static otel_status make_otlp_with(const struct oteli_exporter_setting *setting, const char *url,
+                                  const otel_otlp_header *listed, size_t listed_count,
+                                  otel_exporter *exporter)
+{
+    otel_otlp_header *headers = calloc(listed_count + setting->header_count + 1, sizeof *headers);
+    if (headers == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    const size_t count = merge_headers(setting, listed, listed_count, headers);
+    const size_t most =
+        setting->max_request_bytes == OTEL_ZERO ? SIZE_MAX : (size_t)setting->max_request_bytes;
+    const otel_status status = otel_otlp_exporter_new(
+        OTEL_OTLP_OPTIONS(.endpoint = url, .headers = headers, .header_count = count,
+                          .timeout_ms = setting->timeout_ms, .max_request_bytes = most),
+        exporter);
+    free(headers);
+    return status;
+}
+
+static otel_status make_otlp(const struct oteli_exporter_setting *setting, otel_exporter *exporter)
+{
+    char *url = NULL;
+    otel_otlp_header *listed = NULL;
+    size_t listed_count = 0;
+    otel_status status = OTEL_ERROR_NO_MEMORY;
+    if (setting->endpoint != NULL && !oteli_otlp_endpoint(NULL, setting->endpoint, &url))
+        return status;
+    if (setting->headers_list == NULL ||
+        oteli_otlp_headers_parse("headers_list", setting->headers_list, &listed, &listed_count))
+        status = make_otlp_with(setting, url, listed, listed_count, exporter);
+    oteli_otlp_headers_free(listed, listed_count);
+    free(url);
+    return status;
+}
+
+otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
+                                struct oteli_faults *faults, otel_exporter *exporter)
+{
+    otel_status status = OTEL_ERROR_UNSUPPORTED;
+    switch (setting->kind) {
+    case OTELI_EXPORTER_OTLP_HTTP:
+        status = make_otlp(setting, exporter);
+        break;
+    case OTELI_EXPORTER_OTLP_FILE:
+        status = otel_file_exporter_new(OTEL_FILE_OPTIONS(.path = setting->path), exporter);
+        break;
+    case OTELI_EXPORTER_CONSOLE:
+        status = otel_console_exporter_new(NULL, exporter);
+        break;
+    case OTELI_EXPORTER_REGISTERED:
+        status = setting->component.provider->create(setting->component.provider->state,
+                                                     setting->component.properties, exporter);
+        break;
+    }
+    if (status != OTEL_OK)
+        oteli_fault(faults, setting->place, "this exporter cannot be made: %s",
+                    otel_status_string(status));
+    return status;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config/registry.c - names of components, and how their makers read what the file says.
+ * Start/stop only. Owns the list; an otel_properties is a node of a document, or an item of a
+ * list in one, which looks like a mapping with the property "value". */
+#include "config/registry.h"
+
+#include <string.h>
+
+enum { MOST = 64 };
+
+static otel_component_provider providers[MOST];
+static size_t count;
+
+const otel_component_provider *oteli_registry_find(otel_component_type type, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (providers[i].type == type && strcmp(providers[i].name, name) == 0)
+            return &providers[i];
+    return NULL;
+}
+
+otel_status otel_component_register(const otel_component_provider *provider)
+{
+    if (provider == NULL || provider->size < sizeof *provider || provider->name == NULL ||
+        provider->create == NULL || provider->type < OTEL_COMPONENT_EXPORTER ||
+        provider->type > OTEL_COMPONENT_SAMPLER ||
+        oteli_registry_find(provider->type, provider->name) != NULL)
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    if (count == MOST)
+        return OTEL_ERROR_NO_MEMORY;
+    providers[count++] = *provider;
+    return OTEL_OK;
+}
+
+void oteli_registry_reset(void)
+{
+    count = 0;
+}
+
+const otel_properties *oteli_properties_of(const struct oteli_node *node)
+{
+    return (const otel_properties *)node;
+}
+
+static const struct oteli_node *node_of(const otel_properties *properties)
+{
+    return (const struct oteli_node *)properties;
+}
+
+/* The value of a property; an element of a list, which is no mapping, is its own "value". */
+static const struct oteli_node *value_of(const otel_properties *properties, const char *name)
+{
+    const struct oteli_node *node = node_of(properties);
+    if (node == NULL || name == NULL)
+        return NULL;
+    if (node->kind != OTELI_NODE_MAPPING)
+        return strcmp(name, "value") == 0 ? node : NULL;
+    return oteli_node_value(node, name);
+}
+
+bool otel_properties_text(const otel_properties *properties, const char *name, const char **value)
+{
+    const struct oteli_node *node = value_of(properties, name);
+    if (node == NULL || node->kind != OTELI_NODE_TEXT)
+        return false;
+    *value = node->text;
+    return true;
+}
+
+bool otel_properties_bool(const otel_properties *properties, const char *name, bool *value)
+{
+    const struct oteli_node *node = value_of(properties, name);
+    if (node == NULL || node->kind != OTELI_NODE_BOOL)
+        return false;
+    *value = node->boolean;
+    return true;
+}
+
+bool otel_properties_int(const otel_properties *properties, const char *name, int64_t *value)
+{
+    const struct oteli_node *node = value_of(properties, name);
+    if (node == NULL || node->kind != OTELI_NODE_INT)
+        return false;
+    *value = node->integer;
+    return true;
+}
+
+bool otel_properties_double(const otel_properties *properties, const char *name, double *value)
+{
+    const struct oteli_node *node = value_of(properties, name);
+    if (node == NULL || (node->kind != OTELI_NODE_INT && node->kind != OTELI_NODE_FLOAT))
+        return false;
+    *value = node->real;
+    return true;
+}
+
+const otel_properties *otel_properties_map(const otel_properties *properties, const char *name)
+{
+    const struct oteli_node *node = value_of(properties, name);
+    return node != NULL && node->kind == OTELI_NODE_MAPPING ? oteli_properties_of(node) : NULL;
+}
+
+static const struct oteli_item *item_at(const struct oteli_node *node, size_t index)
+{
+    const struct oteli_item *item = node->items;
+    for (; item != NULL && index != 0; index--)
+        item = item->next;
+    return item;
+}
+
+const char *otel_properties_name(const otel_properties *properties, size_t index, bool *is_null)
+{
+    const struct oteli_node *node = node_of(properties);
+    if (node == NULL || node->kind != OTELI_NODE_MAPPING)
+        return NULL;
+    const struct oteli_item *item = item_at(node, index);
+    if (item != NULL && is_null != NULL)
+        *is_null = item->value->kind == OTELI_NODE_NULL;
+    return item != NULL ? item->key : NULL;
+}
+
+const otel_properties *otel_properties_element(const otel_properties *properties, const char *name,
+                                               size_t index)
+{
+    const struct oteli_node *node = value_of(properties, name);
+    if (node == NULL || node->kind != OTELI_NODE_SEQUENCE)
+        return NULL;
+    const struct oteli_item *item = item_at(node, index);
+    return item != NULL ? oteli_properties_of(item->value) : NULL;
+}

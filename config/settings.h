@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config/settings.h - what a configuration file says, as plain values: the in-memory model.
+ *
+ * Numbers are as otel_sdk_options has them: 0 is unset, OTEL_ZERO is zero. Everything is in the
+ * pool of the document that it was read from.
+ *
+ * Threads:  start/stop only; immutable once it has been read. */
+#ifndef OTELI_CONFIG_SETTINGS_H
+#define OTELI_CONFIG_SETTINGS_H
+
+#include "config/document.h"
+
+#include <otel/config.h>
+#include <otel/otlp.h>
+
+/* Of the program's own: its name has been registered. */
+struct oteli_component_setting {
+    const otel_component_provider *provider;
+    const otel_properties *properties; /* NULL: there are none */
+};
+
+/* --- Samplers: config/read_sampler.c --- */
+
+enum oteli_sampler_kind {
+    OTELI_SAMPLER_ALWAYS_ON,
+    OTELI_SAMPLER_ALWAYS_OFF,
+    OTELI_SAMPLER_RATIO,
+    OTELI_SAMPLER_PROBABILITY,
+    OTELI_SAMPLER_PARENT_BASED,
+    OTELI_SAMPLER_ALWAYS_RECORD,
+    OTELI_SAMPLER_COMPOSITE,
+    OTELI_SAMPLER_JAEGER_REMOTE,
+    OTELI_SAMPLER_REGISTERED,
+    OTELI_COMPOSABLE_ALWAYS_ON,
+    OTELI_COMPOSABLE_ALWAYS_OFF,
+    OTELI_COMPOSABLE_PROBABILITY,
+    OTELI_COMPOSABLE_PARENT_THRESHOLD,
+    OTELI_COMPOSABLE_RULE_BASED
+};
+
+enum { OTELI_SAMPLER_PARTS = 5 };
+
+/* A rule of the rule-based sampler; texts that are NULL and counts that are 0: no condition. */
+struct oteli_rule_setting {
+    const char *value_key;
+    const char *const *values;
+    size_t value_count;
+    const char *pattern_key;
+    const char *const *included;
+    size_t included_count;
+    const char *const *excluded;
+    size_t excluded_count;
+    unsigned kinds;   /* 1 << OTEL_SPAN_KIND_… */
+    unsigned parents; /* OTEL_RULE_PARENT_… */
+    size_t sampler;   /* its place among all samplers */
+};
+
+/* Samplers lie in an array, each before those that it is made of, which it knows by their
+ * places. The sampler of the file is the first; no other refers to place 0. */
+struct oteli_sampler_setting {
+    enum oteli_sampler_kind kind;
+    double ratio;
+    size_t parts[OTELI_SAMPLER_PARTS]; /* 0: not given. PARENT_BASED: root, remote sampled and
+                                          not, local sampled and not; others: the first only */
+    const char *endpoint;              /* JAEGER_REMOTE; NULL: the default */
+    int64_t interval_ms;               /* the same; 0: the default */
+    struct oteli_rule_setting *rules;
+    size_t rule_count;
+    struct oteli_component_setting component; /* REGISTERED */
+    struct oteli_place place;
+};
+
+/* --- Processors: config/read_processor.c --- */
+
+enum oteli_exporter_kind {
+    OTELI_EXPORTER_OTLP_HTTP,
+    OTELI_EXPORTER_OTLP_FILE,
+    OTELI_EXPORTER_CONSOLE,
+    OTELI_EXPORTER_REGISTERED
+};
+
+struct oteli_exporter_setting {
+    enum oteli_exporter_kind kind;
+    struct oteli_place place;
+    const char *endpoint; /* NULL: the default */
+    const otel_otlp_header *headers;
+    size_t header_count;
+    const char *headers_list; /* name=value,name=value; those above beat these */
+    int64_t timeout_ms;
+    int64_t max_request_bytes;
+    const char *path; /* OTLP_FILE; NULL: stdout */
+    struct oteli_component_setting component;
+};
+
+enum oteli_processor_kind {
+    OTELI_PROCESSOR_BATCH,
+    OTELI_PROCESSOR_SIMPLE,
+    OTELI_PROCESSOR_REGISTERED
+};
+
+struct oteli_processor_setting {
+    enum oteli_processor_kind kind;
+    struct oteli_place place;
+    struct oteli_exporter_setting exporter; /* of those of the first two kinds */
+    struct oteli_component_setting component;
+};
+
+struct oteli_batch_setting {
+    int64_t schedule_delay_ms;
+    int64_t export_timeout_ms;
+    int64_t max_queue_size;
+    int64_t max_export_batch_size;
+};
+
+/* --- All of it: config/read.c --- */
+
+struct oteli_limit_setting {
+    int64_t attribute_value_length;
+    int64_t attribute_value_depth;
+    int64_t attribute_count;
+    int64_t event_count;
+    int64_t link_count;
+    int64_t event_attribute_count;
+    int64_t link_attribute_count;
+};
+
+struct oteli_tracer_setting {
+    const char *pattern; /* of its name, with ? and * */
+    bool is_enabled;
+};
+
+struct oteli_settings {
+    bool is_disabled;        /* by `disabled`, or because there is no tracer_provider */
+    const char *log_level;   /* as OTEL_LOG_LEVEL; NULL: not said */
+    const char *propagators; /* as OTEL_PROPAGATORS; NULL: not said */
+
+    const otel_attribute *attributes;
+    size_t attribute_count;
+    const char *attributes_list; /* as OTEL_RESOURCE_ATTRIBUTES; those above beat these */
+    const char *schema_url;
+    const char *detectors; /* as OTEL_C_RESOURCE_DETECTORS; NULL: not said */
+    bool detects_service;
+
+    struct oteli_limit_setting limits; /* the general ones */
+    struct oteli_limit_setting span_limits;
+
+    const struct oteli_processor_setting *processors;
+    size_t processor_count;
+    struct oteli_batch_setting batch; /* of all batch processors */
+
+    const struct oteli_sampler_setting *samplers;
+    size_t sampler_count; /* 0: the default one */
+
+    bool has_tracer_rules;
+    const struct oteli_tracer_setting *tracers; /* the first that matches counts */
+    size_t tracer_count;
+    bool are_tracers_enabled; /* where none matches */
+};
+
+/* Read a document that oteli_schema_check has found nothing wrong with. What is wrong with
+ * several parts of it together is said here. */
+void oteli_settings_read(const struct oteli_node *root, struct oteli_pool *pool,
+                         struct oteli_faults *faults, struct oteli_settings *settings);
+
+/* Parts of it. */
+void oteli_samplers_read(const struct oteli_node *sampler, struct oteli_pool *pool,
+                         struct oteli_faults *faults, struct oteli_settings *settings);
+void oteli_processors_read(const struct oteli_node *processors, struct oteli_pool *pool,
+                           struct oteli_faults *faults, struct oteli_settings *settings);
+void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *pool,
+                         struct oteli_faults *faults, struct oteli_settings *settings);
+
+/* A component that is registered, from the item of its name; its provider is NULL where it is
+ * not. */
+struct oteli_component_setting oteli_component_read(otel_component_type type,
+                                                    const struct oteli_item *item);
+
+/* config/read_value.c: members of a mapping, missing or null as NULL, 0, or what is said. */
+const char *oteli_read_text(const struct oteli_node *mapping, const char *key);
+bool oteli_read_bool(const struct oteli_node *mapping, const char *key, bool otherwise);
+int64_t oteli_read_number(const struct oteli_node *mapping, const char *key);
+
+/* A list of texts as an array; `count` is 0 without a list. NULL: no memory, or no list. */
+const char *const *oteli_read_texts(const struct oteli_node *mapping, const char *key,
+                                    struct oteli_pool *pool, struct oteli_faults *faults,
+                                    size_t *count);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/fuzz/yaml.c - configuration files: whatever the bytes, they are refused with faults, or
+ * are settings in which everything that is read is there. */
+#include "config/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* libfyaml 0.7 loses 2 KiB on some of the texts that it refuses. */
+const char *__lsan_default_suppressions(void);
+
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libfyaml.so";
+}
+
+static void say_nothing(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    (void)level;
+    (void)message;
+}
+
+static void check_samplers(const struct oteli_settings *settings)
+{
+    for (size_t i = 0; i < settings->sampler_count; i++) {
+        const struct oteli_sampler_setting *sampler = &settings->samplers[i];
+        if (!(sampler->ratio >= 0 && sampler->ratio <= 1))
+            abort();
+        for (size_t part = 0; part < OTELI_SAMPLER_PARTS; part++)
+            if (sampler->parts[part] != 0 &&
+                (sampler->parts[part] <= i || sampler->parts[part] >= settings->sampler_count))
+                abort();
+        for (size_t rule = 0; rule < sampler->rule_count; rule++)
+            if (sampler->rules[rule].sampler <= i ||
+                sampler->rules[rule].sampler >= settings->sampler_count)
+                abort();
+    }
+}
+
+static void check_settings(const struct oteli_settings *settings)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < settings->attribute_count; i++)
+        length += strlen(settings->attributes[i].key);
+    for (size_t i = 0; i < settings->processor_count; i++)
+        for (size_t j = 0; j < settings->processors[i].exporter.header_count; j++)
+            length += strlen(settings->processors[i].exporter.headers[j].value);
+    for (size_t i = 0; i < settings->tracer_count; i++)
+        length += strlen(settings->tracers[i].pattern);
+    if (length > OTELI_POOL_MOST || (!settings->is_disabled && settings->processor_count == 0))
+        abort();
+    check_samplers(settings);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct oteli_pool pool = {.blocks = NULL};
+    struct oteli_faults faults = {.file = "fuzz.yaml"};
+    struct oteli_settings settings;
+    otel_log_set_handler(say_nothing, NULL);
+    const otel_status status =
+        oteli_file_parse((const char *)data, size, &pool, &faults, &settings);
+    if ((status == OTEL_OK) != (faults.count == 0))
+        abort();
+    if (status == OTEL_OK)
+        check_settings(&settings);
+    oteli_pool_fini(&pool);
+    return 0;
+}

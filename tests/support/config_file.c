@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/config_file.c - see config_file.h. */
+#include "tests/support/config_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+char config_file_errors[8192];
+char config_file_warnings[4096];
+
+static void add_line(char *text, size_t size, const char *line)
+{
+    const size_t length = strlen(text);
+    snprintf(text + length, size - length, "%s\n", line);
+}
+
+static void note(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    if (level == OTEL_LOG_ERROR)
+        add_line(config_file_errors, sizeof config_file_errors, message);
+    if (level == OTEL_LOG_WARN)
+        add_line(config_file_warnings, sizeof config_file_warnings, message);
+}
+
+int config_file_begin(void **state)
+{
+    (void)state;
+    config_file_errors[0] = '\0';
+    config_file_warnings[0] = '\0';
+    otel_log_set_handler(note, NULL);
+    return 0;
+}
+
+int config_file_end(void **state)
+{
+    (void)state;
+    otel_log_set_handler(NULL, NULL);
+    return 0;
+}
+
+struct config_file config_file_read(const char *text)
+{
+    struct config_file file = {.faults = {.file = "t.yaml"}};
+    config_file_begin(NULL);
+    file.status = oteli_file_parse(text, strlen(text), &file.pool, &file.faults, &file.settings);
+    return file;
+}
+
+struct config_file config_file_parse(const char *text, size_t length)
+{
+    struct config_file file = {.faults = {.file = "t.yaml"}};
+    config_file_begin(NULL);
+    file.root = oteli_document_read(text, length, &file.pool, &file.faults);
+    file.status = oteli_faults_status(&file.faults);
+    return file;
+}
+
+void config_file_free(struct config_file *file)
+{
+    oteli_pool_fini(&file->pool);
+}

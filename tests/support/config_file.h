@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/config_file.h - read a configuration from a text, and hear what is said. One
+ * thread at a time. */
+#ifndef OTELI_TESTS_CONFIG_FILE_H
+#define OTELI_TESTS_CONFIG_FILE_H
+
+#include "config/file.h"
+
+struct config_file {
+    struct oteli_pool pool;
+    struct oteli_faults faults;
+    struct oteli_settings settings;
+    const struct oteli_node *root; /* of config_file_parse */
+    otel_status status;
+};
+
+/* All that was logged since the last begin: errors and warnings, a line each. */
+extern char config_file_errors[8192];
+extern char config_file_warnings[4096];
+
+/* For setup and teardown: listens to the log. */
+int config_file_begin(void **state);
+int config_file_end(void **state);
+
+/* The whole way to settings, as t.yaml. Let go of it with config_file_free. */
+struct config_file config_file_read(const char *text);
+
+/* Only to a document, whatever is in it. */
+struct config_file config_file_parse(const char *text, size_t length);
+
+void config_file_free(struct config_file *file);
+
+#endif
