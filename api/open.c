@@ -164,10 +164,14 @@ void oteli_complain(const struct oteli_complaint *complaint)
         OTELI_LOG(OTEL_LOG_WARN, "span \"%s\" has more links than its limit; they are left out",
                   complaint->name);
         break;
-    case OTELI_TOO_MANY_INNER_ATTRIBUTES:
+    case OTELI_TOO_MANY_EVENT_ATTRIBUTES:
         OTELI_LOG(OTEL_LOG_WARN,
-                  "span \"%s\" has an event or a link with more attributes than its limit; they "
-                  "are left out",
+                  "span \"%s\" has an event with more attributes than its limit; they are left out",
+                  complaint->name);
+        break;
+    case OTELI_TOO_MANY_LINK_ATTRIBUTES:
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "span \"%s\" has a link with more attributes than its limit; they are left out",
                   complaint->name);
         break;
     case OTELI_BAD_ATTRIBUTE:
@@ -232,7 +236,7 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
     uint32_t dropped;
     const size_t attribute_bytes = oteli_list_size(all, all_count, &list_limits, &dropped);
     if (dropped != 0)
-        oteli_open_complain(open, OTELI_TOO_MANY_INNER_ATTRIBUTES);
+        oteli_open_complain(open, OTELI_TOO_MANY_EVENT_ATTRIBUTES);
     const size_t size = 9 + (name_size ? oteli_bytes_field_size(EVENT_NAME, name_size) : 0) +
                         attribute_bytes +
                         (dropped ? oteli_varint_field_size(EVENT_DROPPED, dropped) : 0);
@@ -332,7 +336,7 @@ void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *lim
         return;
     }
     if (plan.dropped != 0)
-        oteli_open_complain(open, OTELI_TOO_MANY_INNER_ATTRIBUTES);
+        oteli_open_complain(open, OTELI_TOO_MANY_LINK_ATTRIBUTES);
     uint8_t *at =
         oteli_buffer_room(&open->unusual.links, oteli_bytes_field_size(SPAN_LINKS, plan.bytes));
     if (at == NULL) {

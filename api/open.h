@@ -174,7 +174,8 @@ enum oteli_complaint_about {
     OTELI_TOO_MANY_ATTRIBUTES,
     OTELI_TOO_MANY_EVENTS,
     OTELI_TOO_MANY_LINKS,
-    OTELI_TOO_MANY_INNER_ATTRIBUTES, /* of an event or a link */
+    OTELI_TOO_MANY_EVENT_ATTRIBUTES,
+    OTELI_TOO_MANY_LINK_ATTRIBUTES,
     OTELI_BAD_ATTRIBUTE
 };
 OTELI_COLD void oteli_open_complain(struct oteli_open *open, enum oteli_complaint_about about);
