@@ -4,6 +4,7 @@
 #include "api/thread.h"
 #include "common/pin.h"
 #include "sdk/ending.h"
+#include "sdk/processors.h"
 
 #include <stdlib.h>
 
@@ -14,9 +15,20 @@ struct oteli_pins {
 
 static void *own_pin; /* of this library; exchanged by whoever sets or takes it */
 
+/* By any of its functions. */
+static void *pin_processor(const struct oteli_engine_options *options, size_t index)
+{
+    const otel_processor processor = oteli_processors_known(options, index);
+    if (processor.on_end != NULL)
+        return oteli_pin((oteli_code *)processor.on_end);
+    if (processor.on_ending != NULL)
+        return oteli_pin((oteli_code *)processor.on_ending);
+    return processor.on_start != NULL ? oteli_pin((oteli_code *)processor.on_start) : NULL;
+}
+
 struct oteli_pins *oteli_pins_take(const struct oteli_engine_options *options)
 {
-    const size_t most = options->exporter_count + 3;
+    const size_t most = options->exporter_count + options->processor_count + 3;
     struct oteli_pins *pins = calloc(1, sizeof *pins + most * sizeof pins->pinned[0]);
     if (pins == NULL)
         return NULL;
@@ -25,6 +37,8 @@ struct oteli_pins *oteli_pins_take(const struct oteli_engine_options *options)
         pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->thread_started);
     if (options->sampler != NULL)
         pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->sampler->sample);
+    for (size_t i = 0; i < options->processor_count; i++)
+        pins->pinned[pins->count++] = pin_processor(options, i);
     for (size_t i = 0; i < options->exporter_count; i++)
         pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->exporters[i].export_batch);
     return pins;

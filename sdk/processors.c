@@ -13,9 +13,9 @@
 enum { NS_PER_MS = 1000000 };
 #define NS_PER_S UINT64_C(1000000000)
 
-/* One of a list whose elements may be of a program that knows less of them. */
-static otel_processor processor_at(const otel_processor *list, size_t index)
+otel_processor oteli_processors_known(const struct oteli_engine_options *options, size_t index)
 {
+    const otel_processor *list = options->processors;
     const size_t size = list->size != 0 ? list->size : sizeof *list;
     otel_processor known = {0};
     memcpy(&known, (const uint8_t *)list + index * size, size < sizeof known ? size : sizeof known);
@@ -42,7 +42,7 @@ bool oteli_processors_init(struct oteli_processors *processors,
         return false;
     }
     for (; processors->count < options->processor_count; processors->count++)
-        processors->list[processors->count] = processor_at(options->processors, processors->count);
+        processors->list[processors->count] = oteli_processors_known(options, processors->count);
     return true;
 }
 
@@ -182,7 +182,7 @@ void oteli_processors_fini(struct oteli_processors *processors)
 void oteli_processors_discard(const struct oteli_engine_options *options)
 {
     for (size_t i = 0; i < options->processor_count; i++) {
-        const otel_processor unused = processor_at(options->processors, i);
+        const otel_processor unused = oteli_processors_known(options, i);
         if (unused.free != NULL)
             unused.free(unused.state);
     }

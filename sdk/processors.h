@@ -21,6 +21,9 @@ struct oteli_processors {
     bool has_lock;
 };
 
+/* One of the options' processors, whose program may know less of them. */
+otel_processor oteli_processors_known(const struct oteli_engine_options *options, size_t index);
+
 /* Adopt the processors of the options, also on failure. */
 bool oteli_processors_init(struct oteli_processors *processors,
                            const struct oteli_engine_options *options,
