@@ -338,14 +338,28 @@ static void test_what_will_not_be_done_as_it_was_meant_is_a_warning(void **state
 
 /* --- Bad files --- */
 
+struct bad_file {
+    const char *text;
+    const char *line; /* a part of the only one */
+};
+
+static void expect_refusals(const struct bad_file *table, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct config_file file = config_file_read(table[i].text);
+        if (file.status != OTEL_ERROR_INVALID_ARGUMENT || file.faults.count != 1 ||
+            strncmp(config_file_errors, "t.yaml:", 7) != 0 ||
+            strstr(config_file_errors, table[i].line) == NULL)
+            fail_msg("%s: %s\nnot: %s", table[i].text, config_file_errors, table[i].line);
+        config_file_free(&file);
+    }
+}
+
 /* spec: D5 configuration/sdk.md#parse SHOULD stable */
 static void test_D5_each_fault_is_a_line_with_its_place_and_reason(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        const char *line;
-    } table[] = {
+    static const struct bad_file table[] = {
         {"disabled: true\n", "1:1: file_format is required, and is not there"},
         {HEAD "disabled: yes\n", "2:11: disabled has to be true or false, and is \"yes\""},
         {HEAD "disabled: \"true\"\n", "2:11: disabled has to be true or false, and is \"true\""},
@@ -382,6 +396,15 @@ static void test_D5_each_fault_is_a_line_with_its_place_and_reason(void **state)
          "tracer_provider: {processors: [{batch: {max_queue_size: 0, exporter: {console: }}}]}\n",
          "tracer_provider.processors[0].batch.max_queue_size has to be an integer from 1 to "
          "2147483647, and is 0"},
+    };
+    expect_refusals(table, sizeof table / sizeof table[0]);
+}
+
+/* spec: D5 configuration/sdk.md#create SHOULD stable */
+static void test_D5_faults_of_samplers_propagators_and_resources_too(void **state)
+{
+    (void)state;
+    static const struct bad_file table[] = {
         {PROVIDER "  sampler: {trace_id_ratio_based: {ratio: 1.5}}\n",
          "5:43: tracer_provider.sampler.trace_id_ratio_based.ratio has to be a number from 0 to 1, "
          "and is \"1.5\""},
@@ -417,14 +440,7 @@ static void test_D5_each_fault_is_a_line_with_its_place_and_reason(void **state)
         {PROVIDER "resource: {detection/development: {detectors: [{moon: }]}}\n",
          "is no resource detector that this build knows"},
     };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        struct config_file file = config_file_read(table[i].text);
-        if (file.status != OTEL_ERROR_INVALID_ARGUMENT || file.faults.count != 1 ||
-            strncmp(config_file_errors, "t.yaml:", 7) != 0 ||
-            strstr(config_file_errors, table[i].line) == NULL)
-            fail_msg("%s: %s\nnot: %s", table[i].text, config_file_errors, table[i].line);
-        config_file_free(&file);
-    }
+    expect_refusals(table, sizeof table / sizeof table[0]);
 }
 
 /* The faults of the OTLP exporter. */
@@ -554,6 +570,7 @@ int main(void)
         TEST(without_a_tracer_provider_nothing_is_recorded),
         TEST(what_will_not_be_done_as_it_was_meant_is_a_warning),
         TEST(D5_each_fault_is_a_line_with_its_place_and_reason),
+        TEST(D5_faults_of_samplers_propagators_and_resources_too),
         TEST(D5_what_an_exporter_cannot_be_given_is_refused),
         TEST(D5_all_faults_are_said_at_once),
         TEST(batch_processors_have_to_agree),
