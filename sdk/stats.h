@@ -7,7 +7,7 @@
 #include "sdk/engine.h"
 
 /* The statistics of a pipeline that there is. */
-void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size_t pipeline);
+void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size_t index);
 
 /* Spans that were started, by enum oteli_origin and in all; those that are neither roots nor
  * under a remote parent have a local one. */
