@@ -16,6 +16,7 @@
 #define OTEL_SAMPLER_H
 
 #include <otel/exporter.h>
+#include <otel/tracestate.h>
 
 OTEL_BEGIN_DECLS
 
@@ -40,7 +41,6 @@ typedef struct otel_sampling_query {
     size_t link_count;
 } otel_sampling_query;
 
-enum { OTEL_TRACESTATE_SIZE = 513 }; /* the longest tracestate and its NUL */
 enum { OTEL_SAMPLING_ROOM = 16 };
 
 /* The answer, which is DROP and nothing else before the call. */
