@@ -148,6 +148,7 @@ static otel_status start_with_file(const char *path, const otel_sdk_options *opt
     }
     const struct oteli_engine_options own = oteli_start_options(options);
     free_exporters(own.exporters, own.exporter_count);
+    oteli_start_discard(&own);
     return start != NULL ? OTEL_ERROR_NO_MEMORY : OTEL_ERROR_UNSUPPORTED;
 }
 

@@ -96,7 +96,7 @@ static void some_span(otel_tracer *tracer)
     const otel_attribute attributes[] = {some_attribute(), some_attribute(), some_attribute()};
     const otel_span_context remote = some_context();
     const otel_context parent =
-        otel_context_with_span((otel_context){{{0}}, NULL}, otel_span_wrap(&remote));
+        otel_context_with_span((otel_context){{{0}}, NULL, 0}, otel_span_wrap(&remote));
     const otel_link link = {some_context(), attributes, 2};
     const otel_span span =
         otel_span_enter(tracer, some_string(),
