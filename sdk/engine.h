@@ -150,6 +150,7 @@ struct oteli_engine {
     void (*thread_started)(void *state); /* or NULL */
     void *thread_started_state;
     struct oteli_engine *next_grave;
+    uint64_t told_local[2]; /* of metrics.c; under the lifecycle lock */
 };
 
 /* harvest.c - worker. */

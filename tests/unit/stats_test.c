@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { FOREVER_MS = INT32_MAX, TRACERS = 8, SPANS = 5000 };
+enum { FOREVER_MS = INT32_MAX, TRACERS = 8, SPANS = 5000, METRICS = 500 };
 
 static struct fake_exporter fakes[2];
 
@@ -153,12 +153,27 @@ static void *trace(void *argument)
     return NULL;
 }
 
+/* Counters of otel/metrics.h never go down either; `last` has one for each place. */
+static bool metrics_go_down(uint64_t last[METRICS])
+{
+    otel_metric metric = {.size = sizeof metric};
+    bool is_down = false;
+    for (size_t cursor = 0; otel_metric_next(&cursor, &metric) && cursor < METRICS;) {
+        is_down |= metric.kind != OTEL_METRIC_UP_DOWN_COUNTER && metric.value < last[cursor];
+        last[cursor] = metric.value;
+    }
+    return is_down;
+}
+
 static void *watch(void *argument)
 {
     (void)argument;
+    uint64_t last_metrics[METRICS] = {0};
     otel_stats last[2];
     memset(last, 0, sizeof last);
-    while (oteli_load_relaxed_32(&stop) == 0)
+    while (oteli_load_relaxed_32(&stop) == 0) {
+        if (metrics_go_down(last_metrics))
+            oteli_store_relaxed_32(&broken, 1);
         for (size_t i = 0; i < 2; i++) {
             const otel_stats stats = stats_of(i);
             if (!is_closed(&stats) || stats.delivered < last[i].delivered ||
@@ -166,6 +181,7 @@ static void *watch(void *argument)
                 oteli_store_relaxed_32(&broken, 1);
             last[i] = stats;
         }
+    }
     return NULL;
 }
 
