@@ -142,7 +142,9 @@ size_t oteli_tracestate_clean(const char *text, size_t length, char *clean)
 /* The members of a text that somebody else wrote; none if it is not valid. */
 static size_t members_of(const char *tracestate, struct member *members)
 {
-    const size_t length = tracestate != NULL ? strnlen(tracestate, LONGEST_TEXT + 1) : 0;
+    if (tracestate == NULL)
+        return 0;
+    const size_t length = strnlen(tracestate, LONGEST_TEXT + 1);
     const int found = length <= LONGEST_TEXT ? split(tracestate, length, members) : -1;
     return found > 0 ? (size_t)found : 0;
 }
@@ -193,7 +195,9 @@ size_t otel_tracestate_get(const char *tracestate, const char *key, char *value,
     const size_t count = members_of(tracestate, members);
     if (size != 0)
         value[0] = '\0';
-    const size_t key_length = key != NULL ? strnlen(key, LONGEST_KEY + 1) : 0;
+    if (key == NULL)
+        return SIZE_MAX;
+    const size_t key_length = strnlen(key, LONGEST_KEY + 1);
     for (size_t i = 0; i < count; i++) {
         if (members[i].key_length != key_length || memcmp(members[i].text, key, key_length) != 0)
             continue;

@@ -128,7 +128,7 @@ static otel_context extract(const void *state, const otel_context *context,
     otel_span span;
     otel_context result = *context;
     if (extract_span(reader, &span))
-        result = oteli_context_with_found(context, span, OTELI_KEPT_FROM_W3C);
+        result = oteli_context_with_found(context, span, OTELI_KEPT_FROM_B3 | OTELI_KEPT_FROM_W3C);
     return extract_baggage(result, reader);
 }
 

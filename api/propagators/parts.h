@@ -21,7 +21,8 @@ otel_span oteli_span_of_remote(const uint8_t trace_id[16], const uint8_t span_id
  * same span before, it stays what only that one knew: `keep`, bits of opaque[3]. */
 otel_context oteli_context_with_found(const otel_context *context, otel_span span, uint64_t keep);
 
-/* What B3 and Jaeger do not say of a span, or may not say. */
+/* What W3C does not say of a span, and what B3 and Jaeger do not. */
+#define OTELI_KEPT_FROM_B3 ((uint64_t)(OTELI_REF_DEBUG | OTELI_REF_DEFERRED))
 #define OTELI_KEPT_FROM_W3C \
     (OTEL_TRACE_FLAG_RANDOM | OTELI_REF_DEBUG | ~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT)
 

@@ -87,7 +87,7 @@ static otel_context extract(const void *state, const otel_context *context,
     if (reader->get(reader->carrier, "traceparent", 1, &ignored) != NULL)
         return *context; /* two of them: neither can be trusted */
     remote.tracestate = extract_tracestate(reader, remote.trace_id);
-    return oteli_context_with_found(context, otel_span_wrap(&remote), OTELI_REF_DEBUG);
+    return oteli_context_with_found(context, otel_span_wrap(&remote), OTELI_KEPT_FROM_B3);
 }
 
 static void inject(const void *state, const otel_context *context, otel_set_header *set,

@@ -2,6 +2,7 @@
 /* tests/fuzz/propagate.c - headers from anywhere: the first line is traceparent, each other
  * a tracestate. What is extracted must survive being injected and extracted again. */
 #include <otel/propagate.h>
+#include <otel/tracestate.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,27 @@ static const char *get_written(void *carrier, const char *name, size_t index, si
     return index == 0 && *length != 0 ? value : NULL;
 }
 
+/* Whatever is set or removed, the result is valid: to remove nothing from it changes nothing. */
+static void change(const char *tracestate, const char *text, size_t size)
+{
+    char key[300] = "";
+    char value[300] = "";
+    char result[OTEL_TRACESTATE_SIZE];
+    char again[OTEL_TRACESTATE_SIZE];
+    const size_t key_length = size / 2 < 299 ? size / 2 : 299;
+    const size_t value_length = size - size / 2 < 299 ? size - size / 2 : 299;
+    memcpy(key, text, key_length);
+    memcpy(value, text + size / 2, value_length);
+    for (int removes = 0; removes < 2; removes++) {
+        const size_t length =
+            removes ? otel_tracestate_remove(tracestate, key, result, sizeof result)
+                    : otel_tracestate_set(tracestate, key, value, result, sizeof result);
+        otel_tracestate_remove(result, "", again, sizeof again);
+        if (length != strlen(result) || strcmp(result, again) != 0)
+            abort();
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -67,5 +89,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (strcmp(once.traceparent, twice.traceparent) != 0 ||
         strcmp(once.tracestate, twice.tracestate) != 0)
         abort();
+    const size_t half = size / 2 < 600 ? size / 2 : 600;
+    char text[601] = "";
+    memcpy(text, data, half);
+    change(text, (const char *)data + half, size - half);
+    change(once.tracestate, (const char *)data, size);
     return 0;
 }
