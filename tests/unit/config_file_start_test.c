@@ -221,7 +221,7 @@ static void test_D3_the_environment_does_not_count(void **state)
     assert_int_equal(oteli_lifecycle_engine()->queue_size, 2048);
 }
 
-/* spec: D3 configuration/sdk-environment-variables.md#declarative-configuration MUST stable */
+/* spec: E-OTEL_CONFIG_FILE D3 configuration/sdk-environment-variables.md#declarative-configuration MUST stable */
 static void test_D3_otel_start_uses_the_file_that_the_environment_names(void **state)
 {
     (void)state;

@@ -171,6 +171,7 @@ static void test_C5_inject_and_extract_work_on_any_carrier(void **state)
     assert_string_equal(carrier_text(&out), "traceparent: 00-" TRACE "-" SPAN "-01\n");
 }
 
+/* spec: E-OTEL_PROPAGATORS */
 static void test_names_are_those_of_the_environment(void **state)
 {
     (void)state;

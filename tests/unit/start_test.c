@@ -74,6 +74,7 @@ static otel_status start_with_fake(void)
     return otel_start(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1));
 }
 
+/* spec: E-OTEL_TRACES_EXPORTER */
 static void test_without_anything_it_is_otlp(void **state)
 {
     (void)state;
@@ -84,6 +85,7 @@ static void test_without_anything_it_is_otlp(void **state)
 }
 
 /* spec: X20 */
+/* spec: E-OTEL_TRACES_EXPORTER */
 static void test_the_environment_chooses_the_exporters(void **state)
 {
     (void)state;
