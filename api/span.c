@@ -14,6 +14,7 @@
 #include "api/processing.h"
 #include "api/roundabout.h"
 #include "api/scoped.h"
+#include "api/span_parts.h"
 #include "api/thread.h"
 #include "api/tracer.h"
 #include "api/tracestate.h"
@@ -21,257 +22,41 @@
 #include "common/copy.h"
 #include "common/counter.h"
 
-/* Copy a name that needs no second look: short and ASCII. */
-static inline bool set_short_name(struct oteli_open *open, const char *name, size_t length)
-{
-    _Static_assert((int)OTELI_NAME_INLINE == (int)OTELI_SHORT_TEXT,
-                   "what can be moved without a loop");
-    uint64_t seen = OTELI_NOT_ASCII;
-    if (OTELI_LIKELY(length - 8 <= 8)) /* the most frequent lengths, before the bounds */
-        seen = oteli_move_8(open->name, name) |
-               oteli_move_8(open->name + length - 8, name + length - 8);
-    else if (OTELI_LIKELY(length - 1 < OTELI_NAME_INLINE))
-        seen = oteli_move_short(open->name, name, length);
-    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0);
-}
-
-static OTELI_COLD bool ask_sampler(struct oteli_thread *thread, const struct oteli_sampling *about)
-{
-    const struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
-    const bool sampled = sdk != NULL && sdk->sample(sdk, about);
-    oteli_sdk_return(thread);
-    return sampled;
-}
-
-/* What kind of parent a handle with a span id is: enum oteli_parent. */
-static inline unsigned kind_of_parent(uint64_t ref)
-{
-    _Static_assert(OTELI_PARENT_REMOTE_SAMPLED == 1 + (1 | 2), "two bits behind the first kind");
-    return OTELI_PARENT_LOCAL_UNSAMPLED +
-           (unsigned)((ref & OTEL_TRACE_FLAG_SAMPLED) | (ref & OTELI_REF_REMOTE) >> 7);
-}
-
-/* A handle being made, in registers. */
-struct identity {
-    oteli_half trace_id;
-    uint64_t span_id;
-    uint64_t ref;
-};
-
-static inline void store_identity(otel_span *span, const struct identity *made)
-{
-    oteli_half_store(span->opaque, made->trace_id);
-    oteli_half_store(span->opaque + 2, (oteli_half){made->span_id, made->ref});
-}
-
-/* What identifies a child of this parent, or a root: new ids, the parent's flags of a random
- * trace id and of debugging, and no place yet. */
-static OTELI_INLINE void identify(struct oteli_thread *thread, const otel_span *parent,
-                                  uint64_t parent_id, struct identity *made)
-{
-    if (parent_id == 0) {
-        uint64_t second;
-        const uint64_t first = oteli_random_pair(&thread->random, &second);
-        made->trace_id = (oteli_half){first, second | 1}; /* never all zero */
-        made->ref = OTEL_TRACE_FLAG_RANDOM;
-    } else {
-        made->trace_id = oteli_half_load(parent->opaque);
-        made->ref = parent->opaque[3] & OTELI_REF_INHERITED;
-    }
-    made->span_id = oteli_random_id(&thread->random);
-}
-
-/* Span.flags of a sampled span. */
-static inline uint32_t wire_flags_of(uint64_t ref, uint64_t parent_ref)
-{
-    return (uint32_t)((ref & OTEL_TRACE_FLAG_RANDOM) | OTEL_TRACE_FLAG_SAMPLED |
-                      OTELI_FLAG_HAS_IS_REMOTE | (parent_ref & OTELI_REF_REMOTE) << 1);
-}
-
-/* Epoch, length of the name and traits; tracer and parent; no attributes. */
-static OTELI_INLINE void set_shape(struct oteli_open *open, uint32_t epoch, size_t name_length,
-                                   uint32_t wire_flags, uint8_t wire_kind)
-{
-    const uint64_t first = epoch | (uint64_t)name_length << 32;
-    const uint64_t traits = oteli_traits_word(wire_flags, wire_kind);
-    oteli_half_store(open->shape, (oteli_half){first, traits});
-}
-
-static OTELI_INLINE void set_origin(struct oteli_open *open, otel_tracer *tracer,
-                                    uint64_t parent_id)
-{
-    const uint64_t none = 0;
-    oteli_half_store(open->origin, (oteli_half){(uint64_t)(uintptr_t)tracer, parent_id});
-    memcpy(&open->attributes.length, &none, sizeof none); /* and attribute_count */
-}
-
-enum { SAMPLED_AND_RECORDING = OTEL_TRACE_FLAG_SAMPLED | (int)OTEL_SPAN_IS_RECORDING_ };
-
-/* The parent that options ask for, or the current span. What is collected has no trace, so
- * it can be a parent only for what is collected with it. */
-static const otel_span *parent_of(const struct oteli_thread *thread,
-                                  const otel_span_options *options, bool is_local)
-{
-    static const otel_span none;
-    const otel_span *parent = &thread->top->self;
-    if (options != NULL && options->root)
-        return &none;
-    if (options != NULL && options->parent != NULL)
-        parent = &options->parent->span;
-    if (OTELI_UNLIKELY((parent->opaque[3] & OTELI_REF_COLLECTED) != 0) &&
-        (!is_local || oteli_thread_place(thread, otel_span_ref_of(parent)) == NULL))
-        return &none;
-    return parent;
-}
-
-/* Nobody else has the span yet, so what is left out can be said at once. */
-static void complain(struct oteli_open *open)
-{
-    struct oteli_complaint complaint;
-    if (open->unusual.complaint == OTELI_NO_COMPLAINT)
-        return;
-    oteli_open_take_complaint(open, &complaint);
-    oteli_complain(&complaint);
-}
-
-/* Attributes, links and start of the options. */
-static OTELI_COLD void apply_options(struct oteli_thread *thread, struct oteli_open *open,
-                                     const otel_span_options *options)
-{
-    if (options->attributes != NULL)
-        oteli_open_set_many(open, &thread->limits, options->attributes, options->attribute_count);
-    if (options->links != NULL)
-        for (size_t i = 0; i < options->link_count; i++)
-            oteli_open_add_link(open, &thread->limits, &options->links[i]);
-    if (options->start_ns != 0) {
-        open->start = options->start_ns & ~OTELI_TICKS_BIT;
-        open->traits.bits |= OTELI_START_IS_GIVEN;
-        open->traits.is_unusual = true;
-    }
-    complain(open);
-}
-
-/* What a child inherits beside ids, and what a root begins. */
-static OTELI_COLD void inherit(struct oteli_thread *thread, struct oteli_open *open,
-                               const otel_span *parent, const otel_span_options *options,
-                               struct identity *made)
-{
-    const uint64_t parent_ref = parent->opaque[3];
-    const uint64_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(parent_ref));
-    made->ref |= tracestate << OTELI_REF_TRACESTATE_SHIFT;
-    open->traits.is_unusual |= tracestate != 0; /* so that it is released */
-    uint64_t trace_id[2];
-    memcpy(trace_id, &made->trace_id, sizeof trace_id);
-    if ((made->ref & OTEL_TRACE_FLAG_SAMPLED) != 0) {
-        oteli_hold_inherit(thread, open, parent, options, trace_id, &made->ref);
-    } else {
-        made->ref |= parent_ref & OTELI_REF_COLLECTED; /* its trace is nobody's either */
-        open->hold = 0;
-    }
-}
-
-static inline bool is_special(const struct oteli_thread *thread, const otel_span *parent,
-                              const otel_span_options *options)
-{
-    if (parent->opaque[2] != 0 && (parent->opaque[3] & OTELI_REF_SPECIAL) != 0)
-        return true;
-    if (oteli_hold_is_wanted(options))
-        return true;
-    return thread->limits.roots_hold &&
-           (parent->opaque[2] == 0 || oteli_ref_is_remote(parent->opaque[3]));
-}
-
-/* The epoch of a child of `parent`, which mostly is the current span or none. */
-static inline uint32_t epoch_under(const struct oteli_thread *thread, const otel_span *parent)
-{
-    if (parent->opaque[2] == 0)
-        return oteli_clock_epoch();
-    if (OTELI_LIKELY(parent == &thread->top->self))
-        return thread->top->epoch;
-    return oteli_epoch_under(thread, parent);
-}
-
-static inline bool is_sampled(struct oteli_thread *thread, const otel_span *parent,
-                              struct oteli_sampling *about)
-{
-    const unsigned kind =
-        parent->opaque[2] != 0 ? kind_of_parent(parent->opaque[3]) : (unsigned)OTELI_PARENT_NONE;
-    const unsigned decision = thread->decide[kind];
-    return OTELI_UNLIKELY(decision == OTELI_DECIDE_ASK)
-               ? ask_sampler(thread, about)
-               : decision != OTELI_DECIDE_DROP && decision != OTELI_DECIDE_DROP_AND_COUNT;
-}
-
-/* A span that is counted has no parent, or a remote one: that as well. */
-static inline void count_origin(uint64_t origins[2], const otel_span *parent)
-{
-    if (parent->opaque[2] == 0)
-        oteli_count(&origins[OTELI_ORIGIN_NONE], 1);
-    else if (OTELI_UNLIKELY(oteli_ref_is_remote(parent->opaque[3])))
-        oteli_count(&origins[OTELI_ORIGIN_REMOTE], 1);
-}
-
-/* An unsampled span that is recorded for processors all the same. */
-static OTELI_COLD void count_record_only(struct oteli_thread *thread, const otel_span *parent)
-{
-    unsigned origin = OTELI_ORIGIN_LOCAL;
-    if (parent->opaque[2] == 0)
-        origin = OTELI_ORIGIN_NONE;
-    else if (oteli_ref_is_remote(parent->opaque[3]))
-        origin = OTELI_ORIGIN_REMOTE;
-    oteli_count(&thread->counts.record_only_origins[origin], 1);
-}
-
-/* Name, start and options of a span that records. */
-static OTELI_INLINE void fill_in(struct oteli_thread *thread, struct oteli_open *open,
-                                 const char *name, size_t name_length,
-                                 const otel_span_options *options)
-{
-    if (OTELI_UNLIKELY(!set_short_name(open, name, name_length)))
-        oteli_open_set_long_name(open, name, name_length);
-    open->start = oteli_ticks();
-    if (options == NULL)
-        return;
-    if (options->kind >= OTEL_SPAN_KIND_INTERNAL && options->kind <= OTEL_SPAN_KIND_CONSUMER)
-        open->traits.wire_kind = (uint8_t)(options->kind + 1);
-    if (options->attributes != NULL || options->links != NULL || options->start_ns != 0)
-        apply_options(thread, open, options);
-}
-
 /* Fill in a place for a span of any kind. */
 static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open *open,
                                   otel_tracer *tracer, const char *name, size_t name_length,
                                   const otel_span *parent, const otel_span_options *options,
-                                  struct identity *made)
+                                  struct oteli_identity *made)
 {
     const uint64_t parent_id = oteli_parent_id(parent);
-    identify(thread, parent, parent_id, made);
+    oteli_span_identify(thread, parent, parent_id, made);
     made->ref |= parent->opaque[3] & OTELI_REF_DEBUG; /* that of a lone decision, too */
     struct oteli_sampling about = {(const uint8_t *)&made->trace_id, parent, name, name_length,
                                    options};
-    const bool sampled = is_sampled(thread, parent, &about);
-    made->ref |= open->place_ref | (sampled ? SAMPLED_AND_RECORDING : 0);
-    set_shape(open, epoch_under(thread, parent), name_length,
-              wire_flags_of(made->ref, parent_id != 0 ? parent->opaque[3] : 0),
-              OTEL_SPAN_KIND_INTERNAL + 1);
-    set_origin(open, tracer, parent_id);
-    if (OTELI_UNLIKELY(is_special(thread, parent, options)))
-        inherit(thread, open, parent, options, made);
+    const bool sampled = oteli_span_is_sampled(thread, parent, &about);
+    made->ref |= open->place_ref | (sampled ? OTELI_SAMPLED_AND_RECORDING : 0);
+    oteli_span_set_shape(
+        open, oteli_span_epoch_under(thread, parent), name_length,
+        oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent->opaque[3] : 0),
+        OTEL_SPAN_KIND_INTERNAL + 1);
+    oteli_span_set_origin(open, tracer, parent_id);
+    if (OTELI_UNLIKELY(oteli_span_is_special(thread, parent, options)))
+        oteli_span_inherit(thread, open, parent, options, made);
     if (!sampled) {
         oteli_count(&thread->counts.unsampled, 1);
-        count_origin(thread->counts.unsampled_origins, parent);
+        oteli_span_count_origin(thread->counts.unsampled_origins, parent);
         return;
     }
     oteli_count(&thread->counts.recorded, 1);
-    count_origin(thread->counts.recorded_origins, parent);
-    fill_in(thread, open, name, name_length, options);
+    oteli_span_count_origin(thread->counts.recorded_origins, parent);
+    oteli_span_fill_in(thread, open, name, name_length, options);
 }
 
 /* Without an SDK: the parent goes on as it is, so that propagation passes through. */
 static void pass_on(otel_span *span, const struct oteli_thread *thread,
                     const otel_span_options *options)
 {
-    *span = *parent_of(thread, options, false);
+    *span = *oteli_span_parent_of(thread, options, false);
     span->opaque[3] &= ~(OTEL_SPAN_IS_OPEN_ | OTEL_SPAN_IS_RECORDING_ | OTELI_REF_OF_STACK);
 }
 
@@ -279,7 +64,8 @@ static void pass_on(otel_span *span, const struct oteli_thread *thread,
 static void refuse(otel_span *span, struct oteli_thread *thread, const otel_span_options *options)
 {
     oteli_count(&thread->counts.recorded, 1);
-    count_origin(thread->counts.recorded_origins, parent_of(thread, options, false));
+    oteli_span_count_origin(thread->counts.recorded_origins,
+                            oteli_span_parent_of(thread, options, false));
     oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
     pass_on(span, thread, options);
 }
@@ -347,7 +133,7 @@ static OTELI_COLD struct oteli_thread *make_fit(otel_span *span, const otel_span
 /* --- the long way: where the program decides about spans, or has processors --- */
 
 /* What make_ids says of a new trace; otherwise it stays as it is. */
-static void make_trace_id(struct oteli_thread *thread, struct identity *made)
+static void make_trace_id(struct oteli_thread *thread, struct oteli_identity *made)
 {
     uint64_t trace_id[2];
     if (!oteli_roundabout_trace_id(thread, trace_id))
@@ -361,40 +147,40 @@ static void make_trace_id(struct oteli_thread *thread, struct identity *made)
 static uint64_t bits_of(otel_sampling_decision decision)
 {
     if (decision == OTEL_SAMPLING_RECORD_AND_SAMPLE)
-        return SAMPLED_AND_RECORDING;
+        return OTELI_SAMPLED_AND_RECORDING;
     return decision == OTEL_SAMPLING_RECORD_ONLY ? OTEL_SPAN_IS_RECORDING_ : 0;
 }
 
 /* What the judge has said, and what follows from it. */
 static void open_judged(struct oteli_thread *thread, struct oteli_open *open,
                         const otel_span *parent, const struct oteli_sampling *about,
-                        const otel_sampling_result *result, struct identity *made)
+                        const otel_sampling_result *result, struct oteli_identity *made)
 {
     const otel_span_options *options = about->options;
-    inherit(thread, open, parent, options, made);
+    oteli_span_inherit(thread, open, parent, options, made);
     if (result->has_tracestate)
         oteli_roundabout_tracestate(open, result, about->trace_id, &made->ref);
     const bool is_sampled_too = (made->ref & OTEL_TRACE_FLAG_SAMPLED) != 0;
     if (!is_sampled_too)
         open->traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED;
     oteli_count(is_sampled_too ? &thread->counts.recorded : &thread->counts.unsampled, 1);
-    count_origin(is_sampled_too ? thread->counts.recorded_origins
-                                : thread->counts.unsampled_origins,
-                 parent);
+    oteli_span_count_origin(is_sampled_too ? thread->counts.recorded_origins
+                                           : thread->counts.unsampled_origins,
+                            parent);
     if ((made->ref & OTEL_SPAN_IS_RECORDING_) == 0)
         return;
     if (!is_sampled_too)
-        count_record_only(thread, parent);
+        oteli_span_count_record_only(thread, parent);
     if (!is_sampled_too || oteli_processing_is_wanted(thread))
         open->traits.is_unusual = true;
     if (!is_sampled_too)
         open->traits.bits |= OTELI_RECORD_ONLY;
     if (oteli_processing_is_wanted(thread))
         open->traits.bits |= OTELI_IS_PROCESSED;
-    fill_in(thread, open, about->name, about->name_length, options);
+    oteli_span_fill_in(thread, open, about->name, about->name_length, options);
     if (result->attribute_count != 0) {
         oteli_open_set_many(open, &thread->limits, result->attributes, result->attribute_count);
-        complain(open);
+        oteli_span_complain(open);
     }
 }
 
@@ -402,11 +188,11 @@ static void open_judged(struct oteli_thread *thread, struct oteli_open *open,
 static void open_roundabout(struct oteli_thread *thread, struct oteli_open *open,
                             otel_tracer *tracer, const char *name, size_t name_length,
                             const otel_span *parent, const otel_span_options *options,
-                            struct identity *made)
+                            struct oteli_identity *made)
 {
     const uint64_t parent_id = oteli_parent_id(parent);
     const uint64_t parent_ref = parent->opaque[3];
-    identify(thread, parent, parent_id, made);
+    oteli_span_identify(thread, parent, parent_id, made);
     made->ref |= parent_ref & OTELI_REF_DEBUG; /* that of a lone decision, too */
     if (parent_id == 0 && thread->program.makes_ids)
         make_trace_id(thread, made);
@@ -414,18 +200,18 @@ static void open_roundabout(struct oteli_thread *thread, struct oteli_open *open
         .about = {(const uint8_t *)&made->trace_id, parent, name, name_length, options},
         .values = oteli_roundabout_values(thread, options),
         .baggage = oteli_roundabout_baggage(thread, options),
-        .parent_kind =
-            (uint8_t)(parent->opaque[2] != 0 ? kind_of_parent(parent_ref) : OTELI_PARENT_NONE),
+        .parent_kind = (uint8_t)(parent->opaque[2] != 0 ? oteli_span_kind_of_parent(parent_ref)
+                                                        : OTELI_PARENT_NONE),
         .is_random = (made->ref & OTEL_TRACE_FLAG_RANDOM) != 0};
     otel_sampling_result result;
     oteli_roundabout_ask(thread, &question, &result);
     if (thread->program.makes_ids)
         (void)oteli_roundabout_span_id(thread, &made->span_id);
     made->ref |= open->place_ref | bits_of(result.decision);
-    set_shape(open, epoch_under(thread, parent), name_length,
-              wire_flags_of(made->ref, parent_id != 0 ? parent_ref : 0),
-              OTEL_SPAN_KIND_INTERNAL + 1);
-    set_origin(open, tracer, parent_id);
+    oteli_span_set_shape(open, oteli_span_epoch_under(thread, parent), name_length,
+                         oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent_ref : 0),
+                         OTEL_SPAN_KIND_INTERNAL + 1);
+    oteli_span_set_origin(open, tracer, parent_id);
     open_judged(thread, open, parent, &question.about, &result, made);
 }
 
@@ -448,14 +234,14 @@ static OTELI_NOINLINE void enter_roundabout(otel_span *span, struct oteli_thread
         return;
     }
     const bool has_place = thread->top != thread->last || oteli_thread_deepen(thread);
-    const otel_span *parent = parent_of(thread, options, true);
+    const otel_span *parent = oteli_span_parent_of(thread, options, true);
     const otel_context context = oteli_roundabout_context(thread, parent, options);
     if (has_place) {
         struct oteli_open *open = thread->top + 1;
-        struct identity made;
+        struct oteli_identity made;
         open_roundabout(thread, open, tracer, name, name_length, parent, options, &made);
-        store_identity(span, &made);
-        store_identity(&open->self, &made);
+        oteli_span_store_identity(span, &made);
+        oteli_span_store_identity(&open->self, &made);
         thread->top = open;
     } else {
         refuse(span, thread, options);
@@ -491,11 +277,11 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
         refuse(span, thread, options);
     } else {
         struct oteli_open *open = thread->top + 1;
-        struct identity made;
-        open_any(thread, open, tracer, name, name_length, parent_of(thread, options, true), options,
-                 &made);
-        store_identity(span, &made);
-        store_identity(&open->self, &made);
+        struct oteli_identity made;
+        open_any(thread, open, tracer, name, name_length,
+                 oteli_span_parent_of(thread, options, true), options, &made);
+        oteli_span_store_identity(span, &made);
+        oteli_span_store_identity(&open->self, &made);
         thread->top = open;
     }
     oteli_thread_finish(thread);
@@ -534,7 +320,7 @@ static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *t
                                          struct oteli_open *open)
 {
     const struct oteli_open *parent = open - 1;
-    struct identity made;
+    struct oteli_identity made;
     oteli_thread_hurry(thread);
     if (parent->self.opaque[2] == 0) {
         uint64_t second;
@@ -545,13 +331,13 @@ static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *t
         open->epoch = oteli_clock_epoch();
         oteli_count(&thread->counts.unsampled_origins[OTELI_ORIGIN_NONE], 1);
     } else {
-        identify(thread, &parent->self, parent->self.opaque[2], &made);
+        oteli_span_identify(thread, &parent->self, parent->self.opaque[2], &made);
         made.ref |= open->place_ref;
         open->epoch = parent->epoch;
     }
     open->traits.is_unusual = false;
-    store_identity(span, &made);
-    store_identity(&open->self, &made);
+    oteli_span_store_identity(span, &made);
+    oteli_span_store_identity(&open->self, &made);
     oteli_count(&thread->counts.unsampled, 1);
     thread->top = open;
     oteli_thread_finish(thread);
@@ -566,7 +352,7 @@ static inline unsigned decision_under(const struct oteli_thread *thread, uint64_
         return thread->decide[OTELI_PARENT_NONE];
     if (OTELI_UNLIKELY((parent_ref & OTELI_REF_SPECIAL) != 0))
         return OTELI_DECIDE_SAMPLE_AND_HOLD;
-    return thread->decide[kind_of_parent(parent_ref)];
+    return thread->decide[oteli_span_kind_of_parent(parent_ref)];
 }
 
 /* The fast way itself. `options` go along for enter_slow. */
@@ -593,25 +379,26 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         return;
     }
     oteli_thread_hurry(thread);
-    if (OTELI_UNLIKELY(!set_short_name(open, name, name_length))) {
+    if (OTELI_UNLIKELY(!oteli_span_set_short_name(open, name, name_length))) {
         oteli_thread_finish(thread);
         enter_slow(span, tracer, name, name_length, options);
         return;
     }
-    set_origin(open, tracer, parent_id);
+    oteli_span_set_origin(open, tracer, parent_id);
     if (parent_id == 0) {
-        set_shape(open, oteli_clock_epoch(), name_length, wire_flags_of(OTEL_TRACE_FLAG_RANDOM, 0),
-                  wire_kind);
+        oteli_span_set_shape(open, oteli_clock_epoch(), name_length,
+                             oteli_span_wire_flags_of(OTEL_TRACE_FLAG_RANDOM, 0), wire_kind);
         oteli_count(&thread->counts.recorded_origins[OTELI_ORIGIN_NONE], 1);
     } else {
-        set_shape(open, parent->epoch, name_length,
-                  wire_flags_of(parent->self.opaque[3], parent->self.opaque[3]), wire_kind);
+        oteli_span_set_shape(
+            open, parent->epoch, name_length,
+            oteli_span_wire_flags_of(parent->self.opaque[3], parent->self.opaque[3]), wire_kind);
     }
-    struct identity made;
-    identify(thread, &parent->self, parent_id, &made);
-    made.ref |= open->place_ref | SAMPLED_AND_RECORDING;
-    store_identity(span, &made);
-    store_identity(&open->self, &made);
+    struct oteli_identity made;
+    oteli_span_identify(thread, &parent->self, parent_id, &made);
+    made.ref |= open->place_ref | OTELI_SAMPLED_AND_RECORDING;
+    oteli_span_store_identity(span, &made);
+    oteli_span_store_identity(&open->self, &made);
     open->start = oteli_counter();
     oteli_count(&thread->counts.recorded, 1);
     thread->top++;
@@ -647,9 +434,9 @@ OTELI_HOT void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const 
 
 /* A detached span is there, for others to find. */
 static OTELI_INLINE void publish(otel_span *span, struct oteli_thread *thread,
-                                 struct oteli_open *open, const struct identity *made)
+                                 struct oteli_open *open, const struct oteli_identity *made)
 {
-    store_identity(span, made);
+    oteli_span_store_identity(span, made);
     if ((made->ref & OTEL_SPAN_IS_RECORDING_) != 0) {
         open->generation = thread->generation;
         oteli_detached_publish(open, span);
@@ -674,10 +461,10 @@ static OTELI_NOINLINE void start_roundabout(otel_span *span, struct oteli_thread
         return;
     }
     struct oteli_open *open = oteli_detached_take(thread);
-    const otel_span *parent = parent_of(thread, options, false);
+    const otel_span *parent = oteli_span_parent_of(thread, options, false);
     const otel_context context = oteli_roundabout_context(thread, parent, options);
     if (open != NULL) {
-        struct identity made;
+        struct oteli_identity made;
         open_roundabout(thread, open, tracer, name, name_length, parent, options, &made);
         publish(span, thread, open, &made);
     } else {
@@ -710,9 +497,9 @@ static OTELI_INLINE void start_any(otel_span *span, otel_tracer *tracer, const c
     }
     struct oteli_open *open = oteli_detached_take(thread);
     if (OTELI_LIKELY(open != NULL)) {
-        struct identity made;
-        open_any(thread, open, tracer, name, name_length, parent_of(thread, options, false),
-                 options, &made);
+        struct oteli_identity made;
+        open_any(thread, open, tracer, name, name_length,
+                 oteli_span_parent_of(thread, options, false), options, &made);
         publish(span, thread, open, &made);
     } else {
         refuse(span, thread, options);

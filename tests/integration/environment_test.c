@@ -417,7 +417,7 @@ static void a_bad_value_is_one_warning_and_the_default(void **state)
         {"OTEL_SDK_DISABLED", "1", "false"},
         {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/protobuf"},
         {"OTEL_TRACES_EXPORTER", "zipkin", "otlp"},
-        {"OTEL_PROPAGATORS", "b3", "tracecontext"},
+        {"OTEL_PROPAGATORS", "xray", "tracecontext"},
         {"OTEL_LOG_LEVEL", "loud", "info"},
         {"OTEL_C_CLOCK", "sundial", "auto"},
         {"OTEL_EXPORTER_OTLP_ENDPOINT", "nowhere", "http://localhost:4318"},

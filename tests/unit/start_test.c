@@ -100,7 +100,8 @@ static void test_the_environment_chooses_the_exporters(void **state)
         {"none", ""},
         {" Console ", "console_exporter"},
         {"otlp/stdout", "otlp_stdout_exporter"},
-        {"otlp/stdout,console,otlp", "otlp_stdout_exporter console_exporter otlp_http_exporter"},
+        {"otlp/stdout,console,otlp",
+         "otlp_stdout_exporter console_exporter otlp_http_span_exporter"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         setenv("OTEL_TRACES_EXPORTER", table[i].value, 1);
