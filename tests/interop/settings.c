@@ -87,7 +87,7 @@ static otel_export_result print_batch(void *state, otel_export *call)
 
 int main(void)
 {
-    static char keys[MANY][8];
+    static char keys[MANY][16];
     otel_attribute attributes[MANY];
     for (int i = 0; i < MANY; i++) {
         snprintf(keys[i], sizeof keys[i], "k%03d", i);
