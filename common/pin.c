@@ -3,10 +3,13 @@
 #include "common/pin.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 /* A program that is linked statically has none, and is never unloaded. */
 #pragma weak dlopen
@@ -54,6 +57,17 @@ static oteli_code *find(void *library, const char *name)
     return (oteli_code *)(uintptr_t)dlsym(library, name);
 }
 
+/* A library from where this one is, whatever the linker's search finds first. */
+static void *load_beside(const char *here, const char *library)
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr(here, '/');
+    if (slash == NULL)
+        return NULL;
+    const int length = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - here), here, library);
+    return length < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
 oteli_code *oteli_load(const char *library, const char *name, const char *own, oteli_code *inside)
 {
     if (&dlopen == NULL || &dlclose == NULL || &dlsym == NULL)
@@ -67,6 +81,8 @@ oteli_code *oteli_load(const char *library, const char *name, const char *own, o
     if (here_library != NULL)
         (void)dlclose(here_library);
     (void)dlclose(own_library);
-    void *loaded = is_own ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *loaded = is_own ? load_beside(here, library) : NULL;
+    if (loaded == NULL && is_own)
+        loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     return loaded != NULL ? find(loaded, name) : NULL;
 }

@@ -175,9 +175,7 @@ otel_status otel_start(const otel_sdk_options *options)
         status = oteli_start_sampler(&start, &sampler);
         start.sampler = sampler.sample != NULL ? &sampler : NULL;
     }
-    if (status != OTEL_OK)
-        free_exporters(own, own_count);
-    else if (!config.sdk_disabled)
+    if (status == OTEL_OK && !config.sdk_disabled)
         status = gather(&config, own, own_count, &exporters, &count);
     else
         free_exporters(own, own_count);

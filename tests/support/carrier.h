@@ -22,9 +22,9 @@ void carrier_add(struct carrier *carrier, const char *name, const char *value);
 
 /* The otel_get_header, otel_list_headers and otel_set_header of a carrier. The text that get
  * gives is overwritten by the next call. */
-const char *carrier_get(void *carrier, const char *name, size_t index, size_t *length);
-void carrier_list(void *carrier, otel_visit_header *visit, void *state);
-void carrier_set(void *carrier, const char *name, const char *value, size_t length);
+const char *carrier_get(void *state, const char *name, size_t index, size_t *length);
+void carrier_list(void *state, otel_visit_header *visit, void *visitor);
+void carrier_set(void *state, const char *name, const char *value, size_t length);
 
 /* The first header of this name as a text, until the next call; NULL: there is none. */
 const char *carrier_sent(const struct carrier *carrier, const char *name);
