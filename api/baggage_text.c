@@ -109,11 +109,17 @@ static size_t next_character(struct reader *reader, char character[4])
     return wanted;
 }
 
+/* A text that is not there may be NULL. */
+static struct reader reader_of(const char *text, size_t length, bool is_encoded)
+{
+    return (struct reader){text, length != 0 ? text + length : text, is_encoded};
+}
+
 struct oteli_baggage_size oteli_baggage_measure(const char *text, size_t length, bool is_encoded,
                                                 bool is_metadata)
 {
     struct oteli_baggage_size size = {0, 0};
-    struct reader reader = {text, text + length, is_encoded};
+    struct reader reader = reader_of(text, length, is_encoded);
     char character[4];
     size_t bytes;
     while (length != 0 && (bytes = next_character(&reader, character)) != 0) {
@@ -125,7 +131,7 @@ struct oteli_baggage_size oteli_baggage_measure(const char *text, size_t length,
 
 char *oteli_baggage_clean(char *out, const char *text, size_t length, bool is_encoded)
 {
-    struct reader reader = {text, text + length, is_encoded};
+    struct reader reader = reader_of(text, length, is_encoded);
     char character[4];
     size_t bytes;
     while (length != 0 && (bytes = next_character(&reader, character)) != 0) {

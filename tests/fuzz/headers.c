@@ -81,13 +81,13 @@ static void list(void *carrier, otel_visit_header *visit, void *state)
         visit(state, headers->headers[i].name, strlen(headers->headers[i].name));
 }
 
-/* What is sent is printable ASCII, and ends where it says. */
+/* What is sent may stand in a header of HTTP, and ends where it says. */
 static void set(void *carrier, const char *name, const char *value, size_t length)
 {
     if (value[length] != '\0' || name[0] == '\0')
         abort();
     for (size_t i = 0; i < length; i++)
-        if (value[i] < ' ' || value[i] > '~')
+        if ((value[i] < ' ' && value[i] != '\t') || value[i] > '~')
             abort();
     add(carrier, name, strlen(name), value, length);
 }
