@@ -5,31 +5,16 @@
 
 #include <string.h>
 
-const otel_context_value *oteli_roundabout_values(const struct oteli_thread *thread,
-                                                  const otel_span_options *options)
-{
-    if (options != NULL && options->root)
-        return NULL;
-    return options != NULL && options->parent != NULL ? options->parent->values : thread->values;
-}
-
-uint64_t oteli_roundabout_baggage(const struct oteli_thread *thread,
-                                  const otel_span_options *options)
-{
-    if (options != NULL && options->root)
-        return 0;
-    return options != NULL && options->parent != NULL ? options->parent->baggage : thread->baggage;
-}
-
 otel_context oteli_roundabout_context(const struct oteli_thread *thread, const otel_span *parent,
                                       const otel_span_options *options)
 {
-    otel_context context = {
-        .span = *parent,
-        .values = oteli_roundabout_values(thread, options),
-        .baggage = oteli_roundabout_baggage(thread, options),
-    };
+    otel_context context = {*parent, NULL, 0};
     context.span.opaque[3] &= ~OTELI_REF_OF_STACK;
+    if (options != NULL && options->root)
+        return context;
+    const bool is_given = options != NULL && options->parent != NULL;
+    context.values = is_given ? options->parent->values : thread->values;
+    context.baggage = is_given ? options->parent->baggage : thread->baggage;
     return context;
 }
 

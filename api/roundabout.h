@@ -9,11 +9,7 @@
 #include "api/open.h"
 #include "api/thread.h"
 
-/* The context that a span with these options starts in, and its values. */
-const otel_context_value *oteli_roundabout_values(const struct oteli_thread *thread,
-                                                  const otel_span_options *options);
-uint64_t oteli_roundabout_baggage(const struct oteli_thread *thread,
-                                  const otel_span_options *options);
+/* The context that a span with these options starts in. */
 otel_context oteli_roundabout_context(const struct oteli_thread *thread, const otel_span *parent,
                                       const otel_span_options *options);
 

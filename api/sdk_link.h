@@ -72,10 +72,9 @@ struct oteli_sampling {
 /* The same for a sampler of the program's. */
 struct oteli_sampling_question {
     struct oteli_sampling about;
-    const otel_context_value *values; /* of the parent's context … */
-    uint64_t baggage;                 /* … and this too */
-    uint8_t parent_kind;              /* enum oteli_parent */
-    bool is_random;                   /* the trace id is */
+    otel_context context; /* the parent in its context */
+    uint8_t parent_kind;  /* enum oteli_parent */
+    bool is_random;       /* the trace id is */
 };
 
 struct oteli_sdk {

@@ -198,8 +198,7 @@ static void open_roundabout(struct oteli_thread *thread, struct oteli_open *open
         make_trace_id(thread, made);
     const struct oteli_sampling_question question = {
         .about = {(const uint8_t *)&made->trace_id, parent, name, name_length, options},
-        .values = oteli_roundabout_values(thread, options),
-        .baggage = oteli_roundabout_baggage(thread, options),
+        .context = oteli_roundabout_context(thread, parent, options),
         .parent_kind = (uint8_t)(parent->opaque[2] != 0 ? oteli_span_kind_of_parent(parent_ref)
                                                         : OTELI_PARENT_NONE),
         .is_random = (made->ref & OTEL_TRACE_FLAG_RANDOM) != 0};

@@ -46,12 +46,11 @@ void oteli_hooks_sample(const struct oteli_hooks *hooks,
 {
     const struct oteli_sampling *about = &question->about;
     const otel_span_options *options = about->options;
-    const otel_context context = {*about->parent, question->values, question->baggage};
-    const otel_span_context parent = otel_span_get_context(context.span);
+    const otel_span_context parent = otel_span_get_context(question->context.span);
     char tracestate[OTEL_TRACESTATE_SIZE] = "";
     oteli_tracestate_copy(parent.tracestate, parent.trace_id, tracestate, sizeof tracestate);
     otel_sampling_query query = {
-        .context = &context,
+        .context = &question->context,
         .parent = &parent,
         .parent_tracestate = tracestate,
         .trace_id = about->trace_id,
