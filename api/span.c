@@ -220,33 +220,16 @@ static bool is_disabled(struct oteli_thread *thread, const otel_tracer *tracer)
     return thread->program.asks_tracers && !oteli_tracer_is_enabled(thread, tracer);
 }
 
-static OTELI_NOINLINE void enter_roundabout(otel_span *span, struct oteli_thread *thread,
-                                            otel_tracer *tracer, const char *name,
-                                            size_t name_length, const otel_span_options *options)
+/* Open one in the way that this thread's spans go. */
+static OTELI_INLINE void open_either_way(struct oteli_thread *thread, struct oteli_open *open,
+                                         otel_tracer *tracer, const char *name, size_t name_length,
+                                         const otel_span *parent, const otel_span_options *options,
+                                         bool is_roundabout, struct oteli_identity *made)
 {
-    if (is_disabled(thread, tracer)) {
-        enter_nothing(span, options);
-        return;
-    }
-    if (!oteli_thread_begin(thread)) {
-        refuse_reentrant(span, thread, options);
-        return;
-    }
-    const bool has_place = thread->top != thread->last || oteli_thread_deepen(thread);
-    const otel_span *parent = oteli_span_parent_of(thread, options, true);
-    const otel_context context = oteli_roundabout_context(thread, parent, options);
-    if (has_place) {
-        struct oteli_open *open = thread->top + 1;
-        struct oteli_identity made;
-        open_roundabout(thread, open, tracer, name, name_length, parent, options, &made);
-        oteli_span_store_identity(span, &made);
-        oteli_span_store_identity(&open->self, &made);
-        thread->top = open;
-    } else {
-        refuse(span, thread, options);
-    }
-    oteli_thread_finish(thread);
-    oteli_processing_start(span, &context);
+    if (OTELI_UNLIKELY(is_roundabout))
+        open_roundabout(thread, open, tracer, name, name_length, parent, options, made);
+    else
+        open_any(thread, open, tracer, name, name_length, parent, options, made);
 }
 
 /* --- any way --- */
@@ -264,26 +247,33 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
         if (thread == NULL)
             return;
     }
-    if (OTELI_UNLIKELY(thread->is_roundabout)) {
-        enter_roundabout(span, thread, tracer, name, name_length, options);
+    const bool is_roundabout = thread->is_roundabout;
+    if (OTELI_UNLIKELY(is_roundabout && is_disabled(thread, tracer))) {
+        enter_nothing(span, options);
         return;
     }
     if (OTELI_UNLIKELY(!oteli_thread_begin(thread))) {
         refuse_reentrant(span, thread, options);
         return;
     }
+    otel_context context = {0};
     if (OTELI_UNLIKELY(thread->top == thread->last) && !oteli_thread_deepen(thread)) {
         refuse(span, thread, options);
     } else {
         struct oteli_open *open = thread->top + 1;
         struct oteli_identity made;
-        open_any(thread, open, tracer, name, name_length,
-                 oteli_span_parent_of(thread, options, true), options, &made);
+        const otel_span *parent = oteli_span_parent_of(thread, options, true);
+        if (OTELI_UNLIKELY(is_roundabout))
+            context = oteli_roundabout_context(thread, parent, options);
+        open_either_way(thread, open, tracer, name, name_length, parent, options, is_roundabout,
+                        &made);
         oteli_span_store_identity(span, &made);
         oteli_span_store_identity(&open->self, &made);
         thread->top = open;
     }
     oteli_thread_finish(thread);
+    if (OTELI_UNLIKELY(is_roundabout))
+        oteli_processing_start(span, &context);
 }
 
 /* The context has attributes for it: as if the options had them. */
@@ -344,14 +334,34 @@ static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *t
 
 /* What the sampler says to a child of this parent; where the parent has something to hand on
  * that must be looked up, something that is not simple. */
-static inline unsigned decision_under(const struct oteli_thread *thread, uint64_t parent_id,
-                                      uint64_t parent_ref)
+static inline unsigned decision_under(const struct oteli_thread *thread, const otel_span *parent)
 {
-    if (parent_id == 0)
+    if (parent->opaque[2] == 0)
         return thread->decide[OTELI_PARENT_NONE];
-    if (OTELI_UNLIKELY((parent_ref & OTELI_REF_SPECIAL) != 0))
+    if (OTELI_UNLIKELY((parent->opaque[3] & OTELI_REF_SPECIAL) != 0))
         return OTELI_DECIDE_SAMPLE_AND_HOLD;
-    return thread->decide[oteli_span_kind_of_parent(parent_ref)];
+    return thread->decide[oteli_span_kind_of_parent(parent->opaque[3])];
+}
+
+/* A sampled child of the current span, or a root; its name is in its place. */
+static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_open *open,
+                                   const struct oteli_open *parent, otel_tracer *tracer,
+                                   size_t name_length, uint8_t wire_kind,
+                                   struct oteli_identity *made)
+{
+    const uint64_t parent_id = parent->self.opaque[2];
+    const uint64_t parent_ref = parent->self.opaque[3];
+    oteli_span_set_origin(open, tracer, parent_id);
+    if (parent_id == 0) {
+        oteli_span_set_shape(open, oteli_clock_epoch(), name_length,
+                             oteli_span_wire_flags_of(OTEL_TRACE_FLAG_RANDOM, 0), wire_kind);
+        oteli_count(&thread->counts.recorded_origins[OTELI_ORIGIN_NONE], 1);
+    } else {
+        oteli_span_set_shape(open, parent->epoch, name_length,
+                             oteli_span_wire_flags_of(parent_ref, parent_ref), wire_kind);
+    }
+    oteli_span_identify(thread, &parent->self, parent_id, made);
+    made->ref |= open->place_ref | OTELI_SAMPLED_AND_RECORDING;
 }
 
 /* The fast way itself. `options` go along for enter_slow. */
@@ -366,8 +376,7 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
     }
     const struct oteli_open *parent = thread->top;
     struct oteli_open *open = thread->top + 1;
-    const uint64_t parent_id = parent->self.opaque[2];
-    const unsigned decision = decision_under(thread, parent_id, parent->self.opaque[3]);
+    const unsigned decision = decision_under(thread, &parent->self);
     _Static_assert(OTELI_DECIDE_DROP < OTELI_DECIDE_SAMPLE, "one comparison for both");
     if (decision < OTELI_DECIDE_SAMPLE) {
         enter_unsampled(span, thread, open);
@@ -383,19 +392,8 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         enter_slow(span, tracer, name, name_length, options);
         return;
     }
-    oteli_span_set_origin(open, tracer, parent_id);
-    if (parent_id == 0) {
-        oteli_span_set_shape(open, oteli_clock_epoch(), name_length,
-                             oteli_span_wire_flags_of(OTEL_TRACE_FLAG_RANDOM, 0), wire_kind);
-        oteli_count(&thread->counts.recorded_origins[OTELI_ORIGIN_NONE], 1);
-    } else {
-        oteli_span_set_shape(
-            open, parent->epoch, name_length,
-            oteli_span_wire_flags_of(parent->self.opaque[3], parent->self.opaque[3]), wire_kind);
-    }
     struct oteli_identity made;
-    oteli_span_identify(thread, &parent->self, parent_id, &made);
-    made.ref |= open->place_ref | OTELI_SAMPLED_AND_RECORDING;
+    open_fast(thread, open, parent, tracer, name_length, wire_kind, &made);
     oteli_span_store_identity(span, &made);
     oteli_span_store_identity(&open->self, &made);
     open->start = oteli_counter();
@@ -447,34 +445,8 @@ static OTELI_INLINE void publish(otel_span *span, struct oteli_thread *thread,
     }
 }
 
-static OTELI_NOINLINE void start_roundabout(otel_span *span, struct oteli_thread *thread,
-                                            otel_tracer *tracer, const char *name,
-                                            size_t name_length, const otel_span_options *options)
-{
-    if (is_disabled(thread, tracer)) {
-        pass_on(span, thread, options);
-        return;
-    }
-    if (!oteli_thread_begin(thread)) {
-        refuse_reentrant(span, thread, options);
-        return;
-    }
-    struct oteli_open *open = oteli_detached_take(thread);
-    const otel_span *parent = oteli_span_parent_of(thread, options, false);
-    const otel_context context = oteli_roundabout_context(thread, parent, options);
-    if (open != NULL) {
-        struct oteli_identity made;
-        open_roundabout(thread, open, tracer, name, name_length, parent, options, &made);
-        publish(span, thread, open, &made);
-    } else {
-        refuse(span, thread, options);
-    }
-    oteli_thread_finish(thread);
-    oteli_processing_start(span, &context);
-}
-
-static OTELI_INLINE void start_any(otel_span *span, otel_tracer *tracer, const char *name,
-                                   size_t name_length, const otel_span_options *options)
+static OTELI_NOINLINE void start_any(otel_span *span, otel_tracer *tracer, const char *name,
+                                     size_t name_length, const otel_span_options *options)
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
@@ -486,24 +458,31 @@ static OTELI_INLINE void start_any(otel_span *span, otel_tracer *tracer, const c
         if (thread == NULL)
             return;
     }
-    if (OTELI_UNLIKELY(thread->is_roundabout)) {
-        start_roundabout(span, thread, tracer, name, name_length, options);
+    const bool is_roundabout = thread->is_roundabout;
+    if (OTELI_UNLIKELY(is_roundabout && is_disabled(thread, tracer))) {
+        pass_on(span, thread, options);
         return;
     }
     if (OTELI_UNLIKELY(!oteli_thread_begin(thread))) {
         refuse_reentrant(span, thread, options);
         return;
     }
+    otel_context context = {0};
     struct oteli_open *open = oteli_detached_take(thread);
     if (OTELI_LIKELY(open != NULL)) {
         struct oteli_identity made;
-        open_any(thread, open, tracer, name, name_length,
-                 oteli_span_parent_of(thread, options, false), options, &made);
+        const otel_span *parent = oteli_span_parent_of(thread, options, false);
+        if (OTELI_UNLIKELY(is_roundabout))
+            context = oteli_roundabout_context(thread, parent, options);
+        open_either_way(thread, open, tracer, name, name_length, parent, options, is_roundabout,
+                        &made);
         publish(span, thread, open, &made);
     } else {
         refuse(span, thread, options);
     }
     oteli_thread_finish(thread);
+    if (OTELI_UNLIKELY(is_roundabout))
+        oteli_processing_start(span, &context);
 }
 
 static OTELI_COLD void start_scoped(otel_span *span, otel_tracer *tracer, const char *name,
@@ -515,11 +494,44 @@ static OTELI_COLD void start_scoped(otel_span *span, otel_tracer *tracer, const 
     oteli_scoped_end(&scoped);
 }
 
-OTELI_HOT void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
-                                    size_t name_length, const otel_span_options *options)
+static OTELI_NOINLINE void start_slow(otel_span *span, otel_tracer *tracer, const char *name,
+                                      size_t name_length, const otel_span_options *options)
 {
     if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
         start_scoped(span, tracer, name, name_length, options);
     else
         start_any(span, tracer, name, name_length, options);
+}
+
+/* A child of the current span, or a root, without options, while the record of an ended span
+ * is at hand and nothing is unusual. */
+static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length)
+{
+    struct oteli_thread *thread = oteli_self;
+    const struct oteli_open *parent = thread->top;
+    if (OTELI_UNLIKELY(thread->fast != oteli_load_relaxed_64(&oteli_fast_generation) ||
+                       thread->detached_count == 0 ||
+                       decision_under(thread, &parent->self) != OTELI_DECIDE_SAMPLE))
+        return false;
+    struct oteli_open *open = thread->detached[thread->detached_count - 1];
+    oteli_thread_hurry(thread);
+    const bool is_short = oteli_span_set_short_name(open, name, name_length);
+    if (OTELI_LIKELY(is_short)) {
+        struct oteli_identity made;
+        thread->detached_count--;
+        open_fast(thread, open, parent, tracer, name_length, OTEL_SPAN_KIND_INTERNAL + 1, &made);
+        open->start = oteli_counter();
+        oteli_count(&thread->counts.recorded, 1);
+        publish(span, thread, open, &made);
+    }
+    oteli_thread_finish(thread);
+    return is_short;
+}
+
+OTELI_HOT void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(options != NULL) || !start_fast(span, tracer, name, name_length))
+        start_slow(span, tracer, name, name_length, options);
 }

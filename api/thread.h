@@ -78,6 +78,7 @@ struct oteli_thread {
     uint64_t lot_end; /* when as many have ended, another lot is asked for */
     uint8_t decide[OTELI_PARENT_KINDS];
     bool is_roundabout; /* program.is_roundabout */
+    bool is_scoped;     /* the current context has attributes for spans */
     struct oteli_limits limits;
     struct oteli_thread_counts counts; /* read by anybody */
 
@@ -90,7 +91,6 @@ struct oteli_thread {
     uint32_t lowest_cover; /* no place below this one is a cover; 0: none is */
     uint32_t open_capacity;
     uint32_t lot_size;                    /* as it was given */
-    bool is_scoped;                       /* the current context has attributes for spans */
     uint8_t unscoped[OTELI_PARENT_KINDS]; /* what `decide` is without them */
     struct otel_stack *fibre;             /* whose places are current; NULL: its own are */
     struct oteli_places own;              /* while those of a fibre are */
