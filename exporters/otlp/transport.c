@@ -2,6 +2,7 @@
 /* exporters/otlp/transport.c - a request from its start to its answer. Whoever exports; owns what
  * a transport is made of. The contracts are in transport.h. */
 #include "common/atomic.h"
+#include "exporters/otlp/ending.h"
 #include "exporters/otlp/transport_parts.h"
 
 #include <limits.h>
@@ -79,8 +80,10 @@ struct oteli_transport *oteli_transport_new(const struct oteli_transport_options
         oteli_transport_free(transport);
         return NULL;
     }
-    if (transport->is_tls)
+    if (transport->is_tls) {
+        oteli_tls_watch_threads();
         (void)oteli_tls_files_look(&transport->tls);
+    }
     return transport;
 }
 

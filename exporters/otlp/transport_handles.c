@@ -29,6 +29,7 @@ static bool curl_has(int feature)
 
 static void start_curl(void)
 {
+    oteli_tls_prepare_exit();
     curl_works = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     if (curl_works) {
         oteli_tls_watch_exit();
