@@ -20,7 +20,7 @@
  *     fault_peer_stop(peer);
  *
  * Files: fault_peer.c (sockets, scripts), fault_peer_link.c (bytes in and out, and what happens to
- * them), _tls.c, _http1.c, _http2.c, _answer.c (what is said), _decode.c and _spans.c (what was
+ * them), _exchange.c (one request), _tls.c, _http1.c, _http2.c, _answer.c (what is said), _decode.c and _spans.c (what was
  * received).
  *
  * Threads:  one of its own, which calls `decide`; everything else from one thread at a time.
@@ -134,9 +134,9 @@ struct fault_request {
 };
 
 struct fault_peer_tls {
-    const char *certificate; /* PEM: the chain; NULL: no TLS */
+    const char *certificate; /* PEM files: the chain; NULL: no TLS */
     const char *key;
-    const char *client_ca; /* PEM: clients must have a certificate of it; NULL: none is asked for */
+    const char *client_ca; /* clients must have a certificate of it; NULL: none is asked for */
     int min_version;       /* 0: whatever there is; 12 or 13 */
     int max_version;
     bool without_http2; /* ALPN offers HTTP/1.1 only */
