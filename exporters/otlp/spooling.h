@@ -7,6 +7,7 @@
  *
  *  - Away: batches are put to disk at once, and no export waits for time-outs.
  *  - There: batches go directly; files are sent oldest first, one at a time, between exports.
+ *  - A file that the receiver refuses is removed and counted, and holds nothing up.
  *  - What is not sent when the exporter is freed stays, for the next program.
  *
  * Nothing here waits, except for the disk.
@@ -49,6 +50,9 @@ bool oteli_spooling_is_away(const struct oteli_spooling *spooling);
 /* What an attempt of the exporter's own has shown: whether the receiver answered, be it to
  * refuse, or was not there or busy. */
 void oteli_spooling_note(struct oteli_spooling *spooling, bool has_answered);
+
+/* The receiver has said, with that, when to come again. */
+void oteli_spooling_hold_off(struct oteli_spooling *spooling, uint64_t asked_ms);
 
 /* Put a request that was made to disk: its `plain` bytes. False: that did not work, and is in
  * the log. */
