@@ -4,29 +4,33 @@
 #include "exporters/otlp/request.h"
 
 #include "exporters/otlp/compress.h"
+#include "exporters/otlp/grpc.h"
+#include "exporters/json/otlp_json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* gRPC's frame in front of a message: whether it is compressed, and its length. */
-enum { FRAME_BYTES = 5 };
-
 static size_t frame_bytes(const struct oteli_request *request)
 {
-    return request->protocol == OTEL_OTLP_GRPC ? FRAME_BYTES : 0;
+    return request->protocol == OTEL_OTLP_GRPC ? OTELI_GRPC_FRAME : 0;
 }
 
 bool oteli_request_init(struct oteli_request *request, otel_otlp_protocol protocol,
                         otel_otlp_compression compression, size_t max_request_bytes)
 {
     *request = (struct oteli_request){.protocol = protocol};
+    const bool is_json = protocol == OTEL_OTLP_HTTP_JSON;
     const bool is_compressed = compression != OTEL_OTLP_COMPRESSION_NONE;
     oteli_encoder_init(&request->encoder, max_request_bytes,
                        is_compressed ? 0 : frame_bytes(request));
-    if (!is_compressed)
+    if (is_json)
+        request->json = calloc(1, sizeof *request->json);
+    if (is_compressed)
+        request->compressor = oteli_compressor_new(compression);
+    if ((request->json != NULL) == is_json && (request->compressor != NULL) == is_compressed)
         return true;
-    request->compressor = oteli_compressor_new(compression);
-    return request->compressor != NULL;
+    oteli_request_fini(request);
+    return false;
 }
 
 static void forget(struct oteli_request *request)
@@ -40,19 +44,13 @@ static void forget(struct oteli_request *request)
 
 void oteli_request_fini(struct oteli_request *request)
 {
-    forget(request);
     oteli_encoder_fini(&request->encoder);
+    if (request->json != NULL)
+        oteli_otlp_json_fini(request->json);
+    free(request->json);
     oteli_compressor_free(request->compressor);
-    request->compressor = NULL;
     oteli_kept_buffer_free(&request->framed);
-}
-
-static uint8_t *put_frame(uint8_t *at, bool is_compressed, size_t length)
-{
-    *at++ = is_compressed;
-    for (int shift = 24; shift >= 0; shift -= 8)
-        *at++ = (uint8_t)(length >> shift);
-    return at;
+    *request = (struct oteli_request){0};
 }
 
 /* Compress the plain bytes, and frame them. */
@@ -64,51 +62,87 @@ static bool compress(struct oteli_request *request)
     if (compressed == NULL)
         return false;
     if (frame != 0)
-        put_frame(compressed - frame, true, request->length);
+        oteli_grpc_put_frame(compressed - frame, true, request->length);
     request->bytes = compressed - frame;
     request->length += frame;
     return true;
 }
 
+static enum oteli_encode_result encode_json(struct oteli_request *request, const otel_batch *batch,
+                                            size_t first, size_t max_spans)
+{
+    struct oteli_otlp_json *json = request->json;
+    request->spans =
+        oteli_otlp_json_request(json, batch, first, max_spans, request->encoder.max_request_bytes);
+    if (request->spans == 0)
+        return json->text.failed ? OTELI_ENCODE_NO_MEMORY : OTELI_ENCODE_TOO_LARGE;
+    request->plain = json->text.data;
+    request->plain_length = json->text.length;
+    return OTELI_ENCODE_OK;
+}
+
+static enum oteli_encode_result encode_protobuf(struct oteli_request *request,
+                                                const otel_batch *batch, size_t first,
+                                                size_t max_spans)
+{
+    struct oteli_encoder *encoder = &request->encoder;
+    const enum oteli_encode_result result =
+        oteli_encode(encoder, batch, first, max_spans, &request->spans);
+    request->plain = encoder->request;
+    request->plain_length = encoder->request_bytes;
+    return result;
+}
+
 enum oteli_encode_result oteli_request_make(struct oteli_request *request, const otel_batch *batch,
                                             size_t first, size_t max_spans)
 {
-    struct oteli_encoder *encoder = &request->encoder;
     forget(request);
-    const enum oteli_encode_result result =
-        oteli_encode(encoder, batch, first, max_spans, &request->spans);
-    if (result != OTELI_ENCODE_OK)
-        return result;
-    request->plain = encoder->request;
-    request->plain_length = encoder->request_bytes;
+    const enum oteli_encode_result result = request->json != NULL
+                                                ? encode_json(request, batch, first, max_spans)
+                                                : encode_protobuf(request, batch, first, max_spans);
+    if (result != OTELI_ENCODE_OK || (request->compressor != NULL && !compress(request))) {
+        forget(request);
+        return result != OTELI_ENCODE_OK ? result : OTELI_ENCODE_NO_MEMORY;
+    }
     if (request->compressor != NULL)
-        return compress(request) ? OTELI_ENCODE_OK : OTELI_ENCODE_NO_MEMORY;
+        return OTELI_ENCODE_OK;
     const size_t frame = frame_bytes(request);
-    if (frame != 0)
-        put_frame(encoder->request - frame, false, encoder->request_bytes);
-    request->bytes = encoder->request - frame;
-    request->length = frame + encoder->request_bytes;
+    request->bytes = request->plain;
+    request->length = frame + request->plain_length;
+    if (frame != 0) {
+        request->bytes = request->encoder.request - frame;
+        oteli_grpc_put_frame(request->encoder.request - frame, false, request->plain_length);
+    }
     return OTELI_ENCODE_OK;
+}
+
+/* The plain bytes behind a frame, in memory of our own. */
+static bool copy_framed(struct oteli_request *request, size_t frame)
+{
+    if (!oteli_kept_buffer_fit(&request->framed, frame + request->plain_length))
+        return false;
+    uint8_t *at = oteli_grpc_put_frame(request->framed.bytes, false, request->plain_length);
+    if (request->plain_length != 0)
+        memcpy(at, request->plain, request->plain_length);
+    request->bytes = request->framed.bytes;
+    request->length = frame + request->plain_length;
+    return true;
 }
 
 bool oteli_request_wrap(struct oteli_request *request, const void *plain, size_t length,
                         size_t spans)
 {
+    const size_t frame = frame_bytes(request);
     forget(request);
     request->plain = plain;
     request->plain_length = length;
     request->spans = spans;
-    if (request->compressor != NULL)
-        return compress(request);
     request->bytes = plain;
     request->length = length;
-    const size_t frame = frame_bytes(request);
-    if (frame == 0)
-        return true;
-    if (!oteli_kept_buffer_fit(&request->framed, frame + length))
-        return false;
-    memcpy(put_frame(request->framed.bytes, false, length), plain, length);
-    request->bytes = request->framed.bytes;
-    request->length = frame + length;
-    return true;
+    const bool is_made = request->compressor != NULL ? compress(request)
+                         : frame != 0                ? copy_framed(request, frame)
+                                                     : true;
+    if (!is_made)
+        forget(request);
+    return is_made;
 }
