@@ -26,8 +26,8 @@ struct oteli_transport_options {
     const char *url;         /* http or https */
     const char *unix_socket; /* the path to connect to instead of the URL's host; NULL: none */
     const char *user_agent;
-    const char *proxy;               /* "": none */
-    const char *no_proxy;            /* "": none */
+    const char *proxy;               /* "" or NULL: none */
+    const char *no_proxy;            /* the same */
     const otel_otlp_header *headers; /* of every request, Content-Type and its like among them:
                                         the transport adds none but User-Agent, and the Accept
                                         of curl where there is none */
@@ -69,7 +69,7 @@ struct oteli_transport_answer {
     const char *retry_after;
     const char *content_type;
     const char *grpc_status;        /* of a trailer, or of the headers of an answer without body */
-    const char *grpc_message;       /* percent-encoded, as it came; at most 1 KiB */
+    const char *grpc_message;       /* percent-encoded; the first KiB of it */
     const char *grpc_details;       /* grpc-status-details-bin, base64; at most 8 KiB */
     const char *problem;            /* no answer: why, in words */
     enum oteli_transport_step step; /* no answer: how far it got */
