@@ -282,8 +282,19 @@ static const struct bad_value bad_values[] = {
     {"OTEL_TRACES_SAMPLER", "xray",
      "has \"xray\", which otel-c does not support yet; using parentbased_always_on"},
     {"OTEL_TRACES_SAMPLER", "-xray", "has the unknown word \"-xray\"; using parentbased_always_on"},
-    {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc",
-     "has \"grpc\", which otel-c does not support yet; using http/protobuf"},
+    {"OTEL_EXPORTER_OTLP_PROTOCOL", "http", "has the unknown word \"http\"; using http/protobuf"},
+    {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "GRPCS",
+     "has the unknown word \"GRPCS\"; it counts as unset"},
+    {"OTEL_EXPORTER_OTLP_COMPRESSION", "brotli", "has the unknown word \"brotli\"; using none"},
+    {"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "6",
+     "has the unknown word \"6\"; it counts as unset"},
+    {"OTEL_EXPORTER_OTLP_INSECURE", "yes", "is neither true nor false; using false"},
+    {"OTEL_C_OTLP_TLS_MIN", "1.1", "has the unknown word \"1.1\"; using 1.2"},
+    {"OTEL_C_OTLP_CONCURRENCY", "17", "is not a whole number from 1 to 16; using 1"},
+    {"OTEL_C_SPOOL_MAX_BYTES", "64",
+     "is not a whole number from 65536 to 1099511627776; using 67108864"},
+    {"OTEL_C_SPOOL_MAX_AGE", "-1",
+     "is not a whole number of milliseconds from 0 to 2147483647; using 86400000"},
     {"OTEL_C_CLOCK", "fake", "has the unknown word \"fake\"; using auto"},
     {"OTEL_PROPAGATORS", "tracecontext,xray,baggage",
      "has \"xray\", which otel-c does not support yet; using tracecontext,baggage"},
@@ -351,8 +362,8 @@ static void test_bad_options_are_refused_by_name(void **state)
          "tail_keep_errors=\"1\" is neither true nor false"},
         {OTEL_SDK_OPTIONS(.traces_sampler = "sometimes"), OTEL_ERROR_INVALID_ARGUMENT,
          "traces_sampler=\"sometimes\" has the unknown word \"sometimes\""},
-        {OTEL_SDK_OPTIONS(.exporter_otlp_protocol = "grpc"), OTEL_ERROR_UNSUPPORTED,
-         "exporter_otlp_protocol=\"grpc\" has \"grpc\", which otel-c does not support yet"},
+        {OTEL_SDK_OPTIONS(.exporter_otlp_protocol = "gprc"), OTEL_ERROR_INVALID_ARGUMENT,
+         "exporter_otlp_protocol=\"gprc\" has the unknown word \"gprc\""},
         {OTEL_SDK_OPTIONS(.traces_exporter = "otlp,zipkin"), OTEL_ERROR_UNSUPPORTED,
          "traces_exporter=\"otlp,zipkin\" has \"zipkin\", which otel-c does not support yet"},
     };
@@ -426,10 +437,22 @@ static void test_a_specific_setting_falls_back_to_the_general_one(void **state)
     setenv("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "20", 1);
     setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=b", 1);
     setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "30", 1);
+    setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "GRPC", 1);
+    setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", 1);
+    setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca", 1);
+    setenv("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/key", 1);
+    setenv("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/certificate", 1);
+    setenv("OTEL_EXPORTER_OTLP_INSECURE", "true", 1);
     struct oteli_config config;
 
     assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
 
+    assert_string_equal(config.exporter_otlp_traces_protocol, "grpc");
+    assert_string_equal(config.exporter_otlp_traces_compression, "gzip");
+    assert_string_equal(config.exporter_otlp_traces_certificate, "/ca");
+    assert_string_equal(config.exporter_otlp_traces_client_key, "/key");
+    assert_string_equal(config.exporter_otlp_traces_client_certificate, "/certificate");
+    assert_true(config.exporter_otlp_traces_insecure);
     assert_int_equal(config.span_attribute_count_limit, 10);
     assert_int_equal(config.span_attribute_value_length_limit, 20);
     assert_int_equal(config.event_attribute_count_limit, 128); /* these stand for themselves */
@@ -446,6 +469,10 @@ static void test_a_specific_setting_beats_the_general_one(void **state)
     setenv("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "0", 1);
     setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "c=d", 1);
     setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "0", 1);
+    setenv("OTEL_EXPORTER_OTLP_INSECURE", "true", 1);
+    setenv("OTEL_EXPORTER_OTLP_TRACES_INSECURE", "false", 1);
+    setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", 1);
+    setenv("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "none", 1);
     struct oteli_config config;
 
     const otel_status status = oteli_config_load(
@@ -458,6 +485,8 @@ static void test_a_specific_setting_beats_the_general_one(void **state)
     assert_int_equal(config.span_attribute_count_limit, 100);
     assert_int_equal(config.span_attribute_value_length_limit, 0);
     assert_string_equal(config.exporter_otlp_traces_headers, "c=d");
+    assert_false(config.exporter_otlp_traces_insecure);
+    assert_string_equal(config.exporter_otlp_traces_compression, "none");
     assert_true(config.exporter_otlp_traces_timeout == OTELI_UNLIMITED);
     oteli_config_fini(&config);
 }
@@ -636,6 +665,71 @@ static void test_whatever_is_in_the_environment_the_documented_value_is_used(voi
 
 #define CONFIG_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
+/* The row of a variable, and where its value came from. */
+static const struct oteli_config_origin *origin_of(const struct oteli_config_origin *origins,
+                                                   const char *variable)
+{
+    for (size_t i = 0; i < oteli_config_row_count; i++) {
+        if (strcmp(oteli_config_rows[i].variable, variable) == 0)
+            return &origins[i];
+    }
+    fail_msg("no row has %s", variable);
+    return NULL;
+}
+
+static void test_every_value_knows_where_it_comes_from(void **state)
+{
+    (void)state;
+    setenv("OTEL_TRACES_SAMPLER", "always_off", 1);
+    setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "700", 1);
+    setenv("OTEL_BSP_SCHEDULE_DELAY", "soon", 1);
+    setenv("OTEL_TRACES_EXPORTER", "otlp,pigeon", 1);
+    struct oteli_config_origin *origins = calloc(oteli_config_row_count, sizeof *origins);
+    const otel_sdk_options *options = OTEL_SDK_OPTIONS(.service_name = "shop");
+    struct oteli_config config;
+
+    assert_int_equal(oteli_config_load_with_origins(&config, options, true, origins), OTEL_OK);
+
+    assert_int_equal(origin_of(origins, "OTEL_SERVICE_NAME")->source, OTELI_FROM_CODE);
+    assert_int_equal(origin_of(origins, "OTEL_TRACES_SAMPLER")->source, OTELI_FROM_ENVIRONMENT);
+    assert_int_equal(origin_of(origins, "OTEL_PROPAGATORS")->source, OTELI_FROM_DEFAULT);
+    assert_string_equal(origin_of(origins, "OTEL_PROPAGATORS")->problem, "");
+    const struct oteli_config_origin *timeout =
+        origin_of(origins, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT");
+    assert_int_equal(timeout->source, OTELI_FROM_GENERAL);
+    assert_string_equal(oteli_config_rows[timeout->general].variable, "OTEL_EXPORTER_OTLP_TIMEOUT");
+    assert_int_equal(origins[timeout->general].source, OTELI_FROM_ENVIRONMENT);
+    const struct oteli_config_origin *delay = origin_of(origins, "OTEL_BSP_SCHEDULE_DELAY");
+    assert_int_equal(delay->source, OTELI_FROM_DEFAULT);
+    assert_string_equal(delay->problem, "is not a whole number of milliseconds from 0 to "
+                                        "2147483647; using 5000");
+    const struct oteli_config_origin *exporter = origin_of(origins, "OTEL_TRACES_EXPORTER");
+    assert_int_equal(exporter->source, OTELI_FROM_ENVIRONMENT);
+    assert_string_equal(exporter->problem, "has the unknown word \"pigeon\"; using otlp");
+    oteli_config_fini(&config);
+    free(origins);
+}
+
+static void test_what_does_not_fit_together_is_said_of_the_value_that_gives_way(void **state)
+{
+    (void)state;
+    setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100", 1);
+    setenv("OTEL_TRACES_SAMPLER_ARG", "0.5", 1);
+    struct oteli_config_origin *origins = calloc(oteli_config_row_count, sizeof *origins);
+    struct oteli_config config;
+
+    assert_int_equal(oteli_config_load_with_origins(&config, NULL, true, origins), OTEL_OK);
+
+    assert_string_equal(origin_of(origins, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE")->problem,
+                        "is 512 and does not fit in the queue; using 100");
+    assert_string_equal(origin_of(origins, "OTEL_TRACES_SAMPLER_ARG")->problem,
+                        "is for the sampler that OTEL_TRACES_SAMPLER names, and that names none; "
+                        "it counts as unset");
+    assert_int_equal(origin_of(origins, "OTEL_TRACES_SAMPLER_ARG")->source, OTELI_FROM_DEFAULT);
+    oteli_config_fini(&config);
+    free(origins);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -657,6 +751,8 @@ int main(void)
         CONFIG_TEST(test_a_specific_setting_falls_back_to_the_general_one),
         CONFIG_TEST(test_a_specific_setting_beats_the_general_one),
         CONFIG_TEST(test_a_batch_is_made_to_fit_in_the_queue),
+        CONFIG_TEST(test_every_value_knows_where_it_comes_from),
+        CONFIG_TEST(test_what_does_not_fit_together_is_said_of_the_value_that_gives_way),
         CONFIG_TEST(test_errno_does_not_matter_and_stays),
         CONFIG_TEST(test_every_allocation_may_fail),
         CONFIG_TEST(test_whatever_is_in_the_environment_the_documented_value_is_used),
