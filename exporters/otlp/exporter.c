@@ -16,6 +16,7 @@
 #include "common/random.h"
 #include "exporters/otlp/encode.h"
 #include "exporters/otlp/endpoint.h"
+#include "exporters/otlp/protocol.h"
 #include "exporters/otlp/retry.h"
 #include "exporters/otlp/transport.h"
 
@@ -142,7 +143,8 @@ static otel_export_result send_next(struct otlp_exporter *exporter, otel_export 
     const size_t size = otel_batch_size(call->batch);
     begin_request(exporter);
     while (exporter->first < size) {
-        switch (oteli_encode(exporter->encoder, call->batch, exporter->first, &exporter->count)) {
+        switch (oteli_encode(exporter->encoder, call->batch, exporter->first, SIZE_MAX,
+                             &exporter->count)) {
         case OTELI_ENCODE_OK:
             return attempt(exporter, call);
         case OTELI_ENCODE_TOO_LARGE:
@@ -171,36 +173,18 @@ static otel_export_result go_on(struct otlp_exporter *exporter, otel_export *cal
 }
 
 static void accept(struct otlp_exporter *exporter, otel_export *call,
-                   const struct oteli_transport_answer *answer)
+                   const struct oteli_outcome *outcome)
 {
-    const struct oteli_partial_success partial = oteli_answer_partial_success(&answer->body);
-    char message[MESSAGE_SHOWN];
-    if (partial.rejected_spans != 0) {
-        const size_t rejected = partial.rejected_spans < exporter->count
-                                    ? (size_t)partial.rejected_spans
-                                    : exporter->count;
+    if (outcome->rejected != 0) {
+        const size_t rejected =
+            outcome->rejected < exporter->count ? (size_t)outcome->rejected : exporter->count;
         otel_export_reject(call, rejected);
         OTELI_LOG(OTEL_LOG_ERROR, "%s rejected %zu of %zu spans: %s", exporter->endpoint, rejected,
-                  exporter->count,
-                  oteli_answer_printable(partial.message, message, sizeof message));
-    } else if (partial.message.length != 0) {
+                  exporter->count, outcome->message);
+    } else if (outcome->message[0] != '\0') {
         OTELI_LOG(OTEL_LOG_WARN, "%s accepted all spans and warns: %s", exporter->endpoint,
-                  oteli_answer_printable(partial.message, message, sizeof message));
+                  outcome->message);
     }
-}
-
-/* Put into words why the attempt failed. */
-static void describe(struct otlp_exporter *exporter, const struct oteli_transport_answer *answer)
-{
-    if (answer->status == 0) {
-        snprintf(exporter->problem, sizeof exporter->problem, "%s", answer->problem);
-        return;
-    }
-    char message[MESSAGE_SHOWN];
-    oteli_answer_printable(oteli_answer_status_message(&answer->body), message, sizeof message);
-    snprintf(exporter->problem, sizeof exporter->problem, "HTTP status %d%s%s%s", answer->status,
-             answer->is_too_long ? " with an endless answer" : "", message[0] != '\0' ? ": " : "",
-             message);
 }
 
 /* Retries are rare, so each asks the kernel anew for its share of chance: that keeps
@@ -211,24 +195,12 @@ static uint32_t chance(void)
     return oteli_random_seed(&random) ? (uint32_t)(oteli_random_next(&random) >> 32) : 0;
 }
 
-static uint64_t retry_wait_ms(const struct otlp_exporter *exporter,
-                              const struct oteli_transport_answer *answer)
-{
-    uint64_t asked_ms = 0;
-    if (answer->retry_after != NULL && oteli_retry_is_throttled(answer->status)) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        if (!oteli_retry_after_ms(answer->retry_after, now.tv_sec, &asked_ms))
-            asked_ms = 0;
-    }
-    return oteli_retry_wait_ms(exporter->attempts - 1, asked_ms, chance());
-}
-
 static otel_export_result retry(struct otlp_exporter *exporter, otel_export *call,
-                                const struct oteli_transport_answer *answer)
+                                const struct oteli_outcome *outcome)
 {
     const uint64_t now = oteli_monotonic_ns();
-    const uint64_t wait_ms = retry_wait_ms(exporter, answer);
+    const uint64_t wait_ms =
+        oteli_retry_wait_ms(exporter->attempts - 1, outcome->asked_ms, chance());
     const uint64_t wait_ns = wait_ms < FOREVER / NS_PER_MS ? wait_ms * NS_PER_MS : FOREVER;
     exporter->retry_at_ns = after(now, wait_ns);
     if (exporter->retry_at_ns >= deadline_of(exporter, call))
@@ -243,16 +215,19 @@ static otel_export_result retry(struct otlp_exporter *exporter, otel_export *cal
 static otel_export_result settle(struct otlp_exporter *exporter, otel_export *call,
                                  const struct oteli_transport_answer *answer)
 {
-    exporter->may_have_arrived |= answer->body_was_sent;
-    const enum oteli_verdict verdict = oteli_retry_verdict(answer->status);
-    exporter->wants_fresh = verdict == OTELI_VERDICT_RETRY;
-    if (verdict == OTELI_VERDICT_DELIVERED) {
-        accept(exporter, call, answer);
+    struct oteli_outcome outcome;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    oteli_protocol_read(OTEL_OTLP_HTTP_PROTOBUF, answer, now.tv_sec, &outcome);
+    exporter->may_have_arrived |= outcome.may_have_arrived;
+    exporter->wants_fresh = outcome.verdict == OTELI_VERDICT_RETRY;
+    if (outcome.verdict == OTELI_VERDICT_DELIVERED) {
+        accept(exporter, call, &outcome);
         return go_on(exporter, call);
     }
-    describe(exporter, answer);
-    if (verdict == OTELI_VERDICT_RETRY && !answer->is_too_long && !answer->is_hopeless)
-        return retry(exporter, call, answer);
+    snprintf(exporter->problem, sizeof exporter->problem, "%s", outcome.problem);
+    if (outcome.verdict == OTELI_VERDICT_RETRY)
+        return retry(exporter, call, &outcome);
     otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, exporter->count);
     OTELI_LOG(OTEL_LOG_ERROR, "OTLP export to %s failed: %s; %zu spans are lost",
               exporter->endpoint, exporter->problem, exporter->count);
@@ -275,8 +250,8 @@ static void prepare(void *state, const otel_batch *next)
 {
     struct otlp_exporter *exporter = state;
     const bool is_encoded =
-        is_worth_it(exporter, next) &&
-        oteli_encode(exporter->spare, next, 0, &exporter->prepared_count) == OTELI_ENCODE_OK;
+        is_worth_it(exporter, next) && oteli_encode(exporter->spare, next, 0, SIZE_MAX,
+                                                    &exporter->prepared_count) == OTELI_ENCODE_OK;
     exporter->prepared = is_encoded ? next : NULL;
 }
 
@@ -472,8 +447,8 @@ static struct otlp_exporter *new_without_transport(uint64_t timeout_ns, size_t m
     made->max_request_bytes = max_request_bytes;
     made->encoder = &made->encoders[0];
     made->spare = &made->encoders[1];
-    oteli_encoder_init(made->encoder, max_request_bytes);
-    oteli_encoder_init(made->spare, max_request_bytes);
+    oteli_encoder_init(made->encoder, max_request_bytes, 0);
+    oteli_encoder_init(made->spare, max_request_bytes, 0);
     return made;
 }
 
