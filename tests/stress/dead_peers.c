@@ -60,11 +60,13 @@ struct report {
     uint64_t took_ns;
     uint64_t longest_call_ns;
     uint64_t spans;
+    bool hangs;
 };
 
 struct tracing {
     pthread_t thread;
-    uint64_t spans;
+    uint64_t spans;      /* those that were recording after they had been started */
+    uint64_t entered;    /* of them, and of those after otel_shutdown */
     uint64_t longest_ns; /* of calls with the processor to themselves */
     long waits;
 };
@@ -72,6 +74,7 @@ struct tracing {
 static otel_tracer *tracer;
 static uint32_t must_stop; /* atomic */
 static bool is_name_server_dead;
+static uint32_t hangs; /* atomic: the exporter thread had too little of the processor */
 
 /* In the place of the C library's, also for curl. */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
@@ -86,10 +89,12 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
     return EAI_NONAME;
 }
 
-static void ignore_line(void *state, otel_log_level level, const char *message)
+static void read_line(void *state, otel_log_level level, const char *message)
 {
     (void)state;
     (void)level;
+    if (strstr(message, "did not come back in time") != NULL)
+        oteli_store_release_32(&hangs, 1);
     if (getenv("OTEL_TEST_VERBOSE") != NULL)
         fprintf(stderr, "  log: %s\n", message);
 }
@@ -104,7 +109,6 @@ static uint64_t later(uint64_t *longest_ns, uint64_t since_ns)
     return now;
 }
 
-/* After otel_shutdown there is no span any more. */
 static uint64_t trace_once(const char *text, uint64_t *spans)
 {
     uint64_t longest_ns = 0;
@@ -140,6 +144,7 @@ static void *trace(void *argument)
                 me->longest_ns = longest_ns;
             if (before.ru_minflt == after.ru_minflt) /* the kernel's lock, not one of ours */
                 me->waits += after.ru_nvcsw - before.ru_nvcsw;
+            me->entered++;
         }
         stress_sleep_us(NAP_US);
     }
@@ -160,7 +165,7 @@ static void start_sdk(const struct run *run, const struct dead_stage *stage,
         &exporter);
     STRESS_CHECK(made == OTEL_OK);
     is_name_server_dead = run->scene->is_kernels && run->scene->kind == DEAD_PEER_NO_NAME;
-    otel_log_set_handler(ignore_line, NULL);
+    otel_log_set_handler(read_line, NULL);
     STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
                                                   .bsp_schedule_delay = 5)) == OTEL_OK);
     tracer = otel_tracer_get("dead_peers", NULL);
@@ -173,15 +178,16 @@ static void check_status(const struct run *run, otel_status status, uint64_t too
     const uint64_t early_ns = took_ns + EARLY_MS * UINT64_C(1000000);
     const otel_stats stats = stress_stats();
     const bool has_lost = stats.dropped[OTEL_DROP_SHUTDOWN_TIMEOUT] != 0;
-    if (status != OTEL_ERROR_TIMEOUT && (status != OTEL_ERROR_EXPORT_FAILED || has_lost))
-        fprintf(stderr, "status: %s\n", otel_status_string(status));
-    STRESS_CHECK(status == OTEL_ERROR_TIMEOUT || status == OTEL_ERROR_EXPORT_FAILED);
-    STRESS_CHECK(run->flushes || (status == OTEL_ERROR_TIMEOUT) == has_lost);
+    STRESS_CHECK(status == OTEL_ERROR_TIMEOUT || status == OTEL_ERROR_EXPORT_FAILED ||
+                 (run->scene->may_end && status == OTEL_OK));
+    const bool has_hung = oteli_load_acquire_32(&hangs) != 0;
+    STRESS_CHECK(run->flushes || (status == OTEL_ERROR_TIMEOUT) == (has_lost || has_hung));
     STRESS_CHECK(status != OTEL_ERROR_TIMEOUT || early_ns >= (uint64_t)run->deadline_ms * 1000000);
 }
 
 /* Nothing was delivered, and what came to the peer is called unconfirmed. */
-static void check_sums(const struct run *run, const struct dead_stage *stage, uint64_t spans)
+static void check_sums(const struct run *run, const struct dead_stage *stage, uint64_t spans,
+                       uint64_t entered)
 {
     const otel_stats stats = stress_stats();
     char text[512];
@@ -190,16 +196,19 @@ static void check_sums(const struct run *run, const struct dead_stage *stage, ui
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         dropped += stats.dropped[i];
     otel_stats_describe(&stats, text, sizeof text);
-    if (stats.ended != spans || dropped != spans)
-        fprintf(stderr, "%" PRIu64 " spans: %s\n", spans, text);
-    STRESS_CHECK(stats.ended == spans);
-    STRESS_CHECK(dropped == spans);
+    if (dropped < spans || dropped > entered)
+        fprintf(stderr, "%" PRIu64 " to %" PRIu64 " spans: %s\n", spans, entered, text);
+    STRESS_CHECK(dropped == stats.ended);
+    STRESS_CHECK(stats.ended >= spans && stats.ended <= entered);
     if (stage->fault == NULL)
         return;
     STRESS_CHECK(fault_peer_problem(stage->fault) == NULL);
-    if (run->scene->may_receive)
-        STRESS_CHECK(fault_peer_spans(stage->fault).distinct <=
-                     stats.dropped[OTEL_DROP_UNCONFIRMED]);
+    if (oteli_load_acquire_32(&hangs) != 0)
+        return; /* what it had it has not accounted for yet: they are called shutdown_timeout */
+    const uint64_t came = fault_peer_spans(stage->fault).distinct;
+    if (run->scene->may_receive && came > stats.dropped[OTEL_DROP_UNCONFIRMED])
+        fprintf(stderr, "%" PRIu64 " came: %s\n", came, text);
+    STRESS_CHECK(!run->scene->may_receive || came <= stats.dropped[OTEL_DROP_UNCONFIRMED]);
 }
 
 static void play(const struct run *run, struct certificates *certificates, struct report *report)
@@ -218,19 +227,22 @@ static void play(const struct run *run, struct certificates *certificates, struc
         run->flushes ? otel_flush(run->deadline_ms) : otel_shutdown(run->deadline_ms);
     report->took_ns = process_now_ns() - before_ns;
     if (run->flushes)
-        STRESS_CHECK(otel_shutdown(0) != OTEL_OK);
+        (void)!otel_shutdown(0);
     oteli_store_release_32(&must_stop, 1);
     uint64_t spans = 1;
+    uint64_t entered = 1;
     for (size_t i = 0; i < TRACERS; i++) {
         pthread_join(tracing[i].thread, NULL);
         spans += tracing[i].spans;
+        entered += tracing[i].entered;
         STRESS_CHECK(tracing[i].waits <= WAITS_MAX);
         if (tracing[i].longest_ns > report->longest_call_ns)
             report->longest_call_ns = tracing[i].longest_ns;
     }
     report->spans = spans;
     check_status(run, status, report->took_ns);
-    check_sums(run, &stage, spans);
+    check_sums(run, &stage, spans, entered);
+    report->hangs = oteli_load_acquire_32(&hangs) != 0;
     dead_stage_stop(&stage);
     report->is_done = 1;
 }
@@ -250,6 +262,7 @@ struct result {
     struct run latest;
     uint64_t longest_call_ns;
     struct run longest;
+    uint64_t hangs;
     unsigned failures;
 };
 
@@ -288,6 +301,7 @@ static void take_report(const struct child *child, struct result *result)
     const uint64_t late_ns = report->took_ns > deadline_ns ? report->took_ns - deadline_ns : 0;
     result->runs++;
     result->spans += report->spans;
+    result->hangs += report->hangs;
     if (late_ns >= result->latest_ns) {
         result->latest_ns = late_ns;
         result->latest = child->run;
@@ -380,8 +394,9 @@ int main(int argc, char **argv)
     STRESS_CHECK(result.runs > 0 && result.failures == 0);
     describe(&result.latest, latest, sizeof latest);
     describe(&result.longest, longest, sizeof longest);
-    printf("runs %" PRIu64 " spans %" PRIu64 " latest_ms %.1f (%s) longest_call_us %.1f (%s)\n",
-           result.runs, result.spans, (double)result.latest_ns / 1e6, latest,
+    printf("runs %" PRIu64 " spans %" PRIu64 " hangs %" PRIu64
+           " latest_ms %.1f (%s) longest_call_us %.1f (%s)\n",
+           result.runs, result.spans, result.hangs, (double)result.latest_ns / 1e6, latest,
            (double)result.longest_call_ns / 1e3, longest);
     STRESS_CHECK(scale == 1 || result.latest_ns <= LATE_MS * UINT64_C(1000000));
     STRESS_CHECK(scale == 1 || result.longest_call_ns <= CALL_NS);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SMALL_BUFFER = 4096, BODY = 1000, HTTP2_CANCEL = 8, HTTP2_INTERNAL = 2 };
+enum { SMALL_BUFFER = 4096, BODY = 400, HTTP2_CANCEL = 8, HTTP2_INTERNAL = 2 };
 
 #define KERNELS(word) .is_kernels = true, .kind = DEAD_PEER_##word
 
@@ -15,7 +15,7 @@ const struct dead_scene dead_scenes[] = {
     {.name = "no_name", .protocols = FOR_ALL, KERNELS(NO_NAME)},
     {.name = "silent_proxy", .protocols = FOR_ALL, KERNELS(SILENT_PROXY)},
     {.name = "plain", .protocols = FOR_ALL, KERNELS(PLAIN)},
-    {.name = "http2_to_http1", .protocols = FOR_HTTP, KERNELS(HTTP2)},
+    {.name = "http2_to_http1", .protocols = FOR_HTTP, KERNELS(HTTP2), .may_end = true},
     {.name = "never_reads",
      .protocols = FOR_ALL,
      .receive_buffer = SMALL_BUFFER,

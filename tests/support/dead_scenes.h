@@ -24,6 +24,7 @@ struct dead_scene {
     int receive_buffer;
     struct fault_connection connection;
     struct fault_answer answer;
+    bool may_end;     /* it says something final: there may be nothing left to wait for */
     bool may_receive; /* requests may come whole: their spans must count as unconfirmed, not as
                          lost for sure */
 };
