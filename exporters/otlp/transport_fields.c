@@ -9,23 +9,25 @@
 
 enum { HEADERS_MAX = 256 * 1024 };
 
-/* Of header lines and trailers alike; a value that is longer than its text counts as none. */
+/* Of header lines and trailers alike. A value that is longer than its text counts as none, where
+ * its beginning alone is of no use. */
 struct field {
     const char *name; /* with the colon */
     size_t offset;
     size_t size;
+    bool is_cut;
 };
-#define FIELD(name, member)                                        \
-    {                                                              \
-        name ":", offsetof(struct oteli_transport_fields, member), \
-            sizeof((struct oteli_transport_fields *)0)->member     \
+#define FIELD(name, member, is_cut)                                    \
+    {                                                                  \
+        name ":", offsetof(struct oteli_transport_fields, member),     \
+            sizeof((struct oteli_transport_fields *)0)->member, is_cut \
     }
 static const struct field known[] = {
-    FIELD("Retry-After", retry_after),
-    FIELD("Content-Type", content_type),
-    FIELD("grpc-status", grpc_status),
-    FIELD("grpc-message", grpc_message),
-    FIELD("grpc-status-details-bin", grpc_details),
+    FIELD("Retry-After", retry_after, false),
+    FIELD("Content-Type", content_type, false),
+    FIELD("grpc-status", grpc_status, false),
+    FIELD("grpc-message", grpc_message, true),
+    FIELD("grpc-status-details-bin", grpc_details, false),
 };
 
 static char *text_of(struct oteli_transport_fields *fields, const struct field *field)
@@ -68,7 +70,7 @@ static size_t take_body(char *bytes, size_t one, size_t length, void *state)
     return length + 1; /* anything but length breaks the transfer off */
 }
 
-static void take_value(char *text, size_t size, const char *value, size_t length)
+static void take_value(char *text, const struct field *field, const char *value, size_t length)
 {
     while (length != 0 && (*value == ' ' || *value == '\t')) {
         value++;
@@ -76,8 +78,8 @@ static void take_value(char *text, size_t size, const char *value, size_t length
     }
     while (length != 0 && strchr(" \t\r\n", value[length - 1]) != NULL)
         length--;
-    if (length >= size)
-        length = 0;
+    if (length >= field->size)
+        length = field->is_cut ? field->size - 1 : 0;
     memcpy(text, value, length);
     text[length] = '\0';
 }
@@ -88,7 +90,7 @@ static void take_field(struct oteli_transport_fields *fields, const char *line, 
         const size_t name = strlen(known[i].name);
         if (length < name || strncasecmp(line, known[i].name, name) != 0)
             continue;
-        take_value(text_of(fields, &known[i]), known[i].size, line + name, length - name);
+        take_value(text_of(fields, &known[i]), &known[i], line + name, length - name);
         return;
     }
 }
@@ -138,6 +140,9 @@ const char *oteli_transport_problem(const struct oteli_transport *transport)
 {
     if (transport->is_wrong_version)
         return "the receiver answers in HTTP/1.1, where gRPC needs HTTP/2";
+    if (transport->is_http2 && !transport->has_met && transport->header_bytes == 0 &&
+        (transport->result == CURLE_HTTP2 || transport->result == CURLE_GOT_NOTHING))
+        return "the receiver ends the connection, or does not speak HTTP/2, which gRPC needs";
     return transport->problem[0] != '\0' ? transport->problem
                                          : curl_easy_strerror(transport->result);
 }

@@ -246,8 +246,7 @@ static void test_a_request_can_break_after_any_byte(void **state)
 
 static void test_a_request_that_is_shorter_does_not_break(void **state)
 {
-    struct fault_peer *peer =
-        start(&(struct fault_answer){.in_request = {FAULT_RESET, 10000}});
+    struct fault_peer *peer = start(&(struct fault_answer){.in_request = {FAULT_RESET, 10000}});
     (void)state;
 
     const struct post post = ask(peer, "application/json", "", 0);
