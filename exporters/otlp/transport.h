@@ -15,6 +15,7 @@
 #ifndef OTELI_OTLP_TRANSPORT_H
 #define OTELI_OTLP_TRANSPORT_H
 
+#include "common/lent.h"
 #include "exporters/otlp/answer.h"
 #include "exporters/otlp/tls.h"
 
@@ -69,7 +70,7 @@ struct oteli_transport_answer {
     const char *retry_after;
     const char *content_type;
     const char *grpc_status;        /* of a trailer, or of the headers of an answer without body */
-    const char *grpc_message;       /* percent-encoded, as it came; at most 1 KiB */
+    const char *grpc_message;       /* percent-encoded; the first KiB of it */
     const char *grpc_details;       /* grpc-status-details-bin, base64; at most 8 KiB */
     const char *problem;            /* no answer: why, in words */
     enum oteli_transport_step step; /* no answer: how far it got */
@@ -116,7 +117,7 @@ void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms);
 void oteli_transport_wake(struct oteli_transport *transport);
 
 /* What the libcurl that is loaded can do. */
-bool oteli_transport_has_http2(void);
+OTELI_LENT bool oteli_transport_has_http2(void);
 bool oteli_transport_has_tls(void);
 
 /* Whether this is an absolute http or https URL with a host. */
