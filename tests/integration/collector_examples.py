@@ -10,7 +10,6 @@ and an agent and two gateways, one of which comes late, bring the traces of four
 backends: each whole trace to one of them, all that have to be kept, and what is counted adds up.
 """
 import collections
-import http.client
 import os
 import pathlib
 import re
@@ -28,7 +27,7 @@ import receiver  # noqa: E402
 
 ROOT = HERE.parents[1]
 EXAMPLES = ROOT / "examples/collector"
-TRACES, PROGRAMS, PERCENT, PATIENCE_S = 3000, 4, 10, 60
+TRACES, PERCENT, PATIENCE_S = 3000, 10, 60
 SETS = [["agent.yaml"], ["agent.yaml", "agent_unix.yaml"], ["gateway.yaml"], ["agent_kafka.yaml"],
         ["gateway.yaml", "gateway_kafka.yaml"]]
 
@@ -161,14 +160,13 @@ class Trace:
                    f"00-{self.id}-{i + 1:016x}-01\n")
 
 
-def send(program, traces, agent_endpoint):
-    logs = ["" for _ in range(PROGRAMS)]
+def send(program, traces, ways):
+    logs = ["" for _ in ways]
     for number, trace in enumerate(traces):
         for i, line in enumerate(trace.lines()):
-            logs[(number + i) % PROGRAMS] += line
-    settings = with_variables(OTEL_EXPORTER_OTLP_ENDPOINT=agent_endpoint)
+            logs[(number + i) % len(logs)] += line
     running = [subprocess.Popen([program], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, env=settings) for _ in logs]
+                                text=True, env=with_variables(**way)) for way in ways]
     receiver._running.extend(running)
     spans = sum(trace.spans for trace in traces)
     delivered = 0
@@ -212,13 +210,14 @@ def check_arrived(traces, arrived):
     return spans
 
 
-def post_by_socket(path):
-    """An empty request through the socket in the file system."""
-    connection = http.client.HTTPConnection("agent")
-    connection.sock = socket.socket(socket.AF_UNIX)
-    connection.sock.connect(str(path))
-    connection.request("POST", "/v1/traces", b"{}", {"Content-Type": "application/json"})
-    return connection.getresponse().status
+def ways_to(http_port, grpc_port, path):
+    """Settings of programs, one for each way to an agent."""
+    http = f"http://127.0.0.1:{http_port}"
+    return [{"OTEL_EXPORTER_OTLP_ENDPOINT": http},
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": http, "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip"},
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{grpc_port}",
+             "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": f"unix://{path}"}]
 
 
 def run_all(folder, program):
@@ -233,9 +232,8 @@ def run_all(folder, program):
                     AGENT_METRICS_PORT=agent_metrics, GATEWAY_INSECURE="true",
                     AGENT_SOCKET=folder / "otlp.sock", GATEWAY_1=f"127.0.0.1:{ports[0]}",
                     GATEWAY_2=f"127.0.0.1:{ports[1]}")
-    assert post_by_socket(folder / "otlp.sock") == 200
     traces = [Trace(number) for number in range(TRACES)]
-    spans = send(program, traces, f"http://127.0.0.1:{http_port}")
+    spans = send(program, traces, ways_to(http_port, grpc_port, folder / "otlp.sock"))
     gateways.append(gateway(folder, "gateway-2", ports[1], ports[3], backends[1]))
 
     def accepted():
