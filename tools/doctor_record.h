@@ -41,6 +41,15 @@ struct doctor_settings_seen {
     bool slip_is_export;              /* ... which decides how we export */
 };
 
+/* A file for TLS that a setting names. */
+struct doctor_file {
+    char name[DOCTOR_SHORT]; /* of the setting */
+    char path[256];
+    char state[256]; /* "a certificate for shop, until 2027-01-01", "is not there" */
+    bool is_bad;
+};
+enum { DOCTOR_FILES = 3 };
+
 /* --- Where spans go. --- */
 enum doctor_protocol { DOCTOR_HTTP_PROTOBUF, DOCTOR_HTTP_JSON, DOCTOR_GRPC };
 
@@ -54,7 +63,7 @@ struct doctor_target {
     char host[256];
     unsigned port;
     char path[DOCTOR_TEXT];
-    char unix_path[DOCTOR_SHORT + 16]; /* "" for a host */
+    char unix_path[108]; /* "" for a host */
     char proxy[DOCTOR_TEXT];           /* without secrets; "": none is used */
     char proxy_from[DOCTOR_SHORT];
     char proxy_host[256];
@@ -70,7 +79,7 @@ struct doctor_name {
 };
 
 struct doctor_address {
-    char text[DOCTOR_SHORT];
+    char text[112];
     int error; /* errno; 0: somebody took the connection */
     unsigned ms;
 };
@@ -131,7 +140,7 @@ struct doctor_http {
     char server[DOCTOR_SHORT];
     char location[DOCTOR_TEXT];
     char wants_authentication[DOCTOR_SHORT]; /* WWW-Authenticate, its scheme */
-    char words[256];                         /* what the receiver says, or libcurl without an answer */
+    char words[256]; /* what the receiver says, or libcurl without an answer */
     bool is_html;
     int status_elsewhere; /* of /v1/traces on the same host, where the path is another; 0: not
                              asked */
@@ -151,12 +160,14 @@ struct doctor_span {
     char why_not_tried[DOCTOR_SHORT];
     char trace_id[33];
     otel_stats stats;
-    char counters[256]; /* as otel_stats_describe has them */
+    char counters[256];      /* as otel_stats_describe has them */
     char words[DOCTOR_TEXT]; /* the last line of the log about it */
 };
 
 struct doctor_record {
     struct doctor_settings_seen settings;
+    struct doctor_file files[DOCTOR_FILES];
+    size_t file_count;
     struct doctor_target target;
     struct doctor_name name;
     struct doctor_connect connect;

@@ -6,11 +6,11 @@
 
 #include <stddef.h>
 
-/* A text with URLs in it, without their users, passwords and queries:
- * https://***@host/path?*** */
+/* A text with URLs in it, without their users, passwords and queries, for which asterisks
+ * stand. */
 const char *doctor_hide_in_urls(const char *text, char *out, size_t size);
 
-/* A list of headers, names only: authorization=***,x-team=*** */
+/* A list of headers, with asterisks for their values. */
 const char *doctor_hide_headers(const char *list, char *out, size_t size);
 
 /* One that other people wrote, for a line on a terminal: printable, one line. */

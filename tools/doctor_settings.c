@@ -167,7 +167,17 @@ const char *doctor_settings_text(const struct doctor_settings *settings, const c
     const size_t index = find_row(variable);
     if (index == oteli_config_row_count)
         return NULL;
-    return *(char *const *)field_of(settings, &oteli_config_rows[index]);
+    const struct oteli_config_row *row = &oteli_config_rows[index];
+    const bool is_text = row->type == OTELI_TYPE_STRING || row->type == OTELI_TYPE_ENUM ||
+                         row->type == OTELI_TYPE_LIST;
+    return is_text ? *(char *const *)field_of(settings, row) : NULL;
+}
+
+bool doctor_settings_is_true(const struct doctor_settings *settings, const char *variable)
+{
+    const size_t index = find_row(variable);
+    return index != oteli_config_row_count && oteli_config_rows[index].type == OTELI_TYPE_BOOL &&
+           *(const bool *)field_of(settings, &oteli_config_rows[index]);
 }
 
 const char *doctor_settings_source(const struct doctor_settings *settings, const char *variable)

@@ -143,9 +143,8 @@ otel_status oteli_options_init(struct oteli_options *options, const otel_otlp_op
     fill_in(&options->given);
     if (options->given.endpoint == NULL)
         options->given.endpoint = oteli_otlp_default_endpoint(options->given.protocol);
-    otel_status status =
-        oteli_endpoint_init(&options->endpoint, options->given.protocol, options->given.endpoint,
-                            options->given.insecure);
+    otel_status status = oteli_endpoint_init(&options->endpoint, options->given.protocol,
+                                             options->given.endpoint, options->given.insecure);
     if (status != OTEL_OK)
         return status;
     if (!is_supported(options))
