@@ -104,9 +104,10 @@ static bool settle(struct oteli_delivery *delivery, const struct oteli_transport
         return end(delivery, OTELI_DELIVERED);
     case OTELI_VERDICT_TOO_LARGE:
         return end(delivery, OTELI_DELIVERY_TOO_LARGE);
+    case OTELI_VERDICT_HOPELESS:
+        return end(delivery, OTELI_DELIVERY_HOPELESS);
     case OTELI_VERDICT_FINAL:
-        return end(delivery,
-                   answer->status == 0 ? OTELI_DELIVERY_HOPELESS : OTELI_DELIVERY_REFUSED);
+        return end(delivery, OTELI_DELIVERY_REFUSED);
     case OTELI_VERDICT_RETRY:
         break;
     }

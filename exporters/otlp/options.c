@@ -95,7 +95,7 @@ static bool is_supported(const struct oteli_options *options)
     const bool is_tls = strncasecmp(options->endpoint.url, "https:", 6) == 0;
     return (options->given.protocol != OTEL_OTLP_GRPC || oteli_transport_has_http2()) &&
            (!is_tls || oteli_transport_has_tls()) &&
-           oteli_compression_is_there(options->given.compression);
+           oteli_compression_is_known(options->given.compression);
 }
 
 /* Those that the protocol prescribes, and those that were given. */
