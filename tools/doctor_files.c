@@ -134,33 +134,27 @@ static void examine_key(struct doctor_file *file, const char *path, X509 *certif
     ERR_clear_error();
 }
 
-void doctor_files_examine(const otel_otlp_options *options, const struct doctor_file_names *names,
-                          struct doctor_record *record)
+void doctor_files_examine(const struct doctor_tls_files *files, struct doctor_record *record)
 {
     X509 *certificate = NULL;
-    if (options->ca_file != NULL)
-        X509_free(
-            read_certificates(next_file(record, names->ca, options->ca_file), options->ca_file));
-    if (options->certificate_file != NULL)
-        certificate =
-            read_certificates(next_file(record, names->certificate, options->certificate_file),
-                              options->certificate_file);
-    if (options->key_file != NULL)
-        examine_key(next_file(record, names->key, options->key_file), options->key_file,
-                    certificate);
+    if (files->ca != NULL)
+        X509_free(read_certificates(next_file(record, files->ca_name, files->ca), files->ca));
+    if (files->certificate != NULL)
+        certificate = read_certificates(
+            next_file(record, files->certificate_name, files->certificate), files->certificate);
+    if (files->key != NULL)
+        examine_key(next_file(record, files->key_name, files->key), files->key, certificate);
     X509_free(certificate);
 
-    struct doctor_settings_seen *seen = &record->settings;
-    for (size_t i = 0; i < record->file_count; i++) {
+    char *fault_text = record->settings.tls_file_fault;
+    for (size_t i = 0; i < record->file_count && fault_text[0] == '\0'; i++) {
         const struct doctor_file *file = &record->files[i];
-        if (file->is_bad && seen->tls_file_fault[0] == '\0')
-            snprintf(seen->tls_file_fault, sizeof seen->tls_file_fault, "%s, which %s names, %s",
-                     file->path, file->name, file->state);
+        if (file->is_bad)
+            snprintf(fault_text, DOCTOR_TEXT, "%s, which %s names, %s", file->path, file->name,
+                     file->state);
     }
-    if ((options->certificate_file != NULL) != (options->key_file != NULL) &&
-        seen->tls_file_fault[0] == '\0')
-        snprintf(seen->tls_file_fault, sizeof seen->tls_file_fault,
-                 "there is a client's %s, but not its %s",
-                 options->key_file != NULL ? "key" : "certificate",
-                 options->key_file != NULL ? "certificate" : "key");
+    if ((files->certificate != NULL) != (files->key != NULL) && fault_text[0] == '\0')
+        snprintf(fault_text, DOCTOR_TEXT, "there is a client's %s, but no %s",
+                 files->key != NULL ? "key" : "certificate",
+                 files->key != NULL ? "certificate that belongs to it" : "key to it");
 }

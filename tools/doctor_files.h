@@ -6,18 +6,18 @@
 
 #include "tools/doctor_record.h"
 
-#include <otel/otlp.h>
-
-/* The settings that name them. */
-struct doctor_file_names {
+/* The files (NULL: none), and the settings that name them. */
+struct doctor_tls_files {
     const char *ca;
+    const char *ca_name;
     const char *certificate;
+    const char *certificate_name;
     const char *key;
+    const char *key_name;
 };
 
-/* Look at the files of the options, and say in record->files and record->settings what is wrong.
- * Whether it matters is another question: without TLS nobody reads them. */
-void doctor_files_examine(const otel_otlp_options *options, const struct doctor_file_names *names,
-                          struct doctor_record *record);
+/* Look at them, and say in record->files and record->settings what is wrong. Whether it matters is
+ * another question: without TLS nobody reads them. */
+void doctor_files_examine(const struct doctor_tls_files *files, struct doctor_record *record);
 
 #endif

@@ -63,8 +63,8 @@ struct doctor_target {
     char host[256];
     unsigned port;
     char path[DOCTOR_TEXT];
-    char unix_path[108]; /* "" for a host */
-    char proxy[DOCTOR_TEXT];           /* without secrets; "": none is used */
+    char unix_path[108];     /* "" for a host */
+    char proxy[DOCTOR_TEXT]; /* without secrets; "": none is used */
     char proxy_from[DOCTOR_SHORT];
     char proxy_host[256];
     unsigned proxy_port;

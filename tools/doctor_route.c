@@ -128,7 +128,7 @@ static void describe(const struct doctor_route *route, struct doctor_target *tar
 }
 
 bool doctor_route_take(struct doctor_route *route, const otel_otlp_options *given,
-                       const struct doctor_file_names *names, struct doctor_record *record)
+                       const struct doctor_tls_files *files, struct doctor_record *record)
 {
     const otel_status status = oteli_options_init(&route->options, given);
     if (status == OTEL_ERROR_NO_MEMORY)
@@ -142,7 +142,7 @@ bool doctor_route_take(struct doctor_route *route, const otel_otlp_options *give
     else if (status != OTEL_OK)
         snprintf(seen->export_fault, sizeof seen->export_fault,
                  "the OTLP exporter refuses its options (%.300s)", doctor_log_last());
-    doctor_files_examine(given, names, record);
+    doctor_files_examine(files, record);
     if (status != OTEL_OK)
         return true;
     route->is_ready = true;
@@ -156,33 +156,24 @@ bool doctor_route_take(struct doctor_route *route, const otel_otlp_options *give
 
 /* ---- from the environment ------------------------------------------------------------- */
 
-static otel_otlp_protocol protocol_of(const char *word)
-{
-    if (word != NULL && strcmp(word, "grpc") == 0)
-        return OTEL_OTLP_GRPC;
-    return word != NULL && strcmp(word, "http/json") == 0 ? OTEL_OTLP_HTTP_JSON
-                                                          : OTEL_OTLP_HTTP_PROTOBUF;
-}
-
-/* The headers of the settings; the log says which of them are left out. */
-static bool take_headers(struct doctor_route *route, const struct doctor_settings *settings,
-                         struct doctor_record *record)
+/* Whether the headers of the settings can be sent; the log says which of them are left out. */
+static void examine_headers(const struct doctor_settings *settings,
+                            struct doctor_settings_seen *seen)
 {
     static const char variable[] = "OTEL_EXPORTER_OTLP_TRACES_HEADERS";
     const char *list = doctor_settings_text(settings, variable);
-    if (list == NULL)
-        return true;
+    otel_otlp_header *headers = NULL;
+    size_t count = 0;
     doctor_log_forget();
-    const bool fine = oteli_otlp_headers_parse(doctor_settings_source(settings, variable), list,
-                                               &route->headers, &route->header_count);
-    snprintf(record->settings.header_fault, sizeof record->settings.header_fault, "%s",
-             doctor_log_last());
-    return fine;
+    if (list != NULL && oteli_otlp_headers_parse(doctor_settings_source(settings, variable), list,
+                                                 &headers, &count))
+        oteli_otlp_headers_free(headers, count);
+    snprintf(seen->header_fault, sizeof seen->header_fault, "%s", doctor_log_last());
 }
 
-/* The endpoint; where it cannot be used, what is wrong with it is said and there is none. */
-static void take_endpoint(struct doctor_route *route, const struct doctor_settings *settings,
-                          otel_otlp_protocol protocol, struct doctor_record *record)
+/* Whether the endpoint can be used. */
+static bool examine_endpoint(const struct doctor_settings *settings, otel_otlp_protocol protocol,
+                             struct doctor_record *record)
 {
     const char *general = doctor_settings_text(settings, "OTEL_EXPORTER_OTLP_ENDPOINT");
     const char *traces = doctor_settings_text(settings, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
@@ -191,56 +182,55 @@ static void take_endpoint(struct doctor_route *route, const struct doctor_settin
         traces != NULL ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" : "OTEL_EXPORTER_OTLP_ENDPOINT";
     record->target.url_is_whole = traces != NULL;
     snprintf(record->target.url_from, sizeof record->target.url_from, "%s", variable);
-    if (oteli_otlp_endpoint(protocol, general, traces, &route->endpoint))
-        return;
+    char *endpoint;
+    if (given == NULL || oteli_otlp_endpoint(protocol, general, traces, &endpoint)) {
+        if (given != NULL)
+            free(endpoint);
+        return true;
+    }
     char shown[256];
     snprintf(record->settings.url_fault, sizeof record->settings.url_fault, "%s=\"%s\"", variable,
-             doctor_hide_in_urls(given != NULL ? given : "", shown, sizeof shown));
-    doctor_url_hint(given != NULL ? given : "", record->settings.url_hint,
-                    sizeof record->settings.url_hint);
+             doctor_hide_in_urls(given, shown, sizeof shown));
+    doctor_url_hint(given, record->settings.url_hint, sizeof record->settings.url_hint);
+    return false;
+}
+
+static struct doctor_tls_files files_of(const struct doctor_settings *settings)
+{
+    static const char ca[] = "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE";
+    static const char certificate[] = "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE";
+    static const char key[] = "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY";
+    return (struct doctor_tls_files){
+        .ca = doctor_settings_text(settings, ca),
+        .ca_name = doctor_settings_source(settings, ca),
+        .certificate = doctor_settings_text(settings, certificate),
+        .certificate_name = doctor_settings_source(settings, certificate),
+        .key = doctor_settings_text(settings, key),
+        .key_name = doctor_settings_source(settings, key),
+    };
 }
 
 bool doctor_route_from_settings(struct doctor_route *route, const struct doctor_settings *settings,
                                 struct doctor_record *record)
 {
-    const char *protocol = doctor_settings_text(settings, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
     const char *source = doctor_settings_source(settings, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
     snprintf(record->target.protocol_from, sizeof record->target.protocol_from, "%s",
              strncmp(source, "OTEL_", 5) == 0 ? source : "OTEL_EXPORTER_OTLP_PROTOCOL");
-    static const char ca[] = "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE";
-    static const char certificate[] = "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE";
-    static const char key[] = "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY";
-    otel_otlp_options given = {
-        .size = sizeof given,
-        .protocol = protocol_of(protocol),
-        .ca_file = doctor_settings_text(settings, ca),
-        .certificate_file = doctor_settings_text(settings, certificate),
-        .key_file = doctor_settings_text(settings, key),
-        .insecure = doctor_settings_is_true(settings, "OTEL_EXPORTER_OTLP_TRACES_INSECURE"),
-    };
-    const struct doctor_file_names names = {
-        .ca = doctor_settings_source(settings, ca),
-        .certificate = doctor_settings_source(settings, certificate),
-        .key = doctor_settings_source(settings, key),
-    };
-    const int64_t timeout = settings->config.exporter_otlp_traces_timeout;
-    given.timeout_ms = timeout == OTELI_UNLIMITED ? OTEL_ZERO : timeout;
-    take_endpoint(route, settings, given.protocol, record);
-    if (!take_headers(route, settings, record))
+    if (!oteli_start_otlp_init(&route->otlp, &settings->config))
         return false;
-    if (route->endpoint == NULL)
+    route->has_otlp = true;
+    examine_headers(settings, &record->settings);
+    if (!examine_endpoint(settings, route->otlp.options.protocol, record))
         return true;
-    given.endpoint = route->endpoint;
-    given.headers = route->headers;
-    given.header_count = route->header_count;
-    return doctor_route_take(route, &given, &names, record);
+    const struct doctor_tls_files files = files_of(settings);
+    return doctor_route_take(route, &route->otlp.options, &files, record);
 }
 
 void doctor_route_fini(struct doctor_route *route)
 {
     if (route->is_ready)
         oteli_options_fini(&route->options);
-    oteli_otlp_headers_free(route->headers, route->header_count);
-    free(route->endpoint);
+    if (route->has_otlp)
+        oteli_start_otlp_fini(&route->otlp);
     memset(route, 0, sizeof *route);
 }

@@ -7,16 +7,16 @@
 #define DOCTOR_ROUTE_H
 
 #include "exporters/otlp/options.h"
+#include "exporters/start_otlp.h"
 #include "tools/doctor_files.h"
 #include "tools/doctor_settings.h"
 
 struct doctor_route {
     struct oteli_options options; /* as the exporter takes them */
     bool is_ready;                /* options are there */
-    char *endpoint;
-    otel_otlp_header *headers;
-    size_t header_count;
-    const char *proxy; /* of the environment, borrowed; "": none */
+    bool has_otlp;
+    struct oteli_start_otlp otlp; /* what the settings mean; its texts are used by the options */
+    const char *proxy;            /* of the environment, borrowed; "": none */
     const char *no_proxy;
 };
 
@@ -26,10 +26,10 @@ bool doctor_route_from_settings(struct doctor_route *route, const struct doctor_
                                 struct doctor_record *record);
 
 /* Take options whose texts stay, and describe them in record->target, but for the names of the
- * settings that they come from; `names` are those of TLS files. What is wrong goes into
- * record->settings. False: no memory. */
+ * settings that they come from. What is wrong, with the files too, goes into record->settings.
+ * False: no memory. */
 bool doctor_route_take(struct doctor_route *route, const otel_otlp_options *given,
-                       const struct doctor_file_names *names, struct doctor_record *record);
+                       const struct doctor_tls_files *files, struct doctor_record *record);
 
 void doctor_route_fini(struct doctor_route *route);
 

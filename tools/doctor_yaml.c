@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MOST_LINES = 500, LONGEST_PATH = 512 };
 
@@ -21,6 +22,11 @@ struct doctor_yaml {
     struct oteli_faults faults;
     struct oteli_settings settings;
     struct oteli_processor_setting processor; /* the one that sends OTLP */
+    char *endpoint;
+    otel_otlp_header *listed;
+    size_t listed_count;
+    otel_otlp_header *headers; /* their texts are in the list or in the pool */
+    size_t header_count;
 };
 
 /* ---- the lines ------------------------------------------------------------------------ */
@@ -117,7 +123,7 @@ static void examine(const struct doctor_yaml *yaml, const char *path,
     if (settings->sampler_count != 0 && settings->samplers[0].kind == OTELI_SAMPLER_ALWAYS_OFF)
         snprintf(seen->sampler_is, sizeof seen->sampler_is, "the sampler always_off in %.300s",
                  path);
-    if (yaml->processor.exporter.kind != OTELI_EXPORTER_OTLP_HTTP ||
+    if (yaml->processor.exporter.kind != OTELI_EXPORTER_OTLP ||
         yaml->processor.kind != OTELI_PROCESSOR_BATCH)
         snprintf(seen->exporter_is, sizeof seen->exporter_is, "%.300s", path);
 }
@@ -128,8 +134,7 @@ static bool find_exporter(struct doctor_yaml *yaml)
     yaml->processor.kind = OTELI_PROCESSOR_REGISTERED;
     for (size_t i = 0; i < yaml->settings.processor_count; i++) {
         const struct oteli_processor_setting *one = &yaml->settings.processors[i];
-        if (one->kind == OTELI_PROCESSOR_REGISTERED ||
-            one->exporter.kind != OTELI_EXPORTER_OTLP_HTTP)
+        if (one->kind == OTELI_PROCESSOR_REGISTERED || one->exporter.kind != OTELI_EXPORTER_OTLP)
             continue;
         yaml->processor = *one;
         yaml->processor.kind = OTELI_PROCESSOR_BATCH;
@@ -138,59 +143,72 @@ static bool find_exporter(struct doctor_yaml *yaml)
     return false;
 }
 
-static bool take_headers(const struct oteli_exporter_setting *exporter, struct doctor_route *route,
-                         struct doctor_record *record)
+/* Those of `headers`, and those of the list that are not among them, as the exporter has them. */
+static bool merge_headers(struct doctor_yaml *yaml, struct doctor_settings_seen *seen)
 {
+    const struct oteli_exporter_setting *exporter = &yaml->processor.exporter;
     doctor_log_forget();
     if (exporter->headers_list != NULL &&
-        !oteli_otlp_headers_parse("headers_list", exporter->headers_list, &route->headers,
-                                  &route->header_count))
+        !oteli_otlp_headers_parse("headers_list", exporter->headers_list, &yaml->listed,
+                                  &yaml->listed_count))
         return false;
-    snprintf(record->settings.header_fault, sizeof record->settings.header_fault, "%s",
-             doctor_log_last());
-    const size_t count = route->header_count + exporter->header_count;
-    otel_otlp_header *all = realloc(route->headers, (count + 1) * sizeof *all);
-    if (all == NULL)
+    snprintf(seen->header_fault, sizeof seen->header_fault, "%s", doctor_log_last());
+    yaml->headers = calloc(yaml->listed_count + exporter->header_count + 1, sizeof *yaml->headers);
+    if (yaml->headers == NULL)
         return false;
-    route->headers = all;
-    for (size_t i = 0; i < exporter->header_count; i++) {
-        otel_otlp_header *header = &all[route->header_count];
-        header->name = strdup(exporter->headers[i].name);
-        header->value = strdup(exporter->headers[i].value);
-        if (header->name == NULL || header->value == NULL)
-            return false;
-        route->header_count++;
+    for (size_t i = 0; i < yaml->listed_count; i++) {
+        size_t j = 0;
+        while (j < exporter->header_count &&
+               strcasecmp(exporter->headers[j].name, yaml->listed[i].name) != 0)
+            j++;
+        if (j == exporter->header_count)
+            yaml->headers[yaml->header_count++] = yaml->listed[i];
     }
+    for (size_t i = 0; i < exporter->header_count; i++)
+        yaml->headers[yaml->header_count++] = exporter->headers[i];
     return true;
 }
 
-static bool take_route(const struct oteli_exporter_setting *exporter, const char *path,
-                       struct doctor_route *route, struct doctor_record *record)
+static bool take_route(struct doctor_yaml *yaml, const char *path, struct doctor_route *route,
+                       struct doctor_record *record)
 {
+    const struct oteli_exporter_setting *exporter = &yaml->processor.exporter;
     struct doctor_target *target = &record->target;
-    snprintf(target->url_from, sizeof target->url_from, "endpoint");
-    snprintf(target->protocol_from, sizeof target->protocol_from, "the exporter's name");
+    snprintf(target->url_from, sizeof target->url_from, "the file's endpoint");
+    snprintf(target->protocol_from, sizeof target->protocol_from, "the exporter's protocol");
     target->url_is_whole = true;
     if (exporter->endpoint != NULL &&
-        !oteli_otlp_endpoint(OTEL_OTLP_HTTP_PROTOBUF, NULL, exporter->endpoint, &route->endpoint)) {
+        !oteli_otlp_endpoint(exporter->protocol, NULL, exporter->endpoint, &yaml->endpoint)) {
         snprintf(record->settings.url_fault, sizeof record->settings.url_fault,
                  "endpoint in %.300s", path);
         doctor_url_hint(exporter->endpoint, record->settings.url_hint,
                         sizeof record->settings.url_hint);
         return true;
     }
-    if (!take_headers(exporter, route, record))
+    if (!merge_headers(yaml, &record->settings))
         return false;
     const otel_otlp_options given = {
         .size = sizeof given,
-        .endpoint = route->endpoint,
-        .headers = route->headers,
-        .header_count = route->header_count,
+        .endpoint = yaml->endpoint,
+        .headers = yaml->headers,
+        .header_count = yaml->header_count,
         .timeout_ms = exporter->timeout_ms,
+        .protocol = exporter->protocol,
+        .compression = exporter->compression,
+        .ca_file = exporter->ca_file,
+        .key_file = exporter->key_file,
+        .certificate_file = exporter->certificate_file,
+        .insecure = exporter->insecure,
     };
-    static const struct doctor_file_names names = {
-        .ca = "tls.ca_file", .certificate = "tls.cert_file", .key = "tls.key_file"};
-    return doctor_route_take(route, &given, &names, record);
+    const struct doctor_tls_files files = {
+        .ca = exporter->ca_file,
+        .ca_name = "tls.ca_file",
+        .certificate = exporter->certificate_file,
+        .certificate_name = "tls.cert_file",
+        .key = exporter->key_file,
+        .key_name = "tls.key_file",
+    };
+    return doctor_route_take(route, &given, &files, record);
 }
 
 struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_settings *settings,
@@ -210,7 +228,7 @@ struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_settings *s
     const bool has_exporter = find_exporter(yaml);
     examine(yaml, path, &record->settings);
     if (fine && has_exporter)
-        fine = take_route(&yaml->processor.exporter, path, route, record);
+        fine = take_route(yaml, path, route, record);
     if (!fine) {
         doctor_yaml_free(yaml);
         return NULL;
@@ -220,8 +238,12 @@ struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_settings *s
 
 void doctor_yaml_free(struct doctor_yaml *yaml)
 {
-    if (yaml != NULL)
-        oteli_pool_fini(&yaml->pool);
+    if (yaml == NULL)
+        return;
+    oteli_otlp_headers_free(yaml->listed, yaml->listed_count);
+    free(yaml->headers);
+    free(yaml->endpoint);
+    oteli_pool_fini(&yaml->pool);
     free(yaml);
 }
 
