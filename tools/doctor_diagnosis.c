@@ -148,7 +148,7 @@ WHEN(grpc_away, has_grpc(r, 14))
 WHEN(grpc_silent, r->target.protocol == DOCTOR_GRPC && r->otlp.result == DOCTOR_FAILED &&
                       r->otlp.grpc_status < 0)
 WHEN(grpc_fails, r->target.protocol == DOCTOR_GRPC && r->otlp.result == DOCTOR_FAILED)
-WHEN(is_not_otlp, r->otlp.result == DOCTOR_FAILED)
+WHEN(is_not_otlp, r->otlp.result == DOCTOR_FAILED && !r->http.is_html)
 WHEN(is_rejected, r->span.stats.rejected != 0)
 WHEN(span_is_lost, r->span.result == DOCTOR_FAILED)
 WHEN(is_accepted, r->span.result == DOCTOR_FINE)
@@ -157,7 +157,7 @@ WHEN(always, r != NULL)
 
 /* ---- the table ------------------------------------------------------------------------ */
 
-#define CORRECT_URL "correct {url_from}"
+#define CORRECT_URL "{correct} {url_from}"
 
 struct rule {
     const char *name;
@@ -354,10 +354,6 @@ static const struct rule way_rules[] = {
      "The server refuses the request (status {status}){said}: look at its log, and whether it is a "
      "receiver of OTLP.",
      false},
-    {"http.page", is_html,
-     "The server at {url} answers with a web page: it is no receiver of OTLP, so correct "
-     "{url_from}.",
-     false},
 
     {"grpc.unimplemented", grpc_unimplemented,
      "The server speaks gRPC but does not know OTLP's traces (UNIMPLEMENTED){grpc_said}: " CORRECT_URL
@@ -384,8 +380,13 @@ static const struct rule way_rules[] = {
      false},
 };
 
-/* What became of the span, and what is wrong without having kept it. */
+/* What became of the span, and what is wrong without having kept it. To an exporter every status
+ * 200 is a success, also that of a web page. */
 static const struct rule end_rules[] = {
+    {"http.page", is_html,
+     "The server at {url} answers with a web page: it is no receiver of OTLP, so correct "
+     "{url_from}.",
+     false},
     {"otlp.rejected", is_rejected,
      "The receiver takes requests but rejected the test span{span_said}: look at its log and its "
      "limits.",
@@ -488,6 +489,7 @@ static void fill_in(const struct doctor_record *r, const char *sentence, char *o
         {"meant", r->settings.meant},
         {"url", r->target.url},
         {"url_from", r->target.url_from},
+        {"correct", r->target.url_is_default ? "set" : "correct"},
         {"whole", is_whole ? ", which is used as it is" : ""},
         {"host", r->target.host},
         {"path", r->target.path},

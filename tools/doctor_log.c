@@ -2,6 +2,8 @@
 /* tools/doctor_log.c - the contracts are in tools/doctor_log.h. */
 #include "tools/doctor_log.h"
 
+#include "tools/doctor_secrets.h"
+
 #include <otel/base.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +22,7 @@ static void keep(void *state, otel_log_level level, const char *message)
     if (level > OTEL_LOG_WARN)
         return;
     pthread_mutex_lock(&kept.mutex);
-    snprintf(kept.last, sizeof kept.last, "%s", message);
+    doctor_hide_in_urls(message, kept.last, sizeof kept.last);
     size_t i = 0;
     while (i < kept.count && strcmp(kept.lines[i], kept.last) != 0)
         i++;

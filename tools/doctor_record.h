@@ -59,6 +59,7 @@ struct doctor_target {
     char url[DOCTOR_TEXT];            /* without secrets */
     char url_from[DOCTOR_SHORT];      /* the name of the setting */
     bool url_is_whole;                /* it is used as it is: nothing is put behind it */
+    bool url_is_default;              /* nobody has said one */
     bool is_tls;
     char host[256];
     unsigned port;

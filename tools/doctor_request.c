@@ -34,8 +34,6 @@ static bool take_header(const char *line, size_t length, const char *name, char 
     const otel_slice value = oteli_trim(
         (otel_slice){.data = line + name_length + 1, .length = length - name_length - 1});
     doctor_one_line(value.data, value.length, out, size);
-    for (size_t end = strlen(out); end != 0 && out[end - 1] == ' '; end--)
-        out[end - 1] = '\0';
     return true;
 }
 

@@ -181,6 +181,7 @@ static bool examine_endpoint(const struct doctor_settings *settings, otel_otlp_p
     const char *variable =
         traces != NULL ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" : "OTEL_EXPORTER_OTLP_ENDPOINT";
     record->target.url_is_whole = traces != NULL;
+    record->target.url_is_default = given == NULL;
     snprintf(record->target.url_from, sizeof record->target.url_from, "%s", variable);
     char *endpoint;
     if (given == NULL || oteli_otlp_endpoint(protocol, general, traces, &endpoint)) {

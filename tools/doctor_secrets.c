@@ -85,5 +85,7 @@ const char *doctor_one_line(const char *text, size_t length, char *out, size_t s
         else if (used != 0 && flat[used - 1] != ' ')
             flat[used++] = ' ';
     }
+    while (used != 0 && flat[used - 1] == ' ')
+        used--;
     return oteli_answer_printable((otel_slice){.data = flat, .length = used}, out, size);
 }

@@ -95,13 +95,17 @@ static void note_progress(const SSL *ssl, int where, int value)
     snprintf(watch->seen->version, sizeof watch->seen->version, "%s", SSL_get_version(ssl));
 }
 
-/* The server asks for a certificate, and there is none: go on without. */
-static int note_wish(SSL *ssl, X509 **certificate, EVP_PKEY **key)
+/* Does the server ask for a certificate? */
+static void note_message(int is_ours, int version, int type, const void *message, size_t length,
+                         SSL *ssl, void *state)
 {
-    (void)certificate;
-    (void)key;
-    watch_of(ssl)->seen->wants_certificate = true;
-    return 0;
+    (void)version;
+    (void)ssl;
+    const unsigned char *bytes = message;
+    struct doctor_tls_watch *watch = state;
+    if (!is_ours && type == SSL3_RT_HANDSHAKE && length != 0 &&
+        bytes[0] == SSL3_MT_CERTIFICATE_REQUEST)
+        watch->seen->wants_certificate = true;
 }
 
 static CURLcode prepare(CURL *handle, void *context, void *state)
@@ -110,7 +114,8 @@ static CURLcode prepare(CURL *handle, void *context, void *state)
     SSL_CTX_set_ex_data(context, place_of_watch(), state);
     SSL_CTX_set_cert_verify_callback(context, verify, state);
     SSL_CTX_set_info_callback(context, note_progress);
-    SSL_CTX_set_client_cert_cb(context, note_wish);
+    SSL_CTX_set_msg_callback(context, note_message);
+    SSL_CTX_set_msg_callback_arg(context, state);
     return CURLE_OK;
 }
 
@@ -174,7 +179,8 @@ static enum doctor_tls_problem problem_of_server(const struct doctor_tls_watch *
     const bool is_about_certificate =
         watch->alert == HANDSHAKE_FAILURE || watch->alert == UNKNOWN_CA ||
         (watch->alert >= BAD_CERTIFICATE && watch->alert <= CERTIFICATE_UNKNOWN);
-    if (seen->has_certificate && is_about_certificate)
+    if (seen->has_certificate && (is_about_certificate || watch->alert < 0) &&
+        seen->wants_certificate)
         return DOCTOR_TLS_REFUSES_CERTIFICATE;
     return DOCTOR_TLS_OTHER;
 }
@@ -200,8 +206,12 @@ void doctor_tls_conclude(struct doctor_tls_watch *watch, CURLcode code, const ch
     const bool is_about_tls = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SSL_CERTPROBLEM ||
                               code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CIPHER ||
                               code == CURLE_PEER_FAILED_VERIFICATION;
-    /* With TLS 1.3 a server refuses a client when that has finished already. */
-    const bool came_late = code != CURLE_OK && watch->alert >= 0;
+    /* With TLS 1.3 a server refuses a client when that has finished already, and often hangs up
+     * so fast that the reason does not arrive. */
+    const bool hung_up = code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR ||
+                         code == CURLE_GOT_NOTHING || code == CURLE_HTTP2;
+    const bool came_late = (code != CURLE_OK && watch->alert >= 0) ||
+                           (hung_up && watch->is_done && seen->wants_certificate);
     if (is_about_tls || came_late) {
         seen->result = DOCTOR_FAILED;
         seen->problem = problem_of(watch, code, words);

@@ -177,6 +177,7 @@ static bool take_route(struct doctor_yaml *yaml, const char *path, struct doctor
     snprintf(target->url_from, sizeof target->url_from, "the file's endpoint");
     snprintf(target->protocol_from, sizeof target->protocol_from, "the exporter's protocol");
     target->url_is_whole = true;
+    target->url_is_default = exporter->endpoint == NULL;
     if (exporter->endpoint != NULL &&
         !oteli_otlp_endpoint(exporter->protocol, NULL, exporter->endpoint, &yaml->endpoint)) {
         snprintf(record->settings.url_fault, sizeof record->settings.url_fault,
