@@ -55,3 +55,9 @@ void doctor_log_forget(void)
 {
     kept.last[0] = '\0';
 }
+
+void doctor_log_clear(void)
+{
+    kept.count = 0;
+    doctor_log_forget();
+}

@@ -4,6 +4,7 @@
 
 #include "tools/doctor_secrets.h"
 
+#include <arpa/inet.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
@@ -43,14 +44,12 @@ static void describe_names(const X509 *certificate, char *out, size_t size)
             append_name(out, size, (const char *)ASN1_STRING_get0_data(name->d.dNSName),
                         (size_t)ASN1_STRING_length(name->d.dNSName));
         } else if (name->type == GEN_IPADD) {
-            char *text = i2s_ASN1_OCTET_STRING(NULL, name->d.iPAddress);
-            const unsigned char *ip = ASN1_STRING_get0_data(name->d.iPAddress);
-            char address[64];
-            snprintf(address, sizeof address, "%u.%u.%u.%u", ip[0], ip[1], ip[2], ip[3]);
-            const bool is_v4 = ASN1_STRING_length(name->d.iPAddress) == 4;
-            if (is_v4 || text != NULL)
-                append_name(out, size, is_v4 ? address : text, strlen(is_v4 ? address : text));
-            OPENSSL_free(text);
+            const int length = ASN1_STRING_length(name->d.iPAddress);
+            char address[INET6_ADDRSTRLEN];
+            if ((length == 4 || length == 16) && inet_ntop(length == 4 ? AF_INET : AF_INET6,
+                                                           ASN1_STRING_get0_data(name->d.iPAddress),
+                                                           address, sizeof address) != NULL)
+                append_name(out, size, address, strlen(address));
         }
     }
     GENERAL_NAMES_free(names);

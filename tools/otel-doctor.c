@@ -65,6 +65,7 @@ static bool read_settings(struct doctor *doctor)
     }
     if (!doctor_settings_load(&doctor->settings, doctor->endpoint))
         return false;
+    doctor_log_clear(); /* it said what the settings say themselves */
     doctor_settings_examine(&doctor->settings, &doctor->record.settings);
     oteli_log_set_level(OTEL_LOG_WARN);
     return doctor_route_from_settings(&doctor->route, &doctor->settings, &doctor->record);
