@@ -357,22 +357,17 @@ static bool become_sender(struct oteli_spool *spool)
     return false;
 }
 
-static bool first(struct oteli_spool *spool, struct oteli_spool_item *item)
+/* The oldest of those that the index has; none is being sent. */
+static bool find_first(struct oteli_spool *spool, struct oteli_spool_item *item, bool *is_over)
 {
-    if (!refresh(spool)) {
-        tell(spool, false, errno);
-        return false;
-    }
     bool has_changed = expire(spool);
     has_changed |= make_room(spool, 0);
     if (has_changed)
         note_own_change(spool);
-    if (oldest(spool) == NULL || !become_sender(spool))
-        return false;
-    bool is_over = false;
-    for (struct oteli_spool_entry *entry = oldest(spool); entry != NULL && !is_over;
+    *is_over = oldest(spool) != NULL && !become_sender(spool);
+    for (struct oteli_spool_entry *entry = oldest(spool); entry != NULL && !*is_over;
          entry = oldest(spool)) {
-        if (!read_first(spool, entry, &is_over))
+        if (!read_first(spool, entry, is_over))
             continue;
         spool->sent = entry->file;
         spool->is_sending = true;
@@ -383,6 +378,23 @@ static bool first(struct oteli_spool *spool, struct oteli_spool_item *item)
         return true;
     }
     oteli_spool_dir_unlock(&spool->dir);
+    return false;
+}
+
+static bool first(struct oteli_spool *spool, struct oteli_spool_item *item)
+{
+    bool is_over = false;
+    bool may_be_old = true;
+    for (unsigned tries = 0; tries < 2 && may_be_old && !is_over; tries++) {
+        if (!refresh(spool)) {
+            tell(spool, false, errno);
+            return false;
+        }
+        if (find_first(spool, item, &is_over))
+            return true;
+        may_be_old = spool->may_be_old; /* there is nothing, as far as is known: look once more */
+        spool->is_known = !may_be_old;
+    }
     return false;
 }
 
