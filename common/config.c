@@ -7,6 +7,7 @@
 #include "common/config_text.h"
 #include "common/log.h"
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +57,9 @@ struct loader {
     struct oteli_config *config;
     const otel_sdk_options *options;
     bool read_environment;
-    bool given[ROW_COUNT];   /* by code or by the environment, and good … */
-    bool in_code[ROW_COUNT]; /* … by code */
+    bool given[ROW_COUNT];               /* by code or by the environment, and good … */
+    bool in_code[ROW_COUNT];             /* … by code */
+    struct oteli_config_origin *origins; /* NULL: nobody asks */
 };
 
 static bool is_text(const struct oteli_config_row *row)
@@ -68,6 +70,26 @@ static bool is_text(const struct oteli_config_row *row)
 static void *field_of(struct oteli_config *config, const struct oteli_config_row *row)
 {
     return (char *)config + row->offset;
+}
+
+/* Remember, for who asks for origins, what is wrong with a value. */
+__attribute__((format(printf, 3, 4))) static void note_problem(const struct loader *loader,
+                                                               size_t index, const char *format,
+                                                               ...)
+{
+    if (loader->origins == NULL)
+        return;
+    struct oteli_config_origin *origin = &loader->origins[index];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(origin->problem, sizeof origin->problem, format, arguments);
+    va_end(arguments);
+}
+
+static void note_origin(const struct loader *loader, size_t index, enum oteli_config_source source)
+{
+    if (loader->origins != NULL)
+        loader->origins[index].source = source;
 }
 
 /* What is wrong with a value, as the end of a sentence that begins with it. */
@@ -184,9 +206,10 @@ static void take_rowless(struct oteli_config *config, const otel_sdk_options *op
         config->resource_schema_url = options->resource_schema_url;
 }
 
-static otel_status from_environment(const struct oteli_config_row *row,
+static otel_status from_environment(const struct loader *loader, size_t index,
                                     struct oteli_setting *setting, bool *given)
 {
+    const struct oteli_config_row *row = &oteli_config_rows[index];
     const char *text = oteli_env_get(row->variable);
     if (is_unset(row, text))
         return OTEL_OK;
@@ -202,12 +225,13 @@ static otel_status from_environment(const struct oteli_config_row *row,
     char why[160];
     explain(row, status, culprit, why, sizeof why);
     const char *instead = setting->text != NULL ? setting->text : row->default_text;
+    char whole[sizeof why + 208];
     if (instead != NULL)
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%.200s\" %s; using %.200s", row->variable, text, why,
-                         instead);
+        snprintf(whole, sizeof whole, "%s; using %.200s", why, instead);
     else
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%.200s\" %s; it counts as unset", row->variable, text,
-                         why);
+        snprintf(whole, sizeof whole, "%s; it counts as unset", why);
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%.200s\" %s", row->variable, text, whole);
+    note_problem(loader, index, "%s", whole);
     return OTEL_OK;
 }
 
@@ -227,8 +251,12 @@ static otel_status load_row(struct loader *loader, size_t index)
     bool given = false;
     otel_status status = from_code(loader, row, &setting, &given);
     loader->in_code[index] = given;
-    if (status == OTEL_OK && !given && loader->read_environment)
-        status = from_environment(row, &setting, &given);
+    note_origin(loader, index, given ? OTELI_FROM_CODE : OTELI_FROM_DEFAULT);
+    if (status == OTEL_OK && !given && loader->read_environment) {
+        status = from_environment(loader, index, &setting, &given);
+        if (given)
+            note_origin(loader, index, OTELI_FROM_ENVIRONMENT);
+    }
     if (status == OTEL_OK && !given)
         status = from_default(row, &setting);
     if (status != OTEL_OK)
@@ -263,6 +291,10 @@ static otel_status apply_fallbacks(struct loader *loader)
         if (loader->given[fallbacks[i].specific])
             continue;
         const struct oteli_config_row *specific = &oteli_config_rows[fallbacks[i].specific];
+        if (loader->origins != NULL) {
+            loader->origins[fallbacks[i].specific].source = OTELI_FROM_GENERAL;
+            loader->origins[fallbacks[i].specific].general = fallbacks[i].general;
+        }
         void *to = field_of(loader->config, specific);
         const void *from = field_of(loader->config, &oteli_config_rows[fallbacks[i].general]);
         if (!is_text(specific)) {
@@ -295,6 +327,8 @@ static void fit_batch_to_queue(struct loader *loader)
                          " (OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE)",
                          batch, queue, queue);
         config->bsp_max_export_batch_size = queue;
+        note_problem(loader, ROW_bsp_max_export_batch_size,
+                     "is %" PRId64 " and does not fit in the queue; using %" PRId64, batch, queue);
     } else if (batch > queue / 2) {
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "batches of %" PRId64 " spans fill more than half of a queue of %" PRId64
@@ -314,10 +348,22 @@ static void part_sampler_from_argument(const struct loader *loader)
         return;
     free(config->traces_sampler_arg);
     config->traces_sampler_arg = NULL;
+    note_origin(loader, ROW_traces_sampler_arg, OTELI_FROM_DEFAULT);
+    note_problem(
+        loader, ROW_traces_sampler_arg,
+        "is for the sampler that OTEL_TRACES_SAMPLER names, and that names none; it counts "
+        "as unset");
 }
 
 otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_options *options,
                               bool read_environment)
+{
+    return oteli_config_load_with_origins(config, options, read_environment, NULL);
+}
+
+otel_status oteli_config_load_with_origins(struct oteli_config *config,
+                                           const otel_sdk_options *options, bool read_environment,
+                                           struct oteli_config_origin *origins)
 {
     memset(config, 0, sizeof *config);
     if (options != NULL && options->size == 0)
@@ -326,7 +372,10 @@ otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_option
         .config = config,
         .options = options,
         .read_environment = read_environment && !ignores_environment(options),
+        .origins = origins,
     };
+    if (origins != NULL)
+        memset(origins, 0, ROW_COUNT * sizeof *origins);
     otel_status status = OTEL_OK;
     for (size_t i = 0; i < ROW_COUNT && status == OTEL_OK; i++) {
         status = load_row(&loader, i);

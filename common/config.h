@@ -67,6 +67,26 @@ OTELI_LENT otel_status oteli_config_load(struct oteli_config *config,
                                          const otel_sdk_options *options, bool read_environment);
 OTELI_LENT void oteli_config_fini(struct oteli_config *config);
 
+/* Where a value comes from, for tools that show it. */
+enum oteli_config_source {
+    OTELI_FROM_DEFAULT,
+    OTELI_FROM_CODE,        /* the options */
+    OTELI_FROM_ENVIRONMENT, /* the variable of its row */
+    OTELI_FROM_GENERAL      /* unset: it is the value of another row, wherever that is from */
+};
+
+struct oteli_config_origin {
+    enum oteli_config_source source;
+    size_t general;    /* OTELI_FROM_GENERAL: that row */
+    char problem[256]; /* what is wrong with what was given and what is used instead, as the end
+                          of a sentence that begins with the value; "" for nothing */
+};
+
+/* The same as oteli_config_load, and says where everything comes from: in `origins`, one a row. */
+otel_status oteli_config_load_with_origins(struct oteli_config *config,
+                                           const otel_sdk_options *options, bool read_environment,
+                                           struct oteli_config_origin *origins);
+
 /* The rows as data, for the generator of docs/CONFIGURATION.md and for tools. */
 struct oteli_config_row {
     const char *name;

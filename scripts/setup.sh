@@ -45,6 +45,7 @@ readonly test_packages=(
     libcmocka-dev
     clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev
     valgrind python3 python3-protobuf binutils jq curl spin
+    libssl-dev libnghttp2-dev
 )
 
 readonly all_packages=(

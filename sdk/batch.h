@@ -48,6 +48,7 @@ void oteli_batch_empty(otel_batch *batch);
 struct oteli_call {
     otel_export view;
     uint64_t rejected;
+    uint64_t spooled;
     uint64_t dropped[OTEL_DROP_REASON_COUNT];
 };
 

@@ -43,6 +43,7 @@ struct oteli_pipeline {
     otel_exporter exporter;
     uint64_t delivered;
     uint64_t rejected;
+    uint64_t spooled;
     uint64_t dropped[OTEL_DROP_REASON_COUNT];
     uint64_t exporter_dropped[OTEL_DROP_REASON_COUNT]; /* of these: by the exporter */
     uint64_t batches;

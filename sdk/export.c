@@ -22,6 +22,11 @@ void otel_export_drop(otel_export *call, otel_drop_reason reason, size_t count)
         ((struct oteli_call *)(void *)call)->dropped[reason] += count;
 }
 
+void otel_export_spool(otel_export *call, size_t count)
+{
+    ((struct oteli_call *)(void *)call)->spooled += count;
+}
+
 uint64_t oteli_export_deadline(const struct oteli_engine *engine, uint64_t started_ns)
 {
     const uint64_t timeout = engine->export_timeout_ns;
@@ -51,7 +56,7 @@ static int milliseconds_until(uint64_t deadline_ns)
 /* What the exporter has not said anything about is not delivered. */
 static void time_out(struct oteli_call *call)
 {
-    uint64_t reported = call->rejected;
+    uint64_t reported = call->rejected + call->spooled;
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         reported += call->dropped[i];
     const uint64_t count = call->view.batch->count;
@@ -96,6 +101,9 @@ static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call 
     const uint64_t rejected = call->rejected < left ? call->rejected : left;
     oteli_count(&pipeline->rejected, rejected);
     left -= rejected;
+    const uint64_t spooled = call->spooled < left ? call->spooled : left;
+    oteli_count(&pipeline->spooled, spooled);
+    left -= spooled;
     uint64_t lost = 0;
     otel_drop_reason reason = OTEL_DROP_QUEUE_FULL;
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
@@ -114,7 +122,8 @@ static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call 
                                              : OTELI_EXPORT_SUCCEEDED;
     oteli_count(&pipeline->export_ns[outcome], ns);
     oteli_count(&pipeline->export_count[outcome], 1);
-    tell(pipeline, lost, reason);
+    if (lost != 0 || spooled == 0) /* to put spans to disk is neither of the two */
+        tell(pipeline, lost, reason);
 }
 
 /* The exporter of the current pipeline has answered, or its time is over. */

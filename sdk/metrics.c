@@ -121,8 +121,9 @@ static bool describe_started(otel_metric *metric, struct oteli_engine *engine, s
 /* Spans that the exporter has been given, and has not answered for. */
 static uint64_t inflight_of(const struct oteli_pipeline *pipeline)
 {
-    uint64_t answered =
-        oteli_load_acquire_64(&pipeline->delivered) + oteli_load_acquire_64(&pipeline->rejected);
+    uint64_t answered = oteli_load_acquire_64(&pipeline->delivered) +
+                        oteli_load_acquire_64(&pipeline->rejected) +
+                        oteli_load_acquire_64(&pipeline->spooled);
     for (unsigned i = 0; i < REASONS; i++)
         answered += oteli_load_acquire_64(&pipeline->exporter_dropped[i]);
     return at_least_zero(oteli_load_acquire_64(&pipeline->handed), answered);

@@ -88,13 +88,14 @@ void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size
     stats->batches = oteli_load_acquire_64(&pipeline->batches);
     stats->delivered = oteli_load_acquire_64(&pipeline->delivered);
     stats->rejected = oteli_load_acquire_64(&pipeline->rejected);
+    stats->spooled = oteli_load_acquire_64(&pipeline->spooled);
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         stats->dropped[i] = oteli_load_acquire_64(&pipeline->dropped[i]);
     if (is_done) /* spans that were ended while the SDK went away */
         stats->dropped[OTEL_DROP_ALREADY_SHUTDOWN] += oteli_harvest_leftover(engine);
     add_threads(stats, engine);
 
-    uint64_t gone = stats->delivered + stats->rejected;
+    uint64_t gone = stats->delivered + stats->rejected + stats->spooled;
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         gone += stats->dropped[i];
     /* Threads count with plain stores: where the processor does not keep them in order, a
@@ -176,6 +177,8 @@ size_t otel_stats_describe(const otel_stats *stats, char *text, size_t size)
     put_count(&to, "delivered", stats->delivered);
     if (stats->rejected != 0)
         put_count(&to, ", rejected", stats->rejected);
+    if (stats->spooled != 0)
+        put_count(&to, ", spooled", stats->spooled);
     if (stats->queued != 0)
         put_count(&to, ", queued", stats->queued);
     put_count(&to, ", dropped", dropped);

@@ -11,37 +11,163 @@
 #include <stdlib.h>
 #include <strings.h>
 
-static bool join(char **out, const char *head, size_t head_length, const char *middle,
-                 const char *tail)
+#define GRPC_METHOD "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+#define HTTP_PATH "/v1/traces"
+#define UNIX_SCHEME "unix:"
+
+enum { SOCKET_PATH_MAX = 107 }; /* what sockaddr_un holds, but for the NUL */
+
+static char *join(const char *head, size_t head_length, const char *middle, const char *tail)
 {
     const size_t middle_length = strlen(middle);
     const size_t tail_length = strlen(tail);
     char *text = malloc(head_length + middle_length + tail_length + 1);
-    *out = text;
     if (text == NULL)
-        return false;
+        return NULL;
     memcpy(text, head, head_length);
     memcpy(text + head_length, middle, middle_length);
     memcpy(text + head_length + middle_length, tail, tail_length + 1);
-    return true;
+    return text;
 }
 
-bool oteli_otlp_endpoint(const char *general, const char *traces, char **url)
+/* The path of unix:/path or unix:///path; NULL: it is neither. */
+static const char *socket_path(const char *text)
 {
-    *url = NULL;
+    if (strncasecmp(text, UNIX_SCHEME, strlen(UNIX_SCHEME)) != 0)
+        return NULL;
+    const char *path = text + strlen(UNIX_SCHEME);
+    if (strncmp(path, "//", 2) == 0)
+        path += 2;
+    const size_t length = strlen(path);
+    if (path[0] != '/' || path[1] == '\0' || path[1] == '/' || length > SOCKET_PATH_MAX)
+        return NULL;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)path[i] < 0x20 || path[i] == 0x7f)
+            return NULL;
+    return path;
+}
+
+/* Where the path of a URL begins, or what is behind it, or its end. */
+static const char *path_of(const char *url)
+{
+    const char *authority = strstr(url, "://") + strlen("://");
+    return authority + strcspn(authority, "/?#");
+}
+
+const char *oteli_otlp_default_endpoint(otel_otlp_protocol protocol)
+{
+    return protocol == OTEL_OTLP_GRPC ? "http://localhost:4317" : "http://localhost:4318/v1/traces";
+}
+
+static bool is_usable(otel_otlp_protocol protocol, const char *text)
+{
+    struct oteli_endpoint endpoint;
+    const bool is_good = oteli_endpoint_init(&endpoint, protocol, text, true) == OTEL_OK;
+    if (is_good)
+        oteli_endpoint_fini(&endpoint);
+    return is_good;
+}
+
+bool oteli_otlp_endpoint(otel_otlp_protocol protocol, const char *general, const char *traces,
+                         char **endpoint)
+{
     const char *given = traces != NULL ? traces : general;
+    *endpoint = NULL;
     if (given == NULL)
-        given = OTELI_OTLP_DEFAULT_ENDPOINT;
-    if (!oteli_transport_url_is_valid(given))
+        given = oteli_otlp_default_endpoint(protocol);
+    if (!is_usable(protocol, given))
         return false;
-    const char *authority = strstr(given, "://") + strlen("://");
-    const char *path = authority + strcspn(authority, "/?#");
-    const char *path_end = path + strcspn(path, "?#");
-    if (given != general)
-        return join(url, given, (size_t)(path_end - given), path == path_end ? "/" : "", path_end);
-    const bool has_slash = path != path_end && path_end[-1] == '/';
-    return join(url, given, (size_t)(path_end - given), has_slash ? "v1/traces" : "/v1/traces",
-                path_end);
+    if (protocol == OTEL_OTLP_GRPC || socket_path(given) != NULL) {
+        *endpoint = strdup(given);
+        return *endpoint != NULL;
+    }
+    const char *path = path_of(given);
+    const char *end = path + strcspn(path, "?#");
+    const char *more = path == end ? "/" : "";
+    if (given == general)
+        more = path != end && end[-1] == '/' ? HTTP_PATH + 1 : HTTP_PATH;
+    *endpoint = join(given, (size_t)(end - given), more, end);
+    return *endpoint != NULL;
+}
+
+/* Whether there is a port behind a host, which may be an IPv6 address in brackets. */
+static bool has_port(const char *authority)
+{
+    const char *host_end = strchr(authority, ']');
+    return strchr(host_end != NULL ? host_end : authority, ':') != NULL;
+}
+
+/* The URL of a gRPC target that has no scheme; NULL: it is none, or there is no memory. */
+static char *url_of_target(const char *target, bool insecure)
+{
+    static const char resolver[] = "dns:///";
+    if (strncmp(target, resolver, sizeof resolver - 1) == 0)
+        target += sizeof resolver - 1;
+    const char *colon = strchr(target, ':');
+    const bool has_several = colon != NULL && strchr(colon + 1, ':') != NULL;
+    if (strpbrk(target, "/?#@ ") != NULL || (has_several && target[0] != '['))
+        return NULL;
+    const char *scheme = insecure ? "http://" : "https://";
+    return join(scheme, strlen(scheme), target, has_port(target) ? "" : ":4317");
+}
+
+/* Fill in url and name from a URL. With gRPC the method stands in place of its path. */
+static bool take_url(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol, const char *url)
+{
+    if (protocol == OTEL_OTLP_GRPC) {
+        char *base = join(url, (size_t)(path_of(url) - url), "", "");
+        endpoint->name = base != NULL ? oteli_transport_url_for_log(base) : NULL;
+        endpoint->url = base != NULL ? join(base, strlen(base), GRPC_METHOD, "") : NULL;
+        free(base);
+    } else {
+        endpoint->url = strdup(url);
+        endpoint->name = oteli_transport_url_for_log(url);
+    }
+    return endpoint->url != NULL && endpoint->name != NULL;
+}
+
+static bool take_socket(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol,
+                        const char *path)
+{
+    static const char host[] = "http://localhost";
+    static const char scheme[] = UNIX_SCHEME "//";
+    endpoint->unix_socket = strdup(path);
+    endpoint->name = join(scheme, sizeof scheme - 1, path, "");
+    endpoint->url = join(host, sizeof host - 1,
+                         protocol == OTEL_OTLP_GRPC ? GRPC_METHOD : HTTP_PATH, "");
+    return endpoint->unix_socket != NULL && endpoint->name != NULL && endpoint->url != NULL;
+}
+
+otel_status oteli_endpoint_init(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol,
+                                const char *text, bool insecure)
+{
+    *endpoint = (struct oteli_endpoint){NULL, NULL, NULL};
+    const char *path = socket_path(text);
+    bool is_made = false;
+    if (path != NULL) {
+        is_made = take_socket(endpoint, protocol, path);
+    } else if (oteli_transport_url_is_valid(text)) {
+        is_made = take_url(endpoint, protocol, text);
+    } else {
+        char *url = protocol == OTEL_OTLP_GRPC ? url_of_target(text, insecure) : NULL;
+        const bool is_url = url != NULL && oteli_transport_url_is_valid(url);
+        is_made = is_url && take_url(endpoint, protocol, url);
+        free(url);
+        if (!is_url)
+            return OTEL_ERROR_INVALID_ARGUMENT;
+    }
+    if (is_made)
+        return OTEL_OK;
+    oteli_endpoint_fini(endpoint);
+    return OTEL_ERROR_NO_MEMORY;
+}
+
+void oteli_endpoint_fini(struct oteli_endpoint *endpoint)
+{
+    free(endpoint->url);
+    free(endpoint->unix_socket);
+    free(endpoint->name);
+    *endpoint = (struct oteli_endpoint){NULL, NULL, NULL};
 }
 
 static bool is_token_character(char c)

@@ -1,23 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/endpoint.h - the rules for OTLP's URLs, headers and proxies.
+/* exporters/otlp/endpoint.h - the rules for OTLP's endpoints, headers and proxies.
  *
  * Threads:  any thread, but oteli_otlp_proxy reads the environment: start/stop only.
- * Source:   OpenTelemetry specification, protocol/exporter.md "Endpoint URLs for OTLP/HTTP"
- *           and "Specifying headers via environment variables". */
+ * Source:   OpenTelemetry specification, protocol/exporter.md "Configuration Options",
+ *           "Endpoint URLs for OTLP/HTTP" and "Specifying headers via environment variables". */
 #ifndef OTELI_OTLP_ENDPOINT_H
 #define OTELI_OTLP_ENDPOINT_H
 
 #include "common/lent.h"
 #include <otel/otlp.h>
 
-#define OTELI_OTLP_DEFAULT_ENDPOINT "http://localhost:4318/v1/traces"
+/* What otel_otlp_options.endpoint is where it is not given. Static. */
+OTELI_LENT const char *oteli_otlp_default_endpoint(otel_otlp_protocol protocol);
 
-/* The URL to post traces to, from the values of OTEL_EXPORTER_OTLP_ENDPOINT (a base: it
- * gets /v1/traces behind its path) and OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (it wins and is
- * taken as it is, only an empty path becomes "/"). Either may be NULL; with both it is the
- * default. false, and *url is NULL: the one that counts is no http or https URL, or there
- * is no memory. Free *url with free(). */
-OTELI_LENT bool oteli_otlp_endpoint(const char *general, const char *traces, char **url);
+/* What otel_otlp_options.endpoint should be, from the values of OTEL_EXPORTER_OTLP_ENDPOINT
+ * (with HTTP a base: it gets /v1/traces behind its path) and OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
+ * (it wins and is taken as it is, only an empty path becomes "/"). Either may be NULL; with both
+ * it is the default. false, and *endpoint is NULL: the one that counts cannot be used, or there
+ * is no memory. Free *endpoint with free(). */
+OTELI_LENT bool oteli_otlp_endpoint(otel_otlp_protocol protocol, const char *general,
+                                    const char *traces, char **endpoint);
+
+/* What an endpoint means. */
+struct oteli_endpoint {
+    char *url;         /* that requests are posted to: http or https */
+    char *unix_socket; /* the socket to connect to instead of the URL's host; NULL: none */
+    char *name;        /* for log lines, without secrets */
+};
+
+/* Whatever otel_otlp_options.endpoint may be, for gRPC also host and port without a scheme:
+ * then `insecure` says that there is no TLS, and the port is 4317 where there is none.
+ * OTEL_ERROR_INVALID_ARGUMENT: it is nothing that can be used. OTEL_ERROR_NO_MEMORY. In both
+ * cases there is nothing to free. */
+otel_status oteli_endpoint_init(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol,
+                                const char *text, bool insecure);
+void oteli_endpoint_fini(struct oteli_endpoint *endpoint);
 
 /* Read the value of OTEL_EXPORTER_OTLP_HEADERS: "name=value,name=value", where values are
  * percent-encoded and names are not. A pair that cannot be sent is left out, with one

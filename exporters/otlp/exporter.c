@@ -125,9 +125,12 @@ static otel_export_result attempt(struct otlp_exporter *exporter, otel_export *c
     const uint64_t left_ms = ms_until(deadline_of(exporter, call), now);
     if (left_ms == 0)
         return give_up(exporter, call);
-    oteli_transport_start(exporter->transport, exporter->encoder->request,
-                          exporter->encoder->request_bytes, oteli_retry_connect_ms(left_ms),
-                          exporter->wants_fresh);
+    oteli_transport_start(exporter->transport, &(const struct oteli_transport_request){
+                                                   .body = exporter->encoder->request,
+                                                   .length = exporter->encoder->request_bytes,
+                                                   .connect_ms = oteli_retry_connect_ms(left_ms),
+                                                   .fresh = exporter->wants_fresh,
+                                               });
     exporter->attempts++;
     exporter->state = STATE_SENDING;
     return OTEL_EXPORT_PENDING;
@@ -404,6 +407,8 @@ static otel_otlp_header *choose_headers(const otel_otlp_options *options, size_t
 {
     otel_otlp_header *headers = calloc(options->header_count + 1, sizeof *headers);
     *count = 0;
+    if (headers != NULL)
+        headers[(*count)++] = (otel_otlp_header){"Content-Type", "application/x-protobuf"};
     for (size_t i = 0; headers != NULL && i < options->header_count; i++) {
         if (is_reserved(options->headers[i].name))
             OTELI_LOG_ALWAYS(OTEL_LOG_WARN,

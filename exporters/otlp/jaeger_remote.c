@@ -145,8 +145,9 @@ static void ask(struct remote *remote)
 {
     struct oteli_transport_answer answer;
     const uint64_t deadline_ns = oteli_monotonic_ns() + remote->timeout_ns;
-    oteli_transport_start(remote->transport, NULL, 0, (int64_t)(remote->timeout_ns / NS_PER_MS),
-                          false);
+    const struct oteli_transport_request request = {.connect_ms =
+                                                        (int64_t)(remote->timeout_ns / NS_PER_MS)};
+    oteli_transport_start(remote->transport, &request);
     while (!oteli_transport_poll(remote->transport, ms_until(deadline_ns), &answer)) {
         if (!is_stopping(remote) && ms_until(deadline_ns) != 0)
             continue;
@@ -299,8 +300,14 @@ static void free_remote(void *state)
 
 static struct oteli_transport *make_transport(const char *url)
 {
+    static const otel_otlp_header accept = {"Accept", "application/json"};
     struct oteli_transport_options options = {
-        .url = url, .user_agent = "OTel-Jaeger-Remote-Sampler-C/" OTEL_VERSION, .gets = true};
+        .url = url,
+        .user_agent = "OTel-Jaeger-Remote-Sampler-C/" OTEL_VERSION,
+        .headers = &accept,
+        .header_count = 1,
+        .gets = true,
+    };
     oteli_otlp_proxy(url, &options.proxy, &options.no_proxy);
     return oteli_transport_new(&options);
 }

@@ -43,12 +43,16 @@ struct oteli_transport {
     char *user_agent;
     char *proxy;
     char *no_proxy;
+    char *unix_socket;
+    struct curl_slist *request_headers; /* NULL: `headers` do */
+    size_t max_response_bytes;
     uint32_t process;     /* that opened the handles; written before `multi` */
     int waker[2];         /* a byte sent to [1] ends a wait; [0] is -1 when there is none */
     uint32_t waker_fd;    /* waker[1] for other threads, and what tells it from a later */
     uint64_t waker_inode; /* descriptor of that number; written before `multi` */
     bool is_tls;
     bool gets;
+    bool is_http2;
     bool is_running;
     struct oteli_watch watch;
     struct oteli_sockets sockets;
@@ -60,6 +64,10 @@ struct oteli_transport {
     size_t body_bytes; /* of the answer, kept or not */
     size_t header_bytes;
     char retry_after[64]; /* "": no such header */
+    char content_type[128];
+    char grpc_status[16];
+    char grpc_message[1024];
+    char grpc_details[8 * 1024];
     char problem[CURL_ERROR_SIZE];
     size_t body_size;
     uint8_t body[]; /* what is kept of it */
@@ -104,13 +112,44 @@ static size_t take_body(char *bytes, size_t one, size_t length, void *state)
         memcpy(transport->body + transport->body_bytes, bytes, length < room ? length : room);
     }
     transport->body_bytes += length;
-    if (transport->body_bytes <= BODY_MAX)
+    if (transport->body_bytes <= transport->max_response_bytes)
         return length;
     transport->is_too_long = true;
     return length + 1; /* anything but length breaks the transfer off */
 }
 
-static void take_retry_after(struct oteli_transport *transport, const char *value, size_t length)
+/* Field values that are kept, each in a text of a fixed size; a longer one counts as none. */
+struct field {
+    const char *name; /* with the colon */
+    size_t offset;
+    size_t size;
+};
+#define FIELD(text, member)                                 \
+    {                                                       \
+        text ":", offsetof(struct oteli_transport, member), \
+            sizeof((struct oteli_transport *)0)->member     \
+    }
+static const struct field fields[] = {
+    FIELD("Retry-After", retry_after),
+    FIELD("Content-Type", content_type),
+    FIELD("grpc-status", grpc_status),
+    FIELD("grpc-message", grpc_message),
+    FIELD("grpc-status-details-bin", grpc_details),
+};
+
+static char *field_of(struct oteli_transport *transport, const struct field *field)
+{
+    return (char *)transport + field->offset;
+}
+
+static void forget_fields(struct oteli_transport *transport)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        *field_of(transport, &fields[i]) = '\0';
+}
+
+static void take_field(struct oteli_transport *transport, const struct field *field,
+                       const char *value, size_t length)
 {
     while (length != 0 && (*value == ' ' || *value == '\t')) {
         value++;
@@ -118,21 +157,29 @@ static void take_retry_after(struct oteli_transport *transport, const char *valu
     }
     while (length != 0 && strchr(" \t\r\n", value[length - 1]) != NULL)
         length--;
-    if (length >= sizeof transport->retry_after)
+    if (length >= field->size)
         length = 0;
-    memcpy(transport->retry_after, value, length);
-    transport->retry_after[length] = '\0';
+    char *kept = field_of(transport, field);
+    memcpy(kept, value, length);
+    kept[length] = '\0';
+}
+
+static void take_line(struct oteli_transport *transport, const char *line, size_t length)
+{
+    if (length > 5 && memcmp(line, "HTTP/", 5) == 0)
+        forget_fields(transport);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const size_t name = strlen(fields[i].name);
+        if (length >= name && strncasecmp(line, fields[i].name, name) == 0)
+            take_field(transport, &fields[i], line + name, length - name);
+    }
 }
 
 static size_t take_header(char *line, size_t one, size_t length, void *state)
 {
     (void)one;
-    static const char name[] = "Retry-After:";
     struct oteli_transport *transport = state;
-    if (length > 5 && memcmp(line, "HTTP/", 5) == 0)
-        transport->retry_after[0] = '\0';
-    else if (length >= sizeof name && strncasecmp(line, name, sizeof name - 1) == 0)
-        take_retry_after(transport, line + sizeof name - 1, length - (sizeof name - 1));
+    take_line(transport, line, length);
     transport->header_bytes += length;
     if (transport->header_bytes <= HEADERS_MAX)
         return length;
@@ -170,10 +217,12 @@ static bool configure(struct oteli_transport *transport, CURL *easy)
            /* Giving up must not wait for a name server that does not answer. */
            SET(CURLOPT_QUICK_EXIT, 1L) &&
 #endif
-           SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
+           SET(CURLOPT_HTTP_VERSION, transport->is_http2 ? (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+                                                         : (long)CURL_HTTP_VERSION_1_1) &&
+           (transport->unix_socket == NULL ||
+            SET(CURLOPT_UNIX_SOCKET_PATH, transport->unix_socket)) &&
            SET(CURLOPT_FOLLOWLOCATION, 0L) && SET(CURLOPT_NOSIGNAL, 1L) &&
            (transport->gets ? SET(CURLOPT_HTTPGET, 1L) : SET(CURLOPT_POST, 1L)) &&
-           SET(CURLOPT_HTTPHEADER, transport->headers) &&
            SET(CURLOPT_USERAGENT, transport->user_agent) && SET(CURLOPT_PROXY, transport->proxy) &&
            SET(CURLOPT_NOPROXY, transport->no_proxy) && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) &&
            SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BYTES) &&
@@ -299,54 +348,87 @@ static bool append_header(struct curl_slist **list, const char *name, const char
     return true;
 }
 
+static bool is_among(const char *line, const otel_otlp_header *headers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const size_t length = strlen(headers[i].name);
+        if (strncasecmp(line, headers[i].name, length) == 0 &&
+            (line[length] == ':' || line[length] == ';'))
+            return true;
+    }
+    return false;
+}
+
+static bool append_headers(struct curl_slist **list, const otel_otlp_header *headers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!append_header(list, headers[i].name, headers[i].value))
+            return false;
+    }
+    return true;
+}
+
+/* The constant ones, but for those that are among `headers`. */
+static bool copy_headers(struct curl_slist **list, const struct curl_slist *from,
+                         const otel_otlp_header *headers, size_t count)
+{
+    for (; from != NULL; from = from->next) {
+        if (is_among(from->data, headers, count))
+            continue;
+        struct curl_slist *longer = curl_slist_append(*list, from->data);
+        if (longer == NULL)
+            return false;
+        *list = longer;
+    }
+    return true;
+}
+
 static bool make_headers(struct oteli_transport *transport,
                          const struct oteli_transport_options *options)
 {
-    struct curl_slist *list = curl_slist_append(
-        NULL, options->gets ? "Accept: application/json" : "Content-Type: application/x-protobuf");
-    transport->headers = list;
-    /* Without a value and a semicolon it is left out: large bodies go out at once. */
-    if (list == NULL || curl_slist_append(list, "Expect:") == NULL)
-        return false;
-    for (size_t i = 0; i < options->header_count; i++) {
-        if (!append_header(&transport->headers, options->headers[i].name,
-                           options->headers[i].value))
-            return false;
-    }
-    return true;
+    /* Without a value it is left out: large bodies go out at once. */
+    transport->headers = curl_slist_append(NULL, "Expect:");
+    return transport->headers != NULL &&
+           append_headers(&transport->headers, options->headers, options->header_count);
 }
 
-static bool copy_headers(struct oteli_transport *transport, const struct curl_slist *from)
+static bool make_request_headers(struct oteli_transport *transport,
+                                 const struct oteli_transport_request *request)
 {
-    for (; from != NULL; from = from->next) {
-        struct curl_slist *longer = curl_slist_append(transport->headers, from->data);
-        if (longer == NULL)
-            return false;
-        transport->headers = longer;
-    }
-    return true;
+    curl_slist_free_all(transport->request_headers);
+    transport->request_headers = NULL;
+    return request->header_count == 0 ||
+           (copy_headers(&transport->request_headers, transport->headers, request->headers,
+                         request->header_count) &&
+            append_headers(&transport->request_headers, request->headers, request->header_count));
 }
 
 /* Without headers, and without handles. */
-static struct oteli_transport *new_closed(const char *url, const char *user_agent,
-                                          const char *proxy, const char *no_proxy, bool gets)
+static struct oteli_transport *new_closed(const struct oteli_transport_options *options)
 {
-    const size_t body_size = gets ? GOT_BODY_KEPT : BODY_KEPT;
+    const size_t body_size = options->gets ? GOT_BODY_KEPT : BODY_KEPT;
     struct oteli_transport *transport = calloc(1, sizeof *transport + body_size);
     if (transport == NULL)
         return NULL;
     transport->body_size = body_size;
-    transport->gets = gets;
+    transport->max_response_bytes =
+        options->max_response_bytes != 0 ? options->max_response_bytes : BODY_MAX;
+    transport->gets = options->gets;
+    transport->is_http2 = options->is_http2;
     oteli_sockets_init(&transport->sockets);
     oteli_watch_init(&transport->watch);
     transport->waker[0] = transport->waker[1] = -1;
-    transport->url = strdup(url);
-    transport->user_agent = strdup(user_agent);
-    transport->proxy = strdup(proxy);
-    transport->no_proxy = strdup(no_proxy);
-    transport->is_tls = strncasecmp(url, "https:", 6) == 0 || strncasecmp(proxy, "https:", 6) == 0;
+    transport->url = strdup(options->url);
+    transport->user_agent = strdup(options->user_agent);
+    transport->proxy = strdup(options->proxy);
+    transport->no_proxy = strdup(options->no_proxy);
+    if (options->unix_socket != NULL)
+        transport->unix_socket = strdup(options->unix_socket);
+    transport->is_tls = strncasecmp(options->url, "https:", 6) == 0 ||
+                        strncasecmp(options->proxy, "https:", 6) == 0;
     if (transport->url == NULL || transport->user_agent == NULL || transport->proxy == NULL ||
-        transport->no_proxy == NULL) {
+        transport->no_proxy == NULL ||
+        (options->unix_socket != NULL && transport->unix_socket == NULL)) {
         oteli_transport_free(transport);
         return NULL;
     }
@@ -357,8 +439,7 @@ struct oteli_transport *oteli_transport_new(const struct oteli_transport_options
 {
     if (pthread_once(&curl_once, start_curl) != 0 || !curl_works)
         return NULL;
-    struct oteli_transport *transport = new_closed(
-        options->url, options->user_agent, options->proxy, options->no_proxy, options->gets);
+    struct oteli_transport *transport = new_closed(options);
     if (transport != NULL && (!make_headers(transport, options) || !open_handles(transport))) {
         oteli_transport_free(transport);
         return NULL;
@@ -382,9 +463,18 @@ static void close_copies(const struct oteli_transport *parents)
 struct oteli_transport *oteli_transport_renew(const struct oteli_transport *parents)
 {
     close_copies(parents);
-    struct oteli_transport *transport = new_closed(
-        parents->url, parents->user_agent, parents->proxy, parents->no_proxy, parents->gets);
-    if (transport != NULL && !copy_headers(transport, parents->headers)) {
+    const struct oteli_transport_options options = {
+        .url = parents->url,
+        .unix_socket = parents->unix_socket,
+        .user_agent = parents->user_agent,
+        .proxy = parents->proxy,
+        .no_proxy = parents->no_proxy,
+        .max_response_bytes = parents->max_response_bytes,
+        .gets = parents->gets,
+        .is_http2 = parents->is_http2,
+    };
+    struct oteli_transport *transport = new_closed(&options);
+    if (transport != NULL && !copy_headers(&transport->headers, parents->headers, NULL, 0)) {
         oteli_transport_free(transport);
         return NULL;
     }
@@ -409,10 +499,12 @@ void oteli_transport_free(struct oteli_transport *transport)
         abandon_handles(transport);
     }
     curl_slist_free_all(transport->headers);
+    curl_slist_free_all(transport->request_headers);
     free(transport->url);
     free(transport->user_agent);
     free(transport->proxy);
     free(transport->no_proxy);
+    free(transport->unix_socket);
     free(transport);
 }
 
@@ -475,15 +567,15 @@ static bool drive(struct oteli_transport *transport)
     return is_through;
 }
 
-void oteli_transport_start(struct oteli_transport *transport, const void *body, size_t length,
-                           int64_t connect_ms, bool fresh)
+void oteli_transport_start(struct oteli_transport *transport,
+                           const struct oteli_transport_request *request)
 {
     transport->result = CURLE_OUT_OF_MEMORY;
     transport->body_was_sent = false;
     transport->is_too_long = false;
     transport->body_bytes = 0;
     transport->header_bytes = 0;
-    transport->retry_after[0] = '\0';
+    forget_fields(transport);
     transport->problem[0] = '\0';
     transport->watch.is_blind = false;
     if (!enter_curl(transport)) {
@@ -497,11 +589,16 @@ void oteli_transport_start(struct oteli_transport *transport, const void *body, 
         oteli_sockets_forget_closed(&transport->sockets);
     }
     CURL *easy = transport->easy;
-    const bool has_body = transport->gets || (SET(CURLOPT_POSTFIELDS, body) &&
-                                              SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length));
-    transport->is_running = has_body && SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms) &&
-                            SET(CURLOPT_FRESH_CONNECT, (long)fresh) &&
-                            curl_multi_add_handle(transport->multi, easy) == CURLM_OK;
+    const bool has_body =
+        transport->gets || (SET(CURLOPT_POSTFIELDS, request->body) &&
+                            SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->length));
+    transport->is_running =
+        has_body && make_request_headers(transport, request) &&
+        SET(CURLOPT_HTTPHEADER,
+            transport->request_headers != NULL ? transport->request_headers : transport->headers) &&
+        SET(CURLOPT_CONNECTTIMEOUT_MS, (long)request->connect_ms) &&
+        SET(CURLOPT_FRESH_CONNECT, (long)request->fresh) &&
+        curl_multi_add_handle(transport->multi, easy) == CURLM_OK;
     (void)perform_once(transport);
     leave_curl(transport);
 }
@@ -522,6 +619,11 @@ static bool is_hopeless(CURLcode result)
     }
 }
 
+static const char *kept_text(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
 static void fill_answer(struct oteli_transport *transport, struct oteli_transport_answer *answer)
 {
     long status = 0;
@@ -540,7 +642,11 @@ static void fill_answer(struct oteli_transport *transport, struct oteli_transpor
         .is_too_long = transport->is_too_long,
         .body = {transport->body, kept,
                  transport->result != CURLE_OK || kept < transport->body_bytes},
-        .retry_after = transport->retry_after[0] != '\0' ? transport->retry_after : NULL,
+        .retry_after = kept_text(transport->retry_after),
+        .content_type = kept_text(transport->content_type),
+        .grpc_status = kept_text(transport->grpc_status),
+        .grpc_message = kept_text(transport->grpc_message),
+        .grpc_details = kept_text(transport->grpc_details),
         .problem = transport->problem[0] != '\0' ? transport->problem
                                                  : curl_easy_strerror(transport->result),
     };
@@ -664,6 +770,21 @@ void oteli_transport_wake(struct oteli_transport *transport)
     const int fd = (int)oteli_load_relaxed_32(&transport->waker_fd);
     if (oteli_socket_is(fd, oteli_load_relaxed_64(&transport->waker_inode)))
         (void)send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static bool curl_has(int feature)
+{
+    return (curl_version_info(CURLVERSION_NOW)->features & feature) != 0;
+}
+
+bool oteli_transport_has_http2(void)
+{
+    return curl_has(CURL_VERSION_HTTP2);
+}
+
+bool oteli_transport_has_tls(void)
+{
+    return curl_has(CURL_VERSION_SSL);
 }
 
 bool oteli_transport_url_is_valid(const char *url)

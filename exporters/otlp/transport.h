@@ -1,44 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport.h - one HTTP request at a time, without ever blocking for longer
- * than asked: OTLP's POST, or a GET. The door to libcurl: only transport.c includes it.
+/* exporters/otlp/transport.h - one request at a time, without ever blocking for longer than
+ * asked: a POST over HTTP/1.1 or HTTP/2, or a GET. The door to libcurl: only transport*.c
+ * include it.
  *
  *     oteli_transport_start ─▶ oteli_transport_poll … ─▶ true: the answer is there
  *                              └▶ oteli_transport_cancel:  what is known of it so far
  *
  * Threads:  one thread at a time; oteli_transport_wake from any thread.
- * Limits:   an answer is read up to 4 MiB, of which the first 64 KiB (1 MiB after a GET) are
- *           kept; its headers up to 256 KiB. No redirect is followed, so credentials stay with the host they
- *           were given for.
+ * Limits:   an answer is read up to a maximum, of which the first 64 KiB (1 MiB after a GET)
+ *           are kept; its headers up to 256 KiB. No redirect is followed, so credentials stay
+ *           with the host that they were given for.
  * Fork:     a child that starts a request leaves the parent's connection alone and opens
  *           its own; so does a process whose descriptors were closed under it. */
 #ifndef OTELI_OTLP_TRANSPORT_H
 #define OTELI_OTLP_TRANSPORT_H
 
 #include "exporters/otlp/answer.h"
+#include "exporters/otlp/tls.h"
 
 #include <otel/otlp.h>
 
 struct oteli_transport;
 
 struct oteli_transport_options {
-    const char *url;
+    const char *url;         /* http or https */
+    const char *unix_socket; /* the path to connect to instead of the URL's host; NULL: none */
     const char *user_agent;
-    const char *proxy;    /* "": none */
-    const char *no_proxy; /* "": none */
-    const otel_otlp_header *headers;
+    const char *proxy;               /* "": none */
+    const char *no_proxy;            /* "": none */
+    const otel_otlp_header *headers; /* of every request, Content-Type and its like among them:
+                                        the transport adds none but User-Agent, and the Accept
+                                        of curl where there is none */
     size_t header_count;
-    bool gets; /* JSON, instead of posting protobuf */
+    size_t max_response_bytes; /* after decompression; 0: 4 MiB */
+    bool gets;                 /* instead of posting */
+    bool is_http2;             /* nothing else: with prior knowledge, or by ALPN under TLS */
+    struct oteli_tls tls;      /* counts for https, and for a proxy of that kind */
+};
+
+struct oteli_transport_request {
+    const void *body; /* stays until the answer */
+    size_t length;
+    int64_t connect_ms; /* give up connecting after this */
+    bool fresh; /* not over the connection of the request before; names are looked up anew */
+    const otel_otlp_header *headers; /* of this request alone, copied; one with the name of a
+                                        constant one replaces it */
+    size_t header_count;
+};
+
+/* How far a request has come. */
+enum oteli_transport_step {
+    OTELI_STEP_NAME,    /* looking up the host's address, or the proxy's */
+    OTELI_STEP_CONNECT, /* to that address */
+    OTELI_STEP_PROXY,   /* asking it for a way through */
+    OTELI_STEP_TLS,     /* handshake, certificates */
+    OTELI_STEP_SEND,
+    OTELI_STEP_ANSWER /* waiting for it, or reading it */
 };
 
 /* What came of a request. Valid until the next one starts. */
 struct oteli_transport_answer {
-    int status;         /* 0: no answer */
+    int status;         /* 0: no (whole) answer */
     bool body_was_sent; /* no answer, but the receiver may have got the spans */
     bool is_hopeless;   /* no answer, and no retry can help: a bad certificate, for example */
     bool is_too_long;   /* the answer was above the limit and has been cut off */
     struct oteli_answer_body body;
-    const char *retry_after; /* NULL: no such header */
-    const char *problem;     /* no answer: why, in words */
+    /* Header or trailer fields; NULL: none, or longer than what is kept. */
+    const char *retry_after;
+    const char *content_type;
+    const char *grpc_status;        /* of a trailer, or of the headers of an answer without body */
+    const char *grpc_message;       /* percent-encoded, as it came; at most 1 KiB */
+    const char *grpc_details;       /* grpc-status-details-bin, base64; at most 8 KiB */
+    const char *problem;            /* no answer: why, in words */
+    enum oteli_transport_step step; /* no answer: how far it got */
 };
 
 /* Everything is copied. NULL: no memory, or libcurl does not work here. */
@@ -51,10 +85,9 @@ void oteli_transport_free(struct oteli_transport *transport);
  * for that is left to the exporter thread. Copies of the parent's descriptors are closed. */
 struct oteli_transport *oteli_transport_renew(const struct oteli_transport *parents);
 
-/* Begin to post `body`, which has to stay until the answer, or to get; give up connecting after
- * `connect_ms`. `fresh`: not over the connection of the request before. */
-void oteli_transport_start(struct oteli_transport *transport, const void *body, size_t length,
-                           int64_t connect_ms, bool fresh);
+/* Begin to post, or to get. What the request points to, but for its body, is copied. */
+void oteli_transport_start(struct oteli_transport *transport,
+                           const struct oteli_transport_request *request);
 
 /* Go on for at most `timeout_ms`, and not after the first event: true when the request is
  * through and *answer filled in. */
@@ -81,6 +114,10 @@ void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms);
 
 /* Make poll and sleep return early: those that wait now, or the next one. */
 void oteli_transport_wake(struct oteli_transport *transport);
+
+/* What the libcurl that is loaded can do. */
+bool oteli_transport_has_http2(void);
+bool oteli_transport_has_tls(void);
 
 /* Whether this is an absolute http or https URL with a host. */
 bool oteli_transport_url_is_valid(const char *url);

@@ -171,6 +171,10 @@ typedef struct otel_export {
 OTEL_API void otel_export_reject(otel_export *call, size_t count);
 OTEL_API void otel_export_drop(otel_export *call, otel_drop_reason reason, size_t count);
 
+/* Say that the exporter has put some spans where they outlive it, on disk for example, and that
+ * it will send them later: neither delivered nor dropped, but otel_stats.spooled. */
+OTEL_API void otel_export_spool(otel_export *call, size_t count);
+
 typedef struct otel_exporter {
     size_t size;      /* sizeof(otel_exporter) */
     const char *name; /* static text, for messages: "otlp_http_span_exporter" */
@@ -201,8 +205,10 @@ typedef struct otel_exporter {
 
     /* For programs without an exporter thread (otel_poll): a descriptor that is readable when
      * a pending export can go on, and in *timeout_ms the time after which it can in any case
-     * (-1: no such time). The same descriptor all the time; -1: none. NULL: a pending export
-     * is polled every few milliseconds. */
+     * (-1: no such time). The same descriptor for all exports; -1: none. NULL: a pending export
+     * is polled every few milliseconds.
+     * While none is pending, and with an exporter thread as well: the one that is readable when
+     * `attend` has something to do; -1: there is nothing but its time. */
     int (*descriptor)(void *state, int *timeout_ms);
 
     /* In a forked child: make in *renewed another exporter of the same kind. `state` is the
@@ -211,6 +217,15 @@ typedef struct otel_exporter {
      * copies of descriptors may be closed.
      * NULL: its pipeline drops what the child exports (OTEL_DROP_FORKED_CHILD). */
     otel_status (*renew)(const void *state, struct otel_exporter *renewed);
+
+    /* For what an exporter has to do without being given a batch, such as sending what it has
+     * spooled. Called while no export is pending: once before the first one, after each, and
+     * whenever it has asked for that. It must not wait: exports do meanwhile. Returns after how
+     * many milliseconds it wants to be called again at the latest (0: at once, -1: not before the
+     * next export); before that if its descriptor is readable. It is not called any more once the
+     * SDK stops. Where each span is exported by the thread that ends it, only after exports.
+     * Or NULL: then nothing wakes up for it. */
+    int (*attend)(void *state);
 } otel_exporter;
 
 #define OTEL_EXPORTER(...) ((otel_exporter){.size = sizeof(otel_exporter), __VA_ARGS__})

@@ -132,7 +132,8 @@ OTEL_API OTEL_MUST_USE otel_status otel_start(const otel_sdk_options *options);
  * knowing any exporter itself. In library `otel-sdk`. */
 OTEL_API OTEL_MUST_USE otel_status otel_start_with(const otel_sdk_options *options);
 
-/* Export every span that ended before this call. OTEL_OK: all of them were delivered.
+/* Export every span that ended before this call. OTEL_OK: all of them were delivered, or put
+ * into the exporter's spool, whose files a flush does not wait for.
  * OTEL_ERROR_EXPORT_FAILED: some were dropped or rejected. OTEL_ERROR_TIMEOUT: not done
  * within `timeout_ms` (0: only ask for it, do not wait). Any thread, also concurrently. */
 OTEL_API OTEL_MUST_USE otel_status otel_flush(int64_t timeout_ms);
@@ -161,9 +162,10 @@ OTEL_API int64_t otel_poll_timeout(void);
 
 /* What became of the spans of one pipeline. At every moment
  *     started = unsampled + open + ended
- *     ended   = delivered + rejected + queued + the sum of dropped[]
+ *     ended   = delivered + rejected + spooled + queued + the sum of dropped[]
  * and once flushed or shut down queued is zero. `delivered` were answered with success;
- * `rejected` were refused by a receiver that took the rest of their request. `unsampled`
+ * `rejected` were refused by a receiver that took the rest of their request; `spooled` are on
+ * disk, or were: what becomes of them there otel_spool_stats_read (otel/spool.h) says. `unsampled`
  * are also those that a sampler has recorded for processors only, open or ended. */
 typedef struct otel_stats {
     size_t size; /* sizeof(otel_stats), set by the caller */
@@ -178,6 +180,7 @@ typedef struct otel_stats {
     uint64_t batches;      /* handed to the exporter */
     uint64_t queued_bytes; /* memory of ended spans now, all pipelines together, beyond the 16 KiB
                               that each thread keeps for the newest of its own */
+    uint64_t spooled;
 } otel_stats;
 
 /* Read the statistics of a pipeline, counted from 0 in the order of OTEL_TRACES_EXPORTER

@@ -61,8 +61,8 @@ door '\bck_[a-z]+_' 'common/atomic\.h' "Concurrency Kit is behind common/atomic.
 door '\b__(sync_|atomic_([a-rt-z]|s[a-hj-z]))|stdatomic\.h' \
     'common/atomic\.h|include/otel/trace\.h' \
     "atomics are behind common/atomic.h"
-door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport\.c' \
-    "curl is behind exporters/otlp/transport.c"
+door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport[a-z_]*\.[ch]' \
+    "curl is behind exporters/otlp/transport*.c"
 door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' 'exporters/otlp/[a-z_]+\.[ch]' \
     "protobuf-c is behind the OTLP exporter"
 door '<(elfutils/|libelf|gelf)|\b(dwfl|elf|gelf)_[a-z]+\(' 'functions/symbols\.c' \

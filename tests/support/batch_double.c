@@ -75,6 +75,11 @@ otel_slice otel_batch_resource_schema_url(const otel_batch *batch)
     return double_of(batch)->schema_url;
 }
 
+void otel_export_spool(otel_export *call, size_t count)
+{
+    ((struct export_double *)call)->spooled += count;
+}
+
 void otel_export_reject(otel_export *call, size_t count)
 {
     ((struct export_double *)call)->rejected += count;

@@ -2,7 +2,7 @@
 /* tests/support/batch_double.h - a batch made by hand, and a call that keeps its answer.
  *
  * Linked instead of the SDK: it implements what an exporter that copies OTLP bytes needs
- * of otel/exporter.h (size, span_otlp, resource, resource_schema_url; reject, drop), and
+ * of otel/exporter.h (size, span_otlp, resource, resource_schema_url; reject, drop, spool), and
  * nothing else.
  *
  *     struct batch_double batch = {0};
@@ -40,6 +40,7 @@ const otel_batch *batch_double_view(const struct batch_double *batch);
 struct export_double {
     otel_export export; /* first: the functions that answer find the rest behind it */
     size_t rejected;
+    size_t spooled;
     size_t dropped[OTEL_DROP_REASON_COUNT];
 };
 struct export_double export_double_of(const struct batch_double *batch, uint64_t deadline_ns);

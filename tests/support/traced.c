@@ -62,7 +62,7 @@ otel_stats traced_stats(void)
     settle();
     if (otel_stats_read(0, &stats) != OTEL_OK)
         return stats;
-    uint64_t gone = stats.delivered + stats.rejected + stats.queued;
+    uint64_t gone = stats.delivered + stats.rejected + stats.spooled + stats.queued;
     for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         gone += stats.dropped[i];
     assert_int_equal(stats.ended, gone);

@@ -56,7 +56,7 @@ static otel_stats stats_of(size_t pipeline)
 
 static bool is_closed(const otel_stats *stats)
 {
-    uint64_t gone = stats->delivered + stats->rejected + stats->queued;
+    uint64_t gone = stats->delivered + stats->rejected + stats->spooled + stats->queued;
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         gone += stats->dropped[i];
     return stats->ended == gone && stats->started == stats->unsampled + stats->open + stats->ended;

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/spooling.h - how an exporter uses its spool. Owns a spool (spool.h), a delivery
+ * for what is in it, and the knowledge whether the receiver is away.
+ *
+ *     there ── an attempt of anything finds nobody, or is told to come later ──▶ away
+ *     away  ── the oldest file, which is tried with back-off, is answered ─────▶ there
+ *
+ *  - Away: batches are put to disk at once, and no export waits for time-outs.
+ *  - There: batches go directly; files are sent oldest first, one at a time, between exports.
+ *  - What is not sent when the exporter is freed stays, for the next program.
+ *
+ * Nothing here waits, except for the disk.
+ *
+ * Threads:  one thread at a time. Fork: oteli_spooling_renew in the child. */
+#ifndef OTELI_OTLP_SPOOLING_H
+#define OTELI_OTLP_SPOOLING_H
+
+#include "exporters/otlp/delivery.h"
+#include "exporters/otlp/request.h"
+
+struct oteli_spooling;
+
+struct oteli_spooling_options {
+    const char *directory;
+    const char *endpoint; /* the URL: what is kept for one goes to no other. Without secrets */
+    uint64_t max_bytes;   /* as in otel_otlp_options, zero included */
+    int64_t max_age_ms;   /* likewise */
+    otel_otlp_compression compression;
+    size_t max_request_bytes;
+    uint64_t timeout_ns; /* of one request; UINT64_MAX: none */
+};
+
+/* Everything is copied, but the receiver is borrowed and outlives it; the transport is adopted in
+ * any case. NULL: no memory. A directory that cannot be used now is one that can be later. */
+struct oteli_spooling *oteli_spooling_new(const struct oteli_spooling_options *options,
+                                          const struct oteli_receiver *receiver,
+                                          struct oteli_transport *transport);
+
+/* In a forked child: another one from what is constant in the parent's, NULL: no memory. */
+struct oteli_spooling *oteli_spooling_renew(const struct oteli_spooling *parents,
+                                            const struct oteli_receiver *receiver);
+
+/* Also NULL. A request on its way is broken off: its file stays. */
+void oteli_spooling_free(struct oteli_spooling *spooling);
+
+/* Whether to put the next batch to disk at once. */
+bool oteli_spooling_is_away(const struct oteli_spooling *spooling);
+
+/* What an attempt of the exporter's own has shown: whether the receiver answered, be it to
+ * refuse, or was not there or busy. */
+void oteli_spooling_note(struct oteli_spooling *spooling, bool has_answered);
+
+/* Put a request that was made to disk: its `plain` bytes. False: that did not work, and is in
+ * the log. */
+bool oteli_spooling_keep(struct oteli_spooling *spooling, const struct oteli_request *request);
+
+/* Go on with the files: otel_exporter.attend. */
+int oteli_spooling_attend(struct oteli_spooling *spooling);
+
+/* What to wait for before the next oteli_spooling_attend; -1: only for its time. The same
+ * descriptor whenever there is one. */
+int oteli_spooling_descriptor(struct oteli_spooling *spooling);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/make_certificates.c - for scripts: an authority (ca), and from it a pair for a
+ * server of this machine and one for a client, in a directory that is there.
+ *
+ *     make_certificates DIRECTORY [NAME...]      without names: server client */
+#include "tests/support/certificates.h"
+
+#include <stdio.h>
+
+int main(int count, char **arguments)
+{
+    if (count < 2) {
+        fprintf(stderr, "usage: %s DIRECTORY [NAME...]\n", arguments[0]);
+        return 2;
+    }
+    static const char *const usual[] = {"server", "client"};
+    struct certificates *certificates = certificates_new_in(arguments[1]);
+    for (int i = 0; i < 2 && count == 2; i++)
+        certificates_issue(certificates, &(const struct certificate_request){.name = usual[i]});
+    for (int i = 2; i < count; i++)
+        certificates_issue(certificates, &(const struct certificate_request){.name = arguments[i]});
+    certificates_free(certificates);
+    return 0;
+}
