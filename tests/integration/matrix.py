@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same spans by every protocol, compression and way arrive equal at real receivers.
 
-usage: matrix.py PATH-OF-SHAPES [SPANS [SEED [PATTERN]]]
+usage: matrix.py PATH-OF-SHAPES PATH-OF-MAKE_CERTIFICATES [SPANS [SEED [PATTERN]]]
 
 A way is a port without TLS, with TLS, with TLS and a client's certificate, or a Unix socket.
 The receivers are the OpenTelemetry Collector, and one that takes nothing but what OTLP says
@@ -171,7 +171,7 @@ class AtStrict:
         if run.protocol != "grpc":
             journal.equal("compression", facts["compression"], run.compression)
         if run.mode == "mtls":
-            journal.equal("client", facts["client"], "otel-c test client")
+            journal.equal("client", facts["client"], "client")
 
     @staticmethod
     def as_json(request):
@@ -265,14 +265,14 @@ def check_that_others_are_refused(program, targets, certificates):
 
 
 def main():
-    program, spans, seed, pattern = (
+    program, make_certificates = sys.argv[1:3]
+    spans, seed, pattern = (
         sys.argv[i] if len(sys.argv) > i else default for i, default in
-        ((1, None), (2, 100_000 if os.environ.get("OTEL_TEST_LONG") == "1" else 1000),
-         (3, 1), (4, "")))
+        ((3, 100_000 if os.environ.get("OTEL_TEST_LONG") == "1" else 1000), (4, 1), (5, "")))
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="matrix.") as folder:
         folder = pathlib.Path(folder)
-        certificates = receiver.Certificates(folder)
+        certificates = receiver.Certificates(folder, make_certificates)
         collector = receiver.EveryWay(folder, certificates)
         collector.start()
         rotel = receiver.Rotel(folder, collector.endpoint)

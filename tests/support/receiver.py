@@ -105,37 +105,18 @@ def _integer(digits):
 
 
 class Certificates:
-    """An authority of our own in a folder, a server's certificate for loopback, and a
-    client's; `other_authority` has signed none of them."""
+    """In a folder: an authority, a server's certificate for loopback and a client's, made by
+    `program` (make_certificates.c); `other_authority` has signed neither."""
 
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-        self.authority = self._authority("authority")
-        self.other_authority = self._authority("other")
-        self.server, self.server_key = self._leaf(
-            "server", "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost\nextendedKeyUsage=serverAuth")
-        self.client, self.client_key = self._leaf("client", "extendedKeyUsage=clientAuth")
-
-    def _openssl(self, *arguments):
-        done = subprocess.run(["openssl", *map(str, arguments)], cwd=self.folder,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        assert done.returncode == 0, done.stdout
-
-    def _request(self, name, *more):
-        self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                      "-keyout", f"{name}.key", "-subj", f"/CN=otel-c test {name}", *more)
-
-    def _authority(self, name):
-        self._request(name, "-x509", "-days", 2, "-out", f"{name}.pem")
-        return self.folder / f"{name}.pem"
-
-    def _leaf(self, name, extensions):
-        (self.folder / f"{name}.ext").write_text(extensions)
-        self._request(name, "-out", f"{name}.csr")
-        self._openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "authority.pem", "-CAkey",
-                      "authority.key", "-CAcreateserial", "-days", 2, "-extfile", f"{name}.ext",
-                      "-out", f"{name}.pem")
-        return self.folder / f"{name}.pem", self.folder / f"{name}.key"
+    def __init__(self, folder, program):
+        folder = pathlib.Path(folder)
+        other = folder / "other"
+        other.mkdir()
+        for place in folder, other:
+            subprocess.run([program, str(place)], check=True)
+        self.authority, self.other_authority = folder / "ca.pem", other / "ca.pem"
+        self.server, self.server_key = folder / "server.pem", folder / "server.key"
+        self.client, self.client_key = folder / "client.pem", folder / "client.key"
 
 
 class Receiver:

@@ -2,7 +2,7 @@
 """A receiver that takes nothing but what OTLP says, over HTTP (protobuf and JSON) and gRPC.
 
     with tempfile.TemporaryDirectory() as folder:
-        strict = StrictReceiver(folder, receiver.Certificates(folder))
+        strict = StrictReceiver(folder, receiver.Certificates(folder, make_certificates))
         strict.start()
         ... export to strict.endpoint_of(protocol, mode) ...
         strict.stop()
