@@ -295,21 +295,27 @@ class _Relay:
                 client, _ = self.listener.accept()
             except OSError:
                 return
-            server = socket.socket(self.family)
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        with client, socket.socket(self.family) as server:
             server.connect(self.to_address)
-            for one, other, weight in ((client, server, 1), (server, client, 0)):
-                threading.Thread(target=self._copy, args=(one, other, weight),
-                                 daemon=True).start()
+            back = threading.Thread(target=self._copy, args=(server, client, 0), daemon=True)
+            back.start()
+            self._copy(client, server, 1)
+            back.join()
 
     def _copy(self, one, other, weight):
         try:
             while piece := one.recv(1 << 18):
                 self.count += weight * len(piece)
                 other.sendall(piece)
+        except OSError:
+            pass
+        try:
             other.shutdown(socket.SHUT_WR)
         except OSError:
-            one.close()
-            other.close()
+            pass
 
     def stop(self):
         self.listener.close()
