@@ -40,7 +40,7 @@ struct measuring {
 static otel_slice encode(struct measuring *measuring, const otel_batch *batch)
 {
     size_t count = 0;
-    if (oteli_encode(&measuring->encoder, batch, 0, &count) != OTELI_ENCODE_OK ||
+    if (oteli_encode(&measuring->encoder, batch, 0, SIZE_MAX, &count) != OTELI_ENCODE_OK ||
         count != otel_batch_size(batch))
         bench_fail("a batch was not encoded");
     return (otel_slice){(const char *)measuring->encoder.request, measuring->encoder.request_bytes};
@@ -132,7 +132,7 @@ int main(int count, char **arguments)
                             : options.quick     ? QUICK_ROUNDS
                                                 : ROUNDS;
     struct measuring measuring = {.gate = BENCH_GATE_OPEN, .pb = bench_pb_new(BATCH)};
-    oteli_encoder_init(&measuring.encoder, MAX_REQUEST_BYTES);
+    oteli_encoder_init(&measuring.encoder, MAX_REQUEST_BYTES, 0);
     const otel_exporter exporter = OTEL_EXPORTER(.name = "measuring", .state = &measuring,
                                                  .export_batch = export_batch, .flush = flush);
     bench_expect_ok(

@@ -51,6 +51,11 @@ static const struct {
     {ROW_exporter_otlp_traces_headers, ROW_exporter_otlp_headers},
     {ROW_exporter_otlp_traces_timeout, ROW_exporter_otlp_timeout},
     {ROW_exporter_otlp_traces_protocol, ROW_exporter_otlp_protocol},
+    {ROW_exporter_otlp_traces_compression, ROW_exporter_otlp_compression},
+    {ROW_exporter_otlp_traces_certificate, ROW_exporter_otlp_certificate},
+    {ROW_exporter_otlp_traces_client_key, ROW_exporter_otlp_client_key},
+    {ROW_exporter_otlp_traces_client_certificate, ROW_exporter_otlp_client_certificate},
+    {ROW_exporter_otlp_traces_insecure, ROW_exporter_otlp_insecure},
 };
 
 struct loader {
@@ -187,7 +192,7 @@ static otel_status from_code(const struct loader *loader, const struct oteli_con
 #define HAS_MEMBER(options, member) \
     ((options)->size >= offsetof(otel_sdk_options, member) + sizeof(options)->member)
 
-static bool ignores_environment(const otel_sdk_options *options)
+bool oteli_config_ignores_environment(const otel_sdk_options *options)
 {
     return options != NULL && HAS_MEMBER(options, ignore_environment) &&
            options->ignore_environment;
@@ -297,6 +302,10 @@ static otel_status apply_fallbacks(struct loader *loader)
         }
         void *to = field_of(loader->config, specific);
         const void *from = field_of(loader->config, &oteli_config_rows[fallbacks[i].general]);
+        if (specific->type == OTELI_TYPE_BOOL) {
+            *(bool *)to = *(const bool *)from;
+            continue;
+        }
         if (!is_text(specific)) {
             *(int64_t *)to = *(const int64_t *)from;
             continue;
@@ -371,7 +380,7 @@ otel_status oteli_config_load_with_origins(struct oteli_config *config,
     struct loader loader = {
         .config = config,
         .options = options,
-        .read_environment = read_environment && !ignores_environment(options),
+        .read_environment = read_environment && !oteli_config_ignores_environment(options),
         .origins = origins,
     };
     if (origins != NULL)

@@ -67,6 +67,9 @@ OTELI_LENT otel_status oteli_config_load(struct oteli_config *config,
                                          const otel_sdk_options *options, bool read_environment);
 OTELI_LENT void oteli_config_fini(struct oteli_config *config);
 
+/* Whether the options (or NULL) say that no variable counts. */
+OTELI_LENT bool oteli_config_ignores_environment(const otel_sdk_options *options);
+
 /* Where a value comes from, for tools that show it. */
 enum oteli_config_source {
     OTELI_FROM_DEFAULT,

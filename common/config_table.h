@@ -25,6 +25,8 @@
 #define OTELI_MAX_MS INT32_MAX
 #define OTELI_MIN_QUEUE_BYTES (INT64_C(1) << 20)
 #define OTELI_MAX_QUEUE_BYTES (INT64_C(1) << 40)
+#define OTELI_MIN_SPOOL_BYTES (INT64_C(1) << 16)
+#define OTELI_MAX_CONCURRENCY 16
 #define OTELI_MAX_FUNCTION_DEPTH 256
 
 /* The table is one macro of all its groups; nothing but reading order separates them. */
@@ -36,6 +38,7 @@
     OTELI_CONFIG_PROCESSING(ROW) \
     OTELI_CONFIG_HOLDING(ROW)    \
     OTELI_CONFIG_EXPORT(ROW)     \
+    OTELI_CONFIG_OTLP(ROW)       \
     OTELI_CONFIG_FUNCTIONS(ROW)
 
 #define OTELI_CONFIG_GENERAL(ROW)                                                                 \
@@ -188,13 +191,66 @@
     ROW(exporter_otlp_traces_timeout, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", OTELI_TYPE_TIMEOUT,    \
         NULL, 0, OTELI_MAX_MS, NULL, OTELI_OPTION,                                                \
         "The same for traces. Unset: `OTEL_EXPORTER_OTLP_TIMEOUT`.")                              \
-    ROW(exporter_otlp_protocol, "OTEL_EXPORTER_OTLP_PROTOCOL", OTELI_TYPE_ENUM, "http/protobuf",  \
-        0, 0, "http/protobuf -grpc -http/json", OTELI_OPTION, "How the receiver is spoken to.")   \
-    ROW(exporter_otlp_traces_protocol, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", OTELI_TYPE_ENUM,     \
-        NULL, 0, 0, "http/protobuf -grpc -http/json", OTELI_OPTION,                               \
-        "The same for traces. Unset: `OTEL_EXPORTER_OTLP_PROTOCOL`.")                             \
     ROW(no_color, "NO_COLOR", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,               \
         "Any text that is not empty: the console exporter uses no colours.")
+
+#define OTELI_CONFIG_OTLP(ROW)                                                                    \
+    ROW(exporter_otlp_protocol, "OTEL_EXPORTER_OTLP_PROTOCOL", OTELI_TYPE_ENUM, "http/protobuf",  \
+        0, 0, "http/protobuf http/json grpc", OTELI_OPTION,                                       \
+        "How the receiver is spoken to. With `grpc` the endpoint is "                             \
+        "`http://localhost:4317` unless there is another; that is taken as it is then, "          \
+        "without `v1/traces`, and may be `host:port`.")                                           \
+    ROW(exporter_otlp_traces_protocol, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", OTELI_TYPE_ENUM,     \
+        NULL, 0, 0, "http/protobuf http/json grpc", OTELI_OPTION,                                 \
+        "The same for traces. Unset: `OTEL_EXPORTER_OTLP_PROTOCOL`.")                             \
+    ROW(exporter_otlp_compression, "OTEL_EXPORTER_OTLP_COMPRESSION", OTELI_TYPE_ENUM, "none", 0,  \
+        0, "none gzip zstd", OTELI_NO_OPTION,                                                     \
+        "How requests are compressed. `zstd` does not belong to the specification, nor "          \
+        "to every build.")                                                                        \
+    ROW(exporter_otlp_traces_compression, "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION",                \
+        OTELI_TYPE_ENUM, NULL, 0, 0, "none gzip zstd", OTELI_NO_OPTION,                           \
+        "The same for traces. Unset: `OTEL_EXPORTER_OTLP_COMPRESSION`.")                          \
+    ROW(exporter_otlp_certificate, "OTEL_EXPORTER_OTLP_CERTIFICATE", OTELI_TYPE_STRING, NULL, 0,  \
+        0, NULL, OTELI_NO_OPTION,                                                                 \
+        "A PEM file with the certificates that the receiver's own is checked with. "              \
+        "Unset: those of the system. This file and the two below are read again when "            \
+        "they change.")                                                                           \
+    ROW(exporter_otlp_traces_certificate, "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",                \
+        OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,                                     \
+        "The same for traces. Unset: `OTEL_EXPORTER_OTLP_CERTIFICATE`.")                          \
+    ROW(exporter_otlp_client_key, "OTEL_EXPORTER_OTLP_CLIENT_KEY", OTELI_TYPE_STRING, NULL, 0, 0, \
+        NULL, OTELI_NO_OPTION, "A PEM file with the key of the certificate below.")               \
+    ROW(exporter_otlp_traces_client_key, "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY",                  \
+        OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,                                     \
+        "The same for traces. Unset: `OTEL_EXPORTER_OTLP_CLIENT_KEY`.")                           \
+    ROW(exporter_otlp_client_certificate, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",                \
+        OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,                                     \
+        "A PEM file with a certificate of ours, for a receiver that asks for one.")               \
+    ROW(exporter_otlp_traces_client_certificate, "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE",  \
+        OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,                                     \
+        "The same for traces. Unset: `OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE`.")                   \
+    ROW(exporter_otlp_insecure, "OTEL_EXPORTER_OTLP_INSECURE", OTELI_TYPE_BOOL, "false", 0, 0,    \
+        NULL, OTELI_NO_OPTION,                                                                    \
+        "`true`: no TLS with an endpoint that has no scheme, which only `grpc` may "              \
+        "have.")                                                                                  \
+    ROW(exporter_otlp_traces_insecure, "OTEL_EXPORTER_OTLP_TRACES_INSECURE", OTELI_TYPE_BOOL,     \
+        "false", 0, 0, NULL, OTELI_NO_OPTION,                                                     \
+        "The same for traces. Unset: `OTEL_EXPORTER_OTLP_INSECURE`.")                             \
+    ROW(otlp_tls_min, "OTEL_C_OTLP_TLS_MIN", OTELI_TYPE_ENUM, "1.2", 0, 0, "1.2 1.3",             \
+        OTELI_NO_OPTION, "The oldest version of TLS that is good enough.")                        \
+    ROW(otlp_concurrency, "OTEL_C_OTLP_CONCURRENCY", OTELI_TYPE_COUNT, "1", 1,                    \
+        OTELI_MAX_CONCURRENCY, NULL, OTELI_NO_OPTION,                                             \
+        "How many requests may be on their way at a time, each over a connection of its"          \
+        " own, when a batch is too large for one.")                                               \
+    ROW(spool_dir, "OTEL_C_SPOOL_DIR", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,      \
+        "A directory, which must exist, for what is exported while the receiver is "              \
+        "away. It is sent when the receiver is back, by this program or by the next "             \
+        "that uses the directory. Unset: it is dropped and counted.")                             \
+    ROW(spool_max_bytes, "OTEL_C_SPOOL_MAX_BYTES", OTELI_TYPE_COUNT, "67108864",                  \
+        OTELI_MIN_SPOOL_BYTES, OTELI_MAX_QUEUE_BYTES, NULL, OTELI_NO_OPTION,                      \
+        "How many bytes may be there. The oldest make room for the newest.")                      \
+    ROW(spool_max_age, "OTEL_C_SPOOL_MAX_AGE", OTELI_TYPE_TIMEOUT, "86400000", 0, OTELI_MAX_MS,   \
+        NULL, OTELI_NO_OPTION, "How many milliseconds they may wait there.")
 
 /* Also read by functions/settings.c, when that library is loaded. */
 #define OTELI_CONFIG_FUNCTIONS(ROW)                                                             \

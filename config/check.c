@@ -8,7 +8,7 @@
 #include "exporters/otlp/endpoint.h"
 #include <stdlib.h>
 
-enum { FORMAT_MAJOR = 1, FORMAT_MINOR = 1, RESPONSE_BYTES = 4 << 20 };
+enum { FORMAT_MAJOR = 1, FORMAT_MINOR = 1 };
 
 /* --- file_format --- */
 
@@ -38,12 +38,30 @@ const char *oteli_doubt_file_format(const struct oteli_node *node)
 
 /* --- Exporters --- */
 
+static bool is_endpoint(otel_otlp_protocol protocol, const char *text)
+{
+    char *endpoint = NULL;
+    const bool is_good = oteli_otlp_endpoint(protocol, NULL, text, &endpoint);
+    free(endpoint);
+    return is_good;
+}
+
 const char *oteli_check_endpoint(const struct oteli_node *node)
 {
-    char *url = NULL;
-    const bool is_url = oteli_otlp_endpoint(NULL, node->text, &url);
-    free(url);
-    return is_url ? NULL : "is no http or https URL";
+    return is_endpoint(OTEL_OTLP_HTTP_PROTOBUF, node->text) ? NULL : "is no http or https URL";
+}
+
+const char *oteli_check_grpc_endpoint(const struct oteli_node *node)
+{
+    return is_endpoint(OTEL_OTLP_GRPC, node->text) ? NULL
+                                                   : "is neither a URL nor a host with a port";
+}
+
+const char *oteli_check_tls(const struct oteli_node *node)
+{
+    const bool has_key = oteli_node_value(node, "key_file") != NULL;
+    const bool has_certificate = oteli_node_value(node, "cert_file") != NULL;
+    return has_key != has_certificate ? "has only one of key_file and cert_file" : NULL;
 }
 
 static bool is_token(const char *text)
@@ -68,21 +86,6 @@ const char *oteli_check_header(const struct oteli_node *node)
         if (((uint8_t)value->text[i] < 0x20 && value->text[i] != '\t') || value->text[i] == 0x7F)
             return "has a value with a line break or another control character";
     return NULL;
-}
-
-const char *oteli_check_encoding(const struct oteli_node *node)
-{
-    return strcmp(node->text, "json") == 0 ? "\"json\" is not in this build" : NULL;
-}
-
-const char *oteli_doubt_compression(const struct oteli_node *node)
-{
-    return strcmp(node->text, "gzip") == 0 ? "\"gzip\" is not in this build; none is used" : NULL;
-}
-
-const char *oteli_doubt_response_size(const struct oteli_node *node)
-{
-    return node->integer != RESPONSE_BYTES ? "cannot be changed; it is 4194304" : NULL;
 }
 
 const char *oteli_check_output_stream(const struct oteli_node *node)

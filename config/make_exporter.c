@@ -48,7 +48,12 @@ static otel_status make_otlp_with(const struct oteli_exporter_setting *setting, 
         setting->max_request_bytes == OTEL_ZERO ? SIZE_MAX : (size_t)setting->max_request_bytes;
     const otel_status status = otel_otlp_exporter_new(
         OTEL_OTLP_OPTIONS(.endpoint = url, .headers = headers, .header_count = count,
-                          .timeout_ms = setting->timeout_ms, .max_request_bytes = most),
+                          .timeout_ms = setting->timeout_ms, .max_request_bytes = most,
+                          .protocol = setting->protocol, .compression = setting->compression,
+                          .max_response_bytes = (size_t)setting->max_response_bytes,
+                          .ca_file = setting->ca_file, .key_file = setting->key_file,
+                          .certificate_file = setting->certificate_file,
+                          .insecure = setting->insecure),
         exporter);
     free(headers);
     return status;
@@ -60,7 +65,8 @@ static otel_status make_otlp(const struct oteli_exporter_setting *setting, otel_
     otel_otlp_header *listed = NULL;
     size_t listed_count = 0;
     otel_status status = OTEL_ERROR_NO_MEMORY;
-    if (setting->endpoint != NULL && !oteli_otlp_endpoint(NULL, setting->endpoint, &url))
+    if (setting->endpoint != NULL &&
+        !oteli_otlp_endpoint(setting->protocol, NULL, setting->endpoint, &url))
         return status;
     if (setting->headers_list == NULL ||
         oteli_otlp_headers_parse("headers_list", setting->headers_list, &listed, &listed_count))
@@ -75,7 +81,7 @@ otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
 {
     otel_status status = OTEL_ERROR_UNSUPPORTED;
     switch (setting->kind) {
-    case OTELI_EXPORTER_OTLP_HTTP:
+    case OTELI_EXPORTER_OTLP:
         status = make_otlp(setting, exporter);
         break;
     case OTELI_EXPORTER_OTLP_FILE:

@@ -26,6 +26,33 @@ static void read_headers(const struct oteli_node *list, struct oteli_pool *pool,
     exporter->headers = headers;
 }
 
+static bool is_word(const struct oteli_node *mapping, const char *key, const char *word)
+{
+    const char *text = oteli_read_text(mapping, key);
+    return text != NULL && strcmp(text, word) == 0;
+}
+
+static void read_otlp(const struct oteli_node *body, struct oteli_pool *pool,
+                      struct oteli_faults *faults, struct oteli_exporter_setting *exporter)
+{
+    const struct oteli_node *tls = oteli_node_value(body, "tls");
+    exporter->kind = OTELI_EXPORTER_OTLP;
+    exporter->endpoint = oteli_read_text(body, "endpoint");
+    exporter->headers_list = oteli_read_text(body, "headers_list");
+    exporter->timeout_ms = oteli_read_number(body, "timeout");
+    exporter->max_request_bytes = oteli_read_number(body, "max_request_size");
+    exporter->max_response_bytes = oteli_read_number(body, "max_response_size");
+    if (is_word(body, "compression", "gzip"))
+        exporter->compression = OTEL_OTLP_COMPRESSION_GZIP;
+    else if (is_word(body, "compression", "zstd"))
+        exporter->compression = OTEL_OTLP_COMPRESSION_ZSTD;
+    exporter->ca_file = oteli_read_text(tls, "ca_file");
+    exporter->key_file = oteli_read_text(tls, "key_file");
+    exporter->certificate_file = oteli_read_text(tls, "cert_file");
+    exporter->insecure = oteli_read_bool(tls, "insecure", false);
+    read_headers(oteli_node_value(body, "headers"), pool, faults, exporter);
+}
+
 static void read_exporter(const struct oteli_node *node, struct oteli_pool *pool,
                           struct oteli_faults *faults, struct oteli_exporter_setting *exporter)
 {
@@ -34,12 +61,12 @@ static void read_exporter(const struct oteli_node *node, struct oteli_pool *pool
     const struct oteli_node *body = item->value;
     exporter->place = item->key_place;
     if (strcmp(item->key, "otlp_http") == 0) {
-        exporter->kind = OTELI_EXPORTER_OTLP_HTTP;
-        exporter->endpoint = oteli_read_text(body, "endpoint");
-        exporter->headers_list = oteli_read_text(body, "headers_list");
-        exporter->timeout_ms = oteli_read_number(body, "timeout");
-        exporter->max_request_bytes = oteli_read_number(body, "max_request_size");
-        read_headers(oteli_node_value(body, "headers"), pool, faults, exporter);
+        read_otlp(body, pool, faults, exporter);
+        if (is_word(body, "encoding", "json"))
+            exporter->protocol = OTEL_OTLP_HTTP_JSON;
+    } else if (strcmp(item->key, "otlp_grpc") == 0) {
+        read_otlp(body, pool, faults, exporter);
+        exporter->protocol = OTEL_OTLP_GRPC;
     } else if (strcmp(item->key, "otlp_file/development") == 0) {
         const char *stream = oteli_read_text(body, "output_stream");
         exporter->kind = OTELI_EXPORTER_OTLP_FILE;

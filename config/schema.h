@@ -70,10 +70,9 @@ void oteli_schema_check(const struct oteli_node *root, const struct oteli_schema
 const char *oteli_check_file_format(const struct oteli_node *node);
 const char *oteli_doubt_file_format(const struct oteli_node *node);
 const char *oteli_check_endpoint(const struct oteli_node *node);
+const char *oteli_check_grpc_endpoint(const struct oteli_node *node);
+const char *oteli_check_tls(const struct oteli_node *node);
 const char *oteli_check_header(const struct oteli_node *node);
-const char *oteli_check_encoding(const struct oteli_node *node);
-const char *oteli_doubt_compression(const struct oteli_node *node);
-const char *oteli_doubt_response_size(const struct oteli_node *node);
 const char *oteli_check_output_stream(const struct oteli_node *node);
 const char *oteli_check_attribute(const struct oteli_node *node);
 const char *oteli_check_propagators(const struct oteli_node *node);

@@ -149,41 +149,59 @@ static const struct oteli_property header_list[] = {
 static const struct oteli_schema header = {
     .shape = OTELI_SHAPE_MAP, .properties = header_list, .check = oteli_check_header};
 static const struct oteli_schema headers = LIST_OF(header);
-static const struct oteli_property tls_list[] = {
-    {"ca_file", &text_or_null, OTELI_NOT_HERE},
-    {"key_file", &text_or_null, OTELI_NOT_HERE},
-    {"cert_file", &text_or_null, OTELI_NOT_HERE},
+#define TLS(list)                                                            \
+    {                                                                        \
+        .shape = OTELI_SHAPE_MAP, .may_be_null = true, .properties = (list), \
+        .check = oteli_check_tls                                             \
+    }
+static const struct oteli_property http_tls_list[] = {
+    {"ca_file", &text_or_null, 0},
+    {"key_file", &text_or_null, 0},
+    {"cert_file", &text_or_null, 0},
     {NULL, NULL, 0},
 };
-static const struct oteli_schema tls = OBJECT_OR_NULL(tls_list);
+static const struct oteli_schema http_tls = TLS(http_tls_list);
+static const struct oteli_property grpc_tls_list[] = {
+    {"ca_file", &text_or_null, 0},
+    {"key_file", &text_or_null, 0},
+    {"cert_file", &text_or_null, 0},
+    {"insecure", &boolean_or_null, 0},
+    {NULL, NULL, 0},
+};
+static const struct oteli_schema grpc_tls = TLS(grpc_tls_list);
 static const struct oteli_schema endpoint = {
     .shape = OTELI_SHAPE_TEXT, .may_be_null = true, .check = oteli_check_endpoint};
-static const struct oteli_schema compression = {.shape = OTELI_SHAPE_WORD,
-                                                .may_be_null = true,
-                                                .words = "none gzip",
-                                                .doubt = oteli_doubt_compression};
-static const struct oteli_schema encoding = {.shape = OTELI_SHAPE_WORD,
-                                             .may_be_null = true,
-                                             .words = "protobuf json",
-                                             .check = oteli_check_encoding};
-static const struct oteli_schema response_size = {.shape = OTELI_SHAPE_INT,
-                                                  .may_be_null = true,
-                                                  .min = 1,
-                                                  .max = INT64_MAX,
-                                                  .doubt = oteli_doubt_response_size};
+static const struct oteli_schema grpc_endpoint = {
+    .shape = OTELI_SHAPE_TEXT, .may_be_null = true, .check = oteli_check_grpc_endpoint};
+static const struct oteli_schema compression = {
+    .shape = OTELI_SHAPE_WORD, .may_be_null = true, .words = "none gzip zstd"};
+static const struct oteli_schema encoding = {
+    .shape = OTELI_SHAPE_WORD, .may_be_null = true, .words = "protobuf json"};
 static const struct oteli_property otlp_http_list[] = {
     {"endpoint", &endpoint, 0},
-    {"tls", &tls, 0},
+    {"tls", &http_tls, 0},
     {"headers", &headers, 0},
     {"headers_list", &text_or_null, 0},
     {"compression", &compression, 0},
     {"max_request_size", &length_or_null, 0},
-    {"max_response_size", &response_size, 0},
+    {"max_response_size", &positive_or_null, 0},
     {"timeout", &count_or_null, 0},
     {"encoding", &encoding, 0},
     {NULL, NULL, 0},
 };
 static const struct oteli_schema otlp_http = OBJECT_OR_NULL(otlp_http_list);
+static const struct oteli_property otlp_grpc_list[] = {
+    {"endpoint", &grpc_endpoint, 0},
+    {"tls", &grpc_tls, 0},
+    {"headers", &headers, 0},
+    {"headers_list", &text_or_null, 0},
+    {"compression", &compression, 0},
+    {"max_request_size", &length_or_null, 0},
+    {"max_response_size", &positive_or_null, 0},
+    {"timeout", &count_or_null, 0},
+    {NULL, NULL, 0},
+};
+static const struct oteli_schema otlp_grpc = OBJECT_OR_NULL(otlp_grpc_list);
 static const struct oteli_schema output_stream = {
     .shape = OTELI_SHAPE_TEXT, .may_be_null = true, .check = oteli_check_output_stream};
 static const struct oteli_property otlp_file_list[] = {
@@ -193,7 +211,7 @@ static const struct oteli_property otlp_file_list[] = {
 static const struct oteli_schema otlp_file = OBJECT_OR_NULL(otlp_file_list);
 static const struct oteli_property exporter_list[] = {
     {"otlp_http", &otlp_http, 0},
-    {"otlp_grpc", &anything, OTELI_NOT_HERE},
+    {"otlp_grpc", &otlp_grpc, 0},
     {"otlp_file/development", &otlp_file, 0},
     {"console", &empty_object, 0},
     {NULL, NULL, 0},

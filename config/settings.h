@@ -73,7 +73,7 @@ struct oteli_sampler_setting {
 /* --- Processors: config/read_processor.c --- */
 
 enum oteli_exporter_kind {
-    OTELI_EXPORTER_OTLP_HTTP,
+    OTELI_EXPORTER_OTLP,
     OTELI_EXPORTER_OTLP_FILE,
     OTELI_EXPORTER_CONSOLE,
     OTELI_EXPORTER_REGISTERED
@@ -88,6 +88,13 @@ struct oteli_exporter_setting {
     const char *headers_list; /* name=value,name=value; those above beat these */
     int64_t timeout_ms;
     int64_t max_request_bytes;
+    int64_t max_response_bytes;
+    otel_otlp_protocol protocol;
+    otel_otlp_compression compression;
+    const char *ca_file; /* NULL: the system's, and no certificate of ours */
+    const char *key_file;
+    const char *certificate_file;
+    bool insecure;
     const char *path; /* OTLP_FILE; NULL: stdout */
     struct oteli_component_setting component;
 };

@@ -6,7 +6,7 @@
 #
 #   --build-deps  Debian packages that a build of the library needs: compilers,
 #                 CMake and Ninja, and the libraries it links or tests against
-#                 (libck, protobuf-c, libcurl; libdw for otel-functions; libfyaml for otel-config; libmicrohttpd for
+#                 (libck, protobuf-c, libcurl, zlib, libzstd; libdw for otel-functions; libfyaml for otel-config; libmicrohttpd for
 #                 examples)
 #   --bench-deps  the same, and what the benchmarks work with (SQLite, zlib)
 #   --plot-deps   what draws their figures (gnuplot, jq)
@@ -38,8 +38,9 @@ readonly build_packages=(
     gcc g++ libc6-dev make cmake ninja-build pkg-config
     libck-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
     libcurl4-openssl-dev libmicrohttpd-dev libdw-dev libfyaml-dev ca-certificates
+    zlib1g-dev libzstd-dev
 )
-readonly bench_packages=(libsqlite3-dev zlib1g-dev)
+readonly bench_packages=(libsqlite3-dev)
 readonly plot_packages=(gnuplot-nox jq)
 readonly test_packages=(
     libcmocka-dev

@@ -213,12 +213,8 @@ static bool adopt(struct oteli_engine *engine, const struct oteli_engine_options
 {
     const size_t count = options->exporter_count;
     engine->pipelines = calloc(count != 0 ? count : 1, sizeof *engine->pipelines);
-    if (engine->pipelines == NULL) {
-        for (size_t i = 0; i < count; i++)
-            if (options->exporters[i].free != NULL)
-                options->exporters[i].free(options->exporters[i].state);
+    if (engine->pipelines == NULL)
         return false;
-    }
     for (size_t i = 0; i < count; i++)
         engine->pipelines[i].exporter = options->exporters[i];
     engine->pipeline_count = count;
@@ -232,10 +228,6 @@ otel_status oteli_engine_new(const struct oteli_engine_options *options,
     const bool synchronous = options->simple || options->exporter_count == 0;
     struct oteli_engine *engine = aligned_alloc(OTELI_CACHELINE, sizeof *engine);
     if (engine == NULL) {
-        struct oteli_engine empty = {0};
-        if (adopt(&empty, options))
-            oteli_export_fini(&empty);
-        free(empty.pipelines);
         oteli_start_discard(options);
         return OTEL_ERROR_NO_MEMORY;
     }

@@ -174,13 +174,6 @@ static void give_inheritance_up(void)
     is_inherited = false;
 }
 
-static void free_exporters(const struct oteli_engine_options *options)
-{
-    for (size_t i = 0; i < options->exporter_count; i++)
-        if (options->exporters[i].free != NULL)
-            options->exporters[i].free(options->exporters[i].state);
-}
-
 static otel_status set_propagator(const struct oteli_engine_options *options)
 {
     const otel_propagator *propagator = options->propagator;
@@ -192,13 +185,6 @@ static otel_status set_propagator(const struct oteli_engine_options *options)
     return OTEL_OK;
 }
 
-/* What was adopted, for nothing. */
-static void discard(const struct oteli_engine_options *options)
-{
-    free_exporters(options);
-    oteli_start_discard(options);
-}
-
 otel_status oteli_start(const struct oteli_engine_options *options)
 {
     oteli_fork_add(forget_parent);
@@ -207,7 +193,7 @@ otel_status oteli_start(const struct oteli_engine_options *options)
     otel_status status = OTEL_ERROR_ALREADY_STARTED;
     const bool is_started = is_running || is_disabled;
     if (is_started || options->config->sdk_disabled)
-        discard(options);
+        oteli_start_discard(options);
     if (!is_started) {
         give_inheritance_up();
         status = set_propagator(options);
@@ -215,7 +201,7 @@ otel_status oteli_start(const struct oteli_engine_options *options)
         if (status == OTEL_OK && !is_disabled)
             status = start_locked(options);
         else if (status != OTEL_OK && !options->config->sdk_disabled)
-            discard(options);
+            oteli_start_discard(options);
         if (status == OTEL_OK && !is_disabled) {
             engine->pins = pins;
             pins = NULL;
@@ -494,6 +480,9 @@ struct oteli_engine_options oteli_start_options(const otel_sdk_options *options)
 
 void oteli_start_discard(const struct oteli_engine_options *options)
 {
+    for (size_t i = 0; i < options->exporter_count; i++)
+        if (options->exporters[i].free != NULL)
+            options->exporters[i].free(options->exporters[i].state);
     oteli_processors_discard(options);
     oteli_hooks_discard(options);
 }
@@ -510,7 +499,6 @@ otel_status otel_start_with(const otel_sdk_options *options)
         status = OTEL_ERROR_UNSUPPORTED; /* otel_start makes it */
     }
     if (status != OTEL_OK) {
-        free_exporters(&start);
         oteli_start_discard(&start);
         return status;
     }

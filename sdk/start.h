@@ -35,7 +35,7 @@ struct oteli_engine_options {
  * is the caller's to fill in. */
 OTELI_LENT struct oteli_engine_options oteli_start_options(const otel_sdk_options *options);
 
-/* Free what is adopted, but for the exporters: of options with which nothing is started. */
+/* Free what is adopted, of options with which nothing is started. */
 OTELI_LENT void oteli_start_discard(const struct oteli_engine_options *options);
 
 OTELI_LENT otel_status oteli_start(const struct oteli_engine_options *options);

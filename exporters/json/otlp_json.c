@@ -17,6 +17,19 @@ enum {
     ENTITY_DESCRIPTION_KEY = 4
 };
 
+enum {
+    USUAL_BYTES_MAX = 1024 * 1024, /* of requests with more than one span */
+    ALWAYS_KEPT = 64 * 1024        /* a text of this size is never given back */
+};
+
+/* Some spans of a batch, and how long their text may become. */
+struct part {
+    const otel_batch *batch;
+    size_t first;
+    size_t count;
+    size_t max_bytes;
+};
+
 void oteli_otlp_json_fini(struct oteli_otlp_json *encoder)
 {
     oteli_json_fini(&encoder->text);
@@ -296,56 +309,103 @@ static bool add_to_group(struct oteli_otlp_json *encoder, const otel_scope_view 
     return has_room;
 }
 
-static bool group_spans(struct oteli_otlp_json *encoder, const otel_batch *batch)
+static bool group_spans(struct oteli_otlp_json *encoder, const struct part *part)
 {
-    const size_t count = otel_batch_size(batch);
     void *next = encoder->next;
-    const bool has_room = grow(&next, &encoder->next_room, count, sizeof *encoder->next);
+    const bool has_room = grow(&next, &encoder->next_room, part->count, sizeof *encoder->next);
     encoder->next = next;
     encoder->group_count = 0;
-    for (size_t i = 0; i < count && has_room; i++) {
+    for (size_t i = 0; i < part->count && has_room; i++) {
         const otel_scope_view *scope;
-        (void)otel_batch_span_otlp(batch, i, &scope);
+        (void)otel_batch_span_otlp(part->batch, part->first + i, &scope);
         if (!add_to_group(encoder, scope, i))
             return false;
     }
     return has_room;
 }
 
-static void add_scope_spans(struct oteli_otlp_json *encoder, const otel_batch *batch,
-                            const struct oteli_json_group *group)
+/* Add the spans of a scope until there are too many bytes; gives how many fit. */
+static size_t add_scope_spans(struct oteli_otlp_json *encoder, const struct part *part,
+                              const struct oteli_json_group *group)
 {
     struct oteli_json *json = &encoder->text;
+    size_t fitting = 0;
     OTELI_JSON_ADD(json, "{\"scope\":");
     add_scope(json, group->scope);
     MEMBER(json, "spans");
     for (size_t i = group->first; i != SIZE_MAX; i = encoder->next[i]) {
         otel_span_view span;
-        otel_batch_span(batch, i, &span);
+        otel_batch_span(part->batch, part->first + i, &span);
         oteli_json_add(json, i == group->first ? "[" : ",", 1);
         add_span(json, &span);
+        if (json->length > part->max_bytes)
+            return fitting;
+        fitting++;
     }
     OTELI_JSON_ADD(json, "]");
     add_text(json, ",\"schemaUrl\":", group->scope->schema_url);
     OTELI_JSON_ADD(json, "}");
+    return fitting;
+}
+
+/* Append the spans; gives how many it could be when the text is too long for all of them. */
+static size_t add_part(struct oteli_otlp_json *encoder, const struct part *part)
+{
+    struct oteli_json *json = &encoder->text;
+    size_t fitting = 0;
+    if (!group_spans(encoder, part)) {
+        json->failed = true;
+        return 0;
+    }
+    OTELI_JSON_ADD(json, "{\"resourceSpans\":[{\"resource\":");
+    add_resource(json, otel_batch_resource(part->batch));
+    MEMBER(json, "scopeSpans");
+    OTELI_JSON_ADD(json, "[");
+    for (size_t i = 0; i < encoder->group_count && json->length <= part->max_bytes; i++) {
+        if (i != 0)
+            OTELI_JSON_ADD(json, ",");
+        fitting += add_scope_spans(encoder, part, &encoder->groups[i]);
+    }
+    OTELI_JSON_ADD(json, "]");
+    add_text(json, ",\"schemaUrl\":", otel_batch_resource_schema_url(part->batch));
+    OTELI_JSON_ADD(json, "}]}");
+    return fitting == part->count && json->length > part->max_bytes ? fitting - 1 : fitting;
 }
 
 bool oteli_otlp_json_add(struct oteli_otlp_json *encoder, const otel_batch *batch)
 {
-    struct oteli_json *json = &encoder->text;
-    if (!group_spans(encoder, batch))
-        return false;
-    OTELI_JSON_ADD(json, "{\"resourceSpans\":[{\"resource\":");
-    add_resource(json, otel_batch_resource(batch));
-    MEMBER(json, "scopeSpans");
-    OTELI_JSON_ADD(json, "[");
-    for (size_t i = 0; i < encoder->group_count; i++) {
-        if (i != 0)
-            OTELI_JSON_ADD(json, ",");
-        add_scope_spans(encoder, batch, &encoder->groups[i]);
+    const struct part all = {batch, 0, otel_batch_size(batch), SIZE_MAX};
+    (void)add_part(encoder, &all);
+    return !encoder->text.failed;
+}
+
+static void give_back_what_is_too_much(struct oteli_otlp_json *encoder)
+{
+    encoder->recent -= encoder->recent / 8;
+    if (encoder->text.capacity > ALWAYS_KEPT && encoder->text.capacity / 4 > encoder->recent)
+        oteli_json_fini(&encoder->text);
+}
+
+/* Spans are sorted by their scopes, so what fits of too many is not simply the beginning of their
+ * text: it is made anew, of about as many as fitted. */
+size_t oteli_otlp_json_request(struct oteli_otlp_json *encoder, const otel_batch *batch,
+                               size_t first, size_t max_spans, size_t max_bytes)
+{
+    const size_t left = otel_batch_size(batch) - first;
+    const size_t usual = max_bytes < USUAL_BYTES_MAX ? max_bytes : USUAL_BYTES_MAX;
+    struct part part = {batch, first, left < max_spans ? left : max_spans, usual};
+    give_back_what_is_too_much(encoder);
+    for (;;) {
+        if (part.count == 1)
+            part.max_bytes = max_bytes;
+        oteli_json_reset(&encoder->text);
+        const size_t fitting = add_part(encoder, &part);
+        if (encoder->text.length > encoder->recent)
+            encoder->recent = encoder->text.length;
+        if (encoder->text.failed)
+            return 0;
+        if (fitting == part.count || part.count == 1)
+            return fitting;
+        part.count = fitting > 1 ? fitting : 1;
     }
-    OTELI_JSON_ADD(json, "]");
-    add_text(json, ",\"schemaUrl\":", otel_batch_resource_schema_url(batch));
-    OTELI_JSON_ADD(json, "}]}");
-    return !json->failed;
 }

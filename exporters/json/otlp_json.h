@@ -15,6 +15,7 @@
 #ifndef OTELI_OTLP_JSON_H
 #define OTELI_OTLP_JSON_H
 
+#include "common/lent.h"
 #include "exporters/json/json_text.h"
 
 struct oteli_otlp_json {
@@ -24,14 +25,21 @@ struct oteli_otlp_json {
         size_t first, last; /* of its spans; `next` leads from one to the other */
     } * groups;
     size_t group_count, group_room;
-    size_t *next; /* by number of the span */
+    size_t *next; /* by number of the span, counted from the first */
     size_t next_room;
+    size_t recent; /* the longest request of late; it fades */
 };
 
-void oteli_otlp_json_fini(struct oteli_otlp_json *encoder);
+OTELI_LENT void oteli_otlp_json_fini(struct oteli_otlp_json *encoder);
 
 /* Append the batch to `text`, without a newline. False: no memory, and what was appended is
  * of no use. */
 bool oteli_otlp_json_add(struct oteli_otlp_json *encoder, const otel_batch *batch);
+
+/* Make `text` anew, of the spans from number `first` on: of as many as a request of `max_bytes` may
+ * hold, and of `max_spans` at most. Gives how many; 0: the first alone is too much, or there is no
+ * memory, and text.failed. Memory that one huge request took is given back some time after it. */
+OTELI_LENT size_t oteli_otlp_json_request(struct oteli_otlp_json *encoder, const otel_batch *batch,
+                                          size_t first, size_t max_spans, size_t max_bytes);
 
 #endif

@@ -62,8 +62,8 @@ static bool end(struct oteli_delivery *delivery, enum oteli_delivery_end how)
 /* No time is left. */
 static bool give_up(struct oteli_delivery *delivery)
 {
-    return end(delivery, delivery->may_have_arrived ? OTELI_DELIVERY_UNCONFIRMED
-                                                    : OTELI_DELIVERY_EXHAUSTED);
+    return end(delivery,
+               delivery->may_have_arrived ? OTELI_DELIVERY_UNCONFIRMED : OTELI_DELIVERY_EXHAUSTED);
 }
 
 /* Retries are rare, so each asks the kernel anew for its share of chance: that keeps
@@ -104,9 +104,10 @@ static bool settle(struct oteli_delivery *delivery, const struct oteli_transport
         return end(delivery, OTELI_DELIVERED);
     case OTELI_VERDICT_TOO_LARGE:
         return end(delivery, OTELI_DELIVERY_TOO_LARGE);
+    case OTELI_VERDICT_HOPELESS:
+        return end(delivery, OTELI_DELIVERY_HOPELESS);
     case OTELI_VERDICT_FINAL:
-        return end(delivery,
-                   answer->status == 0 ? OTELI_DELIVERY_HOPELESS : OTELI_DELIVERY_REFUSED);
+        return end(delivery, OTELI_DELIVERY_REFUSED);
     case OTELI_VERDICT_RETRY:
         break;
     }
@@ -230,8 +231,7 @@ bool oteli_delivery_is_failing(const struct oteli_delivery *delivery)
 {
     return delivery->state == OTELI_DELIVERY_WAITING ||
            (delivery->state == OTELI_DELIVERY_SENDING && delivery->attempts > 1) ||
-           (delivery->state == OTELI_DELIVERY_ENDED &&
-            !oteli_delivery_was_answered(delivery->end));
+           (delivery->state == OTELI_DELIVERY_ENDED && !oteli_delivery_was_answered(delivery->end));
 }
 
 bool oteli_delivery_was_answered(enum oteli_delivery_end how)

@@ -22,15 +22,14 @@ enum {
 enum {
     HEAD_BYTES_MAX = 1 + OTELI_VARINT_MAX, /* tag and length of any field above */
     SLOTS_AT_FIRST = 16,
-    SPARE_MAX = 64 * 1024,
-    USUAL_BYTES_MAX = 1024 * 1024, /* of requests with more than one span */
-    BUFFER_KEPT = 64 * 1024        /* a buffer of this size is never given back */
+    USUAL_BYTES_MAX = 1024 * 1024 /* of requests with more than one span */
 };
 
-void oteli_encoder_init(struct oteli_encoder *encoder, size_t max_request_bytes)
+void oteli_encoder_init(struct oteli_encoder *encoder, size_t max_request_bytes, size_t room_before)
 {
     *encoder = (struct oteli_encoder){
         .max_request_bytes = max_request_bytes,
+        .room_before = room_before,
         .usual_request_bytes =
             max_request_bytes < USUAL_BYTES_MAX ? max_request_bytes : USUAL_BYTES_MAX,
     };
@@ -38,11 +37,11 @@ void oteli_encoder_init(struct oteli_encoder *encoder, size_t max_request_bytes)
 
 void oteli_encoder_fini(struct oteli_encoder *encoder)
 {
-    free(encoder->buffer);
+    oteli_kept_buffer_free(&encoder->buffer);
     free(encoder->spans);
     free(encoder->groups);
     free(encoder->slots);
-    oteli_encoder_init(encoder, encoder->max_request_bytes);
+    oteli_encoder_init(encoder, encoder->max_request_bytes, encoder->room_before);
 }
 
 /* The parts of every request that do not depend on which spans are in it. */
@@ -159,9 +158,10 @@ static OTELI_COLD struct oteli_encode_group *group_of(struct oteli_encoder *enco
  * it touches the limit is the size computed exactly. */
 static enum oteli_encode_result collect(struct oteli_encoder *encoder, const otel_batch *batch,
                                         const struct envelope *envelope, size_t first,
-                                        size_t *count)
+                                        size_t max_spans, size_t *count)
 {
-    const size_t size = otel_batch_size(batch) - first;
+    const size_t left = otel_batch_size(batch) - first;
+    const size_t size = left < max_spans ? left : max_spans;
     encoder->group_count = 0;
     struct oteli_encode_span *const spans =
         grown(encoder->spans, &encoder->span_room, size, sizeof *spans);
@@ -206,24 +206,6 @@ static enum oteli_encode_result collect(struct oteli_encoder *encoder, const ote
     return i != 0 ? OTELI_ENCODE_OK : OTELI_ENCODE_TOO_LARGE;
 }
 
-/* Have a buffer for `bytes`, and not one that is far larger than what was needed lately.
- * Its contents are not kept, so it is replaced, not reallocated. */
-static bool fit_buffer(struct oteli_encoder *encoder, size_t bytes)
-{
-    const size_t faded = encoder->recent_bytes - encoder->recent_bytes / 8;
-    encoder->recent_bytes = bytes > faded ? bytes : faded;
-    const bool is_huge =
-        encoder->buffer_bytes > BUFFER_KEPT && encoder->buffer_bytes / 4 > encoder->recent_bytes;
-    if (OTELI_LIKELY(bytes <= encoder->buffer_bytes && !is_huge))
-        return true;
-    free(encoder->buffer);
-    const size_t spare = encoder->recent_bytes / 4;
-    const size_t wanted = encoder->recent_bytes + (spare < SPARE_MAX ? spare : SPARE_MAX);
-    encoder->buffer = malloc(wanted);
-    encoder->buffer_bytes = encoder->buffer != NULL ? wanted : 0;
-    return encoder->buffer != NULL;
-}
-
 static uint8_t *put_text_field(uint8_t *at, uint32_t field, otel_slice text)
 {
     return text.length != 0 ? oteli_put_bytes_field(at, field, text.data, text.length) : at;
@@ -244,28 +226,30 @@ static uint8_t *put_group(uint8_t *at, const struct oteli_encode_group *group,
 }
 
 enum oteli_encode_result oteli_encode(struct oteli_encoder *encoder, const otel_batch *batch,
-                                      size_t first, size_t *count)
+                                      size_t first, size_t max_spans, size_t *count)
 {
     encoder->request = NULL;
     encoder->request_bytes = 0;
     const struct envelope envelope = envelope_of(batch);
-    const enum oteli_encode_result result = collect(encoder, batch, &envelope, first, count);
+    const enum oteli_encode_result result =
+        collect(encoder, batch, &envelope, first, max_spans, count);
     if (result != OTELI_ENCODE_OK)
         return result;
     const size_t content = resource_spans_bytes(encoder, &envelope);
     const size_t whole = oteli_bytes_field_size(REQUEST_RESOURCE_SPANS, content);
-    if (!fit_buffer(encoder, whole))
+    if (!oteli_kept_buffer_fit(&encoder->buffer, encoder->room_before + whole))
         return OTELI_ENCODE_NO_MEMORY;
 
-    uint8_t *at = oteli_put_bytes_head(encoder->buffer, REQUEST_RESOURCE_SPANS, content);
+    uint8_t *const request = encoder->buffer.bytes + encoder->room_before;
+    uint8_t *at = oteli_put_bytes_head(request, REQUEST_RESOURCE_SPANS, content);
     at = oteli_put_bytes_field(at, RESOURCE_SPANS_RESOURCE, envelope.resource.data,
                                envelope.resource.length);
     for (size_t i = 0; i < encoder->group_count; i++)
         at = put_group(at, &encoder->groups[i], encoder->spans);
     at = put_text_field(at, RESOURCE_SPANS_SCHEMA_URL, envelope.schema_url);
-    assert((size_t)(at - encoder->buffer) == whole);
+    assert((size_t)(at - request) == whole);
     (void)at;
-    encoder->request = encoder->buffer;
+    encoder->request = request;
     encoder->request_bytes = whole;
     return OTELI_ENCODE_OK;
 }

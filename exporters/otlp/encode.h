@@ -18,6 +18,8 @@
 #ifndef OTELI_OTLP_ENCODE_H
 #define OTELI_OTLP_ENCODE_H
 
+#include "exporters/otlp/kept_buffer.h"
+
 #include <otel/exporter.h>
 
 /* A span of the request, and the number of the next one of the same scope. */
@@ -35,14 +37,13 @@ struct oteli_encode_group {
 };
 
 struct oteli_encoder {
-    const uint8_t *request; /* what was encoded last; until the next call */
+    uint8_t *request; /* what was encoded last; until the next call */
     size_t request_bytes;
 
     size_t max_request_bytes;
+    size_t room_before;         /* bytes in front of a request that are the caller's to write */
     size_t usual_request_bytes; /* above it only a span on its own: a request is a copy */
-    uint8_t *buffer;
-    size_t buffer_bytes;
-    size_t recent_bytes; /* the largest request of late; it fades */
+    struct oteli_kept_buffer buffer;
     struct oteli_encode_span *spans;
     size_t span_room;
     struct oteli_encode_group *groups;
@@ -60,12 +61,13 @@ enum oteli_encode_result {
 };
 
 /* Nothing is allocated before the first request. */
-void oteli_encoder_init(struct oteli_encoder *encoder, size_t max_request_bytes);
+void oteli_encoder_init(struct oteli_encoder *encoder, size_t max_request_bytes,
+                        size_t room_before);
 void oteli_encoder_fini(struct oteli_encoder *encoder);
 
-/* Encode the spans of the batch from number `first` on, as many as one request may hold:
- * at least one, and *count says how many. `first` is below the batch's size. */
+/* Encode the spans of the batch from number `first` on, as many as one request may hold and at
+ * most `max_spans`: at least one, and *count says how many. `first` is below the batch's size. */
 enum oteli_encode_result oteli_encode(struct oteli_encoder *encoder, const otel_batch *batch,
-                                      size_t first, size_t *count);
+                                      size_t first, size_t max_spans, size_t *count);
 
 #endif

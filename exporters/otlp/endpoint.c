@@ -133,8 +133,8 @@ static bool take_socket(struct oteli_endpoint *endpoint, otel_otlp_protocol prot
     static const char scheme[] = UNIX_SCHEME "//";
     endpoint->unix_socket = strdup(path);
     endpoint->name = join(scheme, sizeof scheme - 1, path, "");
-    endpoint->url = join(host, sizeof host - 1,
-                         protocol == OTEL_OTLP_GRPC ? GRPC_METHOD : HTTP_PATH, "");
+    endpoint->url =
+        join(host, sizeof host - 1, protocol == OTEL_OTLP_GRPC ? GRPC_METHOD : HTTP_PATH, "");
     return endpoint->unix_socket != NULL && endpoint->name != NULL && endpoint->url != NULL;
 }
 

@@ -76,9 +76,9 @@ bool oteli_headers_put(struct otel_otlp_request_headers *headers, const char *na
 
 bool oteli_header_is_reserved(const char *name)
 {
-    static const char *const reserved[] = {"Content-Type",      "Content-Length",
-                                           "Content-Encoding",  "Transfer-Encoding",
-                                           "TE",                "Connection"};
+    static const char *const reserved[] = {
+        "Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding",
+        "TE",           "Connection"};
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
         if (strcasecmp(name, reserved[i]) == 0)
             return true;

@@ -247,32 +247,52 @@ static char *put_code(char *out, uint32_t code)
     return out;
 }
 
-/* Unescape a string that was scanned; an escape is never shorter than what it stands for. */
-static bool unescape(otel_slice string, char *out)
+/* Take one character or escape of a string that was scanned, as UTF-8; gives how many bytes of it
+ * there are in `piece`, 0: it cannot stand in a text. */
+static size_t take_character(const char **at, const char *end, char piece[4])
 {
     static const char letters[] = "bfnrt";
     static const char meanings[] = "\b\f\n\r\t";
+    if (**at != '\\') {
+        *piece = *(*at)++;
+        return 1;
+    }
+    const char escape = *++*at;
+    if (escape == 'u') {
+        const uint32_t code = take_unit(at, end);
+        return code != 0 ? (size_t)(put_code(piece, code) - piece) : 0;
+    }
+    ++*at;
+    const char *letter = strchr(letters, escape);
+    *piece = letter != NULL ? meanings[letter - letters] : escape;
+    return 1;
+}
+
+/* Unescape until the end, what does not fit, or what is no text; says whether it was the end. */
+static bool unescape(otel_slice string, char *out, size_t size, size_t *length)
+{
     const char *at = string.data;
     const char *const end = string.data + string.length;
-    while (at != end) {
-        if (*at != '\\') {
-            *out++ = *at++;
-            continue;
-        }
-        at++;
-        const char *letter = strchr(letters, *at);
-        if (*at == 'u') {
-            const uint32_t code = take_unit(&at, end);
-            if (code == 0)
-                return false;
-            out = put_code(out, code);
-        } else {
-            *out++ = letter != NULL ? meanings[letter - letters] : *at;
-            at++;
+    bool is_whole = true;
+    *length = 0;
+    while (is_whole && at != end) {
+        char piece[4];
+        const size_t bytes = take_character(&at, end, piece);
+        is_whole = bytes != 0 && bytes < size - *length;
+        if (is_whole) {
+            memcpy(out + *length, piece, bytes);
+            *length += bytes;
         }
     }
-    *out = '\0';
-    return true;
+    out[*length] = '\0';
+    return is_whole;
+}
+
+size_t oteli_json_copy(otel_slice string, char *out, size_t size)
+{
+    size_t length;
+    (void)unescape(string, out, size, &length);
+    return length;
 }
 
 bool oteli_json_text(struct oteli_json *json, char **text)
@@ -281,8 +301,9 @@ bool oteli_json_text(struct oteli_json *json, char **text)
     *text = NULL;
     if (!oteli_json_string(json, &string))
         return false;
+    size_t length;
     *text = malloc(string.length + 1);
-    if (*text != NULL && unescape(string, *text))
+    if (*text != NULL && unescape(string, *text, string.length + 1, &length))
         return true;
     free(*text);
     *text = NULL;

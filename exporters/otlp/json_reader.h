@@ -56,6 +56,10 @@ bool oteli_json_number(struct oteli_json *json, otel_slice *number);
 bool oteli_json_string(struct oteli_json *json, otel_slice *string);
 bool oteli_json_text(struct oteli_json *json, char **text);
 
+/* Unescape a string that was taken: as much of it as fits into `size` bytes with the NUL behind it,
+ * and up to what cannot stand in a text. What fits may end inside a character. Gives the length. */
+size_t oteli_json_copy(otel_slice string, char *out, size_t size);
+
 /* Take whatever value stands here. */
 void oteli_json_skip(struct oteli_json *json);
 

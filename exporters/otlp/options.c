@@ -95,7 +95,7 @@ static bool is_supported(const struct oteli_options *options)
     const bool is_tls = strncasecmp(options->endpoint.url, "https:", 6) == 0;
     return (options->given.protocol != OTEL_OTLP_GRPC || oteli_transport_has_http2()) &&
            (!is_tls || oteli_transport_has_tls()) &&
-           oteli_compression_is_there(options->given.compression);
+           oteli_compression_is_known(options->given.compression);
 }
 
 /* Those that the protocol prescribes, and those that were given. */
@@ -143,9 +143,8 @@ otel_status oteli_options_init(struct oteli_options *options, const otel_otlp_op
     fill_in(&options->given);
     if (options->given.endpoint == NULL)
         options->given.endpoint = oteli_otlp_default_endpoint(options->given.protocol);
-    otel_status status =
-        oteli_endpoint_init(&options->endpoint, options->given.protocol, options->given.endpoint,
-                            options->given.insecure);
+    otel_status status = oteli_endpoint_init(&options->endpoint, options->given.protocol,
+                                             options->given.endpoint, options->given.insecure);
     if (status != OTEL_OK)
         return status;
     if (!is_supported(options))

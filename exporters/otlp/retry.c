@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/retry.c - the status table, the back-off and Retry-After. Any thread;
+/* exporters/otlp/retry.c - the back-off and Retry-After. Any thread;
  * owns nothing. Dates are read by hand: strptime follows the locale, timegm may read TZ
  * from the environment. */
 #include "exporters/otlp/retry.h"
@@ -8,25 +8,6 @@
 #include <string.h>
 
 enum { FIRST_MS = 1000, LONGEST_MS = 5000, CONNECT_LONGEST_MS = 5000 };
-
-enum oteli_verdict oteli_retry_verdict(int status)
-{
-    switch (status) {
-    case 0:
-    case 429:
-    case 502:
-    case 503:
-    case 504:
-        return OTELI_VERDICT_RETRY;
-    default:
-        return status >= 200 && status < 300 ? OTELI_VERDICT_DELIVERED : OTELI_VERDICT_FINAL;
-    }
-}
-
-bool oteli_retry_is_throttled(int status)
-{
-    return status == 429 || status == 503;
-}
 
 /* `value` times a share of `fraction` that chance decides. */
 static uint64_t share(uint64_t value, uint32_t random)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/retry.h - what an answer means, and how long to wait before trying again.
+/* exporters/otlp/retry.h - how long to wait before trying again.
  *
  * Pure functions: time and chance come in as numbers.
  * Source: opentelemetry-proto, docs/specification.md "Failures" and "OTLP/HTTP
@@ -9,17 +9,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum oteli_verdict {
-    OTELI_VERDICT_DELIVERED, /* any 2xx */
-    OTELI_VERDICT_RETRY,     /* 429, 502, 503, 504, and 0: no answer at all */
-    OTELI_VERDICT_FINAL      /* everything else: the same request would fail again */
-};
-
-enum oteli_verdict oteli_retry_verdict(int status);
-
-/* Whether a Retry-After header counts with this status. */
-bool oteli_retry_is_throttled(int status);
 
 /* The wait before retry number `retry` (0 is the first): 1 s, each time half as much
  * more, at most 5 s; `random` spreads it evenly over 80 to 120 %. */

@@ -40,10 +40,12 @@ static void parse_otlp(const char *text)
             if (!oteli_otlp_header_is_valid(headers[i].name, headers[i].value))
                 abort();
     oteli_otlp_headers_free(headers, count);
-    if (oteli_otlp_endpoint(text, NULL, &url))
-        free(url);
-    if (oteli_otlp_endpoint(NULL, text, &url))
-        free(url);
+    for (int protocol = 0; protocol <= OTEL_OTLP_GRPC; protocol++) {
+        if (oteli_otlp_endpoint((otel_otlp_protocol)protocol, text, NULL, &url))
+            free(url);
+        if (oteli_otlp_endpoint((otel_otlp_protocol)protocol, NULL, text, &url))
+            free(url);
+    }
 }
 
 static void say_nothing(void *state, otel_log_level level, const char *message)

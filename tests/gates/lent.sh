@@ -19,7 +19,7 @@ need nm readelf
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-declare -A components=([otel-api]="common api" [otel-sdk]="sdk memory console"
+declare -A components=([otel-api]="common api" [otel-sdk]="sdk memory console otlp_json file"
     [otel-otlp]="otlp proto" [otel]="start" [otel-functions]="functions"
     [otel-config]="config")
 

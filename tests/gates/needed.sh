@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The shared libraries need libc, libcurl and libprotobuf-c (and otel-functions libdw and
-# libelf, and otel-config libfyaml) and nothing else, are sealed
-# after relocation, can be unloaded, and are small.
+# The shared libraries need libc, libcurl, libprotobuf-c, zlib and, where it was built in,
+# libzstd (and otel-functions libdw and libelf, and otel-config libfyaml) and nothing else, are
+# sealed after relocation, can be unloaded, and are small.
 #
 #   needed.sh DIRECTORY [KIB]    all of them stripped together, at most KIB (480), but for
 #                                otel-config, which has 96 of its own
@@ -28,6 +28,7 @@ for library in "$build"/libotel*.so; do
         libotel-functions.so:libdw.so.1 | libotel-functions.so:libelf.so.1) ;;
         libotel-config.so:libotel.so.* | libotel-config.so:libfyaml.so.0) ;;
         libotel-otlp.so:libcurl.so.4 | libotel-otlp.so:libprotobuf-c.so.1) ;;
+        libotel-otlp.so:libz.so.1 | libotel-otlp.so:libzstd.so.1) ;;
         *) wrong "$name: needs $other" ;;
         esac
     done < <(sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' <<<"$dynamic")

@@ -64,7 +64,7 @@ static void test_D4_processors_and_exporters_are_read(void **state)
     assert_int_equal(file.settings.batch.export_timeout_ms, 1000);
     assert_int_equal(file.settings.batch.max_queue_size, 100);
     assert_int_equal(file.settings.batch.max_export_batch_size, 10);
-    assert_int_equal(otlp->kind, OTELI_EXPORTER_OTLP_HTTP);
+    assert_int_equal(otlp->kind, OTELI_EXPORTER_OTLP);
     assert_string_equal(otlp->endpoint, "https://c.example/v1/traces");
     assert_int_equal(otlp->header_count, 1);
     assert_string_equal(otlp->headers[0].name, "api-key");
@@ -322,17 +322,51 @@ static void test_without_a_tracer_provider_nothing_is_recorded(void **state)
     config_file_free(&file);
 }
 
-static void test_what_will_not_be_done_as_it_was_meant_is_a_warning(void **state)
+static void test_D4_what_otlp_exporters_have_in_common_is_read(void **state)
 {
     (void)state;
-    struct config_file file = good(HEAD "tracer_provider:\n  processors:\n    - batch:\n"
-                                        "        exporter:\n          otlp_http:\n"
+    struct config_file file = good(HEAD "tracer_provider:\n"
+                                        "  processors:\n"
+                                        "    - simple:\n"
+                                        "        exporter:\n"
+                                        "          otlp_grpc:\n"
+                                        "            endpoint: collector:4317\n"
+                                        "            tls:\n"
+                                        "              ca_file: /ca.pem\n"
+                                        "              key_file: /key.pem\n"
+                                        "              cert_file: /cert.pem\n"
+                                        "              insecure: true\n"
+                                        "            headers: [{name: a, value: b}]\n"
                                         "            compression: gzip\n"
-                                        "            max_response_size: 10\n");
-    assert_non_null(strstr(config_file_warnings,
-                           "t.yaml:7:26: tracer_provider.processors[0].batch.exporter.otlp_http."
-                           "compression \"gzip\" is not in this build; none is used\n"));
-    assert_non_null(strstr(config_file_warnings, "t.yaml:8:32: "));
+                                        "            max_response_size: 10\n"
+                                        "            timeout: 7\n"
+                                        "    - simple:\n"
+                                        "        exporter:\n"
+                                        "          otlp_http:\n"
+                                        "            endpoint: unix:///run/collector\n"
+                                        "            encoding: json\n"
+                                        "    - simple: {exporter: {otlp_grpc: }}\n");
+    const struct oteli_exporter_setting *grpc = &file.settings.processors[0].exporter;
+    const struct oteli_exporter_setting *json = &file.settings.processors[1].exporter;
+    const struct oteli_exporter_setting *plain = &file.settings.processors[2].exporter;
+    assert_int_equal(grpc->kind, OTELI_EXPORTER_OTLP);
+    assert_int_equal(grpc->protocol, OTEL_OTLP_GRPC);
+    assert_int_equal(grpc->compression, OTEL_OTLP_COMPRESSION_GZIP);
+    assert_string_equal(grpc->endpoint, "collector:4317");
+    assert_string_equal(grpc->ca_file, "/ca.pem");
+    assert_string_equal(grpc->key_file, "/key.pem");
+    assert_string_equal(grpc->certificate_file, "/cert.pem");
+    assert_true(grpc->insecure);
+    assert_int_equal(grpc->header_count, 1);
+    assert_int_equal(grpc->max_response_bytes, 10);
+    assert_int_equal(grpc->timeout_ms, 7);
+    assert_int_equal(json->protocol, OTEL_OTLP_HTTP_JSON);
+    assert_int_equal(json->compression, OTEL_OTLP_COMPRESSION_NONE);
+    assert_string_equal(json->endpoint, "unix:///run/collector");
+    assert_null(json->ca_file);
+    assert_int_equal(plain->protocol, OTEL_OTLP_GRPC);
+    assert_null(plain->endpoint);
+    assert_string_equal(config_file_warnings, "");
     config_file_free(&file);
 }
 
@@ -390,8 +424,12 @@ static void test_D5_each_fault_is_a_line_with_its_place_and_reason(void **state)
         {HEAD "tracer_provider: {processors: [{simple: {exporter: {zipkin: }}}]}\n",
          "2:53: tracer_provider.processors[0].simple.exporter.zipkin is no span exporter that "
          "this build knows"},
-        {HEAD "tracer_provider: {processors: [{simple: {exporter: {otlp_grpc: }}}]}\n",
-         "2:53: tracer_provider.processors[0].simple.exporter.otlp_grpc is not in this build"},
+        {HEAD "tracer_provider: {processors: [{simple: {exporter: {otlp_grpc: {endpoint: "
+              "\"grpc://c\"}}}}]}\n",
+         "simple.exporter.otlp_grpc.endpoint is neither a URL nor a host with a port"},
+        {HEAD "tracer_provider: {processors: [{simple: {exporter: {otlp_grpc: {encoding: json}}}}]}"
+              "\n",
+         "simple.exporter.otlp_grpc.encoding"},
         {HEAD
          "tracer_provider: {processors: [{batch: {max_queue_size: 0, exporter: {console: }}}]}\n",
          "tracer_provider.processors[0].batch.max_queue_size has to be an integer from 1 to "
@@ -453,11 +491,12 @@ static void test_D5_what_an_exporter_cannot_be_given_is_refused(void **state)
     } table[] = {
         {"endpoint: collector:4318", "otlp_http.endpoint is no http or https URL"},
         {"endpoint: ftp://x/", "otlp_http.endpoint is no http or https URL"},
-        {"encoding: json", "otlp_http.encoding \"json\" is not in this build"},
         {"encoding: xml", "otlp_http.encoding has to be one of protobuf, json, and is \"xml\""},
-        {"compression: zip", "otlp_http.compression has to be one of none, gzip"},
+        {"compression: zip", "otlp_http.compression has to be one of none, gzip, zstd"},
         {"timeout: -1", "otlp_http.timeout has to be an integer from 0"},
-        {"tls: {ca_file: /c.pem}", "otlp_http.tls.ca_file is not in this build"},
+        {"tls: {key_file: /k.pem}", "otlp_http.tls has only one of key_file and cert_file"},
+        {"tls: {cert_file: /c.pem}", "otlp_http.tls has only one of key_file and cert_file"},
+        {"tls: {insecure: true}", "otlp_http.tls.insecure"},
         {"headers: [{name: \"a b\", value: c}]", "has a name that cannot be that of a header"},
         {"headers: [{name: a, value: \"c\\nd\"}]", "has a value with a line break"},
         {"headers: [{name: a, value: 5}]", "headers[0].value has to be a text, and is \"5\""},
@@ -568,7 +607,7 @@ int main(void)
         TEST(D1_the_version_of_the_file_is_checked),
         TEST(what_is_not_of_traces_is_ignored_with_a_warning),
         TEST(without_a_tracer_provider_nothing_is_recorded),
-        TEST(what_will_not_be_done_as_it_was_meant_is_a_warning),
+        TEST(D4_what_otlp_exporters_have_in_common_is_read),
         TEST(D5_each_fault_is_a_line_with_its_place_and_reason),
         TEST(D5_faults_of_samplers_propagators_and_resources_too),
         TEST(D5_what_an_exporter_cannot_be_given_is_refused),

@@ -159,7 +159,8 @@ static void assert_like_oracle(const struct oteli_encoder *encoder,
 static void assert_encodes_whole(struct oteli_encoder *encoder, const struct batch_double *batch)
 {
     size_t count = 0;
-    assert_int_equal(oteli_encode(encoder, batch_double_view(batch), 0, &count), OTELI_ENCODE_OK);
+    assert_int_equal(oteli_encode(encoder, batch_double_view(batch), 0, SIZE_MAX, &count),
+                     OTELI_ENCODE_OK);
     assert_int_equal(count, batch->size);
     assert_like_oracle(encoder, batch, 0, count);
 }
@@ -171,7 +172,7 @@ static void test_lengths_around_every_varint_step(void **state)
                                    126, 127, 128, 129, 16000, 16382, 39999};
     struct oteli_encoder encoder;
     oteli_leaks_begin();
-    oteli_encoder_init(&encoder, NO_LIMIT);
+    oteli_encoder_init(&encoder, NO_LIMIT, 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct batch_double batch = {0};
         uint8_t resource[16];
@@ -192,7 +193,7 @@ static void test_spans_are_grouped_by_scope_in_order_of_appearance(void **state)
     (void)state;
     struct oteli_encoder encoder;
     oteli_leaks_begin();
-    oteli_encoder_init(&encoder, NO_LIMIT);
+    oteli_encoder_init(&encoder, NO_LIMIT, 0);
     for (size_t scope_count = 1; scope_count <= SCOPES_MAX; scope_count += 23) {
         struct batch_double batch = {0};
         for (size_t i = 0; i < 600; i++)
@@ -210,12 +211,13 @@ static void test_a_request_can_be_unpacked(void **state)
     struct oteli_encoder encoder;
     struct batch_double batch = {0};
     size_t count;
-    oteli_encoder_init(&encoder, NO_LIMIT);
+    oteli_encoder_init(&encoder, NO_LIMIT, 0);
     add_span(&batch, 1, 5);
     add_span(&batch, 2, 6);
     add_span(&batch, 1, 7);
 
-    assert_int_equal(oteli_encode(&encoder, batch_double_view(&batch), 0, &count), OTELI_ENCODE_OK);
+    assert_int_equal(oteli_encode(&encoder, batch_double_view(&batch), 0, SIZE_MAX, &count),
+                     OTELI_ENCODE_OK);
     pb_request *request =
         opentelemetry__proto__collector__trace__v1__export_trace_service_request__unpack(
             NULL, encoder.request_bytes, encoder.request);
@@ -242,11 +244,11 @@ static void test_the_limit_splits_a_batch_exactly(void **state)
     oteli_leaks_begin();
     for (size_t limit = 20; limit < 6000; limit += 7) {
         struct oteli_encoder encoder;
-        oteli_encoder_init(&encoder, limit);
+        oteli_encoder_init(&encoder, limit, 0);
         for (size_t first = 0; first < batch.size;) {
             size_t count = 0;
             const enum oteli_encode_result result =
-                oteli_encode(&encoder, batch_double_view(&batch), first, &count);
+                oteli_encode(&encoder, batch_double_view(&batch), first, SIZE_MAX, &count);
             const size_t taken = result == OTELI_ENCODE_OK ? count : 0;
             if (result == OTELI_ENCODE_OK) {
                 assert_true(encoder.request_bytes <= limit);
@@ -271,14 +273,15 @@ static void test_the_steady_state_allocates_nothing(void **state)
     struct oteli_encoder encoder;
     struct batch_double batch = {0};
     size_t count;
-    oteli_encoder_init(&encoder, NO_LIMIT);
+    oteli_encoder_init(&encoder, NO_LIMIT, 0);
     for (size_t i = 0; i < 512; i++)
         add_span(&batch, i % 20, 100);
-    assert_int_equal(oteli_encode(&encoder, batch_double_view(&batch), 0, &count), OTELI_ENCODE_OK);
+    assert_int_equal(oteli_encode(&encoder, batch_double_view(&batch), 0, SIZE_MAX, &count),
+                     OTELI_ENCODE_OK);
 
     oteli_leaks_begin();
     for (size_t i = 0; i < 100; i++)
-        assert_int_equal(oteli_encode(&encoder, batch_double_view(&batch), i, &count),
+        assert_int_equal(oteli_encode(&encoder, batch_double_view(&batch), i, SIZE_MAX, &count),
                          OTELI_ENCODE_OK);
 
     assert_int_equal(oteli_leaks_count(), 0);
@@ -295,12 +298,12 @@ static void test_large_spans_go_in_requests_of_a_mebibyte(void **state)
     struct oteli_encoder encoder;
     struct batch_double batch = {0};
     size_t count;
-    oteli_encoder_init(&encoder, NO_LIMIT);
+    oteli_encoder_init(&encoder, NO_LIMIT, 0);
     for (size_t i = 0; i < SPANS; i++)
         add_span(&batch, 1, SPAN_BYTES);
 
     for (size_t first = 0; first < SPANS; first += count) {
-        assert_int_equal(oteli_encode(&encoder, batch_double_view(&batch), first, &count),
+        assert_int_equal(oteli_encode(&encoder, batch_double_view(&batch), first, SIZE_MAX, &count),
                          OTELI_ENCODE_OK);
         assert_int_equal(count, first + FIT <= SPANS ? FIT : SPANS - first);
         assert_true(encoder.request_bytes <= 1024 * 1024);
@@ -316,19 +319,20 @@ static void test_a_buffer_that_was_once_huge_is_given_back(void **state)
     struct batch_double huge = {0};
     struct batch_double small = {0};
     size_t count;
-    oteli_encoder_init(&encoder, NO_LIMIT);
+    oteli_encoder_init(&encoder, NO_LIMIT, 0);
     encoder.usual_request_bytes = NO_LIMIT;
     for (size_t i = 0; i < 100; i++)
         add_span(&huge, 1, 30000);
     add_span(&small, 1, 10);
-    assert_int_equal(oteli_encode(&encoder, batch_double_view(&huge), 0, &count), OTELI_ENCODE_OK);
-    assert_true(encoder.buffer_bytes >= 3000000);
+    assert_int_equal(oteli_encode(&encoder, batch_double_view(&huge), 0, SIZE_MAX, &count),
+                     OTELI_ENCODE_OK);
+    assert_true(encoder.buffer.room >= 3000000);
 
     for (size_t i = 0; i < 100; i++)
-        assert_int_equal(oteli_encode(&encoder, batch_double_view(&small), 0, &count),
+        assert_int_equal(oteli_encode(&encoder, batch_double_view(&small), 0, SIZE_MAX, &count),
                          OTELI_ENCODE_OK);
 
-    assert_true(encoder.buffer_bytes <= 64 * 1024);
+    assert_true(encoder.buffer.room <= 64 * 1024);
     assert_like_oracle(&encoder, &small, 0, 1);
     oteli_encoder_fini(&encoder);
     batch_double_fini(&huge);
@@ -346,9 +350,9 @@ static void test_no_memory_is_an_answer(void **state)
         size_t count;
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
-        oteli_encoder_init(&encoder, NO_LIMIT);
+        oteli_encoder_init(&encoder, NO_LIMIT, 0);
         const enum oteli_encode_result result =
-            oteli_encode(&encoder, batch_double_view(&batch), 0, &count);
+            oteli_encode(&encoder, batch_double_view(&batch), 0, SIZE_MAX, &count);
         const bool all_tried = !oteli_leaks_failed();
         assert_int_equal(result, all_tried ? OTELI_ENCODE_OK : OTELI_ENCODE_NO_MEMORY);
         oteli_encoder_fini(&encoder);

@@ -18,7 +18,7 @@ static void assert_url(const char *general, const char *traces, const char *expe
 {
     char *url = NULL;
     oteli_leaks_begin();
-    assert_true(oteli_otlp_endpoint(general, traces, &url));
+    assert_true(oteli_otlp_endpoint(OTEL_OTLP_HTTP_PROTOBUF, general, traces, &url));
     assert_string_equal(url, expected);
     free(url);
     oteli_leaks_check();
@@ -69,7 +69,8 @@ static void test_what_is_no_http_url_is_refused(void **state)
         "//c",     "http://c\n:1", " http://c"};
     for (size_t i = 0; i < COUNT(bad); i++) {
         char *url = (char *)1;
-        if (oteli_otlp_endpoint(bad[i], NULL, &url) || oteli_otlp_endpoint(NULL, bad[i], &url))
+        if (oteli_otlp_endpoint(OTEL_OTLP_HTTP_JSON, bad[i], NULL, &url) ||
+            oteli_otlp_endpoint(OTEL_OTLP_HTTP_PROTOBUF, NULL, bad[i], &url))
             fail_msg("\"%s\" was taken", bad[i]);
         assert_null(url);
     }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/fitting.c - the contracts are in exporters/otlp/fitting.h. Exporter thread. */
+#include "exporters/otlp/fitting.h"
+
+enum {
+    SUCCESSES_NEEDED = 64, /* so that at most one request in as many is refused again */
+    GROWTH = 8             /* an eighth more */
+};
+
+size_t oteli_fitting_spans(const struct oteli_fitting *fitting, size_t spans, size_t bytes)
+{
+    if (fitting->limit_bytes == 0 || bytes <= fitting->limit_bytes || spans < 2)
+        return spans;
+    const size_t share = (size_t)((double)spans * (double)fitting->limit_bytes / (double)bytes);
+    if (share >= spans)
+        return spans - 1;
+    return share != 0 ? share : 1;
+}
+
+void oteli_fitting_refused(struct oteli_fitting *fitting, size_t spans, size_t bytes)
+{
+    if (spans < 2)
+        return;
+    if (fitting->limit_bytes == 0 || bytes / 2 < fitting->limit_bytes)
+        fitting->limit_bytes = bytes / 2 + 1;
+    fitting->successes = 0;
+}
+
+void oteli_fitting_taken(struct oteli_fitting *fitting, size_t bytes, size_t max_bytes)
+{
+    if (fitting->limit_bytes == 0 || bytes < fitting->limit_bytes / 2 ||
+        ++fitting->successes < SUCCESSES_NEEDED)
+        return;
+    fitting->successes = 0;
+    fitting->limit_bytes += fitting->limit_bytes / GROWTH + 1;
+    if (fitting->limit_bytes >= max_bytes)
+        fitting->limit_bytes = 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/start_otlp.h - the OTLP exporter as the configuration has it. Start/stop only.
+ *
+ * A bad value in the environment does not keep a program from starting: what cannot be used is
+ * one line in the log, and the default instead. */
+#ifndef OTELI_START_OTLP_H
+#define OTELI_START_OTLP_H
+
+#include "common/config.h"
+
+#include <otel/otlp.h>
+
+struct oteli_start_otlp {
+    otel_otlp_options options; /* its texts are the configuration's, or below */
+    char *endpoint;
+    otel_otlp_header *headers;
+};
+
+/* Choose options by a configuration, which is borrowed until oteli_start_otlp_fini. False: no
+ * memory, and there is nothing to free. */
+bool oteli_start_otlp_init(struct oteli_start_otlp *otlp, const struct oteli_config *config);
+void oteli_start_otlp_fini(struct oteli_start_otlp *otlp);
+
+/* Make the exporter that a configuration means. *is_made is false with OTEL_OK where libcurl cannot
+ * do what is asked of it: that is in the log, and spans do not go there. */
+otel_status oteli_start_otlp_exporter(const struct oteli_config *config, otel_exporter *exporter,
+                                      bool *is_made);
+
+#endif
