@@ -130,7 +130,8 @@ class AtRotel(AtCollector):
 
     @staticmethod
     def can(protocol, compression, mode):
-        return mode == "plain" and compression != "zstd"
+        # Its JSON knows no empty values, and no empty arrays without their brackets.
+        return mode == "plain" and compression != "zstd" and protocol != "http/json"
 
     def take(self, run, spans):
         """It answers before it hands on."""
