@@ -50,6 +50,9 @@ bool oteli_spooling_is_away(const struct oteli_spooling *spooling);
  * refuse, or was not there or busy. */
 void oteli_spooling_note(struct oteli_spooling *spooling, bool has_answered);
 
+/* What the receiver asked for with the attempt that failed: no probe before that time. */
+void oteli_spooling_hold_off(struct oteli_spooling *spooling, uint64_t asked_ms);
+
 /* Put a request that was made to disk: its `plain` bytes. False: that did not work, and is in
  * the log. */
 bool oteli_spooling_keep(struct oteli_spooling *spooling, const struct oteli_request *request);
