@@ -7,14 +7,26 @@
  * TLS library says so, and at exit, before that library's own handler runs, the door is
  * closed and those inside have a moment to leave. Plain HTTP goes on to the end.
  *
+ * A thread that has been inside enters once more when it ends, for the TLS library frees what
+ * it has kept for that thread, and at exit what it has kept for any:
+ *
+ *     thread's function returns ─▶ our destructor enters ─▶ everybody's destructors
+ *                                    └ the door is closed: wait until the exit has passed TLS
+ *                                  ─▶ our destructor leaves, in a later round
+ *
  * Threads:  any thread. */
 #ifndef OTELI_OTLP_ENDING_H
 #define OTELI_OTLP_ENDING_H
 
 #include <stdbool.h>
 
-/* Once, after the TLS library has been started: exit handlers run in reverse order. */
+/* Once, before the TLS library is started and after: exit handlers run in reverse order. */
+void oteli_tls_prepare_exit(void);
 void oteli_tls_watch_exit(void);
+
+/* Before the first time that TLS is entered: look after threads that end. This code then stays
+ * loaded, because they return to it. */
+void oteli_tls_watch_threads(void);
 
 /* False: not any more. True: until oteli_tls_leave it stays usable. Both do nothing for a
  * transport without TLS, and such a one may always enter. */

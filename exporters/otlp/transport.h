@@ -69,7 +69,7 @@ struct oteli_transport_answer {
     const char *retry_after;
     const char *content_type;
     const char *grpc_status;        /* of a trailer, or of the headers of an answer without body */
-    const char *grpc_message;       /* percent-encoded, as it came; at most 1 KiB */
+    const char *grpc_message;       /* percent-encoded; the first KiB of it */
     const char *grpc_details;       /* grpc-status-details-bin, base64; at most 8 KiB */
     const char *problem;            /* no answer: why, in words */
     enum oteli_transport_step step; /* no answer: how far it got */
