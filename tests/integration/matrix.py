@@ -38,7 +38,8 @@ import strict_receiver  # noqa: E402
 PROTOCOLS = ("http/protobuf", "http/json", "grpc")
 COMPRESSIONS = ("none", "gzip", "zstd")
 PATIENCE_SECONDS = 10
-SETTINGS = dict(collector_equal.SETTINGS, OTEL_C_RESOURCE_DETECTORS="none")
+SETTINGS = dict(collector_equal.SETTINGS, OTEL_C_RESOURCE_DETECTORS="none",
+                OTEL_LOG_LEVEL="debug")
 RESOURCE = ("service.name", "from.env", "telemetry.sdk.name", "telemetry.sdk.language",
             "telemetry.sdk.version")
 
@@ -215,6 +216,7 @@ class Matrix:
             collector_equal.check_statistics(statistics, self.asked)
         except AssertionError as difference:
             raise AssertionError(f"{difference}\n{said}") from None
+        assert " again in " not in said, f"not at the first attempt:\n{said}"
         self.compare(run, run.target.take(run, len(self.asked.lines)))
 
     def compare(self, run, requests):
