@@ -157,6 +157,17 @@ static CURLMcode perform(struct oteli_transport *transport, int *running)
 #pragma GCC diagnostic pop
 }
 
+static bool set_connection(struct oteli_transport *transport, bool is_fresh)
+{
+    return OTELI_CURL_SET(transport->easy, CURLOPT_FRESH_CONNECT, (long)is_fresh) &&
+           oteli_transport_set_version(transport, is_fresh);
+}
+
+static bool finds_another_way(struct oteli_transport *transport)
+{
+    return transport->is_stranded && set_connection(transport, true);
+}
+
 /* Take the handle out when the transfer has ended. Returns whether the request is through: it may
  * have to be made again at once. */
 static bool end_transfer(struct oteli_transport *transport, CURLcode result)
@@ -164,7 +175,7 @@ static bool end_transfer(struct oteli_transport *transport, CURLcode result)
     transport->result = result;
     curl_multi_remove_handle(transport->multi, transport->easy);
     transport->is_running = false;
-    if (!oteli_transport_goes_back(transport))
+    if (!oteli_transport_goes_back(transport) && !finds_another_way(transport))
         return true;
     transport->problem[0] = '\0';
     transport->is_running = curl_multi_add_handle(transport->multi, transport->easy) == CURLM_OK;
@@ -241,7 +252,7 @@ static bool set_request(struct oteli_transport *transport,
             (OTELI_CURL_SET(easy, CURLOPT_POSTFIELDS, request->body) &&
              OTELI_CURL_SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->length))) &&
            OTELI_CURL_SET(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)request->connect_ms) &&
-           OTELI_CURL_SET(easy, CURLOPT_FRESH_CONNECT, (long)is_fresh) &&
+           set_connection(transport, is_fresh) &&
            OTELI_CURL_SET(easy, CURLOPT_DNS_CACHE_TIMEOUT, request->fresh ? 0L : NAMES_KEPT_S);
 }
 

@@ -140,6 +140,9 @@ const char *oteli_transport_problem(const struct oteli_transport *transport)
 {
     if (transport->is_wrong_version)
         return "the receiver answers in HTTP/1.1, where gRPC needs HTTP/2";
+    if (transport->is_http2 && !transport->has_met && transport->header_bytes == 0 &&
+        (transport->result == CURLE_HTTP2 || transport->result == CURLE_GOT_NOTHING))
+        return "the receiver ends the connection, or does not speak HTTP/2, which gRPC needs";
     return transport->problem[0] != '\0' ? transport->problem
                                          : curl_easy_strerror(transport->result);
 }

@@ -59,6 +59,9 @@ static curl_socket_t open_socket(void *state, curlsocktype purpose, struct curl_
 {
     (void)purpose;
     struct oteli_transport *transport = state;
+    transport->is_stranded = transport->rides;
+    if (transport->rides)
+        return CURL_SOCKET_BAD;
     const int fd = oteli_sockets_open(&transport->sockets, address->family, address->socktype,
                                       address->protocol);
     return fd >= 0 ? fd : CURL_SOCKET_BAD;
@@ -72,15 +75,23 @@ static int close_socket(void *state, curl_socket_t fd)
 
 #define SET(option, value) OTELI_CURL_SET(easy, option, value)
 
-/* HTTP/2 goes through a tunnel, for a proxy would read it as HTTP/1.1. */
-static bool set_version(const struct oteli_transport *transport, CURL *easy)
+static bool loses_its_footing(void)
 {
+    const unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
+    return version >= 0x075700 && version < 0x080000;
+}
+
+bool oteli_transport_set_version(struct oteli_transport *transport, bool is_fresh)
+{
+    CURL *easy = transport->easy;
+    transport->is_stranded = false;
+    transport->rides = transport->is_http2 && !transport->is_https && !is_fresh &&
+                       loses_its_footing() && oteli_sockets_of_curl(&transport->sockets) != 0;
     if (!transport->is_http2)
         return SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    return SET(CURLOPT_HTTP_VERSION, transport->is_https
+    return SET(CURLOPT_HTTP_VERSION, transport->is_https || transport->rides
                                          ? (long)CURL_HTTP_VERSION_2TLS
-                                         : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE) &&
-           SET(CURLOPT_HTTPPROXYTUNNEL, 1L);
+                                         : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
 }
 
 /* Where to. Proxy and no-proxy are always set, if only to "": otherwise curl asks the
@@ -97,13 +108,16 @@ static bool set_way(const struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_FOLLOWLOCATION, 0L) &&
            (!is_local || SET(CURLOPT_UNIX_SOCKET_PATH, transport->unix_socket)) &&
            SET(CURLOPT_PROXY, is_local ? "" : transport->proxy) &&
-           SET(CURLOPT_NOPROXY, transport->no_proxy) && SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+           SET(CURLOPT_NOPROXY, transport->no_proxy) &&
+           /* A proxy would read HTTP/2 as HTTP/1.1. */
+           SET(CURLOPT_HTTPPROXYTUNNEL, (long)transport->is_http2) &&
+           SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 }
 
 static bool configure(struct oteli_transport *transport, CURL *easy)
 {
-    return set_way(transport, easy) && set_version(transport, easy) &&
-           oteli_transport_set_tls(transport, easy) && oteli_transport_listen(transport, easy) &&
+    return set_way(transport, easy) && oteli_transport_set_tls(transport, easy) &&
+           oteli_transport_listen(transport, easy) &&
 #if LIBCURL_VERSION_NUM >= 0x075700
            /* Giving up must not wait for a name server that does not answer. */
            SET(CURLOPT_QUICK_EXIT, 1L) &&

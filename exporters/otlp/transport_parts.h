@@ -64,6 +64,8 @@ struct oteli_transport {
     bool body_was_sent;
     bool is_too_long;
     bool is_wrong_version; /* HTTP/1.1 where nothing but HTTP/2 will do */
+    bool rides;            /* goes over the connection of the request before, or not at all, */
+    bool is_stranded;      /* and there is none any more */
     bool lacks_files;      /* for TLS */
     bool needs_fresh;      /* connection: the one before was made with other files */
     size_t body_bytes;     /* of the answer, kept or not */
@@ -81,6 +83,13 @@ bool oteli_transport_start_curl(void);
 
 /* Make the handles, for this process. false: no memory. */
 bool oteli_transport_open(struct oteli_transport *transport);
+
+/* Say which version the next request is to be made with, over a new connection or a kept one.
+ *
+ * Some versions of curl (7.87 to 7.88) cannot use a connection again that they know to be HTTP/2
+ * without having been told so in a TLS handshake. They can if HTTP/2 is only allowed; over a new
+ * connection they would then speak HTTP/1.1, so such a request `rides`: it gets no new one. */
+bool oteli_transport_set_version(struct oteli_transport *transport, bool is_fresh);
 
 /* Drop the handles without letting curl do anything with their descriptors, which belong to the
  * parent process or, by now, to somebody else. */

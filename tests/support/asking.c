@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/asking.c - the contracts are in asking.h. */
+#include "tests/support/asking.h"
+
+#include "common/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TURN_MS = 100, TURNS = 10000, CONNECT_MS = 5000 };
+
+static char lines[8192];
+static char taken[sizeof lines];
+
+void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const char *format, ...)
+{
+    (void)site;
+    (void)level;
+    const size_t length = strlen(lines);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(lines + length, sizeof lines - length, format, arguments);
+    va_end(arguments);
+    strncat(lines, "\n", sizeof lines - strlen(lines) - 1);
+}
+
+const char *asking_log(void)
+{
+    memcpy(taken, lines, sizeof lines);
+    lines[0] = '\0';
+    return taken;
+}
+
+const void *asking_message(size_t length)
+{
+    static uint8_t *message;
+    uint8_t *longer = realloc(message, length);
+    if (longer == NULL)
+        abort();
+    message = longer;
+    memset(message, 0, length);
+    for (size_t i = 0; i < 4 && length >= 5; i++)
+        message[1 + i] = (uint8_t)((length - 5) >> (24 - 8 * i));
+    return message;
+}
+
+struct oteli_transport_answer asking_request(struct oteli_transport *transport,
+                                             const struct oteli_transport_request *request)
+{
+    struct oteli_transport_answer answer;
+    oteli_transport_start(transport, request);
+    /* A turn ends with each event, so there may be many. */
+    for (int i = 0; i < TURNS; i++) {
+        if (oteli_transport_poll(transport, TURN_MS, &answer))
+            return answer;
+    }
+    oteli_transport_cancel(transport, &answer);
+    return answer;
+}
+
+struct oteli_transport_answer asking_post(struct oteli_transport *transport, const void *body,
+                                          size_t length)
+{
+    return asking_request(transport, &(const struct oteli_transport_request){
+                                         .body = body, .length = length, .connect_ms = CONNECT_MS});
+}
