@@ -6,19 +6,30 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+/* A program may close what it does not know, and open something else in its place. */
+static bool is_socket(const struct oteli_bell *bell, int fd)
+{
+    struct stat found;
+    return fstat(fd, &found) == 0 && S_ISSOCK(found.st_mode) &&
+           found.st_ino == oteli_load_relaxed_64(&bell->inode);
+}
+
+/* Which way to ring is looked at after the word has changed: a worker that changes it looks at
+ * the word after that. */
 static void wake(struct oteli_bell *bell)
 {
     const int saved_errno = errno;
-    const int fd = (int)oteli_load_relaxed_32(&bell->fd);
     oteli_add_full_32(&bell->word, 1);
     oteli_add_full_64(&bell->rings, 1);
+    const int fd = (int)oteli_load_acquire_32(&bell->fd);
     if (fd < 0)
         syscall(SYS_futex, &bell->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-    else
+    else if (is_socket(bell, fd))
         (void)!send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     errno = saved_errno;
 }

@@ -39,13 +39,14 @@
 
 struct oteli_bell {
     uint32_t word;    /* changes with every wake-up */
+    uint32_t fd;      /* a socket that is written to instead of a futex wake; -1: none */
     uint64_t wanted;  /* lower half: spans that must wait to be worth a wake-up; upper half: the
                          number of the sleep */
     uint64_t waiting; /* int64_t: spans announced by producers less those taken; may be
                          below zero, because the worker takes spans before they are announced */
     uint32_t knocked; /* somebody has knocked since the worker last asked */
     uint64_t rings;   /* how often the worker was woken */
-    uint32_t fd;      /* a socket that is written to instead of a futex wake; -1: none */
+    uint64_t inode;   /* of the socket: what has its number may be somebody else's by now */
 };
 
 /* Producer: announce spans, and wake the worker if that makes a batch. */
@@ -105,12 +106,16 @@ static inline void oteli_bell_init(struct oteli_bell *bell)
     bell->knocked = 0;
     bell->rings = 0;
     bell->fd = UINT32_MAX;
+    bell->inode = 0;
 }
 
-/* Ring by writing to this socket from now on. */
-static inline void oteli_bell_set_fd(struct oteli_bell *bell, int fd)
+/* Worker: be rung for by this socket from now on; -1: by the futex again. What was rung while
+ * this changes may go the other way, so the worker listens again before it sleeps. */
+static inline void oteli_bell_set_fd(struct oteli_bell *bell, int fd, uint64_t inode)
 {
-    oteli_store_relaxed_32(&bell->fd, (uint32_t)fd);
+    if (fd >= 0)
+        oteli_store_relaxed_64(&bell->inode, inode);
+    oteli_store_release_32(&bell->fd, (uint32_t)fd);
 }
 
 #endif

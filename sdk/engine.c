@@ -217,6 +217,8 @@ static bool adopt(struct oteli_engine *engine, const struct oteli_engine_options
         return false;
     for (size_t i = 0; i < count; i++)
         engine->pipelines[i].exporter = options->exporters[i];
+    for (size_t i = 0; i < count; i++)
+        oteli_attend_init(&engine->pipelines[i]);
     engine->pipeline_count = count;
     return true;
 }

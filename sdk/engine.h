@@ -51,6 +51,11 @@ struct oteli_pipeline {
     uint64_t export_count[OTELI_EXPORT_OUTCOMES]; /* exports that ended so, and … */
     uint64_t export_ns[OTELI_EXPORT_OUTCOMES];    /* … what they took together */
     bool is_dropping;                             /* for the log: first loss, and recovery */
+
+    /* of attend.c */
+    bool attends;       /* the exporter can. Constant */
+    int attend_fd;      /* to wait for before calling it; -1: none */
+    uint64_t attend_ns; /* when to call it in any case; UINT64_MAX: not before an export */
 };
 
 /* Where the harvest is in its pass over threads and ring: harvest.c. */
@@ -219,10 +224,33 @@ void oteli_export_wake(struct oteli_engine *engine);
  * compares. */
 uint64_t oteli_export_lost(const struct oteli_engine *engine);
 
+/* attend.c - worker, likewise. */
+
+/* The exporter is there. */
+void oteli_attend_init(struct oteli_pipeline *pipeline);
+
+/* An export of this pipeline has ended. */
+void oteli_attend_soon(struct oteli_pipeline *pipeline);
+
+/* Let exporters do what is due; no export is under way. When to call it again in any case;
+ * UINT64_MAX: not before the next export. */
+uint64_t oteli_attend(struct oteli_engine *engine);
+
+/* Whether some exporter has a descriptor to wait for. */
+bool oteli_attend_has_descriptor(const struct oteli_engine *engine);
+
+/* Watch it, or none, in the engine's driving. Until when to wait for it, at most `until_ns`. */
+uint64_t oteli_attend_watch(struct oteli_engine *engine, uint64_t until_ns);
+
+/* Sleep on it and on the bell: oteli_bell_sleep for an engine with a thread. */
+void oteli_attend_sleep(struct oteli_engine *engine, uint32_t heard, int64_t wanted,
+                        uint64_t deadline_ns);
+
 /* worker.c */
 
 enum oteli_round {
-    OTELI_ROUND_IDLE,    /* nothing to do until *deadline_ns, or *wanted spans */
+    OTELI_ROUND_IDLE,    /* nothing to do until *deadline_ns, *wanted spans, or an exporter's
+                            descriptor (attend.c) */
     OTELI_ROUND_WORKED,  /* something was done, there may be more */
     OTELI_ROUND_PENDING, /* an exporter has to be waited for, and that was not allowed */
     OTELI_ROUND_STOPPED  /* shut down */

@@ -134,6 +134,7 @@ static void settle(struct oteli_engine *engine, otel_export_result result)
         time_out(&sending->call);
     count_call(&engine->pipelines[sending->pipeline], &sending->call,
                oteli_monotonic_ns() - sending->started_ns);
+    oteli_attend_soon(&engine->pipelines[sending->pipeline]);
     sending->pipeline++;
 }
 

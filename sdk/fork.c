@@ -44,6 +44,8 @@ static otel_status renew_pipelines(struct oteli_engine *engine, const struct ote
     engine->pipeline_count = count;
     for (size_t i = 0; i < count; i++)
         renew_exporter(&engine->pipelines[i].exporter, &parents->pipelines[i].exporter);
+    for (size_t i = 0; i < count; i++)
+        oteli_attend_init(&engine->pipelines[i]);
     return OTEL_OK;
 }
 

@@ -26,7 +26,7 @@ bool oteli_driving_init(struct oteli_engine *engine)
     engine->driving.next_ns = UINT64_MAX;
     if (!oteli_driving_open(&engine->driving))
         return false;
-    oteli_bell_set_fd(&engine->bell, engine->driving.pair[1]);
+    oteli_bell_set_fd(&engine->bell, engine->driving.pair[1], engine->driving.inodes[1]);
     return true;
 }
 
@@ -54,7 +54,7 @@ static bool reopen(struct oteli_engine *engine)
 {
     if (!oteli_driving_open(&engine->driving))
         return false;
-    oteli_bell_set_fd(&engine->bell, engine->driving.pair[1]);
+    oteli_bell_set_fd(&engine->bell, engine->driving.pair[1], engine->driving.inodes[1]);
     OTELI_LOG(OTEL_LOG_WARN, "descriptors of the SDK were closed; otel_poll_fd is another one now");
     return true;
 }
@@ -89,9 +89,9 @@ static uint64_t prepare_wait(struct oteli_engine *engine, enum oteli_round round
 {
     if (round == OTELI_ROUND_PENDING)
         return watch_exporter(engine);
-    (void)oteli_driving_watch(&engine->driving, -1);
     if (round == OTELI_ROUND_IDLE && oteli_bell_arm(&engine->bell, wanted))
-        return tick_ns;
+        return oteli_attend_watch(engine, tick_ns);
+    (void)oteli_driving_watch(&engine->driving, -1);
     return 0;
 }
 

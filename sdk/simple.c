@@ -57,6 +57,7 @@ void oteli_simple_export_one(struct oteli_sdk *sdk, const void *record)
         drop_record(engine, one);
     } else {
         export_record(engine, one);
+        (void)oteli_attend(engine); /* at its time, if that has come: nobody else would call */
         if (oteli_load_acquire_32(&engine->hangs) != 0) { /* otel_shutdown has not waited */
             oteli_export_fini(engine);
             oteli_store_release_32(&engine->done, 1);

@@ -12,6 +12,7 @@
 #include "sdk/resource.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,9 @@ static bool is_exported(struct simple *simple)
     bool is_done = exporter->export_batch(exporter->state, &call.view) == OTEL_EXPORT_DONE;
     if (!is_done && exporter->poll != NULL)
         is_done = wait_for(exporter, &call);
+    if (exporter->size >= offsetof(otel_exporter, attend) + sizeof exporter->attend &&
+        exporter->attend != NULL)
+        (void)exporter->attend(exporter->state);
     return is_done && lost_of(&call) == 0;
 }
 

@@ -10,6 +10,8 @@
  * the next one is filled and prepared; there is never more than one on its way. A pass can be
  * left wherever an exporter has to be waited for, and gone on with later.
  *
+ * After a round without an export under way, exporters that want to are attended to (attend.c).
+ *
  * The tick runs from the first span after a pause. Without spans there is no tick: the
  * worker marks itself asleep in oteli_asleep, looks once more a tick later for spans
  * that crossed the mark, and then sleeps until a span ends or somebody asks. */
@@ -253,7 +255,8 @@ enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, 
     if (pass->reason == OTELI_REASON_STOP)
         return OTELI_ROUND_STOPPED;
     *wanted = (int64_t)(engine->batch->capacity - engine->batch->count);
-    *deadline_ns = engine->tick_ns;
+    const uint64_t attend_ns = oteli_attend(engine);
+    *deadline_ns = attend_ns < engine->tick_ns ? attend_ns : engine->tick_ns;
     /* A thread may have announced what it could not hand over yet. */
     const bool is_futile =
         pass->reason == OTELI_REASON_BATCH && engine->harvest.taken == pass->taken_before;
@@ -377,7 +380,10 @@ void *oteli_worker_main(void *argument)
         if (is_in_haste(engine, &pace, late_until_ns) && look_for_batch(engine, heard, wanted))
             continue;
         oteli_worker_pace(engine, &pace, oteli_monotonic_ns(), &wanted, &deadline_ns);
-        oteli_bell_sleep(&engine->bell, heard, wanted, deadline_ns);
+        if (oteli_attend_has_descriptor(engine))
+            oteli_attend_sleep(engine, heard, wanted, deadline_ns);
+        else
+            oteli_bell_sleep(&engine->bell, heard, wanted, deadline_ns);
         late_until_ns = is_full_now(engine) ? oteli_monotonic_ns() + LATE_NS : 0;
     }
     oteli_worker_finish(engine);

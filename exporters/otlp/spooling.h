@@ -7,6 +7,7 @@
  *
  *  - Away: batches are put to disk at once, and no export waits for time-outs.
  *  - There: batches go directly; files are sent oldest first, one at a time, between exports.
+ *  - A file that the receiver refuses is removed and counted, and holds nothing up.
  *  - What is not sent when the exporter is freed stays, for the next program.
  *
  * Nothing here waits, except for the disk.

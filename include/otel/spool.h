@@ -25,8 +25,8 @@ typedef struct otel_spool_stats {
     uint64_t expired;  /* were too old */
     uint64_t evicted;  /* the oldest, for which there was no room any more */
     uint64_t torn;     /* by their files' names: what was in them cannot be read any more */
-    uint64_t taken;    /* files that are gone: another process has seen to them */
-    uint64_t waiting;  /* there now, as far as this process knows */
+    uint64_t taken;   /* files that are gone, or another program's: who has, or will, see to them */
+    uint64_t waiting; /* there now, as far as this process knows */
 
     uint64_t waiting_bytes; /* of disk, likewise */
     uint64_t torn_files;    /* files that could not be read */

@@ -50,6 +50,8 @@ static void answer(const struct fake_exporter *fake, otel_export *call)
 {
     if (fake->reject != 0)
         otel_export_reject(call, fake->reject);
+    if (fake->spool != 0)
+        otel_export_spool(call, fake->spool);
     if (fake->drop != 0)
         otel_export_drop(call, fake->drop_reason, fake->drop);
 }
@@ -114,6 +116,15 @@ static int descriptor(void *state, int *timeout_ms)
     return fake->descriptor_fd;
 }
 
+static int attend(void *state)
+{
+    struct fake_exporter *fake = state;
+    note_call(fake, 'T');
+    fake->overlaps += fake->is_pending;
+    oteli_add_full_32(&fake->attended, 1);
+    return fake->attend_ms;
+}
+
 static void wake(void *state)
 {
     struct fake_exporter *fake = state;
@@ -140,5 +151,6 @@ otel_exporter fake_exporter(struct fake_exporter *fake)
     return OTEL_EXPORTER(.name = fake->name != NULL ? fake->name : "fake_exporter", .state = fake,
                          .export_batch = export_batch, .poll = poll_export, .wake = wake,
                          .flush = flush, .free = free_it, .prepare = prepare,
-                         .descriptor = fake->has_descriptor ? descriptor : NULL);
+                         .descriptor = fake->has_descriptor ? descriptor : NULL,
+                         .attend = fake->attends ? attend : NULL);
 }

@@ -29,6 +29,9 @@ struct fake_exporter {
     otel_status flush_status;
     void (*during)(void *context, otel_export *call); /* called in the middle of an export */
     void *context;
+    size_t spool; /* spans of each batch */
+    bool attends; /* and answers this: */
+    int attend_ms;
     bool has_descriptor; /* this one, and this time */
     int descriptor_fd;
     int descriptor_timeout_ms;
@@ -46,7 +49,8 @@ struct fake_exporter {
     uint64_t abandoned;
     uint64_t flushes;
     int64_t flush_timeout_ms;
-    char calls[FAKE_CALLS]; /* E export, P prepare, o poll, A poll with abandon, F flush */
+    char calls[FAKE_CALLS]; /* E export, P prepare, o poll, A poll with abandon, F flush,
+                               T attend */
     size_t call_count;
     size_t waits; /* polls that were allowed to wait */
     size_t prepares;
@@ -57,8 +61,9 @@ struct fake_exporter {
     size_t unprepared;             /* that were not of the batch that had been prepared */
     bool is_pending;
     bool is_prepared;
-    uint32_t wakes; /* atomic */
-    uint32_t frees; /* atomic */
+    uint32_t attended; /* atomic */
+    uint32_t wakes;    /* atomic */
+    uint32_t frees;    /* atomic */
 };
 
 /* The exporter; `fake` must stay until it is freed. */

@@ -101,6 +101,41 @@ static void test_nobody_can_lose_more_spans_than_there_are(void **state)
     assert_int_equal(pipeline(0)->delivered, 0);
 }
 
+/* Nor does a flush that has spooled them say that spans were lost. */
+static void test_what_is_spooled_is_neither_delivered_nor_lost(void **state)
+{
+    (void)state;
+    const uint64_t lost = oteli_export_lost(hand.engine);
+    fake->reject = 1;
+    fake->spool = 7;
+
+    hand_flush(&hand);
+
+    assert_int_equal(pipeline(0)->spooled, 7);
+    assert_int_equal(pipeline(0)->delivered, 2);
+    assert_int_equal(dropped(0), 0);
+    assert_true(oteli_export_lost(hand.engine) == lost + 1); /* which was rejected */
+}
+
+static otel_export_result spool_and_be_pending(void *state, otel_export *call)
+{
+    (void)state;
+    otel_export_spool(call, 4);
+    return OTEL_EXPORT_PENDING;
+}
+
+static void test_what_is_spooled_has_not_run_out_of_time(void **state)
+{
+    (void)state;
+    hand.engine->pipelines[0].exporter.export_batch = spool_and_be_pending;
+    hand.engine->pipelines[0].exporter.poll = NULL;
+
+    hand_flush(&hand);
+
+    assert_int_equal(pipeline(0)->spooled, 4);
+    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_EXPORT_TIMEOUT], 6);
+}
+
 static void test_a_drop_without_a_known_reason_is_no_drop(void **state)
 {
     (void)state;
@@ -410,6 +445,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+        TEST(what_is_spooled_is_neither_delivered_nor_lost),
+        TEST(what_is_spooled_has_not_run_out_of_time),
         TEST(what_is_not_reported_otherwise_is_delivered),
         TEST(each_pipeline_gets_every_batch_and_counts_for_itself),
         TEST(nobody_can_lose_more_spans_than_there_are),

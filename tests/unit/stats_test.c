@@ -352,6 +352,10 @@ static void test_the_description_is_a_line_for_people(void **state)
     otel_stats_describe(&stats, text, sizeof text);
     assert_string_equal(text, "delivered 0, rejected 999, queued 1,000, dropped 3 "
                               "(unconfirmed 1, no_memory 2)");
+
+    stats = (otel_stats){.size = sizeof stats, .delivered = 1, .spooled = 2048};
+    otel_stats_describe(&stats, text, sizeof text);
+    assert_string_equal(text, "delivered 1, spooled 2,048, dropped 0");
 }
 
 static void test_the_description_is_cut_to_its_room(void **state)

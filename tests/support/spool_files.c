@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/spool_files.c - see spool_files.h. */
+#include "tests/support/spool_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct spool_calls spool_calls;
+
+/* ---- files ----------------------------------------------------------------------------- */
+
+void spool_files_begin(struct spool_files *files)
+{
+    memset(files, 0, sizeof *files);
+    memset(&spool_calls, 0, sizeof spool_calls);
+    snprintf(files->path, sizeof files->path, "/tmp/otel-spool-test-XXXXXX");
+    assert_non_null(mkdtemp(files->path));
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t length = strlen(name);
+    return length >= strlen(end) && strcmp(name + length - strlen(end), end) == 0;
+}
+
+static void remove_all_in(const char *path, bool goes_down)
+{
+    char inside[512];
+    DIR *stream = opendir(path);
+    if (stream == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
+        if (goes_down && entry->d_type == DT_DIR)
+            remove_all_in(inside, false);
+        (void)remove(inside);
+    }
+    closedir(stream);
+}
+
+void spool_files_end(struct spool_files *files)
+{
+    memset(&spool_calls, 0, sizeof spool_calls);
+    if (spool_files_own(files)[0] != '\0')
+        remove_all_in(files->own, true);
+    remove_all_in(files->path, true);
+    assert_int_equal(rmdir(files->path), 0);
+}
+
+const char *spool_files_own(struct spool_files *files)
+{
+    DIR *stream = opendir(files->path);
+    files->own[0] = '\0';
+    if (stream == NULL)
+        return files->own;
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;)
+        if (strncmp(entry->d_name, "otel-", 5) == 0)
+            snprintf(files->own, sizeof files->own, "%s/%.32s", files->path, entry->d_name);
+    closedir(stream);
+    return files->own;
+}
+
+static size_t look(struct spool_files *files, const char *end)
+{
+    size_t count = 0;
+    files->name[0] = '\0';
+    DIR *stream = opendir(spool_files_own(files));
+    if (stream == NULL)
+        return 0;
+    for (const struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "lock") == 0 ||
+            !ends_with(name, end))
+            continue;
+        count++;
+        char path[256];
+        snprintf(path, sizeof path, "%s/%.100s", files->own, name);
+        if (files->name[0] == '\0' || strcmp(path, files->name) < 0)
+            memcpy(files->name, path, sizeof path);
+    }
+    closedir(stream);
+    return count;
+}
+
+size_t spool_files_count(struct spool_files *files, const char *end)
+{
+    return look(files, end);
+}
+
+const char *spool_files_oldest(struct spool_files *files, const char *end)
+{
+    return look(files, end) != 0 ? files->name : NULL;
+}
+
+void spool_files_write(const char *path, const void *bytes, size_t length)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    fclose(file);
+}
+
+void spool_files_put(struct spool_files *files, const struct oteli_spool_file *file,
+                     const void *request)
+{
+    char name[OTELI_SPOOL_NAME];
+    char path[256];
+    uint8_t *content = malloc(OTELI_SPOOL_HEAD + file->length);
+    assert_non_null(content);
+    memcpy(content + OTELI_SPOOL_HEAD, request, file->length);
+    oteli_spool_head_write(file, OTEL_OTLP_HTTP_PROTOBUF, request, content);
+    oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
+    snprintf(path, sizeof path, "%s/%s", spool_files_own(files), name);
+    spool_files_write(path, content, (size_t)oteli_spool_file_bytes(file));
+    free(content);
+}
+
+otel_spool_stats spool_files_stats(void)
+{
+    otel_spool_stats stats = {.size = sizeof stats};
+    assert_int_equal(otel_spool_stats_read(&stats), OTEL_OK);
+    assert_int_equal(stats.stored + stats.found, stats.sent + stats.rejected + stats.refused +
+                                                     stats.expired + stats.evicted + stats.torn +
+                                                     stats.taken + stats.waiting);
+    return stats;
+}
+
+/* ---- system calls ----------------------------------------------------------------------- */
+
+static bool fails(enum spool_call call)
+{
+    const size_t number = ++spool_calls.count;
+    if (number == spool_calls.kill_at)
+        (void)raise(SIGKILL);
+    int error = spool_calls.errors[call];
+    if (number == spool_calls.fail_at)
+        error = spool_calls.fail_with;
+    if (error != 0)
+        errno = error;
+    return error != 0;
+}
+
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+    if (!fails(SPOOL_CLOSE))
+        return __real_close(fd);
+    const int error = errno;
+    __real_close(fd);
+    errno = error;
+    return -1;
+}
+
+int __real_fstat(int fd, struct stat *status);
+int __wrap_fstat(int fd, struct stat *status);
+int __wrap_fstat(int fd, struct stat *status)
+{
+    return fails(SPOOL_FSTAT) ? -1 : __real_fstat(fd, status);
+}
+
+int __real_flock(int fd, int how);
+int __wrap_flock(int fd, int how);
+int __wrap_flock(int fd, int how)
+{
+    return fails(SPOOL_FLOCK) ? -1 : __real_flock(fd, how);
+}
+
+int __real_mkdirat(int fd, const char *path, mode_t mode);
+int __wrap_mkdirat(int fd, const char *path, mode_t mode);
+int __wrap_mkdirat(int fd, const char *path, mode_t mode)
+{
+    return fails(SPOOL_MKDIRAT) ? -1 : __real_mkdirat(fd, path, mode);
+}
+
+int __real_openat(int fd, const char *path, int flags, mode_t mode);
+int __wrap_openat(int fd, const char *path, int flags, mode_t mode);
+int __wrap_openat(int fd, const char *path, int flags, mode_t mode)
+{
+    return fails(SPOOL_OPENAT) ? -1 : __real_openat(fd, path, flags, mode);
+}
+
+ssize_t __real_read(int fd, void *bytes, size_t size);
+ssize_t __wrap_read(int fd, void *bytes, size_t size);
+ssize_t __wrap_read(int fd, void *bytes, size_t size)
+{
+    return fails(SPOOL_READ) ? -1 : __real_read(fd, bytes, size);
+}
+
+int __real_renameat(int from, const char *old, int to, const char *new);
+int __wrap_renameat(int from, const char *old, int to, const char *new);
+int __wrap_renameat(int from, const char *old, int to, const char *new)
+{
+    return fails(SPOOL_RENAMEAT) ? -1 : __real_renameat(from, old, to, new);
+}
+
+int __real_unlinkat(int fd, const char *path, int flags);
+int __wrap_unlinkat(int fd, const char *path, int flags);
+int __wrap_unlinkat(int fd, const char *path, int flags)
+{
+    return fails(SPOOL_UNLINKAT) ? -1 : __real_unlinkat(fd, path, flags);
+}
+
+ssize_t __real_writev(int fd, const struct iovec *parts, int count);
+ssize_t __wrap_writev(int fd, const struct iovec *parts, int count);
+ssize_t __wrap_writev(int fd, const struct iovec *parts, int count)
+{
+    if (fails(SPOOL_WRITEV))
+        return -1;
+    if (spool_calls.most_written == 0)
+        return __real_writev(fd, parts, count);
+    struct iovec part = parts[0];
+    if (part.iov_len > spool_calls.most_written)
+        part.iov_len = spool_calls.most_written;
+    return __real_writev(fd, &part, 1);
+}
