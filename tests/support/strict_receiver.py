@@ -21,6 +21,7 @@ import gzip
 import http.server
 import io
 import json
+import os
 import pathlib
 import re
 import socket
@@ -29,6 +30,7 @@ import ssl
 import threading
 from urllib.parse import urlsplit
 
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would tell of clients that are refused
 import grpc
 import zstandard
 from google.protobuf import json_format
