@@ -36,14 +36,15 @@ sys.path.insert(0, str(HERE.parent / "support"))
 import receiver  # noqa: E402
 
 IS_LONG = os.environ.get("OTEL_TEST_LONG") == "1"
-SHORT = {"spans": 100_000, "seconds": 8, "kills": 3, "lives": 3, "seed": 1}
-LONG = {"spans": 1_000_000, "seconds": 70, "kills": 20, "lives": 8, "seed": 1}
+SHORT = {"spans": 100_000, "seconds": 5, "kills": 2, "lives": 3, "seed": 1, "queue": 2048}
+LONG = {"spans": 1_000_000, "seconds": 70, "kills": 20, "lives": 8, "seed": 1, "queue": 15_000}
+UP_SECONDS = (0.3, 1.5) if IS_LONG else (0.3, 0.9)
+DOWN_SECONDS = (0, 0.2, 1, 3) if IS_LONG else (0, 0.2, 1)
 THREADS = 16
 SWEEPS = 20
 SETTINGS = {
     "OTEL_SERVICE_NAME": "storm",
     "OTEL_BSP_SCHEDULE_DELAY": "100",
-    "OTEL_BSP_MAX_QUEUE_SIZE": "15000",
     "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "64",  # so that a kill often hits a request
     "OTEL_EXPORTER_OTLP_TIMEOUT": "2500",
     "OTEL_LOG_LEVEL": "none",
@@ -65,11 +66,11 @@ class Killer(threading.Thread):
         self.kills = 0
 
     def run(self):
-        while not self.is_over.wait(self.chance.uniform(0.3, 1.5)):
+        while not self.is_over.wait(self.chance.uniform(*UP_SECONDS)):
             self._wait_for_a_write(0.1)
             self.collector.kill()
             self.kills += 1
-            self.is_over.wait(self.chance.choice([0, 0.2, 1, 3]))
+            self.is_over.wait(self.chance.choice(DOWN_SECONDS))
             self.collector.start()
 
     def _wait_for_a_write(self, seconds):
@@ -122,10 +123,11 @@ class Life:
         self.counts = max(whole, key=lambda one: one.ended) if whole else Counts(0, 0, 0, 0, 0, 0)
 
 
-def environment_of(collector, protocol, spool):
+def environment_of(collector, protocol, queue, spool):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("OTEL_")}
     environment.update(SETTINGS, OTEL_EXPORTER_OTLP_PROTOCOL=protocol,
+                       OTEL_BSP_MAX_QUEUE_SIZE=str(queue),
                        OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint_of(protocol))
     if spool is not None:
         environment.update(SPOOL_SETTINGS, OTEL_C_SPOOL_DIR=str(spool))
@@ -133,19 +135,19 @@ def environment_of(collector, protocol, spool):
 
 
 def live(program, folder, sizes, environment, chance):
-    """The program's lives: all but the last end by kill -9."""
-    lives = []
+    """The program's lives: all but the last end by kill -9. Together they trace all spans."""
+    lives, left = [], sizes["spans"]
     for number in range(sizes["lives"]):
-        seconds = sizes["seconds"] / sizes["lives"]
-        life = Life(program, folder / f"life-{number}", sizes["spans"] // sizes["lives"], seconds,
-                    environment)
+        seconds = sizes["seconds"] * left / sizes["spans"]
+        life = Life(program, folder / f"life-{number}", left, seconds, environment)
         lives.append(life)
         if number == sizes["lives"] - 1:
             life.finish(seconds)
         else:
-            time.sleep(seconds * chance.uniform(0.4, 0.9))
+            time.sleep(sizes["seconds"] / sizes["lives"] * chance.uniform(0.6, 1.1))
             life.kill()
         life.read()
+        left -= len(life.ids)
     return lives
 
 
@@ -246,7 +248,7 @@ def main():
             spool.mkdir()
         collector = receiver.Collector(folder)
         collector.start()
-        environment = environment_of(collector, protocol, spool)
+        environment = environment_of(collector, protocol, sizes["queue"], spool)
         killer = Killer(collector, random.Random(chance.random()))
         killer.start()
         try:
