@@ -17,8 +17,10 @@
 #                 jq and curl (end-to-end tests)
 #   --collector   the OpenTelemetry Collector, made with its own builder from
 #                 scripts/receivers/otelcol-builder.yaml
-#   --interop     OpenTelemetry's Python SDK, for tests/interop, in a virtual
-#                 environment; the versions are in tests/interop/requirements.txt
+#   --interop     OpenTelemetry's Python SDK, for tests/interop, and what the strict
+#                 receiver of tests/support needs (OpenTelemetry's messages, gRPC, zstd),
+#                 in a virtual environment; the versions are in
+#                 tests/interop/requirements.txt
 #   --rotel       Rotel, a second OTLP receiver, which is stricter than the
 #                 Collector (it refuses strings that are not UTF-8)
 #   --collector-contrib
@@ -75,7 +77,7 @@ usage: scripts/setup.sh OPTION...
   --test-deps   all of these, and those that the tests and checks need
   --collector   build the OpenTelemetry Collector and print its path
   --rotel       fetch the Rotel receiver and print its path
-  --interop     install the peers of tests/interop and print the path of their Python
+  --interop     install the peers of the tests that are Python and print the path of theirs
   --all         all of the above
   --collector-contrib
                 build the collector that examples/collector is for and print its path
@@ -287,7 +289,8 @@ make_peers() {
         out/bin/python -m pip install --disable-pip-version-check --no-deps \
         --requirement "$peers_requirements" ||
         die "pip could not fetch what $peers_requirements names; see $log"
-    out/bin/python -c 'import opentelemetry.sdk.trace, opentelemetry.propagators.b3' ||
+    out/bin/python -c 'import opentelemetry.sdk.trace, opentelemetry.propagators.b3, grpc, zstandard
+import opentelemetry.proto.collector.trace.v1.trace_service_pb2' ||
         die "the peers were fetched but cannot be imported"
 }
 
