@@ -3,7 +3,9 @@
  * of it in the end. Whoever exports; a transport owns what is kept. */
 #include "exporters/otlp/transport_parts.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -135,6 +137,21 @@ bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_HEADERFUNCTION, take_line) && SET(CURLOPT_HEADERDATA, transport) &&
            SET(CURLOPT_NOPROGRESS, 0L) && SET(CURLOPT_XFERINFOFUNCTION, watch_progress) &&
            SET(CURLOPT_XFERINFODATA, transport);
+}
+
+/* curl names the host of the URL, which has no part in it. */
+void oteli_transport_reword(struct oteli_transport *transport)
+{
+    long error = 0;
+    if (transport->unix_socket == NULL || transport->result != CURLE_COULDNT_CONNECT)
+        return;
+    (void)curl_easy_getinfo(transport->easy, CURLINFO_OS_ERRNO, &error);
+    snprintf(transport->problem, sizeof transport->problem, "no connection to %s: %s",
+             transport->unix_socket,
+             error == ENOENT         ? "there is no such socket"
+             : error == ECONNREFUSED ? "nobody listens there"
+             : error == EACCES       ? "that is not permitted"
+                                     : "it failed");
 }
 
 const char *oteli_transport_problem(const struct oteli_transport *transport)
