@@ -223,6 +223,16 @@ static struct facts learn(const struct oteli_transport *transport)
     return facts;
 }
 
+static bool is_proxy_result(CURLcode result)
+{
+#if LIBCURL_VERSION_NUM >= 0x074900
+    return result == CURLE_PROXY;
+#else
+    (void)result;
+    return false;
+#endif
+}
+
 static enum oteli_transport_step step_of(const struct oteli_transport *transport,
                                          const struct facts *facts)
 {
@@ -232,7 +242,7 @@ static enum oteli_transport_step step_of(const struct oteli_transport *transport
     if (transport->result == CURLE_COULDNT_RESOLVE_HOST ||
         transport->result == CURLE_COULDNT_RESOLVE_PROXY)
         return OTELI_STEP_NAME;
-    if (facts->connect_status >= 300 || transport->result == CURLE_PROXY)
+    if (facts->connect_status >= 300 || is_proxy_result(transport->result))
         return OTELI_STEP_PROXY;
     if (facts->began != 0)
         return transport->gets || (size_t)facts->sent >= transport->length ? OTELI_STEP_ANSWER
