@@ -22,19 +22,12 @@ enum {
     ALWAYS_KEPT = 64 * 1024        /* a text of this size is never given back */
 };
 
-/* Some spans of a batch, and how long their text may become. */
-struct part {
-    const otel_batch *batch;
-    size_t first;
-    size_t count;
-    size_t max_bytes;
-};
-
 void oteli_otlp_json_fini(struct oteli_otlp_json *encoder)
 {
     oteli_json_fini(&encoder->text);
+    oteli_json_fini(&encoder->parts);
     free(encoder->groups);
-    free(encoder->next);
+    free(encoder->spans);
     *encoder = (struct oteli_otlp_json){0};
 }
 
@@ -285,18 +278,36 @@ static bool grow(void **array, size_t *room, size_t count, size_t element_bytes)
     return true;
 }
 
-/* Put span `index` behind the others of its scope. Programs have few scopes, and the span
- * before was mostly of the same: looking from the newest back is quick. */
+/* Room for the spans and their groups, of which there are none yet. */
+static bool begin_groups(struct oteli_otlp_json *encoder, size_t span_count)
+{
+    void *spans = encoder->spans;
+    const bool has_room = grow(&spans, &encoder->span_room, span_count, sizeof *encoder->spans);
+    encoder->spans = spans;
+    encoder->group_count = 0;
+    return has_room;
+}
+
+/* The group of a scope; NULL: it has none yet. Programs have few scopes, and the span before was
+ * mostly of the same: looking from the newest back is quick. */
+static struct oteli_json_group *group_of(struct oteli_otlp_json *encoder,
+                                         const otel_scope_view *scope)
+{
+    for (size_t at = encoder->group_count; at != 0; at--) {
+        if (encoder->groups[at - 1].scope == scope)
+            return &encoder->groups[at - 1];
+    }
+    return NULL;
+}
+
+/* Put span `index` behind the others of its scope. */
 static bool add_to_group(struct oteli_otlp_json *encoder, const otel_scope_view *scope,
                          size_t index)
 {
-    size_t at = encoder->group_count;
-    while (at != 0 && encoder->groups[at - 1].scope != scope)
-        at--;
-    encoder->next[index] = SIZE_MAX;
-    if (at != 0) {
-        struct oteli_json_group *group = &encoder->groups[at - 1];
-        encoder->next[group->last] = index;
+    struct oteli_json_group *group = group_of(encoder, scope);
+    encoder->spans[index].next = SIZE_MAX;
+    if (group != NULL) {
+        encoder->spans[group->last].next = index;
         group->last = index;
         return true;
     }
@@ -309,103 +320,176 @@ static bool add_to_group(struct oteli_otlp_json *encoder, const otel_scope_view 
     return has_room;
 }
 
-static bool group_spans(struct oteli_otlp_json *encoder, const struct part *part)
+static bool group_spans(struct oteli_otlp_json *encoder, const otel_batch *batch)
 {
-    void *next = encoder->next;
-    const bool has_room = grow(&next, &encoder->next_room, part->count, sizeof *encoder->next);
-    encoder->next = next;
-    encoder->group_count = 0;
-    for (size_t i = 0; i < part->count && has_room; i++) {
+    const size_t count = otel_batch_size(batch);
+    bool has_room = begin_groups(encoder, count);
+    for (size_t i = 0; i < count && has_room; i++) {
         const otel_scope_view *scope;
-        (void)otel_batch_span_otlp(part->batch, part->first + i, &scope);
-        if (!add_to_group(encoder, scope, i))
-            return false;
+        (void)otel_batch_span_otlp(batch, i, &scope);
+        has_room = add_to_group(encoder, scope, i);
     }
     return has_room;
 }
 
-/* Add the spans of a scope until there are too many bytes; gives how many fit. */
-static size_t add_scope_spans(struct oteli_otlp_json *encoder, const struct part *part,
-                              const struct oteli_json_group *group)
+/* ---- what is around the spans ------------------------------------------------------------- */
+
+static void open_scope_spans(struct oteli_json *json, const otel_scope_view *scope)
 {
-    struct oteli_json *json = &encoder->text;
-    size_t fitting = 0;
     OTELI_JSON_ADD(json, "{\"scope\":");
-    add_scope(json, group->scope);
-    MEMBER(json, "spans");
-    for (size_t i = group->first; i != SIZE_MAX; i = encoder->next[i]) {
-        otel_span_view span;
-        otel_batch_span(part->batch, part->first + i, &span);
-        oteli_json_add(json, i == group->first ? "[" : ",", 1);
-        add_span(json, &span);
-        if (json->length > part->max_bytes)
-            return fitting;
-        fitting++;
-    }
-    OTELI_JSON_ADD(json, "]");
-    add_text(json, ",\"schemaUrl\":", group->scope->schema_url);
-    OTELI_JSON_ADD(json, "}");
-    return fitting;
+    add_scope(json, scope);
+    OTELI_JSON_ADD(json, ",\"spans\":[");
 }
 
-/* Append the spans; gives how many it could be when the text is too long for all of them. */
-static size_t add_part(struct oteli_otlp_json *encoder, const struct part *part)
+static void close_scope_spans(struct oteli_json *json, const otel_scope_view *scope)
+{
+    OTELI_JSON_ADD(json, "]");
+    add_text(json, ",\"schemaUrl\":", scope->schema_url);
+    OTELI_JSON_ADD(json, "}");
+}
+
+static void open_request(struct oteli_json *json, const otel_batch *batch)
+{
+    OTELI_JSON_ADD(json, "{\"resourceSpans\":[{\"resource\":");
+    add_resource(json, otel_batch_resource(batch));
+    OTELI_JSON_ADD(json, ",\"scopeSpans\":[");
+}
+
+static void close_request(struct oteli_json *json, const otel_batch *batch)
+{
+    OTELI_JSON_ADD(json, "]");
+    add_text(json, ",\"schemaUrl\":", otel_batch_resource_schema_url(batch));
+    OTELI_JSON_ADD(json, "}]}");
+}
+
+/* ---- a whole batch -------------------------------------------------------------------- */
+
+static void add_scope_spans(struct oteli_otlp_json *encoder, const otel_batch *batch,
+                            const struct oteli_json_group *group)
 {
     struct oteli_json *json = &encoder->text;
-    size_t fitting = 0;
-    if (!group_spans(encoder, part)) {
-        json->failed = true;
-        return 0;
-    }
-    OTELI_JSON_ADD(json, "{\"resourceSpans\":[{\"resource\":");
-    add_resource(json, otel_batch_resource(part->batch));
-    MEMBER(json, "scopeSpans");
-    OTELI_JSON_ADD(json, "[");
-    for (size_t i = 0; i < encoder->group_count && json->length <= part->max_bytes; i++) {
-        if (i != 0)
+    open_scope_spans(json, group->scope);
+    for (size_t i = group->first; i != SIZE_MAX; i = encoder->spans[i].next) {
+        otel_span_view span;
+        otel_batch_span(batch, i, &span);
+        if (i != group->first)
             OTELI_JSON_ADD(json, ",");
-        fitting += add_scope_spans(encoder, part, &encoder->groups[i]);
+        add_span(json, &span);
     }
-    OTELI_JSON_ADD(json, "]");
-    add_text(json, ",\"schemaUrl\":", otel_batch_resource_schema_url(part->batch));
-    OTELI_JSON_ADD(json, "}]}");
-    return fitting == part->count && json->length > part->max_bytes ? fitting - 1 : fitting;
+    close_scope_spans(json, group->scope);
 }
 
 bool oteli_otlp_json_add(struct oteli_otlp_json *encoder, const otel_batch *batch)
 {
-    const struct part all = {batch, 0, otel_batch_size(batch), SIZE_MAX};
-    (void)add_part(encoder, &all);
-    return !encoder->text.failed;
+    struct oteli_json *json = &encoder->text;
+    if (!group_spans(encoder, batch))
+        return false;
+    open_request(json, batch);
+    for (size_t i = 0; i < encoder->group_count; i++) {
+        if (i != 0)
+            OTELI_JSON_ADD(json, ",");
+        add_scope_spans(encoder, batch, &encoder->groups[i]);
+    }
+    close_request(json, batch);
+    return !json->failed;
 }
 
-static void give_back_what_is_too_much(struct oteli_otlp_json *encoder)
+/* ---- a request ------------------------------------------------------------------------ */
+
+/* How many bytes there are around no spans at all: of the request, of a scope. `text` is where
+ * it is tried out. */
+static size_t request_bytes(struct oteli_json *text, const otel_batch *batch)
 {
-    encoder->recent -= encoder->recent / 8;
-    if (encoder->text.capacity > ALWAYS_KEPT && encoder->text.capacity / 4 > encoder->recent)
-        oteli_json_fini(&encoder->text);
+    oteli_json_reset(text);
+    open_request(text, batch);
+    close_request(text, batch);
+    return text->length;
 }
 
-/* Spans are sorted by their scopes, so what fits of too many is not simply the beginning of their
- * text: it is made anew, of about as many as fitted. */
+static size_t scope_spans_bytes(struct oteli_json *text, const otel_scope_view *scope)
+{
+    oteli_json_reset(text);
+    open_scope_spans(text, scope);
+    close_scope_spans(text, scope);
+    return text->length;
+}
+
+/* Make the texts of spans, and sort these into groups, until a request of them would be longer
+ * than the limits. Gives how many it has. */
+static size_t make_parts(struct oteli_otlp_json *encoder, const otel_batch *batch, size_t first,
+                         size_t count, size_t max_bytes)
+{
+    const size_t usual = max_bytes < USUAL_BYTES_MAX ? max_bytes : USUAL_BYTES_MAX;
+    struct oteli_json *parts = &encoder->parts;
+    size_t total = request_bytes(&encoder->text, batch);
+    for (size_t i = 0; i < count && !encoder->text.failed; i++) {
+        otel_span_view span;
+        const size_t start = parts->length;
+        otel_batch_span(batch, first + i, &span);
+        add_span(parts, &span);
+        size_t more = parts->length - start;
+        if (group_of(encoder, span.scope) != NULL)
+            more += 1; /* a comma */
+        else
+            more += scope_spans_bytes(&encoder->text, span.scope) + (encoder->group_count != 0);
+        total += more;
+        if (total > (i == 0 ? max_bytes : usual) || parts->failed || encoder->text.failed)
+            return i;
+        encoder->spans[i].end = parts->length;
+        if (!add_to_group(encoder, span.scope, i)) {
+            parts->failed = true;
+            return i;
+        }
+    }
+    return count;
+}
+
+static void copy_scope_spans(struct oteli_otlp_json *encoder, const struct oteli_json_group *group)
+{
+    struct oteli_json *json = &encoder->text;
+    open_scope_spans(json, group->scope);
+    for (size_t i = group->first; i != SIZE_MAX; i = encoder->spans[i].next) {
+        const size_t start = i != 0 ? encoder->spans[i - 1].end : 0;
+        if (i != group->first)
+            OTELI_JSON_ADD(json, ",");
+        oteli_json_add(json, encoder->parts.data + start, encoder->spans[i].end - start);
+    }
+    close_scope_spans(json, group->scope);
+}
+
+static void give_back(struct oteli_json *json, size_t recent)
+{
+    if (json->capacity > ALWAYS_KEPT && json->capacity / 4 > recent)
+        oteli_json_fini(json);
+    oteli_json_reset(json);
+}
+
+/* Which spans fit is known only when they were made, and their place only when it is known which
+ * fit: so each is made once, and copied to its place. */
 size_t oteli_otlp_json_request(struct oteli_otlp_json *encoder, const otel_batch *batch,
                                size_t first, size_t max_spans, size_t max_bytes)
 {
+    struct oteli_json *json = &encoder->text;
     const size_t left = otel_batch_size(batch) - first;
-    const size_t usual = max_bytes < USUAL_BYTES_MAX ? max_bytes : USUAL_BYTES_MAX;
-    struct part part = {batch, first, left < max_spans ? left : max_spans, usual};
-    give_back_what_is_too_much(encoder);
-    for (;;) {
-        if (part.count == 1)
-            part.max_bytes = max_bytes;
-        oteli_json_reset(&encoder->text);
-        const size_t fitting = add_part(encoder, &part);
-        if (encoder->text.length > encoder->recent)
-            encoder->recent = encoder->text.length;
-        if (encoder->text.failed)
-            return 0;
-        if (fitting == part.count || part.count == 1)
-            return fitting;
-        part.count = fitting > 1 ? fitting : 1;
+    const size_t most = left < max_spans ? left : max_spans;
+    encoder->recent -= encoder->recent / 8;
+    give_back(json, encoder->recent);
+    give_back(&encoder->parts, encoder->recent);
+    json->failed = !begin_groups(encoder, most);
+    const size_t count = json->failed ? 0 : make_parts(encoder, batch, first, most, max_bytes);
+    const bool has_failed = json->failed || encoder->parts.failed;
+    oteli_json_reset(json);
+    json->failed = has_failed;
+    if (count == 0 || has_failed)
+        return 0;
+    open_request(json, batch);
+    for (size_t i = 0; i < encoder->group_count; i++) {
+        if (i != 0)
+            OTELI_JSON_ADD(json, ",");
+        copy_scope_spans(encoder, &encoder->groups[i]);
     }
+    close_request(json, batch);
+    if (json->length > encoder->recent)
+        encoder->recent = json->length;
+    return json->failed ? 0 : count;
 }

@@ -25,9 +25,13 @@ struct oteli_otlp_json {
         size_t first, last; /* of its spans; `next` leads from one to the other */
     } * groups;
     size_t group_count, group_room;
-    size_t *next; /* by number of the span, counted from the first */
-    size_t next_room;
-    size_t recent; /* the longest request of late; it fades */
+    struct oteli_json_span {
+        size_t next; /* of the same scope; SIZE_MAX: none */
+        size_t end;  /* of its text in `parts` */
+    } * spans;       /* by number, counted from the first */
+    size_t span_room;
+    struct oteli_json parts; /* the spans of a request, before they are sorted by scope */
+    size_t recent;           /* the longest request of late; it fades */
 };
 
 OTELI_LENT void oteli_otlp_json_fini(struct oteli_otlp_json *encoder);

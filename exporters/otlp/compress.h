@@ -9,12 +9,14 @@
 #ifndef OTELI_OTLP_COMPRESS_H
 #define OTELI_OTLP_COMPRESS_H
 
+#include "common/lent.h"
+
 #include <otel/otlp.h>
 
 struct oteli_compressor;
 
 /* Whether this build can do it. */
-bool oteli_compression_is_known(otel_otlp_compression compression);
+OTELI_LENT bool oteli_compression_is_known(otel_otlp_compression compression);
 
 /* For gzip or zstd. NULL: no memory. */
 struct oteli_compressor *oteli_compressor_new(otel_otlp_compression compression);

@@ -105,7 +105,9 @@ static char *url_of_target(const char *target, bool insecure)
         target += sizeof resolver - 1;
     const char *colon = strchr(target, ':');
     const bool has_several = colon != NULL && strchr(colon + 1, ':') != NULL;
-    if (strpbrk(target, "/?#@ ") != NULL || (has_several && target[0] != '['))
+    const bool is_bad_socket = strncasecmp(target, UNIX_SCHEME, strlen(UNIX_SCHEME)) == 0;
+    if (strpbrk(target, "/?#@ ") != NULL || (has_several && target[0] != '[') || is_bad_socket ||
+        (colon != NULL && colon[1] == '\0'))
         return NULL;
     const char *scheme = insecure ? "http://" : "https://";
     return join(scheme, strlen(scheme), target, has_port(target) ? "" : ":4317");

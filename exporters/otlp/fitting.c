@@ -21,14 +21,31 @@ void oteli_fitting_refused(struct oteli_fitting *fitting, size_t spans, size_t b
 {
     if (spans < 2)
         return;
-    if (fitting->limit_bytes == 0 || bytes / 2 < fitting->limit_bytes)
-        fitting->limit_bytes = bytes / 2 + 1;
+    if (fitting->refused_bytes == 0 || bytes < fitting->refused_bytes)
+        fitting->refused_bytes = bytes;
+    if (fitting->limit_bytes == 0 || bytes <= fitting->limit_bytes)
+        fitting->limit_bytes = bytes - 1;
     fitting->successes = 0;
 }
 
-void oteli_fitting_taken(struct oteli_fitting *fitting, size_t bytes, size_t max_bytes)
+/* The parts of a request differ in size: not the smallest of them is to be the limit. */
+static void learn(struct oteli_fitting *fitting, size_t bytes)
 {
-    if (fitting->limit_bytes == 0 || bytes < fitting->limit_bytes / 2 ||
+    const size_t half = fitting->refused_bytes / 2;
+    const size_t more = bytes + bytes / GROWTH;
+    const size_t limit = more > half ? more : half;
+    fitting->limit_bytes = limit < fitting->refused_bytes ? limit : fitting->refused_bytes - 1;
+    fitting->refused_bytes = 0;
+}
+
+void oteli_fitting_taken(struct oteli_fitting *fitting, size_t bytes, bool is_part,
+                         size_t max_bytes)
+{
+    if (is_part && fitting->refused_bytes != 0) {
+        learn(fitting, bytes);
+        return;
+    }
+    if (bytes < fitting->limit_bytes / 2 || fitting->limit_bytes == 0 ||
         ++fitting->successes < SUCCESSES_NEEDED)
         return;
     fitting->successes = 0;

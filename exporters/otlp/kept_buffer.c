@@ -47,7 +47,11 @@ bool oteli_kept_buffer_grow(struct oteli_kept_buffer *buffer, size_t needed)
         buffer->bytes = larger;
         buffer->room = room;
     }
+    return true;
+}
+
+void oteli_kept_buffer_note(struct oteli_kept_buffer *buffer, size_t needed)
+{
     if (buffer->recent < needed)
         buffer->recent = needed;
-    return true;
 }

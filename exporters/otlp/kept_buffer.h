@@ -26,4 +26,7 @@ bool oteli_kept_buffer_fit(struct oteli_kept_buffer *buffer, size_t needed);
  * everything is as before. */
 bool oteli_kept_buffer_grow(struct oteli_kept_buffer *buffer, size_t needed);
 
+/* Say how much was needed in the end, where it was not known before. */
+void oteli_kept_buffer_note(struct oteli_kept_buffer *buffer, size_t needed);
+
 #endif

@@ -119,7 +119,8 @@ static void accept(struct oteli_sending *sending, otel_export *call, const struc
 {
     const struct oteli_outcome *outcome = &lane->delivery.outcome;
     const size_t spans = lane->request->spans;
-    oteli_fitting_taken(&sending->fitting, lane->request->plain_length, sending->max_request_bytes);
+    oteli_fitting_taken(&sending->fitting, lane->request->plain_length, lane->most != SIZE_MAX,
+                        sending->max_request_bytes);
     if (outcome->rejected != 0) {
         const size_t rejected = outcome->rejected < spans ? (size_t)outcome->rejected : spans;
         otel_export_reject(call, rejected);

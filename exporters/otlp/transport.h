@@ -15,6 +15,7 @@
 #ifndef OTELI_OTLP_TRANSPORT_H
 #define OTELI_OTLP_TRANSPORT_H
 
+#include "common/lent.h"
 #include "exporters/otlp/answer.h"
 #include "exporters/otlp/tls.h"
 
@@ -116,7 +117,7 @@ void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms);
 void oteli_transport_wake(struct oteli_transport *transport);
 
 /* What the libcurl that is loaded can do. */
-bool oteli_transport_has_http2(void);
+OTELI_LENT bool oteli_transport_has_http2(void);
 bool oteli_transport_has_tls(void);
 
 /* Whether this is an absolute http or https URL with a host. */

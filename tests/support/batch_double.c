@@ -3,6 +3,8 @@
  * copied spans. */
 #include "tests/support/batch_double.h"
 
+#include "sdk/view.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +65,15 @@ otel_slice otel_batch_span_otlp(const otel_batch *batch, size_t index,
     const struct batch_double_span *span = &double_of(batch)->spans[index];
     *scope = span->scope;
     return (otel_slice){.data = (const char *)span->bytes, .length = span->length};
+}
+
+/* What the SDK would do, on the double's bytes; weak, for tests that have views of their own. */
+__attribute__((weak)) void otel_batch_span(const otel_batch *batch, size_t index,
+                                           otel_span_view *span)
+{
+    const otel_scope_view *scope;
+    const otel_slice otlp = otel_batch_span_otlp(batch, index, &scope);
+    oteli_span_view_fill(span, otlp, scope);
 }
 
 otel_slice otel_batch_resource(const otel_batch *batch)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/batch_double.h - a batch made by hand, and a call that keeps its answer.
  *
- * Linked instead of the SDK: it implements what an exporter that copies OTLP bytes needs
- * of otel/exporter.h (size, span_otlp, resource, resource_schema_url; reject, drop, spool), and
- * nothing else.
+ * Linked instead of the SDK: it implements what an exporter needs of otel/exporter.h (size,
+ * span, span_otlp, resource, resource_schema_url; reject, drop, spool), and nothing else.
  *
  *     struct batch_double batch = {0};
  *     batch_double_add(&batch, &scope, bytes, length);

@@ -57,6 +57,7 @@ struct http_sink {
     size_t request_count;
     size_t connection_count;
     uint64_t bytes_sent;
+    size_t limit; /* of a body; 0: none */
 };
 
 static void must(bool fine)
@@ -187,9 +188,18 @@ static const struct http_sink_answer *next_answer(struct http_sink *sink, bool t
     return index < sink->script_count ? &sink->script[index] : &fine;
 }
 
+static bool is_above_limit(struct http_sink *sink, const struct connection *connection)
+{
+    pthread_mutex_lock(&sink->lock);
+    const bool is_above = sink->limit != 0 && connection->body_length > sink->limit;
+    pthread_mutex_unlock(&sink->lock);
+    return is_above;
+}
+
 /* Act on what has been read. Returns false when the connection is gone. */
 static bool digest(struct http_sink *sink, struct connection *connection)
 {
+    static const struct http_sink_answer too_large = {.status = 413};
     char number[32];
     while (!connection->is_deaf && connection->in.length != 0) {
         if (connection->head_length == 0) {
@@ -210,7 +220,8 @@ static bool digest(struct http_sink *sink, struct connection *connection)
         const size_t whole = connection->head_length + connection->body_length;
         if (connection->in.length < whole)
             return true;
-        const struct http_sink_answer *answer = next_answer(sink, true);
+        const struct http_sink_answer *answer =
+            is_above_limit(sink, connection) ? &too_large : next_answer(sink, true);
         keep_request(sink, connection, connection->body_length);
         memmove(connection->in.bytes, connection->in.bytes + whole, connection->in.length - whole);
         connection->in.length -= whole;
@@ -397,6 +408,13 @@ bool http_sink_wait(struct http_sink *sink, size_t requests)
     const bool are_there = sink->request_count >= requests;
     pthread_mutex_unlock(&sink->lock);
     return are_there;
+}
+
+void http_sink_limit(struct http_sink *sink, size_t body_bytes)
+{
+    pthread_mutex_lock(&sink->lock);
+    sink->limit = body_bytes;
+    pthread_mutex_unlock(&sink->lock);
 }
 
 size_t http_sink_requests(struct http_sink *sink)

@@ -65,6 +65,9 @@ uint16_t http_sink_port(const struct http_sink *sink);
 /* Wait until that many requests have been read whole; false after ten seconds. */
 bool http_sink_wait(struct http_sink *sink, size_t requests);
 
+/* From now on what has a longer body is answered with 413, and takes nothing of the script. */
+void http_sink_limit(struct http_sink *sink, size_t body_bytes);
+
 size_t http_sink_requests(struct http_sink *sink);
 size_t http_sink_connections(struct http_sink *sink);
 uint64_t http_sink_bytes_sent(struct http_sink *sink);

@@ -4,7 +4,6 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "sdk/view.h"
 #include "tests/support/leaks.h"
 
 #include <setjmp.h>
@@ -39,14 +38,6 @@ void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const ch
         append_line(listening, format, arguments);
         va_end(arguments);
     }
-}
-
-/* For what is encoded as JSON. */
-void otel_batch_span(const otel_batch *batch, size_t index, otel_span_view *span)
-{
-    const otel_scope_view *scope;
-    const otel_slice otlp = otel_batch_span_otlp(batch, index, &scope);
-    oteli_span_view_fill(span, otlp, scope);
 }
 
 void fixture_advance_ms(uint64_t ms)

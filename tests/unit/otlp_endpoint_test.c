@@ -14,13 +14,37 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void assert_url(const char *general, const char *traces, const char *expected)
+static void assert_endpoint(otel_otlp_protocol protocol, const char *general, const char *traces,
+                            const char *expected)
 {
     char *url = NULL;
     oteli_leaks_begin();
-    assert_true(oteli_otlp_endpoint(OTEL_OTLP_HTTP_PROTOBUF, general, traces, &url));
+    assert_true(oteli_otlp_endpoint(protocol, general, traces, &url));
     assert_string_equal(url, expected);
     free(url);
+    oteli_leaks_check();
+}
+
+static void assert_url(const char *general, const char *traces, const char *expected)
+{
+    assert_endpoint(OTEL_OTLP_HTTP_PROTOBUF, general, traces, expected);
+    assert_endpoint(OTEL_OTLP_HTTP_JSON, general, traces, expected);
+}
+
+/* What requests are posted to, over which socket, and how the log names it. */
+static void assert_meaning(otel_otlp_protocol protocol, const char *text, bool insecure,
+                           const char *url, const char *unix_socket, const char *name)
+{
+    struct oteli_endpoint endpoint;
+    oteli_leaks_begin();
+    assert_int_equal(oteli_endpoint_init(&endpoint, protocol, text, insecure), OTEL_OK);
+    assert_string_equal(endpoint.url, url);
+    if (unix_socket != NULL)
+        assert_string_equal(endpoint.unix_socket, unix_socket);
+    else
+        assert_null(endpoint.unix_socket);
+    assert_string_equal(endpoint.name, name);
+    oteli_endpoint_fini(&endpoint);
     oteli_leaks_check();
 }
 
@@ -65,7 +89,7 @@ static void test_what_is_no_http_url_is_refused(void **state)
     static const char *const bad[] = {
         "",        "localhost",    "localhost:4318", "c:4318/v1/traces", "http:",
         "http:/",  "http://",      "http:/c",        "http:///v1",       "grpc://c:4317",
-        "ftp://c", "unix:///a/b",  "http://c:99999", "http://c:port",    "http://a b",
+        "ftp://c", "unix://a/b",   "http://c:99999", "http://c:port",    "http://a b",
         "//c",     "http://c\n:1", " http://c"};
     for (size_t i = 0; i < COUNT(bad); i++) {
         char *url = (char *)1;
@@ -73,6 +97,102 @@ static void test_what_is_no_http_url_is_refused(void **state)
             oteli_otlp_endpoint(OTEL_OTLP_HTTP_PROTOBUF, NULL, bad[i], &url))
             fail_msg("\"%s\" was taken", bad[i]);
         assert_null(url);
+    }
+}
+
+#define METHOD "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+/* spec: E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#configuration-options MUST stable */
+static void test_a_grpc_endpoint_has_no_path_of_its_own(void **state)
+{
+    (void)state;
+    const otel_otlp_protocol grpc = OTEL_OTLP_GRPC;
+    assert_endpoint(grpc, NULL, NULL, "http://localhost:4317");
+    assert_endpoint(grpc, "https://c.example", NULL, "https://c.example");
+    assert_endpoint(grpc, "c:4317", NULL, "c:4317");
+    assert_endpoint(grpc, "http://other", "http://c:1/", "http://c:1/");
+    assert_meaning(grpc, "http://localhost:4317", false, "http://localhost:4317" METHOD, NULL,
+                   "http://localhost:4317/");
+    assert_meaning(grpc, "https://c.example/", false, "https://c.example" METHOD, NULL,
+                   "https://c.example/");
+    assert_meaning(grpc, "http://me:secret@[::1]:4317/v1/traces?token=x", true,
+                   "http://me:secret@[::1]:4317" METHOD, NULL, "http://[::1]:4317/");
+}
+
+/* spec: E-OTEL_EXPORTER_OTLP_INSECURE protocol/exporter.md#configuration-options MUST stable */
+static void test_without_a_scheme_insecure_decides_about_tls(void **state)
+{
+    (void)state;
+    const otel_otlp_protocol grpc = OTEL_OTLP_GRPC;
+    assert_meaning(grpc, "c:9999", false, "https://c:9999" METHOD, NULL, "https://c:9999/");
+    assert_meaning(grpc, "c:9999", true, "http://c:9999" METHOD, NULL, "http://c:9999/");
+    assert_meaning(grpc, "c", true, "http://c:4317" METHOD, NULL, "http://c:4317/");
+    assert_meaning(grpc, "[::1]", true, "http://[::1]:4317" METHOD, NULL, "http://[::1]:4317/");
+    assert_meaning(grpc, "[::1]:1", true, "http://[::1]:1" METHOD, NULL, "http://[::1]:1/");
+    assert_meaning(grpc, "dns:///c:1", true, "http://c:1" METHOD, NULL, "http://c:1/");
+    assert_meaning(grpc, "https://c:1", true, "https://c:1" METHOD, NULL, "https://c:1/");
+}
+
+/* spec: X15 */
+static void test_X15_a_unix_endpoint_is_a_socket_of_this_machine(void **state)
+{
+    (void)state;
+    assert_url("unix:///run/c", NULL, "unix:///run/c");
+    assert_url(NULL, "unix:/run/c", "unix:/run/c");
+    assert_endpoint(OTEL_OTLP_GRPC, "UNIX:/run/c", NULL, "UNIX:/run/c");
+    assert_meaning(OTEL_OTLP_HTTP_JSON, "unix:///run/a b", false, "http://localhost/v1/traces",
+                   "/run/a b", "unix:///run/a b");
+    assert_meaning(OTEL_OTLP_GRPC, "unix:/run/c", false, "http://localhost" METHOD, "/run/c",
+                   "unix:///run/c");
+}
+
+static void test_what_is_no_endpoint_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",         "grpc://c", "c:port",     "c:99999",  "::1",    "a b",
+        "user@c:1", "c/path",   "c?q",        "unix:",    "unix:c", "unix:////",
+        "unix:///", "unix:/",   "unix://c/d", "http:///", "[::1",   "unix:/a\nb"};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct oteli_endpoint endpoint;
+        oteli_leaks_begin();
+        if (oteli_endpoint_init(&endpoint, OTEL_OTLP_GRPC, bad[i], true) !=
+            OTEL_ERROR_INVALID_ARGUMENT)
+            fail_msg("\"%s\" was taken", bad[i]);
+        oteli_leaks_check();
+    }
+    char longest[256] = "unix:/";
+    memset(longest + 6, 'x', 106);
+    assert_meaning(OTEL_OTLP_HTTP_JSON, longest, false, "http://localhost/v1/traces", longest + 5,
+                   "unix:///xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+                   "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+    longest[6 + 106] = 'x';
+    struct oteli_endpoint endpoint;
+    assert_int_equal(oteli_endpoint_init(&endpoint, OTEL_OTLP_HTTP_JSON, longest, false),
+                     OTEL_ERROR_INVALID_ARGUMENT);
+}
+
+static void test_no_memory_for_an_endpoint_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"http://c:1", "c:1", "unix:/a"};
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        bool all_tried = false;
+        for (size_t nth = 1; !all_tried; nth++) {
+            struct oteli_endpoint endpoint;
+            oteli_leaks_begin();
+            oteli_leaks_fail_at(nth);
+            const otel_status status =
+                oteli_endpoint_init(&endpoint, OTEL_OTLP_GRPC, texts[i], true);
+            all_tried = !oteli_leaks_failed();
+            oteli_leaks_fail_at(0);
+            if (all_tried)
+                assert_int_equal(status, OTEL_OK);
+            else
+                assert_int_not_equal(status, OTEL_OK);
+            oteli_endpoint_fini(&endpoint);
+            oteli_leaks_check();
+        }
     }
 }
 
@@ -207,6 +327,11 @@ int main(void)
         cmocka_unit_test(test_a_traces_endpoint_is_taken_as_it_is),
         cmocka_unit_test(test_the_default_is_a_local_collector),
         cmocka_unit_test(test_what_is_no_http_url_is_refused),
+        cmocka_unit_test(test_a_grpc_endpoint_has_no_path_of_its_own),
+        cmocka_unit_test(test_without_a_scheme_insecure_decides_about_tls),
+        cmocka_unit_test(test_X15_a_unix_endpoint_is_a_socket_of_this_machine),
+        cmocka_unit_test(test_what_is_no_endpoint_is_refused),
+        cmocka_unit_test(test_no_memory_for_an_endpoint_leaves_nothing_behind),
         cmocka_unit_test(test_headers_are_a_list_of_pairs),
         cmocka_unit_test(test_values_are_percent_decoded_and_names_are_not),
         cmocka_unit_test(test_the_later_of_two_with_one_name_counts),

@@ -44,14 +44,6 @@ typedef Opentelemetry__Proto__Common__V1__KeyValue key_value;
         .key = (char[]){name},                                                                     \
         .value = any})
 
-/* What the SDK would do, on the double's bytes. */
-void otel_batch_span(const otel_batch *batch, size_t index, otel_span_view *span)
-{
-    const otel_scope_view *of_span;
-    const otel_slice otlp = otel_batch_span_otlp(batch, index, &of_span);
-    oteli_span_view_fill(span, otlp, of_span);
-}
-
 static void assert_text(const struct oteli_json *json, const char *expected)
 {
     assert_false(json->failed);

@@ -6,6 +6,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
 #include <cmocka.h>
 
 enum { NOW = 784111777 }; /* Sun, 06 Nov 1994 08:49:37 GMT */
@@ -116,6 +120,35 @@ static void test_a_bad_retry_after_is_none(void **state)
     }
 }
 
+/* A year and a bit in uneven steps, and the turns of months and centuries: each moment in the three
+ * forms that HTTP has, as the C library writes them. */
+static void test_R29_dates_are_read_in_every_form(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {"%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT",
+                                        "%a %b %e %H:%M:%S %Y"};
+    static const time_t marks[] = {951782399,  951782400,  951868800,  1709164799, 1709251199,
+                                   1735689599, 1735689600, 1767225599, 2147483647, 2147483648};
+    const size_t mark_count = sizeof marks / sizeof *marks;
+    size_t tried = 0;
+    for (size_t i = 0; i < 60 + mark_count; i++) {
+        const time_t then =
+            i < mark_count ? marks[i] : NOW + (time_t)(i - mark_count) * (7 * 86400 + 3671);
+        for (size_t k = 0; k < sizeof forms / sizeof *forms; k++) {
+            char text[64];
+            struct tm parts;
+            uint64_t wait_ms = 12345;
+            assert_non_null(gmtime_r(&then, &parts));
+            assert_true(strftime(text, sizeof text, forms[k], &parts) != 0);
+            if (!oteli_retry_after_ms(text, NOW, &wait_ms) ||
+                wait_ms != (uint64_t)(then - NOW) * 1000)
+                fail_msg("\"%s\" is %llu ms", text, (unsigned long long)wait_ms);
+            tried++;
+        }
+    }
+    assert_true(tried >= 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +157,7 @@ int main(void)
         cmocka_unit_test(test_connecting_leaves_time_for_another_attempt),
         cmocka_unit_test(test_retry_after_is_seconds_or_a_date),
         cmocka_unit_test(test_a_bad_retry_after_is_none),
+        cmocka_unit_test(test_R29_dates_are_read_in_every_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
