@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/spool_killed_test.c - specification of exporters/otlp/spool.c where processes end, or
+ * fork, in the middle of something. A child is killed before its first system call on the spool,
+ * then another one before its second, and so on to the last: what it had put and not sent is there. */
+#include "exporters/otlp/spool.h"
+
+#include "tests/support/leaks.h"
+#include "tests/support/spool_files.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { REQUESTS = 5, ROOM = 4, CALLS_MAX = 1000 };
+
+static struct spool_files files;
+
+/* What the child has done for certain. */
+static struct progress {
+    bool was_begun[REQUESTS];
+    bool was_put[REQUESTS];
+    bool was_sent[REQUESTS]; /* or evicted, perhaps */
+} * done;
+
+static int begin(void **state)
+{
+    (void)state;
+    done = mmap(NULL, sizeof *done, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(done != MAP_FAILED);
+    spool_files_begin(&files);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    munmap(done, sizeof *done);
+    spool_files_end(&files);
+    return 0;
+}
+
+static struct oteli_spool *open_one(uint64_t room)
+{
+    return oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF,
+                            room * (OTELI_SPOOL_HEAD + 1), 0);
+}
+
+static void put_number(struct oteli_spool *spool, unsigned number)
+{
+    const char request = (char)('0' + number);
+    done->was_begun[number] = true;
+    done->was_put[number] = oteli_spool_put(spool, &request, 1, 1);
+}
+
+/* The number of the oldest; -1: there is none. It is sent, and `promise` is kept then. */
+static int send_oldest(struct oteli_spool *spool, bool promise[REQUESTS])
+{
+    struct oteli_spool_item item;
+    if (!oteli_spool_first(spool, &item))
+        return -1;
+    const int number = *(const char *)item.bytes - '0';
+    assert_int_equal(item.length, 1);
+    assert_in_range(number, 0, REQUESTS - 1);
+    promise[number] = true;
+    oteli_spool_settle(spool, OTELI_DELIVERED, 0);
+    return number;
+}
+
+/* Everything that there is to do, and the first is evicted for the last. */
+static void work(void)
+{
+    struct oteli_spool *spool = open_one(ROOM);
+    for (unsigned i = 0; i < REQUESTS - 1; i++)
+        put_number(spool, i);
+    (void)send_oldest(spool, done->was_sent);
+    put_number(spool, REQUESTS - 1);
+    oteli_spool_close(spool);
+}
+
+/* False: it came to its end. */
+static bool is_killed_at(size_t call)
+{
+    int status;
+    memset(done, 0, sizeof *done);
+    const pid_t child = fork();
+    if (child == 0) {
+        memset(&spool_calls, 0, sizeof spool_calls);
+        spool_calls.kill_at = call;
+        work();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+static void test_whoever_is_killed_anywhere_leaves_whole_files(void **state)
+{
+    (void)state;
+    size_t call = 1;
+    for (bool is_killed = true; is_killed; call++) {
+        bool is_here[REQUESTS] = {false};
+        is_killed = is_killed_at(call);
+        struct oteli_spool *spool = open_one(REQUESTS);
+        int last = -1;
+        for (int number; (number = send_oldest(spool, is_here)) >= 0; last = number)
+            assert_true(number > last); /* in order, and none twice */
+        assert_int_equal(spool_files_stats().torn_files, 0);
+        oteli_spool_close(spool);
+
+        for (unsigned i = 0; i < REQUESTS; i++) {
+            assert_true(is_here[i] || done->was_sent[i] || !done->was_put[i]);
+            assert_true(done->was_begun[i] || !is_here[i]);
+        }
+        assert_int_equal(spool_files_count(&files, ".otlp"), 0);
+        assert_true(spool_files_count(&files, ".tmp") <= call);
+        assert_true(call < CALLS_MAX);
+    }
+    assert_true(call > 30); /* it was killed in between */
+}
+
+static void test_a_sender_that_is_killed_is_none_any_more(void **state)
+{
+    (void)state;
+    int status;
+    struct oteli_spool *spool = open_one(REQUESTS);
+    bool is_sent[REQUESTS];
+    put_number(spool, 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        struct oteli_spool_item item;
+        struct oteli_spool *own = open_one(REQUESTS);
+        if (oteli_spool_first(own, &item))
+            (void)raise(SIGKILL);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+
+    assert_int_equal(send_oldest(spool, is_sent), 0);
+    oteli_spool_close(spool);
+}
+
+/* A child that does nothing has copies of all descriptors, and with them of the lock. */
+static void test_a_forked_child_does_not_keep_the_lock(void **state)
+{
+    (void)state;
+    int status;
+    bool is_sent[REQUESTS];
+    struct oteli_spool_item item;
+    struct oteli_spool *spool = open_one(REQUESTS);
+    struct oteli_spool *other = open_one(REQUESTS);
+    put_number(spool, 0);
+    assert_true(oteli_spool_first(spool, &item));
+    const pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+
+    oteli_spool_settle(spool, OTELI_DELIVERY_EXHAUSTED, 0);
+
+    assert_int_equal(send_oldest(other, is_sent), 0);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    oteli_spool_close(spool);
+    oteli_spool_close(other);
+}
+
+static void test_a_forked_child_counts_from_zero(void **state)
+{
+    (void)state;
+    int status;
+    struct oteli_spool *spool = open_one(REQUESTS);
+    put_number(spool, 0);
+    assert_true(spool_files_stats().stored > 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        bool is_right = spool_files_stats().stored == 0;
+        struct oteli_spool *own = open_one(REQUESTS);
+        put_number(own, 1);
+        is_right &= spool_files_stats().stored == 1 && spool_files_stats().found == 1;
+        _exit(is_right ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+
+    bool is_sent[REQUESTS];
+    assert_int_equal(send_oldest(spool, is_sent), 0);
+    assert_int_equal(send_oldest(spool, is_sent), 1);
+    oteli_spool_close(spool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+        TEST(whoever_is_killed_anywhere_leaves_whole_files),
+        TEST(a_sender_that_is_killed_is_none_any_more),
+        TEST(a_forked_child_does_not_keep_the_lock),
+        TEST(a_forked_child_counts_from_zero),
+#undef TEST
+    };
+    return cmocka_run_group_tests_name("spool_killed", tests, NULL, NULL);
+}
