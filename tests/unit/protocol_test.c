@@ -57,6 +57,7 @@ static struct oteli_outcome grpc_outcome(const char *status, const char *message
                                                        .grpc_details = details});
 }
 
+/* R31: what cannot succeed is not sent again. */
 /* spec: X8 protocol/exporter.md#retry MUST stable */
 static void test_every_http_status_does_what_this_table_says(void **state)
 {
@@ -87,6 +88,7 @@ static void test_every_http_status_does_what_this_table_says(void **state)
     assert_int_equal(next, 600);
 }
 
+/* R31: what cannot succeed is not sent again. */
 /* spec: X8 otlp#failures-1 MUST stable */
 static void test_every_grpc_code_does_what_this_table_says(void **state)
 {
@@ -189,6 +191,28 @@ static void test_grpc_without_a_status_may_have_arrived(void **state)
     const struct oteli_outcome outcome = read_answer(OTEL_OTLP_GRPC, answer);
     assert_int_equal(outcome.verdict, RETRY);
     assert_true(outcome.may_have_arrived);
+}
+
+/* A server that stops says GOAWAY, and libcurl loses the trailers that come with it. A message is
+ * sent only with OK. */
+static void test_a_whole_message_is_as_good_as_a_status(void **state)
+{
+    (void)state;
+    static const uint8_t body[] = {0, 0, 0, 0, 4, 0x0a, 0x02, 0x08, 0x03};
+    struct oteli_transport_answer answer = {
+        .status = 200, .content_type = "application/grpc", .body = {body, sizeof body, false}};
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, DELIVERED);
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).rejected, 3);
+
+    answer.body.is_cut = true;
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, RETRY);
+    answer.body = (struct oteli_answer_body){body, sizeof body - 1, false};
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, RETRY);
+    answer.body = (struct oteli_answer_body){body, 0, false};
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, RETRY);
+    static const uint8_t empty[5] = {0};
+    answer.body = (struct oteli_answer_body){empty, sizeof empty, false};
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, DELIVERED);
 }
 
 static void test_what_is_no_grpc_is_not_tried_again(void **state)
@@ -420,7 +444,8 @@ static void test_2xx_is_delivered_whatever_the_body(void **state)
     }
 }
 
-/* Servers compress as the request was compressed. */
+/* Servers compress as the request was compressed. R25: what comes out is read as far as a small
+ * buffer goes. */
 static void test_a_compressed_answer_of_grpc_is_read(void **state)
 {
     (void)state;
@@ -537,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_every_http_status_of_grpc_does_what_this_table_says),
         cmocka_unit_test(test_no_answer_is_retried),
         cmocka_unit_test(test_grpc_without_a_status_may_have_arrived),
+        cmocka_unit_test(test_a_whole_message_is_as_good_as_a_status),
         cmocka_unit_test(test_what_is_no_grpc_is_not_tried_again),
         cmocka_unit_test(test_an_endless_answer_is_final),
         cmocka_unit_test(test_retry_after_counts_with_429_and_503),
