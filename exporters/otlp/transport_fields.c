@@ -44,6 +44,7 @@ static void forget_fields(struct oteli_transport_fields *fields)
 void oteli_transport_forget(struct oteli_transport *transport)
 {
     transport->result = CURLE_OUT_OF_MEMORY; /* until it is known */
+    transport->was_connected = false;
     transport->body_was_sent = false;
     transport->is_too_long = false;
     transport->is_wrong_version = false;
@@ -188,8 +189,7 @@ struct facts {
     long connect_status; /* of a proxy's answer to CONNECT */
     curl_off_t sent;
     curl_off_t looked_up;
-    curl_off_t connected;
-    curl_off_t began; /* to send; these three: when, 0: not yet */
+    curl_off_t began; /* to send; both: when, 0: not yet */
 };
 
 static struct facts learn(const struct oteli_transport *transport)
@@ -202,7 +202,6 @@ static struct facts learn(const struct oteli_transport *transport)
     curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &facts.connect_status);
     curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &facts.sent);
     curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &facts.looked_up);
-    curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &facts.connected);
     curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &facts.began);
     return facts;
 }
@@ -216,12 +215,16 @@ static enum oteli_transport_step step_of(const struct oteli_transport *transport
     if (transport->result == CURLE_COULDNT_RESOLVE_HOST ||
         transport->result == CURLE_COULDNT_RESOLVE_PROXY)
         return OTELI_STEP_NAME;
+    if (facts->connect_status >= 300 || transport->result == CURLE_PROXY)
+        return OTELI_STEP_PROXY;
     if (facts->began != 0)
         return transport->gets || (size_t)facts->sent >= transport->length ? OTELI_STEP_ANSWER
                                                                            : OTELI_STEP_SEND;
-    if (facts->connected != 0) {
+    if (transport->was_connected && transport->result != CURLE_COULDNT_CONNECT) {
         const bool is_at_proxy = transport->proxy[0] != '\0' && facts->connect_status / 100 != 2;
-        return is_at_proxy ? OTELI_STEP_PROXY : OTELI_STEP_TLS;
+        return is_at_proxy         ? OTELI_STEP_PROXY
+               : transport->is_tls ? OTELI_STEP_TLS
+                                   : OTELI_STEP_SEND;
     }
     return facts->looked_up != 0 || transport->result == CURLE_COULDNT_CONNECT ? OTELI_STEP_CONNECT
                                                                                : OTELI_STEP_NAME;

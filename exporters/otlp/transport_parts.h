@@ -61,6 +61,7 @@ struct oteli_transport {
     struct curl_slist *request_lines; /* instead of `lines`; NULL: those do */
     size_t length;
     CURLcode result;
+    bool was_connected;
     bool body_was_sent;
     bool is_too_long;
     bool is_wrong_version; /* HTTP/1.1 where nothing but HTTP/2 will do */
