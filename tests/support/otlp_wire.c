@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { POLLS_MAX = 4000, POLL_MS = 100 };
+enum { POLLS_MAX = 1000000, POLL_MS = 100 };
 
 static struct certificates *certificates;
 

@@ -293,6 +293,32 @@ static void test_R36_a_unix_socket_may_go_and_come_back(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
+/* A receiver that is about to stop says so, answers what it has, and takes nothing more on this
+ * connection. */
+static void test_going_away_loses_nothing(void **state)
+{
+    (void)state;
+    for (enum fault_goaway goaway = FAULT_GOAWAY_INSTEAD; goaway <= FAULT_GOAWAY_AFTER; goaway++) {
+        for (unsigned way = OTEL_OTLP_GRPC; way < WIRE_WAYS; way += WIRE_PLAIN_WAYS) {
+            const struct fault_answer script[] = {{0}, {.goaway = goaway}, {0}};
+            const struct fault_peer_options peer = {FAULT_SCRIPT(script)};
+            struct wire wire;
+            wire_init(&wire, way, &peer, NULL);
+
+            for (int i = 0; i < 3; i++) {
+                wire_export(&wire);
+                assert_int_equal(wire_delivered(&wire), 3);
+            }
+
+            const struct fault_span_counts counts = fault_peer_spans(wire.peer);
+            assert_int_equal(counts.taken, 3);
+            if (goaway == FAULT_GOAWAY_INSTEAD) /* else libcurl may lose the trailers */
+                assert_int_equal(fault_peer_requests(wire.peer), 3);
+            wire_fini(&wire);
+        }
+    }
+}
+
 static otel_export_result abandon(struct fixture *fixture)
 {
     return fixture->exporter.poll(fixture->exporter.state, &fixture->call.export, 0, true);
@@ -344,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_R32_a_batch_that_is_refused_does_not_hold_up_the_next),
         cmocka_unit_test(test_R33_no_redirect_is_followed),
         cmocka_unit_test(test_R36_a_unix_socket_may_go_and_come_back),
+        cmocka_unit_test(test_going_away_loses_nothing),
         cmocka_unit_test(test_R43_an_export_can_be_broken_off_in_every_state),
     };
     return cmocka_run_group_tests(tests, wire_set_up, wire_tear_down);
