@@ -96,6 +96,8 @@ __attribute__((format(printf, 3, 4))) static void describe(struct oteli_outcome 
     va_start(arguments, format);
     vsnprintf(outcome->problem, sizeof outcome->problem, format, arguments);
     va_end(arguments);
+    const otel_slice made = {outcome->problem, strlen(outcome->problem)};
+    oteli_answer_printable(made, outcome->problem, sizeof outcome->problem);
     const size_t used = strlen(outcome->problem);
     char *rest = outcome->problem + used;
     if (*text == '\0' || used + 3 >= sizeof outcome->problem)
@@ -125,9 +127,10 @@ static void read_no_answer(const struct oteli_transport_answer *answer,
 {
     outcome->verdict = answer->is_hopeless ? OTELI_VERDICT_HOPELESS : OTELI_VERDICT_RETRY;
     outcome->may_have_arrived = answer->body_was_sent;
-    const char *problem = answer->problem != NULL ? answer->problem : "no answer";
-    oteli_answer_printable((otel_slice){problem, strlen(problem)}, outcome->problem,
-                           sizeof outcome->problem);
+    if (answer->problem != NULL)
+        describe(outcome, "", "%s", answer->problem);
+    if (outcome->problem[0] == '\0')
+        describe(outcome, "", "no answer");
 }
 
 static void read_retry_after(const struct oteli_transport_answer *answer, int64_t now_unix_s,
@@ -238,11 +241,27 @@ static bool speaks_grpc(const char *content_type)
     return content_type == NULL || strncasecmp(content_type, "application/grpc", 16) == 0;
 }
 
-/* The trailers never came, or whoever answered is no gRPC server: a proxy, for example. */
+/* Whether the body is one message and nothing else. */
+static bool is_whole_message(const struct oteli_answer_body *body)
+{
+    bool is_compressed;
+    const struct oteli_answer_body message = oteli_grpc_message(body, &is_compressed);
+    return !body->is_cut && message.bytes != body->bytes &&
+           body->length == OTELI_GRPC_FRAME + message.length;
+}
+
+/* The trailers never came, or whoever answered is no gRPC server: a proxy, for example. Servers send
+ * a message only with OK, so that one which is whole is as good as the trailers; libcurl loses these
+ * when a server that is about to stop says so in the same breath. */
 static void read_without_grpc_status(const struct oteli_transport_answer *answer,
                                      int64_t now_unix_s, struct oteli_outcome *outcome)
 {
     if (answer->status == 200 && speaks_grpc(answer->content_type)) {
+        if (is_whole_message(&answer->body)) {
+            outcome->verdict = OTELI_VERDICT_DELIVERED;
+            read_grpc_message(&answer->body, outcome);
+            return;
+        }
         outcome->verdict = OTELI_VERDICT_RETRY;
         outcome->may_have_arrived = true;
         describe(outcome, "", "an answer without a gRPC status");

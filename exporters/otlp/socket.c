@@ -57,6 +57,18 @@ size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets)
     return count;
 }
 
+bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets)
+{
+    for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
+        struct sockaddr_storage peer;
+        socklen_t length = sizeof peer;
+        if (sockets->owned[i].fd != -1 && sockets->owned[i].is_curls &&
+            getpeername(sockets->owned[i].fd, (struct sockaddr *)&peer, &length) == 0)
+            return true;
+    }
+    return false;
+}
+
 void oteli_sockets_forget_closed(struct oteli_sockets *sockets)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {

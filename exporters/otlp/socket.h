@@ -39,6 +39,9 @@ void oteli_sockets_forget_closed(struct oteli_sockets *sockets);
 /* How many sockets curl has; more than one while it tries several addresses. */
 size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets);
 
+/* Whether one of these is connected to somebody. */
+bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets);
+
 /* Whether every open one is still the socket that it was. */
 bool oteli_sockets_are_ours(const struct oteli_sockets *sockets);
 

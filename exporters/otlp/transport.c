@@ -36,8 +36,8 @@ static bool copy_constants(struct oteli_transport *transport,
     return copy_text(&transport->url, options->url) &&
            copy_text(&transport->unix_socket, options->unix_socket) &&
            copy_text(&transport->user_agent, options->user_agent) &&
-           copy_text(&transport->proxy, options->proxy) &&
-           copy_text(&transport->no_proxy, options->no_proxy) &&
+           copy_text(&transport->proxy, options->proxy != NULL ? options->proxy : "") &&
+           copy_text(&transport->no_proxy, options->no_proxy != NULL ? options->no_proxy : "") &&
            copy_text(&transport->ciphers, options->tls.ciphers) &&
            oteli_tls_files_init(&transport->tls, &options->tls);
 }
@@ -60,11 +60,12 @@ static struct oteli_transport *new_closed(const struct oteli_transport_options *
     transport->gets = options->gets;
     transport->is_http2 = options->is_http2;
     transport->is_https = strncasecmp(options->url, "https:", 6) == 0;
-    transport->is_tls = transport->is_https || strncasecmp(options->proxy, "https:", 6) == 0;
-    if (copy_constants(transport, options))
-        return transport;
-    oteli_transport_free(transport);
-    return NULL;
+    if (!copy_constants(transport, options)) {
+        oteli_transport_free(transport);
+        return NULL;
+    }
+    transport->is_tls = transport->is_https || strncasecmp(transport->proxy, "https:", 6) == 0;
+    return transport;
 }
 
 /* Files of TLS are read here the first time: what is wrong with them is said at the start. */
@@ -175,6 +176,7 @@ static bool end_transfer(struct oteli_transport *transport, CURLcode result)
     transport->result = result;
     curl_multi_remove_handle(transport->multi, transport->easy);
     transport->is_running = false;
+    oteli_transport_reword(transport);
     if (!oteli_transport_goes_back(transport) && !finds_another_way(transport))
         return true;
     transport->problem[0] = '\0';
@@ -191,6 +193,8 @@ static bool perform_once(struct oteli_transport *transport)
     int running = 0;
     int left;
     const CURLMcode code = perform(transport, &running);
+    if (!transport->was_connected)
+        transport->was_connected = oteli_sockets_of_curl_connected(&transport->sockets);
     const CURLMsg *message = curl_multi_info_read(transport->multi, &left);
     bool is_through = false;
     if (message != NULL && message->msg == CURLMSG_DONE)

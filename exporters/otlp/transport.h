@@ -27,8 +27,8 @@ struct oteli_transport_options {
     const char *url;         /* http or https */
     const char *unix_socket; /* the path to connect to instead of the URL's host; NULL: none */
     const char *user_agent;
-    const char *proxy;               /* "": none */
-    const char *no_proxy;            /* "": none */
+    const char *proxy;               /* "" or NULL: none */
+    const char *no_proxy;            /* the same */
     const otel_otlp_header *headers; /* of every request, Content-Type and its like among them:
                                         the transport adds none but User-Agent, and the Accept
                                         of curl where there is none */

@@ -3,7 +3,9 @@
  * of it in the end. Whoever exports; a transport owns what is kept. */
 #include "exporters/otlp/transport_parts.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -44,6 +46,7 @@ static void forget_fields(struct oteli_transport_fields *fields)
 void oteli_transport_forget(struct oteli_transport *transport)
 {
     transport->result = CURLE_OUT_OF_MEMORY; /* until it is known */
+    transport->was_connected = false;
     transport->body_was_sent = false;
     transport->is_too_long = false;
     transport->is_wrong_version = false;
@@ -136,6 +139,21 @@ bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_XFERINFODATA, transport);
 }
 
+/* curl names the host of the URL, which has no part in it. */
+void oteli_transport_reword(struct oteli_transport *transport)
+{
+    long error = 0;
+    if (transport->unix_socket == NULL || transport->result != CURLE_COULDNT_CONNECT)
+        return;
+    (void)curl_easy_getinfo(transport->easy, CURLINFO_OS_ERRNO, &error);
+    snprintf(transport->problem, sizeof transport->problem, "no connection to %s: %s",
+             transport->unix_socket,
+             error == ENOENT         ? "there is no such socket"
+             : error == ECONNREFUSED ? "nobody listens there"
+             : error == EACCES       ? "that is not permitted"
+                                     : "it failed");
+}
+
 const char *oteli_transport_problem(const struct oteli_transport *transport)
 {
     if (transport->is_wrong_version)
@@ -188,8 +206,7 @@ struct facts {
     long connect_status; /* of a proxy's answer to CONNECT */
     curl_off_t sent;
     curl_off_t looked_up;
-    curl_off_t connected;
-    curl_off_t began; /* to send; these three: when, 0: not yet */
+    curl_off_t began; /* to send; both: when, 0: not yet */
 };
 
 static struct facts learn(const struct oteli_transport *transport)
@@ -202,9 +219,18 @@ static struct facts learn(const struct oteli_transport *transport)
     curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &facts.connect_status);
     curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &facts.sent);
     curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &facts.looked_up);
-    curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &facts.connected);
     curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &facts.began);
     return facts;
+}
+
+static bool is_proxy_result(CURLcode result)
+{
+#if LIBCURL_VERSION_NUM >= 0x074900
+    return result == CURLE_PROXY;
+#else
+    (void)result;
+    return false;
+#endif
 }
 
 static enum oteli_transport_step step_of(const struct oteli_transport *transport,
@@ -216,12 +242,16 @@ static enum oteli_transport_step step_of(const struct oteli_transport *transport
     if (transport->result == CURLE_COULDNT_RESOLVE_HOST ||
         transport->result == CURLE_COULDNT_RESOLVE_PROXY)
         return OTELI_STEP_NAME;
+    if (facts->connect_status >= 300 || is_proxy_result(transport->result))
+        return OTELI_STEP_PROXY;
     if (facts->began != 0)
         return transport->gets || (size_t)facts->sent >= transport->length ? OTELI_STEP_ANSWER
                                                                            : OTELI_STEP_SEND;
-    if (facts->connected != 0) {
+    if (transport->was_connected && transport->result != CURLE_COULDNT_CONNECT) {
         const bool is_at_proxy = transport->proxy[0] != '\0' && facts->connect_status / 100 != 2;
-        return is_at_proxy ? OTELI_STEP_PROXY : OTELI_STEP_TLS;
+        return is_at_proxy         ? OTELI_STEP_PROXY
+               : transport->is_tls ? OTELI_STEP_TLS
+                                   : OTELI_STEP_SEND;
     }
     return facts->looked_up != 0 || transport->result == CURLE_COULDNT_CONNECT ? OTELI_STEP_CONNECT
                                                                                : OTELI_STEP_NAME;

@@ -61,6 +61,7 @@ struct oteli_transport {
     struct curl_slist *request_lines; /* instead of `lines`; NULL: those do */
     size_t length;
     CURLcode result;
+    bool was_connected;
     bool body_was_sent;
     bool is_too_long;
     bool is_wrong_version; /* HTTP/1.1 where nothing but HTTP/2 will do */
@@ -115,6 +116,9 @@ void oteli_transport_forget(struct oteli_transport *transport);
 
 /* Have curl hand over what comes. */
 bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy);
+
+/* The transfer has ended: put into better words what curl says of it, where it cannot know. */
+void oteli_transport_reword(struct oteli_transport *transport);
 
 /* Why there is no answer, in words. */
 const char *oteli_transport_problem(const struct oteli_transport *transport);

@@ -10,9 +10,8 @@
 #include "exporters/otlp/transport.h"
 
 /* What a transport needs to be told in any case, and then what else is chosen. */
-#define ASKING_OPTIONS(...)                   \
-    (&(const struct oteli_transport_options){ \
-        .user_agent = "asking", .proxy = "", .no_proxy = "", __VA_ARGS__})
+#define ASKING_OPTIONS(...) \
+    (&(const struct oteli_transport_options){.user_agent = "asking", __VA_ARGS__})
 
 /* Post some bytes, and wait for what comes of it: ten seconds, and then it is broken off. */
 struct oteli_transport_answer asking_post(struct oteli_transport *transport, const void *body,

@@ -24,6 +24,8 @@ static void ask_for_clients(SSL_CTX *ssl, const char *authority)
 {
     fault_must(SSL_CTX_load_verify_locations(ssl, authority, NULL) == 1);
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    /* Without one, a session that a client takes up again is refused. */
+    fault_must(SSL_CTX_set_session_id_context(ssl, (const unsigned char *)"fault", 5) == 1);
 }
 
 static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_length,
