@@ -6,9 +6,12 @@
 #include "tools/doctor_secrets.h"
 #include "tools/doctor_slips.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *const the_default = "the default";
 
@@ -273,6 +276,25 @@ static bool decides_export(const char *variable)
     return strstr(variable, "EXPORTER") != NULL && strstr(variable, "TIMEOUT") == NULL;
 }
 
+/* What cannot be kept in a directory that is not there is lost when the receiver is away. */
+static void examine_spool(const struct doctor_settings *settings, struct doctor_settings_seen *seen)
+{
+    const char *directory = doctor_settings_text(settings, "OTEL_C_SPOOL_DIR");
+    struct stat status;
+    if (directory == NULL || seen->other_fault[0] != '\0')
+        return;
+    const char *problem = NULL;
+    if (stat(directory, &status) != 0)
+        problem = strerror(errno);
+    else if (!S_ISDIR(status.st_mode))
+        problem = "it is no directory";
+    else if (access(directory, R_OK | W_OK | X_OK) != 0)
+        problem = strerror(errno);
+    if (problem != NULL)
+        snprintf(seen->other_fault, sizeof seen->other_fault,
+                 "OTEL_C_SPOOL_DIR=\"%.200s\" cannot be used (%s)", directory, problem);
+}
+
 void doctor_settings_examine(const struct doctor_settings *settings,
                              struct doctor_settings_seen *seen)
 {
@@ -286,4 +308,5 @@ void doctor_settings_examine(const struct doctor_settings *settings,
         if (setting->problem[0] != '\0' && fault[0] == '\0')
             snprintf(fault, DOCTOR_TEXT, "%s", setting->problem);
     }
+    examine_spool(settings, seen);
 }

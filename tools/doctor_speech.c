@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 2000, HEARD = 256 };
+enum { PATIENCE_MS = 5000, HEARD = 256 };
 
 /* The preface of HTTP/2, and an empty SETTINGS frame. */
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";

@@ -165,6 +165,7 @@ static enum doctor_tls_problem problem_of_server(const struct doctor_tls_watch *
         CERTIFICATE_UNKNOWN = 46,
         UNKNOWN_CA = 48,
         PROTOCOL_VERSION = 70,
+        NO_APPLICATION_PROTOCOL = 120,
         CERTIFICATE_REQUIRED = 116
     };
     const struct doctor_tls *seen = watch->seen;
@@ -173,6 +174,8 @@ static enum doctor_tls_problem problem_of_server(const struct doctor_tls_watch *
     if (watch->alert == PROTOCOL_VERSION || says(words, "unsupported protocol") ||
         says(words, "no protocols available"))
         return DOCTOR_TLS_VERSION;
+    if (watch->alert == NO_APPLICATION_PROTOCOL)
+        return DOCTOR_TLS_NO_HTTP1;
     if (seen->wants_certificate && !seen->has_certificate)
         return DOCTOR_TLS_WANTS_CERTIFICATE;
     const bool is_about_certificate =

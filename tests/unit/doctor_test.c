@@ -198,6 +198,7 @@ static void test_every_problem_of_tls_has_a_sentence(void **state)
         [DOCTOR_TLS_WANTS_CERTIFICATE] = "tls.wants_certificate",
         [DOCTOR_TLS_REFUSES_CERTIFICATE] = "tls.refuses_certificate",
         [DOCTOR_TLS_NOT_TLS] = "tls.not_tls",
+        [DOCTOR_TLS_NO_HTTP1] = "speech.grpc_port",
         [DOCTOR_TLS_FILES] = "tls.files",
         [DOCTOR_TLS_OTHER] = "tls.failed",
     };
@@ -272,6 +273,8 @@ static void test_ports_of_other_protocols(void **state)
     assert_rule(&record, "speech.http_port");
     record.target.is_tls = true;
     assert_rule(&record, "tls.plain");
+    record.http = (struct doctor_http){.result = DOCTOR_FINE, .status = 404, .version = "2"};
+    assert_rule(&record, "speech.http_port");
 }
 
 static void test_a_slip_of_the_pen_is_the_cause_only_where_nothing_arrives(void **state)
