@@ -28,10 +28,10 @@ enum { OTELI_LANES_MAX = 16 };
 struct oteli_lane {
     struct oteli_delivery delivery;
     struct oteli_request *request;
-    bool is_busy; /* its request is on its way */
-    size_t first; /* span of the request */
-    size_t end;   /* of the lane's stretch of the batch */
-    size_t most;  /* spans in a request: halved whenever one is too large */
+    bool is_busy;        /* its request is on its way */
+    size_t first;        /* span of the request */
+    size_t end;          /* of the lane's stretch of the batch */
+    size_t most;         /* spans in a request: halved whenever one is too large */
     unsigned kept_after; /* attempts after which the spool has been tried last */
 };
 
