@@ -6,6 +6,7 @@
 #include "exporters/otlp/compress.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "tests/support/batch_double.h"
+#include "tests/support/fault_peer.h"
 #include "tests/support/leaks.h"
 #include "tests/support/otlp_bytes.h"
 
@@ -75,6 +76,72 @@ static void test_X26_each_protocol_and_compression_can_be_opened_again(void **st
             otlp_bytes_close(&opened);
             otel_otlp_encoder_free(encoder);
             oteli_leaks_check();
+        }
+    }
+    batch_double_fini(&batch);
+}
+
+static void deliver(const struct batch_double *batch, const otel_otlp_options *options)
+{
+    otel_exporter exporter;
+    struct export_double call = export_double_of(batch, UINT64_MAX);
+    assert_int_equal(otel_otlp_exporter_new(options, &exporter), OTEL_OK);
+    otel_export_result result = exporter.export_batch(exporter.state, &call.export);
+    while (result == OTEL_EXPORT_PENDING)
+        result = exporter.poll(exporter.state, &call.export, 1000, false);
+    assert_int_equal(export_double_lost(&call), 0);
+    exporter.free(exporter.state);
+}
+
+/* The headers are sent as well, whatever else there is. */
+static void assert_same_headers(const otel_otlp_encoder *encoder,
+                                const struct fault_request *request)
+{
+    size_t count;
+    char value[100];
+    const otel_otlp_header *headers = otel_otlp_encoder_headers(encoder, &count);
+    assert_true(count != 0);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(fault_request_header(request, headers[i].name, value, sizeof value),
+                            headers[i].value);
+}
+
+static void assert_same_bytes(const struct batch_double *batch, otel_otlp_protocol protocol,
+                              otel_otlp_compression compression)
+{
+    struct fault_peer *peer = fault_peer_start(NULL);
+    const bool is_grpc = protocol == OTEL_OTLP_GRPC;
+    deliver(batch,
+            OTEL_OTLP_OPTIONS(.endpoint = is_grpc ? fault_peer_origin(peer) : fault_peer_url(peer),
+                              .protocol = protocol, .compression = compression, .proxy = ""));
+    const struct fault_request *request = fault_peer_request(peer, 0);
+    assert_non_null(request);
+    otel_otlp_encoder *encoder = new_encoder(protocol, compression, 0);
+    size_t count;
+    otel_slice bytes;
+    assert_int_equal(
+        otel_otlp_encode(encoder, batch_double_view(batch), 0, SIZE_MAX, &count, &bytes), OTEL_OK);
+    assert_int_equal(count, batch->size);
+    assert_int_equal(bytes.length, request->body_length);
+    assert_memory_equal(bytes.data, request->body, bytes.length);
+    assert_same_headers(encoder, request);
+    assert_non_null(strstr(request->head, is_grpc ? OTEL_OTLP_GRPC_PATH : "/v1/traces"));
+    otel_otlp_encoder_free(encoder);
+    fault_peer_stop(peer);
+}
+
+/* spec: X26 */
+static void test_X26_the_bytes_are_those_that_the_exporter_sends(void **state)
+{
+    (void)state;
+    struct batch_double batch = {0};
+    for (int i = 0; i < 20; i++)
+        add_span(&batch, i);
+    for (int protocol = 0; protocol <= OTEL_OTLP_GRPC; protocol++) {
+        for (int compression = 0; compression <= OTEL_OTLP_COMPRESSION_ZSTD; compression++) {
+            if (oteli_compression_is_known((otel_otlp_compression)compression))
+                assert_same_bytes(&batch, (otel_otlp_protocol)protocol,
+                                  (otel_otlp_compression)compression);
         }
     }
     batch_double_fini(&batch);
@@ -232,6 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_X26_each_protocol_and_compression_can_be_opened_again),
+        cmocka_unit_test(test_X26_the_bytes_are_those_that_the_exporter_sends),
         cmocka_unit_test(test_X26_a_batch_is_split_as_the_program_wants_it),
         cmocka_unit_test(test_options_that_cannot_be_are_refused),
         cmocka_unit_test(test_no_memory_is_an_answer),
