@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/random.h"
 #include "exporters/otlp/spool_index.h"
+#include "exporters/otlp/spool_part.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -235,18 +236,25 @@ static uint64_t written_now(struct oteli_spool *spool)
     return spool->last_unix_ns;
 }
 
-static bool write_file(struct oteli_spool *spool, const void *bytes, size_t length, uint32_t spans)
+/* There is room for its entry. */
+static bool write_file(struct oteli_spool *spool, const struct oteli_spool_file *file,
+                       const void *bytes)
 {
     uint8_t head[OTELI_SPOOL_HEAD];
+    oteli_spool_head_write(file, spool->format, bytes, head);
+    if (!oteli_spool_dir_write(&spool->dir, file, head, bytes))
+        return false;
+    oteli_spool_index_add(&spool->index, file);
+    return true;
+}
+
+static bool write_now(struct oteli_spool *spool, const void *bytes, size_t length, uint32_t spans)
+{
     const struct oteli_spool_file file = {.written_unix_ns = written_now(spool),
                                           .id = oteli_random_next(&spool->random),
                                           .spans = spans,
                                           .length = (uint32_t)length};
-    oteli_spool_head_write(&file, spool->format, bytes, head);
-    if (!oteli_spool_dir_write(&spool->dir, &file, head, bytes))
-        return false;
-    oteli_spool_index_add(&spool->index, &file);
-    return true;
+    return write_file(spool, &file, bytes);
 }
 
 static bool put(struct oteli_spool *spool, const void *bytes, size_t length, uint32_t spans)
@@ -259,9 +267,9 @@ static bool put(struct oteli_spool *spool, const void *bytes, size_t length, uin
         return false;
     }
     (void)make_room(spool, OTELI_SPOOL_HEAD + length);
-    bool is_done = write_file(spool, bytes, length, spans);
+    bool is_done = write_now(spool, bytes, length, spans);
     if (!is_done && errno == ENOENT && refresh(spool) && oteli_spool_index_fit(&spool->index))
-        is_done = write_file(spool, bytes, length, spans); /* the directory was removed just then */
+        is_done = write_now(spool, bytes, length, spans); /* the directory was removed just then */
     const int error = errno;
     note_own_change(spool);
     errno = error;
@@ -424,6 +432,58 @@ void oteli_spool_settle(struct oteli_spool *spool, enum oteli_delivery_end end, 
     spool->is_sending = false;
     oteli_spool_dir_unlock(&spool->dir);
     errno = saved_errno;
+}
+
+/* The part of the request in hand from this span on. It takes the request's place in the order. */
+static bool write_part(struct oteli_spool *spool, struct oteli_spool_file *part,
+                       uint64_t first_span)
+{
+    const uint8_t *request = spool->buffer.bytes + OTELI_SPOOL_HEAD;
+    const size_t length = spool->sent.length;
+    uint8_t *bytes = malloc(length);
+    const size_t size =
+        bytes != NULL ? oteli_spool_part(request, length, first_span, part->spans, bytes) : 0;
+    part->written_unix_ns = spool->sent.written_unix_ns;
+    part->length = (uint32_t)size;
+    const bool is_done =
+        size != 0 && oteli_spool_index_fit(&spool->index) && write_file(spool, part, bytes);
+    free(bytes);
+    return is_done;
+}
+
+static bool halve(struct oteli_spool *spool)
+{
+    const uint32_t spans = spool->sent.spans;
+    const uint64_t id = oteli_random_next(&spool->random) & ~UINT64_C(1);
+    struct oteli_spool_file parts[2] = {{.id = id, .spans = spans / 2},
+                                        {.id = id | 1, .spans = spans - spans / 2}};
+    if (!write_part(spool, &parts[0], 0))
+        return false;
+    const bool is_done = write_part(spool, &parts[1], parts[0].spans);
+    struct oteli_spool_entry *gone =
+        oteli_spool_index_find(&spool->index, is_done ? &spool->sent : &parts[0]);
+    if (gone != NULL && gone->state == OTELI_SPOOL_WAITS)
+        let_go(spool, gone, OTELI_SPOOL_HALVED, 0);
+    return is_done;
+}
+
+bool oteli_spool_halve(struct oteli_spool *spool)
+{
+    const int saved_errno = errno;
+    struct timespec changed;
+    const bool is_done =
+        spool->is_sending && spool->format != OTEL_OTLP_HTTP_JSON && spool->sent.spans >= 2 &&
+        oteli_spool_spans(spool->buffer.bytes + OTELI_SPOOL_HEAD, spool->sent.length) ==
+            spool->sent.spans &&
+        oteli_spool_index_find(&spool->index, &spool->sent) != NULL &&
+        oteli_spool_dir_use(&spool->dir, &changed) && halve(spool);
+    if (is_done) {
+        note_own_change(spool);
+        spool->is_sending = false;
+        oteli_spool_dir_unlock(&spool->dir);
+    }
+    errno = saved_errno;
+    return is_done;
 }
 
 bool oteli_spool_is_empty(const struct oteli_spool *spool)

@@ -127,25 +127,29 @@ void oteli_spool_head_write(const struct oteli_spool_file *file, otel_otlp_proto
     put_number(head + AT_CHECKSUM, checksum_of(head, request, file->length), 4);
 }
 
+static bool is_head_of(const struct oteli_spool_file *file, otel_otlp_protocol format,
+                       const uint8_t *content)
+{
+    uint8_t head[OTELI_SPOOL_HEAD];
+    oteli_spool_head_write(file, format, content + OTELI_SPOOL_HEAD, head);
+    return memcmp(head, content, sizeof head) == 0;
+}
+
 /* A newer version may have another head behind the version. */
 enum oteli_spool_content oteli_spool_content_check(const struct oteli_spool_file *file,
                                                    otel_otlp_protocol format, const void *content,
                                                    size_t size)
 {
     const uint8_t *head = content;
+    const otel_otlp_protocol other =
+        format == OTEL_OTLP_HTTP_JSON ? OTEL_OTLP_HTTP_PROTOBUF : OTEL_OTLP_HTTP_JSON;
     if (size < OTELI_SPOOL_HEAD || memcmp(head, magic, sizeof magic) != 0)
         return OTELI_SPOOL_TORN;
     if (get_number(head + AT_VERSION, 4) > VERSION)
         return OTELI_SPOOL_FOREIGN;
-    const bool is_whole = size == oteli_spool_file_bytes(file) &&
-                          get_number(head + AT_WRITTEN, 8) == file->written_unix_ns &&
-                          get_number(head + AT_ID, 8) == file->id &&
-                          get_number(head + AT_SPANS, 4) == file->spans &&
-                          get_number(head + AT_LENGTH, 4) == file->length &&
-                          get_number(head + AT_CHECKSUM, 4) ==
-                              checksum_of(head, head + OTELI_SPOOL_HEAD, file->length);
-    if (!is_whole)
+    if (size != oteli_spool_file_bytes(file))
         return OTELI_SPOOL_TORN;
-    return get_number(head + AT_FORMAT, 4) == number_of(format) ? OTELI_SPOOL_GOOD
-                                                                : OTELI_SPOOL_FOREIGN;
+    if (is_head_of(file, format, head))
+        return OTELI_SPOOL_GOOD;
+    return is_head_of(file, other, head) ? OTELI_SPOOL_FOREIGN : OTELI_SPOOL_TORN;
 }

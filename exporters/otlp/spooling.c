@@ -216,6 +216,10 @@ static void end_request(struct oteli_spooling *spooling)
     const struct oteli_outcome *outcome = &delivery->outcome;
     const enum oteli_delivery_end end = delivery->end;
     spooling->is_sending = false;
+    if (end == OTELI_DELIVERY_TOO_LARGE && oteli_spool_halve(spooling->spool)) {
+        find_there(spooling);
+        return;
+    }
     if (end == OTELI_DELIVERED)
         tell_delivered(spooling);
     else if (oteli_delivery_was_answered(end))

@@ -147,7 +147,8 @@ static bool fails(enum spool_call call)
     if (number == spool_calls.kill_at)
         (void)raise(SIGKILL);
     int error = spool_calls.errors[call];
-    if (number == spool_calls.fail_at)
+    if (number == spool_calls.fail_at || (call == SPOOL_WRITEV && spool_calls.fail_writev_at != 0 &&
+                                          --spool_calls.fail_writev_at == 0))
         error = spool_calls.fail_with;
     if (error != 0)
         errno = error;

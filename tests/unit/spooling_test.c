@@ -297,19 +297,71 @@ static void test_an_empty_spool_wants_nothing(void **state)
 static void test_a_file_that_is_refused_holds_nothing_up(void **state)
 {
     (void)state;
-    static const struct http_sink_answer script[] = {BUSY, {.status = 400}, {.status = 413}};
+    static const struct http_sink_answer script[] = {BUSY, {.status = 400}};
     start(script, COUNT(script));
     export_named("first");
     export_named("2nd..");
-    export_named("3rd..");
 
     fixture_advance_ms(1200);
     assert_int_equal(attend_to_the_end(), -1);
 
-    assert_arrived(3, "3rd..");
-    assert_int_equal(COUNTED(refused), 6);
+    assert_arrived(2, "2nd..");
+    assert_int_equal(COUNTED(refused), 3);
     assert_int_equal(COUNTED(sent), 3);
     assert_int_equal(spool_files_count(&files, ""), 0);
+}
+
+static size_t body_length(size_t request)
+{
+    return http_sink_request(fixture.sink, request)->body_length;
+}
+
+/* R27 */
+static void test_a_file_that_is_too_large_is_sent_in_halves(void **state)
+{
+    (void)state;
+    static const struct http_sink_answer script[] = {BUSY, {.status = 413}, {.status = 413}};
+    start(script, COUNT(script));
+    export_named("first");
+    export_named("2nd..");
+
+    fixture_advance_ms(1200);
+    assert_int_equal(attend_to_the_end(), -1);
+
+    assert_true(body_length(2) < body_length(3) && body_length(3) < body_length(1));
+    assert_arrived(3, "first");
+    assert_arrived(4, "2nd..");
+    assert_int_equal(requests(), 5);
+    assert_int_equal(COUNTED(refused), 1); /* it was too large alone */
+    assert_int_equal(COUNTED(sent), 5);
+    assert_int_equal(COUNTED(stored), 6);
+    assert_int_equal(spool_files_count(&files, ""), 0);
+}
+
+/* R27, R48 */
+static void test_what_cannot_be_halved_is_counted_as_refused(void **state)
+{
+    (void)state;
+    static const struct http_sink_answer script[] = {BUSY, {.status = 413}};
+    for (unsigned nth = 1; nth <= 2; nth++) { /* each half in turn finds no room */
+        if (nth == 2)
+            spool_files_begin(&files);
+        start(script, COUNT(script));
+        export_named("first");
+        fixture_advance_ms(1200);
+        spool_calls.fail_writev_at = nth;
+        spool_calls.fail_with = ENOSPC;
+        assert_int_equal(attend_to_the_end(), -1);
+
+        assert_int_equal(COUNTED(refused), 3);
+        assert_int_equal(COUNTED(stored), 3);
+        assert_int_equal(requests(), 2);
+        assert_int_equal(spool_files_count(&files, ""), 0);
+        if (nth == 1) {
+            fixture_fini(&fixture);
+            spool_files_end(&files);
+        }
+    }
 }
 
 static void test_what_is_rejected_of_a_file_is_counted_and_not_sent_again(void **state)
@@ -578,6 +630,8 @@ int main(void)
         TEST(the_next_program_sends_what_the_last_one_left),
         TEST(an_empty_spool_wants_nothing),
         TEST(a_file_that_is_refused_holds_nothing_up),
+        TEST(a_file_that_is_too_large_is_sent_in_halves),
+        TEST(what_cannot_be_halved_is_counted_as_refused),
         TEST(what_is_rejected_of_a_file_is_counted_and_not_sent_again),
         TEST(a_request_without_an_answer_is_sent_again),
         TEST(a_receiver_that_hangs_is_given_up_after_the_timeout),
