@@ -635,71 +635,6 @@ static void test_whatever_is_in_the_environment_the_documented_value_is_used(voi
 
 #define CONFIG_TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
-/* The row of a variable, and where its value came from. */
-static const struct oteli_config_origin *origin_of(const struct oteli_config_origin *origins,
-                                                   const char *variable)
-{
-    for (size_t i = 0; i < oteli_config_row_count; i++) {
-        if (strcmp(oteli_config_rows[i].variable, variable) == 0)
-            return &origins[i];
-    }
-    fail_msg("no row has %s", variable);
-    return NULL;
-}
-
-static void test_every_value_knows_where_it_comes_from(void **state)
-{
-    (void)state;
-    setenv("OTEL_TRACES_SAMPLER", "always_off", 1);
-    setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "700", 1);
-    setenv("OTEL_BSP_SCHEDULE_DELAY", "soon", 1);
-    setenv("OTEL_TRACES_EXPORTER", "otlp,pigeon", 1);
-    struct oteli_config_origin *origins = calloc(oteli_config_row_count, sizeof *origins);
-    const otel_sdk_options *options = OTEL_SDK_OPTIONS(.service_name = "shop");
-    struct oteli_config config;
-
-    assert_int_equal(oteli_config_load_with_origins(&config, options, true, origins), OTEL_OK);
-
-    assert_int_equal(origin_of(origins, "OTEL_SERVICE_NAME")->source, OTELI_FROM_CODE);
-    assert_int_equal(origin_of(origins, "OTEL_TRACES_SAMPLER")->source, OTELI_FROM_ENVIRONMENT);
-    assert_int_equal(origin_of(origins, "OTEL_PROPAGATORS")->source, OTELI_FROM_DEFAULT);
-    assert_string_equal(origin_of(origins, "OTEL_PROPAGATORS")->problem, "");
-    const struct oteli_config_origin *timeout =
-        origin_of(origins, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT");
-    assert_int_equal(timeout->source, OTELI_FROM_GENERAL);
-    assert_string_equal(oteli_config_rows[timeout->general].variable, "OTEL_EXPORTER_OTLP_TIMEOUT");
-    assert_int_equal(origins[timeout->general].source, OTELI_FROM_ENVIRONMENT);
-    const struct oteli_config_origin *delay = origin_of(origins, "OTEL_BSP_SCHEDULE_DELAY");
-    assert_int_equal(delay->source, OTELI_FROM_DEFAULT);
-    assert_string_equal(delay->problem, "is not a whole number of milliseconds from 0 to "
-                                        "2147483647; using 5000");
-    const struct oteli_config_origin *exporter = origin_of(origins, "OTEL_TRACES_EXPORTER");
-    assert_int_equal(exporter->source, OTELI_FROM_ENVIRONMENT);
-    assert_string_equal(exporter->problem, "has the unknown word \"pigeon\"; using otlp");
-    oteli_config_fini(&config);
-    free(origins);
-}
-
-static void test_what_does_not_fit_together_is_said_of_the_value_that_gives_way(void **state)
-{
-    (void)state;
-    setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100", 1);
-    setenv("OTEL_TRACES_SAMPLER_ARG", "0.5", 1);
-    struct oteli_config_origin *origins = calloc(oteli_config_row_count, sizeof *origins);
-    struct oteli_config config;
-
-    assert_int_equal(oteli_config_load_with_origins(&config, NULL, true, origins), OTEL_OK);
-
-    assert_string_equal(origin_of(origins, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE")->problem,
-                        "is 512 and does not fit in the queue; using 100");
-    assert_string_equal(origin_of(origins, "OTEL_TRACES_SAMPLER_ARG")->problem,
-                        "is for the sampler that OTEL_TRACES_SAMPLER names, and that names none; "
-                        "it counts as unset");
-    assert_int_equal(origin_of(origins, "OTEL_TRACES_SAMPLER_ARG")->source, OTELI_FROM_DEFAULT);
-    oteli_config_fini(&config);
-    free(origins);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -721,8 +656,6 @@ int main(void)
         CONFIG_TEST(test_a_specific_setting_falls_back_to_the_general_one),
         CONFIG_TEST(test_a_specific_setting_beats_the_general_one),
         CONFIG_TEST(test_a_batch_is_made_to_fit_in_the_queue),
-        CONFIG_TEST(test_every_value_knows_where_it_comes_from),
-        CONFIG_TEST(test_what_does_not_fit_together_is_said_of_the_value_that_gives_way),
         CONFIG_TEST(test_errno_does_not_matter_and_stays),
         CONFIG_TEST(test_every_allocation_may_fail),
         CONFIG_TEST(test_whatever_is_in_the_environment_the_documented_value_is_used),

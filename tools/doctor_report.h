@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tools/doctor_report.h - print what was seen, for people or as one line of JSON. */
+#ifndef DOCTOR_REPORT_H
+#define DOCTOR_REPORT_H
+
+#include "tools/doctor_diagnosis.h"
+#include "tools/doctor_settings.h"
+
+#include <stdio.h>
+
+struct doctor_report {
+    const char *config_file; /* NULL: the settings are those of the environment */
+    const struct doctor_settings *settings;
+    const struct doctor_record *record;
+    const struct doctor_diagnosis *diagnosis;
+};
+
+void doctor_report_text(const struct doctor_report *report, FILE *out);
+
+/* False: no memory. */
+bool doctor_report_json(const struct doctor_report *report, FILE *out);
+
+/* Words for a step's result, and for what went wrong while connecting. */
+const char *doctor_result_word(enum doctor_result result);
+const char *doctor_connect_words(int error);
+
+#endif

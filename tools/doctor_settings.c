@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tools/doctor_settings.c - the contracts are in tools/doctor_settings.h. */
+#include "tools/doctor_settings.h"
+
+#include "common/text.h"
+#include "tools/doctor_secrets.h"
+#include "tools/doctor_slips.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const the_default = "the default";
+
+/* ---- one row -------------------------------------------------------------------------- */
+
+static const void *field_of(const struct doctor_settings *settings,
+                            const struct oteli_config_row *row)
+{
+    return (const char *)&settings->config + row->offset;
+}
+
+static bool is_headers(const struct oteli_config_row *row)
+{
+    return strstr(row->variable, "HEADERS") != NULL;
+}
+
+/* The value as it is shown; NULL: unset. */
+static const char *show(const struct doctor_settings *settings, const struct oteli_config_row *row,
+                        char *out, size_t size)
+{
+    const void *field = field_of(settings, row);
+    switch (row->type) {
+    case OTELI_TYPE_STRING:
+    case OTELI_TYPE_ENUM:
+    case OTELI_TYPE_LIST: {
+        const char *text = *(char *const *)field;
+        if (text == NULL)
+            return NULL;
+        return is_headers(row) ? doctor_hide_headers(text, out, size)
+                               : doctor_hide_in_urls(text, out, size);
+    }
+    case OTELI_TYPE_BOOL:
+        return *(const bool *)field ? "true" : "false";
+    case OTELI_TYPE_COUNT:
+    case OTELI_TYPE_DURATION:
+    case OTELI_TYPE_TIMEOUT:
+        break;
+    }
+    const int64_t number = *(const int64_t *)field;
+    if (number == OTELI_UNLIMITED)
+        return row->default_text == NULL && row->type != OTELI_TYPE_TIMEOUT ? NULL : "no limit";
+    snprintf(out, size, "%" PRId64 "%s", number, row->type == OTELI_TYPE_COUNT ? "" : " ms");
+    return out;
+}
+
+static const char *source_of(const struct doctor_settings *settings, size_t index)
+{
+    const struct oteli_config_origin *origin = &settings->origins[index];
+    if (origin->source == OTELI_FROM_GENERAL) {
+        index = origin->general;
+        origin = &settings->origins[index];
+    }
+    return origin->source == OTELI_FROM_DEFAULT ? the_default : oteli_config_rows[index].variable;
+}
+
+/* What the report says of its origin. */
+static const char *describe_source(const struct doctor_settings *settings, size_t index,
+                                   const char *endpoint)
+{
+    const char *source = source_of(settings, index);
+    const char *variable = oteli_config_rows[index].variable;
+    if (source == the_default)
+        return "default";
+    if (endpoint != NULL && strcmp(source, "OTEL_EXPORTER_OTLP_ENDPOINT") == 0)
+        return "--endpoint";
+    return strcmp(source, variable) == 0 ? "environment" : source;
+}
+
+/* The words of a setting that may stand in the environment: http/protobuf, http/json, grpc */
+static void list_words(const char *words, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    while (*words != '\0') {
+        const size_t length = strcspn(words, " ");
+        if (words[0] != '-' && words[0] != '!' && used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s%.*s", used != 0 ? ", " : "",
+                                     (int)length, words);
+        words += length;
+        words += strspn(words, " ");
+    }
+}
+
+/* NAME="..." is not a whole number; using 5000 */
+static void describe_problem(const struct doctor_settings *settings, size_t index, char *out,
+                             size_t size)
+{
+    out[0] = '\0';
+    const char *problem = settings->origins[index].problem;
+    if (problem[0] == '\0')
+        return;
+    const char *variable = oteli_config_rows[index].variable;
+    const char *given = oteli_env_get(variable);
+    char shown[200];
+    if (given != NULL)
+        snprintf(out, size, "%s=\"%s\" %s", variable,
+                 doctor_hide_in_urls(given, shown, sizeof shown), problem);
+    else
+        snprintf(out, size, "%s %s", variable, problem);
+    if (oteli_config_rows[index].words == NULL)
+        return;
+    char words[200];
+    list_words(oteli_config_rows[index].words, words, sizeof words);
+    const size_t used = strlen(out);
+    snprintf(out + used, size - used, " (it may be %s)", words);
+}
+
+/* ---- all of them ---------------------------------------------------------------------- */
+
+bool doctor_settings_add(struct doctor_settings *settings, const char *name, const char *value,
+                         const char *from, const char *problem)
+{
+    struct doctor_setting *larger =
+        realloc(settings->list, (settings->count + 1) * sizeof *settings->list);
+    if (larger == NULL)
+        return false;
+    settings->list = larger;
+    struct doctor_setting *setting = &larger[settings->count];
+    setting->name = strdup(name);
+    setting->value = value != NULL ? strdup(value) : NULL;
+    if (setting->name == NULL || (value != NULL && setting->value == NULL)) {
+        free(setting->name);
+        free(setting->value);
+        return false;
+    }
+    snprintf(setting->from, sizeof setting->from, "%s", from);
+    snprintf(setting->problem, sizeof setting->problem, "%s", problem);
+    settings->count++;
+    return true;
+}
+
+bool doctor_settings_load(struct doctor_settings *settings, const char *endpoint)
+{
+    settings->origins = calloc(oteli_config_row_count, sizeof *settings->origins);
+    if (settings->origins == NULL)
+        return false;
+    if (oteli_config_load_with_origins(&settings->config, NULL, true, settings->origins) != OTEL_OK)
+        return false;
+    bool fine = true;
+    for (size_t i = 0; fine && i < oteli_config_row_count; i++) {
+        char value[1024];
+        char problem[DOCTOR_TEXT];
+        describe_problem(settings, i, problem, sizeof problem);
+        fine = doctor_settings_add(settings, oteli_config_rows[i].variable,
+                                   show(settings, &oteli_config_rows[i], value, sizeof value),
+                                   describe_source(settings, i, endpoint), problem);
+    }
+    return fine;
+}
+
+void doctor_settings_fini(struct doctor_settings *settings)
+{
+    if (settings->origins != NULL)
+        oteli_config_fini(&settings->config);
+    free(settings->origins);
+    for (size_t i = 0; i < settings->count; i++) {
+        free(settings->list[i].name);
+        free(settings->list[i].value);
+    }
+    free(settings->list);
+    for (size_t i = 0; i < settings->slip_count; i++)
+        free(settings->slips[i]);
+    free(settings->slips);
+    memset(settings, 0, sizeof *settings);
+}
+
+static size_t find_row(const char *variable)
+{
+    size_t i = 0;
+    while (i < oteli_config_row_count && strcmp(oteli_config_rows[i].variable, variable) != 0)
+        i++;
+    return i;
+}
+
+const char *doctor_settings_text(const struct doctor_settings *settings, const char *variable)
+{
+    const size_t index = find_row(variable);
+    if (index == oteli_config_row_count)
+        return NULL;
+    const struct oteli_config_row *row = &oteli_config_rows[index];
+    const bool is_text = row->type == OTELI_TYPE_STRING || row->type == OTELI_TYPE_ENUM ||
+                         row->type == OTELI_TYPE_LIST;
+    return is_text ? *(char *const *)field_of(settings, row) : NULL;
+}
+
+bool doctor_settings_is_true(const struct doctor_settings *settings, const char *variable)
+{
+    const size_t index = find_row(variable);
+    return index != oteli_config_row_count && oteli_config_rows[index].type == OTELI_TYPE_BOOL &&
+           *(const bool *)field_of(settings, &oteli_config_rows[index]);
+}
+
+const char *doctor_settings_source(const struct doctor_settings *settings, const char *variable)
+{
+    const size_t index = find_row(variable);
+    return index == oteli_config_row_count ? the_default : source_of(settings, index);
+}
+
+/* ---- what is wrong -------------------------------------------------------------------- */
+
+bool doctor_settings_find_slips(struct doctor_settings *settings, struct doctor_settings_seen *seen)
+{
+    for (const char *const *entry = oteli_env_all(); *entry != NULL; entry++) {
+        const size_t length = strcspn(*entry, "=");
+        const char *meant = doctor_slip(*entry, length);
+        if (meant == NULL)
+            continue;
+        char line[2 * DOCTOR_SHORT + 64];
+        snprintf(line, sizeof line, "%.*s: did you mean %s?", (int)length, *entry, meant);
+        char **larger = realloc(settings->slips, (settings->slip_count + 1) * sizeof *larger);
+        char *copy = strdup(line);
+        if (larger != NULL)
+            settings->slips = larger;
+        if (larger == NULL || copy == NULL) {
+            free(copy);
+            return false;
+        }
+        larger[settings->slip_count++] = copy;
+        /* Of several, one that decides where spans go. */
+        const bool is_export = strstr(meant, "EXPORTER") != NULL;
+        if (seen->slip[0] == '\0' || (is_export && !seen->slip_is_export)) {
+            snprintf(seen->slip, sizeof seen->slip, "%.*s", (int)length, *entry);
+            snprintf(seen->meant, sizeof seen->meant, "%s", meant);
+            seen->slip_is_export = is_export;
+        }
+    }
+    return true;
+}
+
+static void examine_exporter(const struct doctor_settings *settings,
+                             struct doctor_settings_seen *seen)
+{
+    const char *exporters = settings->config.traces_exporter;
+    otel_slice rest = oteli_slice_of(exporters);
+    otel_slice name;
+    while (oteli_list_next(&rest, &name)) {
+        if (oteli_is_word(name, "otlp"))
+            return;
+    }
+    seen->exporter_is_none = strcmp(exporters, "none") == 0;
+    snprintf(seen->exporter_is, sizeof seen->exporter_is, "OTEL_TRACES_EXPORTER=%s", exporters);
+}
+
+static void examine_sampler(const struct doctor_settings *settings,
+                            struct doctor_settings_seen *seen)
+{
+    const char *sampler = settings->config.traces_sampler;
+    const char *argument = settings->config.traces_sampler_arg;
+    double ratio;
+    if (strstr(sampler, "always_off") != NULL)
+        snprintf(seen->sampler_is, sizeof seen->sampler_is, "OTEL_TRACES_SAMPLER=%s", sampler);
+    else if (strstr(sampler, "traceidratio") != NULL && argument != NULL &&
+             oteli_parse_ratio(argument, &ratio) && ratio == 0)
+        snprintf(seen->sampler_is, sizeof seen->sampler_is,
+                 "OTEL_TRACES_SAMPLER=%s with OTEL_TRACES_SAMPLER_ARG=%s", sampler, argument);
+}
+
+/* Whether a setting decides where and how requests go: when it is bad, all else may be a
+ * consequence. */
+static bool decides_export(const char *variable)
+{
+    return strstr(variable, "EXPORTER") != NULL && strstr(variable, "TIMEOUT") == NULL;
+}
+
+void doctor_settings_examine(const struct doctor_settings *settings,
+                             struct doctor_settings_seen *seen)
+{
+    if (settings->config.sdk_disabled)
+        snprintf(seen->disabled_by, sizeof seen->disabled_by, "OTEL_SDK_DISABLED=true");
+    examine_exporter(settings, seen);
+    examine_sampler(settings, seen);
+    for (size_t i = 0; i < settings->count; i++) {
+        const struct doctor_setting *setting = &settings->list[i];
+        char *fault = decides_export(setting->name) ? seen->export_fault : seen->other_fault;
+        if (setting->problem[0] != '\0' && fault[0] == '\0')
+            snprintf(fault, DOCTOR_TEXT, "%s", setting->problem);
+    }
+}

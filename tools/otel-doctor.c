@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tools/otel-doctor.c - why do my spans not arrive? Says it in one sentence.
+ *
+ *     otel-doctor                in the environment of the program
+ *
+ * Looks at the settings, goes the way to the receiver step by step, sends one test span, and makes
+ * a diagnosis of what it saw. One thread, beside the exporter's while the span is sent. */
+#include "common/log.h"
+#include "tools/doctor_connect.h"
+#include "tools/doctor_log.h"
+#include "tools/doctor_report.h"
+#include "tools/doctor_request.h"
+#include "tools/doctor_span.h"
+#include "tools/doctor_yaml.h"
+
+#include <curl/curl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A receiver that is known not to answer is not waited for as long as a program would. */
+enum { SHORT_MS = 1000, USAGE = 2 };
+
+static const char usage_text[] =
+    "usage: otel-doctor [OPTION]...\n"
+    "Find out why spans do not arrive, and say it in one sentence.\n"
+    "\n"
+    "Run it in the environment of the program. It prints the settings and where each comes\n"
+    "from, goes the way to the receiver (name, connection, TLS, HTTP, OTLP), sends one span\n"
+    "named \"otel-doctor test span\", and ends with what is wrong and what to do. Passwords\n"
+    "and the values of headers are not shown.\n"
+    "\n"
+    "  --config FILE    as OTEL_CONFIG_FILE: the settings are those of this file\n"
+    "  --endpoint URL   as OTEL_EXPORTER_OTLP_ENDPOINT, whatever the environment says\n"
+    "  --no-send        do not send the span (a request without any is sent)\n"
+    "  --json           print everything as one line of JSON\n"
+    "  --help           print this\n"
+    "  --version        print the version\n"
+    "\n"
+    "Each step takes at most as long as OTEL_EXPORTER_OTLP_TIMEOUT says, and 10 seconds.\n"
+    "Exit status: 0 all is well, 1 something is wrong, 2 wrong usage.\n";
+
+struct doctor {
+    const char *config_file; /* NULL: the environment */
+    const char *endpoint;    /* of the command line, or NULL */
+    bool sends;
+    bool json;
+
+    struct doctor_settings settings;
+    struct doctor_route route;
+    struct doctor_yaml *yaml;
+    struct doctor_record record;
+};
+
+/* ---- looking -------------------------------------------------------------------------- */
+
+static bool read_settings(struct doctor *doctor)
+{
+    if (doctor->config_file != NULL) {
+        oteli_log_set_level(OTEL_LOG_WARN);
+        doctor->yaml = doctor_yaml_load(doctor->config_file, &doctor->settings, &doctor->route,
+                                        &doctor->record);
+        return doctor->yaml != NULL || doctor->record.settings.file_fault[0] != '\0';
+    }
+    if (!doctor_settings_load(&doctor->settings, doctor->endpoint))
+        return false;
+    doctor_log_clear(); /* it said what the settings say themselves */
+    doctor_settings_examine(&doctor->settings, &doctor->record.settings);
+    oteli_log_set_level(OTEL_LOG_WARN);
+    return doctor_route_from_settings(&doctor->route, &doctor->settings, &doctor->record);
+}
+
+static void go_the_way(struct doctor *doctor)
+{
+    struct doctor_door door;
+    doctor_connect(&doctor->record, &door);
+    if (doctor->record.connect.result == DOCTOR_FINE)
+        doctor_request(&doctor->route, &door, &doctor->record);
+}
+
+static const char *why_not_to_send(const struct doctor *doctor)
+{
+    const struct doctor_settings_seen *seen = &doctor->record.settings;
+    if (!doctor->sends)
+        return "--no-send";
+    if (seen->disabled_by[0] != '\0')
+        return "the SDK is disabled";
+    if (seen->exporter_is[0] != '\0')
+        return "there is no OTLP exporter";
+    return doctor->route.is_ready ? NULL : "there is no way to send it";
+}
+
+static void send_span(struct doctor *doctor)
+{
+    struct doctor_record *record = &doctor->record;
+    struct doctor_span *span = &record->span;
+    const char *reason = why_not_to_send(doctor);
+    if (reason != NULL) {
+        snprintf(span->why_not_tried, sizeof span->why_not_tried, "%s", reason);
+        return;
+    }
+    unsigned timeout_ms = record->target.timeout_ms;
+    if (record->otlp.result != DOCTOR_FINE && timeout_ms > SHORT_MS)
+        timeout_ms = SHORT_MS;
+    const otel_status status = doctor->yaml != NULL ? doctor_yaml_start(doctor->yaml, timeout_ms)
+                                                    : doctor_span_start(timeout_ms);
+    if (status == OTEL_OK) {
+        doctor_span_send(timeout_ms, record);
+        return;
+    }
+    span->result = DOCTOR_FAILED;
+    snprintf(span->counters, sizeof span->counters, "otel_start says %s",
+             otel_status_string(status));
+    snprintf(span->words, sizeof span->words, "%s", doctor_log_last());
+}
+
+/* The exit status. */
+static int examine(struct doctor *doctor)
+{
+    bool fine = read_settings(doctor);
+    fine = fine && doctor_settings_find_slips(&doctor->settings, &doctor->record.settings);
+    if (!fine) {
+        fprintf(stderr, "otel-doctor: no memory\n");
+        return 1;
+    }
+    if (doctor->route.is_ready)
+        go_the_way(doctor);
+    send_span(doctor);
+    struct doctor_diagnosis diagnosis;
+    doctor_diagnose(&doctor->record, &diagnosis);
+    const struct doctor_report report = {.config_file = doctor->config_file,
+                                         .settings = &doctor->settings,
+                                         .record = &doctor->record,
+                                         .diagnosis = &diagnosis};
+    if (doctor->json)
+        fine = doctor_report_json(&report, stdout);
+    else
+        doctor_report_text(&report, stdout);
+    return fine && diagnosis.is_healthy ? 0 : 1;
+}
+
+/* ---- options -------------------------------------------------------------------------- */
+
+/* Put what the command line says into the environment, where everything looks for it. */
+static bool take_over(struct doctor *doctor)
+{
+    if (doctor->endpoint != NULL &&
+        (setenv("OTEL_EXPORTER_OTLP_ENDPOINT", doctor->endpoint, 1) != 0 ||
+         unsetenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != 0))
+        return false;
+    if (doctor->config_file == NULL)
+        doctor->config_file = oteli_env_get("OTEL_CONFIG_FILE");
+    if (doctor->config_file == NULL)
+        doctor->config_file = oteli_env_get("OTEL_EXPERIMENTAL_CONFIG_FILE");
+    if (doctor->config_file != NULL && doctor->endpoint != NULL) {
+        fprintf(stderr,
+                "otel-doctor: with a configuration file (%s) the endpoint is what that "
+                "says: --endpoint has no place\n",
+                doctor->config_file);
+        return false;
+    }
+    return true;
+}
+
+/* Returns the exit status when there is nothing more to do, otherwise -1. */
+static int parse_options(struct doctor *doctor, int argc, char **argv)
+{
+    static const struct option options[] = {{"config", required_argument, NULL, 'c'},
+                                            {"endpoint", required_argument, NULL, 'e'},
+                                            {"no-send", no_argument, NULL, 'n'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {NULL, 0, NULL, 0}};
+    doctor->sends = true;
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (option) {
+        case 'c':
+            doctor->config_file = optarg;
+            break;
+        case 'e':
+            doctor->endpoint = optarg;
+            break;
+        case 'n':
+            doctor->sends = false;
+            break;
+        case 'j':
+            doctor->json = true;
+            break;
+        case 'h':
+            fputs(usage_text, stdout);
+            return 0;
+        case 'v':
+            printf("otel-doctor %s\n", OTEL_VERSION);
+            return 0;
+        default:
+            return USAGE; /* getopt_long has said why */
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "otel-doctor: there is no argument \"%s\"\n", argv[optind]);
+        return USAGE;
+    }
+    return take_over(doctor) ? -1 : USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    static struct doctor doctor;
+    const int early = parse_options(&doctor, argc, argv);
+    if (early >= 0)
+        return early;
+    signal(SIGPIPE, SIG_IGN);
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    doctor_log_begin();
+    const int status = examine(&doctor);
+    doctor_route_fini(&doctor.route);
+    doctor_yaml_free(doctor.yaml);
+    doctor_settings_fini(&doctor.settings);
+    return status;
+}
