@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/processing.c - the contracts are in api/processing.h. App threads. */
 #include "api/processing.h"
+#include "api/append.h"
 #include "api/compose.h"
 #include "api/detached.h"
 #include "api/hold.h"
@@ -125,13 +126,19 @@ static void give_copy_back(struct oteli_thread *thread, struct copy *copy)
         oteli_buffer_fini(&copy->bytes);
 }
 
+static void tell_of(struct oteli_thread *thread, struct oteli_record *record)
+{
+    const struct oteli_sdk *sdk = begin_telling(thread);
+    if (sdk == NULL)
+        return;
+    sdk->span_ended(sdk, record);
+    finish_telling(thread);
+}
+
 static void tell_ended(struct oteli_thread *thread, struct copy *copy)
 {
-    const struct oteli_sdk *sdk = copy->record != NULL ? begin_telling(thread) : NULL;
-    if (sdk != NULL) {
-        sdk->span_ended(sdk, copy->record);
-        finish_telling(thread);
-    }
+    if (copy->record != NULL)
+        tell_of(thread, copy->record);
     give_copy_back(thread, copy);
 }
 
@@ -242,4 +249,27 @@ struct oteli_open *oteli_processing_end_detached(struct oteli_thread *thread,
     if (open != NULL)
         open->traits.bits &= (uint8_t) ~(OTELI_IS_PROCESSED | OTELI_IS_ENDING);
     return open;
+}
+
+/* --- a span that ended elsewhere: nobody knows it here --- */
+
+bool oteli_processing_record(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+{
+    const uint64_t generation = thread->generation;
+    struct copy copy;
+    make_copy(thread, open, end, &copy);
+    if (copy.record == NULL) {
+        oteli_append_any(thread, open, end);
+        oteli_open_leave(open);
+        give_copy_back(thread, &copy);
+        return true;
+    }
+    oteli_open_leave(open);
+    oteli_thread_finish(thread);
+    tell_of(thread, copy.record);
+    const bool is_held = resume(thread);
+    if (is_held && thread->generation == generation) /* or it is another SDK's matter */
+        oteli_append_copy(thread, copy.record);
+    give_copy_back(thread, &copy);
+    return is_held;
 }

@@ -46,4 +46,10 @@ OTELI_COLD struct oteli_open *oteli_processing_end_detached(struct oteli_thread 
                                                             struct oteli_open *open,
                                                             otel_span_ref span, uint64_t end);
 
+/* A span that never started here is recorded (record.c): processors are told that it has ended,
+ * and then it goes where ended spans go. Its place is left before they are. False: the state is
+ * not held any more. */
+OTELI_COLD bool oteli_processing_record(struct oteli_thread *thread, struct oteli_open *open,
+                                        uint64_t end);
+
 #endif

@@ -22,6 +22,8 @@ struct oteli_sdk *oteli_sdk_current;
  * no SDK will come back. */
 static uint64_t revive;
 
+static uint64_t stopped; /* the last generation that was */
+
 /* Let children be known to themselves. In a child it has been done by the parent. */
 static void watch(void)
 {
@@ -56,12 +58,19 @@ void oteli_sdk_reconsider_clock(const struct oteli_sdk *sdk)
 void oteli_sdk_uninstall(void)
 {
     oteli_store_relaxed_64(&oteli_fast_generation, 0);
-    oteli_exchange_full_64(&oteli_generation, 0);
+    const uint64_t generation = oteli_exchange_full_64(&oteli_generation, 0);
+    if (generation != 0 && generation != OTELI_REVIVE)
+        oteli_store_relaxed_64(&stopped, generation);
     oteli_store_relaxed_64(&oteli_asleep, 0);
     oteli_store_relaxed_64(&oteli_full, 0);
     OTELI_STORE_RELEASE_PTR(&oteli_sdk_current, NULL);
     oteli_store_relaxed_64(&revive, 0);
     oteli_fence_full();
+}
+
+uint64_t oteli_sdk_stopped(void)
+{
+    return oteli_load_relaxed_64(&stopped);
 }
 
 bool oteli_sdk_is_asleep(const struct oteli_sdk *sdk)
@@ -92,6 +101,7 @@ void oteli_api_forget(void)
     oteli_store_relaxed_64(&oteli_fast_generation, 0);
     oteli_store_relaxed_64(&oteli_asleep, 0);
     oteli_store_relaxed_64(&oteli_full, 0);
+    oteli_store_relaxed_64(&stopped, 0);
     oteli_store_release_64(&oteli_generation, comes_back ? OTELI_REVIVE : 0);
 }
 

@@ -188,6 +188,9 @@ extern struct oteli_sdk *oteli_sdk_current;
 OTELI_LENT void oteli_sdk_install(struct oteli_sdk *sdk);
 OTELI_LENT void oteli_sdk_uninstall(void);
 
+/* The generation of the SDK that was uninstalled last in this process; 0: none was. */
+uint64_t oteli_sdk_stopped(void);
+
 /* In a forked child, where oteli_generation is OTELI_REVIVE: let the SDK come back, or not.
  * App threads. */
 void oteli_sdk_revive(void);

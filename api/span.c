@@ -124,7 +124,7 @@ static OTELI_COLD struct oteli_thread *make_fit(otel_span *span, const otel_span
         refuse_reentrant(span, oteli_self, options);
         return NULL;
     }
-    struct oteli_thread *thread = oteli_thread_refresh();
+    struct oteli_thread *thread = oteli_thread_is_silent() ? NULL : oteli_thread_refresh();
     if (thread == NULL)
         pass_on(span, oteli_self, options);
     return thread;

@@ -454,6 +454,18 @@ struct oteli_thread *oteli_threads(void)
     return OTELI_LOAD_ACQUIRE_PTR(&list); /* pairs with the CAS of make */
 }
 
+static _Thread_local bool is_silent;
+
+void oteli_thread_silence(void)
+{
+    is_silent = true;
+}
+
+bool oteli_thread_is_silent(void)
+{
+    return is_silent;
+}
+
 uint32_t oteli_threads_alive(void)
 {
     uint32_t alive = 0;

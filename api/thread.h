@@ -164,6 +164,11 @@ uint32_t oteli_threads_alive(void);
  * thread has one, so none will come back to this library when it ends. */
 OTELI_LENT bool oteli_threads_let_go(void);
 
+/* This thread is the SDK's own: what it calls of the program's, an exporter for instance, starts no
+ * spans. They would be about exporting, and would have to be exported in turn. */
+OTELI_LENT void oteli_thread_silence(void);
+bool oteli_thread_is_silent(void);
+
 /* An exporter that was given up may still look at lines: their memory stays when the process
  * ends. */
 OTELI_LENT void oteli_api_keep_memory(void);

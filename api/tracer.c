@@ -143,7 +143,8 @@ otel_tracer *otel_tracer_get_with(const char *name, const char *version,
 bool otel_tracer_enabled(const otel_tracer *tracer)
 {
     struct oteli_thread *thread = oteli_self;
-    if (oteli_load_acquire_64(&oteli_generation) == 0 || oteli_thread_is_busy(thread))
+    if (oteli_load_acquire_64(&oteli_generation) == 0 || oteli_thread_is_busy(thread) ||
+        oteli_thread_is_silent())
         return false;
     if (!oteli_thread_fits(thread))
         thread = oteli_thread_refresh();

@@ -17,10 +17,16 @@
 #                 jq and curl (end-to-end tests)
 #   --collector   the OpenTelemetry Collector, made with its own builder from
 #                 scripts/receivers/otelcol-builder.yaml
-#   --interop     OpenTelemetry's Python SDK, for tests/interop, in a virtual
-#                 environment; the versions are in tests/interop/requirements.txt
+#   --interop     OpenTelemetry's Python SDK, for tests/interop, and what the strict
+#                 receiver of tests/support needs (OpenTelemetry's messages, gRPC, zstd),
+#                 in a virtual environment; the versions are in
+#                 tests/interop/requirements.txt
 #   --rotel       Rotel, a second OTLP receiver, which is stricter than the
 #                 Collector (it refuses strings that are not UTF-8)
+#   --collector-contrib
+#                 another Collector, with what examples/collector needs, from
+#                 scripts/receivers/otelcol-contrib-builder.yaml; large, so it is
+#                 not part of --all
 #
 # The two receivers are programs the tests send spans to. They are kept in a
 # cache outside of any build tree and their paths are printed on stdout;
@@ -52,6 +58,7 @@ readonly all_packages=(
 )
 
 readonly collector_manifest=$here/receivers/otelcol-builder.yaml
+readonly contrib_manifest=$here/receivers/otelcol-contrib-builder.yaml
 readonly collector_needs_go=1.25  # the "go" line of the builder's go.mod
 readonly go_toolchain=go1.25.14   # fetched where the machine's Go is older
 
@@ -70,8 +77,10 @@ usage: scripts/setup.sh OPTION...
   --test-deps   all of these, and those that the tests and checks need
   --collector   build the OpenTelemetry Collector and print its path
   --rotel       fetch the Rotel receiver and print its path
-  --interop     install the peers of tests/interop and print the path of their Python
+  --interop     install the peers of the tests that are Python and print the path of theirs
   --all         all of the above
+  --collector-contrib
+                build the collector that examples/collector is for and print its path
   --help        print this
 
 Packages are installed through apt-get, as root or with sudo, only if some are
@@ -195,8 +204,17 @@ finish_toolchain() {
     find "$dir/pkg/tool" "$dir/bin" -type f -exec chmod a+x {} +
 }
 
-make_collector() {
-    local version
+make_collector() { build_collector "$collector_manifest"; }
+make_contrib() { build_collector "$contrib_manifest"; }
+
+# A directory for each manifest: which components there are is not in the version.
+contrib_name() {
+    printf 'contrib-otelcol-%.12s\n' "$(sha256sum <"$contrib_manifest")"
+}
+
+# build_collector MANIFEST
+build_collector() {
+    local manifest=$1 version
     version=$(collector_version)
     unset GOOS GOARCH
     find_go
@@ -210,7 +228,7 @@ make_collector() {
         go install -trimpath "go.opentelemetry.io/collector/cmd/builder@v$version" ||
         die "the collector's builder could not be built; see $cache/logs/otelcol-builder.log"
     run_quiet "building the collector $version (takes some minutes)" "$cache/logs/otelcol.log" \
-        "$GOBIN/builder" --ldflags "-s -w" --config "$collector_manifest" ||
+        "$GOBIN/builder" --ldflags "-s -w" --config "$manifest" ||
         die "the collector could not be built; see $cache/logs/otelcol.log"
     mv otelcol/otelcol out/otelcol
     out/otelcol --version >>"$cache/logs/otelcol.log" 2>&1 ||
@@ -271,14 +289,15 @@ make_peers() {
         out/bin/python -m pip install --disable-pip-version-check --no-deps \
         --requirement "$peers_requirements" ||
         die "pip could not fetch what $peers_requirements names; see $log"
-    out/bin/python -c 'import opentelemetry.sdk.trace, opentelemetry.propagators.b3' ||
+    out/bin/python -c 'import opentelemetry.sdk.trace, opentelemetry.propagators.b3, grpc, zstandard
+import opentelemetry.proto.collector.trace.v1.trace_service_pb2' ||
         die "the peers were fetched but cannot be imported"
 }
 
 # --- The command line --------------------------------------------------------
 
 main() {
-    local packages=() collector=false rotel=false interop=false about
+    local packages=() collector=false contrib=false rotel=false interop=false about
     [[ $# -gt 0 ]] || { usage >&2; exit 2; }
     while [[ $# -gt 0 ]]; do
         case $1 in
@@ -287,6 +306,7 @@ main() {
         --plot-deps) packages+=("${plot_packages[@]}") ;;
         --test-deps) packages+=("${all_packages[@]}") ;;
         --collector) collector=true ;;
+        --collector-contrib) contrib=true ;;
         --rotel) rotel=true ;;
         --interop) interop=true ;;
         --all) packages+=("${all_packages[@]}") collector=true rotel=true interop=true ;;
@@ -300,6 +320,9 @@ main() {
     fi
     if $collector; then
         provide "otelcol-$(collector_version)" otelcol make_collector
+    fi
+    if $contrib; then
+        provide "$(contrib_name)" otelcol make_contrib
     fi
     if $rotel; then
         about=$(rotel_package)

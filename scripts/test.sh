@@ -45,6 +45,9 @@ if [ "$mode" = quick ]; then
 else
     scripts/setup.sh --all >/dev/null
 fi
+if [ "$mode" = long ]; then
+    scripts/setup.sh --collector-contrib >/dev/null
+fi
 
 build dev
 if [ "$mode" = quick ]; then

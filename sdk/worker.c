@@ -365,6 +365,7 @@ void *oteli_worker_main(void *argument)
     int64_t wanted = 0;
     uint64_t deadline_ns = UINT64_MAX;
     pthread_setname_np(pthread_self(), "otel-export");
+    oteli_thread_silence();
     if (engine->thread_started != NULL)
         engine->thread_started(engine->thread_started_state);
     engine->cores = count_cores();

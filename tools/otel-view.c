@@ -32,6 +32,8 @@ enum {
 static const char usage_text[] =
     "usage: otel-view [OPTION]...\n"
     "Receive traces over OTLP/HTTP on 127.0.0.1 and draw each one when it is complete.\n"
+    "Senders have to speak http/protobuf (not http/json, not grpc); they may compress with\n"
+    "gzip or zstd.\n"
     "\n"
     "  --port N         listen on this port; 0: any free one (default 4318)\n"
     "  --json           print each request as a line of OTLP/JSON instead\n"

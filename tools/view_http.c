@@ -31,7 +31,7 @@ enum { RPC_INVALID_ARGUMENT = 3, RPC_UNAVAILABLE = 14 };
 struct request {
     uint8_t *body;
     size_t length, capacity;
-    bool is_gzip;
+    enum view_encoding encoding;
     bool is_answered;
     unsigned refused; /* the status to answer once the rest of the body has passed by; or 0 */
 };
@@ -87,13 +87,24 @@ static bool is_type(const char *value, const char *type)
     return length == strlen(type) && strncasecmp(value, type, length) == 0;
 }
 
+static bool read_encoding(const char *value, enum view_encoding *encoding)
+{
+    *encoding = VIEW_IDENTITY;
+    if (strcasecmp(value, "gzip") == 0)
+        *encoding = VIEW_GZIP;
+    else if (strcasecmp(value, "zstd") == 0)
+        *encoding = VIEW_ZSTD;
+    else
+        return *value == '\0' || strcasecmp(value, "identity") == 0;
+    return true;
+}
+
 /* Whether the body is worth receiving; otherwise `*result` has the answer's. */
 static bool accept_head(struct MHD_Connection *connection, struct request *request, const char *url,
                         const char *method, enum MHD_Result *result)
 {
     const char *type = header(connection, MHD_HTTP_HEADER_CONTENT_TYPE);
     const char *encoding = header(connection, MHD_HTTP_HEADER_CONTENT_ENCODING);
-    request->is_gzip = strcasecmp(encoding, "gzip") == 0;
     if (strcmp(url, "/v1/traces") != 0)
         *result = answer_text(connection, MHD_HTTP_NOT_FOUND,
                               "otel-view takes traces only: POST /v1/traces\n");
@@ -107,9 +118,9 @@ static bool accept_head(struct MHD_Connection *connection, struct request *reque
     else if (!is_type(type, OTLP_TYPE))
         *result = answer_text(connection, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
                               "the Content-Type has to be " OTLP_TYPE "\n");
-    else if (*encoding != '\0' && !request->is_gzip && strcasecmp(encoding, "identity") != 0)
+    else if (!read_encoding(encoding, &request->encoding))
         *result = answer_text(connection, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                              "the Content-Encoding has to be gzip or identity\n");
+                              "the Content-Encoding has to be gzip, zstd or identity\n");
     else if (strtoull(header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH), NULL, 10) > BODY_MAX)
         *result = answer_text(connection, MHD_HTTP_CONTENT_TOO_LARGE,
                               "a request may have 64 MiB at most\n");
@@ -162,13 +173,14 @@ static enum MHD_Result take_plain(struct view_http *http, struct MHD_Connection 
     return answer(connection, MHD_HTTP_OK, OTLP_TYPE, "", 0); /* no partial_success: no bytes */
 }
 
-static enum MHD_Result take_gzip(struct view_http *http, struct MHD_Connection *connection,
-                                 const struct request *request)
+static enum MHD_Result take_compressed(struct view_http *http, struct MHD_Connection *connection,
+                                       const struct request *request)
 {
     uint8_t *body;
     size_t length;
     enum MHD_Result result;
-    switch (view_inflate(request->body, request->length, BODY_MAX, &body, &length)) {
+    switch (
+        view_inflate(request->encoding, request->body, request->length, BODY_MAX, &body, &length)) {
     case VIEW_INFLATE_DONE:
         result = take_plain(http, connection, body, length);
         free(body);
@@ -177,10 +189,11 @@ static enum MHD_Result take_gzip(struct view_http *http, struct MHD_Connection *
         return answer_text(connection, MHD_HTTP_CONTENT_TOO_LARGE,
                            "a request may have 64 MiB at most, also when decompressed\n");
     case VIEW_INFLATE_BAD:
-        return answer_status(connection, MHD_HTTP_BAD_REQUEST, "the body is no whole gzip");
+        return answer_status(connection, MHD_HTTP_BAD_REQUEST,
+                             "the body is not whole, or not of its Content-Encoding");
     case VIEW_INFLATE_ABSENT:
         return answer_text(connection, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                           "this otel-view was built without gzip\n");
+                           "this otel-view was built without that Content-Encoding\n");
     default:
         return answer_status(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory");
     }
@@ -218,8 +231,8 @@ static enum MHD_Result on_request(void *state, struct MHD_Connection *connection
     request->is_answered = true;
     if (request->refused != 0)
         return answer_refusal(connection, request->refused);
-    if (request->is_gzip)
-        return take_gzip(http, connection, request);
+    if (request->encoding != VIEW_IDENTITY)
+        return take_compressed(http, connection, request);
     static const uint8_t nothing;
     return take_plain(http, connection, request->body != NULL ? request->body : &nothing,
                       request->length);

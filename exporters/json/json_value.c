@@ -123,6 +123,7 @@ static void close_entry(struct oteli_json *json, enum oteli_json_form form)
 
 /* ---- arrays and maps ------------------------------------------------------------------ */
 
+/* An empty list could be left out, but some receivers refuse a request without it. */
 static struct frame open_container(struct oteli_json *json, const otel_value_view *value,
                                    enum oteli_json_form form)
 {
@@ -130,9 +131,9 @@ static struct frame open_container(struct oteli_json *json, const otel_value_vie
     if (form == OTELI_JSON_PLAIN)
         oteli_json_add(json, frame.is_map ? "{" : "[", 1);
     else if (frame.is_map)
-        OTELI_JSON_ADD(json, "{\"kvlistValue\":{");
+        OTELI_JSON_ADD(json, "{\"kvlistValue\":{\"values\":[");
     else
-        OTELI_JSON_ADD(json, "{\"arrayValue\":{");
+        OTELI_JSON_ADD(json, "{\"arrayValue\":{\"values\":[");
     return frame;
 }
 
@@ -143,10 +144,8 @@ static void close_container(struct oteli_json *json, const struct frame *frame,
         close_entry(json, form);
     if (form == OTELI_JSON_PLAIN)
         oteli_json_add(json, frame->is_map ? "}" : "]", 1);
-    else if (frame->has_elements)
-        OTELI_JSON_ADD(json, "]}}");
     else
-        OTELI_JSON_ADD(json, "}}");
+        OTELI_JSON_ADD(json, "]}}");
 }
 
 /* Go to the next element: what stands before it is added. False: there is none left. */
@@ -163,8 +162,6 @@ static bool next_element(struct oteli_json *json, struct frame *frame, otel_valu
         close_entry(json, form);
     if (frame->has_elements)
         OTELI_JSON_ADD(json, ",");
-    else if (form == OTELI_JSON_OTLP)
-        OTELI_JSON_ADD(json, "\"values\":[");
     frame->has_elements = true;
     if (frame->is_map)
         open_entry(json, entry.key, form);

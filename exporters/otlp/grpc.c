@@ -124,8 +124,9 @@ const char *oteli_grpc_text(const char *grpc_message, char *out, size_t size)
     for (const char *at = grpc_message; *at != '\0' && length < size - 1; at++) {
         const int high = *at == '%' ? hex_digit(at[1]) : -1;
         const int low = high >= 0 ? hex_digit(at[2]) : -1;
-        out[length++] = low >= 0 ? (char)(high << 4 | low) : *at;
-        at += low >= 0 ? 2 : 0;
+        const int c = low < 0 ? *at : high << 4 | low;
+        out[length++] = (char)c;
+        at += low < 0 ? 0 : 2;
     }
     return oteli_answer_printable((otel_slice){out, length}, out, size);
 }

@@ -96,6 +96,8 @@ __attribute__((format(printf, 3, 4))) static void describe(struct oteli_outcome 
     va_start(arguments, format);
     vsnprintf(outcome->problem, sizeof outcome->problem, format, arguments);
     va_end(arguments);
+    const otel_slice made = {outcome->problem, strlen(outcome->problem)};
+    oteli_answer_printable(made, outcome->problem, sizeof outcome->problem);
     const size_t used = strlen(outcome->problem);
     char *rest = outcome->problem + used;
     if (*text == '\0' || used + 3 >= sizeof outcome->problem)
@@ -125,9 +127,10 @@ static void read_no_answer(const struct oteli_transport_answer *answer,
 {
     outcome->verdict = answer->is_hopeless ? OTELI_VERDICT_HOPELESS : OTELI_VERDICT_RETRY;
     outcome->may_have_arrived = answer->body_was_sent;
-    const char *problem = answer->problem != NULL ? answer->problem : "no answer";
-    oteli_answer_printable((otel_slice){problem, strlen(problem)}, outcome->problem,
-                           sizeof outcome->problem);
+    if (answer->problem != NULL)
+        describe(outcome, "", "%s", answer->problem);
+    if (outcome->problem[0] == '\0')
+        describe(outcome, "", "no answer");
 }
 
 static void read_retry_after(const struct oteli_transport_answer *answer, int64_t now_unix_s,

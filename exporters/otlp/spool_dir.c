@@ -233,6 +233,12 @@ static bool write_all(int fd, const uint8_t head[OTELI_SPOOL_HEAD], const void *
     return true;
 }
 
+static int make_file(const struct oteli_spool_dir *dir, const char *name)
+{
+    return openat(dir->own.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                  S_IRUSR | S_IWUSR);
+}
+
 bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
                            const uint8_t head[OTELI_SPOOL_HEAD], const void *request)
 {
@@ -240,8 +246,7 @@ bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli
     char name[OTELI_SPOOL_NAME];
     oteli_spool_name_write(file, OTELI_SPOOL_TEMPORARY, temporary);
     oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
-    const int fd = openat(dir->own.fd, temporary,
-                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    const int fd = make_file(dir, temporary);
     if (fd < 0)
         return false;
     bool is_done = write_all(fd, head, request, file->length);

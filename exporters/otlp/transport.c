@@ -176,6 +176,7 @@ static bool end_transfer(struct oteli_transport *transport, CURLcode result)
     transport->result = result;
     curl_multi_remove_handle(transport->multi, transport->easy);
     transport->is_running = false;
+    oteli_transport_reword(transport);
     if (!oteli_transport_goes_back(transport) && !finds_another_way(transport))
         return true;
     transport->problem[0] = '\0';

@@ -3,7 +3,9 @@
  * of it in the end. Whoever exports; a transport owns what is kept. */
 #include "exporters/otlp/transport_parts.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -137,6 +139,21 @@ bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_XFERINFODATA, transport);
 }
 
+/* curl names the host of the URL, which has no part in it. */
+void oteli_transport_reword(struct oteli_transport *transport)
+{
+    long error = 0;
+    if (transport->unix_socket == NULL || transport->result != CURLE_COULDNT_CONNECT)
+        return;
+    (void)curl_easy_getinfo(transport->easy, CURLINFO_OS_ERRNO, &error);
+    snprintf(transport->problem, sizeof transport->problem, "no connection to %s: %s",
+             transport->unix_socket,
+             error == ENOENT         ? "there is no such socket"
+             : error == ECONNREFUSED ? "nobody listens there"
+             : error == EACCES       ? "that is not permitted"
+                                     : "it failed");
+}
+
 const char *oteli_transport_problem(const struct oteli_transport *transport)
 {
     if (transport->is_wrong_version)
@@ -206,6 +223,16 @@ static struct facts learn(const struct oteli_transport *transport)
     return facts;
 }
 
+static bool is_proxy_result(CURLcode result)
+{
+#if LIBCURL_VERSION_NUM >= 0x074900
+    return result == CURLE_PROXY;
+#else
+    (void)result;
+    return false;
+#endif
+}
+
 static enum oteli_transport_step step_of(const struct oteli_transport *transport,
                                          const struct facts *facts)
 {
@@ -215,7 +242,7 @@ static enum oteli_transport_step step_of(const struct oteli_transport *transport
     if (transport->result == CURLE_COULDNT_RESOLVE_HOST ||
         transport->result == CURLE_COULDNT_RESOLVE_PROXY)
         return OTELI_STEP_NAME;
-    if (facts->connect_status >= 300 || transport->result == CURLE_PROXY)
+    if (facts->connect_status >= 300 || is_proxy_result(transport->result))
         return OTELI_STEP_PROXY;
     if (facts->began != 0)
         return transport->gets || (size_t)facts->sent >= transport->length ? OTELI_STEP_ANSWER

@@ -117,6 +117,9 @@ void oteli_transport_forget(struct oteli_transport *transport);
 /* Have curl hand over what comes. */
 bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy);
 
+/* The transfer has ended: put into better words what curl says of it, where it cannot know. */
+void oteli_transport_reword(struct oteli_transport *transport);
+
 /* Why there is no answer, in words. */
 const char *oteli_transport_problem(const struct oteli_transport *transport);
 

@@ -31,29 +31,27 @@ bool oteli_transport_set_tls(const struct oteli_transport *transport, CURL *easy
 }
 
 #if LIBCURL_VERSION_NUM >= 0x074d00
-static CURLcode set_bytes(CURL *easy, CURLoption option, struct oteli_tls_bytes bytes)
-{
-    struct curl_blob blob = {bytes.bytes, bytes.length, CURL_BLOB_COPY};
-    return curl_easy_setopt(easy, option, &blob);
-}
+#define AS_BYTES(option) CURLOPT_##option##_BLOB
 
 /* As bytes; or, for TLS libraries that curl cannot give bytes, the path that they come from. */
 static bool set_file(struct oteli_transport *transport, enum oteli_tls_which which,
                      CURLoption as_bytes, CURLoption as_path)
 {
-    const CURLcode code =
-        set_bytes(transport->easy, as_bytes, oteli_tls_files_bytes(&transport->tls, which));
+    const struct oteli_tls_bytes bytes = oteli_tls_files_bytes(&transport->tls, which);
+    struct curl_blob blob = {bytes.bytes, bytes.length, CURL_BLOB_COPY};
+    const CURLcode code = curl_easy_setopt(transport->easy, as_bytes, &blob);
     return code == CURLE_OK ||
            ((code == CURLE_NOT_BUILT_IN || code == CURLE_UNKNOWN_OPTION) &&
             OTELI_CURL_SET(transport->easy, as_path, transport->tls.files[which].path));
 }
 #else
-enum { CURLOPT_CAINFO_BLOB, CURLOPT_PROXY_CAINFO_BLOB, CURLOPT_SSLCERT_BLOB, CURLOPT_SSLKEY_BLOB };
+#define AS_BYTES(option) CURLOPT_LASTENTRY
 
-static bool set_file(struct oteli_transport *transport, enum oteli_tls_which which, int as_bytes,
-                     CURLoption as_path)
+/* This libcurl takes no bytes. */
+static bool set_file(struct oteli_transport *transport, enum oteli_tls_which which,
+                     CURLoption as_bytes, CURLoption as_path)
 {
-    (void)as_bytes; /* this libcurl takes no bytes */
+    (void)as_bytes;
     return OTELI_CURL_SET(transport->easy, as_path, transport->tls.files[which].path);
 }
 #endif
@@ -63,8 +61,8 @@ static bool use_authorities(struct oteli_transport *transport)
 {
     (void)curl_easy_setopt(transport->easy, CURLOPT_CAPATH, NULL);
     (void)curl_easy_setopt(transport->easy, CURLOPT_PROXY_CAPATH, NULL);
-    return set_file(transport, OTELI_TLS_CA, CURLOPT_CAINFO_BLOB, CURLOPT_CAINFO) &&
-           set_file(transport, OTELI_TLS_CA, CURLOPT_PROXY_CAINFO_BLOB, CURLOPT_PROXY_CAINFO);
+    return set_file(transport, OTELI_TLS_CA, AS_BYTES(CAINFO), CURLOPT_CAINFO) &&
+           set_file(transport, OTELI_TLS_CA, AS_BYTES(PROXY_CAINFO), CURLOPT_PROXY_CAINFO);
 }
 
 /* A connection with other certificates is a new one: curl sees that they are not the same. */
@@ -75,10 +73,10 @@ static bool use_files(struct oteli_transport *transport)
     return (files[OTELI_TLS_CA].path == NULL || use_authorities(transport)) &&
            (files[OTELI_TLS_CERTIFICATE].path == NULL ||
             (SET(CURLOPT_SSLCERTTYPE, "PEM") &&
-             set_file(transport, OTELI_TLS_CERTIFICATE, CURLOPT_SSLCERT_BLOB, CURLOPT_SSLCERT))) &&
+             set_file(transport, OTELI_TLS_CERTIFICATE, AS_BYTES(SSLCERT), CURLOPT_SSLCERT))) &&
            (files[OTELI_TLS_KEY].path == NULL ||
             (SET(CURLOPT_SSLKEYTYPE, "PEM") &&
-             set_file(transport, OTELI_TLS_KEY, CURLOPT_SSLKEY_BLOB, CURLOPT_SSLKEY)));
+             set_file(transport, OTELI_TLS_KEY, AS_BYTES(SSLKEY), CURLOPT_SSLKEY)));
 }
 
 bool oteli_transport_look_at_files(struct oteli_transport *transport)

@@ -10,6 +10,7 @@
 #include <otel/context.h>
 #include <otel/metrics.h>
 #include <otel/propagate.h>
+#include <otel/record.h>
 #include <otel/sdk.h>
 #include <otel/trace.h>
 #include <otel/tracestate.h>

@@ -95,10 +95,13 @@ def check_statistics(statistics, asked):
     journal.equal("statistics", statistics, expected)
 
 
-def compare(asked, others, requests):
+def schema_url_of_detectors():
+    return macro("semconv.h", "OTEL_SEMCONV_SCHEMA_URL")
+
+
+def compare(asked, others, requests, schema_url):
     """Returns how many spans were received, each once."""
     seen = set()
-    schema_url = macro("semconv.h", "OTEL_SEMCONV_SCHEMA_URL")
     for request in requests:
         for resource_group in request["resourceSpans"]:
             asked.check_resource(resource_group, others)
@@ -179,7 +182,7 @@ def main():
         collector.stop()
         asked = journal.Journal(folder, LIMITS)
         check_statistics(statistics, asked)
-        received = compare(asked, others, collector.requests())
+        received = compare(asked, others, collector.requests(), schema_url_of_detectors())
         journal.equal("number of spans", received, len(asked.lines))
         nested = asked.check_nesting()
         spans = [span for request in itertools.islice(collector.requests(), 1)

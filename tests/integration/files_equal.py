@@ -23,6 +23,8 @@ import collector_equal  # noqa: E402
 import journal  # noqa: E402
 import receiver  # noqa: E402
 
+SCHEMA_URL = collector_equal.schema_url_of_detectors()
+
 SPANS = 8_000
 LONG_SPANS = 200_000
 
@@ -182,12 +184,12 @@ def main():
         asked = journal.Journal(folder, collector_equal.LIMITS)
         collector_equal.check_statistics(statistics, asked)
         requests = [without_empty_ids(read(line)) for line in lines]
-        count = collector_equal.compare(asked, resource, requests)
+        count = collector_equal.compare(asked, resource, requests, SCHEMA_URL)
         journal.equal("number of spans in lines", count, len(asked.lines))
         for line in lines:
             post(collector.endpoint, line)
         collector.stop()
-        count = collector_equal.compare(asked, resource, collector.requests())
+        count = collector_equal.compare(asked, resource, collector.requests(), SCHEMA_URL)
         journal.equal("number of spans at the collector", count, len(asked.lines))
         written = {span["spanId"]: span for request in requests
                    for _, _, span in receiver.spans_of(request)}

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/integration/shapes.c - records spans of every shape, and what was asked for.
  *
- *     shapes FOLDER SPANS SEED
+ *     shapes [-r] FOLDER SPANS SEED [TRACE]
  *
  * Eight threads open, describe, hand over and end spans as chance will have it, under the
  * settings in the environment. FOLDER gets setup.json (resource and tracers) and
  * spans-N.jsonl (support/journal.h); stdout gets the statistics after the shutdown. The
  * same seed gives the same calls, except for which thread ends what was handed over.
  *
- * With a fourth argument, the path of a trace for Perfetto, the spans go there, too. */
+ * With TRACE, the path of a trace for Perfetto, the spans go there, too.
+ *
+ * With -r everything can be repeated: nothing is handed over, every time is given, and ids are
+ * made from the seed. So two runs send the same spans, and FOLDER may be "-": no journal. */
 #include "tests/support/dice.h"
 #include "tests/support/journal.h"
 
@@ -57,6 +60,7 @@ struct worker {
     pthread_t thread;
     struct dice dice;
     FILE *file;
+    bool is_repeatable;
     uint64_t spans_left;
     uint64_t now_ns; /* explicit times are around it */
     struct journal_span *local[DEPTH];
@@ -65,9 +69,28 @@ struct worker {
     size_t detached_count;
 };
 
+/* Ids with -r: of the thread that starts the span. */
+static _Thread_local struct dice id_dice;
+
+static void generate_ids(void *state, uint8_t *trace_id, uint8_t *span_id)
+{
+    (void)state;
+    uint64_t ids[2] = {dice_next(&id_dice) | 1, dice_next(&id_dice)};
+    if (trace_id != NULL)
+        memcpy(trace_id, ids, sizeof ids);
+    else
+        memcpy(span_id, ids, sizeof *ids);
+}
+
 static uint64_t some_time(struct worker *worker)
 {
     return worker->now_ns + dice_below(&worker->dice, 1000000000);
+}
+
+/* A time in one of `odds` cases, and otherwise 0: now. */
+static uint64_t maybe_time(struct worker *worker, uint32_t odds)
+{
+    return worker->is_repeatable || dice_one_in(&worker->dice, odds) ? some_time(worker) : 0;
 }
 
 static otel_span_context some_context(struct worker *worker, const char **tracestate)
@@ -142,8 +165,7 @@ static void begin(struct worker *worker, bool is_local)
         start.options.attributes = dice_attributes(dice, 4, &start.options.attribute_count);
     if (dice_one_in(dice, 8))
         start.options.links = some_links(worker, &start.options.link_count);
-    if (dice_one_in(dice, 10))
-        start.options.start_ns = some_time(worker);
+    start.options.start_ns = maybe_time(worker, 10);
     choose_parent(worker, &start, &parent);
     journal_begin(span, &start);
     worker->spans_left--;
@@ -166,9 +188,8 @@ static void describe(struct worker *worker, struct journal_span *span)
         const otel_attribute *attributes =
             dice_attributes(dice, dice_one_in(dice, 8) ? 12 : 3, &count);
         for (uint32_t n = dice_one_in(dice, 20) ? 12 : 1; n != 0; n--)
-            journal_event(span, dice_text(dice), dice_one_in(dice, 3) ? some_time(worker) : 0,
-                          attributes, count);
-    } else if (choice == 14) {
+            journal_event(span, dice_text(dice), maybe_time(worker, 3), attributes, count);
+    } else if (choice == 14 && !worker->is_repeatable) { /* an exception's time is now */
         size_t count;
         const otel_attribute *attributes = dice_attributes(dice, 2, &count);
         journal_exception(span, dice_one_in(dice, 4) ? NULL : "std::bad_alloc",
@@ -194,7 +215,7 @@ static void describe(struct worker *worker, struct journal_span *span)
 
 static void finish(struct worker *worker, struct journal_span *span)
 {
-    journal_end(span, dice_one_in(&worker->dice, 10) ? some_time(worker) : 0, worker->file);
+    journal_end(span, maybe_time(worker, 10), worker->file);
     free(span);
 }
 
@@ -241,13 +262,14 @@ static void step(struct worker *worker)
         end_local(worker);
     else if (choice < 90 && worker->detached_count != 0)
         finish(worker, take_detached(worker));
-    else if (worker->detached_count != 0)
+    else if (worker->detached_count != 0 && !worker->is_repeatable)
         swap(worker);
 }
 
 static void *work(void *argument)
 {
     struct worker *worker = argument;
+    id_dice.state = ~worker->dice.state;
     while (worker->spans_left != 0 || worker->local_count != 0 || worker->detached_count != 0)
         step(worker);
     return NULL;
@@ -255,8 +277,9 @@ static void *work(void *argument)
 
 static FILE *create(const char *folder, const char *name)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    char path[4096] = "/dev/null";
+    if (strcmp(folder, "-") != 0)
+        snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "w");
     if (file == NULL) {
         perror(path);
@@ -317,7 +340,7 @@ static int print_statistics(otel_status status)
     return 0;
 }
 
-static void run(const char *folder, uint64_t spans, uint64_t seed)
+static void run(const char *folder, uint64_t spans, uint64_t seed, bool is_repeatable)
 {
     static struct worker workers[THREADS];
     char name[32];
@@ -326,7 +349,8 @@ static void run(const char *folder, uint64_t spans, uint64_t seed)
         snprintf(name, sizeof name, "spans-%zu.jsonl", i);
         worker->file = create(folder, name);
         worker->spans_left = spans / THREADS + (i < spans % THREADS);
-        worker->now_ns = (uint64_t)time(NULL) * 1000000000;
+        worker->is_repeatable = is_repeatable;
+        worker->now_ns = is_repeatable ? 1785600000123456789 : (uint64_t)time(NULL) * 1000000000;
         dice_init(&worker->dice, seed * THREADS + i);
         if (pthread_create(&worker->thread, NULL, work, worker) != 0)
             abort();
@@ -344,8 +368,11 @@ static void run(const char *folder, uint64_t spans, uint64_t seed)
 
 int main(int argc, char **argv)
 {
+    const bool is_repeatable = argc > 1 && strcmp(argv[1], "-r") == 0;
+    argv += is_repeatable;
+    argc -= is_repeatable;
     if (argc != 4 && argc != 5) {
-        fprintf(stderr, "usage: shapes FOLDER SPANS SEED [TRACE]\n");
+        fprintf(stderr, "usage: shapes [-r] FOLDER SPANS SEED [TRACE]\n");
         return 2;
     }
     const otel_attribute resource[] = {
@@ -366,11 +393,13 @@ int main(int argc, char **argv)
     if (status == OTEL_OK)
         status = otel_start(OTEL_SDK_OPTIONS(.resource = resource, .resource_count = resource_count,
                                              .exporters = argc == 5 ? &trace : NULL,
-                                             .exporter_count = argc == 5));
+                                             .exporter_count = argc == 5,
+                                             .generate_ids = is_repeatable ? generate_ids : NULL,
+                                             .generated_ids_are_random = is_repeatable));
     if (status != OTEL_OK) {
         fprintf(stderr, "otel_start: %s\n", otel_status_string(status));
         return 1;
     }
-    run(argv[1], strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
+    run(argv[1], strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10), is_repeatable);
     return print_statistics(otel_shutdown(SHUTDOWN_MS));
 }

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,12 @@ try:
 except (ImportError, FileNotFoundError) as missing:
     print(f"view_test: skipped: {missing}")
     sys.exit(77)
+
+
+def zstd_frame(body):
+    """A frame of one block that is not compressed."""
+    return (b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", len(body))
+            + struct.pack("<I", len(body) << 3 | 1)[:3] + body)
 
 
 def span_id(number):
@@ -173,16 +180,22 @@ checkout  @shop                                                200 ms ━━━�
         self.assertEqual(out.count("child"), 1)
         self.assertEqual(err, ["received 2 spans (1 twice)"])
 
-    def test_gzip(self):
+    def check_compressed(self, encoding, compress):
         view = Viewer("--count", "1")
-        body = gzip.compress(make_request("shop", (1, 0, "root", 0, 1)).SerializeToString())
-        answer, content = view.post(body, Content_Encoding="gzip")
+        body = compress(make_request("shop", (1, 0, "root", 0, 1)).SerializeToString())
+        answer, content = view.post(body, Content_Encoding=encoding)
         if answer.status == 415:
-            self.assertEqual(content, b"this otel-view was built without gzip\n")
+            self.assertEqual(content, b"this otel-view was built without that Content-Encoding\n")
             view.end(signal.SIGTERM)
             return
         out, _ = view.end()
         self.assertIn("root  @shop", out)
+
+    def test_gzip(self):
+        self.check_compressed("gzip", gzip.compress)
+
+    def test_zstd(self):
+        self.check_compressed("zstd", zstd_frame)
 
     def test_a_request_without_spans_is_fine(self):
         view = Viewer()
@@ -278,6 +291,11 @@ class Refusing(unittest.TestCase):
     def test_a_broken_gzip(self):
         answer, _ = self.view.post(b"\x1f\x8bnonsense", Content_Encoding="gzip")
         self.assertIn(answer.status, (400, 415))
+
+    def test_a_broken_zstd(self):
+        for body in b"", b"nonsense", zstd_frame(b"\x0a\x00")[:-1], zstd_frame(b"") + b"x":
+            answer, _ = self.view.post(body, Content_Encoding="zstd")
+            self.assertIn(answer.status, (400, 415))
 
     def test_other_paths_methods_and_types(self):
         for method, path, headers, status in (

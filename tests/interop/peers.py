@@ -4,9 +4,7 @@
 Import this before anything of a peer's: when the interpreter is not the one that has them, the
 script starts again with that one. Without peers the test is skipped, which CI does not allow.
 """
-import hashlib
 import logging
-import os
 import pathlib
 import subprocess
 import sys
@@ -15,16 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "support"))
 import receiver  # noqa: E402
 
-REQUIREMENTS = HERE / "requirements.txt"
-PYTHON = f"peers-{hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]}/bin/python"
-
-if "OTEL_C_PEERS" not in os.environ:
-    python = receiver.find(PYTHON, "--interop")
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith("OTEL_")}
-    environment["OTEL_C_PEERS"] = python
-    os.execve(python, [python] + sys.argv, environment)
-del os.environ["OTEL_C_PEERS"]
+receiver.run_with_peers()
 logging.disable(logging.CRITICAL)  # peers say much about bad input
 
 

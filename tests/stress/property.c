@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/stress/property.c - random programs of enters, detached spans, moves between threads,
- * stretches, mounts, held roots and threads that end: exactly the spans come that a model
+/* tests/stress/property.c - random programs of enters, detached and finished spans, moves between
+ * threads, stretches, mounts, held roots and threads that end: exactly the spans come that a model
  * says, each once, in the trees that it says, and every other one is counted for its reason.
  *
  *     property_stress [--long]    many of them; OTEL_TEST_LONG=1: more

@@ -12,6 +12,7 @@ void dice_init(struct dice *dice, uint64_t seed)
     *dice = (struct dice){.state = seed * 0x9E3779B97F4A7C15u + 1, .memory = malloc(DICE_MEMORY)};
     if (dice->memory == NULL)
         abort();
+    dice->state = dice_next(dice); /* or the next seed's sequence would be this one, shifted */
 }
 
 void dice_fini(struct dice *dice)

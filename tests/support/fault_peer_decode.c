@@ -198,7 +198,7 @@ static const char *take_frame(const struct fault_request *request, const uint8_t
     return *length == request->body_length - 5 ? NULL : "the frame has another length";
 }
 
-static const char *undo(struct fault_request *request)
+static const char *uncover(struct fault_request *request)
 {
     const uint8_t *message = request->body;
     size_t length = request->body_length;
@@ -218,9 +218,13 @@ static const char *undo(struct fault_request *request)
     return NULL;
 }
 
-void fault_decode(struct fault_request *request, struct fault_bytes *ids)
+void fault_uncover(struct fault_request *request)
 {
-    request->problem = undo(request);
+    request->problem = uncover(request);
+}
+
+void fault_examine(struct fault_request *request, struct fault_bytes *ids)
+{
     if (request->problem == NULL && request->format == FAULT_JSON)
         request->problem = add_json(request, ids);
     else if (request->problem == NULL && request->format != FAULT_OTHER)

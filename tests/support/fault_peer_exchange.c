@@ -158,9 +158,11 @@ void fault_exchange_finish(struct fault_exchange *exchange)
     request->format = format_of(&exchange->head);
     request->encoding = encoding_of(request);
     if (!peer->options.keeps_none)
-        fault_decode(request, &ids);
+        fault_uncover(request);
     request->is_too_large = peer->options.max_request_bytes != 0 &&
                             request->plain_length > peer->options.max_request_bytes;
+    if (!peer->options.keeps_none && !request->is_too_large)
+        fault_examine(request, &ids);
     if (!exchange->is_replying && request->is_too_large)
         refuse(&exchange->answer, request->format, peer->options.refusal);
     if (!exchange->is_replying && peer->options.decide != NULL)

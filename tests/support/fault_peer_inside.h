@@ -166,9 +166,10 @@ void fault_http2_produce(struct fault_http2 *http2, struct fault_bytes *ready);
 
 /* ---- what was received (fault_peer_decode.c, fault_peer_spans.c) ------------------------ */
 
-/* Undo compression and gRPC's frame, count spans, and look for what is wrong. Fills in everything
- * from `plain` to `problem`; `ids` gets 8 bytes a span. */
-void fault_decode(struct fault_request *request, struct fault_bytes *ids);
+/* Undo compression and gRPC's frame: fills in `plain`. */
+void fault_uncover(struct fault_request *request);
+/* Look for what is wrong, and count spans; `ids` gets 8 bytes of each. */
+void fault_examine(struct fault_request *request, struct fault_bytes *ids);
 bool fault_undo(const char *encoding, const uint8_t *bytes, size_t length, struct fault_bytes *out);
 
 /* Ids, and how often they came and were taken. */

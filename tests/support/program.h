@@ -55,6 +55,7 @@ enum program_op_kind {
     PROGRAM_FINISH, /* otel_lines_end */
     PROGRAM_MOUNT,
     PROGRAM_FREE,
+    PROGRAM_RECORD, /* otel_span_record; the span's handle is a wrapped one */
     PROGRAM_EXIT
 };
 

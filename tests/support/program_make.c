@@ -168,11 +168,21 @@ static void add_free(struct program *program, int life, int lines)
     program_do(program, op);
 }
 
+static void add_record(struct program *program, int life)
+{
+    struct program_op *op = add(program, PROGRAM_RECORD, life);
+    op->context = any_context(program, life);
+    op->value = 1 + program_below(program, 1 << 20);
+    program_do(program, op);
+}
+
 static void add_any(struct program *program, int life)
 {
     const int choice = program_below(program, 100);
-    if (choice < 34)
+    if (choice < 30)
         add_begin(program, life);
+    else if (choice < 34)
+        add_record(program, life);
     else if (choice < 64)
         add_end(program, life);
     else if (choice < 74)

@@ -284,6 +284,34 @@ static void begin_span(struct program *program, struct program_op *op)
     writes(program, op, USE, number);
 }
 
+/* One that has ended: it is exported whatever holds others back, and is no more to those that
+ * name it as their parent than its ids. */
+static void record_span(struct program *program, struct program_op *op)
+{
+    STRESS_CHECK(program->span_count < PROGRAM_SPANS);
+    const int number = op->span = program->span_count++;
+    struct program_span *span = &program->spans[number];
+    *span = (struct program_span){.life = PROGRAM_NONE,
+                                  .parent = op->context,
+                                  .has_failed = op->value % 5 == 0,
+                                  .set = PROGRAM_NONE};
+    if (op->context.kind == PROGRAM_STRETCH) /* that has no ids to name */
+        span->parent = (struct program_context){PROGRAM_NO_SPAN, 0};
+    span->values[op->life] = op->value;
+    span->trace =
+        span->parent.kind == PROGRAM_NO_SPAN ? number : trace_under(program, span->parent);
+    reads_context(program, op, span->parent);
+    span->is_sampled = is_sampled(program, span->parent);
+    span->fate = span->is_sampled ? PROGRAM_EXPORTED : PROGRAM_UNSAMPLED;
+    program->expected.started++;
+    if (span->is_sampled)
+        deliver(program, 1);
+    else
+        program->expected.unsampled++;
+    writes(program, op, HANDLE, number);
+    writes(program, op, USE, number);
+}
+
 /* --- spans end --- */
 
 enum how { END, CANCEL, COLLECT, ABANDON };
@@ -554,6 +582,9 @@ void program_do(struct program *program, struct program_op *op)
         break;
     case PROGRAM_FREE:
         free_lines(program, op);
+        break;
+    case PROGRAM_RECORD:
+        record_span(program, op);
         break;
     case PROGRAM_EXIT:
         end_life(program, op);

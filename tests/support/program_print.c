@@ -28,9 +28,9 @@ static void print_op(const struct program *program, const struct program_op *op)
 {
     static const char *const words[] = {"enter",  "start", "end",    "cancel", "collect",
                                         "set",    "fail",  "attach", "detach", "begin",
-                                        "finish", "mount", "free",   "exit"};
+                                        "finish", "mount", "free",   "record", "exit"};
     printf("%2d %s", op->life, words[op->kind]);
-    if (op->kind <= PROGRAM_START)
+    if (op->kind <= PROGRAM_START || op->kind == PROGRAM_RECORD)
         print_begin(program, op);
     else if (op->kind <= PROGRAM_FAIL)
         printf(" n%d", op->span);

@@ -51,6 +51,32 @@ static void begin(struct program_op *op)
     span->ids = otel_span_get_context(span->handle);
 }
 
+static void record(const struct program_op *op)
+{
+    char name[16];
+    char key[16];
+    struct program_span *span = &run.program->spans[op->span];
+    snprintf(name, sizeof name, "n%d", op->span);
+    snprintf(key, sizeof key, "key.%d", op->life);
+    const otel_attribute attribute = otel_attribute_of(key, otel_value_int(op->value));
+    const otel_span_context parent =
+        otel_span_get_context(context_of(span->parent).span); /* of zeros: there is none */
+    const bool has_parent = span->parent.kind != PROGRAM_NO_SPAN;
+    const uint8_t own[16] = {0xec, (uint8_t)op->span, (uint8_t)(op->span >> 8), 0xec};
+    span->ids =
+        otel_span_context_make(has_parent ? parent.trace_id : own, own,
+                               has_parent ? parent.flags : OTEL_TRACE_FLAG_SAMPLED, false, NULL);
+    span->handle = otel_span_wrap(&span->ids);
+    otel_span_record(
+        run.tracer, OTEL_FINISHED_SPAN(.trace_id = span->ids.trace_id, .span_id = span->ids.span_id,
+                                       .parent_span_id = parent.span_id, .flags = span->ids.flags,
+                                       .parent_is_remote = span->parent.kind == PROGRAM_REMOTE,
+                                       .name = name, .start_ns = op->value % 2 != 0 ? 1 : 0,
+                                       .status = span->has_failed ? OTEL_SPAN_STATUS_ERROR
+                                                                  : OTEL_SPAN_STATUS_UNSET,
+                                       .attributes = &attribute, .attribute_count = 1));
+}
+
 static void check_lines(const struct program_op *op, const otel_lines *lines)
 {
     const struct program *program = run.program;
@@ -138,6 +164,9 @@ static void carry_out(struct program_op *op)
         break;
     case PROGRAM_FREE:
         otel_lines_free(program->lines[op->lines].lines);
+        break;
+    case PROGRAM_RECORD:
+        record(op);
         break;
     case PROGRAM_EXIT:
         break;

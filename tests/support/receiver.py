@@ -12,6 +12,7 @@ Programs are found where scripts/setup.sh keeps them; a test without them calls 
 Everything started here is ended by its process id, also when the test fails.
 """
 import atexit
+import hashlib
 import json
 import os
 import pathlib
@@ -68,6 +69,25 @@ def rotel_path():
     return find("rotel-*/rotel-agent", "--rotel")
 
 
+PEERS = ROOT / "tests/interop/requirements.txt"
+KEPT = ("OTEL_TEST_LONG", "OTEL_C_CACHE")  # the peers read other variables
+
+
+def peers_python():
+    """The Python that has OpenTelemetry's own packages (scripts/setup.sh --interop)."""
+    version = hashlib.sha256(PEERS.read_bytes()).hexdigest()[:12]
+    return find(f"peers-{version}/bin/python", "--interop")
+
+
+def run_with_peers():
+    """Start the script again with that Python, unless it is the one that runs it."""
+    if os.environ.pop("OTEL_C_PEERS", None) is None:
+        python = peers_python()
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("OTEL_") or name in KEPT}
+        os.execve(python, [python] + sys.argv, dict(environment, OTEL_C_PEERS=python))
+
+
 def free_ports(count):
     """Loopback ports that nobody has now. Asked for all at once, so that they differ."""
     sockets = [socket.socket() for _ in range(count)]
@@ -84,6 +104,21 @@ def _integer(digits):
     return -0.0 if digits == "-0" else int(digits)
 
 
+class Certificates:
+    """In a folder: an authority, a server's certificate for loopback and a client's, made by
+    `program` (make_certificates.c); `other_authority` has signed neither."""
+
+    def __init__(self, folder, program):
+        folder = pathlib.Path(folder)
+        other = folder / "other"
+        other.mkdir()
+        for place in folder, other:
+            subprocess.run([program, str(place)], check=True)
+        self.authority, self.other_authority = folder / "ca.pem", other / "ca.pem"
+        self.server, self.server_key = folder / "server.pem", folder / "server.key"
+        self.client, self.client_key = folder / "client.pem", folder / "client.key"
+
+
 class Receiver:
     """A process that is ready when its HTTP port takes connections."""
 
@@ -93,6 +128,10 @@ class Receiver:
         self.starts = 0
         self.http_port, self.grpc_port = free_ports(2)
         self.endpoint = f"http://127.0.0.1:{self.http_port}"
+        self.grpc_endpoint = f"http://127.0.0.1:{self.grpc_port}"
+
+    def endpoint_of(self, protocol):
+        return self.grpc_endpoint if protocol == "grpc" else self.endpoint
 
     def command(self):
         raise NotImplementedError
@@ -111,9 +150,14 @@ class Receiver:
                 sys.exit(f"{command[0]} does not start:\n{log.read_text(errors='replace')}")
             time.sleep(0.02)
 
+    def ports(self):
+        """What has to take connections."""
+        return [self.http_port]
+
     def _is_ready(self):
         try:
-            socket.create_connection(("127.0.0.1", self.http_port), timeout=1).close()
+            for port in self.ports():
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
             return True
         except OSError:
             return False
@@ -137,23 +181,91 @@ class Collector(Receiver):
         self.program = collector_path()
         self.files = []
 
+    def ports(self):
+        return [self.http_port, self.grpc_port]
+
     def command(self):
         name = f"{self.starts}-{self.http_port}"
         self.files.append(self.folder / f"received-{name}.json")
-        template = (ROOT / "tests/support/collector.yaml.in").read_text()
-        names = {"HTTP_PORT": self.http_port, "GRPC_PORT": self.grpc_port, "FILE": self.files[-1]}
+        return self.configured("collector.yaml.in", name, {
+            "HTTP_PORT": self.http_port, "GRPC_PORT": self.grpc_port, "FILE": self.files[-1]})
+
+    def configured(self, template, name, values):
+        text = (ROOT / "tests/support" / template).read_text()
         config = self.folder / f"collector-{name}.yaml"
-        config.write_text(re.sub(r"@(\w+)@", lambda match: str(names[match[1]]), template))
+        config.write_text(re.sub(r"@(\w+)@", lambda match: str(values[match[1]]), text))
         return [self.program, "--config", str(config)]
 
     def requests(self):
         """Every request that was received, file after file. A line that a kill left
         unfinished is no request: its sender had no answer."""
-        for file in filter(pathlib.Path.exists, self.files):  # it is made by the first request
+        for file in self.files:
+            yield from requests_in(file)
+
+
+def requests_in(file):
+    if not file.exists():  # it is made by the first request
+        return
+    with open(file, "rb") as lines:
+        for line in lines:
+            if line.endswith(b"\n"):
+                yield json.loads(line, parse_int=_integer)
+
+
+class EveryWay(Collector):
+    """The collector with a receiver, and a file, for each way to it: `MODES`."""
+
+    MODES = ("plain", "tls", "mtls", "unix")
+
+    def __init__(self, folder, certificates):
+        super().__init__(folder)
+        self.certificates = certificates
+        ports = free_ports(6)
+        self.addresses = {(mode, kind): ports.pop() for mode in self.MODES[:3]
+                          for kind in ("HTTP", "GRPC")}
+        self.addresses.update({("unix", kind): self.folder / f"{kind}.sock"
+                               for kind in ("HTTP", "GRPC")})
+        self.http_port = self.addresses["plain", "HTTP"]
+        self.endpoint = self.endpoint_of("http/protobuf")
+        self.files = [self.folder / f"received-{mode}.json" for mode in self.MODES]
+        self.read = dict.fromkeys(self.MODES, 0)
+
+    def ports(self):
+        return [port for port in self.addresses.values() if isinstance(port, int)]
+
+    def _is_ready(self):
+        return super()._is_ready() and all(self.addresses["unix", kind].exists()
+                                           for kind in ("HTTP", "GRPC"))
+
+    def command(self):
+        values = {f"{mode.upper()}_{kind}": value
+                  for (mode, kind), value in self.addresses.items()}
+        values.update({f"{mode.upper()}_FILE": file for mode, file in zip(self.MODES, self.files)})
+        values.update(SERVER=self.certificates.server, SERVER_KEY=self.certificates.server_key,
+                      AUTHORITY=self.certificates.authority)
+        return self.configured("collector_every_way.yaml.in", "every-way", values)
+
+    def endpoint_of(self, protocol, mode="plain"):
+        return endpoint(mode, self.addresses[mode, "GRPC" if protocol == "grpc" else "HTTP"])
+
+    def take(self, mode):
+        """The requests that came this way since the last call."""
+        file = self.files[self.MODES.index(mode)]
+        requests = []
+        if file.exists():
             with open(file, "rb") as lines:
+                lines.seek(self.read[mode])
                 for line in lines:
                     if line.endswith(b"\n"):
-                        yield json.loads(line, parse_int=_integer)
+                        requests.append(json.loads(line, parse_int=_integer))
+                        self.read[mode] += len(line)
+        return requests
+
+
+def endpoint(mode, address):
+    if mode == "unix":
+        return f"unix://{address}"
+    return f"http://127.0.0.1:{address}" if mode == "plain" else f"https://localhost:{address}"
 
 
 class Rotel(Receiver):

@@ -6,6 +6,7 @@
 #include "tests/support/fault_peer.h"
 #include "tests/support/http_sink.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -230,6 +231,32 @@ static void test_a_request_that_stalls_can_be_broken_off(void **state)
     fault_peer_stop(peer);
 }
 
+/* As an event loop does that has the descriptor and a time, and nothing else. */
+static void test_a_descriptor_says_when_to_go_on(void **state)
+{
+    (void)state;
+    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){.tls = with_tls()});
+    struct oteli_transport *transport = oteli_transport_new(
+        GRPC_OPTIONS(peer, .tls.ca_file = certificates_path(certificates, "ca.pem")));
+    const struct oteli_transport_request request = {
+        .body = asking_message(LARGE), .length = LARGE, .connect_ms = 5000};
+    struct oteli_transport_answer answer;
+
+    for (int i = 0; i < 3; i++) {
+        oteli_transport_start(transport, &request);
+        struct pollfd waited = {.fd = oteli_transport_descriptor(transport, true),
+                                .events = POLLIN};
+        while (!oteli_transport_poll(transport, 0, &answer))
+            assert_in_range(poll(&waited, 1, oteli_transport_timeout_ms(transport)), 0, 1);
+        assert_string_equal(answer.grpc_status, "0");
+        oteli_transport_rest(transport);
+    }
+
+    assert_int_equal(fault_peer_connections(peer), 1);
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
 static void test_under_tls_it_is_chosen_in_the_handshake(void **state)
 {
     (void)state;
@@ -341,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_a_connection_that_goes_away_is_replaced),
         cmocka_unit_test(test_a_flood_of_pings_holds_nothing_up),
         cmocka_unit_test(test_a_request_that_stalls_can_be_broken_off),
+        cmocka_unit_test(test_a_descriptor_says_when_to_go_on),
         cmocka_unit_test(test_under_tls_it_is_chosen_in_the_handshake),
         cmocka_unit_test(test_a_receiver_without_http2_is_hopeless),
         cmocka_unit_test(test_a_plain_receiver_without_http2_is_told_apart),

@@ -217,7 +217,7 @@ static void test_values_nest(void **state)
     assert_value(
         ANY(kvlist_value, KVLIST_VALUE, &map), OTELI_JSON_OTLP,
         "{\"kvlistValue\":{\"values\":[{\"key\":\"a\",\"value\":{\"arrayValue\":{\"values\":"
-        "[{\"intValue\":\"-1\"},{},{\"arrayValue\":{}},{\"kvlistValue\":{}}]}}},"
+        "[{\"intValue\":\"-1\"},{},{\"arrayValue\":{\"values\":[]}},{\"kvlistValue\":{\"values\":[]}}]}}},"
         "{\"value\":{\"boolValue\":true}},{\"key\":\"b\",\"value\":{\"stringValue\":\"x\"}}]}}");
     assert_value(ANY(kvlist_value, KVLIST_VALUE, &map), OTELI_JSON_PLAIN,
                  "{\"a\":[-1,null,[],{}],\"\":true,\"b\":\"x\"}");

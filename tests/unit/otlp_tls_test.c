@@ -4,6 +4,7 @@
 #include "tests/support/asking.h"
 #include "tests/support/certificates.h"
 #include "tests/support/fault_peer.h"
+#include "tests/support/leaks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -385,6 +386,41 @@ static void test_another_process_reads_the_files_itself(void **state)
     fault_peer_stop(peer);
 }
 
+static void test_no_memory_is_no_transport_and_no_leak(void **state)
+{
+    (void)state;
+    static const otel_otlp_header header = {"Content-Type", "text/plain"};
+    const struct oteli_transport_options options = {
+        .url = "https://localhost:1/",
+        .unix_socket = "/nowhere",
+        .user_agent = "asking",
+        .proxy = "http://localhost:1",
+        .no_proxy = "example.org",
+        .headers = &header,
+        .header_count = 1,
+        .is_http2 = true,
+        .tls = {.ca_file = path("ca.pem"),
+                .certificate_file = path("client.pem"),
+                .key_file = path("client.key"),
+                .ciphers = "ALL"},
+    };
+    for (size_t nth = 1;; nth++) {
+        oteli_leaks_begin();
+        oteli_leaks_fail_at(nth);
+        struct oteli_transport *transport = oteli_transport_new(&options);
+        const bool all_tried = !oteli_leaks_failed();
+        if (transport != NULL && !all_tried) /* it can be had later: a file was not read */
+            assert_non_null(strstr(asking_log(), "there is no memory for it"));
+        struct oteli_transport *renewed =
+            transport != NULL && all_tried ? oteli_transport_renew(transport) : NULL;
+        oteli_transport_free(renewed);
+        oteli_transport_free(transport);
+        oteli_leaks_check();
+        if (all_tried)
+            break;
+    }
+}
+
 static void test_pem_is_told_from_what_is_none(void **state)
 {
     (void)state;
@@ -468,6 +504,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_file_that_is_missing_is_hopeless_until_it_is_there,
                                forget_log),
         cmocka_unit_test_setup(test_another_process_reads_the_files_itself, forget_log),
+        cmocka_unit_test_setup(test_no_memory_is_no_transport_and_no_leak, forget_log),
         cmocka_unit_test_setup(test_pem_is_told_from_what_is_none, forget_log),
     };
     return cmocka_run_group_tests(tests, make_certificates, free_certificates);

@@ -106,6 +106,8 @@ static void test_R36_a_unix_socket_may_go_and_come_again(void **state)
         assert_false(answer.is_hopeless);
         assert_false(answer.body_was_sent);
         assert_int_equal(answer.step, OTELI_STEP_CONNECT);
+        assert_non_null(strstr(answer.problem, socket_path()));
+        assert_non_null(strstr(answer.problem, "there is no such socket"));
         fault_peer_return(peer);
         assert_int_equal(post_afresh(transport).status, 200);
     }
