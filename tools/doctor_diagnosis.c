@@ -96,9 +96,12 @@ WHEN(tls_other, r->tls.result == DOCTOR_FAILED)
 
 /* ---- what speaks there ---------------------------------------------------------------- */
 
-WHEN(wants_tls, !r->target.is_tls && r->http.speech == DOCTOR_SPEECH_TLS)
+WHEN(wants_tls, !r->target.is_tls && (r->http.speech == DOCTOR_SPEECH_TLS ||
+                                      r->http.speech == DOCTOR_SPEECH_HTTP2_IN_TLS))
 WHEN(is_grpc_port, r->target.protocol != DOCTOR_GRPC && r->http.result == DOCTOR_FAILED &&
-                       r->http.speech == DOCTOR_SPEECH_HTTP2)
+                       (r->http.speech == DOCTOR_SPEECH_HTTP2 ||
+                        (r->target.is_tls && r->http.speech == DOCTOR_SPEECH_HTTP2_IN_TLS)))
+
 /* A server of HTTP says no to gRPC's path or media type, and has no grpc-status. */
 static bool is_http_port(const struct doctor_record *r)
 {
