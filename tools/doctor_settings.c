@@ -68,14 +68,13 @@ static const char *source_of(const struct doctor_settings *settings, size_t inde
 }
 
 /* What the report says of its origin. */
-static const char *describe_source(const struct doctor_settings *settings, size_t index,
-                                   const char *endpoint)
+static const char *describe_source(const struct doctor_settings *settings, size_t index)
 {
     const char *source = source_of(settings, index);
     const char *variable = oteli_config_rows[index].variable;
     if (source == the_default)
         return "default";
-    if (endpoint != NULL && strcmp(source, "OTEL_EXPORTER_OTLP_ENDPOINT") == 0)
+    if (settings->endpoint != NULL && strcmp(source, "OTEL_EXPORTER_OTLP_ENDPOINT") == 0)
         return "--endpoint";
     return strcmp(source, variable) == 0 ? "environment" : source;
 }
@@ -145,6 +144,7 @@ bool doctor_settings_add(struct doctor_settings *settings, const char *name, con
 
 bool doctor_settings_load(struct doctor_settings *settings, const char *endpoint)
 {
+    settings->endpoint = endpoint;
     settings->origins = calloc(oteli_config_row_count, sizeof *settings->origins);
     if (settings->origins == NULL)
         return false;
@@ -157,7 +157,7 @@ bool doctor_settings_load(struct doctor_settings *settings, const char *endpoint
         describe_problem(settings, i, problem, sizeof problem);
         fine = doctor_settings_add(settings, oteli_config_rows[i].variable,
                                    show(settings, &oteli_config_rows[i], value, sizeof value),
-                                   describe_source(settings, i, endpoint), problem);
+                                   describe_source(settings, i), problem);
     }
     return fine;
 }

@@ -158,6 +158,12 @@ class Connection(SetUp):
                       "refused): start the receiver there, or correct "
                       "OTEL_EXPORTER_OTLP_ENDPOINT.", **{ENDPOINT: local(port)})
 
+    def test_nobody_listens_where_the_command_line_says(self):
+        port = servers.unused_port()
+        self.diagnose("connect.refused", f"Nobody listens on port {port} of ::1 (connection "
+                      "refused): start the receiver there, or correct --endpoint.", "--endpoint",
+                      local(port, host="[::1]"), **{TRACES_ENDPOINT: "http://nobody:1"})
+
     def test_name_that_does_not_resolve(self):
         report = json.loads(run("--json", **{ENDPOINT: "http://receiver.invalid:4318"}).stdout)
         # Where there is no name server at all, nobody can say that there is no such name.
