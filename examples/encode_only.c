@@ -165,8 +165,9 @@ static bool has_answer(struct exporter *exporter, int *status, const char **body
     exporter->answer[exporter->received] = '\0';
     const char *end = strstr(exporter->answer, "\r\n\r\n");
     const char *length = strcasestr(exporter->answer, "\r\nContent-Length:");
-    if (end == NULL || sscanf(exporter->answer, "HTTP/1.1 %d", status) != 1)
+    if (end == NULL)
         return false;
+    *status = (int)strtol(exporter->answer + strlen("HTTP/1.1 "), NULL, 10);
     *body = end + 4;
     *body_length = length != NULL && length < end ? strtoul(length + 17, NULL, 10) : 0;
     return exporter->received - (size_t)(*body - exporter->answer) >= *body_length;

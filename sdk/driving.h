@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/driving.h - what an engine without a thread waits with, and lends to the program's loop.
+/* sdk/driving.h - what an engine without a thread waits with, and lends to the program's loop. One
+ * with a thread has it while an exporter waits for something between exports (attend.c).
  *
  *     epoll descriptor ─┬─ pair         the bell: a batch waits, somebody asks for a flush
  *                       ├─ timer        a tick, a deadline
@@ -19,7 +20,7 @@
 #include <sys/types.h>
 
 struct oteli_driving {
-    bool is_chosen;       /* there is no thread; otherwise nothing else here is used. Constant */
+    bool is_chosen;       /* there is no thread. Constant */
     bool is_driven;       /* by some thread; under the engine's mutex */
     bool is_open;         /* the descriptors have been made … */
     uint32_t epoll_fd;    /* … this one, which any thread may ask for: atomic, an int … */

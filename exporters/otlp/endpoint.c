@@ -85,7 +85,7 @@ bool oteli_otlp_endpoint(otel_otlp_protocol protocol, const char *general, const
     const char *end = path + strcspn(path, "?#");
     const char *more = path == end ? "/" : "";
     if (given == general)
-        more = path != end && end[-1] == '/' ? HTTP_PATH + 1 : HTTP_PATH;
+        more = path != end && end[-1] == '/' ? &HTTP_PATH[1] : HTTP_PATH;
     *endpoint = join(given, (size_t)(end - given), more, end);
     return *endpoint != NULL;
 }

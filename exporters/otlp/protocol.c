@@ -241,11 +241,27 @@ static bool speaks_grpc(const char *content_type)
     return content_type == NULL || strncasecmp(content_type, "application/grpc", 16) == 0;
 }
 
-/* The trailers never came, or whoever answered is no gRPC server: a proxy, for example. */
+/* Whether the body is one message and nothing else. */
+static bool is_whole_message(const struct oteli_answer_body *body)
+{
+    bool is_compressed;
+    const struct oteli_answer_body message = oteli_grpc_message(body, &is_compressed);
+    return !body->is_cut && message.bytes != body->bytes &&
+           body->length == OTELI_GRPC_FRAME + message.length;
+}
+
+/* The trailers never came, or whoever answered is no gRPC server: a proxy, for example. Servers send
+ * a message only with OK, so that one which is whole is as good as the trailers; libcurl loses these
+ * when a server that is about to stop says so in the same breath. */
 static void read_without_grpc_status(const struct oteli_transport_answer *answer,
                                      int64_t now_unix_s, struct oteli_outcome *outcome)
 {
     if (answer->status == 200 && speaks_grpc(answer->content_type)) {
+        if (is_whole_message(&answer->body)) {
+            outcome->verdict = OTELI_VERDICT_DELIVERED;
+            read_grpc_message(&answer->body, outcome);
+            return;
+        }
         outcome->verdict = OTELI_VERDICT_RETRY;
         outcome->may_have_arrived = true;
         describe(outcome, "", "an answer without a gRPC status");

@@ -167,9 +167,9 @@ static void give_up(struct oteli_sending *sending, otel_export *call, struct ote
     if (unsent != 0)
         otel_export_drop(call, OTEL_DROP_RETRY_EXHAUSTED, unsent);
     OTELI_LOG(OTEL_LOG_ERROR,
-              "OTLP export to %s gave up after %u attempts: %s; %zu spans are lost%s",
-              sending->receiver->name, delivery->attempts, delivery->outcome.problem, left,
-              may_be_there ? ", or arrived unconfirmed" : "");
+              "OTLP export to %s gave up after %u attempt%s: %s; %zu spans are lost%s",
+              sending->receiver->name, delivery->attempts, delivery->attempts == 1 ? "" : "s",
+              delivery->outcome.problem, left, may_be_there ? ", or arrived unconfirmed" : "");
 }
 
 /* true: the lane goes on with smaller requests. */

@@ -7,7 +7,9 @@
  * what its exporter has to do with; or in one of them, again and again. Checked of each: its
  * exit status or signal; that it ends at all; that nothing is on stderr that is not a line
  * of our log, no report of a sanitizer or of the C library above all. */
+#include "tests/support/certificates.h"
 #include "tests/support/dead_peer.h"
+#include "tests/support/fault_peer.h"
 #include "tests/support/http_sink.h"
 #include "tests/support/oracle.h"
 
@@ -54,7 +56,8 @@ static const struct way {
 static const char *const shutdowns[] = {"never",        "before",      "concurrent",
                                         "atexit_early", "atexit_late", "destructor"};
 
-static const char *const peers[] = {"answers", "never_answers", "refuses", "silent_tls", "plain"};
+static const char *const peers[] = {"answers", "answers_tls", "never_answers",
+                                    "refuses", "silent_tls",  "plain"};
 
 enum {
     WAYS = sizeof ways / sizeof *ways,
@@ -66,6 +69,9 @@ enum {
 static const char *child_path;
 static unsigned total;
 static bool is_long;
+static struct certificates *certificates;
+static char server_pem[300];
+static char server_key[300];
 static char **tls_environ;  /* of children whose peer speaks TLS, or should */
 static const char *only[3]; /* way, shutdown, peer; NULL: all */
 static atomic_uint next_run;
@@ -75,6 +81,7 @@ static atomic_uint failures;
 /* The peer of one child. */
 struct peer {
     struct http_sink *sink;
+    struct fault_peer *tls;
     struct dead_peer *dead;
     char endpoint[64];
 };
@@ -90,6 +97,12 @@ static void peer_start(struct peer *peer, const char *name, bool is_needed)
                  (unsigned)http_sink_port(peer->sink));
         return;
     }
+    if (strcmp(name, "answers_tls") == 0) {
+        peer->tls = fault_peer_start(
+            &(struct fault_peer_options){.tls = {.certificate = server_pem, .key = server_key}});
+        snprintf(peer->endpoint, sizeof peer->endpoint, "%s", fault_peer_origin(peer->tls));
+        return;
+    }
     for (int kind = 0; kind < DEAD_PEER_KINDS; kind++)
         if (strcmp(name, dead_peer_name((enum dead_peer_kind)kind)) == 0)
             peer->dead = dead_peer_start((enum dead_peer_kind)kind);
@@ -101,6 +114,8 @@ static void peer_stop(struct peer *peer)
 {
     if (peer->sink != NULL)
         http_sink_stop(peer->sink);
+    if (peer->tls != NULL)
+        fault_peer_stop(peer->tls);
     if (peer->dead != NULL)
         dead_peer_stop(peer->dead);
 }
@@ -217,15 +232,26 @@ static void *run(void *unused)
     return unused;
 }
 
+static void make_certificates(void)
+{
+    certificates = certificates_new();
+    certificates_issue(certificates, &(const struct certificate_request){.name = "server"});
+    snprintf(server_pem, sizeof server_pem, "%s/server.pem", certificates_directory(certificates));
+    snprintf(server_key, sizeof server_key, "%s/server.key", certificates_directory(certificates));
+}
+
 /* OpenSSL loses what it keeps for threads that live when it takes itself apart: the leak
  * checker would report that. */
 static void make_tls_environ(void)
 {
     static char option[256] = "ASAN_OPTIONS=detect_leaks=0";
+    static char authority[300];
+    snprintf(authority, sizeof authority, "OTEL_EXPORTER_OTLP_CERTIFICATE=%s/ca.pem",
+             certificates_directory(certificates));
     size_t count = 0;
     while (environ[count] != NULL)
         count++;
-    tls_environ = calloc(count + 2, sizeof *tls_environ);
+    tls_environ = calloc(count + 3, sizeof *tls_environ);
     STRESS_CHECK(tls_environ != NULL);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
@@ -234,7 +260,8 @@ static void make_tls_environ(void)
         else
             tls_environ[kept++] = environ[i];
     }
-    tls_environ[kept] = option;
+    tls_environ[kept++] = option;
+    tls_environ[kept] = authority;
 }
 
 int main(int argc, char **argv)
@@ -244,6 +271,7 @@ int main(int argc, char **argv)
         return 2;
     }
     child_path = argv[1];
+    make_certificates();
     make_tls_environ();
     const unsigned scale = stress_scale(argc - 1, argv + 1, LONG);
     is_long = scale != 1;
@@ -256,6 +284,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < RUNNERS; i++)
         pthread_join(runners[i], NULL);
     free(tls_environ);
+    certificates_free(certificates);
     printf("%u programs ended, %u of them wrongly\n", atomic_load(&runs), atomic_load(&failures));
     return atomic_load(&failures) != 0 || atomic_load(&runs) == 0;
 }

@@ -24,6 +24,7 @@ static struct fault_exchange *exchange_of(struct fault_http2 *http2, int32_t str
     return nghttp2_session_get_stream_user_data(http2->session, stream);
 }
 
+/* What goes out may close streams: those above the last one that a GOAWAY names. */
 static void drain(struct fault_http2 *http2)
 {
     const uint8_t *bytes;
@@ -230,8 +231,11 @@ static void reset_stream(struct fault_http2 *http2, struct fault_exchange *excha
 static void reply(struct fault_http2 *http2, struct fault_exchange *exchange)
 {
     struct fields fields = {0};
-    fault_exchange_reply(exchange);
+    const int32_t stream = exchange->stream;
     drain(http2); /* so that faults count bytes of the answer alone */
+    if (exchange_of(http2, stream) != exchange)
+        return;
+    fault_exchange_reply(exchange);
     if (exchange->answer.resets_stream) {
         reset_stream(http2, exchange);
         return;
@@ -258,10 +262,11 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         finish_head(exchange);
         if (exchange->answer.is_early)
             reply(http2, exchange);
+        exchange = exchange_of(http2, frame->hd.stream_id);
     }
     const bool is_end = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 &&
                         (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA);
-    if (!is_end || exchange->is_whole)
+    if (!is_end || exchange == NULL || exchange->is_whole)
         return 0;
     fault_exchange_finish(exchange);
     if (http2->link->ways.without_window)

@@ -214,6 +214,27 @@ static void test_a_stop_that_is_asked_for_during_an_export_is_noticed(void **sta
     assert_string_equal(fake->calls, "TEoF");
 }
 
+static void ask_to_stop(void *context, otel_export *call)
+{
+    (void)context;
+    (void)call;
+    hand_ask_to_stop(&hand, UINT64_MAX - 1);
+}
+
+static void test_a_stop_that_is_asked_for_in_the_middle_of_an_export_comes_next(void **state)
+{
+    (void)state;
+    fake->during = ask_to_stop;
+    start();
+    hand_round(&hand);
+    hand_spans(&hand, "a", 1);
+
+    hand_flush(&hand);
+    assert_false(hand_round(&hand));
+
+    assert_string_equal(fake->calls, "TEFF");
+}
+
 static void test_each_exporter_has_its_own_time(void **state)
 {
     (void)state;
@@ -295,6 +316,7 @@ int main(void)
         TEST(the_longest_time_is_not_taken_for_a_short_one),
         TEST(once_the_sdk_stops_it_is_not_called_any_more),
         TEST(a_stop_that_is_asked_for_during_an_export_is_noticed),
+        TEST(a_stop_that_is_asked_for_in_the_middle_of_an_export_comes_next),
         TEST(each_exporter_has_its_own_time),
         TEST(one_with_a_descriptor_is_called_whenever_the_worker_is_awake),
         TEST(an_exporter_made_before_there_was_such_a_thing_is_not_called),

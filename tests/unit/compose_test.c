@@ -68,6 +68,7 @@ static void test_a_child_of_a_local_span(void **state)
     oracle_free(span);
 }
 
+/* spec: X18 trace.proto SHOULD stable */
 static void test_a_child_of_a_remote_span_with_a_tracestate(void **state)
 {
     (void)state;

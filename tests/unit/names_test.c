@@ -117,6 +117,7 @@ static void test_a_long_name_is_cut_between_characters(void **state)
     }
 }
 
+/* spec: X19 trace.proto MUST stable */
 static void test_bad_utf8_is_replaced(void **state)
 {
     (void)state;

@@ -188,6 +188,7 @@ static void test_lengths_around_every_varint_step(void **state)
     oteli_leaks_check();
 }
 
+/* spec: X17 trace.proto MUST stable */
 static void test_spans_are_grouped_by_scope_in_order_of_appearance(void **state)
 {
     (void)state;

@@ -49,6 +49,7 @@ static void assert_meaning(otel_otlp_protocol protocol, const char *text, bool i
 }
 
 /* spec: E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
+/* spec: X3 protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 static void test_a_general_endpoint_is_a_base(void **state)
 {
     (void)state;
@@ -65,6 +66,7 @@ static void test_a_general_endpoint_is_a_base(void **state)
 }
 
 /* spec: E-OTEL_EXPORTER_OTLP_TRACES_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
+/* spec: X3 protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 static void test_a_traces_endpoint_is_taken_as_it_is(void **state)
 {
     (void)state;
@@ -229,6 +231,7 @@ static void test_headers_are_a_list_of_pairs(void **state)
 }
 
 /* spec: E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
+/* spec: X4 protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 static void test_values_are_percent_decoded_and_names_are_not(void **state)
 {
     (void)state;

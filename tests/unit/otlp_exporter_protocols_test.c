@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -217,6 +218,75 @@ static void test_grpc_says_how_long_there_is(void **state)
             fault_request_header(fault_peer_request(peer, 0), "grpc-timeout", value, sizeof value),
             table[i].said);
         end(&fixture, peer);
+    }
+}
+
+/* --- In a forked child --- */
+
+static bool add_step(void *state, otel_otlp_request_headers *headers)
+{
+    unsigned *calls = state;
+    ++*calls;
+    return otel_otlp_add_header(headers, "x-step", "token") == OTEL_OK;
+}
+
+static void count_free(void *state)
+{
+    unsigned *calls = state;
+    *calls += 1000;
+}
+
+/* The exit status of the child: 0, or what went wrong. */
+static int export_in_child(struct fixture *fixture, const unsigned *calls)
+{
+    otel_exporter renewed;
+    if (fixture->exporter.renew(fixture->exporter.state, &renewed) != OTEL_OK)
+        return 1;
+    if (strcmp(renewed.name, fixture->exporter.name) != 0)
+        return 2;
+    fixture->exporter = renewed;
+    fixture_deliver(fixture);
+    if (export_double_lost(&fixture->call) != 0)
+        return 3;
+    renewed.free(renewed.state);
+    return *calls > 1000 ? 0 : 4;
+}
+
+static void test_R14_a_childs_exporter_is_the_same_in_everything(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(protocols); i++) {
+        unsigned calls = 0;
+        struct fixture fixture;
+        struct fault_peer *peer = fault_peer_start(&plain_peer);
+        begin(&fixture, peer,
+              OPTIONS(.protocol = protocols[i], .compression = OTEL_OTLP_COMPRESSION_GZIP,
+                      .max_request_bytes = 5000, .concurrency = 3, .add_headers = add_step,
+                      .add_headers_state = &calls, .free_add_headers_state = count_free),
+              100, 100);
+        fixture_deliver(&fixture);
+        const size_t requests = fault_peer_requests(peer);
+        const size_t connections = fault_peer_connections(peer);
+
+        const pid_t child = fork();
+        if (child == 0)
+            _exit(export_in_child(&fixture, &calls));
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+
+        assert_int_equal(status, 0);
+        assert_int_equal(fault_peer_requests(peer), 2 * requests);
+        assert_true(fault_peer_connections(peer) > connections);
+        assert_null(fault_peer_problem(peer));
+        for (size_t k = 0; k < 2 * requests; k++) {
+            char value[32];
+            assert_string_equal(
+                fault_request_header(fault_peer_request(peer, k), "x-step", value, sizeof value),
+                "token");
+            assert_string_equal(fault_peer_request(peer, k)->encoding, "gzip");
+        }
+        end(&fixture, peer);
+        assert_true(calls >= 1000);
     }
 }
 
@@ -438,6 +508,7 @@ int main(void)
         cmocka_unit_test(test_X15_over_a_unix_socket),
         cmocka_unit_test(test_grpc_may_have_an_endpoint_without_a_scheme),
         cmocka_unit_test(test_grpc_says_how_long_there_is),
+        cmocka_unit_test(test_R14_a_childs_exporter_is_the_same_in_everything),
         cmocka_unit_test(test_X10_partial_success_is_counted_by_every_protocol),
         cmocka_unit_test(test_R31_every_grpc_status_has_its_end),
         cmocka_unit_test(test_X13_a_receivers_limit_is_kept_to_by_every_protocol),

@@ -24,6 +24,7 @@ static const char three_spans[] = "\x0a\x25"
                                   "\x12\x05\x2a\x03two"
                                   "\x12\x07\x2a\x05three";
 
+/* spec: X1 otlp#otlphttp-request MUST stable */
 static void test_a_batch_is_posted(void **state)
 {
     (void)state;
@@ -47,6 +48,7 @@ static void test_a_batch_is_posted(void **state)
     fixture_fini(&fixture);
 }
 
+/* spec: X16 otlp#otlpgrpc SHOULD NOT stable */
 static void test_an_empty_batch_is_not_sent(void **state)
 {
     (void)state;
@@ -60,6 +62,7 @@ static void test_an_empty_batch_is_not_sent(void **state)
     fixture_fini(&fixture);
 }
 
+/* spec: X14 otlp#otlphttp-connection SHOULD stable */
 static void test_the_connection_is_kept(void **state)
 {
     (void)state;
@@ -298,6 +301,7 @@ static void test_the_log_names_receiver_status_message_and_loss(void **state)
     fixture_fini(&fixture);
 }
 
+/* spec: X5 protocol/exporter.md#configuration-options MUST stable */
 static void test_nobody_there_until_the_deadline(void **state)
 {
     (void)state;

@@ -191,6 +191,28 @@ static void test_grpc_without_a_status_may_have_arrived(void **state)
     assert_true(outcome.may_have_arrived);
 }
 
+/* A server that stops says GOAWAY, and libcurl loses the trailers that come with it. A message is
+ * sent only with OK. */
+static void test_a_whole_message_is_as_good_as_a_status(void **state)
+{
+    (void)state;
+    static const uint8_t body[] = {0, 0, 0, 0, 4, 0x0a, 0x02, 0x08, 0x03};
+    struct oteli_transport_answer answer = {
+        .status = 200, .content_type = "application/grpc", .body = {body, sizeof body, false}};
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, DELIVERED);
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).rejected, 3);
+
+    answer.body.is_cut = true;
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, RETRY);
+    answer.body = (struct oteli_answer_body){body, sizeof body - 1, false};
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, RETRY);
+    answer.body = (struct oteli_answer_body){body, 0, false};
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, RETRY);
+    static const uint8_t empty[5] = {0};
+    answer.body = (struct oteli_answer_body){empty, sizeof empty, false};
+    assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, DELIVERED);
+}
+
 static void test_what_is_no_grpc_is_not_tried_again(void **state)
 {
     (void)state;
@@ -537,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_every_http_status_of_grpc_does_what_this_table_says),
         cmocka_unit_test(test_no_answer_is_retried),
         cmocka_unit_test(test_grpc_without_a_status_may_have_arrived),
+        cmocka_unit_test(test_a_whole_message_is_as_good_as_a_status),
         cmocka_unit_test(test_what_is_no_grpc_is_not_tried_again),
         cmocka_unit_test(test_an_endless_answer_is_final),
         cmocka_unit_test(test_retry_after_counts_with_429_and_503),

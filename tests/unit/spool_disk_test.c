@@ -194,6 +194,54 @@ static void test_no_link_is_followed(void **state)
     assert_int_equal(spool_files_count(&files, ""), 2);
 }
 
+static struct timespec stamp(void)
+{
+    struct stat status;
+    assert_int_equal(stat(spool_files_own(&files), &status), 0);
+    return status.st_mtim;
+}
+
+/* As if nothing had happened since then. */
+static void set_stamp(struct timespec then)
+{
+    const struct timespec stamps[2] = {then, then};
+    assert_int_equal(utimensat(AT_FDCWD, spool_files_own(&files), stamps, 0), 0);
+}
+
+static void test_a_file_that_has_become_a_link_is_not_followed(void **state)
+{
+    (void)state;
+    char path[256];
+    char moved[128];
+    assert_true(put("one", 1));
+    const struct timespec then = stamp();
+    snprintf(path, sizeof path, "%s", spool_files_oldest(&files, ".otlp"));
+    snprintf(moved, sizeof moved, "%s/moved", files.path);
+    assert_int_equal(rename(path, moved), 0);
+    assert_int_equal(symlink(moved, path), 0);
+    set_stamp(then);
+
+    assert_string_equal(take(), "");
+
+    assert_int_equal(access(moved, F_OK), 0);
+}
+
+/* The clock of a file system stands still for some milliseconds. */
+static void test_what_others_put_within_one_tick_is_found(void **state)
+{
+    (void)state;
+    struct oteli_spool *other =
+        oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    assert_true(put("one", 1));
+    assert_string_equal(take(), "one");
+    const struct timespec then = stamp();
+    assert_true(oteli_spool_put(other, "two", 3, 2));
+    set_stamp(then);
+
+    assert_string_equal(take(), "two");
+    oteli_spool_close(other);
+}
+
 static void test_a_pipe_with_one_of_our_names_does_not_stop_us(void **state)
 {
     (void)state;
@@ -509,6 +557,8 @@ int main(void)
         TEST(a_file_with_a_changed_byte_is_removed_and_counted),
         TEST(what_is_not_ours_stays_as_it_is),
         TEST(no_link_is_followed),
+        TEST(a_file_that_has_become_a_link_is_not_followed),
+        TEST(what_others_put_within_one_tick_is_found),
         TEST(a_pipe_with_one_of_our_names_does_not_stop_us),
         TEST(a_file_of_a_newer_version_is_left_for_it),
         TEST(what_a_killed_program_was_writing_is_cleared_away),

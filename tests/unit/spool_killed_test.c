@@ -2,11 +2,13 @@
 /* tests/unit/spool_killed_test.c - specification of exporters/otlp/spool.c where processes end, or
  * fork, in the middle of something. A child is killed before its first system call on the spool,
  * then another one before its second, and so on to the last: what it had put and not sent is there. */
+#include "common/atomic.h"
 #include "exporters/otlp/spool.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/spool_files.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -149,6 +151,70 @@ static void test_a_sender_that_is_killed_is_none_any_more(void **state)
     oteli_spool_close(spool);
 }
 
+/* ---- several at once -------------------------------------------------------------------- */
+
+enum { PROCESSES = 4, REQUESTS_EACH = 100 };
+
+/* Send the oldest, if this is who may. */
+static bool send_one(struct oteli_spool *spool, uint32_t *arrivals)
+{
+    struct oteli_spool_item item;
+    unsigned number;
+    if (!oteli_spool_first(spool, &item))
+        return false;
+    memcpy(&number, item.bytes, sizeof number);
+    oteli_add_full_32(&arrivals[number], 1);
+    oteli_spool_settle(spool, OTELI_DELIVERED, 0);
+    return true;
+}
+
+/* Every second turn, and then what is left of all. */
+static void put_and_send(unsigned process, uint32_t *arrivals)
+{
+    struct oteli_spool *spool =
+        oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    bool is_right = true;
+    for (unsigned i = 0; i < REQUESTS_EACH; i++) {
+        const unsigned number = process * REQUESTS_EACH + i;
+        is_right &= oteli_spool_put(spool, &number, sizeof number, 1);
+        if (i % 2 == 0)
+            (void)send_one(spool, arrivals);
+    }
+    while (send_one(spool, arrivals) || oteli_spool_is_taken(spool))
+        sched_yield();
+    is_right &= spool_files_stats().torn_files == 0 && spool_files_stats().failures == 0;
+    _exit(is_right ? 0 : 1);
+}
+
+static void test_processes_that_put_and_send_at_once_lose_nothing_and_send_nothing_twice(
+    void **state)
+{
+    (void)state;
+    pid_t children[PROCESSES];
+    const size_t size = PROCESSES * REQUESTS_EACH * sizeof(uint32_t);
+    uint32_t *arrivals =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(arrivals != MAP_FAILED);
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        if (children[i] == 0)
+            put_and_send(i, arrivals);
+    }
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+
+    struct oteli_spool *spool = open_one(PROCESSES * (uint64_t)REQUESTS_EACH);
+    while (send_one(spool, arrivals))
+        continue;
+    oteli_spool_close(spool);
+    for (unsigned i = 0; i < PROCESSES * REQUESTS_EACH; i++)
+        assert_int_equal(arrivals[i], 1);
+    munmap(arrivals, size);
+}
+
 /* A child that does nothing has copies of all descriptors, and with them of the lock. */
 static void test_a_forked_child_does_not_keep_the_lock(void **state)
 {
@@ -205,6 +271,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
         TEST(whoever_is_killed_anywhere_leaves_whole_files),
         TEST(a_sender_that_is_killed_is_none_any_more),
+        TEST(processes_that_put_and_send_at_once_lose_nothing_and_send_nothing_twice),
         TEST(a_forked_child_does_not_keep_the_lock),
         TEST(a_forked_child_counts_from_zero),
 #undef TEST

@@ -90,6 +90,8 @@ static void test_without_anything_there_are_the_specified_defaults(void **state)
 /* spec: E-OTEL_EXPORTER_OTLP_PROTOCOL protocol/exporter.md#specify-protocol MUST stable */
 /* spec: E-OTEL_EXPORTER_OTLP_COMPRESSION protocol/exporter.md#configuration-options MUST stable */
 /* spec: E-OTEL_EXPORTER_OTLP_CERTIFICATE protocol/exporter.md#configuration-options MUST stable */
+/* spec: E-OTEL_EXPORTER_OTLP_CLIENT_KEY protocol/exporter.md#configuration-options MUST stable */
+/* spec: E-OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE protocol/exporter.md#configuration-options MUST stable */
 /* spec: E-OTEL_EXPORTER_OTLP_INSECURE protocol/exporter.md#configuration-options MUST stable */
 static void test_every_variable_has_its_option(void **state)
 {
