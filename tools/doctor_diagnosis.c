@@ -90,18 +90,30 @@ WHEN(tls_wrong_host, tls_fails(r, DOCTOR_TLS_WRONG_HOST))
 WHEN(tls_version, tls_fails(r, DOCTOR_TLS_VERSION))
 WHEN(tls_wants, tls_fails(r, DOCTOR_TLS_WANTS_CERTIFICATE))
 WHEN(tls_refuses, tls_fails(r, DOCTOR_TLS_REFUSES_CERTIFICATE))
+WHEN(tls_is_grpc, r->target.protocol != DOCTOR_GRPC && tls_fails(r, DOCTOR_TLS_NO_HTTP1))
 WHEN(tls_files, tls_fails(r, DOCTOR_TLS_FILES))
 WHEN(tls_other, r->tls.result == DOCTOR_FAILED)
 
 /* ---- what speaks there ---------------------------------------------------------------- */
 
-WHEN(wants_tls, !r->target.is_tls && r->http.speech == DOCTOR_SPEECH_TLS)
+WHEN(wants_tls, !r->target.is_tls && (r->http.speech == DOCTOR_SPEECH_TLS ||
+                                      r->http.speech == DOCTOR_SPEECH_HTTP2_IN_TLS))
 WHEN(is_grpc_port, r->target.protocol != DOCTOR_GRPC && r->http.result == DOCTOR_FAILED &&
-                       r->http.speech == DOCTOR_SPEECH_HTTP2)
-WHEN(is_http_port,
-     r->target.protocol == DOCTOR_GRPC &&
-         ((r->http.result == DOCTOR_FAILED && r->http.speech == DOCTOR_SPEECH_HTTP1) ||
-          (r->http.result == DOCTOR_FINE && strcmp(r->http.version, "2") != 0)))
+                       (r->http.speech == DOCTOR_SPEECH_HTTP2 ||
+                        (r->target.is_tls && r->http.speech == DOCTOR_SPEECH_HTTP2_IN_TLS)))
+
+/* A server of HTTP says no to gRPC's path or media type, and has no grpc-status. */
+static bool is_http_port(const struct doctor_record *r)
+{
+    if (r->target.protocol != DOCTOR_GRPC)
+        return false;
+    if (r->http.result == DOCTOR_FAILED)
+        return r->http.speech == DOCTOR_SPEECH_HTTP1;
+    const int status = r->http.status;
+    const bool says_no = status == 404 || status == 405 || status == 415;
+    return strcmp(r->http.version, "2") != 0 || (says_no && r->otlp.grpc_status < 0);
+}
+
 WHEN(never_answers, r->http.timed_out)
 WHEN(answers_nothing, r->http.result == DOCTOR_FAILED)
 
@@ -277,6 +289,10 @@ static const struct rule way_rules[] = {
     {"tls.refuses_certificate", tls_refuses,
      "The server does not accept the client's certificate ({tls_words}): use one from a CA that "
      "the server trusts.",
+     false},
+    {"speech.grpc_port", tls_is_grpc,
+     "Port {port} of {host} is one for gRPC, and {protocol} is spoken to it: use the port for HTTP, "
+     "usually 4318, or set {protocol_from} to grpc.",
      false},
     {"tls.files", tls_files, "A file that TLS needs cannot be used: {tls_words}.", false},
     {"tls.failed", tls_other, "TLS with {host} does not come about: {tls_words}.", false},

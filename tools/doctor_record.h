@@ -99,6 +99,7 @@ enum doctor_speech {
     DOCTOR_SPEECH_HTTP1,
     DOCTOR_SPEECH_HTTP2, /* and not HTTP/1 */
     DOCTOR_SPEECH_TLS,
+    DOCTOR_SPEECH_HTTP2_IN_TLS,
     DOCTOR_SPEECH_SILENT /* it takes the connection and says nothing */
 };
 
@@ -114,7 +115,8 @@ enum doctor_tls_problem {
     DOCTOR_TLS_WANTS_CERTIFICATE,   /* the server does, and there is none */
     DOCTOR_TLS_REFUSES_CERTIFICATE, /* the server does not like ours */
     DOCTOR_TLS_NOT_TLS,
-    DOCTOR_TLS_FILES, /* ours cannot be used */
+    DOCTOR_TLS_NO_HTTP1, /* the server speaks TLS, but inside of it nothing that we offer */
+    DOCTOR_TLS_FILES,    /* ours cannot be used */
     DOCTOR_TLS_OTHER
 };
 

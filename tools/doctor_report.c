@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-const char *doctor_result_word(enum doctor_result result)
+static const char *result_word(enum doctor_result result)
 {
     static const char *const words[] = {
         [DOCTOR_NOT_TRIED] = "not tried", [DOCTOR_FINE] = "fine", [DOCTOR_FAILED] = "FAILED"};
@@ -68,7 +68,7 @@ static void print_doubts(const struct doctor_report *report, FILE *out)
 
 static void print_step(FILE *out, enum doctor_result result, const char *name)
 {
-    fprintf(out, "  %-8s %-9s ", name, doctor_result_word(result));
+    fprintf(out, "  %-8s %-9s ", name, result_word(result));
 }
 
 static void print_target(const struct doctor_target *target, FILE *out)

@@ -20,8 +20,7 @@ void doctor_report_text(const struct doctor_report *report, FILE *out);
 /* False: no memory. */
 bool doctor_report_json(const struct doctor_report *report, FILE *out);
 
-/* Words for a step's result, and for what went wrong while connecting. */
-const char *doctor_result_word(enum doctor_result result);
+/* What came of a connection. */
 const char *doctor_connect_words(int error);
 
 #endif

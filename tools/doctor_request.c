@@ -284,6 +284,18 @@ static int ask_elsewhere(const struct doctor_route *route, const struct doctor_r
     return other.otlp.result == DOCTOR_FINE ? 200 : other.http.status;
 }
 
+/* Whether it is a question what the other end speaks. A proxy would only say what itself does. */
+static bool is_odd(const struct doctor_record *record)
+{
+    const struct doctor_http *http = &record->http;
+    const struct doctor_tls *tls = &record->tls;
+    const bool breaks_off = http->result == DOCTOR_FAILED && !http->timed_out;
+    if (record->target.proxy[0] != '\0' || (!breaks_off && http->status != 400))
+        return false;
+    return tls->result != DOCTOR_FAILED || tls->problem == DOCTOR_TLS_NOT_TLS ||
+           tls->problem == DOCTOR_TLS_OTHER;
+}
+
 void doctor_request(const struct doctor_route *route, const struct doctor_door *door,
                     struct doctor_record *record)
 {
@@ -292,10 +304,8 @@ void doctor_request(const struct doctor_route *route, const struct doctor_door *
     record->otlp.grpc_status = -1;
     if (!ask(route, route->options.endpoint.url, record))
         return;
-    /* A proxy would only say what itself speaks. */
-    const bool is_odd = (http->result == DOCTOR_FAILED && !http->timed_out) || http->status == 400;
-    if (is_odd && target->proxy[0] == '\0')
-        http->speech = doctor_speech_ask(door, target);
+    if (is_odd(record))
+        http->speech = doctor_speech_ask(door, target, record->tls.result == DOCTOR_FINE);
     if (http->status == 404 && target->protocol != DOCTOR_GRPC &&
         strcmp(target->path, "/v1/traces") != 0)
         http->status_elsewhere = ask_elsewhere(route, record);

@@ -180,6 +180,8 @@ static bool examine_endpoint(const struct doctor_settings *settings, otel_otlp_p
     const char *given = traces != NULL ? traces : general;
     const char *variable =
         traces != NULL ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" : "OTEL_EXPORTER_OTLP_ENDPOINT";
+    if (settings->endpoint != NULL)
+        variable = "--endpoint";
     record->target.url_is_whole = traces != NULL;
     record->target.url_is_default = given == NULL;
     snprintf(record->target.url_from, sizeof record->target.url_from, "%s", variable);

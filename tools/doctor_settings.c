@@ -6,9 +6,12 @@
 #include "tools/doctor_secrets.h"
 #include "tools/doctor_slips.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *const the_default = "the default";
 
@@ -65,14 +68,13 @@ static const char *source_of(const struct doctor_settings *settings, size_t inde
 }
 
 /* What the report says of its origin. */
-static const char *describe_source(const struct doctor_settings *settings, size_t index,
-                                   const char *endpoint)
+static const char *describe_source(const struct doctor_settings *settings, size_t index)
 {
     const char *source = source_of(settings, index);
     const char *variable = oteli_config_rows[index].variable;
     if (source == the_default)
         return "default";
-    if (endpoint != NULL && strcmp(source, "OTEL_EXPORTER_OTLP_ENDPOINT") == 0)
+    if (settings->endpoint != NULL && strcmp(source, "OTEL_EXPORTER_OTLP_ENDPOINT") == 0)
         return "--endpoint";
     return strcmp(source, variable) == 0 ? "environment" : source;
 }
@@ -142,6 +144,7 @@ bool doctor_settings_add(struct doctor_settings *settings, const char *name, con
 
 bool doctor_settings_load(struct doctor_settings *settings, const char *endpoint)
 {
+    settings->endpoint = endpoint;
     settings->origins = calloc(oteli_config_row_count, sizeof *settings->origins);
     if (settings->origins == NULL)
         return false;
@@ -154,7 +157,7 @@ bool doctor_settings_load(struct doctor_settings *settings, const char *endpoint
         describe_problem(settings, i, problem, sizeof problem);
         fine = doctor_settings_add(settings, oteli_config_rows[i].variable,
                                    show(settings, &oteli_config_rows[i], value, sizeof value),
-                                   describe_source(settings, i, endpoint), problem);
+                                   describe_source(settings, i), problem);
     }
     return fine;
 }
@@ -273,6 +276,23 @@ static bool decides_export(const char *variable)
     return strstr(variable, "EXPORTER") != NULL && strstr(variable, "TIMEOUT") == NULL;
 }
 
+/* What cannot be kept in a directory that is not there is lost when the receiver is away. */
+static void examine_spool(const struct doctor_settings *settings, struct doctor_settings_seen *seen)
+{
+    const char *directory = doctor_settings_text(settings, "OTEL_C_SPOOL_DIR");
+    struct stat status;
+    if (directory == NULL || seen->other_fault[0] != '\0')
+        return;
+    const char *problem = NULL;
+    if (stat(directory, &status) != 0 || access(directory, R_OK | W_OK | X_OK) != 0)
+        problem = strerror(errno);
+    else if (!S_ISDIR(status.st_mode))
+        problem = "it is no directory";
+    if (problem != NULL)
+        snprintf(seen->other_fault, sizeof seen->other_fault,
+                 "OTEL_C_SPOOL_DIR=\"%.200s\" cannot be used (%s)", directory, problem);
+}
+
 void doctor_settings_examine(const struct doctor_settings *settings,
                              struct doctor_settings_seen *seen)
 {
@@ -286,4 +306,5 @@ void doctor_settings_examine(const struct doctor_settings *settings,
         if (setting->problem[0] != '\0' && fault[0] == '\0')
             snprintf(fault, DOCTOR_TEXT, "%s", setting->problem);
     }
+    examine_spool(settings, seen);
 }

@@ -22,7 +22,8 @@ struct doctor_settings {
     struct oteli_config_origin *origins; /* one a row */
     struct doctor_setting *list;
     size_t count;
-    char **slips; /* lines: NAME: did you mean NAME? */
+    const char *endpoint; /* of the command line; NULL: there is none */
+    char **slips;         /* lines: NAME: did you mean NAME? */
     size_t slip_count;
 };
 

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 2000, HEARD = 256 };
+enum { PATIENCE_MS = 5000, HEARD = 256 };
 
 /* The preface of HTTP/2, and an empty SETTINGS frame. */
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
@@ -64,43 +64,60 @@ static enum doctor_speech answer_to(const struct doctor_door *door, const char *
     return speech;
 }
 
-/* Whether a TLS handshake gets so far that the other end has said its version; whom its
- * certificate is for does not matter here. */
-static bool speaks_tls(const struct doctor_door *door, const char *host, unsigned timeout_ms)
+/* Go on with a handshake until it has succeeded or failed. */
+static bool shake_hands(SSL *ssl, int fd, unsigned timeout_ms)
 {
+    int result;
+    int error;
+    do {
+        result = SSL_connect(ssl);
+        error = SSL_get_error(ssl, result);
+    } while (result != 1 && (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) &&
+             wait_for(fd, error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, timeout_ms));
+    return result == 1;
+}
+
+/* Whether a TLS handshake gets so far that the other end has said its version; whom its
+ * certificate is for does not matter here. HTTP/2 is what we offer for the inside. */
+static enum doctor_speech answer_to_tls(const struct doctor_door *door, const char *host,
+                                        unsigned timeout_ms)
+{
+    static const unsigned char offer[] = "\x02h2";
     const int fd = doctor_connect_again(door, timeout_ms);
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL *ssl = context != NULL ? SSL_new(context) : NULL;
-    bool spoke = false;
-    if (fd >= 0 && ssl != NULL && SSL_set_fd(ssl, fd) == 1) {
+    enum doctor_speech speech = DOCTOR_SPEECH_UNKNOWN;
+    if (fd >= 0 && ssl != NULL && SSL_set_fd(ssl, fd) == 1 &&
+        SSL_set_alpn_protos(ssl, offer, sizeof offer - 1) == 0) {
         SSL_set_tlsext_host_name(ssl, host);
-        int result;
-        int error;
-        do {
-            result = SSL_connect(ssl);
-            error = SSL_get_error(ssl, result);
-        } while (result != 1 && (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) &&
-                 wait_for(fd, error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, timeout_ms));
-        /* Without certificate a server that wants one breaks off, but it has said hello. */
-        spoke = result == 1 || SSL_get_peer_finished(ssl, NULL, 0) != 0 ||
-                SSL_get0_peer_certificate(ssl) != NULL;
+        /* A server that wants a certificate breaks off, but by then it has shown its own. */
+        if (shake_hands(ssl, fd, timeout_ms) || SSL_get0_peer_certificate(ssl) != NULL)
+            speech = DOCTOR_SPEECH_TLS;
+        const unsigned char *chosen;
+        unsigned length = 0;
+        SSL_get0_alpn_selected(ssl, &chosen, &length);
+        if (length == 2)
+            speech = DOCTOR_SPEECH_HTTP2_IN_TLS;
     }
     SSL_free(ssl);
     SSL_CTX_free(context);
     ERR_clear_error();
     if (fd >= 0)
         close(fd);
-    return spoke;
+    return speech;
 }
 
 enum doctor_speech doctor_speech_ask(const struct doctor_door *door,
-                                     const struct doctor_target *target)
+                                     const struct doctor_target *target, bool tls_is_fine)
 {
     if (door->length == 0)
         return DOCTOR_SPEECH_UNKNOWN;
     const unsigned patience = target->timeout_ms < PATIENCE_MS ? target->timeout_ms : PATIENCE_MS;
-    if (!target->is_tls && speaks_tls(door, target->host, patience))
-        return DOCTOR_SPEECH_TLS;
+    if (tls_is_fine || !target->is_tls) {
+        const enum doctor_speech speech = answer_to_tls(door, target->host, patience);
+        if (tls_is_fine || speech != DOCTOR_SPEECH_UNKNOWN)
+            return speech;
+    }
     char request[512];
     const int length =
         snprintf(request, sizeof request,

@@ -9,8 +9,9 @@
 /* What bytes begin with; DOCTOR_SPEECH_UNKNOWN: nothing that we know. */
 enum doctor_speech doctor_speech_of(const unsigned char *bytes, size_t length);
 
-/* Say hello in one protocol after the other, each over a connection of its own. */
+/* Say hello in one protocol after the other, each over a connection of its own. `tls_is_fine`: TLS
+ * it is, so what is inside of it? */
 enum doctor_speech doctor_speech_ask(const struct doctor_door *door,
-                                     const struct doctor_target *target);
+                                     const struct doctor_target *target, bool tls_is_fine);
 
 #endif

@@ -121,7 +121,7 @@ static CURLcode prepare(CURL *handle, void *context, void *state)
 void doctor_tls_watch(struct doctor_tls_watch *watch, CURL *handle)
 {
     watch->alert = -1;
-    curl_easy_setopt(handle, CURLOPT_SSL_CTX_FUNCTION, prepare);
+    watch->is_blind = curl_easy_setopt(handle, CURLOPT_SSL_CTX_FUNCTION, prepare) != CURLE_OK;
     curl_easy_setopt(handle, CURLOPT_SSL_CTX_DATA, watch);
 }
 
@@ -165,6 +165,7 @@ static enum doctor_tls_problem problem_of_server(const struct doctor_tls_watch *
         CERTIFICATE_UNKNOWN = 46,
         UNKNOWN_CA = 48,
         PROTOCOL_VERSION = 70,
+        NO_APPLICATION_PROTOCOL = 120,
         CERTIFICATE_REQUIRED = 116
     };
     const struct doctor_tls *seen = watch->seen;
@@ -173,6 +174,8 @@ static enum doctor_tls_problem problem_of_server(const struct doctor_tls_watch *
     if (watch->alert == PROTOCOL_VERSION || says(words, "unsupported protocol") ||
         says(words, "no protocols available"))
         return DOCTOR_TLS_VERSION;
+    if (watch->alert == NO_APPLICATION_PROTOCOL)
+        return DOCTOR_TLS_NO_HTTP1;
     if (seen->wants_certificate && !seen->has_certificate)
         return DOCTOR_TLS_WANTS_CERTIFICATE;
     const bool is_about_certificate =
@@ -189,6 +192,8 @@ static enum doctor_tls_problem problem_of(const struct doctor_tls_watch *watch, 
 {
     if (code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE)
         return DOCTOR_TLS_FILES;
+    if (watch->is_blind)
+        return DOCTOR_TLS_OTHER;
     if (watch->verify_error != X509_V_OK)
         return problem_of_chain(watch->verify_error);
     if (code == CURLE_PEER_FAILED_VERIFICATION)

@@ -13,6 +13,7 @@ struct doctor_tls_watch {
     int verify_error; /* X509_V_ERR_…; 0: none so far */
     int alert;        /* that the server sent; -1: none */
     bool is_done;     /* the handshake came to its end */
+    bool is_blind;    /* this libcurl does TLS with another library: nothing is seen */
 };
 
 /* Watch the connections of a handle; `watch` stays as long as that. */

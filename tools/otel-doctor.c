@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* A receiver that is known not to answer is not waited for as long as a program would. */
-enum { SHORT_MS = 1000, USAGE = 2 };
+enum { SHORT_MS = 500, USAGE = 2 };
 
 static const char usage_text[] =
     "usage: otel-doctor [OPTION]...\n"
@@ -137,6 +137,7 @@ static int examine(struct doctor *doctor)
         fine = doctor_report_json(&report, stdout);
     else
         doctor_report_text(&report, stdout);
+    fine = fflush(stdout) == 0 && fine;
     return fine && diagnosis.is_healthy ? 0 : 1;
 }
 

@@ -179,7 +179,8 @@ static enum MHD_Result take_compressed(struct view_http *http, struct MHD_Connec
     uint8_t *body;
     size_t length;
     enum MHD_Result result;
-    switch (view_inflate(request->encoding, request->body, request->length, BODY_MAX, &body, &length)) {
+    switch (
+        view_inflate(request->encoding, request->body, request->length, BODY_MAX, &body, &length)) {
     case VIEW_INFLATE_DONE:
         result = take_plain(http, connection, body, length);
         free(body);
@@ -188,7 +189,8 @@ static enum MHD_Result take_compressed(struct view_http *http, struct MHD_Connec
         return answer_text(connection, MHD_HTTP_CONTENT_TOO_LARGE,
                            "a request may have 64 MiB at most, also when decompressed\n");
     case VIEW_INFLATE_BAD:
-        return answer_status(connection, MHD_HTTP_BAD_REQUEST, "the body is not whole, or not of its Content-Encoding");
+        return answer_status(connection, MHD_HTTP_BAD_REQUEST,
+                             "the body is not whole, or not of its Content-Encoding");
     case VIEW_INFLATE_ABSENT:
         return answer_text(connection, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
                            "this otel-view was built without that Content-Encoding\n");

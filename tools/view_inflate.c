@@ -109,8 +109,7 @@ static enum view_inflate_result inflate_zstd(const uint8_t *bytes, size_t length
 #endif
 
 enum view_inflate_result view_inflate(enum view_encoding encoding, const uint8_t *bytes,
-                                      size_t length, size_t max, uint8_t **out,
-                                      size_t *out_length)
+                                      size_t length, size_t max, uint8_t **out, size_t *out_length)
 {
     struct output output = {.max = max};
     enum view_inflate_result result = encoding == VIEW_GZIP ? inflate_gzip(bytes, length, &output)

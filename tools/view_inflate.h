@@ -21,7 +21,6 @@ enum view_inflate_result {
 
 /* `encoding` is not VIEW_IDENTITY. On DONE `*out` is to be freed by the caller. */
 enum view_inflate_result view_inflate(enum view_encoding encoding, const uint8_t *bytes,
-                                      size_t length, size_t max, uint8_t **out,
-                                      size_t *out_length);
+                                      size_t length, size_t max, uint8_t **out, size_t *out_length);
 
 #endif

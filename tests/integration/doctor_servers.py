@@ -10,6 +10,8 @@ import threading
 
 OTLP = "application/x-protobuf"
 
+_kept = []  # what stays open until the end
+
 # The first frame of an HTTP/2 server: SETTINGS, empty.
 SETTINGS = b"\0\0\0\x04\0\0\0\0\0"
 
@@ -51,6 +53,40 @@ def http_server(answer, context=None):
     return server.server_port
 
 
+def unix_server(path, answer):
+    """The same on a socket of this machine."""
+    port = http_server(answer)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen(16)
+
+    def copy(source, sink):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def run():
+        while True:
+            connection, _ = listener.accept()
+            other = socket.create_connection(("127.0.0.1", port))
+            for ends in ((connection, other), (other, connection)):
+                threading.Thread(target=copy, args=ends, daemon=True).start()
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def listens(address, port):
+    """Takes connections at an address of this machine, and no more than that."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((address, port))
+    listener.listen(16)
+    _kept.append(listener)
+
+
 def says(status, body=b"", **headers):
     """An answer that is always the same."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -84,9 +120,6 @@ def raw_server(talk):
 
     threading.Thread(target=run, daemon=True).start()
     return listener.getsockname()[1]
-
-
-_kept = []
 
 
 def never_answers(connection):

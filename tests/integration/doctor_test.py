@@ -10,6 +10,8 @@ line, because that is what people act on.
 import json
 import os
 import pathlib
+import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -20,7 +22,6 @@ import doctor_servers as servers
 DOCTOR, VIEW, MAKE_CERTIFICATES = sys.argv[1:4]
 FOLDER = tempfile.TemporaryDirectory(prefix="doctor_test.")
 CERTIFICATES = pathlib.Path(FOLDER.name)
-TIMEOUT_MS = 700
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 
@@ -39,11 +40,8 @@ def tearDownModule():
 
 def run(*options, **variables):
     """otel-doctor in an environment that has nothing but these variables."""
-    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C",
-                   "OTEL_EXPORTER_OTLP_TIMEOUT": str(TIMEOUT_MS), "RES_OPTIONS": "timeout:1 attempts:1"}
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "RES_OPTIONS": "timeout:1 attempts:1"}
     environment.update({name: str(value) for name, value in variables.items() if value is not None})
-    for name in [name for name, value in variables.items() if value is None]:
-        environment.pop(name, None)
     environment.update({name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS")
                         if name in os.environ})
     return subprocess.run([DOCTOR, *options], env=environment, capture_output=True, text=True,
@@ -136,6 +134,12 @@ class Settings(SetUp):
                       "to 2147483647; using 5000.", OTEL_BSP_SCHEDULE_DELAY="5s",
                       **{ENDPOINT: local(port)})
 
+    def test_a_spool_that_is_not_there(self):
+        port = servers.http_server(servers.accepts())
+        self.diagnose("settings.value", "Spans arrive, but a setting does not count: "
+                      "OTEL_C_SPOOL_DIR=\"/no/spool\" cannot be used (No such file or directory).",
+                      OTEL_C_SPOOL_DIR="/no/spool", **{ENDPOINT: local(port)})
+
     def test_configuration_file_with_a_fault(self):
         file = CERTIFICATES / "bad.yaml"
         file.write_text("file_format: \"1.0\"\ntracer_provider:\n  processors:\n  - bach: 1\n")
@@ -154,6 +158,12 @@ class Connection(SetUp):
                       "refused): start the receiver there, or correct "
                       "OTEL_EXPORTER_OTLP_ENDPOINT.", **{ENDPOINT: local(port)})
 
+    def test_nobody_listens_where_the_command_line_says(self):
+        port = servers.unused_port()
+        self.diagnose("connect.refused", f"Nobody listens on port {port} of 127.0.0.1 (connection "
+                      "refused): start the receiver there, or correct --endpoint.", "--endpoint",
+                      local(port, host="127.0.0.1"), **{TRACES_ENDPOINT: "http://nobody:1"})
+
     def test_name_that_does_not_resolve(self):
         report = json.loads(run("--json", **{ENDPOINT: "http://receiver.invalid:4318"}).stdout)
         # Where there is no name server at all, nobody can say that there is no such name.
@@ -165,6 +175,29 @@ class Connection(SetUp):
         path = CERTIFICATES / "no.sock"
         self.diagnose("connect.socket_missing", f"There is no socket {path}: start the receiver, "
                       "or correct OTEL_EXPORTER_OTLP_ENDPOINT.", **{ENDPOINT: f"unix://{path}"})
+
+    def test_socket_that_nobody_listens_on(self):
+        path = CERTIFICATES / "dead.sock"
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(path))
+        self.diagnose("connect.socket_dead", f"Nobody listens on the socket {path} (Connection "
+                      "refused): start the receiver, or correct OTEL_EXPORTER_OTLP_ENDPOINT.",
+                      **{ENDPOINT: f"unix://{path}"})
+
+    def test_socket_with_a_receiver(self):
+        path = CERTIFICATES / "good.sock"
+        servers.unix_server(path, servers.accepts())
+        self.diagnose("healthy", "All is well: the test span was accepted by "
+                      f"unix://{path}.", **{ENDPOINT: f"unix://{path}"})
+
+    def test_the_other_port_of_otlp(self):
+        # An address of loopback that nobody else is likely to use.
+        address = f"127.83.{os.getpid() % 250 + 1}.{os.getpid() // 250 % 250 + 1}"
+        servers.listens(address, 4317)
+        self.diagnose("connect.other_port", f"Nobody listens on port 4318 of {address}, but "
+                      "somebody does on port 4317: use that one with the protocol that belongs to "
+                      "it (4318 is http/protobuf, 4317 is grpc).",
+                      **{ENDPOINT: local(4318, host=address)})
 
     def test_dead_proxy(self):
         port = servers.unused_port()
@@ -193,9 +226,9 @@ class Connection(SetUp):
     def test_receiver_that_never_answers(self):
         port = servers.raw_server(servers.never_answers)
         self.diagnose("http.silent", f"The server at http://localhost:{port}/v1/traces takes the "
-                      f"connection and does not answer within {TIMEOUT_MS} ms: look at its log, it "
-                      "hangs or is something else than a receiver of OTLP.",
-                      **{ENDPOINT: local(port)})
+                      "connection and does not answer within 300 ms: look at its log, it hangs or "
+                      "is something else than a receiver of OTLP.",
+                      OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=300, **{ENDPOINT: local(port)})
 
     def test_server_that_hangs_up(self):
         port = servers.raw_server(servers.hangs_up)
@@ -280,6 +313,16 @@ class Tls(SetUp):
         self.assertEqual(report["rule"], "tls.refuses_certificate", done.stdout)
         self.assertTrue(report["diagnosis"].startswith(
             "The server does not accept the client's certificate ("), report["diagnosis"])
+
+    def test_no_version_in_common(self):
+        port = self.serve("server", maximum_version=ssl.TLSVersion.TLSv1_2)
+        done = run("--json", OTEL_C_OTLP_TLS_MIN="1.3",
+                   OTEL_EXPORTER_OTLP_CERTIFICATE=CERTIFICATES / "ca.pem",
+                   **{ENDPOINT: local(port, scheme="https")})
+        report = json.loads(done.stdout)
+        self.assertEqual(report["rule"], "tls.version", done.stdout)
+        self.assertRegex(report["diagnosis"], r"^The server and otel-c have no version of TLS in "
+                         r"common \(.*\): let the server offer TLS 1.2 or 1.3.$")
 
     def test_files(self):
         port = self.serve("server")
@@ -455,7 +498,8 @@ class Report(SetUp):
         port = servers.http_server(servers.accepts())
         report = json.loads(run(
             "--json", "--endpoint", local(port), OTEL_SERVICE_NAME="shop",
-            OTEL_BSP_MAX_QUEUE_SIZE="many", OTEL_EXPORTER_OTLP_HEADERS="authorization=SECRET",
+            OTEL_BSP_MAX_QUEUE_SIZE="many", OTEL_EXPORTER_OTLP_TIMEOUT="7000",
+            OTEL_EXPORTER_OTLP_HEADERS="authorization=SECRET",
             OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="http://nobody:1").stdout)
         values = {setting["name"]: setting for setting in report["settings"]}
         self.assertEqual(values["OTEL_SERVICE_NAME"],
@@ -463,7 +507,7 @@ class Report(SetUp):
         self.assertEqual(values["OTEL_EXPORTER_OTLP_ENDPOINT"]["from"], "--endpoint")
         self.assertNotIn("value", values["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"])
         self.assertEqual(values["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"],
-                         {"name": "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "value": f"{TIMEOUT_MS} ms",
+                         {"name": "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "value": "7000 ms",
                           "from": "OTEL_EXPORTER_OTLP_TIMEOUT"})
         self.assertEqual(values["OTEL_EXPORTER_OTLP_TRACES_HEADERS"]["value"], "authorization=***")
         self.assertEqual(values["OTEL_BSP_MAX_QUEUE_SIZE"]["from"], "default")

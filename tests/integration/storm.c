@@ -166,8 +166,7 @@ int main(int argc, char **argv)
     if (otel_start(NULL) != OTEL_OK || pthread_create(&counter, NULL, keep_counts, NULL) != 0)
         return 1;
     for (size_t i = 0; i < THREADS; i++) {
-        workers[i] =
-            (struct worker){.spans = spans, .pauses = pauses, .ids = ids + i * spans * 8};
+        workers[i] = (struct worker){.spans = spans, .pauses = pauses, .ids = ids + i * spans * 8};
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
             return 1;
     }

@@ -3,7 +3,7 @@
  * span arrives all the same.
  *
  *     random_strings [--long]             to a receiver of its own that forgives nothing
- *     random_strings STRINGS ENDPOINT     to a real one; says how many spans it must have
+ *     random_strings STRINGS URL PROTOCOL to a real one; says how many spans it must have
  *
  * Names, keys and values, nested ones, of spans, events, links, tracers and the resource,
  * descriptions and tracestates: 65,536 strings, and in the long form 40 times as many. */
@@ -118,12 +118,13 @@ static void some_span(otel_tracer *tracer)
 }
 
 /* One life of an SDK with random strings in its resource. Returns how many spans it had. */
-static uint64_t send_some(const char *endpoint, uint64_t strings)
+static uint64_t send_some(const char *endpoint, otel_otlp_protocol protocol, uint64_t strings)
 {
     otel_exporter exporter;
     memory_used = 0;
-    STRESS_CHECK(otel_otlp_exporter_new(OTEL_OTLP_OPTIONS(.endpoint = endpoint), &exporter) ==
-                 OTEL_OK);
+    STRESS_CHECK(
+        otel_otlp_exporter_new(OTEL_OTLP_OPTIONS(.endpoint = endpoint, .protocol = protocol),
+                               &exporter) == OTEL_OK);
     const otel_attribute resource[] = {some_attribute(), some_attribute(), some_attribute()};
     STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.service_name = some_string(),
                                                   .resource = resource, .resource_count = 3,
@@ -147,12 +148,12 @@ static uint64_t send_some(const char *endpoint, uint64_t strings)
     return spans;
 }
 
-static uint64_t send_all(const char *endpoint, uint64_t strings)
+static uint64_t send_all(const char *endpoint, otel_otlp_protocol protocol, uint64_t strings)
 {
     uint64_t spans = 0;
     dice_init(&dice, stress_seed());
     for (uint64_t start = 1; start <= STARTS; start++)
-        spans += send_some(endpoint, strings * start / STARTS);
+        spans += send_some(endpoint, protocol, strings * start / STARTS);
     dice_fini(&dice);
     return spans;
 }
@@ -183,13 +184,17 @@ static uint64_t spans_of(const struct http_sink_request *request)
 /* spec: Q3 error-handling.md#basic-error-handling-principles MUST stable */
 int main(int argc, char **argv)
 {
-    if (argc == 3) {
-        printf("%" PRIu64 "\n", send_all(argv[2], strtoull(argv[1], NULL, 10)));
+    if (argc == 4) {
+        const otel_otlp_protocol protocol = strcmp(argv[3], "grpc") == 0 ? OTEL_OTLP_GRPC
+                                            : strcmp(argv[3], "http/json") == 0
+                                                ? OTEL_OTLP_HTTP_JSON
+                                                : OTEL_OTLP_HTTP_PROTOBUF;
+        printf("%" PRIu64 "\n", send_all(argv[2], protocol, strtoull(argv[1], NULL, 10)));
         return 0;
     }
     const uint64_t strings = (uint64_t)STRINGS * stress_scale(argc, argv, LONG_SCALE);
     struct http_sink *sink = http_sink_start(NULL, 0);
-    const uint64_t sent = send_all(http_sink_url(sink), strings);
+    const uint64_t sent = send_all(http_sink_url(sink), OTEL_OTLP_HTTP_PROTOBUF, strings);
     uint64_t arrived = 0;
     const size_t requests = http_sink_requests(sink);
     for (size_t i = 0; i < requests; i++)

@@ -198,6 +198,7 @@ static void test_every_problem_of_tls_has_a_sentence(void **state)
         [DOCTOR_TLS_WANTS_CERTIFICATE] = "tls.wants_certificate",
         [DOCTOR_TLS_REFUSES_CERTIFICATE] = "tls.refuses_certificate",
         [DOCTOR_TLS_NOT_TLS] = "tls.not_tls",
+        [DOCTOR_TLS_NO_HTTP1] = "speech.grpc_port",
         [DOCTOR_TLS_FILES] = "tls.files",
         [DOCTOR_TLS_OTHER] = "tls.failed",
     };
@@ -232,7 +233,7 @@ static void test_every_status_has_a_sentence(void **state)
         record.http.status = status;
         struct doctor_diagnosis diagnosis;
         doctor_diagnose(&record, &diagnosis);
-        char number[16];
+        char number[32];
         snprintf(number, sizeof number, "status %d", status);
         assert_int_equal(strncmp(diagnosis.rule, "http.", 5), 0);
         assert_non_null(strstr(diagnosis.sentence, number));
@@ -263,6 +264,12 @@ static void test_ports_of_other_protocols(void **state)
     assert_rule(&record, "speech.grpc_port");
     record.http.speech = DOCTOR_SPEECH_TLS;
     assert_rule(&record, "speech.wants_tls");
+    record.http.speech = DOCTOR_SPEECH_HTTP2_IN_TLS;
+    assert_rule(&record, "speech.wants_tls");
+    record.target.is_tls = true;
+    record.tls.result = DOCTOR_FINE;
+    assert_rule(&record, "speech.grpc_port");
+    record.target.is_tls = false;
     record.http.speech = DOCTOR_SPEECH_UNKNOWN;
     assert_rule(&record, "http.none");
     record.http.timed_out = true;
@@ -271,7 +278,11 @@ static void test_ports_of_other_protocols(void **state)
     record.target.protocol = DOCTOR_GRPC;
     assert_rule(&record, "speech.http_port");
     record.target.is_tls = true;
+    record.tls.result = DOCTOR_FAILED;
     assert_rule(&record, "tls.plain");
+    record.tls.result = DOCTOR_FINE;
+    record.http = (struct doctor_http){.result = DOCTOR_FINE, .status = 404, .version = "2"};
+    assert_rule(&record, "speech.http_port");
 }
 
 static void test_a_slip_of_the_pen_is_the_cause_only_where_nothing_arrives(void **state)
