@@ -3,7 +3,8 @@
  * that starts; a transport owns the bytes.
  *
  * Everything is read into memory here because a TLS library that is given paths reads them when
- * it likes, and has no second thoughts about what it found. */
+ * it likes, and has no second thoughts about what it found. Several transports of an exporter
+ * read the same files: log lines are capped. */
 #include "exporters/otlp/tls.h"
 
 #include "common/log.h"
@@ -208,8 +209,8 @@ static bool look_at(struct oteli_tls_files *files, enum oteli_tls_which which)
         snprintf(files->problem, sizeof files->problem, "the %s %s cannot be used: %s",
                  words[which], file->path, problem);
         if (!was_missing)
-            OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s%s", files->problem,
-                             before.bytes != NULL ? "; what was read before stays in use" : "");
+            OTELI_LOG(OTEL_LOG_WARN, "%s%s", files->problem,
+                      before.bytes != NULL ? "; what was read before stays in use" : "");
         return false;
     }
     if (before.bytes != NULL && before.length == found.length &&
@@ -218,7 +219,7 @@ static bool look_at(struct oteli_tls_files *files, enum oteli_tls_which which)
         return false;
     }
     if (before.bytes != NULL)
-        OTELI_LOG_ALWAYS(OTEL_LOG_INFO, "the %s %s has changed", words[which], file->path);
+        OTELI_LOG(OTEL_LOG_INFO, "the %s %s has changed", words[which], file->path);
     forget(&file->offered);
     file->offered = found;
     return true;
@@ -280,9 +281,9 @@ bool oteli_tls_files_refuse(struct oteli_tls_files *files, const char *why)
     if (files->is_refused || !files->was_held || !has_offer(files))
         return false;
     files->is_refused = true;
-    OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
-                     "the TLS files that have changed cannot be used: %s; what was read before "
-                     "stays in use",
-                     why);
+    OTELI_LOG(OTEL_LOG_WARN,
+              "the TLS files that have changed cannot be used: %s; what was read before "
+              "stays in use",
+              why);
     return true;
 }

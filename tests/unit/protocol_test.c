@@ -57,6 +57,7 @@ static struct oteli_outcome grpc_outcome(const char *status, const char *message
                                                        .grpc_details = details});
 }
 
+/* R31: what cannot succeed is not sent again. */
 /* spec: X8 protocol/exporter.md#retry MUST stable */
 static void test_every_http_status_does_what_this_table_says(void **state)
 {
@@ -87,6 +88,7 @@ static void test_every_http_status_does_what_this_table_says(void **state)
     assert_int_equal(next, 600);
 }
 
+/* R31: what cannot succeed is not sent again. */
 /* spec: X8 otlp#failures-1 MUST stable */
 static void test_every_grpc_code_does_what_this_table_says(void **state)
 {
@@ -442,7 +444,8 @@ static void test_2xx_is_delivered_whatever_the_body(void **state)
     }
 }
 
-/* Servers compress as the request was compressed. */
+/* Servers compress as the request was compressed. R25: what comes out is read as far as a small
+ * buffer goes. */
 static void test_a_compressed_answer_of_grpc_is_read(void **state)
 {
     (void)state;
