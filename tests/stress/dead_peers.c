@@ -7,9 +7,10 @@
  *
  * A run is one SDK in a process of its own, with one peer and one such call in the middle of
  * tracing; several go on at a time. How late the latest call was, and how long the longest of the
- * program's own calls took, is printed; in the long form it is held against its bounds, for which
- * the machine has to be quiet. What a call takes counts only where the thread had the processor
- * all the time. */
+ * program's own calls took, is printed; in the long form it is held against its bounds. Neither
+ * counts what the machine did: from how late a call was, the time is taken off that its thread
+ * waited for a processor, and the program's own calls count where theirs had one all the time.
+ * (What the exporter thread waits still counts, so the machine should have some peace.) */
 #include "common/atomic.h"
 #include "tests/support/dead_scenes.h"
 #include "tests/support/oracle.h"
@@ -31,7 +32,7 @@ enum {
     BURST = 40,
     NAP_US = 1000,
     WARM_UP_US = 60000, /* at most, before the call */
-    EARLY_MS = 20,      /* the clocks of different processors */
+    EARLY_MS = 100,     /* a shutdown keeps some of its time for what comes last */
     LATE_MS = 100,
     CALL_NS = 1000000,
     WAITS_MAX = 5, /* waiting for us would be hundreds */
@@ -58,6 +59,7 @@ struct run {
 struct report {
     uint32_t is_done;
     uint64_t took_ns;
+    uint64_t waited_ns; /* of that, for a processor */
     uint64_t longest_call_ns;
     uint64_t spans;
     bool hangs;
@@ -222,10 +224,12 @@ static void play(const struct run *run, struct certificates *certificates, struc
         STRESS_CHECK(pthread_create(&tracing[i].thread, NULL, trace, &tracing[i]) == 0);
     stress_sleep_us((unsigned)(run->chance % WARM_UP_US));
 
+    const struct process_turns turns = process_turns(process_this_thread());
     const uint64_t before_ns = process_now_ns();
     const otel_status status =
         run->flushes ? otel_flush(run->deadline_ms) : otel_shutdown(run->deadline_ms);
     report->took_ns = process_now_ns() - before_ns;
+    report->waited_ns = process_turns(process_this_thread()).waited_ns - turns.waited_ns;
     if (run->flushes)
         (void)!otel_shutdown(0);
     oteli_store_release_32(&must_stop, 1);
@@ -258,8 +262,9 @@ struct child {
 struct result {
     uint64_t runs;
     uint64_t spans;
-    uint64_t latest_ns;
+    uint64_t latest_ns; /* but for waiting for a processor */
     struct run latest;
+    uint64_t latest_of_all_ns; /* by the clock */
     uint64_t longest_call_ns;
     struct run longest;
     uint64_t hangs;
@@ -302,8 +307,11 @@ static void take_report(const struct child *child, struct result *result)
     result->runs++;
     result->spans += report->spans;
     result->hangs += report->hangs;
-    if (late_ns >= result->latest_ns) {
-        result->latest_ns = late_ns;
+    const uint64_t own_ns = late_ns > report->waited_ns ? late_ns - report->waited_ns : 0;
+    if (late_ns > result->latest_of_all_ns)
+        result->latest_of_all_ns = late_ns;
+    if (own_ns >= result->latest_ns) {
+        result->latest_ns = own_ns;
         result->latest = child->run;
     }
     if (report->longest_call_ns >= result->longest_call_ns) {
@@ -395,9 +403,9 @@ int main(int argc, char **argv)
     describe(&result.latest, latest, sizeof latest);
     describe(&result.longest, longest, sizeof longest);
     printf("runs %" PRIu64 " spans %" PRIu64 " hangs %" PRIu64
-           " latest_ms %.1f (%s) longest_call_us %.1f (%s)\n",
+           " latest_ms %.1f (%s) by_the_clock_ms %.1f longest_call_us %.1f (%s)\n",
            result.runs, result.spans, result.hangs, (double)result.latest_ns / 1e6, latest,
-           (double)result.longest_call_ns / 1e3, longest);
+           (double)result.latest_of_all_ns / 1e6, (double)result.longest_call_ns / 1e3, longest);
     STRESS_CHECK(scale == 1 || result.latest_ns <= LATE_MS * UINT64_C(1000000));
     STRESS_CHECK(scale == 1 || result.longest_call_ns <= CALL_NS);
     return 0;

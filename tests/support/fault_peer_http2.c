@@ -128,14 +128,18 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
 struct fields {
     nghttp2_nv *list;
     size_t count;
+    size_t room;
     struct fault_bytes text; /* what they point to */
 };
 
 static void add_field(struct fields *fields, uint8_t *name, size_t name_length, uint8_t *value,
                       size_t value_length)
 {
-    fields->list = realloc(fields->list, (fields->count + 1) * sizeof *fields->list);
-    fault_must(fields->list != NULL);
+    if (fields->count == fields->room) {
+        fields->room = fields->room != 0 ? fields->room * 2 : 16;
+        fields->list = realloc(fields->list, fields->room * sizeof *fields->list);
+        fault_must(fields->list != NULL);
+    }
     fields->list[fields->count++] = (nghttp2_nv){.name = name,
                                                  .namelen = name_length,
                                                  .value = value,
@@ -144,17 +148,19 @@ static void add_field(struct fields *fields, uint8_t *name, size_t name_length, 
 }
 
 /* Lines with \r\n, in place: their names in small letters. */
-static void add_lines(struct fields *fields, char *text)
+static void add_lines(struct fields *fields, uint8_t *line, size_t length)
 {
-    char *line = text;
-    for (char *end = strstr(line, "\r\n"); end != NULL; end = strstr(line, "\r\n")) {
-        char *colon = memchr(line, ':', (size_t)(end - line));
-        fault_must(colon != NULL);
-        for (char *at = line; at < colon; at++)
-            *at = (char)(*at >= 'A' && *at <= 'Z' ? *at + 32 : *at);
-        char *value = colon + 1 + strspn(colon + 1, " ");
-        add_field(fields, (uint8_t *)line, (size_t)(colon - line), (uint8_t *)value,
-                  (size_t)(end - value));
+    const uint8_t *behind = line + length;
+    while (line < behind) {
+        uint8_t *end = memchr(line, '\r', (size_t)(behind - line));
+        uint8_t *colon = memchr(line, ':', (size_t)(behind - line));
+        fault_must(colon != NULL && end != NULL && colon < end);
+        for (uint8_t *at = line; at < colon; at++)
+            *at = (uint8_t)(*at >= 'A' && *at <= 'Z' ? *at + 32 : *at);
+        uint8_t *value = colon + 1;
+        while (*value == ' ')
+            value++;
+        add_field(fields, line, (size_t)(colon - line), value, (size_t)(end - value));
         line = end + 2;
     }
 }
@@ -179,7 +185,7 @@ static void make_head_fields(struct fields *fields, struct fault_exchange *excha
     }
     static uint8_t name[] = ":status";
     add_field(fields, name, sizeof name - 1, fields->text.data, strlen(status));
-    add_lines(fields, (char *)fields->text.data + lines);
+    add_lines(fields, fields->text.data + lines, fields->text.length - lines);
 }
 
 static void free_fields(struct fields *fields)
@@ -191,7 +197,7 @@ static void free_fields(struct fields *fields)
 static void submit_trailers(struct fault_http2 *http2, struct fault_exchange *exchange)
 {
     struct fields fields = {0};
-    add_lines(&fields, (char *)exchange->reply.trailers.data);
+    add_lines(&fields, exchange->reply.trailers.data, exchange->reply.trailers.length);
     nghttp2_submit_trailer(http2->session, exchange->stream, fields.list, fields.count);
     free_fields(&fields);
 }
