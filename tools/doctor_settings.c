@@ -284,12 +284,10 @@ static void examine_spool(const struct doctor_settings *settings, struct doctor_
     if (directory == NULL || seen->other_fault[0] != '\0')
         return;
     const char *problem = NULL;
-    if (stat(directory, &status) != 0)
+    if (stat(directory, &status) != 0 || access(directory, R_OK | W_OK | X_OK) != 0)
         problem = strerror(errno);
     else if (!S_ISDIR(status.st_mode))
         problem = "it is no directory";
-    else if (access(directory, R_OK | W_OK | X_OK) != 0)
-        problem = strerror(errno);
     if (problem != NULL)
         snprintf(seen->other_fault, sizeof seen->other_fault,
                  "OTEL_C_SPOOL_DIR=\"%.200s\" cannot be used (%s)", directory, problem);

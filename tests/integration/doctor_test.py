@@ -160,9 +160,9 @@ class Connection(SetUp):
 
     def test_nobody_listens_where_the_command_line_says(self):
         port = servers.unused_port()
-        self.diagnose("connect.refused", f"Nobody listens on port {port} of ::1 (connection "
+        self.diagnose("connect.refused", f"Nobody listens on port {port} of 127.0.0.1 (connection "
                       "refused): start the receiver there, or correct --endpoint.", "--endpoint",
-                      local(port, host="[::1]"), **{TRACES_ENDPOINT: "http://nobody:1"})
+                      local(port, host="127.0.0.1"), **{TRACES_ENDPOINT: "http://nobody:1"})
 
     def test_name_that_does_not_resolve(self):
         report = json.loads(run("--json", **{ENDPOINT: "http://receiver.invalid:4318"}).stdout)

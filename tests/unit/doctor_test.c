@@ -233,7 +233,7 @@ static void test_every_status_has_a_sentence(void **state)
         record.http.status = status;
         struct doctor_diagnosis diagnosis;
         doctor_diagnose(&record, &diagnosis);
-        char number[16];
+        char number[32];
         snprintf(number, sizeof number, "status %d", status);
         assert_int_equal(strncmp(diagnosis.rule, "http.", 5), 0);
         assert_non_null(strstr(diagnosis.sentence, number));
