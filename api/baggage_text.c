@@ -10,36 +10,12 @@
  *
  * Source: W3C Baggage, "Header Content"; RFC 7230, section 3.2.6 (token). */
 #include "api/baggage.h"
+#include "common/text.h"
 #include "common/utf8.h"
 
 #include <string.h>
 
 /* --- characters --- */
-
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-static bool is_token_character(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
-static bool is_token(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (!is_token_character(text[i]))
-            return false;
-    return length != 0;
-}
 
 /* baggage-octet, but for %, which stands for itself in metadata only. There, what separates
  * properties is as the sender wrote it, too. */
@@ -74,8 +50,8 @@ static char byte_at(const struct reader *reader, const char *at, size_t *taken)
     *taken = 1;
     if (!reader->is_encoded || *at != '%' || reader->end - at < 3)
         return *at;
-    const int high = digit(at[1]);
-    const int low = digit(at[2]);
+    const int high = oteli_hex_digit(at[1]);
+    const int low = oteli_hex_digit(at[2]);
     if (high < 0 || low < 0)
         return *at;
     *taken = 3;
@@ -188,7 +164,7 @@ static bool parse_member(struct oteli_baggage_builder *builder, struct piece mem
     if (has_control(member) || find(value, '=') == value.end)
         return false;
     const struct piece name = trim(cut(&value, '='));
-    if (!is_token(name.at, (size_t)(name.end - name.at)))
+    if (!oteli_is_token(name.at, (size_t)(name.end - name.at)))
         return false;
     value = trim(value);
     metadata = trim(metadata);
@@ -235,16 +211,11 @@ size_t oteli_baggage_parse(struct oteli_baggage_builder *builder, const char *te
 
 static char *put_encoded(char *out, const char *text, size_t length, bool is_metadata)
 {
-    static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < length; i++) {
-        const unsigned char byte = (unsigned char)text[i];
-        if (is_plain(text[i], is_metadata)) {
+        if (is_plain(text[i], is_metadata))
             *out++ = text[i];
-        } else {
-            *out++ = '%';
-            *out++ = digits[byte >> 4];
-            *out++ = digits[byte & 15];
-        }
+        else
+            out = oteli_percent_put(out, text[i]);
     }
     return out;
 }
@@ -273,7 +244,7 @@ size_t oteli_baggage_format(otel_baggage baggage, char *text, size_t size)
          at += oteli_baggage_entry_length(entry)) {
         const size_t left = size - (size_t)(out - text); /* a comma, or the NUL, is in both */
         if (entry->wire_length + (out != text ? 1u : 0u) > left ||
-            !is_token(oteli_baggage_name(entry), entry->name_length))
+            !oteli_is_token(oteli_baggage_name(entry), entry->name_length))
             continue;
         if (out != text)
             *out++ = ',';

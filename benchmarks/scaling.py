@@ -4,12 +4,13 @@
 
 usage: scaling.py PATH-OF-LOAD COLLECTOR [--seconds N] [--case PROGRAMSxSPANS_PER_SECOND]...
 
-Starts examples/collector/agent.yaml, with a second collector in the place of both gateways that
-takes everything and keeps nothing, and then programs of each case. Measured is the CPU time of
-the agent alone, so it does not matter much that all share the machine; it is given by span, and
-by request. OTEL_EXPORTER_OTLP_* reach the programs.
+Starts examples/collector/agent.yaml; examples/collector/gateway.yaml, once for both gateways;
+behind it a backend that takes everything and keeps nothing; and then the programs of each case.
+Measured is the CPU time of agent and gateway, each for itself, so that it does not matter much
+that all share the machine. OTEL_EXPORTER_OTLP_* reach the programs.
 
-Prints a table and, last, what a line through the cases says: CPU time for each span and each request.
+Prints a table and, last, what a plane through the cases says of the agent: CPU time for each span
+and for each request.
 """
 import argparse
 import json
@@ -22,10 +23,10 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+DECISION_WAIT_S = 5
 CASES = ["0x0", "2x10000", "20x500", "100x20"]
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-GATEWAY = """
-receivers: {{otlp: {{protocols: {{grpc: {{endpoint: "127.0.0.1:{port}", max_recv_msg_size_mib: 64}}}}}}}}
+BACKEND = """
+receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}}}
 exporters: {{debug: {{verbosity: basic, sampling_initial: 1, sampling_thereafter: 1000000}}}}
 service:
   telemetry: {{metrics: {{level: none}}}}
@@ -61,8 +62,8 @@ def start(collector, config, port, log, **variables):
 
 
 def cpu_s(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) * TICK_S
+    """CPU time of a process so far, by its clock (clock_getcpuclockid)."""
+    return time.clock_gettime((~pid << 3) | 2)
 
 
 def memory_mib(pid):
@@ -72,43 +73,45 @@ def memory_mib(pid):
     return 0
 
 
-def run(load, agent, endpoint, case, seconds):
-    """One case: CPU seconds of the agent, spans and requests that it took."""
+def run(load, agent, gateway, endpoint, case, seconds):
+    """One case: CPU seconds of agent and gateway, and the spans and requests that they took."""
     count, rate = (int(part) for part in case.split("x"))
     environment = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint,
                    "OTEL_BSP_MAX_QUEUE_SIZE": "20000"}
-    before = cpu_s(agent)
+    before, gateway_before = cpu_s(agent), cpu_s(gateway)
     began = time.monotonic()
     programs = [subprocess.Popen([load, str(seconds), str(rate)], env=environment, text=True,
                                  stdout=subprocess.PIPE) for _ in range(count)]
     if not programs:
         time.sleep(seconds)
     reports = [json.loads(program.communicate()[0]) for program in programs]
-    time.sleep(1)  # for what the agent still has to send
     took = time.monotonic() - began
+    gateway_memory = memory_mib(gateway)
+    time.sleep(DECISION_WAIT_S + 2)  # for what is not decided and sent yet
     spans = sum(report["delivered"] for report in reports)
     lost = sum(report["ended"] for report in reports) - spans
     requests = sum(report["batches"] for report in reports)
     return {"programs": count, "rate": rate, "spans": spans, "lost": lost, "requests": requests,
-            "took": took, "cpu": cpu_s(agent) - before, "memory": memory_mib(agent),
-            "sender": sum(report["cpu_us"] for report in reports)}
+            "took": took, "all": time.monotonic() - began, "cpu": cpu_s(agent) - before,
+            "memory": memory_mib(agent), "gateway": cpu_s(gateway) - gateway_before,
+            "gateway_memory": gateway_memory}
 
 
 def print_table(rows):
-    print(f"{'programs':>8} {'spans/s':>8} {'spans/request':>13} {'agent µs/span':>13} "
-          f"{'cores':>6} {'MiB':>5} {'program µs/span':>15} {'lost':>5}")
+    print(f"{'programs':>8} {'spans/s':>8} {'spans/request':>13} {'agent µs/span':>13} {'MiB':>5} "
+          f"{'gateway µs/span':>15} {'MiB':>5} {'lost':>5}")
     for row in rows:
-        spans = max(row["spans"], 1)
+        agent, gateway = (f"{row[who] * 1e6 / row['spans']:.2f}" if row["spans"] else "-"
+                          for who in ("cpu", "gateway"))
         print(f"{row['programs']:>8} {row['spans'] / row['took']:>8.0f} "
-              f"{row['spans'] / max(row['requests'], 1):>13.0f} {row['cpu'] * 1e6 / spans:>13.2f} "
-              f"{row['cpu'] / row['took']:>6.3f} {row['memory']:>5.0f} "
-              f"{row['sender'] / spans:>15.2f} {row['lost']:>5}")
+              f"{row['spans'] / max(row['requests'], 1):>13.0f} {agent:>13} {row['memory']:>5.0f} "
+              f"{gateway:>15} {row['gateway_memory']:>5.0f} {row['lost']:>5}")
 
 
 def fit(rows):
     """CPU time of a span and of a request, least squares, without what the agent takes idle."""
-    idle = next((row["cpu"] / row["took"] for row in rows if row["programs"] == 0), 0)
-    points = [(row["spans"], row["requests"], row["cpu"] - idle * row["took"])
+    idle = next((row["cpu"] / row["all"] for row in rows if row["programs"] == 0), 0)
+    points = [(row["spans"], row["requests"], row["cpu"] - idle * row["all"])
               for row in rows if row["spans"]]
     ss = sum(s * s for s, _, _ in points)
     sr = sum(s * r for s, r, _ in points)
@@ -119,7 +122,7 @@ def fit(rows):
     if len(points) < 2 or determinant == 0:
         return
     span, request = (sc * rr - rc * sr) / determinant, (rc * ss - sc * sr) / determinant
-    print(f"idle {idle:.4f} cores; {span * 1e6:.2f} µs a span and {request * 1e6:.0f} µs a request")
+    print(f"agent: idle {idle:.4f} cores; {span * 1e6:.2f} µs a span and {request * 1e6:.0f} µs a request")
 
 
 def main():
@@ -129,28 +132,36 @@ def main():
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--case", action="append")
     options = parser.parse_args()
-    gateway_port, http_port, grpc_port, metrics_port = free_ports(4)
+    backend_port, gateway_port, http_port, grpc_port, *metrics_ports = free_ports(6)
+    examples = ROOT / "examples/collector"
+    running = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "gateway.yaml").write_text(GATEWAY.format(port=gateway_port))
-        gateway = start(options.collector, folder / "gateway.yaml", gateway_port,
-                        folder / "gateway.log")
-        agent = None
+        (folder / "backend.yaml").write_text(BACKEND.format(port=backend_port))
         try:
-            to = f"127.0.0.1:{gateway_port}"
-            agent = start(options.collector, ROOT / "examples/collector/agent.yaml", http_port,
-                          folder / "agent.log", GATEWAY_1=to, GATEWAY_2=f"localhost:{gateway_port}",
-                          GATEWAY_INSECURE="true", AGENT_HTTP=f"127.0.0.1:{http_port}",
-                          AGENT_GRPC=f"127.0.0.1:{grpc_port}", AGENT_METRICS_PORT=metrics_port)
+            running.append(start(options.collector, folder / "backend.yaml", backend_port,
+                                 folder / "backend.log"))
+            gateway = f"127.0.0.1:{gateway_port}"
+            running.append(start(options.collector, examples / "gateway.yaml", gateway_port,
+                                 folder / "gateway.log", GATEWAY_GRPC=gateway,
+                                 GATEWAY_QUEUE=folder / "queue",
+                                 GATEWAY_DECISION_WAIT=f"{DECISION_WAIT_S}s",
+                                 GATEWAY_METRICS_PORT=metrics_ports[0],
+                                 BACKEND=f"http://127.0.0.1:{backend_port}"))
+            running.append(start(options.collector, examples / "agent.yaml", http_port,
+                                 folder / "agent.log", GATEWAY_1=gateway,
+                                 GATEWAY_2=f"localhost:{gateway_port}", GATEWAY_INSECURE="true",
+                                 AGENT_HTTP=f"127.0.0.1:{http_port}",
+                                 AGENT_GRPC=f"127.0.0.1:{grpc_port}",
+                                 AGENT_METRICS_PORT=metrics_ports[1]))
             grpc = os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL") == "grpc"
             endpoint = f"http://127.0.0.1:{grpc_port if grpc else http_port}"
-            rows = [run(options.load, agent.pid, endpoint, case, options.seconds)
-                    for case in options.case or CASES]
+            rows = [run(options.load, running[2].pid, running[1].pid, endpoint, case,
+                        options.seconds) for case in options.case or CASES]
         finally:
-            for process in (agent, gateway):
-                if process is not None:
-                    process.terminate()
-                    process.wait(timeout=30)
+            for process in reversed(running):
+                process.terminate()
+                process.wait(timeout=60)
     print_table(rows)
     fit(rows)
 

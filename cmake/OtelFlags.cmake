@@ -44,5 +44,6 @@ if(OTEL_SANITIZE)
     add_link_options(-fsanitize=${OTEL_SANITIZE})
 endif()
 if(OTEL_BUILD_FUZZERS)
-    add_compile_options(-fsanitize=fuzzer-no-link)
+    # The same code is the same program wherever the tree is: tests/fuzz/run.sh compares.
+    add_compile_options(-fsanitize=fuzzer-no-link "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
 endif()

@@ -58,15 +58,21 @@ bool oteli_is_word(otel_slice text, const char *word)
 char *oteli_slice_copy(otel_slice text)
 {
     char *copy = malloc(text.length + 1);
-    if (copy == NULL)
-        return NULL;
-    if (text.length != 0)
-        memcpy(copy, text.data, text.length);
-    copy[text.length] = '\0';
-    return copy;
+    return copy != NULL ? oteli_slice_put(copy, text) : NULL;
 }
 
-static int hex_digit(char c)
+bool oteli_is_token(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        const char c = oteli_to_lower(text[i]);
+        const bool is_alphanumeric = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (!is_alphanumeric && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL))
+            return false;
+    }
+    return length != 0;
+}
+
+int oteli_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -82,8 +88,8 @@ bool oteli_percent_decode(const char *text, size_t length, char *out, size_t *ou
         if (c == '%') {
             if (length - i < 3)
                 return false;
-            const int high = hex_digit(text[i + 1]);
-            const int low = hex_digit(text[i + 2]);
+            const int high = oteli_hex_digit(text[i + 1]);
+            const int low = oteli_hex_digit(text[i + 2]);
             if (high < 0 || low < 0)
                 return false;
             c = (char)(high * 16 + low);

@@ -39,8 +39,33 @@ OTELI_LENT bool oteli_cut(otel_slice text, char mark, otel_slice *before, otel_s
 /* Whether the text is this word; ASCII letters in any case. */
 OTELI_LENT bool oteli_is_word(otel_slice text, const char *word);
 
+/* Copy a text and a NUL behind it: length + 1 bytes. Returns `out`. */
+static inline char *oteli_slice_put(char *out, otel_slice text)
+{
+    if (text.length != 0)
+        memcpy(out, text.data, text.length);
+    out[text.length] = '\0';
+    return out;
+}
+
 /* A NUL-terminated copy on the heap, or NULL without memory. */
 OTELI_LENT char *oteli_slice_copy(otel_slice text);
+
+/* What an ASCII character is worth as a hexadecimal digit; -1: it is none. */
+int oteli_hex_digit(char c);
+
+/* Whether the name of a header can be this: RFC 9110, 5.6.2 "token". */
+OTELI_LENT bool oteli_is_token(const char *text, size_t length);
+
+/* Write a byte as %XX. Returns what comes behind it. */
+static inline char *oteli_percent_put(char *out, char byte)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    *out++ = '%';
+    *out++ = digits[(unsigned char)byte >> 4];
+    *out++ = digits[(unsigned char)byte & 15];
+    return out;
+}
 
 /* Replace every %xx by its byte; everything else, '+' too, stays. `out` needs room for
  * `length` bytes and may be `text`; it gets no NUL, and may contain one (%00). false: some

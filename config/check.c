@@ -64,23 +64,13 @@ const char *oteli_check_tls(const struct oteli_node *node)
     return has_key != has_certificate ? "has only one of key_file and cert_file" : NULL;
 }
 
-static bool is_token(const char *text)
-{
-    static const char others[] = "!#$%&'*+-.^_`|~";
-    for (const char *at = text; *at != '\0'; at++) {
-        const char c = oteli_to_lower(*at);
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || strchr(others, c) != NULL))
-            return false;
-    }
-    return *text != '\0';
-}
-
 /* The value may be a secret: it is not shown. */
 const char *oteli_check_header(const struct oteli_node *node)
 {
     const struct oteli_node *name = oteli_node_value(node, "name");
     const struct oteli_node *value = oteli_node_value(node, "value");
-    if (name != NULL && name->kind == OTELI_NODE_TEXT && !is_token(name->text))
+    if (name != NULL && name->kind == OTELI_NODE_TEXT &&
+        !oteli_is_token(name->text, strlen(name->text)))
         return "has a name that cannot be that of a header";
     for (size_t i = 0; value != NULL && i < value->length; i++)
         if (((uint8_t)value->text[i] < 0x20 && value->text[i] != '\t') || value->text[i] == 0x7F)

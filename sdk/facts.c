@@ -33,12 +33,7 @@ void *oteli_facts_keep(struct oteli_facts *facts, size_t size)
 char *oteli_facts_copy(struct oteli_facts *facts, otel_slice text)
 {
     char *copy = oteli_facts_keep(facts, text.length + 1);
-    if (copy == NULL)
-        return NULL;
-    if (text.length != 0)
-        memcpy(copy, text.data, text.length);
-    copy[text.length] = '\0';
-    return copy;
+    return copy != NULL ? oteli_slice_put(copy, text) : NULL;
 }
 
 static otel_attribute *find(const struct oteli_facts *facts, const char *key)

@@ -28,13 +28,17 @@ static void *pin_processor(const struct oteli_engine_options *options, size_t in
 
 struct oteli_pins *oteli_pins_take(const struct oteli_engine_options *options)
 {
-    const size_t most = options->exporter_count + options->processor_count + 3;
+    const size_t most = options->exporter_count + options->processor_count + 5;
     struct oteli_pins *pins = calloc(1, sizeof *pins + most * sizeof pins->pinned[0]);
     if (pins == NULL)
         return NULL;
     pins->pinned[pins->count++] = oteli_pin((oteli_code *)oteli_pins_take);
     if (options->thread_started != NULL)
         pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->thread_started);
+    if (options->tracer_enabled != NULL)
+        pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->tracer_enabled);
+    if (options->generate_ids != NULL)
+        pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->generate_ids);
     if (options->sampler != NULL)
         pins->pinned[pins->count++] = oteli_pin((oteli_code *)options->sampler->sample);
     for (size_t i = 0; i < options->processor_count; i++)

@@ -139,19 +139,6 @@ struct sending {
     void *carrier;
 };
 
-/* What a header's name may be made of (RFC 9110 "token"). */
-static bool is_token(const char *name)
-{
-    for (const char *at = name; *at != '\0'; at++) {
-        const char c = *at;
-        const bool is_alphanumeric =
-            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!is_alphanumeric && strchr("!#$%&'*+-.^_`|~", c) == NULL)
-            return false;
-    }
-    return name[0] != '\0';
-}
-
 /* Some decoders take a plus for a blank. */
 static bool stays(char c)
 {
@@ -160,30 +147,26 @@ static bool stays(char c)
 
 static bool send_entry(void *state, const char *name, const char *value, const char *metadata)
 {
-    static const char digits[] = "0123456789ABCDEF";
     (void)metadata; /* there is no place for it */
     const struct sending *sending = state;
     char header[PREFIX + LONGEST_NAME + 1];
     char text[LONGEST_VALUE + 1];
     const size_t name_length = strlen(name);
-    if (!is_token(name) || name_length > LONGEST_NAME)
+    if (name_length > LONGEST_NAME || !oteli_is_token(name, name_length))
         return true;
     memcpy(header, prefix, PREFIX);
     memcpy(header + PREFIX, name, name_length + 1);
-    size_t length = 0;
+    char *end = text;
     for (const char *at = value; *at != '\0'; at++) {
-        if (length + 3 > LONGEST_VALUE)
+        if (end - text + 3 > LONGEST_VALUE)
             return true; /* whole, or not at all */
-        if (stays(*at)) {
-            text[length++] = *at;
-            continue;
-        }
-        text[length++] = '%';
-        text[length++] = digits[(unsigned char)*at >> 4];
-        text[length++] = digits[(unsigned char)*at & 15];
+        if (stays(*at))
+            *end++ = *at;
+        else
+            end = oteli_percent_put(end, *at);
     }
-    text[length] = '\0';
-    sending->set(sending->carrier, header, text, length);
+    *end = '\0';
+    sending->set(sending->carrier, header, text, (size_t)(end - text));
     return true;
 }
 

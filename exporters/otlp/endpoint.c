@@ -172,20 +172,10 @@ void oteli_endpoint_fini(struct oteli_endpoint *endpoint)
     *endpoint = (struct oteli_endpoint){NULL, NULL, NULL};
 }
 
-static bool is_token_character(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
 bool oteli_otlp_header_is_valid(const char *name, const char *value)
 {
-    if (name == NULL || *name == '\0' || value == NULL)
+    if (name == NULL || value == NULL || !oteli_is_token(name, strlen(name)))
         return false;
-    for (; *name != '\0'; name++) {
-        if (!is_token_character(*name))
-            return false;
-    }
     for (; *value != '\0'; value++) {
         if (((unsigned char)*value < 0x20 && *value != '\t') || *value == 0x7f)
             return false;

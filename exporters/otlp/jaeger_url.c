@@ -27,15 +27,11 @@ static char *put(char *out, const char *text, size_t length)
 
 static char *put_encoded(char *out, const char *text)
 {
-    static const char digits[] = "0123456789ABCDEF";
     for (; *text != '\0'; text++) {
-        if (is_unreserved(*text)) {
+        if (is_unreserved(*text))
             *out++ = *text;
-            continue;
-        }
-        *out++ = '%';
-        *out++ = digits[(unsigned char)*text >> 4];
-        *out++ = digits[(unsigned char)*text & 0xf];
+        else
+            out = oteli_percent_put(out, *text);
     }
     return out;
 }

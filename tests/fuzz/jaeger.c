@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/jaeger.c - any bytes as the answer of a Jaeger server, as the argument of its sampler,
  * and as the name of a service. */
+#include "tests/fuzz/fuzz.h"
 #include "exporters/otlp/jaeger_url.h"
 #include "exporters/otlp/json_reader.h"
 #include "exporters/otlp/strategy.h"
 #include "exporters/otlp/transport.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static void parse_answer(const char *text, size_t size)
 {
@@ -28,24 +26,12 @@ static void parse_answer(const char *text, size_t size)
     oteli_strategy_free(strategy);
 }
 
-static void say_nothing(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)level;
-    (void)message;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    otel_log_set_handler(say_nothing, NULL);
-    char *text = malloc(size + 1);
+    fuzz_be_quiet();
+    char *text = fuzz_text(data, size);
     if (text == NULL)
         return 0;
-    if (size != 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
     parse_answer(text, size);
     struct oteli_jaeger_argument argument;
     if (oteli_jaeger_argument_parse(text, &argument) && argument.endpoint != NULL &&

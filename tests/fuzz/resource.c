@@ -2,20 +2,11 @@
 /* tests/fuzz/resource.c - what a resource is made of: up to the first line break the value of
  * OTEL_RESOURCE_ATTRIBUTES, then that of OTEL_ENTITIES, then what a system's files may say. What
  * comes of it is a message whose attributes are unique and whose entities name attributes. */
+#include "tests/fuzz/fuzz.h"
 #include "common/wire.h"
 #include "sdk/resource.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { ATTRIBUTE = 1, ENTITY_REF = 3, ID_KEYS = 3, DESCRIPTION_KEYS = 4 };
-
-static void say_nothing(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)level;
-    (void)message;
-}
 
 static size_t count_key(const struct oteli_resource *resource, otel_slice key)
 {
@@ -100,17 +91,12 @@ static void detect(otel_slice text)
     oteli_facts_fini(&facts);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = fuzz_text(data, size);
     if (text == NULL)
         return 0;
-    if (size != 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
-    otel_log_set_handler(say_nothing, NULL);
+    fuzz_be_quiet();
     char *entities = strchr(text, '\n');
     char *files = entities != NULL ? strchr(entities + 1, '\n') : NULL;
     if (files != NULL)

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/settings.c - any text in any variable: the first byte chooses a row of the table
  * of settings, the rest is its value. Whatever it is, the configuration is one that works. */
+#include "tests/fuzz/fuzz.h"
 #include "common/config.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-static void say_nothing(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)level;
-    (void)message;
-}
 
 static void look_at_number(const struct oteli_config_row *row, int64_t number)
 {
@@ -52,19 +43,15 @@ static void look_at(const struct oteli_config *config, const struct oteli_config
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
     const struct oteli_config_row *row = &oteli_config_rows[data[0] % oteli_config_row_count];
-    char *text = malloc(size);
+    char *text = fuzz_text(data + 1, size - 1);
     if (text == NULL)
         return 0;
-    memcpy(text, data + 1, size - 1);
-    text[size - 1] = '\0';
-    otel_log_set_handler(say_nothing, NULL);
+    fuzz_be_quiet();
     setenv(row->variable, text, 1);
     struct oteli_config config;
     if (oteli_config_load(&config, NULL, true) != OTEL_OK)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/text.c - the texts of environment variables: numbers, ratios, lists, percent
  * encoding, headers, endpoints; and bad UTF-8 made good. */
+#include "tests/fuzz/fuzz.h"
 #include "common/config.h"
 #include "common/text.h"
 #include "common/utf8.h"
 #include "exporters/otlp/endpoint.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static void replace_bad_utf8(const char *text, size_t length)
 {
@@ -48,24 +46,12 @@ static void parse_otlp(const char *text)
     }
 }
 
-static void say_nothing(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)level;
-    (void)message;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    otel_log_set_handler(say_nothing, NULL);
-    char *text = malloc(size + 1);
+    fuzz_be_quiet();
+    char *text = fuzz_text(data, size);
     if (text == NULL)
         return 0;
-    if (size != 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
     double ratio = 0;
     int64_t number = 0;
     if (oteli_parse_ratio(text, &ratio) && !(ratio >= 0 && ratio <= 1))

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/yaml.c - configuration files: whatever the bytes, they are refused with faults, or
  * are settings in which everything that is read is there. */
+#include "tests/fuzz/fuzz.h"
 #include "config/file.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* libfyaml 0.7 loses 2 KiB on some of the texts that it refuses. */
 const char *__lsan_default_suppressions(void);
@@ -12,13 +10,6 @@ const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libfyaml.so";
-}
-
-static void say_nothing(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)level;
-    (void)message;
 }
 
 static void check_samplers(const struct oteli_settings *settings)
@@ -53,14 +44,12 @@ static void check_settings(const struct oteli_settings *settings)
     check_samplers(settings);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct oteli_pool pool = {.blocks = NULL};
     struct oteli_faults faults = {.file = "fuzz.yaml"};
     struct oteli_settings settings;
-    otel_log_set_handler(say_nothing, NULL);
+    fuzz_be_quiet();
     const otel_status status =
         oteli_file_parse((const char *)data, size, &pool, &faults, &settings);
     if ((status == OTEL_OK) != (faults.count == 0))

@@ -4,56 +4,60 @@
 # clang-tidy has nothing to say about our code (.clang-tidy chooses what it looks for).
 #
 #   tidy.sh BUILD [FILE...]    the sources that BUILD compiles, or some of them
+#
+# A file is looked at again when it, a header that it includes, its compiler's arguments or what is
+# looked for has changed: what was found clean is remembered beside the other things that serve
+# every build tree (scripts/lib.sh, cache_dir). The first time takes many minutes.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source scripts/lib.sh
 
 build=${1:?the build directory}
 shift
-need clang-tidy-14
+need clang-tidy-14 python3
 [[ -e $build/compile_commands.json ]] || wrong "$build: no compile_commands.json"
 
 root=$(pwd)
-if [[ $# -gt 0 ]]; then
-    files=("${@/#/$root/}")
-else
-    mapfile -t files < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' "$build/compile_commands.json" |
-        grep -F "$root/" | grep -vE '\.pb-c\.c$|/CMakeFiles/' | sort -u)
-fi
-
-# A file is looked at again when it, any header, or what is looked for has changed.
-stamps=$build/tidy-clean
+wanted=("${@/#/$root/}")
+stamps=$(cache_dir)/tidy
 mkdir -p "$stamps"
-everywhere=$({ c_files "${directories[@]}" proto | grep '\.h$' | xargs cat; cat .clang-tidy \
-    tests/.clang-tidy "${BASH_SOURCE[0]}"; } | sha256sum)
-stamp_of() {
-    printf '%s/%s\n' "$stamps" "$({ printf '%s %s' "$1" "$everywhere"; cat "$1"; } | sha256sum | cut -c1-40)"
-}
-due=()
-for file in "${files[@]}"; do
-    [[ -e $(stamp_of "$file") ]] || due+=("$file")
-done
+find "$stamps" -type f -mtime +30 -delete
 
-# One process a file, two at a time; a database written by gcc may hold flags of its own.
-# With OTELI_TSAN atomics are the compiler's, which the analyser understands; CK's are
-# inline assembly, where it loses every pointer.
-output=$(printf '%s\n' "${due[@]}" | xargs -r -P "${TIDY_JOBS:-2}" -n 1 clang-tidy-14 \
-    --quiet -p "$build" --extra-arg=-Wno-unknown-warning-option \
-    --extra-arg=-Wno-ignored-optimization-argument --extra-arg=-DOTELI_TSAN=1 2>/dev/null) || true
-while IFS= read -r hit; do
-    [[ -z $hit ]] || wrong "${hit#"$root/"}"
-done < <(grep -E "^$root/.*: (warning|error): " <<<"$output" | sort -u || true)
-if [[ $wrong_things -eq 0 ]]; then
-    rm -f "$stamps"/*
-    for file in "${files[@]}"; do
-        touch "$(stamp_of "$file")"
-    done
-else
-    # With something wrong in a header, which file it came from is not known: a file is
-    # clean when nothing names it and nothing names a header.
-    if ! grep -qE "^$root/.*\.h:[0-9]+:.*: (warning|error): " <<<"$output"; then
-        for file in "${due[@]}"; do
-            grep -qE "^$file:.*: (warning|error): " <<<"$output" || touch "$(stamp_of "$file")"
-        done
+# look_at BUILD STAMP FILE: what clang-tidy finds; the stamp is set if it is nothing. A database
+# written by gcc may hold flags of its own. With OTELI_TSAN atomics are the compiler's, which the
+# analyser understands; CK's are inline assembly, where it loses every pointer.
+look_at() {
+    local output status=0
+    output=$(clang-tidy-14 --quiet -p "$1" --extra-arg=-Wno-unknown-warning-option \
+        --extra-arg=-Wno-ignored-optimization-argument --extra-arg=-DOTELI_TSAN=1 "$3" 2>/dev/null) ||
+        status=$?
+    if ! grep -E "^$(pwd)/.*: (warning|error): " <<<"$output"; then
+        if [[ $status -le 1 ]]; then # 1: there are flags of gcc that it does not know
+            touch "$2"
+        else
+            printf '%s: clang-tidy ended with %d\n' "$3" "$status"
+        fi
     fi
-fi
+}
+export -f look_at
 
-finish "${#files[@]} files, ${#due[@]} of them new"
+checked=0
+due=()
+while read -r number file; do
+    [[ ${#wanted[@]} -eq 0 || " ${wanted[*]} " == *" $file "* ]] || continue
+    checked=$((checked + 1))
+    if [[ -e $stamps/$number ]]; then
+        touch "$stamps/$number" # it is of use
+    else
+        due+=("$stamps/$number" "$file")
+    fi
+done < <(tests/gates/tidy_stamps.py "$build/compile_commands.json" .clang-tidy tests/.clang-tidy \
+    "${BASH_SOURCE[0]}")
+[[ $checked -ne 0 ]] || wrong "$build: no file to look at"
+
+# One process a file, two at a time.
+while IFS= read -r hit; do
+    wrong "${hit#"$root/"}"
+done < <(printf '%s\n' "${due[@]}" | BUILD=$build xargs -r -P "${TIDY_JOBS:-2}" -n 2 \
+    bash -c '[[ $# -lt 2 ]] || look_at "$BUILD" "$1" "$2"' look_at | sort -u)
+
+finish "$checked files, $((${#due[@]} / 2)) of them new"

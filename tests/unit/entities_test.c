@@ -3,7 +3,7 @@
 #include "sdk/entities.h"
 #include "common/wire.h"
 
-#include "tests/support/leaks.h"
+#include "tests/support/warnings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,32 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static size_t warnings;
-
-static void count_warning(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)message;
-    warnings += level == OTEL_LOG_WARN;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    warnings = 0;
-    otel_log_set_handler(count_warning, NULL);
-    oteli_leaks_begin();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    oteli_leaks_check();
-    otel_log_set_handler(NULL, NULL);
-    return 0;
-}
 
 /* The entities as text: type{key=value …}[key=value …]@url; those that are out are not there. */
 static const char *parsed(const char *text)
@@ -203,7 +177,7 @@ static void test_too_many_are_cut_with_a_warning(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, warnings_begin, warnings_end)
         TEST(R7_the_examples_of_the_specification),
         TEST(R7_what_is_malformed_is_left_out_with_a_warning),
         TEST(R7_a_bad_schema_url_alone_is_ignored),

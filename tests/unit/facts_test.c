@@ -2,39 +2,13 @@
 /* tests/unit/facts_test.c - specification of sdk/facts.h: how resources are merged. */
 #include "sdk/facts.h"
 
-#include "tests/support/leaks.h"
+#include "tests/support/warnings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static size_t warnings;
-
-static void count_warning(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)message;
-    warnings += level == OTEL_LOG_WARN;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    warnings = 0;
-    otel_log_set_handler(count_warning, NULL);
-    oteli_leaks_begin();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    oteli_leaks_check();
-    otel_log_set_handler(NULL, NULL);
-    return 0;
-}
 
 static struct oteli_facts facts_of(const char *key, const char *value, const char *schema_url)
 {
@@ -149,7 +123,7 @@ static void test_without_memory_they_have_failed_and_go_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, warnings_begin, warnings_end)
         TEST(R3_the_result_has_all_keys_and_the_updating_values),
         TEST(R4_the_schema_url_is_that_of_the_only_one_that_has_any),
         TEST(after_two_schemas_a_third_changes_nothing),

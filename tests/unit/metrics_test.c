@@ -166,6 +166,41 @@ static void test_O1_roots_that_are_dropped_are_roots(void **state)
     assert_true(has("span.started{none RECORD_AND_SAMPLE} 0"));
 }
 
+static void record_only(const void *state, const otel_sampling_query *query,
+                        otel_sampling_result *result)
+{
+    (void)state;
+    (void)query;
+    result->decision = OTEL_SAMPLING_RECORD_ONLY;
+}
+
+/* spec: O1 semconv/otel/sdk-metrics.md#metric-otelsdkspanstarted SHOULD development */
+static void test_O1_spans_that_are_recorded_only_are_told_apart(void **state)
+{
+    (void)state;
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    const otel_exporter exporter = fake_exporter(&fakes[0]);
+    const otel_sampler sampler = OTEL_SAMPLER(.sample = record_only);
+    assert_int_equal(
+        otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                         .sampler = &sampler, .bsp_schedule_delay = FOREVER_MS)),
+        OTEL_OK);
+    const otel_context far = remote(OTEL_TRACE_FLAG_SAMPLED);
+
+    const otel_span root = otel_span_enter(tracer, "root", NULL);
+    otel_span_end(otel_span_start(tracer, "child", NULL));
+    otel_span_end(otel_span_enter(tracer, "child", NULL));
+    otel_span_end(root);
+    otel_span_end(otel_span_start(tracer, "", OTEL_SPAN_OPTIONS(.parent = &far)));
+
+    assert_true(has("span.started{none RECORD_ONLY} 1"));
+    assert_true(has("span.started{local RECORD_ONLY} 2"));
+    assert_true(has("span.started{remote RECORD_ONLY} 1"));
+    assert_true(has("span.started{none DROP} 0"));
+    assert_true(has("span.started{local DROP} 0"));
+    assert_true(has("span.started{remote DROP} 0"));
+}
+
 /* spec: O1 semconv/otel/sdk-metrics.md#metric-otelsdkspanlive SHOULD development */
 static void test_O1_a_span_lives_until_it_ends(void **state)
 {
@@ -356,6 +391,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
         TEST(O1_spans_are_counted_by_parent_and_decision),
         TEST(O1_roots_that_are_dropped_are_roots),
+        TEST(O1_spans_that_are_recorded_only_are_told_apart),
         TEST(O1_a_span_lives_until_it_ends),
         TEST(O2_the_queue_has_a_size_and_a_capacity),
         TEST(O2_what_does_not_reach_an_exporter_has_a_cause),

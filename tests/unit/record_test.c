@@ -262,6 +262,28 @@ static void test_every_pipeline_gets_it(void **state)
     assert_string_equal(fakes[1].text, "a b|");
 }
 
+static void record_in_export(void *context, otel_export *call)
+{
+    (void)context;
+    (void)call;
+    record("of the export");
+}
+
+static void test_the_exporter_thread_records_nothing(void **state)
+{
+    (void)state;
+    static struct fake_exporter fake;
+    fake = (struct fake_exporter){.during = record_in_export};
+    const otel_exporter exporter = fake_exporter(&fake);
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1)),
+                     OTEL_OK);
+    record("a");
+    assert_int_equal(otel_flush(10000), OTEL_OK);
+    assert_int_equal(otel_flush(10000), OTEL_OK);
+    assert_string_equal(fake.text, "a|");
+    assert_int_equal(traced_stats().started, 1);
+}
+
 static void test_an_sdk_without_exporters_takes_it_as_well(void **state)
 {
     (void)state;
@@ -471,6 +493,7 @@ int main(void)
         UNTRACED(test_samplers_are_not_asked_and_tracers_can_be_disabled),
         UNTRACED(test_no_rule_holds_it_back),
         UNTRACED(test_every_pipeline_gets_it),
+        UNTRACED(test_the_exporter_thread_records_nothing),
         UNTRACED(test_an_sdk_without_exporters_takes_it_as_well),
         WATCHED(test_P1_processors_see_the_end_alone),
         WATCHED(test_a_processor_may_trace_and_record),

@@ -2,7 +2,7 @@
 /* tests/unit/resource_test.c - specification of sdk/resource.h. */
 #include "sdk/resource.h"
 
-#include "tests/support/leaks.h"
+#include "tests/support/warnings.h"
 
 #include <otel/otel.h>
 #include <otel/semconv.h>
@@ -17,32 +17,10 @@
 #include <cmocka.h>
 
 static struct oteli_config config;
-static size_t warnings;
-static char last_warning[300];
-
-static void count_warning(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    warnings += level == OTEL_LOG_WARN;
-    snprintf(last_warning, sizeof last_warning, "%s", message);
-}
-
 static int begin(void **state)
 {
-    (void)state;
     memset(&config, 0, sizeof config);
-    warnings = 0;
-    otel_log_set_handler(count_warning, NULL);
-    oteli_leaks_begin();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    oteli_leaks_check();
-    otel_log_set_handler(NULL, NULL);
-    return 0;
+    return warnings_begin(state);
 }
 
 /* The value of a key as text; "-" if it is not there, "!" if it is there twice. */
@@ -388,7 +366,7 @@ static void test_without_memory_there_is_an_error_and_no_leak(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, begin, warnings_end)
         TEST(R1_attributes_and_schema_url_of_code_are_the_resource),
         TEST(R2_the_sdk_and_a_service_name_are_always_there),
         TEST(R3_code_beats_everything_and_keeps_its_types),

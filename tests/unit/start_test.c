@@ -4,6 +4,7 @@
 #include "common/config.h"
 #include "sdk/engine.h"
 
+#include "tests/support/carrier.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/leaks.h"
 
@@ -180,6 +181,33 @@ static void test_a_disabled_sdk_has_no_exporters(void **state)
     assert_int_equal(fake.batches, 0);
 }
 
+/* spec: E-OTEL_SDK_DISABLED configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
+static void test_contexts_travel_through_a_disabled_sdk_in_the_format_that_was_chosen(void **state)
+{
+    (void)state;
+    static const char b3[] = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-1";
+    static struct carrier in, out;
+    setenv("OTEL_SDK_DISABLED", "true", 1);
+    setenv("OTEL_PROPAGATORS", "b3", 1);
+    carrier_add(&in, "b3", b3);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+
+    const otel_propagator *chosen = otel_propagator_get();
+    const otel_context current = otel_current_context();
+    const otel_context parent = otel_propagator_extract(chosen, &current, carrier_get, &in);
+    otel_span span =
+        otel_span_start(otel_tracer_get("test", NULL), "a", OTEL_SPAN_OPTIONS(.parent = &parent));
+    const otel_context context = otel_context_with_span(parent, span);
+    otel_propagator_inject(chosen, &context, carrier_set, &out);
+    otel_span_end(span);
+
+    assert_false(otel_span_is_recording(span));
+    assert_string_equal(carrier_sent(&out, "b3"), b3);
+    assert_null(carrier_sent(&out, "traceparent"));
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    assert_int_equal(fake.batches, 0);
+}
+
 static void test_a_bad_endpoint_is_a_warning_and_the_default(void **state)
 {
     (void)state;
@@ -242,6 +270,7 @@ int main(void)
         TEST(settings_reach_the_engine),
         TEST(the_environment_is_read_at_every_start),
         TEST(a_disabled_sdk_has_no_exporters),
+        TEST(contexts_travel_through_a_disabled_sdk_in_the_format_that_was_chosen),
         TEST(a_bad_endpoint_is_a_warning_and_the_default),
         TEST(a_start_while_running_frees_the_exporters_it_got),
         TEST(every_allocation_of_a_start_may_fail),
