@@ -36,9 +36,9 @@ sys.path.insert(0, str(HERE.parent / "support"))
 import receiver  # noqa: E402
 
 IS_LONG = os.environ.get("OTEL_TEST_LONG") == "1"
-SHORT = {"spans": 80_000, "seconds": 4, "kills": 2, "lives": 3, "seed": 1, "queue": 4096}
+SHORT = {"spans": 100_000, "seconds": 5, "kills": 2, "lives": 3, "seed": 1, "queue": 4096}
 LONG = {"spans": 1_000_000, "seconds": 70, "kills": 20, "lives": 8, "seed": 1, "queue": 15_000}
-UP_SECONDS = (0.3, 1.5) if IS_LONG else (0.3, 0.7)
+UP_SECONDS = (0.3, 1.5) if IS_LONG else (0.6, 1.4)
 DOWN_SECONDS = (0, 0.2, 1, 3) if IS_LONG else (0, 0.2, 0.7)
 THREADS = 16
 SWEEP_SECONDS = 5 if IS_LONG else 1
