@@ -307,6 +307,10 @@ static void take_report(const struct child *child, struct result *result)
     result->runs++;
     result->spans += report->spans;
     result->hangs += report->hangs;
+    if (report->hangs && getenv("OTEL_TEST_VERBOSE") != NULL) {
+        describe(&child->run, text, sizeof text);
+        fprintf(stderr, "the exporter did not come back: %s\n", text);
+    }
     const uint64_t own_ns = late_ns > report->waited_ns ? late_ns - report->waited_ns : 0;
     if (late_ns > result->latest_of_all_ns)
         result->latest_of_all_ns = late_ns;

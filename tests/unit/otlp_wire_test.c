@@ -90,6 +90,19 @@ static void test_R25_an_answer_without_end_is_cut_off(void **state)
     }
 }
 
+static void test_R42_a_head_that_is_too_large_is_cut_off(void **state)
+{
+    (void)state;
+    FOR_EACH_WAY(way)
+    {
+        for (int status = 200; status <= 500; status += 300)
+            export_in_front_of_too_much(
+                way, &(struct fault_answer){.status = status,
+                                            .headers = "X-More: of the same and more\r\n",
+                                            .header_repeats = 12000}); /* 360 KB */
+    }
+}
+
 /* R26 */
 static void test_R26_success_stays_success_whatever_the_body(void **state)
 {
@@ -363,6 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_R17_a_reset_within_the_body_harms_nobody),
         cmocka_unit_test(test_R25_an_answer_without_end_is_cut_off),
+        cmocka_unit_test(test_R42_a_head_that_is_too_large_is_cut_off),
         cmocka_unit_test(test_R26_success_stays_success_whatever_the_body),
         cmocka_unit_test(test_R31_every_http_status_has_its_action),
         cmocka_unit_test(test_R31_every_grpc_status_has_its_action),
