@@ -41,7 +41,8 @@ static void assert_bytes(const ProtobufCBinaryData *data, const uint8_t *bytes, 
         assert_memory_equal(data->data, bytes, length);
 }
 
-static void test_all_that_is_said_arrives(void **state)
+/* spec: X18 */
+static void test_X18_all_that_is_said_arrives(void **state)
 {
     (void)state;
     const otel_attribute attributes[] = {
@@ -351,7 +352,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SENT(test_all_that_is_said_arrives),
+        SENT(test_X18_all_that_is_said_arrives),
         SENT(test_what_is_not_said_is_not_there),
         SENT(test_L1_ids_that_are_not_there_are_made),
         SENT(test_a_parent_of_zeros_is_none_and_not_remote),
