@@ -15,6 +15,9 @@ differs (only NaN may, which JSON has only one of) is compared with the journal 
 
 With OTEL_TEST_LONG=1 it is 100,000 spans a run. PATTERN is a regular expression for the names
 of runs that are wanted, for example 'collector/grpc/.*/mtls'.
+
+spec: E-OTEL_EXPORTER_OTLP_COMPRESSION, E-OTEL_EXPORTER_OTLP_CERTIFICATE,
+spec: E-OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE, E-OTEL_EXPORTER_OTLP_CLIENT_KEY
 """
 import hashlib
 import json

@@ -181,7 +181,7 @@ static uint64_t spans_of(const struct http_sink_request *request)
     return spans;
 }
 
-/* spec: Q3 error-handling.md#basic-error-handling-principles MUST stable */
+/* spec: X19 Q3 error-handling.md#basic-error-handling-principles MUST stable */
 int main(int argc, char **argv)
 {
     if (argc == 4) {

@@ -226,6 +226,7 @@ static void test_attributes_of_all_types(void **state)
     }
 }
 
+/* spec: X18 opentelemetry-proto/trace.proto SHOULD stable */
 static void test_everything_at_once(void **state)
 {
     (void)state;

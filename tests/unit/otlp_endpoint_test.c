@@ -48,7 +48,7 @@ static void assert_meaning(otel_otlp_protocol protocol, const char *text, bool i
     oteli_leaks_check();
 }
 
-/* spec: E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
+/* spec: X3 E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 /* spec: X3 protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 static void test_a_general_endpoint_is_a_base(void **state)
 {
@@ -65,7 +65,7 @@ static void test_a_general_endpoint_is_a_base(void **state)
     assert_url("HTTP://c", NULL, "HTTP://c/v1/traces");
 }
 
-/* spec: E-OTEL_EXPORTER_OTLP_TRACES_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
+/* spec: X3 E-OTEL_EXPORTER_OTLP_TRACES_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 /* spec: X3 protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 static void test_a_traces_endpoint_is_taken_as_it_is(void **state)
 {
@@ -84,7 +84,7 @@ static void test_the_default_is_a_local_collector(void **state)
     assert_url(NULL, NULL, "http://localhost:4318/v1/traces");
 }
 
-/* spec: E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
+/* spec: X3 E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 static void test_what_is_no_http_url_is_refused(void **state)
 {
     (void)state;
@@ -104,7 +104,7 @@ static void test_what_is_no_http_url_is_refused(void **state)
 
 #define METHOD "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
-/* spec: E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#configuration-options MUST stable */
+/* spec: X3 E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#configuration-options MUST stable */
 static void test_a_grpc_endpoint_has_no_path_of_its_own(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void assert_headers(const char *text, const char *expected)
     oteli_leaks_check();
 }
 
-/* spec: E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
+/* spec: X4 E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 static void test_headers_are_a_list_of_pairs(void **state)
 {
     (void)state;
@@ -230,7 +230,7 @@ static void test_headers_are_a_list_of_pairs(void **state)
     assert_headers("a=1,,b=2", "a: 1;b: 2;");
 }
 
-/* spec: E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
+/* spec: X4 E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 /* spec: X4 protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 static void test_values_are_percent_decoded_and_names_are_not(void **state)
 {
@@ -249,7 +249,7 @@ static void test_the_later_of_two_with_one_name_counts(void **state)
     assert_headers("a=1,b=2,A=3", "A: 3;b: 2;");
 }
 
-/* spec: E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
+/* spec: X4 E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 static void test_a_bad_pair_is_left_out(void **state)
 {
     (void)state;

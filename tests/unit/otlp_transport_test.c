@@ -244,6 +244,7 @@ static void test_the_environment_is_read_in_the_constructor_only(void **state)
     fixture_fini(&fixture);
 }
 
+/* spec: X14 protocol/otlp.md#otlphttp-connection SHOULD stable */
 static void test_a_proxy_is_used_and_avoided(void **state)
 {
     (void)state;

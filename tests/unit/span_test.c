@@ -155,6 +155,7 @@ static void test_ids_are_all_different_and_never_zero(void **state)
     }
 }
 
+/* spec: X18 opentelemetry-proto/trace.proto SHOULD stable */
 static void test_flags_say_sampled_and_keep_random_as_it_came(void **state)
 {
     (void)state;
