@@ -42,7 +42,9 @@ PROTOCOLS = ("http/protobuf", "http/json", "grpc")
 COMPRESSIONS = ("none", "gzip", "zstd")
 PATIENCE_SECONDS = 10
 SETTINGS = dict(collector_equal.SETTINGS, OTEL_C_RESOURCE_DETECTORS="none",
-                OTEL_LOG_LEVEL="debug")
+                OTEL_LOG_LEVEL="debug",
+                # The strict receiver takes its time over JSON.
+                OTEL_EXPORTER_OTLP_TIMEOUT=60_000, OTEL_BSP_EXPORT_TIMEOUT=60_000)
 RESOURCE = ("service.name", "from.env", "telemetry.sdk.name", "telemetry.sdk.language",
             "telemetry.sdk.version")
 
@@ -73,7 +75,7 @@ class Run:
 
 def shapes(program, folder, spans, seed, environment):
     done = subprocess.run([program, "-r", str(folder), str(spans), str(seed)], env=environment,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=200)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=900)
     assert done.returncode == 0, f"shapes ended with {done.returncode}: {done.stderr.decode()}"
     return json.loads(done.stdout), done.stderr.decode()
 
@@ -106,6 +108,10 @@ class AtCollector:
 
     def take(self, run, _):
         return self.collector.take(run.mode)
+
+    def take_all(self):
+        for mode in self.collector.MODES:
+            self.collector.take(mode)
 
     @staticmethod
     def as_json(request):
@@ -168,6 +174,10 @@ class AtStrict:
         is_smaller = sent < plain * 0.9
         assert is_smaller == (run.compression != "none"), f"{sent} bytes were sent for {plain}"
         return requests
+
+    def take_all(self):
+        self.strict.take()
+        self.strict.faults.clear()
 
     @staticmethod
     def _check_way(run, facts):
@@ -297,6 +307,9 @@ def main():
                 matrix.run(run)
             except AssertionError as problem:
                 failed += 1
+                time.sleep(1)
+                for target in targets[:2]:  # what came late is not the next run's
+                    target.take_all()
                 print(f"{run.name}: {str(problem)[:1500]}", flush=True)
         if not pattern:
             check_that_others_are_refused(program, targets[:2], certificates)

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { THREADS = 8, DEPTH = 6, DETACHED = 6, EXCHANGE = 32, TRACERS = 7, SHUTDOWN_MS = 40000 };
+enum { THREADS = 8, DEPTH = 6, DETACHED = 6, EXCHANGE = 32, TRACERS = 7, SHUTDOWN_MS = 300000 };
 
 static const struct {
     const char *name;
