@@ -357,7 +357,7 @@ void oteli_open_set_status(struct oteli_open *open, otel_span_status status,
     open->traits.is_unusual = true;
     open->unusual.status = (uint8_t)status;
     open->unusual.message.length = 0;
-    if (status != OTEL_SPAN_STATUS_ERROR || description == NULL)
+    if (status != OTEL_SPAN_STATUS_ERROR || description == NULL || *description == '\0')
         return;
     const size_t length = strlen(description);
     const size_t size = oteli_text_size(description, length);
