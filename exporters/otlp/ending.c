@@ -18,7 +18,9 @@
 enum {
     PAUSE_NS = 1000000,
     PAUSES = 5000, /* reading the authorities takes longest */
-    LAST_PAUSES = 1000
+    LAST_PAUSES = 1000,
+    /* More than is kept apart for the size; what is asked for next is cut from it. */
+    ROOM_BYTES = 4096
 };
 
 /* What a thread's key holds. Destructors of keys run in rounds, for as long as one of them sets
@@ -163,12 +165,20 @@ void oteli_tls_watch_threads(void)
     (void)pthread_once(&key_once, make_key);
 }
 
+/* The C library ends the process where it has no memory to note a destructor. */
+static bool has_room(void)
+{
+    void *volatile room = malloc(ROOM_BYTES);
+    free(room);
+    return room != NULL;
+}
+
 static void watch_thread(void)
 {
     if (!has_key || this_place() != OUTSIDE)
         return;
-    set_place(HAS_BEEN_INSIDE);
-    if (&__cxa_thread_atexit_impl != NULL)
+    set_place(HAS_BEEN_INSIDE); /* without more than that, its end is seen by our key */
+    if (&__cxa_thread_atexit_impl != NULL && has_room())
         (void)__cxa_thread_atexit_impl(begin_to_end, NULL, &inside);
 }
 

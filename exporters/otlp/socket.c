@@ -37,7 +37,7 @@ static bool is_still_ours(const struct oteli_owned_socket *owned)
 
 int oteli_sockets_open(struct oteli_sockets *sockets, int family, int type, int protocol)
 {
-    const int fd = socket(family, type | SOCK_CLOEXEC, protocol);
+    const int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
     struct stat identity;
     if (fd < 0)
         return fd;

@@ -27,7 +27,8 @@ struct oteli_sockets {
 
 void oteli_sockets_init(struct oteli_sockets *sockets);
 
-/* socket(2), closed on exec, and close(2), unless the descriptor is no longer ours. */
+/* socket(2), closed on exec and non-blocking (libcurl does not look whether it could make it so), and
+ * close(2), unless the descriptor is no longer ours. */
 int oteli_sockets_open(struct oteli_sockets *sockets, int family, int type, int protocol);
 int oteli_sockets_close(struct oteli_sockets *sockets, int fd);
 

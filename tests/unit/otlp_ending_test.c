@@ -4,6 +4,8 @@
  * handler stand for those of the TLS library. */
 #include "exporters/otlp/ending.h"
 
+#include "tests/support/leaks.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -154,6 +156,27 @@ static void test_a_thread_that_has_been_inside_can_exit(void **state)
     assert_int_equal(status, 0);
 }
 
+static void *enter_and_leave(void *unused)
+{
+    if (oteli_tls_enter(true))
+        oteli_tls_leave(true);
+    return unused;
+}
+
+/* The C library would end the process if it had none to note a destructor. */
+static void test_a_thread_without_memory_enters_as_well(void **state)
+{
+    (void)state;
+    oteli_tls_watch_threads();
+    oteli_leaks_fail_at(1);
+
+    assert_int_equal(pthread_create(&thread, NULL, enter_and_leave, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+
+    assert_true(oteli_leaks_failed());
+    assert_false(oteli_tls_is_over());
+}
+
 static void test_who_was_never_inside_may_end_and_enter_as_ever(void **state)
 {
     (void)state;
@@ -172,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_exit_waits_for_it_whosever_destructor_comes_first),
         cmocka_unit_test(test_a_thread_that_ends_during_exit_waits_until_tls_is_gone),
         cmocka_unit_test(test_a_thread_that_has_been_inside_can_exit),
+        cmocka_unit_test(test_a_thread_without_memory_enters_as_well),
         cmocka_unit_test(test_who_was_never_inside_may_end_and_enter_as_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

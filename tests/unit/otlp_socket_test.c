@@ -34,7 +34,7 @@ static void close_pair(const int pair[2])
     close(pair[1]);
 }
 
-static void a_socket_is_closed_on_exec_and_ours_until_it_is_closed(void **state)
+static void a_socket_never_waits_is_closed_on_exec_and_ours_until_closed(void **state)
 {
     (void)state;
     struct oteli_sockets sockets;
@@ -43,6 +43,7 @@ static void a_socket_is_closed_on_exec_and_ours_until_it_is_closed(void **state)
     const int fd = oteli_sockets_open(&sockets, AF_INET, SOCK_STREAM, 0);
 
     assert_true(is_closed_on_exec(fd));
+    assert_true((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0);
     assert_true(oteli_sockets_are_ours(&sockets));
     assert_int_equal(oteli_sockets_close(&sockets, fd), 0);
     assert_false(is_open(fd));
@@ -206,7 +207,7 @@ static void a_sigpipe_that_was_raised_meanwhile_is_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_socket_is_closed_on_exec_and_ours_until_it_is_closed),
+        cmocka_unit_test(a_socket_never_waits_is_closed_on_exec_and_ours_until_closed),
         cmocka_unit_test(a_number_taken_over_by_another_socket_is_left_alone),
         cmocka_unit_test(what_curl_has_closed_itself_is_forgotten),
         cmocka_unit_test(a_number_that_comes_back_is_the_new_socket),
