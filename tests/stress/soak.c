@@ -356,6 +356,11 @@ static void check_sums(const struct way *way, uint64_t first, const otel_spool_s
     all.missing += sum.missing;
 }
 
+static bool is_near(unsigned now, unsigned known, unsigned may_differ)
+{
+    return now <= known + may_differ && now + may_differ >= known;
+}
+
 /* The same number as at the same moment of other segments of the way, but for `may_differ`.
  * Connections that were given up a moment ago may still be there: they go when something is
  * sent. */
@@ -363,13 +368,13 @@ static void check_same(const char *what, unsigned (*count)(void), unsigned *know
                        unsigned may_differ)
 {
     unsigned now = count();
-    for (int i = 0; *known != 0 && now > *known + may_differ && i < CALM_TRIES / 10; i++) {
+    if (*known == 0)
+        *known = now;
+    for (int i = 0; !is_near(now, *known, may_differ) && i < CALM_TRIES / 10; i++) {
         stress_sleep_us(CALM_US);
         now = count();
     }
-    if (*known == 0)
-        *known = now;
-    const bool is_same = now <= *known + may_differ && now + may_differ >= *known;
+    const bool is_same = is_near(now, *known, may_differ);
     if (!is_same)
         fprintf(stderr, "%s: %u, were %u\n", what, now, *known);
     if (!is_same)

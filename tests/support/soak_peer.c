@@ -104,6 +104,8 @@ static void decide(void *state, const struct fault_request *request, struct faul
     }
     if (oteli_load_acquire_32(&shared->trouble) == SOAK_TOO_LARGE && read.plain_length > TOO_LARGE)
         refuse(request, answer);
+    if (request->http == 1)
+        answer->goaway = FAULT_GOAWAY_NONE; /* it is answered, and then the connection ends */
     const bool is_taken = fault_answer_is_success(answer, request->format);
     add(&shared->requests, 1);
     add(&shared->received, ids.length / 8);
