@@ -15,7 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAUSE_NS = 1000000, PAUSES = 5000 }; /* reading the authorities takes longest */
+enum {
+    PAUSE_NS = 1000000,
+    PAUSES = 5000, /* reading the authorities takes longest */
+    LAST_PAUSES = 1000
+};
 
 /* What a thread's key holds. Destructors of keys run in rounds, for as long as one of them sets
  * its key again, and those of a round in no order that we could choose. So we stay for two: what
@@ -69,10 +73,15 @@ static bool enter(void)
     return false;
 }
 
-static void pause_while(const uint32_t *word, uint32_t value)
+/* Until the exit has passed TLS, and then for the little time in which the process is gone: what
+ * the TLS library has of this thread cannot be freed any more, and as long as the thread is there
+ * nobody who looks for leaks takes it for one. */
+static void wait_for_the_end(void)
 {
     const struct timespec pause = {0, PAUSE_NS};
-    for (int i = 0; i < PAUSES && oteli_load_acquire_32(word) == value; i++)
+    for (int i = 0; i < PAUSES && oteli_load_acquire_32(&is_past) == 0; i++)
+        nanosleep(&pause, NULL);
+    for (int i = 0; i < LAST_PAUSES; i++)
         nanosleep(&pause, NULL);
 }
 
@@ -117,7 +126,7 @@ static void begin_to_end(void *unused)
         set_place(ENDS);
     } else {
         set_place(OUTSIDE);
-        pause_while(&is_past, 0);
+        wait_for_the_end();
     }
 }
 

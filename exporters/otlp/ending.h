@@ -11,7 +11,8 @@
  * it has kept for that thread, and at exit what it has kept for any:
  *
  *     thread's function returns ─▶ our destructor enters ─▶ everybody's destructors
- *                                    └ the door is closed: wait until the exit has passed TLS
+ *                                    └ the door is closed: wait until the exit has passed TLS,
+ *                                      and a second more for the process to be gone
  *                                  ─▶ our destructor leaves, in a later round
  *
  * Threads:  any thread. */
