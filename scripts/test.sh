@@ -6,7 +6,8 @@
 #   scripts/test.sh           what CI runs: unit, stress, integration and package tests, the
 #                             gates and valgrind with gcc; the tests again under ASan+UBSan;
 #                             with clang the stress tests under TSan, and a little fuzzing
-#   scripts/test.sh --long    the same with the long forms of the stress tests
+#   scripts/test.sh --long    the same with the long forms of the stress tests: the soak, for one,
+#                             takes 15 seconds otherwise, and then ten minutes
 #   scripts/test.sh --quick   gcc only, no sanitizers: while working on something
 #
 # Installs what is missing first (see scripts/setup.sh), the real collectors included.

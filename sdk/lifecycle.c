@@ -232,10 +232,20 @@ struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
     return used;
 }
 
+/* The engine stays until the next start, for its statistics. Its descriptors go now, if nobody can
+ * be ringing its bell any more; those that otel_poll_fd has lent stay with it. */
+static void close_descriptors(struct oteli_engine *stopped)
+{
+    if (stopped->users == 0 && oteli_load_acquire_32(&stopped->done) != 0 &&
+        !stopped->driving.is_chosen && !oteli_sdk_is_borrowed(&stopped->sdk))
+        oteli_driving_close(&stopped->driving);
+}
+
 void oteli_lifecycle_leave(struct oteli_engine *used)
 {
     oteli_lifecycle_lock();
     used->users--;
+    close_descriptors(used);
     oteli_lifecycle_unlock();
 }
 

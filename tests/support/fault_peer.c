@@ -221,6 +221,7 @@ struct fault_peer *fault_peer_start(const struct fault_peer_options *options)
     fault_must(peer != NULL);
     if (options != NULL)
         peer->options = *options;
+    peer->port = peer->options.port;
     peer->tls = fault_tls_context_new(&peer->options.tls);
     for (size_t i = 0; i < FAULT_LINKS; i++)
         peer->links[i].fd = -1;

@@ -161,6 +161,7 @@ struct fault_peer_options {
     struct fault_peer_tls tls;
     const char *unix_path;    /* listen there; NULL: on loopback */
     bool is_ipv6;             /* on ::1 */
+    uint16_t port;            /* 0: a free one */
     size_t max_request_bytes; /* without compression; 0: none. gRPC: RESOURCE_EXHAUSTED */
     enum fault_refusal refusal;
     bool forgets;       /* keeps spans, but not heads and bodies: for long runs */

@@ -194,6 +194,18 @@ static void test_what_is_opened_in_the_place_of_our_descriptors_is_left_alone(vo
             close(pairs[i][side]);
 }
 
+static void test_what_it_waits_with_is_closed_at_the_shutdown(void **state)
+{
+    (void)state;
+    start(false);
+    wait_for(&looks, 1);
+
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    for (int fd = 0; fd < MOST_FDS; fd++)
+        assert_int_equal(fd == event || was_open[fd], is_open(fd));
+}
+
 static bool is_readable(int fd)
 {
     struct pollfd waited = {.fd = fd, .events = POLLIN};
@@ -254,6 +266,7 @@ int main(void)
         TEST(whoever_flushes_wakes_it_as_always),
         TEST(whole_batches_wake_it_as_always),
         TEST(one_that_waits_for_nothing_sleeps_on_the_futex_again),
+        TEST(what_it_waits_with_is_closed_at_the_shutdown),
         TEST(what_is_opened_in_the_place_of_our_descriptors_is_left_alone),
         TEST(a_loop_is_told_by_the_descriptor),
         TEST(a_loop_is_told_by_its_time),
