@@ -114,7 +114,9 @@ static size_t cut_scope_spans(struct cut *cut, struct piece rest, uint8_t *out)
     return size;
 }
 
-static size_t cut_resource_spans(struct cut *cut, struct piece rest, uint8_t *out)
+/* A message in which `field` has the spans, at some depth. */
+static size_t cut_outer(struct cut *cut, struct piece rest, uint32_t field, cut_message *inner,
+                        uint8_t *out)
 {
     size_t size = 0;
     uint64_t tag;
@@ -123,29 +125,22 @@ static size_t cut_resource_spans(struct cut *cut, struct piece rest, uint8_t *ou
     while (rest.at != rest.end && !cut->is_broken) {
         uint8_t *to = out != NULL ? out + size : NULL;
         cut->is_broken = !take_field(&rest, &tag, &whole, &inside);
-        if (!cut->is_broken && tag == OTELI_TAG(SCOPE_SPANS, OTELI_WIRE_BYTES))
-            size += cut_field(cut, SCOPE_SPANS, inside, cut_scope_spans, to);
+        if (!cut->is_broken && tag == OTELI_TAG(field, OTELI_WIRE_BYTES))
+            size += cut_field(cut, field, inside, inner, to);
         else if (!cut->is_broken)
             size += copy(&whole, to);
     }
     return size;
 }
 
+static size_t cut_resource_spans(struct cut *cut, struct piece rest, uint8_t *out)
+{
+    return cut_outer(cut, rest, SCOPE_SPANS, cut_scope_spans, out);
+}
+
 static size_t cut_request(struct cut *cut, struct piece rest, uint8_t *out)
 {
-    size_t size = 0;
-    uint64_t tag;
-    struct piece whole;
-    struct piece inside;
-    while (rest.at != rest.end && !cut->is_broken) {
-        uint8_t *to = out != NULL ? out + size : NULL;
-        cut->is_broken = !take_field(&rest, &tag, &whole, &inside);
-        if (!cut->is_broken && tag == OTELI_TAG(RESOURCE_SPANS, OTELI_WIRE_BYTES))
-            size += cut_field(cut, RESOURCE_SPANS, inside, cut_resource_spans, to);
-        else if (!cut->is_broken)
-            size += copy(&whole, to);
-    }
-    return size;
+    return cut_outer(cut, rest, RESOURCE_SPANS, cut_resource_spans, out);
 }
 
 size_t oteli_spool_part(const void *request, size_t length, uint64_t first, uint64_t count,
