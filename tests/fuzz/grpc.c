@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/grpc.c - any bytes as the body, the trailers and the compressed message of gRPC, and as
  * a body in JSON. What is found lies in the input, and is what can be put into a frame again. */
+#include "tests/fuzz/fuzz.h"
 #include "common/utf8.h"
 #include "exporters/otlp/answer_json.h"
 #include "exporters/otlp/compress.h"
 #include "exporters/otlp/grpc.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static void read_frame(const uint8_t *data, size_t size, bool is_cut)
 {
@@ -59,16 +57,11 @@ static void read_json(const uint8_t *data, size_t size, bool is_cut)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = fuzz_text(data, size);
     if (text == NULL)
         return 0;
-    if (size != 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
     for (int is_cut = 0; is_cut < 2; is_cut++) {
         read_frame(data, size, is_cut != 0);
         read_json(data, size, is_cut != 0);

@@ -2,10 +2,8 @@
 /* tests/fuzz/tracestate_ot.c - any text as a tracestate: after a threshold was written into its
  * member `ot`, or taken out, the limits hold, the randomness is what it was, and the members of
  * others are those that were there. */
+#include "tests/fuzz/fuzz.h"
 #include "sdk/samplers/ot.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static void check(const char *text, const struct oteli_ot *ot, int64_t threshold)
 {
@@ -30,16 +28,11 @@ static void check(const char *text, const struct oteli_ot *ot, int64_t threshold
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = fuzz_text(data, size);
     if (text == NULL)
         return 0;
-    if (size != 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
     const struct oteli_ot ot = oteli_ot_read(text);
     if (ot.threshold >= OTELI_THRESHOLD_END || ot.random >= (uint64_t)OTELI_THRESHOLD_END)
         abort();
