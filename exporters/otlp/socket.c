@@ -78,6 +78,14 @@ void oteli_sockets_forget_closed(struct oteli_sockets *sockets)
     }
 }
 
+void oteli_sockets_forget_all_closed(struct oteli_sockets *sockets)
+{
+    for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
+        if (sockets->owned[i].fd != -1 && !is_still_ours(&sockets->owned[i]))
+            sockets->owned[i].fd = -1;
+    }
+}
+
 int oteli_sockets_close(struct oteli_sockets *sockets, int fd)
 {
     struct oteli_owned_socket *owned = find(sockets, fd);

@@ -144,6 +144,29 @@ static void say_why_abandoned(struct oteli_transport *transport)
                                                 : "the program has closed the connection");
 }
 
+static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void *of_socket)
+{
+    (void)easy;
+    (void)of_socket;
+    struct oteli_transport *transport = state;
+    oteli_watch_socket(&transport->watch, fd, what == CURL_POLL_IN || what == CURL_POLL_INOUT,
+                       what == CURL_POLL_OUT || what == CURL_POLL_INOUT);
+    return 0;
+}
+
+/* false: libcurl was built without. */
+static bool hear_of_sockets(struct oteli_transport *transport)
+{
+    return curl_multi_setopt(transport->multi, CURLMOPT_SOCKETDATA, transport) == CURLM_OK &&
+           curl_multi_setopt(transport->multi, CURLMOPT_SOCKETFUNCTION, note_socket) == CURLM_OK;
+}
+
+static void open_watch(struct oteli_transport *transport)
+{
+    if (oteli_watch_open(&transport->watch, transport->waker) && !hear_of_sockets(transport))
+        oteli_watch_close(&transport->watch);
+}
+
 /* Let curl do what can be done at once, and say which sockets it then waits for if there is
  * a descriptor to watch them. The function that does both is called deprecated because it
  * looks at every transfer; here there is only one, and unlike with curl_multi_socket_action
@@ -193,6 +216,7 @@ static bool perform_once(struct oteli_transport *transport)
     int running = 0;
     int left;
     const CURLMcode code = perform(transport, &running);
+    transport->is_spoilt |= code != CURLM_OK;
     if (!transport->was_connected)
         transport->was_connected = oteli_sockets_of_curl_connected(&transport->sockets);
     const CURLMsg *message = curl_multi_info_read(transport->multi, &left);
@@ -225,6 +249,13 @@ static bool drive(struct oteli_transport *transport)
     return is_through;
 }
 
+/* The descriptor that the program watches stays. */
+static bool renew_handles(struct oteli_transport *transport)
+{
+    return oteli_transport_reopen(transport) &&
+           (transport->watch.fd == -1 || hear_of_sockets(transport));
+}
+
 /* Enter with handles that are free for a request. */
 static bool make_ready(struct oteli_transport *transport)
 {
@@ -234,7 +265,9 @@ static bool make_ready(struct oteli_transport *transport)
             transport->is_running = false;
             oteli_sockets_forget_closed(&transport->sockets);
         }
-        return true;
+        if (!transport->is_spoilt || renew_handles(transport))
+            return true;
+        oteli_transport_leave(transport);
     }
     oteli_transport_abandon(transport);
     say_why_abandoned(transport);
@@ -335,24 +368,6 @@ void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
         sleep_on(transport, timeout_ms);
     else
         (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
-}
-
-static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void *of_socket)
-{
-    (void)easy;
-    (void)of_socket;
-    struct oteli_transport *transport = state;
-    oteli_watch_socket(&transport->watch, fd, what == CURL_POLL_IN || what == CURL_POLL_INOUT,
-                       what == CURL_POLL_OUT || what == CURL_POLL_INOUT);
-    return 0;
-}
-
-static void open_watch(struct oteli_transport *transport)
-{
-    if (oteli_watch_open(&transport->watch, transport->waker) &&
-        (curl_multi_setopt(transport->multi, CURLMOPT_SOCKETDATA, transport) != CURLM_OK ||
-         curl_multi_setopt(transport->multi, CURLMOPT_SOCKETFUNCTION, note_socket) != CURLM_OK))
-        oteli_watch_close(&transport->watch); /* libcurl was built without */
 }
 
 int oteli_transport_descriptor(struct oteli_transport *transport, bool is_pending)

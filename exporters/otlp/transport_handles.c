@@ -131,9 +131,8 @@ static bool configure(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_CLOSESOCKETDATA, transport);
 }
 
-/* Make our own waker, and look after the one that curl makes in any case. Ours is used
- * because curl would go on to read from its descriptor, whoever that belongs to by then. */
-static void make_waker(struct oteli_transport *transport, CURLM *multi)
+/* Curl makes a waker in any case: look after it. */
+static void note_waker_of_curl(struct oteli_transport *transport, CURLM *multi)
 {
     struct oteli_pair_search search;
     oteli_pair_search_begin(&search);
@@ -141,15 +140,22 @@ static void make_waker(struct oteli_transport *transport, CURLM *multi)
         oteli_pair_search_end(&search, &transport->sockets);
         (void)curl_multi_poll(multi, NULL, 0, 0, NULL); /* which reads what woke it */
     }
+}
+
+/* Ours is used because curl would go on to read from its descriptor, whoever that belongs to
+ * by then. */
+static void make_waker(struct oteli_transport *transport)
+{
     oteli_sockets_open_pair(&transport->sockets, transport->waker);
     oteli_store_relaxed_32(&transport->waker_fd, (uint32_t)transport->waker[1]);
     oteli_store_relaxed_64(&transport->waker_inode, oteli_socket_inode(transport->waker[1]));
 }
 
-bool oteli_transport_open(struct oteli_transport *transport)
+/* Both handles or none. */
+static bool open_handles(struct oteli_transport *transport)
 {
-    oteli_store_relaxed_32(&transport->process, (uint32_t)getpid());
     transport->has_files = false;
+    transport->is_spoilt = false;
     transport->easy = curl_easy_init();
     CURLM *multi = curl_multi_init();
     if (transport->easy == NULL || multi == NULL || !configure(transport, transport->easy) ||
@@ -160,9 +166,16 @@ bool oteli_transport_open(struct oteli_transport *transport)
             curl_multi_cleanup(multi);
         return false;
     }
-    make_waker(transport, multi);
+    note_waker_of_curl(transport, multi);
     oteli_store_release_any(&transport->multi, multi);
     return true;
+}
+
+bool oteli_transport_open(struct oteli_transport *transport)
+{
+    oteli_store_relaxed_32(&transport->process, (uint32_t)getpid());
+    make_waker(transport);
+    return open_handles(transport);
 }
 
 static void close_watch(const struct oteli_transport *transport, struct oteli_watch *watch)
@@ -193,13 +206,30 @@ void oteli_transport_abandon(struct oteli_transport *transport)
     oteli_store_release_any(&transport->multi, NULL);
 }
 
+static void close_handles(struct oteli_transport *transport)
+{
+    curl_easy_cleanup(transport->easy);
+    curl_multi_cleanup(transport->multi);
+    transport->easy = NULL;
+    oteli_store_release_any(&transport->multi, NULL);
+}
+
+bool oteli_transport_reopen(struct oteli_transport *transport)
+{
+    const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
+    close_handles(transport);
+    oteli_sockets_forget_all_closed(&transport->sockets);
+    const bool is_open = open_handles(transport);
+    oteli_sigpipe_guard_end(&guard);
+    return is_open;
+}
+
 void oteli_transport_close(struct oteli_transport *transport)
 {
     const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
     if (transport->is_running)
         curl_multi_remove_handle(transport->multi, transport->easy);
-    curl_easy_cleanup(transport->easy);
-    curl_multi_cleanup(transport->multi);
+    close_handles(transport);
     close_watch(transport, &transport->watch);
     oteli_sockets_close_all(&transport->sockets);
     oteli_sigpipe_guard_end(&guard);

@@ -52,6 +52,7 @@ struct oteli_transport {
     uint32_t waker_fd;    /* waker[1] for other threads, and what tells it from a later */
     uint64_t waker_inode; /* descriptor of that number; written before `multi` */
     bool is_running;
+    bool is_spoilt; /* the handles are: some failure left them half done */
     bool has_met;   /* some request was answered */
     bool has_files; /* curl has what is to be used of `tls` */
     struct oteli_watch watch;
@@ -98,6 +99,11 @@ void oteli_transport_abandon(struct oteli_transport *transport);
 
 /* Close the handles, inside curl. */
 void oteli_transport_close(struct oteli_transport *transport);
+
+/* Inside curl, between two requests: new handles instead of those, which a failure has spoilt. curl
+ * 7.88 forgets, when it has no memory for one, that it has a list of a socket's transfers, and
+ * divides by its length of zero the next time. false: there are none now. */
+bool oteli_transport_reopen(struct oteli_transport *transport);
 
 /* In a forked child: close its copies of a parent's descriptors. */
 void oteli_transport_close_copies(const struct oteli_transport *parents);
