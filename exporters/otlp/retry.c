@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { FIRST_MS = 1000, LONGEST_MS = 5000, CONNECT_LONGEST_MS = 5000 };
+enum { LEAST_MS = 100, FIRST_MS = 1000, LONGEST_MS = 10000, CONNECT_LONGEST_MS = 5000 };
 
 /* `value` times a share of `fraction` that chance decides. */
 static uint64_t share(uint64_t value, uint32_t random)
@@ -17,12 +17,12 @@ static uint64_t share(uint64_t value, uint32_t random)
 
 uint64_t oteli_retry_backoff_ms(unsigned retry, uint32_t random)
 {
-    uint64_t wait = FIRST_MS;
-    for (unsigned i = 0; i < retry && wait < LONGEST_MS; i++)
-        wait += wait / 2;
-    if (wait > LONGEST_MS)
-        wait = LONGEST_MS;
-    return wait - wait / 5 + share(wait * 2 / 5, random);
+    uint64_t most = FIRST_MS;
+    for (unsigned i = 0; i < retry && most < LONGEST_MS; i++)
+        most += most / 2;
+    if (most > LONGEST_MS)
+        most = LONGEST_MS;
+    return LEAST_MS + share(most - LEAST_MS, random);
 }
 
 uint64_t oteli_retry_wait_ms(unsigned retry, uint64_t asked_ms, uint32_t random)

@@ -3,15 +3,17 @@
  *
  * Pure functions: time and chance come in as numbers.
  * Source: opentelemetry-proto, docs/specification.md "Failures" and "OTLP/HTTP
- * Throttling"; RFC 9110, 10.2.3 (Retry-After) and 5.6.7 (dates). */
+ * Throttling"; RFC 9110, 10.2.3 (Retry-After) and 5.6.7 (dates); Brooker, "Exponential Backoff And
+ * Jitter", 2015. */
 #ifndef OTELI_OTLP_RETRY_H
 #define OTELI_OTLP_RETRY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The wait before retry number `retry` (0 is the first): 1 s, each time half as much
- * more, at most 5 s; `random` spreads it evenly over 80 to 120 %. */
+/* The wait before retry number `retry` (0 is the first), with full jitter: `random` spreads it evenly
+ * between 0.1 s, so that nobody is asked again at once, and what is 1 s at first, each time half as
+ * much more, at most 10 s. */
 uint64_t oteli_retry_backoff_ms(unsigned retry, uint32_t random);
 
 /* Read a Retry-After value: seconds, or a date in one of HTTP's three forms. A date that

@@ -3,7 +3,7 @@
  * over gRPC.
  *
  * One request at a time over a connection that is kept alive. Answers that the protocol calls
- * retryable, and no answer at all, are tried again until the deadline, with jittered back-off
+ * retryable, and no answer at all, are tried again until the deadline, with back-off and full jitter
  * and what the server asks for; a partial success is counted and never sent again; a request
  * that is too large for the receiver is halved; every other answer is final.
  *

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 enum {
-    BACKOFF_LEAST_MS = 800,
-    BACKOFF_MOST_MS = 1200,
+    BACKOFF_LEAST_MS = 100,
+    BACKOFF_MOST_MS = 1000,
     TIMEOUT_MS = 60000,
     POLLS_MAX = 4000,
     POLL_MS = 100,
