@@ -5,20 +5,18 @@
  * between them. Who has the lock and finds the file still under its path renames it; the
  * others find another file there, or none, and open that. */
 #include "exporters/file/sink.h"
+#include "common/quiet.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROTATED_FILES = 3, NUMBER_CHARACTERS = 24, FIRST_FREE_DESCRIPTOR = 3 };
@@ -27,27 +25,13 @@ enum { ROTATED_FILES = 3, NUMBER_CHARACTERS = 24, FIRST_FREE_DESCRIPTOR = 3 };
 
 ssize_t oteli_write_quietly(int fd, const char *text, size_t length, off_t offset)
 {
-    sigset_t ours, before, pending;
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGPIPE);
-    sigaddset(&ours, SIGXFSZ);
-    sigemptyset(&pending);
-    pthread_sigmask(SIG_BLOCK, &ours, &before);
-    (void)sigpending(&pending);
+    struct oteli_quiet quiet;
+    oteli_quiet_begin(&quiet);
     ssize_t written;
     do {
         written = offset < 0 ? write(fd, text, length) : pwrite(fd, text, length, offset);
     } while (written < 0 && errno == EINTR);
-    const int error = errno;
-    const int raised = written >= 0 ? 0 : error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
-    if (raised != 0 && sigismember(&pending, raised) == 0) {
-        const struct timespec at_once = {0};
-        sigemptyset(&ours);
-        sigaddset(&ours, raised);
-        (void)sigtimedwait(&ours, NULL, &at_once);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = error;
+    oteli_quiet_end(&quiet, written < 0 ? errno : 0);
     return written;
 }
 

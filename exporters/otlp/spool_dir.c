@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/spool_dir.c - see spool_dir.h. */
 #include "exporters/otlp/spool_dir.h"
+#include "common/quiet.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,23 +187,13 @@ bool oteli_spool_dir_each(const struct oteli_spool_dir *dir,
 /* To write beyond the limit of a process for files raises a signal, where nobody blocks it. */
 static ssize_t write_quietly(int fd, const struct iovec *parts, int count)
 {
-    sigset_t ours, before, pending;
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGXFSZ);
-    sigemptyset(&pending);
-    pthread_sigmask(SIG_BLOCK, &ours, &before);
-    (void)sigpending(&pending);
+    struct oteli_quiet quiet;
+    oteli_quiet_begin(&quiet);
     ssize_t written;
     do {
         written = writev(fd, parts, count);
     } while (written < 0 && errno == EINTR);
-    const int error = errno;
-    if (written < 0 && error == EFBIG && sigismember(&pending, SIGXFSZ) == 0) {
-        const struct timespec at_once = {0};
-        (void)sigtimedwait(&ours, NULL, &at_once);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = error;
+    oteli_quiet_end(&quiet, written < 0 ? errno : 0);
     return written;
 }
 
