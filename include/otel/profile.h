@@ -31,7 +31,7 @@ OTEL_BEGIN_DECLS
 
 typedef struct otel_profile_label {
     void *(*trampoline)(void *argument, void *(*function)(void *)); /* never NULL */
-    uint32_t index;      /* 0: an empty label */
+    uint32_t index;                                                 /* 0: an empty label */
     uint32_t generation; /* tells a released label from one that is in use */
 } otel_profile_label;
 
