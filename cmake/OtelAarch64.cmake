@@ -7,11 +7,10 @@
 #   otel_aarch64_program(NAME SOURCES file... [OPTIONS option...] [LINK option...])
 #   otel_aarch64_test(NAME SOURCES file... [OPTIONS option...] [LINK option...] [ARGUMENTS word...])
 #
-# A program is NAME-aarch64 in the current build directory, made by the target aarch64-NAME, of C, C++ and assembly with our
-# warnings, found by "name.h" from the repository root and <otel/name.h>, and with cmocka. A test
-# aarch64.NAME runs it. An option that begins with -I, -l and so on stands for itself. Addresses
-# that a program prints or reads of itself are those of AArch64; gdb, perf events and ptrace are
-# not emulated.
+# A program is NAME-aarch64 in the current build directory, made by the target aarch64-NAME, of C,
+# C++ and assembly with our warnings, found by "name.h" from the repository root and <otel/name.h>,
+# and with cmocka. A test aarch64.NAME runs it. OPTIONS go to the compiler, LINK to the linker
+# behind the sources. gdb, perf events and ptrace are not emulated.
 
 set(OTEL_HAVE_AARCH64 OFF)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" OR NOT BUILD_TESTING OR OTEL_SANITIZE)
