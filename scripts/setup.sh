@@ -58,7 +58,7 @@ readonly test_packages=(
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing
 # is installed: those packages are only unpacked.
 readonly cross_packages=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
-readonly arm64_packages=(libck-dev libcmocka-dev libcmocka0)
+readonly aarch64_list=$here/aarch64-packages.txt
 
 readonly all_packages=(
     "${build_packages[@]}" "${bench_packages[@]}" "${plot_packages[@]}" "${test_packages[@]}"
@@ -171,11 +171,19 @@ make_in_cache() {
 
 # --- Libraries for AArch64 ----------------------------------------------------
 
+# A directory for each list of them, and release they are of; cmake/OtelAarch64.cmake knows its name
+# too.
+aarch64_name() {
+    printf 'aarch64-%s-%.12s\n' "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" \
+        "$(sha256sum <"$aarch64_list")"
+}
+
 # Tests are linked with these. apt gets lists of its own for them, so that the machine's
 # packages stay of one architecture. Debian's ck_md.h differs between the two: the tree's own
 # comes from here too.
 make_aarch64() {
-    local log=$cache/logs/aarch64.log package
+    local log=$cache/logs/aarch64.log package packages
+    mapfile -t packages <"$aarch64_list"
     local apt=(apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64
         -o "Dir::State::Lists=$work/lists" -o Dir::State::status=/dev/null -o "Dir::Cache=$work/cache"
         -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false -o Acquire::Languages=none
@@ -183,9 +191,9 @@ make_aarch64() {
     mkdir -p lists/partial cache/archives/partial
     run_quiet "reading apt's package lists for AArch64" "$log" "${apt[@]}" update ||
         say "going on with the package lists there are"
-    run_quiet "fetching ${arm64_packages[*]} for AArch64" "$log" \
-        "${apt[@]}" download "${arm64_packages[@]}" ||
-        die "apt-get could not fetch ${arm64_packages[*]}; see $log"
+    run_quiet "fetching ${packages[*]} for AArch64" "$log" \
+        "${apt[@]}" download "${packages[@]}" ||
+        die "apt-get could not fetch ${packages[*]}; see $log"
     for package in ./*.deb; do
         dpkg-deb --extract "$package" out
     done
@@ -357,7 +365,7 @@ main() {
         install_packages "${packages[@]}"
     fi
     if $aarch64; then
-        provide "aarch64-$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" usr make_aarch64
+        provide "$(aarch64_name)" usr make_aarch64
     fi
     if $collector; then
         provide "otelcol-$(collector_version)" otelcol make_collector
