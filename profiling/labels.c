@@ -26,6 +26,7 @@ struct words {
     uint64_t trace_id[2];
     uint64_t span_id;
     uint64_t root_id;
+    uint64_t around_id;
     uint64_t text_length;
     uint64_t text[TEXT_WORDS];
 };
@@ -162,6 +163,7 @@ otel_profile_label otel_profile_label_make(const otel_span *span, const otel_pro
     struct words words = {0};
     struct text text = {.bytes = (char *)words.text};
     words.start_ns = oteli_monotonic_ns(); /* after the last release of this trampoline */
+    words.around_id = otel_current_span().opaque[2]; /* an id's bytes as they are on the wire */
     add_pairs(&text, kv, count);
     if (span != NULL)
         add_span(&words, &text, span);
@@ -254,6 +256,7 @@ static void tell(const struct words *words, struct oteli_label *label)
     memcpy(label->trace_id, words->trace_id, sizeof label->trace_id);
     memcpy(label->span_id, &words->span_id, sizeof label->span_id);
     memcpy(label->root_id, &words->root_id, sizeof label->root_id);
+    memcpy(label->around_id, &words->around_id, sizeof label->around_id);
     memcpy(label->text, words->text, label->text_length);
     mend(label->text, label->text_length);
 }
