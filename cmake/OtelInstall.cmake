@@ -21,6 +21,9 @@ endif()
 if(OTEL_HAVE_CONFIG)
     list(APPEND otel_targets otel-config-shared otel-config-static)
 endif()
+if(OTEL_HAVE_PROFILING)
+    list(APPEND otel_targets otel-profiling-shared otel-profiling-static)
+endif()
 install(TARGETS ${otel_targets} EXPORT otel
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev)
@@ -84,4 +87,8 @@ endif()
 if(OTEL_HAVE_CONFIG)
     otel_pkgconfig(otel-config "OpenTelemetry for C: start from a YAML file" "otel = ${v}"
         "-lfyaml")
+endif()
+if(OTEL_HAVE_PROFILING)
+    otel_pkgconfig(otel-profiling "OpenTelemetry for C: a profiler that knows spans"
+        "otel-otlp = ${v}" "-lz -pthread")
 endif()

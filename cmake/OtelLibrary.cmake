@@ -91,8 +91,9 @@ function(otel_library name)
 
     target_link_options(${output}-shared PRIVATE ${otel_shared_link_options}
         "LINKER:--version-script=${map}")
-    # Its functions are called from every function that was compiled for it.
-    if(name STREQUAL "functions")
+    # Its functions are called from every function that was compiled for it; threads are
+    # inside its trampolines, and its signal may still be on the way to them.
+    if(name MATCHES "^(functions|profiling)$")
         target_link_options(${output}-shared PRIVATE -Wl,-z,nodelete)
     endif()
     set_property(TARGET ${output}-shared APPEND PROPERTY LINK_DEPENDS "${map}"
