@@ -50,9 +50,9 @@ for file in "${files[@]}"; do
         "functions knows the public headers, common and itself" ;;
     config/*) includes_only "$file" '(otel|common|config)/.*|exporters/otlp/endpoint\.h' \
         "config knows the public headers, common, OTLP's rules for endpoints, and itself" ;;
-    profiling/otlp_*) includes_only "$file" '(otel|common|profiling|opentelemetry|exporters/otlp)/.*|sdk/thread\.h' \
+    profiling/otlp_*) includes_only "$file" '(otel|common|profiling|opentelemetry|exporters/otlp)/.*|sdk/(companion|thread)\.h' \
         "profiles go the way of OTLP's requests" ;;
-    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|(sdk/thread|api/peek)\.h' \
+    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|sdk/(companion|thread)\.h|api/peek\.h' \
         "profiling knows the public headers, common, itself, and how a thread is made" ;;
     esac
 done
