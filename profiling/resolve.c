@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/resolve.c - from a sample to its labels: which trampolines are on the stack, and what they
+ * stood for at that time. The profiler's thread.
+ *
+ * Nothing is guessed. A trampoline counts when its exact marker is on the chain of frames, or its
+ * whole record in the bytes of the stack; and where it is not known what an inner one stood for, the
+ * outer ones say nothing either, because what they say may have been said otherwise further in. */
+#include "profiling/missing_caller.h"
+#include "profiling/sample.h"
+#include "profiling/trampolines.h"
+
+#include <string.h>
+
+static bool is_zero(const uint8_t *id, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (id[i] != 0)
+            return false;
+    }
+    return true;
+}
+
+/* --- frames --- */
+
+/* The leaf may be anywhere in a trampoline; what is behind it are return addresses. */
+static int trampoline_at(const struct oteli_sample *sample, size_t i)
+{
+    return i == 0 ? oteli_trampoline_of(sample->frames[0])
+                  : oteli_trampoline_of_marker(sample->frames[i]);
+}
+
+/* Copy the frames, and find trampolines, innermost first. Each of them is up to three frames: where
+ * it is itself, where the function returns to, and its marker. They become one. */
+static size_t copy_frames(const struct oteli_sample *sample, struct oteli_resolved *resolved,
+                          int found[OTELI_LABELS_NESTED])
+{
+    size_t count = 0;
+    int last = OTELI_NO_TRAMPOLINE;
+    for (size_t i = 0; i < sample->depth && resolved->depth < OTELI_FRAMES_MAX; i++) {
+        const int trampoline = trampoline_at(sample, i);
+        if (trampoline == OTELI_NO_TRAMPOLINE) {
+            resolved->frames[resolved->depth++] = sample->frames[i];
+        } else if (trampoline != last) {
+            resolved->frames[resolved->depth++] = oteli_trampoline_unify(sample->frames[i]);
+            if (count < OTELI_LABELS_NESTED)
+                found[count++] = trampoline;
+        }
+        last = trampoline;
+    }
+    return count;
+}
+
+/* The caller of a leaf function that has no frame. */
+static void add_missing_caller(const struct oteli_sample *sample, struct oteli_resolved *resolved)
+{
+    uint64_t caller;
+    if (resolved->depth == OTELI_FRAMES_MAX || !oteli_missing_caller(sample, &caller))
+        return;
+    memmove(&resolved->frames[2], &resolved->frames[1],
+            (resolved->depth - 1) * sizeof resolved->frames[0]);
+    resolved->frames[1] = caller;
+    resolved->depth++;
+}
+
+/* --- labels --- */
+
+/* Look up what they stood for, as far as that is known. False: not even of the innermost. */
+static bool add_labels(struct oteli_resolved *resolved, const int *found, size_t count)
+{
+    const uint64_t time_ns = resolved->sample->time_ns;
+    while (resolved->label_count < count &&
+           oteli_labels_find((unsigned)found[resolved->label_count], time_ns,
+                             &resolved->labels[resolved->label_count]))
+        resolved->label_count++;
+    return resolved->label_count != 0;
+}
+
+/* The innermost label that has a span. */
+static void take_span_of_labels(struct oteli_resolved *resolved)
+{
+    for (size_t i = 0; i < resolved->label_count && !resolved->has_span; i++) {
+        const struct oteli_label *label = &resolved->labels[i];
+        if (is_zero(label->span_id, sizeof label->span_id))
+            continue;
+        memcpy(resolved->trace_id, label->trace_id, sizeof resolved->trace_id);
+        memcpy(resolved->span_id, label->span_id, sizeof resolved->span_id);
+        memcpy(resolved->root_id, label->root_id, sizeof resolved->root_id);
+        resolved->has_span = true;
+    }
+}
+
+/* What the thread publishes is a span that was entered inside of the label's, but for the label's
+ * local root: that one is outside of it. */
+static bool is_outside(const struct oteli_resolved *resolved,
+                       const otel_thread_context_record *context)
+{
+    return resolved->has_span &&
+           memcmp(context->trace_id, resolved->trace_id, sizeof resolved->trace_id) == 0 &&
+           memcmp(context->span_id, resolved->root_id, sizeof resolved->root_id) == 0;
+}
+
+/* True: it is known which span it was. */
+static bool take_span_of_thread(struct oteli_resolved *resolved)
+{
+    const otel_thread_context_record *context = &resolved->sample->context;
+    if (!resolved->sample->has_context || context->valid == 0)
+        return false;
+    if (is_outside(resolved, context))
+        return true;
+    if (!resolved->has_span ||
+        memcmp(context->trace_id, resolved->trace_id, sizeof resolved->trace_id) != 0)
+        memset(resolved->root_id, 0, sizeof resolved->root_id);
+    memcpy(resolved->trace_id, context->trace_id, sizeof resolved->trace_id);
+    memcpy(resolved->span_id, context->span_id, sizeof resolved->span_id);
+    resolved->has_span = true;
+    return true;
+}
+
+void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *resolved)
+{
+    int trampolines[OTELI_LABELS_NESTED];
+    resolved->sample = sample;
+    resolved->depth = 0;
+    resolved->has_span = false;
+    resolved->label_count = 0;
+    memset(resolved->root_id, 0, sizeof resolved->root_id);
+    size_t count = copy_frames(sample, resolved, trampolines);
+    add_missing_caller(sample, resolved);
+    resolved->found = OTELI_FOUND_BY_CHAIN;
+    if (count == 0 && sample->stack_size != 0) {
+        count = oteli_trampolines_scan(sample->stack, sample->stack_size, sample->stack_address,
+                                       trampolines, OTELI_LABELS_NESTED);
+        if (count > OTELI_LABELS_NESTED)
+            count = OTELI_LABELS_NESTED;
+        resolved->found = OTELI_FOUND_BY_SCAN;
+    }
+    const bool is_labelled = add_labels(resolved, trampolines, count);
+    take_span_of_labels(resolved);
+    const bool is_known = take_span_of_thread(resolved);
+    if (!is_labelled)
+        resolved->found = is_known     ? OTELI_FOUND_BY_THREAD
+                          : count != 0 ? OTELI_NO_HISTORY
+                                       : OTELI_UNLABELLED;
+}
