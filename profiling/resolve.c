@@ -22,26 +22,29 @@ static bool is_zero(const uint8_t *id, size_t size)
 
 /* --- frames --- */
 
-/* The leaf may be anywhere in a trampoline; what is behind it are return addresses. */
-static int trampoline_at(const struct oteli_sample *sample, size_t i)
-{
-    return i == 0 ? oteli_trampoline_of(sample->frames[0])
-                  : oteli_trampoline_of_marker(sample->frames[i]);
-}
-
-/* Copy the frames, and find trampolines, innermost first. Each of them is up to three frames: where
- * it is itself, where the function returns to, and its marker. They become one. */
+/* Copy the frames, and find trampolines, innermost first. One of them is up to three frames: where
+ * it is itself, where the function returns to, and its marker; they become one, the same for all
+ * trampolines. Only the marker proves that one is in use, or that the leaf is in it: an old return
+ * address may be met where a function uses the frame pointer for something else. */
 static size_t copy_frames(const struct oteli_sample *sample, struct oteli_resolved *resolved,
                           int found[OTELI_LABELS_NESTED])
 {
     size_t count = 0;
     int last = OTELI_NO_TRAMPOLINE;
+    bool is_proven = false;
     for (size_t i = 0; i < sample->depth && resolved->depth < OTELI_FRAMES_MAX; i++) {
-        const int trampoline = trampoline_at(sample, i);
-        if (trampoline == OTELI_NO_TRAMPOLINE) {
-            resolved->frames[resolved->depth++] = sample->frames[i];
-        } else if (trampoline != last) {
-            resolved->frames[resolved->depth++] = oteli_trampoline_unify(sample->frames[i]);
+        const uint64_t frame = sample->frames[i];
+        const int trampoline = oteli_trampoline_of(frame);
+        const bool is_marker = oteli_trampoline_of_marker(frame) != OTELI_NO_TRAMPOLINE;
+        if (trampoline == OTELI_NO_TRAMPOLINE || trampoline != last) {
+            resolved->frames[resolved->depth++] =
+                trampoline == OTELI_NO_TRAMPOLINE ? frame : oteli_trampoline_unify(frame);
+            is_proven = false;
+        } else if (is_marker && !is_proven) {
+            resolved->frames[resolved->depth - 1] = oteli_trampoline_unify(frame);
+        }
+        if (trampoline != OTELI_NO_TRAMPOLINE && (i == 0 || is_marker) && !is_proven) {
+            is_proven = true;
             if (count < OTELI_LABELS_NESTED)
                 found[count++] = trampoline;
         }
