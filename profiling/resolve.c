@@ -78,10 +78,10 @@ static bool add_labels(struct oteli_resolved *resolved, const int *found, size_t
     return resolved->label_count != 0;
 }
 
-/* The innermost label that has a span. */
-static void take_span_of_labels(struct oteli_resolved *resolved)
+/* The innermost label that has a span; NULL: none. */
+static const struct oteli_label *take_span_of_labels(struct oteli_resolved *resolved)
 {
-    for (size_t i = 0; i < resolved->label_count && !resolved->has_span; i++) {
+    for (size_t i = 0; i < resolved->label_count; i++) {
         const struct oteli_label *label = &resolved->labels[i];
         if (is_zero(label->span_id, sizeof label->span_id))
             continue;
@@ -89,29 +89,29 @@ static void take_span_of_labels(struct oteli_resolved *resolved)
         memcpy(resolved->span_id, label->span_id, sizeof resolved->span_id);
         memcpy(resolved->root_id, label->root_id, sizeof resolved->root_id);
         resolved->has_span = true;
+        return label;
     }
+    return NULL;
 }
 
-/* What the thread publishes is a span that was entered inside of the label's, but for the label's
- * local root: that one is outside of it. */
-static bool is_outside(const struct oteli_resolved *resolved,
-                       const otel_thread_context_record *context)
+/* Whether what the thread publishes is a span that the label was made under: the one that was
+ * current then, or its local root. Any other was entered inside of it. */
+static bool is_around(const struct oteli_label *label, const otel_thread_context_record *context)
 {
-    return resolved->has_span &&
-           memcmp(context->trace_id, resolved->trace_id, sizeof resolved->trace_id) == 0 &&
-           memcmp(context->span_id, resolved->root_id, sizeof resolved->root_id) == 0;
+    return memcmp(context->span_id, label->around_id, sizeof label->around_id) == 0 ||
+           (memcmp(context->trace_id, label->trace_id, sizeof label->trace_id) == 0 &&
+            memcmp(context->span_id, label->root_id, sizeof label->root_id) == 0);
 }
 
-/* True: it is known which span it was. */
-static bool take_span_of_thread(struct oteli_resolved *resolved)
+/* `label`: the one that has given the span up to now, or NULL. True: the thread publishes one. */
+static bool take_span_of_thread(struct oteli_resolved *resolved, const struct oteli_label *label)
 {
     const otel_thread_context_record *context = &resolved->sample->context;
     if (!resolved->sample->has_context || context->valid == 0)
         return false;
-    if (is_outside(resolved, context))
+    if (label != NULL && is_around(label, context))
         return true;
-    if (!resolved->has_span ||
-        memcmp(context->trace_id, resolved->trace_id, sizeof resolved->trace_id) != 0)
+    if (label == NULL || memcmp(context->trace_id, label->trace_id, sizeof label->trace_id) != 0)
         memset(resolved->root_id, 0, sizeof resolved->root_id);
     memcpy(resolved->trace_id, context->trace_id, sizeof resolved->trace_id);
     memcpy(resolved->span_id, context->span_id, sizeof resolved->span_id);
@@ -138,8 +138,8 @@ void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *res
         resolved->found = OTELI_FOUND_BY_SCAN;
     }
     const bool is_labelled = add_labels(resolved, trampolines, count);
-    take_span_of_labels(resolved);
-    const bool is_known = take_span_of_thread(resolved);
+    const struct oteli_label *label = take_span_of_labels(resolved);
+    const bool is_known = take_span_of_thread(resolved, label);
     if (!is_labelled)
         resolved->found = is_known     ? OTELI_FOUND_BY_THREAD
                           : count != 0 ? OTELI_NO_HISTORY

@@ -52,7 +52,7 @@ for file in "${files[@]}"; do
         "config knows the public headers, common, OTLP's rules for endpoints, and itself" ;;
     profiling/otlp_*) includes_only "$file" '(otel|common|profiling|opentelemetry|exporters/otlp)/.*|sdk/thread\.h' \
         "profiles go the way of OTLP's requests" ;;
-    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|sdk/thread\.h' \
+    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|(sdk/thread|api/peek)\.h' \
         "profiling knows the public headers, common, itself, and how a thread is made" ;;
     esac
 done

@@ -381,6 +381,21 @@ static void test_the_local_root_of_the_label_is_outside_of_it(void **state)
     check_span(30, 30, 31);
 }
 
+/* It was current where the label was made, so the label is further in. */
+static void test_the_span_that_the_label_was_made_under_is_outside_of_it(void **state)
+{
+    (void)state;
+    know(3, 30, 31);
+    known[3].around_id[0] = 7;
+    publish(90, 7);
+    RESOLVE(0x500, marker(3), 0x600);
+    check_span(30, 30, 31);
+
+    publish(30, 8);
+    RESOLVE(0x500, marker(3), 0x600);
+    check_span(30, 8, 31);
+}
+
 /* --- the missing caller --- */
 
 #if defined(__x86_64__)
@@ -468,36 +483,36 @@ static void test_an_old_return_address_is_no_caller(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_a_trampoline_on_the_chain_is_the_label, set_up),
-        cmocka_unit_test_setup(test_what_trampolines_add_is_one_frame_the_same_for_all, set_up),
-        cmocka_unit_test_setup(test_a_leaf_inside_of_a_trampoline_has_its_label, set_up),
-        cmocka_unit_test_setup(test_an_address_in_a_trampoline_without_its_marker_is_no_label,
-                               set_up),
-        cmocka_unit_test_setup(test_nested_labels_are_innermost_first, set_up),
-        cmocka_unit_test_setup(test_trampolines_side_by_side_are_two, set_up),
-        cmocka_unit_test_setup(test_the_innermost_label_with_a_span_gives_the_span, set_up),
-        cmocka_unit_test_setup(test_labels_without_a_span_leave_it_open, set_up),
-        cmocka_unit_test_setup(test_labels_and_frames_above_the_most_are_left_out, set_up),
-        cmocka_unit_test_setup(test_the_scan_finds_what_the_chain_does_not_show, set_up),
-        cmocka_unit_test_setup(test_the_chain_comes_before_the_scan, set_up),
-        cmocka_unit_test_setup(test_a_scan_may_find_more_than_there_is_room_for, set_up),
-        cmocka_unit_test_setup(test_nothing_found_is_unlabelled, set_up),
-        cmocka_unit_test_setup(test_a_label_of_which_nothing_is_known_has_no_history, set_up),
-        cmocka_unit_test_setup(test_an_outer_label_says_nothing_when_the_inner_is_not_known,
-                               set_up),
-        cmocka_unit_test_setup(test_labels_count_up_to_the_first_that_is_not_known, set_up),
-        cmocka_unit_test_setup(test_what_the_thread_publishes_is_the_span_without_labels, set_up),
-        cmocka_unit_test_setup(test_what_the_thread_publishes_stands_in_for_a_lost_history, set_up),
-        cmocka_unit_test_setup(test_a_thread_that_works_for_no_span_publishes_nothing, set_up),
-        cmocka_unit_test_setup(test_a_span_of_the_thread_wins_over_the_labels_one, set_up),
-        cmocka_unit_test_setup(test_the_local_root_of_the_label_is_outside_of_it, set_up),
+    const struct CMUnitTest tests[] =
+    { cmocka_unit_test_setup(test_a_trampoline_on_the_chain_is_the_label, set_up),
+      cmocka_unit_test_setup(test_what_trampolines_add_is_one_frame_the_same_for_all, set_up),
+      cmocka_unit_test_setup(test_a_leaf_inside_of_a_trampoline_has_its_label, set_up),
+      cmocka_unit_test_setup(test_an_address_in_a_trampoline_without_its_marker_is_no_label,
+                             set_up),
+      cmocka_unit_test_setup(test_nested_labels_are_innermost_first, set_up),
+      cmocka_unit_test_setup(test_trampolines_side_by_side_are_two, set_up),
+      cmocka_unit_test_setup(test_the_innermost_label_with_a_span_gives_the_span, set_up),
+      cmocka_unit_test_setup(test_labels_without_a_span_leave_it_open, set_up),
+      cmocka_unit_test_setup(test_labels_and_frames_above_the_most_are_left_out, set_up),
+      cmocka_unit_test_setup(test_the_scan_finds_what_the_chain_does_not_show, set_up),
+      cmocka_unit_test_setup(test_the_chain_comes_before_the_scan, set_up),
+      cmocka_unit_test_setup(test_a_scan_may_find_more_than_there_is_room_for, set_up),
+      cmocka_unit_test_setup(test_nothing_found_is_unlabelled, set_up),
+      cmocka_unit_test_setup(test_a_label_of_which_nothing_is_known_has_no_history, set_up),
+      cmocka_unit_test_setup(test_an_outer_label_says_nothing_when_the_inner_is_not_known, set_up),
+      cmocka_unit_test_setup(test_labels_count_up_to_the_first_that_is_not_known, set_up),
+      cmocka_unit_test_setup(test_what_the_thread_publishes_is_the_span_without_labels, set_up),
+      cmocka_unit_test_setup(test_what_the_thread_publishes_stands_in_for_a_lost_history, set_up),
+      cmocka_unit_test_setup(test_a_thread_that_works_for_no_span_publishes_nothing, set_up),
+      cmocka_unit_test_setup(test_a_span_of_the_thread_wins_over_the_labels_one, set_up),
+      cmocka_unit_test_setup(test_the_local_root_of_the_label_is_outside_of_it, set_up),
+      cmocka_unit_test_setup(test_the_span_that_the_label_was_made_under_is_outside_of_it, set_up),
 #if defined(__x86_64__)
-        cmocka_unit_test_setup(test_the_caller_of_a_leaf_without_a_frame_is_put_in, set_up),
-        cmocka_unit_test_setup(test_a_caller_that_is_there_is_not_put_in_again, set_up),
-        cmocka_unit_test_setup(test_a_word_that_no_call_returns_to_is_no_caller, set_up),
-        cmocka_unit_test_setup(test_a_call_to_elsewhere_does_not_return_from_the_leaf, set_up),
-        cmocka_unit_test_setup(test_an_old_return_address_is_no_caller, set_up),
+      cmocka_unit_test_setup(test_the_caller_of_a_leaf_without_a_frame_is_put_in, set_up),
+      cmocka_unit_test_setup(test_a_caller_that_is_there_is_not_put_in_again, set_up),
+      cmocka_unit_test_setup(test_a_word_that_no_call_returns_to_is_no_caller, set_up),
+      cmocka_unit_test_setup(test_a_call_to_elsewhere_does_not_return_from_the_leaf, set_up),
+      cmocka_unit_test_setup(test_an_old_return_address_is_no_caller, set_up),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
