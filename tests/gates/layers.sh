@@ -65,8 +65,8 @@ door '\b__(sync_|atomic_([a-rt-z]|s[a-hj-z]))|stdatomic\.h' \
     "atomics are behind common/atomic.h"
 door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport[a-z_]*\.[ch]' \
     "curl is behind exporters/otlp/transport*.c"
-door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' 'exporters/otlp/(compress|checksum)\.c' \
-    "zlib and libzstd are behind exporters/otlp/compress.c and checksum.c"
+door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' '(exporters/otlp/(compress|checksum)|profiling/gzip)\.c' \
+    "zlib and libzstd are behind exporters/otlp/compress.c, checksum.c and profiling/gzip.c"
 door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' 'exporters/otlp/[a-z_]+\.[ch]' \
     "protobuf-c is behind the OTLP exporter"
 door '<(elfutils/|libelf|gelf)|\b(dwfl|elf|gelf)_[a-z]+\(' 'functions/symbols\.c' \
