@@ -63,10 +63,6 @@ static struct {
     struct sigaction before;
 } taken;
 
-/* Reached without a call into the dynamic linker, which could allocate. */
-extern __thread const otel_thread_context_record *otel_thread_ctx_v1
-    __attribute__((tls_model("initial-exec")));
-
 static void drop_frame(void *state, size_t index, uint64_t frame)
 {
     (void)state;

@@ -78,7 +78,8 @@ door '\b(pthread|thrd)_create\b' 'sdk/thread\.c' "threads are made in sdk/thread
 door '\b(stdout|stderr)\b|\b(v?printf|puts|putchar|perror|psignal)[ ]*\(|\bSTD(OUT|ERR)_FILENO\b' \
     'common/log\.c|exporters/(console/[a-z_]+|file/sink)\.c|include/otel/console\.h' \
     "messages go through common/log.h"
-door '\b(sigaction|signal|sigaltstack)[ ]*\(' "$nobody" "the program's signal handlers are its own"
+door '\b(sigaction|signal|sigaltstack)[ ]*\(' 'profiling/signal_source\.c' \
+    "the program's signal handlers are its own, but for a signal that it has none for"
 door '\b(abort|exit|_exit|_Exit|quick_exit)[ ]*\(' 'sdk/ending\.c' \
     "a library does not end the program, but for one that only its own threads are left of"
 door '\b(system|popen|fork|execv[a-z]*)[ ]*\(' "$nobody" "a library starts no process"
