@@ -19,6 +19,8 @@ const struct oteli_source *profiled_source(const char *name)
         return &oteli_perf_source;
     if (strcmp(name, "perf-threads") == 0)
         return &oteli_perf_thread_source;
+    if (strcmp(name, "signal") == 0)
+        return &oteli_signal_source;
     return NULL;
 }
 
