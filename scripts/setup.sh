@@ -315,6 +315,11 @@ main() {
         esac
         shift
     done
+    # Go's pprof reads profiles in a test; any Go has it.
+    if [[ " ${packages[*]} " == *" libcmocka-dev "* ]] && ! command -v go >/dev/null &&
+        [[ ! -x /usr/local/go/bin/go ]]; then
+        packages+=(golang-go)
+    fi
     if [[ ${#packages[@]} -gt 0 ]]; then
         install_packages "${packages[@]}"
     fi
