@@ -39,14 +39,25 @@ void context_reader_misplace(struct context_reader *reader, int64_t bytes)
     reader->misplaced = bytes;
 }
 
+/* Through a pipe, as the kernel knows what is not mapped. */
+static bool read_own(const void *from, void *bytes, size_t size)
+{
+    int ends[2];
+    if (pipe(ends))
+        return false;
+    bool is_read = write(ends[1], from, size) == (ssize_t)size &&
+                   read(ends[0], bytes, size) == (ssize_t)size;
+    close(ends[0]);
+    close(ends[1]);
+    return is_read;
+}
+
 bool context_read(const struct context_reader *reader, uint64_t address, void *bytes, size_t size)
 {
     struct iovec here = {bytes, size};
     struct iovec there = {(void *)(uintptr_t)address, size};
-    if (reader->is_self) {
-        memcpy(bytes, there.iov_base, size);
-        return true;
-    }
+    if (reader->is_self)
+        return read_own(there.iov_base, bytes, size);
     return process_vm_readv(reader->process, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 

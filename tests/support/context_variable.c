@@ -48,7 +48,8 @@ static enum context_found in_module(struct context_reader *reader, uint64_t poin
         return CONTEXT_NONE;
     if (!context_read(reader, table + 16 * module, &block, sizeof block))
         return context_fault(reader, "the thread's table of modules is cut");
-    if (block == (uint64_t)NO_MODULE_YET)
+    /* Zero, where the table is older than the module. */
+    if (block == 0 || block == (uint64_t)NO_MODULE_YET)
         return CONTEXT_NONE;
     *address = block + offset;
     return CONTEXT_FOUND;

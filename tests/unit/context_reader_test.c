@@ -38,7 +38,7 @@ struct child {
     struct context_reader *reader;
 };
 
-static void publish_and_wait(void (*publish)(const void *about), const void *about, int ready)
+_Noreturn static void publish_and_wait(void (*publish)(const void *about), const void *about, int ready)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     record = usual;
