@@ -13,6 +13,7 @@
 
 #include "api/handle.h"
 #include "api/sdk_link.h"
+#include <otel/thread_context.h>
 
 /* Bytes that grow. Buffers above OTELI_BUFFER_KEPT are given back when their span ends. */
 struct oteli_buffer {
@@ -107,7 +108,9 @@ struct oteli_open {
     struct oteli_attribute_place *places; /* of the attributes, in their order */
     uint64_t place_ref;                   /* what a local span's handle says of its place */
 
-    uint64_t generation; /* detached: of the SDK that it started under */
+    /* The record of the place, where others read it; detached: none. That of the lowest place
+     * is what was published when the next one became current (publish.h). */
+    const otel_thread_context_record *published;
 
     char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
     uint32_t hold;                /* see oteli_open_hold */
@@ -118,10 +121,10 @@ struct oteli_open {
     uint64_t token;                   /* attached: which attach it was; 0: detached */
     uint32_t depth;                   /* attached: how many contexts are, with it; 0: this
                                          is only the context of place `below` once more */
-    uint32_t reserved;
-    uint64_t mark;    /* of an address: what had been started when it was (end.c) */
-    uint64_t baggage; /* attached: the context's, held; 0 in every other place */
-    uint64_t reserved_too[1];
+    bool owns_published;              /* the memory that begins with its record, and has others' */
+    uint64_t mark;                    /* of an address: what had been started when it was (end.c) */
+    uint64_t baggage;                 /* attached: the context's, held; 0 in every other place */
+    uint64_t generation;              /* detached: of the SDK that it started under */
 };
 _Static_assert(offsetof(struct oteli_open, name) == 128, "names begin a cache line");
 _Static_assert(sizeof(struct oteli_open) == 320, "five cache lines");

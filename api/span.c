@@ -111,7 +111,8 @@ static void enter_nothing(otel_span *span, const otel_span_options *options)
         struct oteli_open *open = thread->top + 1;
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
         repeat(thread, open, span, &options->parent->span);
-        thread->top = open;
+        oteli_publish_span(open);
+        oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
 }
@@ -269,7 +270,8 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
                         &made);
         oteli_span_store_identity(span, &made);
         oteli_span_store_identity(&open->self, &made);
-        thread->top = open;
+        oteli_publish_span(open);
+        oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
     if (OTELI_UNLIKELY(is_roundabout))
@@ -327,8 +329,9 @@ static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *t
     open->traits.is_unusual = false;
     oteli_span_store_identity(span, &made);
     oteli_span_store_identity(&open->self, &made);
+    oteli_publish_halves(open, made.trace_id, made.span_id, oteli_published_state(made.ref));
     oteli_count(&thread->counts.unsampled, 1);
-    thread->top = open;
+    oteli_thread_push(thread, open);
     oteli_thread_finish(thread);
 }
 
@@ -396,9 +399,10 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
     open_fast(thread, open, parent, tracer, name_length, wire_kind, &made);
     oteli_span_store_identity(span, &made);
     oteli_span_store_identity(&open->self, &made);
+    oteli_publish_halves(open, made.trace_id, made.span_id, oteli_published_state(made.ref));
     open->start = oteli_counter();
     oteli_count(&thread->counts.recorded, 1);
-    thread->top++;
+    oteli_thread_push(thread, open);
     oteli_thread_finish(thread);
 }
 
