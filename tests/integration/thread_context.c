@@ -74,10 +74,14 @@ static void check_thread(const char *word)
             fault("thread %d is visible", thread);
         return;
     }
-    if (found == CONTEXT_FAULT || found == CONTEXT_INVISIBLE)
-        return fault("thread %d is not to be read: %d", thread, found);
-    if (strcmp(text, expected) != 0)
-        return fault("thread %d has %s instead of %s", thread, text, expected);
+    if (found == CONTEXT_FAULT || found == CONTEXT_INVISIBLE) {
+        fault("thread %d is not to be read: %d", thread, found);
+        return;
+    }
+    if (strcmp(text, expected) != 0) {
+        fault("thread %d has %s instead of %s", thread, text, expected);
+        return;
+    }
     if (found != CONTEXT_FOUND)
         return;
     if (strcmp(ways[record.access], way) != 0)
@@ -101,8 +105,10 @@ static void check_process(pid_t process, const char *service)
             fault("the process has a context: %d", is);
         return;
     }
-    if (is != CONTEXT_FOUND)
-        return fault("the process has no context: %d", is);
+    if (is != CONTEXT_FOUND) {
+        fault("the process has no context: %d", is);
+        return;
+    }
     if (strcmp(found.service_name, service) != 0)
         fault("service.name is \"%s\"", found.service_name);
     if (strcmp(found.schema, "tlsdesc_v1_dev") != 0)
@@ -137,12 +143,16 @@ static void check_point(char *line)
     char service[64], *rest, whole[LINE];
     int process, status, used = 0;
     snprintf(whole, sizeof whole, "%s", line);
-    if (sscanf(line, "%63s %d %63s %d%n", name, &process, service, &status, &used) != 4)
-        return fault("it says %s", line);
+    if (sscanf(line, "%63s %d %63s %d%n", name, &process, service, &status, &used) != 4) {
+        fault("it says %s", line);
+        return;
+    }
     point = name;
     reader = context_reader_open(process);
-    if (!reader)
-        return fault("it cannot be attached to: %s", strerror(errno));
+    if (!reader) {
+        fault("it cannot be attached to: %s", strerror(errno));
+        return;
+    }
     check_process(process, service);
     for (char *word = strtok_r(line + used, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         check_thread(word);

@@ -194,7 +194,7 @@ static void forked(void)
 
 int thread_context_scene(void)
 {
-    otel_memory *memory = otel_memory_create();
+    otel_memory *memory = otel_memory_new();
     otel_exporter exporter = otel_memory_exporter(memory);
     stand_alone("not_started", nothing);
     CHECK(otel_start_with(OTEL_SDK_OPTIONS(.service_name = "scene", .exporters = &exporter,
