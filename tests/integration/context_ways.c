@@ -140,6 +140,8 @@ int main(int count, char **arguments)
 #ifdef CONTEXT_LOADED
     CHECK(count == 4);
     void *plugin = dlopen(arguments[3], RTLD_NOW | RTLD_LOCAL);
+    if (!plugin)
+        fprintf(stderr, "%s\n", dlerror());
     CHECK(plugin != NULL);
     *(void **)&set = dlsym(plugin, "context_standin_set");
     CHECK(set != NULL);
