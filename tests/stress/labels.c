@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 8, HELD = 130, LABELS = 40000, SAMPLE_EVERY = 3, NUMBER_BYTES = 17, PLACES = 16 };
+enum { THREADS = 8, HELD = 130, LABELS = 40000, SAMPLE_EVERY = 3, NUMBER_BYTES = 17, NEAR = 16, PLACES = 512 };
 
 /* What was seen inside of a call, on its way to the reader. */
 struct sample {
@@ -28,6 +28,7 @@ struct worker {
     pthread_t thread;
     uint64_t first; /* the number of its first label; the others follow */
     uint32_t count;
+    uint64_t most;    /* samples that wait */
     uint64_t written; /* samples; release */
     uint64_t read;    /* release by the reader */
     struct sample samples[PLACES];
@@ -43,7 +44,8 @@ struct call {
     uint64_t number;
 };
 
-/* Runs under the label. A reader that is far behind would find no history: it is waited for. */
+/* Runs under the label. A reader that is far behind finds no history: half of the threads wait for
+ * it before, and the others do not until it is. */
 static void *look(void *argument)
 {
     const struct call *call = argument;
@@ -51,7 +53,7 @@ static void *look(void *argument)
     const int index = oteli_trampoline_of((uint64_t)(uintptr_t)__builtin_extract_return_addr(
         __builtin_return_address(0)));
     STRESS_CHECK(index != OTELI_NO_TRAMPOLINE);
-    while (worker->written - oteli_load_acquire_64(&worker->read) == PLACES)
+    while (worker->written - oteli_load_acquire_64(&worker->read) >= worker->most)
         sched_yield();
     worker->samples[worker->written % PLACES] =
         (struct sample){oteli_monotonic_ns(), call->number, (uint32_t)index};
@@ -149,6 +151,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i].first = (uint64_t)(i + 1) << 32;
         workers[i].count = count;
+        workers[i].most = i % 2 == 0 ? NEAR : PLACES;
         STRESS_CHECK(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
     }
     while (oteli_load_acquire_32(&ended) != THREADS)
