@@ -16,7 +16,7 @@
 #include <otel/profile.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 101, QUICK_ROUNDS = 5, CALLS = 100000, QUICK_CALLS = 4000, MANY = 1000 };
+enum { ROUNDS = 2001, QUICK_ROUNDS = 5, CALLS = 4000, QUICK_CALLS = 4000, MANY = 1000 };
 enum { ORDER = 1 << 14 };
 
 typedef void *function(void *argument);
