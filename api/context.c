@@ -5,6 +5,7 @@
 #include "api/scoped.h"
 #include "api/thread.h"
 #include "api/tracestate.h"
+#include "common/clock.h"
 #include "common/log.h"
 
 #include <string.h>
@@ -105,11 +106,12 @@ static struct oteli_open *newest_attached(const struct oteli_thread *thread)
     return thread->attached != 0 ? thread->stack + thread->attached : NULL;
 }
 
+enum { MOST_ATTACHED = 1024 };
+
 /* A place for one more context. Programs that attach and never detach get the place of the
  * last one again, or their stack would grow for ever. */
 static struct oteli_open *place_for(struct oteli_thread *thread)
 {
-    enum { MOST_ATTACHED = 1024 };
     struct oteli_open *newest = newest_attached(thread);
     if (newest != NULL && newest == thread->top && newest->depth >= MOST_ATTACHED) {
         OTELI_LOG(OTEL_LOG_WARN, "%u contexts are attached on one thread: are they detached?",
@@ -118,11 +120,10 @@ static struct oteli_open *place_for(struct oteli_thread *thread)
     }
     if (thread->top == thread->last && !oteli_thread_deepen(thread))
         return NULL;
-    struct oteli_open *open = ++thread->top;
+    struct oteli_open *open = thread->top + 1;
     newest = newest_attached(thread);
     open->below = thread->attached;
     open->depth = newest != NULL ? newest->depth + 1 : 1;
-    thread->attached = (uint32_t)(open - thread->stack);
     return open;
 }
 
@@ -151,33 +152,117 @@ static OTELI_NOINLINE void hold_baggage(struct oteli_open *open, uint64_t baggag
     oteli_baggage_release(before);
 }
 
-otel_context_token otel_context_attach(otel_context context)
+static void fill_in(struct oteli_open *open, const otel_context *context, uint32_t epoch)
 {
-    struct oteli_thread *thread = oteli_self;
-    if (OTELI_UNLIKELY(thread == &oteli_empty_thread))
-        thread = oteli_thread_own();
-    otel_context_token token = {.opaque = 0};
-    if (OTELI_UNLIKELY(thread == NULL || !oteli_thread_begin(thread)))
-        return token; /* no memory: nothing is attached */
-    if (OTELI_UNLIKELY(oteli_load_relaxed_32(&otel_is_in_use_) == 0))
+    open->self = context->span;
+    open->self.opaque[3] |= OTELI_REF_ATTACHED;
+    open->traits = (struct oteli_traits){0};
+    open->epoch = epoch;
+    open->hold = 0;
+    open->values = context->values;
+}
+
+static OTELI_NOINLINE void attach_any(otel_context_token *token, const otel_context *context)
+{
+    *token = (otel_context_token){.opaque = 0};
+    struct oteli_thread *thread = oteli_thread_own();
+    if (thread == NULL || !oteli_thread_begin(thread))
+        return; /* no memory: nothing is attached */
+    if (oteli_load_relaxed_32(&otel_is_in_use_) == 0)
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
-    token.previous = otel_current_context();
-    const uint32_t epoch = oteli_epoch_under(thread, &context.span);
+    token->previous = otel_current_context();
+    thread->epoch = oteli_epoch_under(thread, &context->span);
+    thread->epoch_of = context->span.opaque[2];
     struct oteli_open *open = place_for(thread);
     if (OTELI_LIKELY(open != NULL)) {
-        open->self = context.span;
-        open->self.opaque[3] |= OTELI_REF_ATTACHED;
-        open->traits = (struct oteli_traits){0};
-        open->epoch = epoch;
-        open->hold = 0;
-        open->values = context.values;
-        open->token = token.opaque = ++thread->attaches;
-        if (OTELI_UNLIKELY((context.baggage | open->baggage) != 0))
-            hold_baggage(open, context.baggage);
-        take_from(thread, context.values, open->baggage);
+        fill_in(open, context, thread->epoch);
+        open->shown = open->record;
+        open->token = token->opaque = ++thread->attaches;
+        if (OTELI_UNLIKELY((context->baggage | open->baggage) != 0))
+            hold_baggage(open, context->baggage);
+        take_from(thread, context->values, open->baggage);
+        thread->attached = (uint32_t)(open - thread->stack);
+        oteli_thread_publish_anew(thread, open);
+        if (open != thread->top)
+            oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
-    return token;
+}
+
+/* Whether the values and the baggage of a context are those that are current, no baggage being
+ * among them: nothing but the span changes when it is attached, or is current again. */
+static inline bool changes_only_the_span(const struct oteli_thread *thread,
+                                         const otel_context_value *values, uint64_t baggage)
+{
+    return (((uintptr_t)values ^ (uintptr_t)thread->values) | baggage | thread->baggage) == 0;
+}
+
+/* The epoch of an open span's children is looked up once while the span is attached again and
+ * again; then the fast way is open. */
+static OTELI_NOINLINE void attach_another(otel_context_token *token, const otel_context *context)
+{
+    struct oteli_thread *thread = oteli_self;
+    oteli_thread_hurry(thread);
+    thread->epoch = oteli_epoch_under(thread, &context->span);
+    thread->epoch_of = context->span.opaque[2];
+    oteli_thread_finish(thread);
+    otel_context_attach_into(token, context);
+}
+
+static inline bool is_open_span(const otel_context *context)
+{
+    return (context->span.opaque[3] & OTEL_SPAN_IS_OPEN_) != 0;
+}
+
+/* The fast way finds out first and calls nothing, like those of span.c and end.c. */
+OTELI_HOT void otel_context_attach_into(otel_context_token *token, const otel_context *context)
+{
+    struct oteli_thread *thread = oteli_self;
+    const struct oteli_open *top = thread->top;
+    const struct oteli_open *newest = thread->stack + thread->attached;
+    if (OTELI_UNLIKELY(oteli_thread_is_busy(thread) || top == thread->last ||
+                       newest->depth >= MOST_ATTACHED ||
+                       oteli_load_relaxed_32(&otel_is_in_use_) == 0) ||
+        OTELI_UNLIKELY(
+            !changes_only_the_span(thread, context->values, context->baggage | top[1].baggage))) {
+        attach_any(token, context);
+        return;
+    }
+    uint32_t epoch = oteli_clock_epoch();
+    if (is_open_span(context)) {
+        if (OTELI_UNLIKELY(context->span.opaque[2] != thread->epoch_of)) {
+            attach_another(token, context);
+            return;
+        }
+        epoch = thread->epoch;
+    }
+    struct oteli_open *open = thread->top + 1;
+    oteli_thread_hurry(thread);
+    const uint64_t attaches = thread->attaches + 1;
+    const oteli_half no_stack = {~UINT64_C(0), ~OTELI_REF_OF_STACK};
+    oteli_half_copy(token->previous.span.opaque, top->self.opaque);
+    oteli_half_store(token->previous.span.opaque + 2,
+                     oteli_half_load(top->self.opaque + 2) & no_stack);
+    token->previous.values = thread->values;
+    token->previous.baggage = 0;
+    token->opaque = attaches;
+    const oteli_half trace_id = oteli_half_load(context->span.opaque);
+    const oteli_half is_attached = {0, OTELI_REF_ATTACHED};
+    oteli_half_store(open->self.opaque, trace_id);
+    oteli_half_store(open->self.opaque + 2,
+                     oteli_half_load(context->span.opaque + 2) | is_attached);
+    oteli_half_store(open->shape, (oteli_half){epoch, 0});
+    open->hold = 0;
+    open->below = thread->attached;
+    open->depth = newest->depth + 1;
+    open->values = context->values;
+    open->token = attaches;
+    oteli_record_write(open->record, trace_id, context->span.opaque[2],
+                       oteli_record_state_of(&context->span));
+    thread->attaches = attaches;
+    thread->attached = (uint32_t)(open - thread->stack);
+    oteli_thread_push(thread, open);
+    oteli_thread_finish(thread);
 }
 
 /* The place of the context that was attached with this token, if it still is. */
@@ -189,12 +274,12 @@ static struct oteli_open *find_attached(const struct oteli_thread *thread, uint6
     return open;
 }
 
-bool otel_context_detach(otel_context_token token)
+static OTELI_NOINLINE bool detach_any(uint64_t token)
 {
     struct oteli_thread *thread = oteli_self;
-    struct oteli_open *open = find_attached(thread, token.opaque);
+    struct oteli_open *open = find_attached(thread, token);
     const bool in_order = open != NULL && open == newest_attached(thread);
-    if (token.opaque != 0 && !in_order)
+    if (token != 0 && !in_order)
         OTELI_LOG(OTEL_LOG_WARN, "contexts are detached in another order than attached");
     if (open == NULL || !oteli_thread_begin(thread))
         return false;
@@ -213,6 +298,34 @@ bool otel_context_detach(otel_context_token token)
         oteli_thread_cover(thread, open);
     oteli_thread_finish(thread);
     return in_order;
+}
+
+/* Whether the top is the context of this token, and what is below it goes on as it was. */
+static inline bool is_simply_detached(const struct oteli_thread *thread, uint64_t token)
+{
+    const struct oteli_open *open = thread->top;
+    if (OTELI_UNLIKELY(token == 0 || open->token != token ||
+                       open != thread->stack + thread->attached || open->traits.is_unusual ||
+                       open->self.opaque[2] == 0 ||
+                       thread->lowest_cover != 0 || oteli_thread_is_busy(thread)))
+        return false;
+    const struct oteli_open *below = thread->stack + open->below;
+    return OTELI_LIKELY(below->token != 0 || open->below == 0) &&
+           OTELI_LIKELY(
+               changes_only_the_span(thread, below->values, open->baggage | below->baggage));
+}
+
+/* A signal handler between the stores finds the context detached, or current once more. */
+OTELI_HOT bool otel_context_detach_n(uint64_t token)
+{
+    struct oteli_thread *thread = oteli_self;
+    struct oteli_open *open = thread->top;
+    if (!is_simply_detached(thread, token))
+        return detach_any(token);
+    thread->attached = open->below;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    oteli_thread_show(thread, open - 1);
+    return true;
 }
 
 otel_context_key otel_context_create_key(const char *name)

@@ -79,6 +79,10 @@ wakeup)
     keys='["sleeper_cpu_us","least_sleeper_cpu_us","waker_cpu_us"]'
     holds='all(.sleeper_cpu_us > 0 and (.waker_cpu_us > 0) == (.case == "signal"))'
     ;;
+profile)
+    cases='["indirect_call","apply","apply_1000_labels","label_acquire_release","clock_read"]'
+    keys='["min_ns","median_ns"]'
+    ;;
 clock)
     cases='["ticks","monotonic","coarse","realtime","convert","start","renew",
             "measure_offsets","ticks_to_wall",

@@ -2,6 +2,7 @@
 /* sdk/thread.c - the one place that makes a thread. Start/stop only. */
 #include "sdk/thread.h"
 
+#include "api/thread.h"
 #include "common/fork.h"
 #include "sdk/engine.h"
 
@@ -51,9 +52,25 @@ bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), void *argument
     return true;
 }
 
+void oteli_helper_begin(const char *name)
+{
+    pthread_setname_np(pthread_self(), name);
+    oteli_thread_silence();
+}
+
 void oteli_helper_join(pthread_t thread)
 {
     pthread_join(thread, NULL);
+    oteli_add_full_32(&helpers, UINT32_MAX);
+}
+
+void oteli_helper_leave(pthread_t thread)
+{
+    pthread_detach(thread);
+}
+
+void oteli_helper_ended(void)
+{
     oteli_add_full_32(&helpers, UINT32_MAX);
 }
 
