@@ -49,8 +49,8 @@ static void test_lines_of_the_kernel_are_read(void **state)
     assert_false(range.is_executable);
     assert_string_equal(range.path, "");
     assert_true(parse("7f0000000000-7f0000001000 rw-p 00000000 00:00 0", &range));
-    assert_true(parse("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0   [vsyscall]",
-                      &range));
+    assert_true(
+        parse("ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0   [vsyscall]", &range));
     assert_true(range.is_executable);
 }
 
