@@ -8,6 +8,7 @@
 #include "profiling/profiler_inside.h"
 #include "sdk/thread.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,7 +260,7 @@ static otel_status open_source(struct otel_profiler *profiler)
                          oteli_profiler_reason(OTEL_PROFILER_SIGNAL, error), error, counted->why);
     else
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "profiler: not started: %s", counted->why);
-    return OTEL_ERROR_SYSTEM;
+    return error == ENOSYS ? OTEL_ERROR_UNSUPPORTED : OTEL_ERROR_SYSTEM;
 }
 
 static otel_status begin(struct otel_profiler *profiler)
