@@ -75,10 +75,8 @@ struct profile_case {
 };
 
 static const struct profile_case cases[] = {
-    {"indirect_call", call_indirectly},
-    {"apply", apply_one},
-    {"apply_1000_labels", apply_many},
-    {"label_acquire_release", acquire_and_release},
+    {"indirect_call", call_indirectly}, {"apply", apply_one},
+    {"apply_1000_labels", apply_many},  {"label_acquire_release", acquire_and_release},
     {"clock_read", read_clocks},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };

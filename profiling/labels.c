@@ -172,7 +172,7 @@ otel_profile_label otel_profile_label_make(const otel_span *span, const otel_pro
     struct words *words = &draft.words;
     struct text text = {.bytes = (char *)words->text};
     memset(&draft, 0, offsetof(struct words, text)); /* of the text only what is used */
-    words->start_ns = oteli_monotonic_ns(); /* after the last release of this trampoline */
+    words->start_ns = oteli_monotonic_ns();          /* after the last release of this trampoline */
     const otel_thread_context_record *around = otel_thread_ctx_v1;
     if (around != NULL && around->valid != 0)
         memcpy(&words->around_id, around->span_id, sizeof words->around_id);
