@@ -290,6 +290,37 @@ bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *lab
     return false;
 }
 
+/* Whether that is the label of the span; it is looked at again when it has been read as a whole. */
+static bool has_span(const struct entry *entry, uint64_t span_id)
+{
+    return oteli_load_relaxed_64(&entry->words[offsetof(struct words, span_id) / WORD]) == span_id;
+}
+
+bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct oteli_label *label)
+{
+    uint64_t wanted;
+    memcpy(&wanted, span_id, sizeof wanted);
+    for (unsigned index = 0; index < OTELI_TRAMPOLINES; index++) {
+        const struct history *history = &histories[index];
+        uint64_t number = oteli_load_acquire_64(&history->state) >> 1;
+        const uint64_t oldest = number > OTELI_LABEL_HISTORY ? number - OTELI_LABEL_HISTORY : 0;
+        /* Only the one that it stood for at that time. */
+        while (number > oldest &&
+               oteli_load_relaxed_64(&history->entries[number % OTELI_LABEL_HISTORY]
+                                          .words[offsetof(struct words, start_ns) / WORD]) >
+                   time_ns)
+            number--;
+        const struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
+        struct words words;
+        if (number > oldest && has_span(entry, wanted) && read_entry(entry, number, &words) &&
+            words.start_ns <= time_ns && words.span_id == wanted) {
+            tell(&words, label);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* --- start, stop, and fork --- */
 
 static bool is_free(unsigned index)
