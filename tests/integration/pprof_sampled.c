@@ -2,7 +2,7 @@
 /* tests/integration/pprof_sampled.c - burn processor time under three labels while the profiler runs,
  * and write the profile into a directory.
  *
- *     pprof_sampled DIRECTORY PLUGIN
+ *     pprof_sampled DIRECTORY PLUGIN SOURCE        auto, or signal
  *
  * run_query_a under query=A and a span, run_query_b under query=B, and plugin_burn, of a library that
  * is unloaded before the profile is written, under query=plugin. */
@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 enum { FREQUENCY_HZ = 499, A_MS = 400, B_MS = 200, PLUGIN_MS = 300, NS_PER_MS = 1000 * 1000 };
@@ -94,10 +95,11 @@ int main(int argc, char **argv)
 {
     int ms[] = {A_MS, B_MS};
     otel_profiler *profiler;
-    if (argc != 3 || otel_start(NULL) != OTEL_OK)
+    if (argc != 4 || otel_start(NULL) != OTEL_OK)
         return 2;
     const otel_profiler_options options = {
         .size = sizeof options,
+        .source = strcmp(argv[3], "signal") == 0 ? OTEL_PROFILER_SIGNAL : OTEL_PROFILER_AUTO,
         .frequency_hz = FREQUENCY_HZ,
         .exporter = otel_pprof_file_exporter(argv[1], OTEL_PPROF_OTEL)};
     const otel_status status = otel_profiler_start(&options, &profiler);

@@ -167,13 +167,13 @@ def check_other_machine(read, program, folder):
     assert "Build ID: " in there.stdout, there.stdout
 
 
-def check_sampled(read, program, plugin, folder):
+def check_sampled(read, program, plugin, folder, source):
     """Samples of the profiler: what is under a label is in the function that ran under it."""
-    out = folder / "sampled"
+    out = folder / source
     out.mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     environment["OTEL_TRACES_EXPORTER"] = "none"
-    done = subprocess.run([program, str(out), plugin], check=True, capture_output=True, text=True,
+    done = subprocess.run([program, str(out), plugin, source], check=True, capture_output=True, text=True,
                           env=environment)
     print(done.stdout, end="")
     files = [str(file) for file in out.iterdir()]
@@ -214,7 +214,8 @@ def main():
         for style in "datadog", "pyroscope":
             check_labels(read, make(program, folder, style), style)
         check_other_machine(read, program, folder)
-        check_sampled(read, sampled, plugin, folder)
+        for source in "auto", "signal":
+            check_sampled(read, sampled, plugin, folder, source)
     print("pprof reads all of it")
 
 
