@@ -2,8 +2,8 @@
 /* tests/stress/thread_context.c - threads that change their context without a pause are stopped at
  * any instruction and read from outside: what is found is always the context of one moment.
  *
- * Every id says which turn of which thread it is from, so that halves of two are noticed; the flags
- * say so too. OTEL_TEST_LONG=1 looks a hundred times as often.
+ * Every id says which turn of which thread it is from, so that halves of two are noticed, and what is
+ * left of one before; the flags say so too. OTEL_TEST_LONG=1 looks a hundred times as often.
  *
  * Threads:  the parent reads; the child's change their contexts until it is killed. */
 #include "tests/support/context_reader.h"
@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ enum { WORKERS = 3, LOOKS = 150, TURN_BITS = 32 };
 #define CHECK(condition) check((condition), #condition, __LINE__)
 
 static __thread uint64_t turn, spans;
+static volatile uint64_t *turns; /* of each worker, in memory of both processes */
 
 static void check(bool is_so, const char *text, int line)
 {
@@ -91,13 +93,20 @@ static otel_span remote(void)
     return otel_span_wrap(&context);
 }
 
+/* Only where nothing is current. */
+static void begin_turn(unsigned further)
+{
+    turn += further;
+    spans = 0;
+    turns[turn >> TURN_BITS] = turn;
+}
+
 static void *work(void *argument)
 {
     otel_tracer *tracer = otel_tracer_get("stress", NULL);
     turn = (uint64_t)(uintptr_t)argument << TURN_BITS;
     for (unsigned round = 0;; round++) {
-        turn += 1 + (round & 1);
-        spans = 0;
+        begin_turn(1 + (round & 1));
         otel_context_token token =
             otel_context_attach(otel_context_with_span(otel_current_context(), remote()));
         otel_span outer = otel_span_enter(tracer, "outer", NULL);
@@ -106,8 +115,7 @@ static void *work(void *argument)
         otel_span_end(turn & 2 ? outer : inner);
         otel_context_detach(token);
         /* A root of its own is sampled, as its turn says then. */
-        turn += 1 + (turn & 1);
-        spans = 0;
+        begin_turn(1 + (turn & 1));
         otel_span_end(otel_span_enter(tracer, "root", NULL));
     }
     return NULL;
@@ -126,20 +134,16 @@ static void be_read(int ready)
     pthread_join(threads[0], NULL);
 }
 
-/* Which worker a thread is, as its turns say. */
-static struct seen {
-    pid_t thread;
-    uint64_t worker, last;
-} seen[WORKERS];
+/* Which thread each worker is. The thread stands still, and so does its turn. */
+static pid_t workers[WORKERS + 1];
 
 static void check_turn(pid_t thread, uint64_t of)
 {
     const uint64_t worker = of >> TURN_BITS;
     CHECK(worker >= 1 && worker <= WORKERS);
-    struct seen *one = &seen[worker - 1];
-    CHECK(one->thread == 0 || one->thread == thread);
-    CHECK(of >= one->last);
-    *one = (struct seen){thread, worker, of};
+    CHECK(workers[worker] == 0 || workers[worker] == thread);
+    CHECK(of == turns[worker]);
+    workers[worker] = thread;
 }
 
 static unsigned look(pid_t child)
@@ -189,7 +193,9 @@ int main(int count, char **arguments)
     char byte;
     unsigned found = 0, looks = LOOKS * stress_scale(count, arguments, 100);
     check_halves();
-    CHECK(!pipe(ends));
+    turns = mmap(NULL, (WORKERS + 1) * sizeof *turns, PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(turns != MAP_FAILED && !pipe(ends));
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -200,8 +206,8 @@ int main(int count, char **arguments)
     for (unsigned i = 0; i < looks; i++)
         found += look(child);
     CHECK(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child);
-    for (size_t i = 0; i < WORKERS; i++)
-        CHECK(seen[i].thread != 0);
+    for (size_t i = 1; i <= WORKERS; i++)
+        CHECK(workers[i] != 0);
     printf("%u looks, %u contexts of %d threads\n", looks, found, WORKERS);
     return 0;
 }
