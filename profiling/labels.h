@@ -17,8 +17,9 @@ enum { OTELI_LABEL_HISTORY = 8 };
 struct oteli_label {
     uint64_t start_ns; /* CLOCK_MONOTONIC */
     uint8_t trace_id[16];
-    uint8_t span_id[8];  /* zero: no span */
-    uint8_t root_id[8];  /* the local root's; zero: none */
+    uint8_t span_id[8]; /* zero: no span */
+    uint8_t root_id[8]; /* the local root's; zero: none */
+    uint8_t around_id[8]; /* the span that was current where it was made; zero: none */
     uint16_t text_length;
     char text[OTEL_PROFILE_LABEL_BYTES]; /* key NUL value NUL, and so on */
 };

@@ -23,7 +23,8 @@ struct oteli_profile_mapping {
     uint8_t build_id_length; /* 0: it has no GNU build id */
     uint8_t build_id[20];
     bool has_htlhash;
-    uint8_t htlhash[16]; /* where there is no build id: SHA-256 of the first and the last 4,096 bytes
+    uint8_t
+        htlhash[16]; /* where there is no build id: SHA-256 of the first and the last 4,096 bytes
                             and the length (64 bits, big-endian), cut to 16 bytes */
 };
 

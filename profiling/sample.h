@@ -20,7 +20,7 @@ struct oteli_sample {
     pid_t thread;
     const uint64_t *frames; /* leaf first; behind it return addresses as they are on the stack */
     size_t depth;
-    const void *stack;      /* a copy of the bytes above the stack pointer, or NULL */
+    const void *stack; /* a copy of the bytes above the stack pointer, or NULL */
     size_t stack_size;
     uint64_t stack_address; /* where they were */
     bool has_context;       /* of the thread: */

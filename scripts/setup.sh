@@ -361,6 +361,11 @@ main() {
     # On such a machine the tests themselves are what these stand for.
     [[ $(uname -m) != aarch64 ]] || aarch64=false
     ! $aarch64 || packages+=("${cross_packages[@]}")
+    # Go's pprof reads profiles in a test; any Go has it.
+    if [[ " ${packages[*]} " == *" libcmocka-dev "* ]] && ! command -v go >/dev/null &&
+        [[ ! -x /usr/local/go/bin/go ]]; then
+        packages+=(golang-go)
+    fi
     if [[ ${#packages[@]} -gt 0 ]]; then
         install_packages "${packages[@]}"
     fi

@@ -6,6 +6,7 @@
 #include "common/config.h"
 #include "common/fork.h"
 #include "common/log.h"
+#include "sdk/companion.h"
 #include "sdk/ending.h"
 #include "sdk/engine.h"
 #include "sdk/fork.h"
@@ -22,9 +23,10 @@ enum { NS_PER_MS = 1000000, GRACE_NS = 50 * NS_PER_MS };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct oteli_engine *engine; /* running, or the last that was */
 static bool is_running;
-static bool is_disabled;            /* started by OTEL_SDK_DISABLED, to do nothing */
-static struct oteli_engine *graves; /* engines that somebody may still be inside */
-static uint64_t holder;             /* of the lock: its pthread_self(); 0: nobody. Atomic */
+static bool is_disabled;                      /* started by OTEL_SDK_DISABLED, to do nothing */
+static struct oteli_engine *graves;           /* engines that somebody may still be inside */
+static void (*companion)(int64_t timeout_ms); /* what otel_shutdown stops first */
+static uint64_t holder; /* of the lock: its pthread_self(); 0: nobody. Atomic */
 
 /* A forked child, in which nothing has been decided yet: its SDK comes back with its first
  * span, unless it is started or shut down before. */
@@ -414,13 +416,30 @@ static otel_status stop_program(struct oteli_engine *stopped, uint64_t deadline_
     return status;
 }
 
+void oteli_before_shutdown(void (*call)(int64_t timeout_ms))
+{
+    oteli_lifecycle_lock();
+    companion = call;
+    oteli_lifecycle_unlock();
+}
+
+static void stop_companion(int64_t timeout_ms)
+{
+    oteli_lifecycle_lock();
+    void (*call)(int64_t) = companion;
+    oteli_lifecycle_unlock();
+    if (call != NULL)
+        call(timeout_ms);
+}
+
 static otel_status stop(int64_t timeout_ms)
 {
+    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
+    stop_companion(timeout_ms / 2);
     otel_status status;
     struct oteli_engine *stopped = oteli_lifecycle_use(true, &status);
     if (stopped == NULL)
         return status;
-    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
     const uint64_t lost = oteli_export_lost(stopped);
     if (stopped->sdk.synchronous)
         stop_simple(stopped, deadline_ns);

@@ -46,7 +46,7 @@ typedef struct otel_profile_exporter {
 } otel_profile_exporter;
 
 typedef struct otel_profiler_options {
-    size_t size;                    /* sizeof(otel_profiler_options) */
+    size_t size; /* sizeof(otel_profiler_options) */
     otel_profiler_source source;
     uint32_t frequency_hz;          /* a second of a thread's processor time; 0: 99 */
     uint32_t export_interval_ms;    /* 0: 10,000 */
@@ -72,20 +72,29 @@ OTEL_API OTEL_MUST_USE otel_status otel_profiler_flush(otel_profiler *profiler, 
 /* No more samples; flush; free. Returns within `timeout_ms` and 50 ms. NULL: nothing happens. */
 OTEL_API otel_status otel_profiler_stop(otel_profiler *profiler, int64_t timeout_ms);
 
-/* The one that OTEL_C_PROFILER=on has started; NULL: none. Any thread. */
+/* What OTEL_C_PROFILER, _HZ, _OUT and OTEL_C_PPROF_LABEL_STYLE say, as docs/CONFIGURATION.md has
+ * them, and otel_start calls it with. otel_shutdown stops this one first, in half of its time. A
+ * static program in which nothing else refers to this library calls it itself. Start/stop only.
+ * Errors as above, and OTEL_ERROR_INVALID_ARGUMENT for a word that there is not. */
+OTEL_API OTEL_MUST_USE otel_status otel_profiler_start_by_name(const char *source,
+                                                               uint32_t frequency_hz,
+                                                               const char *out,
+                                                               const char *label_style);
+
+/* The one that was started so; NULL: none. Until otel_shutdown. Any thread. */
 OTEL_API otel_profiler *otel_profiler_of_environment(void);
 
 /* Counted since the start; each sample is counted once in each of the two sums:
  *     samples = by_chain + by_scan + by_thread + unlabelled + no_history
  *     samples = exported + dropped + what is waiting for the next export */
 typedef struct otel_profiler_stats {
-    size_t size;             /* sizeof(otel_profiler_stats), set by the caller */
-    uint64_t samples;        /* that were read; each stands for one period or more */
-    uint64_t by_chain;       /* its label was on the chain of frames */
-    uint64_t by_scan;        /* … found in the bytes of its stack */
-    uint64_t by_thread;      /* … only a span, from what its thread publishes */
-    uint64_t unlabelled;     /* under no label */
-    uint64_t no_history;     /* under one that has been used again so often that nothing is known */
+    size_t size;         /* sizeof(otel_profiler_stats), set by the caller */
+    uint64_t samples;    /* that were read; each stands for one period or more */
+    uint64_t by_chain;   /* its label was on the chain of frames */
+    uint64_t by_scan;    /* … found in the bytes of its stack */
+    uint64_t by_thread;  /* … only a span, from what its thread publishes */
+    uint64_t unlabelled; /* under no label */
+    uint64_t no_history; /* under one that has been used again so often that nothing is known */
     uint64_t exported;
     uint64_t dropped;        /* no memory, or the exporter failed */
     uint64_t kernel_lost;    /* the ring or the buffer was full: never became samples */
@@ -96,8 +105,8 @@ typedef struct otel_profiler_stats {
     uint64_t labels_cut;     /* keys and values that did not fit */
     uint64_t profiles;       /* exported */
     otel_profiler_source source;
-    int refused_errno;       /* of perf_event_open, where the source is the signal; 0: not tried */
-    char why[120];           /* the same in words */
+    int refused_errno; /* of perf_event_open, where the source is the signal; 0: not tried */
+    char why[120];     /* the same in words */
 } otel_profiler_stats;
 OTEL_API otel_status otel_profiler_get_stats(const otel_profiler *profiler,
                                              otel_profiler_stats *stats);
