@@ -141,10 +141,15 @@ if [[ -e $out/traced ]]; then
     nm "$out/traced" | grep -q 'U __cyg_profile_func_enter@GLIBC' &&
         die "the traced consumer has the hooks of the C library"
 fi
+# A program that is linked statically has to show profilers where its threads' contexts are.
+exports=$(readelf -W --dyn-syms "$out/consumer" | grep -cE ' TLS .* otel_thread_ctx_v1$' || true)
 needed=$(readelf -dW "$out/consumer" | sed -nE 's/.*\(NEEDED\).*\[(libotel.*)\]/\1/p')
 case $way in
 pkgconfig | cmake) [[ -n $needed ]] || die "the consumer is not linked with the shared libraries" ;;
-*) [[ -z $needed ]] || die "the consumer needs $needed although it is linked statically" ;;
+*)
+    [[ -z $needed ]] || die "the consumer needs $needed although it is linked statically"
+    [[ $exports == 1 ]] || die "the consumer does not export otel_thread_ctx_v1"
+    ;;
 esac
 
 # Who does not ask for the profiler has none of it.
