@@ -152,7 +152,8 @@ static int list_threads(struct oteli_thread_timers *timers, size_t *count)
         timers->spare[(*count)++] = (struct oteli_timed_thread){.thread = thread};
     }
     closedir(directory);
-    qsort(timers->spare, *count, sizeof timers->spare[0], compare);
+    if (*count > 1)
+        qsort(timers->spare, *count, sizeof timers->spare[0], compare);
     *count = without_doubles(timers->spare, *count);
     return error;
 }
