@@ -33,7 +33,7 @@ struct otel_profiler {
     const struct oteli_source *signal;
     otel_profile_exporter exporter;
     void *pin;
-    uint64_t process; /* how many forks away from the first */
+    uint64_t process;        /* how many forks away from the first */
     uint64_t refused_before; /* labels, until the start */
     uint64_t cut_before;
     pthread_t thread;
@@ -101,7 +101,6 @@ void oteli_profiler_free(struct otel_profiler *profiler);
 /* otel_profiler_start with these two sources instead of the kernel's. */
 otel_status oteli_profiler_start_with(const otel_profiler_options *options,
                                       const struct oteli_source *perf,
-                                      const struct oteli_source *signal,
-                                      otel_profiler **profiler);
+                                      const struct oteli_source *signal, otel_profiler **profiler);
 
 #endif

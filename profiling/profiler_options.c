@@ -77,8 +77,8 @@ otel_status oteli_profiler_plan(const otel_profiler_options *options,
                    .ring_bytes = ring_kib * 1024,
                    .signal_number = signal_number},
         .max_links = or_default(options->max_links, DEFAULT_LINKS),
-        .export_ns = (uint64_t)or_default(options->export_interval_ms, DEFAULT_EXPORT_MS) *
-                     OTELI_NS_PER_MS,
+        .export_ns =
+            (uint64_t)or_default(options->export_interval_ms, DEFAULT_EXPORT_MS) * OTELI_NS_PER_MS,
     };
     plan->source.stack_bytes = scan_bytes(&plan->source, options->stack_scan_bytes);
     return OTEL_OK;

@@ -212,8 +212,7 @@ static void work(struct otel_profiler *profiler)
         if (ticket != 0) {
             flush(profiler, ticket, deadline_ns);
         } else if (now_ns >= profiler->next_export_ns) {
-            (void)export_now(profiler,
-                             now_ns + (uint64_t)EXPORT_TIMEOUT_MS * OTELI_NS_PER_MS);
+            (void)export_now(profiler, now_ns + (uint64_t)EXPORT_TIMEOUT_MS * OTELI_NS_PER_MS);
             publish(profiler);
         }
         if (now_ns >= profiler->next_export_ns)

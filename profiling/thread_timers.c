@@ -70,8 +70,7 @@ static struct timespec duration(uint64_t ns)
 /* 0, or an errno; none if the thread has ended meanwhile. */
 static int arm(struct oteli_thread_timers *timers, struct oteli_timed_thread *timed)
 {
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
-                             .sigev_signo = timers->signal_number};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = timers->signal_number};
     event.sigev_notify_thread_id = timed->thread;
     event.sigev_value.sival_ptr =
         (void *)(uintptr_t)((uint64_t)timers->tag << 32 | (uint32_t)timed->thread);
@@ -152,7 +151,8 @@ static int list_threads(struct oteli_thread_timers *timers, size_t *count)
         timers->spare[(*count)++] = (struct oteli_timed_thread){.thread = thread};
     }
     closedir(directory);
-    qsort(timers->spare, *count, sizeof timers->spare[0], compare);
+    if (*count > 1)
+        qsort(timers->spare, *count, sizeof timers->spare[0], compare);
     *count = without_doubles(timers->spare, *count);
     return error;
 }

@@ -40,7 +40,7 @@ quietly "$build/build.log" cmake --build "$build" -j 2 \
     --target "${libraries_of_ours[@]}" "${tests[@]/%/_test}"
 (
     IFS='|'
-    cd "$build"
+    cd "$build" || exit 1
     quietly tests.log ctest -j 2 --no-tests=error --output-on-failure -R "^unit\.(${tests[*]})\$"
     grep -qF "out of ${#tests[@]}" tests.log || {
         echo "not all of the tests ran:" >&2

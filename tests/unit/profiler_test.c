@@ -46,7 +46,8 @@ static int start_fake(struct fake_source *fake, const struct oteli_source_option
     pthread_getname_np(pthread_self(), name, sizeof name);
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     fake->has_name = strcmp(name, "otel-profiler") == 0;
-    fake->blocks_signals = sigismember(&blocked, SIGPROF) == 1 && sigismember(&blocked, SIGINT) == 1;
+    fake->blocks_signals =
+        sigismember(&blocked, SIGPROF) == 1 && sigismember(&blocked, SIGINT) == 1;
     fake->starts++;
     fake->options = *options;
     *source = fake->error == 0 ? fake : NULL;
@@ -99,11 +100,11 @@ static const struct oteli_source signal_source = {start_fake_signal, drain_fake,
 struct fake_exporter {
     otel_status status;
     uint32_t calls;
-    uint32_t is_stuck;    /* atomic: it waits until this is 0 … */
-    uint32_t wake_frees;  /* … or until it is woken, then it has not delivered */
-    uint32_t is_inside;   /* atomic */
-    uint32_t wakes;       /* atomic */
-    uint32_t frees;       /* atomic */
+    uint32_t is_stuck;   /* atomic: it waits until this is 0 … */
+    uint32_t wake_frees; /* … or until it is woken, then it has not delivered */
+    uint32_t is_inside;  /* atomic */
+    uint32_t wakes;      /* atomic */
+    uint32_t frees;      /* atomic */
     uint64_t samples;
     bool was_silent;
 };
@@ -184,7 +185,8 @@ static otel_status try_start(otel_profiler_options options, otel_profiler **prof
 static otel_profiler *start(void)
 {
     otel_profiler *profiler = NULL;
-    assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &profiler), OTEL_OK);
+    assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &profiler),
+                     OTEL_OK);
     assert_non_null(profiler);
     return profiler;
 }
@@ -242,18 +244,18 @@ static void test_a_source_that_is_asked_for_is_the_only_one_tried(void **state)
     otel_profiler *profiler = NULL;
     (void)state;
     fake_perf.error = EACCES;
-    assert_int_equal(try_start((otel_profiler_options){.source = OTEL_PROFILER_PERF,
-                                                       .exporter = exporter()},
-                               &profiler),
-                     OTEL_ERROR_SYSTEM);
+    assert_int_equal(
+        try_start((otel_profiler_options){.source = OTEL_PROFILER_PERF, .exporter = exporter()},
+                  &profiler),
+        OTEL_ERROR_SYSTEM);
     assert_null(profiler);
     assert_int_equal(fake_signal.starts, 0);
     assert_int_equal(fake.frees, 1);
 
-    assert_int_equal(try_start((otel_profiler_options){.source = OTEL_PROFILER_SIGNAL,
-                                                       .exporter = exporter()},
-                               &profiler),
-                     OTEL_OK);
+    assert_int_equal(
+        try_start((otel_profiler_options){.source = OTEL_PROFILER_SIGNAL, .exporter = exporter()},
+                  &profiler),
+        OTEL_OK);
     assert_int_equal(fake_perf.starts, 1);
     assert_int_equal(stats_of(profiler).refused_errno, 0);
     assert_string_equal(stats_of(profiler).why, "it was asked for");
@@ -354,10 +356,14 @@ static void test_looks_through_more_of_a_stack_where_the_ring_is_large_enough(vo
 static void test_options_that_cannot_be_are_refused(void **state)
 {
     const otel_profiler_options wrong[] = {
-        {.source = (otel_profiler_source)3}, {.frequency_hz = 10001},
-        {.ring_kib = 3},                     {.ring_kib = 2},
-        {.stack_scan_bytes = -2},            {.stack_scan_bytes = 65529},
-        {.signal_number = SIGSEGV},          {.signal_number = 32},
+        {.source = (otel_profiler_source)3},
+        {.frequency_hz = 10001},
+        {.ring_kib = 3},
+        {.ring_kib = 2},
+        {.stack_scan_bytes = -2},
+        {.stack_scan_bytes = 65529},
+        {.signal_number = SIGSEGV},
+        {.signal_number = 32},
     };
     (void)state;
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -439,10 +445,10 @@ static void test_each_interval_is_exported_without_being_asked_for(void **state)
 {
     otel_profiler *profiler = NULL;
     (void)state;
-    assert_int_equal(try_start((otel_profiler_options){.export_interval_ms = 1,
-                                                       .exporter = exporter()},
-                               &profiler),
-                     OTEL_OK);
+    assert_int_equal(
+        try_start((otel_profiler_options){.export_interval_ms = 1, .exporter = exporter()},
+                  &profiler),
+        OTEL_OK);
     for (uint32_t i = 1; i <= 3; i++) {
         sample(&fake_perf, 1);
         while (oteli_load_acquire_32(&fake.calls) < i)
