@@ -66,4 +66,7 @@ OTELI_COLD bool oteli_records_make(struct oteli_open *places, uint32_t count);
 /* Free those that this place owns. */
 void oteli_records_free(struct oteli_open *place);
 
+/* Of the calling thread's pointer, without naming it. */
+OTELI_LENT const void *oteli_thread_ctx_address(void);
+
 #endif

@@ -2,6 +2,7 @@
 /* sdk/thread_context_elf.c - see thread_context.h. What is loaded is looked at where it lies in
  * memory, as its dynamic section describes it. */
 #include "sdk/thread_context.h"
+#include "api/publish.h"
 
 #include <elf.h>
 #include <link.h>
@@ -128,7 +129,10 @@ static bool is_reachable(const struct object *object, uint32_t symbol)
         for (size_t k = 0; k < object->sizes[i] / sizeof *object->tables[i]; k++) {
             const uint64_t info = object->tables[i][k].r_info;
             const int64_t type = (int64_t)(info & UINT32_MAX);
-            if (info >> 32 == symbol && (type == INITIAL_EXEC || type == DESCRIPTOR))
+            const bool is_it = info >> 32 == symbol ||
+                               (info >> 32 == 0 && (uint64_t)object->tables[i][k].r_addend ==
+                                                       object->symbols[symbol].st_value);
+            if (is_it && (type == INITIAL_EXEC || type == DESCRIPTOR))
                 return true;
         }
     return false;
@@ -142,11 +146,13 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *state)
     struct object object;
     const bool is_program = info->dlpi_name == NULL || info->dlpi_name[0] == '\0';
     if (size < offsetof(struct dl_phdr_info, dlpi_tls_data) + sizeof info->dlpi_tls_data ||
-        info->dlpi_tls_data == NULL || !read_object(info, &object))
+        !read_object(info, &object))
         return 0;
+    /* Of a library that was loaded, the block is not known before the thread has asked for it. */
     const uint32_t symbol = find_symbol(&object);
     const char *block = info->dlpi_tls_data;
-    if (symbol == 0 || block + object.symbols[symbol].st_value != (const char *)&otel_thread_ctx_v1)
+    if (symbol == 0 || (block != NULL && block + object.symbols[symbol].st_value !=
+                                             (const char *)oteli_thread_ctx_address()))
         return 0;
     search->is_found = true;
     if (!is_program && !is_reachable(&object, symbol))

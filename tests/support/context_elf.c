@@ -194,7 +194,7 @@ static bool slot_kind(uint16_t machine, uint64_t type, enum elf_tls_kind *kind)
 }
 
 static size_t slots_in(const struct elf_file *file, uint64_t table, uint64_t size, uint32_t symbol,
-                       struct elf_tls_slot *slots, size_t most)
+                       int64_t value, struct elf_tls_slot *slots, size_t most)
 {
     size_t count = 0;
     for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= size; at += sizeof(Elf64_Rela)) {
@@ -204,8 +204,10 @@ static size_t slots_in(const struct elf_file *file, uint64_t table, uint64_t siz
         if (!bytes)
             break;
         memcpy(&relocation, bytes, sizeof relocation);
-        if (ELF64_R_SYM(relocation.r_info) != symbol || relocation.r_addend != 0 ||
-            !slot_kind(file->header.e_machine, ELF64_R_TYPE(relocation.r_info), &kind))
+        uint64_t own = ELF64_R_SYM(relocation.r_info);
+        bool is_it =
+            own == 0 ? relocation.r_addend == value : own == symbol && relocation.r_addend == 0;
+        if (!is_it || !slot_kind(file->header.e_machine, ELF64_R_TYPE(relocation.r_info), &kind))
             continue;
         if (count < most)
             slots[count] = (struct elf_tls_slot){kind, relocation.r_offset};
@@ -214,11 +216,13 @@ static size_t slots_in(const struct elf_file *file, uint64_t table, uint64_t siz
     return count;
 }
 
-size_t elf_find_slots(const struct elf_file *file, uint32_t symbol, struct elf_tls_slot *slots,
-                      size_t most)
+size_t elf_find_slots(const struct elf_file *file, uint32_t symbol, uint64_t at,
+                      struct elf_tls_slot *slots, size_t most)
 {
-    size_t count = slots_in(file, file->tags[DT_RELA], file->tags[DT_RELASZ], symbol, slots, most);
+    int64_t value = (int64_t)at;
+    size_t count =
+        slots_in(file, file->tags[DT_RELA], file->tags[DT_RELASZ], symbol, value, slots, most);
     size_t room = count < most ? most - count : 0;
-    return count + slots_in(file, file->tags[DT_JMPREL], file->tags[DT_PLTRELSZ], symbol,
+    return count + slots_in(file, file->tags[DT_JMPREL], file->tags[DT_PLTRELSZ], symbol, value,
                             slots + (most - room), room);
 }

@@ -48,9 +48,9 @@ struct elf_tls_slot {
     uint64_t address; /* in the file's address space */
 };
 
-/* The slots of a symbol, at most `most`; how many there are. Those of a relocation without a
- * symbol are nobody's. */
-size_t elf_find_slots(const struct elf_file *file, uint32_t symbol, struct elf_tls_slot *slots,
-                      size_t most);
+/* The slots of a symbol that is `at` that place of its segment, at most `most`; how many there are.
+ * Relocations name the symbol, or only its place if the library was bound to its own. */
+size_t elf_find_slots(const struct elf_file *file, uint32_t symbol, uint64_t at,
+                      struct elf_tls_slot *slots, size_t most);
 
 #endif

@@ -108,7 +108,8 @@ static enum context_found locate(struct context_reader *reader, const struct obj
                                  uint64_t pointer, uint64_t *address, enum context_access *access)
 {
     struct elf_tls_slot slots[SLOTS];
-    size_t count = elf_find_slots(&object->file, object->number, slots, SLOTS);
+    size_t count =
+        elf_find_slots(&object->file, object->number, object->symbol.st_value, slots, SLOTS);
     enum context_found found = CONTEXT_INVISIBLE;
     if (ELF64_ST_TYPE(object->symbol.st_info) != STT_TLS || object->symbol.st_size != 8)
         return context_fault(reader, "the symbol is no thread-local pointer");
