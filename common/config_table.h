@@ -244,6 +244,10 @@
         OTELI_MAX_CONCURRENCY, NULL, OTELI_NO_OPTION,                                             \
         "How many requests may be on their way at a time, each over a connection of its"          \
         " own, when a batch is too large for one.")                                               \
+    ROW(profiler_endpoint, "OTEL_C_PROFILER_ENDPOINT", OTELI_TYPE_STRING, NULL, 0, 0, NULL,       \
+        OTELI_NO_OPTION,                                                                          \
+        "With the library `otel-profiling`, the URL of the receiver of profiles, used as it is. " \
+        "Unset: `OTEL_EXPORTER_OTLP_ENDPOINT` with `/v1development/profiles` behind it.")         \
     ROW(spool_dir, "OTEL_C_SPOOL_DIR", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,      \
         "A directory, which must exist, for what is exported while the receiver is "              \
         "away. It is sent when the receiver is back, by this program or by the next "             \

@@ -4,6 +4,7 @@
  *
  * Start/stop only, but for otel_profiler_of_environment. Owns that profiler. */
 #include "common/atomic.h"
+#include "common/fork.h"
 #include "common/log.h"
 #include "profiling/settings.h"
 #include "sdk/companion.h"
@@ -14,12 +15,13 @@ static otel_profiler *started; /* atomic; NULL: none */
 
 otel_profiler *otel_profiler_of_environment(void)
 {
+    oteli_fork_notice();
     return oteli_load_acquire_any(&started);
 }
 
 static void stop(int64_t timeout_ms)
 {
-    otel_profiler *profiler = oteli_load_acquire_any(&started);
+    otel_profiler *profiler = otel_profiler_of_environment();
     if (profiler == NULL)
         return;
     oteli_store_release_any(&started, NULL);
@@ -29,14 +31,10 @@ static void stop(int64_t timeout_ms)
                          otel_status_string(status));
 }
 
-/* What it samples with is worth a line where somebody looks: it is not always what was hoped for. */
-static void say_source(const otel_profiler *profiler)
+/* A child has no profiler. */
+static void forget(void)
 {
-    otel_profiler_stats stats = {.size = sizeof stats};
-    if (otel_profiler_get_stats(profiler, &stats) == OTEL_OK)
-        OTELI_LOG_ALWAYS(OTEL_LOG_INFO, "profiler: %s%s%s",
-                         stats.source == OTEL_PROFILER_PERF ? "perf events" : "timers and a signal",
-                         stats.why[0] != '\0' ? ": " : "", stats.why);
+    oteli_store_release_any(&started, NULL);
 }
 
 otel_status otel_profiler_start_by_name(const char *source, uint32_t frequency_hz, const char *out,
@@ -56,8 +54,8 @@ otel_status otel_profiler_start_by_name(const char *source, uint32_t frequency_h
     const otel_status status = otel_profiler_start(&options, &profiler);
     if (status != OTEL_OK)
         return status;
-    say_source(profiler);
     oteli_store_release_any(&started, profiler);
+    oteli_fork_add(forget);
     oteli_before_shutdown(stop);
     return OTEL_OK;
 }

@@ -140,11 +140,12 @@ static otel_status export_profile(void *state, const otel_profile *profile, int6
     snprintf(hidden, sizeof hidden, "%s/.%s-%ld-%" PRIx64, files->directory, files->service,
              (long)getpid(), oteli_monotonic_ns());
     const bool is_there = write_file(hidden, bytes, length) && give_name(files, hidden);
+    const int error = errno;
     free(bytes);
     if (is_there)
         return OTEL_OK;
     OTELI_LOG(OTEL_LOG_ERROR, "a profile cannot be written in %s (errno %d)", files->directory,
-              errno);
+              error);
     unlink(hidden);
     return OTEL_ERROR_EXPORT_FAILED;
 }

@@ -24,7 +24,6 @@ struct oteli_profiler_plan {
     struct oteli_source_options source;
     uint32_t max_links;
     uint64_t export_ns;
-    uint64_t drain_ns; /* between two drains, so that no ring is more than half full */
 };
 
 struct otel_profiler {
@@ -67,7 +66,8 @@ struct otel_profiler {
     struct oteli_profile_builder *builder;
     otel_profiler_stats counted;
     struct oteli_resolved resolved;
-    uint64_t drain_ns;
+    uint64_t most_drain_ns;
+    uint64_t drain_ns; /* from one to the next */
     uint64_t calm_drains;
     uint64_t next_drain_ns;
     uint64_t next_export_ns;
@@ -76,6 +76,10 @@ struct otel_profiler {
 /* OTEL_ERROR_INVALID_ARGUMENT: there is something in them that cannot be. */
 otel_status oteli_profiler_plan(const otel_profiler_options *options,
                                 struct oteli_profiler_plan *plan);
+
+/* From one drain to the next, at most, so that no ring is more than half full. */
+uint64_t oteli_profiler_drain_ns(const struct oteli_source_options *source,
+                                 otel_profiler_source kind);
 
 /* Why a source is not to be had, in words; for errors of perf_event_open and of the signal source. */
 const char *oteli_profiler_reason(otel_profiler_source source, int error);

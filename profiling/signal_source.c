@@ -40,7 +40,7 @@ enum {
 enum { DEPTH_MASK = 0xff, HAS_CONTEXT = 0x100, HAS_TOP = 0x200 };
 
 /* Looking for threads and stacks takes at most one part in LOOK_SHARE of the time. */
-enum { LOOK_SHARE = 200, LAST_WAITS = 200, LAST_WAIT_NS = 100000, LIBC_SIGNAL_LAST = 33 };
+enum { LOOK_SHARE = 400, LAST_WAITS = 200, LAST_WAIT_NS = 100000, LIBC_SIGNAL_LAST = 33 };
 
 struct session {
     struct oteli_sample_buffer buffer;

@@ -50,10 +50,10 @@ for file in "${files[@]}"; do
         "functions knows the public headers, common and itself" ;;
     config/*) includes_only "$file" '(otel|common|config)/.*|exporters/otlp/endpoint\.h' \
         "config knows the public headers, common, OTLP's rules for endpoints, and itself" ;;
-    profiling/otlp_*) includes_only "$file" '(otel|common|profiling|opentelemetry|exporters/otlp)/.*|sdk/(companion|thread)\.h' \
+    profiling/otlp_*) includes_only "$file" '(otel|common|profiling)/.*|exporters/otlp/posting\.h|exporters/start_otlp\.h|sdk/identity\.h' \
         "profiles go the way of OTLP's requests" ;;
-    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|sdk/(companion|thread)\.h|api/peek\.h' \
-        "profiling knows the public headers, common, itself, and how a thread is made" ;;
+    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|sdk/(companion|identity|thread)\.h|api/peek\.h' \
+        "profiling knows the public headers, common, itself, and what the API and the SDK lend" ;;
     esac
 done
 
