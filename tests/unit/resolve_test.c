@@ -525,6 +525,7 @@ int main(void)
       cmocka_unit_test_setup(test_labels_count_up_to_the_first_that_is_not_known, set_up),
       cmocka_unit_test_setup(test_what_the_thread_publishes_is_the_span_without_labels, set_up),
       cmocka_unit_test_setup(test_what_the_thread_publishes_stands_in_for_a_lost_history, set_up),
+      cmocka_unit_test_setup(test_the_label_of_the_threads_span_is_added, set_up),
       cmocka_unit_test_setup(test_a_thread_that_works_for_no_span_publishes_nothing, set_up),
       cmocka_unit_test_setup(test_a_span_of_the_thread_wins_over_the_labels_one, set_up),
       cmocka_unit_test_setup(test_the_local_root_of_the_label_is_outside_of_it, set_up),
