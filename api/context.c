@@ -176,13 +176,15 @@ static OTELI_NOINLINE void attach_any(otel_context_token *token, const otel_cont
     struct oteli_open *open = place_for(thread);
     if (OTELI_LIKELY(open != NULL)) {
         fill_in(open, context, thread->epoch);
+        open->shown = open->record;
         open->token = token->opaque = ++thread->attaches;
         if (OTELI_UNLIKELY((context->baggage | open->baggage) != 0))
             hold_baggage(open, context->baggage);
         take_from(thread, context->values, open->baggage);
         thread->attached = (uint32_t)(open - thread->stack);
         oteli_thread_publish_anew(thread, open);
-        oteli_thread_push(thread, open);
+        if (open != thread->top)
+            oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
 }
@@ -255,8 +257,8 @@ OTELI_HOT void otel_context_attach_into(otel_context_token *token, const otel_co
     open->depth = newest->depth + 1;
     open->values = context->values;
     open->token = attaches;
-    oteli_publish_halves(open, trace_id, context->span.opaque[2],
-                         oteli_published_state_of(&context->span));
+    oteli_record_write(open->record, trace_id, context->span.opaque[2],
+                       oteli_record_state_of(&context->span));
     thread->attaches = attaches;
     thread->attached = (uint32_t)(open - thread->stack);
     oteli_thread_push(thread, open);
@@ -304,6 +306,7 @@ static inline bool is_simply_detached(const struct oteli_thread *thread, uint64_
     const struct oteli_open *open = thread->top;
     if (OTELI_UNLIKELY(token == 0 || open->token != token ||
                        open != thread->stack + thread->attached || open->traits.is_unusual ||
+                       open->self.opaque[2] == 0 || thread->lowest_cover != 0 ||
                        oteli_thread_is_busy(thread)))
         return false;
     const struct oteli_open *below = thread->stack + open->below;

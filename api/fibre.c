@@ -48,7 +48,7 @@ static void put_aside(const struct oteli_thread *thread, struct oteli_places *pl
 static void come_from_elsewhere(struct oteli_thread *thread)
 {
     if (thread->open_capacity != 0)
-        thread->stack->published = NULL;
+        thread->stack->shown = NULL;
     for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++)
         open->mark = UINT64_MAX;
 }
@@ -79,7 +79,7 @@ static void exchange(struct oteli_thread *thread, otel_stack *stack)
 {
     otel_stack *before = thread->fibre;
     if (thread->top == thread->stack && thread->open_capacity != 0)
-        thread->stack->published = otel_thread_ctx_v1;
+        thread->stack->shown = otel_thread_ctx_v1;
     put_aside(thread, before != NULL ? &before->places : &thread->own);
     take_up(thread, stack != NULL ? &stack->places : &thread->own);
     thread->fibre = stack;

@@ -30,7 +30,7 @@ static void push_stretch(struct oteli_thread *thread)
     open->hold = oteli_hold_index(hold);
     open->below = OTELI_NOT_A_COVER;
     open->depth = 0;
-    oteli_publish_span(open);
+    oteli_record_write_span(open->record, &open->self);
     oteli_thread_push(thread, open);
 }
 

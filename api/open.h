@@ -107,10 +107,7 @@ struct oteli_open {
     uint64_t attribute_filter;            /* of their signatures; void when there are none */
     struct oteli_attribute_place *places; /* of the attributes, in their order */
     uint64_t place_ref;                   /* what a local span's handle says of its place */
-
-    /* The record of the place, where others read it; detached: none. That of the lowest place
-     * is what was published when the next one became current (publish.h). */
-    const otel_thread_context_record *published;
+    otel_thread_context_record *record;   /* of the place, for others to read; detached: none */
 
     char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
     uint32_t hold;                /* see oteli_open_hold */
@@ -121,10 +118,13 @@ struct oteli_open {
     uint64_t token;                   /* attached: which attach it was; 0: detached */
     uint32_t depth;                   /* attached: how many contexts are, with it; 0: this
                                          is only the context of place `below` once more */
-    bool owns_published;              /* the memory that begins with its record, and has others' */
-    uint64_t mark;                    /* of an address: what had been started when it was (end.c) */
-    uint64_t baggage;                 /* attached: the context's, held; 0 in every other place */
-    uint64_t generation;              /* detached: of the SDK that it started under */
+    bool owns_records;                /* the memory that begins with its record, and has others' */
+    union {
+        uint64_t mark;       /* of an address: what had been started when it was (end.c) */
+        uint64_t generation; /* detached: of the SDK that it started under */
+    };
+    uint64_t baggage; /* attached: the context's, held; 0 in every other place */
+    const otel_thread_context_record *shown; /* what is published while the place is the top */
 };
 _Static_assert(offsetof(struct oteli_open, name) == 128, "names begin a cache line");
 _Static_assert(sizeof(struct oteli_open) == 320, "five cache lines");

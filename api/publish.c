@@ -6,22 +6,28 @@
 
 OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
 
-bool oteli_publish_make(struct oteli_open *places, uint32_t count)
+/* Two to a cache line. */
+union space {
+    otel_thread_context_record record;
+    uint8_t bytes[32];
+};
+
+bool oteli_records_make(struct oteli_open *places, uint32_t count)
 {
-    const size_t size = count * sizeof(union oteli_published);
-    union oteli_published *records = aligned_alloc(OTELI_CACHELINE, size);
-    if (records == NULL)
+    const size_t size = (count + (count & 1)) * sizeof(union space);
+    union space *spaces = aligned_alloc(OTELI_CACHELINE, size);
+    if (spaces == NULL)
         return false;
-    memset(records, 0, size);
+    memset(spaces, 0, size);
     for (uint32_t i = 0; i < count; i++)
-        places[i].published = &records[i].record;
-    places[0].owns_published = true;
+        places[i].shown = places[i].record = &spaces[i].record;
+    places[0].owns_records = true;
     return true;
 }
 
-void oteli_publish_free(struct oteli_open *place)
+void oteli_records_free(struct oteli_open *place)
 {
-    if (place->owns_published)
-        free((void *)(uintptr_t)place->published);
-    place->owns_published = false;
+    if (place->owns_records)
+        free(place->record);
+    place->owns_records = false;
 }

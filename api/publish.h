@@ -3,11 +3,13 @@
  * (otel/thread_context.h): one for each place of a stack.
  *
  * A place's record is written before the place becomes current, and the thread's pointer is set
- * to it then; leaving a place sets the pointer to the record of the one below. So whoever stops
+ * to it then; leaving a place sets the pointer to what the one below shows. So whoever stops
  * the thread, at any instruction, or interrupts it with a signal, finds the context of before
- * or that of after, and never half of one. Records do not move when a stack grows, and they
- * are apart from the places, so that two of them share a cache line and what interrupts a
- * thread most reads one that is warm.
+ * or that of after, and never half of one. Records do not move when a stack grows.
+ *
+ * A place shows its own record. One without a span shows, when what came above it has left,
+ * what was published before: nothing, or what another library has published through the same
+ * pointer, which has it back.
  *
  * Threads:  a thread's records and pointer are its own; whoever reads them has stopped it. */
 #ifndef OTELI_PUBLISH_H
@@ -25,49 +27,43 @@ _Static_assert(offsetof(otel_thread_context_record, valid) == 24, "OTEP 4947");
 _Static_assert(offsetof(otel_thread_context_record, trace_flags) == 25, "OTEP 4947");
 _Static_assert(offsetof(otel_thread_context_record, attributes_size) == 26, "OTEP 4947");
 
-/* A record and what fills its last store. */
-union oteli_published {
-    otel_thread_context_record record;
-    uint64_t words[4];
-};
-
-/* The words behind the ids of a record: of a span with these flags; or of none. */
-static inline uint64_t oteli_published_state(uint64_t ref)
+/* The members `valid`, `trace_flags` and `attributes_size` of a span with these flags. */
+static inline uint32_t oteli_record_state(uint64_t ref)
 {
-    const otel_thread_context_record record = {.valid = 1, .trace_flags = oteli_ref_flags(ref)};
-    uint64_t state = 0;
-    memcpy(&state, (const uint8_t *)&record + offsetof(otel_thread_context_record, valid),
-           sizeof record - offsetof(otel_thread_context_record, valid));
-    return state;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return 1 | (uint32_t)oteli_ref_flags(ref) << 8;
+#else
+    return UINT32_C(1) << 24 | (uint32_t)oteli_ref_flags(ref) << 16;
+#endif
 }
-#define OTELI_PUBLISHED_NOTHING UINT64_C(0)
 
 /* What is said of a span to others: what is collected has no trace that they could know. */
-static inline uint64_t oteli_published_state_of(const otel_span *span)
+static inline uint32_t oteli_record_state_of(const otel_span *span)
 {
     const bool is_known = oteli_span_is_valid(span) && !oteli_span_is_collected(span);
-    return is_known ? oteli_published_state(span->opaque[3]) : OTELI_PUBLISHED_NOTHING;
+    return is_known ? oteli_record_state(span->opaque[3]) : 0;
 }
 
-/* Write the record of a place that is not current, with the store of each half whole. */
-static OTELI_INLINE void oteli_publish_halves(const struct oteli_open *open, oteli_half trace_id,
-                                              uint64_t span_id, uint64_t state)
+/* Write a record that is not published. */
+static OTELI_INLINE void oteli_record_write(otel_thread_context_record *record, oteli_half trace_id,
+                                            uint64_t span_id, uint32_t state)
 {
-    uint64_t *const words = (uint64_t *)(uintptr_t)open->published;
-    oteli_half_store(words, trace_id);
-    oteli_half_store(words + 2, (oteli_half){span_id, state});
+    *(oteli_half_at *)(void *)record->trace_id = trace_id;
+    memcpy(record->span_id, &span_id, sizeof span_id);
+    memcpy(&record->valid, &state, sizeof state);
 }
 
-static OTELI_INLINE void oteli_publish_span(const struct oteli_open *open)
+static OTELI_INLINE void oteli_record_write_span(otel_thread_context_record *record,
+                                                 const otel_span *span)
 {
-    oteli_publish_halves(open, oteli_half_load(open->self.opaque), open->self.opaque[2],
-                         oteli_published_state_of(&open->self));
+    oteli_record_write(record, oteli_half_load(span->opaque), span->opaque[2],
+                       oteli_record_state_of(span));
 }
 
 /* Records for `count` places that have none yet, the first of which owns them; false without
  * memory. */
-OTELI_COLD bool oteli_publish_make(struct oteli_open *places, uint32_t count);
-/* Free what this place owns. */
-void oteli_publish_free(struct oteli_open *place);
+OTELI_COLD bool oteli_records_make(struct oteli_open *places, uint32_t count);
+/* Free those that this place owns. */
+void oteli_records_free(struct oteli_open *place);
 
 #endif

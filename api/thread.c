@@ -44,22 +44,22 @@ static void *pin; /* of this library, for threads that will call on_thread_exit 
 static void publish_nothing(const struct oteli_thread *thread)
 {
     if (thread->top != thread->stack)
-        otel_thread_ctx_v1 = thread->stack->published;
+        otel_thread_ctx_v1 = thread->stack->shown;
 }
 
 void oteli_thread_publish_anew(struct oteli_thread *thread, const struct oteli_open *open)
 {
-    const bool is_shown = otel_thread_ctx_v1 == open->published;
+    const bool is_shown = otel_thread_ctx_v1 == open->record;
     if (is_shown) {
-        memcpy(&thread->aside, open->published, sizeof thread->aside);
+        thread->aside = *open->record;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        otel_thread_ctx_v1 = &thread->aside.record;
+        otel_thread_ctx_v1 = &thread->aside;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     }
-    oteli_publish_span(open);
+    oteli_record_write_span(open->record, &open->self);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (is_shown)
-        otel_thread_ctx_v1 = open->published;
+        otel_thread_ctx_v1 = open->record;
 }
 
 /* Its thread ends, and nobody else can end it. */
@@ -72,6 +72,7 @@ static void abandon(struct oteli_thread *thread, struct oteli_open *open)
     oteli_baggage_release((otel_baggage){open->baggage});
     open->baggage = 0;
     open->traits.bits = 0;
+    open->shown = open->record;
     oteli_open_leave(open);
 }
 
@@ -305,7 +306,7 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
     for (uint32_t i = before; i < capacity; i++)
         stack[i].place_ref = oteli_ref_make(0, OTELI_PLACE_LOCAL, false, i, 0);
     const uint32_t first_new = before != 0 ? before : 1; /* the lowest needs no record */
-    if (!oteli_publish_make(stack + first_new, capacity - first_new)) {
+    if (!oteli_records_make(stack + first_new, capacity - first_new)) {
         free(stack);
         errno = saved_errno;
         return false;
@@ -351,6 +352,7 @@ static void show_again(struct oteli_thread *thread, struct oteli_open *cover)
     cover->self = again->self;
     cover->self.opaque[3] |= OTELI_REF_ATTACHED;
     cover->epoch = cover->below != 0 ? again->epoch : oteli_clock_epoch();
+    cover->shown = cover->record;
     oteli_thread_publish_anew(thread, cover);
 }
 
@@ -369,6 +371,7 @@ static void show_others(struct oteli_thread *thread, const struct oteli_open *le
 /* The top is the newest place that says what is current; that is not published yet. */
 static OTELI_INLINE void settle_top(struct oteli_thread *thread)
 {
+    struct oteli_open *left = thread->top;
     for (;;) {
         while (is_dead(thread->top))
             thread->top--;
@@ -378,6 +381,8 @@ static OTELI_INLINE void settle_top(struct oteli_thread *thread)
     }
     if (thread->stack + thread->lowest_cover > thread->top)
         thread->lowest_cover = 0;
+    for (; left > thread->top; left--)
+        left->shown = left->record;
 }
 
 void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
@@ -577,7 +582,7 @@ void oteli_places_free(struct oteli_open *stack, uint32_t capacity)
 {
     for (uint32_t i = 0; i < capacity; i++) {
         oteli_baggage_release((otel_baggage){stack[i].baggage});
-        oteli_publish_free(&stack[i]);
+        oteli_records_free(&stack[i]);
         oteli_open_fini(&stack[i]);
     }
     if (capacity != 0)

@@ -96,7 +96,7 @@ struct oteli_thread {
     uint8_t unscoped[OTELI_PARENT_KINDS]; /* what `decide` is without them */
     struct otel_stack *fibre;             /* whose places are current; NULL: its own are */
     struct oteli_places own;              /* while those of a fibre are */
-    union oteli_published aside;          /* published while that of the top is written anew */
+    otel_thread_context_record aside;     /* published while that of the top is written anew */
     struct oteli_buffer scratch;          /* a record for a synchronous SDK */
     struct oteli_program program;
     uint32_t in_processors;      /* how many calls of them are under way, one inside the other */
@@ -255,16 +255,24 @@ static OTELI_INLINE void oteli_thread_show(struct oteli_thread *thread, struct o
 {
     thread->top = open;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    otel_thread_ctx_v1 = open->published;
+    otel_thread_ctx_v1 = open->shown;
 }
 
-/* The same for a new one. Below the lowest may be the context of another library that
- * publishes through the same pointer: it will have it back. */
+/* The same for a new one, which shows its record. */
+static OTELI_INLINE void oteli_thread_raise(struct oteli_thread *thread, struct oteli_open *open)
+{
+    const otel_thread_context_record *const record = open->record;
+    thread->top = open;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    otel_thread_ctx_v1 = record;
+}
+
+/* And for one of which nothing is known: what is published now may not be ours. */
 static OTELI_INLINE void oteli_thread_push(struct oteli_thread *thread, struct oteli_open *open)
 {
-    if (thread->top == thread->stack)
-        thread->stack->published = otel_thread_ctx_v1;
-    oteli_thread_show(thread, open);
+    if (open[-1].self.opaque[2] == 0)
+        open[-1].shown = otel_thread_ctx_v1;
+    oteli_thread_raise(thread, open);
 }
 
 /* The record of a place that may be the top does not say what the place does: write it. */

@@ -60,7 +60,7 @@ static uint32_t *slot_of(const struct oteli_otlp_table *table, const uint8_t *by
 /* At most half of the slots are taken. */
 static bool make_slots(struct oteli_otlp_table *table)
 {
-    if (2 * (table->count + 1) <= table->slot_count)
+    if (table->slots != NULL && 2 * (table->count + 1) <= table->slot_count)
         return true;
     const size_t count = table->slot_count != 0 ? 2 * table->slot_count : 2 * (size_t)FIRST_ROOM;
     uint32_t *slots = calloc(count, sizeof *slots);

@@ -4,6 +4,7 @@
 
 #include "api/thread.h"
 #include "common/fork.h"
+#include "sdk/ending.h"
 #include "sdk/engine.h"
 
 #include <signal.h>
@@ -49,6 +50,7 @@ bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), void *argument
     if (oteli_thread_create(thread, 0, main, argument) != 0)
         return false;
     oteli_add_full_32(&helpers, 1);
+    oteli_ending_watch();
     return true;
 }
 
