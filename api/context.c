@@ -306,8 +306,8 @@ static inline bool is_simply_detached(const struct oteli_thread *thread, uint64_
     const struct oteli_open *open = thread->top;
     if (OTELI_UNLIKELY(token == 0 || open->token != token ||
                        open != thread->stack + thread->attached || open->traits.is_unusual ||
-                       open->self.opaque[2] == 0 ||
-                       thread->lowest_cover != 0 || oteli_thread_is_busy(thread)))
+                       open->self.opaque[2] == 0 || thread->lowest_cover != 0 ||
+                       oteli_thread_is_busy(thread)))
         return false;
     const struct oteli_open *below = thread->stack + open->below;
     return OTELI_LIKELY(below->token != 0 || open->below == 0) &&

@@ -118,12 +118,12 @@ struct oteli_open {
     uint64_t token;                   /* attached: which attach it was; 0: detached */
     uint32_t depth;                   /* attached: how many contexts are, with it; 0: this
                                          is only the context of place `below` once more */
-    bool owns_records; /* the memory that begins with its record, and has others' */
+    bool owns_records;                /* the memory that begins with its record, and has others' */
     union {
         uint64_t mark;       /* of an address: what had been started when it was (end.c) */
         uint64_t generation; /* detached: of the SDK that it started under */
     };
-    uint64_t baggage;                 /* attached: the context's, held; 0 in every other place */
+    uint64_t baggage; /* attached: the context's, held; 0 in every other place */
     const otel_thread_context_record *shown; /* what is published while the place is the top */
 };
 _Static_assert(offsetof(struct oteli_open, name) == 128, "names begin a cache line");

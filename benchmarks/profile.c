@@ -4,15 +4,19 @@
  * `indirect_call` calls a function through a pointer, and is what the others are compared with;
  * `apply` does it under one label, and `apply_1000_labels` under another of a thousand each time, in
  * an order that the processor cannot learn. `label_acquire_release` makes a label of one key and
- * gives it back; `clock_read` is the reading of the clock that is in it. One round of each case follows the other, so
- * that slow and fast times of the machine meet all cases alike. Nobody samples meanwhile. */
+ * gives it back; `clock_read` is the reading of the clock that is in it. `attach_detach` makes a context
+ * current and takes it back, which other programs can see. One round of each case follows the other, so
+ * that slow and fast times of the machine meet all cases alike. A profiler runs meanwhile, for there
+ * are no labels without one, and takes one sample a second.
+ *
+ * Last comes what the sampler costs (profile_sampler.c). */
 #include "benchmarks/bench.h"
-#include "profiling/labels.h"
+#include "benchmarks/profile_sampler.h"
 
 #include <otel/profile.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 101, QUICK_ROUNDS = 5, CALLS = 100000, QUICK_CALLS = 4000, MANY = 1000 };
+enum { ROUNDS = 2001, QUICK_ROUNDS = 5, CALLS = 4000, QUICK_CALLS = 4000, MANY = 1000 };
 enum { ORDER = 1 << 14 };
 
 typedef void *function(void *argument);
@@ -28,6 +32,7 @@ static volatile otel_profile_label hot;
 static otel_profile_label labels[MANY];
 static uint16_t order[ORDER];
 static void *volatile sink;
+static otel_context attached;
 
 static void call_indirectly(unsigned count)
 {
@@ -69,25 +74,29 @@ static void read_clocks(unsigned count)
         sink = (void *)(uintptr_t)bench_now_ns();
 }
 
+static void attach_and_detach(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        (void)otel_context_detach(otel_context_attach(attached));
+}
+
 struct profile_case {
     const char *name;
     void (*run)(unsigned count);
 };
 
 static const struct profile_case cases[] = {
-    {"indirect_call", call_indirectly},
-    {"apply", apply_one},
-    {"apply_1000_labels", apply_many},
-    {"label_acquire_release", acquire_and_release},
-    {"clock_read", read_clocks},
+    {"indirect_call", call_indirectly}, {"apply", apply_one},
+    {"apply_1000_labels", apply_many},  {"label_acquire_release", acquire_and_release},
+    {"clock_read", read_clocks},        {"attach_detach", attach_and_detach},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-static void prepare(void)
+static otel_profiler *prepare(void)
 {
     const otel_profile_kv kv = {"query", "A"};
     uint32_t random = 1;
-    oteli_labels_switch(true);
+    otel_profiler *profiler = bench_sampler_start(1);
     for (unsigned i = 0; i < MANY; i++)
         labels[i] = otel_profile_label_acquire(&kv, 1);
     for (unsigned i = 0; i < ORDER; i++) {
@@ -97,6 +106,10 @@ static void prepare(void)
     hot = otel_profile_label_acquire(&kv, 1);
     if (labels[MANY - 1].index == 0 || hot.index == 0)
         bench_fail("there are no labels on this machine");
+    bench_expect_ok(otel_start_with(NULL), "otel_start_with");
+    attached = otel_context_with_span(
+        otel_current_context(), otel_span_start(otel_tracer_get("bench", NULL), "request", NULL));
+    return profiler;
 }
 
 int main(int count, char **arguments)
@@ -107,7 +120,7 @@ int main(int count, char **arguments)
     unsigned rounds = options.quick ? QUICK_ROUNDS : ROUNDS;
     if (options.rounds != 0 && options.rounds < rounds)
         rounds = options.rounds;
-    prepare();
+    otel_profiler *profiler = prepare();
     for (unsigned i = 0; i < CASES; i++)
         cases[i].run(calls);
     for (unsigned round = 0; round < rounds; round++)
@@ -123,5 +136,8 @@ int main(int count, char **arguments)
         bench_figure("median_ns", bench_median(figures[i], rounds), 2);
         bench_line_end();
     }
+    bench_expect_ok(otel_shutdown(1000), "otel_shutdown");
+    bench_expect_ok(otel_profiler_stop(profiler, 1000), "otel_profiler_stop");
+    bench_sampler_measure(&options);
     return 0;
 }

@@ -9,7 +9,6 @@
 #include "benchmarks/profile_sampler.h"
 
 #include <otel/profile.h>
-#include <otel/profiler.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -91,7 +90,7 @@ static void do_nothing(void *state)
     (void)state;
 }
 
-static otel_profiler *start(uint32_t hz)
+otel_profiler *bench_sampler_start(uint32_t hz)
 {
     static char something;
     otel_profiler *profiler = NULL;
@@ -105,7 +104,7 @@ static otel_profiler *start(uint32_t hz)
 
 static struct turn take_sampled_turn(uint32_t hz, uint64_t steps, otel_profiler_stats *stats)
 {
-    otel_profiler *profiler = start(hz);
+    otel_profiler *profiler = bench_sampler_start(hz);
     const struct turn turn = take_turn(steps);
     bench_expect_ok(otel_profiler_flush(profiler, 5000), "otel_profiler_flush");
     bench_expect_ok(otel_profiler_get_stats(profiler, stats), "otel_profiler_get_stats");
@@ -150,7 +149,7 @@ static void measure(uint32_t hz, uint64_t steps, unsigned rounds)
     double samples = 0;
     double all_ns = 0;
     for (unsigned i = 0; i < rounds; i++) {
-        struct turn turns[2];
+        struct turn turns[2] = {{0}};
         for (unsigned j = 0; j < 2; j++) { /* who is first changes */
             const bool is_sampled = (i + j) % 2 == 1;
             turns[is_sampled] =

@@ -12,10 +12,11 @@
 # and with cmocka. A test aarch64.NAME runs it. OPTIONS go to the compiler, LINK to the linker
 # behind the sources. gdb, perf events and ptrace are not emulated.
 
+# On such a machine the tests themselves are what these stand for; and sanitizers are for the host.
 set(OTEL_HAVE_AARCH64 OFF)
+set(otel_want_aarch64 ON)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" OR NOT BUILD_TESTING OR OTEL_SANITIZE)
-    # There the tests of the host are tests of AArch64; and sanitizers are for the host's.
-    return()
+    set(otel_want_aarch64 OFF)
 endif()
 
 if(DEFINED ENV{OTEL_C_CACHE})
@@ -38,7 +39,9 @@ find_program(OTEL_AARCH64_C_COMPILER aarch64-linux-gnu-gcc)
 find_program(OTEL_AARCH64_CXX_COMPILER aarch64-linux-gnu-g++)
 find_program(OTEL_AARCH64_EMULATOR qemu-aarch64)
 mark_as_advanced(OTEL_AARCH64_C_COMPILER OTEL_AARCH64_CXX_COMPILER OTEL_AARCH64_EMULATOR)
-if(OTEL_AARCH64_C_COMPILER AND OTEL_AARCH64_CXX_COMPILER AND OTEL_AARCH64_EMULATOR
+if(NOT otel_want_aarch64)
+    # Nothing is missing.
+elseif(OTEL_AARCH64_C_COMPILER AND OTEL_AARCH64_CXX_COMPILER AND OTEL_AARCH64_EMULATOR
         AND EXISTS "${otel_aarch64_root}/include/ck_md.h")
     set(OTEL_HAVE_AARCH64 ON)
 elseif(DEFINED ENV{CI})
@@ -84,10 +87,13 @@ function(otel_aarch64_program name)
             COMMENT "Compiling ${object}" VERBATIM)
         list(APPEND objects "${object}")
     endforeach()
-    set(libraries "${otel_aarch64_root}/lib/aarch64-linux-gnu")
+    set(directory "${otel_aarch64_root}/lib/aarch64-linux-gnu")
+    set(libraries "-L${directory}" "-Wl,-rpath,${directory}" -Wl,--as-needed -lcmocka)
+    if(arg_LINK MATCHES "-static")
+        set(libraries "") # There is only a shared one.
+    endif()
     add_custom_command(OUTPUT "${program}" DEPENDS ${objects}
-        COMMAND "${linker}" -pthread -o "${program}" ${objects} ${arg_LINK} "-L${libraries}"
-            "-Wl,-rpath,${libraries}" -Wl,--as-needed -lcmocka
+        COMMAND "${linker}" -pthread -o "${program}" ${objects} ${arg_LINK} ${libraries}
         COMMENT "Linking ${program}" VERBATIM)
     add_custom_target(aarch64-${name} ALL DEPENDS "${program}")
 endfunction()

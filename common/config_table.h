@@ -72,7 +72,16 @@
         OTELI_OPTION,                                                                             \
         "Where timestamps come from. `auto` takes the processor's counter if it can be trusted "  \
         "and `monotonic` if not; `tsc` asks for the counter, `monotonic` for "                    \
-        "`CLOCK_MONOTONIC`, `coarse` for its cheap variant with a resolution of milliseconds.")
+        "`CLOCK_MONOTONIC`, `coarse` for its cheap variant with a resolution of milliseconds.")   \
+    ROW(thread_context, "OTEL_C_THREAD_CONTEXT", OTELI_TYPE_ENUM, "on", 0, 0, "on off",           \
+        OTELI_OPTION,                                                                             \
+        "Whether profilers outside the process, such as OpenTelemetry's eBPF profiler, are told " \
+        "of whom it is part and which span each thread is working for. `off` leaves out the "     \
+        "context of the process, without which they do not look at the threads.")                 \
+    ROW(thread_context_schema, "OTEL_C_THREAD_CONTEXT_SCHEMA", OTELI_TYPE_STRING,                 \
+        "tlsdesc_v1_dev", 0, 0, NULL, OTELI_OPTION,                                               \
+        "What they are told is the form of it, in at most 63 bytes; there is one form, and its "  \
+        "name will change: give another when your profiler asks for it.")
 
 #define OTELI_CONFIG_RESOURCE(ROW)                                                            \
     ROW(entities, "OTEL_ENTITIES", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_OPTION,         \

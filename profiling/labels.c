@@ -9,12 +9,14 @@
 #include "profiling/labels.h"
 #include "api/peek.h"
 #include "common/clock.h"
+#include "common/copy.h"
 #include "common/fork.h"
 #include "common/log.h"
 #include "common/utf8.h"
 #include "profiling/label_pool.h"
 
 #include <assert.h>
+#include <otel/thread_context.h>
 #include <string.h>
 
 enum { WORD = 8, TEXT_WORDS = OTEL_PROFILE_LABEL_BYTES / WORD };
@@ -30,7 +32,14 @@ struct words {
     uint64_t text_length;
     uint64_t text[TEXT_WORDS];
 };
+typedef uint64_t __attribute__((may_alias)) word;
 enum { HEAD_WORDS = offsetof(struct words, text) / WORD };
+
+/* A label in the making: its last word may be filled up behind the text. */
+struct draft {
+    struct words words;
+    uint64_t room;
+};
 
 struct entry {
     uint64_t number; /* which label of its trampoline, from 1; 0: none, or being written. Release
@@ -82,9 +91,9 @@ static void add_pair(struct text *text, const char *key, const char *value, size
     }
     char *at = text->bytes + text->length;
     const size_t kept = fitting(value, value_length, room - key_length - 2);
-    memcpy(at, key, key_length);
+    (void)oteli_move(at, key, key_length);
     at[key_length] = 0;
-    memcpy(at + key_length + 1, value, kept);
+    (void)oteli_move(at + key_length + 1, value, kept);
     at[key_length + 1 + kept] = 0;
     text->length += key_length + kept + 2;
     text->cut += kept != value_length;
@@ -135,15 +144,14 @@ static otel_profile_label empty(void)
 /* Give the trampoline this label: in its history first, and then it has it. */
 static uint64_t write_down(struct history *history, const struct words *words)
 {
-    uint64_t copy[sizeof *words / WORD];
+    const word *from = (const word *)(const void *)words;
     const uint64_t number = (oteli_load_relaxed_64(&history->state) >> 1) + 1;
     struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
     const size_t used = HEAD_WORDS + (size_t)(words->text_length + WORD - 1) / WORD;
-    memcpy(copy, words, used * WORD);
     oteli_store_relaxed_64(&entry->number, 0);
     oteli_fence_before_stores();
     for (size_t i = 0; i < used; i++)
-        oteli_store_relaxed_64(&entry->words[i], copy[i]);
+        oteli_store_relaxed_64(&entry->words[i], from[i]);
     oteli_store_release_64(&entry->number, number); /* pairs with read_entry */
     oteli_store_release_64(&history->state,
                            number << 1 | IS_USED); /* pairs with oteli_labels_find */
@@ -160,17 +168,22 @@ otel_profile_label otel_profile_label_make(const otel_span *span, const otel_pro
         oteli_add_full_64(&refused, 1);
         return empty();
     }
-    struct words words = {0};
-    struct text text = {.bytes = (char *)words.text};
-    words.start_ns = oteli_monotonic_ns(); /* after the last release of this trampoline */
-    words.around_id = otel_current_span().opaque[2]; /* an id's bytes as they are on the wire */
+    struct draft draft;
+    struct words *words = &draft.words;
+    struct text text = {.bytes = (char *)words->text};
+    memset(&draft, 0, offsetof(struct words, text)); /* of the text only what is used */
+    words->start_ns = oteli_monotonic_ns();          /* after the last release of this trampoline */
+    const otel_thread_context_record *around = otel_thread_ctx_v1;
+    if (around != NULL && around->valid != 0)
+        memcpy(&words->around_id, around->span_id, sizeof words->around_id);
     add_pairs(&text, kv, count);
     if (span != NULL)
-        add_span(&words, &text, span);
-    words.text_length = text.length;
+        add_span(words, &text, span);
+    memset((char *)&draft + offsetof(struct words, text) + text.length, 0, WORD);
+    words->text_length = text.length;
     if (OTELI_UNLIKELY(text.cut != 0))
         oteli_add_full_64(&cut, text.cut);
-    const uint64_t number = write_down(&histories[index], &words);
+    const uint64_t number = write_down(&histories[index], words);
     return (otel_profile_label){.trampoline = oteli_trampoline_at((unsigned)index),
                                 .index = (uint32_t)index + 1,
                                 .generation = (uint32_t)number};
@@ -229,13 +242,12 @@ void *otel_profile_apply_checked(const otel_profile_label *label, void *(*functi
 /* Read the label with this number; false: a newer one has taken its place. */
 static bool read_entry(const struct entry *entry, uint64_t number, struct words *words)
 {
-    uint64_t copy[sizeof *words / WORD];
+    word *to = (word *)(void *)words;
     if (oteli_load_acquire_64(&entry->number) != number)
         return false;
-    for (size_t i = 0; i < sizeof copy / WORD; i++)
-        copy[i] = oteli_load_relaxed_64(&entry->words[i]);
+    for (size_t i = 0; i < sizeof *words / WORD; i++)
+        to[i] = oteli_load_relaxed_64(&entry->words[i]);
     oteli_fence_after_load(); /* the words before the number */
-    memcpy(words, copy, sizeof *words);
     return oteli_load_relaxed_64(&entry->number) == number;
 }
 
@@ -271,6 +283,37 @@ bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *lab
         if (!read_entry(&history->entries[number % OTELI_LABEL_HISTORY], number, &words))
             return false;
         if (words.start_ns <= time_ns) {
+            tell(&words, label);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether that is the label of the span; it is looked at again when it has been read as a whole. */
+static bool has_span(const struct entry *entry, uint64_t span_id)
+{
+    return oteli_load_relaxed_64(&entry->words[offsetof(struct words, span_id) / WORD]) == span_id;
+}
+
+bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct oteli_label *label)
+{
+    uint64_t wanted;
+    memcpy(&wanted, span_id, sizeof wanted);
+    for (unsigned index = 0; index < OTELI_TRAMPOLINES; index++) {
+        const struct history *history = &histories[index];
+        uint64_t number = oteli_load_acquire_64(&history->state) >> 1;
+        const uint64_t oldest = number > OTELI_LABEL_HISTORY ? number - OTELI_LABEL_HISTORY : 0;
+        /* Only the one that it stood for at that time. */
+        while (number > oldest &&
+               oteli_load_relaxed_64(&history->entries[number % OTELI_LABEL_HISTORY]
+                                          .words[offsetof(struct words, start_ns) / WORD]) >
+                   time_ns)
+            number--;
+        const struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
+        struct words words;
+        if (number > oldest && has_span(entry, wanted) && read_entry(entry, number, &words) &&
+            words.start_ns <= time_ns && words.span_id == wanted) {
             tell(&words, label);
             return true;
         }

@@ -24,8 +24,9 @@
 enum { RANGES_MAX = 16384, KNOWN_MAX = 4096, LEAST_ROOM = 64 };
 
 /* How often at most: the loader is asked, and the file is read for addresses that are in nothing
- * known. Reading takes at most one part in PARTS of the time. */
-enum { ASK_NS = 10 * 1000 * 1000, READ_NS = 100 * 1000 * 1000, PARTS = 100 };
+ * known, of which there are many where the walk along the frames went astray. Reading takes at most
+ * one part in PARTS of the time. */
+enum { ASK_NS = 10 * 1000 * 1000, READ_NS = 500 * 1000 * 1000, PARTS = 500 };
 
 struct range {
     uint64_t start;
@@ -347,7 +348,7 @@ static uint32_t make_known(struct oteli_mappings *mappings, const struct range *
     return (uint32_t)mappings->known_count;
 }
 
-uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address)
+uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address, bool *is_code)
 {
     struct range *range = find_live(&mappings->live, address);
     if (range == NULL)
@@ -356,6 +357,7 @@ uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address)
         read_maps(mappings);
         range = find_live(&mappings->live, address);
     }
+    *is_code = range != NULL;
     if (range == NULL || range->path[0] == '\0')
         return 0;
     if (range->number == 0)

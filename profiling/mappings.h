@@ -33,8 +33,9 @@ void oteli_mappings_free(struct oteli_mappings *mappings);
  * that were sampled just now. */
 void oteli_mappings_follow(struct oteli_mappings *mappings);
 
-/* The number of the mapping, valid until the next settle; 0: none that is known. */
-uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address);
+/* The number of the mapping, valid until the next settle; 0: none that is known. *is_code says
+ * whether code can lie there at all: also where a program has made it itself, which is no mapping. */
+uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address, bool *is_code);
 
 /* Of a number other than 0; valid until the next call of find. */
 const struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,

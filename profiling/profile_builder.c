@@ -152,22 +152,28 @@ void oteli_profile_builder_free(struct oteli_profile_builder *builder)
 
 /* ---- a sample ----------------------------------------------------------------------------- */
 
+/* A frame in no code, and what is behind it, is what a walk finds that lost its way: functions
+ * without frame pointers lead it anywhere. The leaf is where the processor was. */
 static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_resolved *resolved,
                       uint32_t *index)
 {
     uint32_t locations[OTELI_FRAMES_MAX];
     const size_t depth = resolved->depth < OTELI_FRAMES_MAX ? resolved->depth : OTELI_FRAMES_MAX;
+    size_t count = 0;
     oteli_mappings_follow(builder->mappings);
-    for (size_t i = 0; i < depth; i++) {
+    for (; count < depth; count++) {
         struct oteli_profile_location location;
+        bool is_code;
         memset(&location, 0, sizeof location);
-        location.address = resolved->frames[i] - (i != 0 && resolved->frames[i] != 0);
-        location.mapping = oteli_mappings_find(builder->mappings, location.address);
+        location.address = resolved->frames[count] - (count != 0);
+        location.mapping = oteli_mappings_find(builder->mappings, location.address, &is_code);
+        if (count != 0 && !is_code)
+            break;
         if (!oteli_interner_add(&builder->tables[LOCATIONS], &location, sizeof location,
-                                &locations[i]))
+                                &locations[count]))
             return false;
     }
-    return oteli_interner_add(&builder->tables[STACKS], locations, depth * sizeof locations[0],
+    return oteli_interner_add(&builder->tables[STACKS], locations, count * sizeof locations[0],
                               index);
 }
 

@@ -40,7 +40,7 @@ enum {
 enum { DEPTH_MASK = 0xff, HAS_CONTEXT = 0x100, HAS_TOP = 0x200 };
 
 /* Looking for threads and stacks takes at most one part in LOOK_SHARE of the time. */
-enum { LOOK_SHARE = 200, LAST_WAITS = 200, LAST_WAIT_NS = 100000, LIBC_SIGNAL_LAST = 33 };
+enum { LOOK_SHARE = 400, LAST_WAITS = 200, LAST_WAIT_NS = 100000, LIBC_SIGNAL_LAST = 33 };
 
 struct session {
     struct oteli_sample_buffer buffer;
@@ -145,8 +145,8 @@ static bool is_nobody_inside(void)
 
 bool oteli_signal_is_usable(int signal_number)
 {
-    static const int faults[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,
-                                 SIGSEGV, SIGSYS, SIGKILL, SIGSTOP, SIGCONT};
+    static const int faults[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,
+                                 SIGSEGV, SIGSYS,  SIGKILL, SIGSTOP, SIGCONT};
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         if (signal_number == faults[i])
             return false;
@@ -344,9 +344,10 @@ static void drain(void *source, oteli_take_sample *take, void *state,
     if (!has_signal(session->timers.signal_number)) {
         session->has_lost_signal = true;
         oteli_thread_timers_fini(&session->timers);
-        OTELI_LOG(OTEL_LOG_WARN,
-                  "profiler: the program has taken signal %d for itself; there are no samples any more",
-                  session->timers.signal_number);
+        OTELI_LOG(
+            OTEL_LOG_WARN,
+            "profiler: the program has taken signal %d for itself; there are no samples any more",
+            session->timers.signal_number);
     } else if (oteli_monotonic_ns() >= session->next_look_ns) {
         (void)look_around(session);
     }

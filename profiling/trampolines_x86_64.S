@@ -75,5 +75,3 @@ otel_profile_trampoline:
     .long 3          /* IBT, SHSTK */
     .long 0
 #endif
-
-    .section .note.GNU-stack, "", @progbits

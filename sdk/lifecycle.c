@@ -67,6 +67,7 @@ static void forget_parent(void)
     is_running = false;
     is_disabled = false;
     graves = NULL;
+    oteli_process_context_forget();
     oteli_store_relaxed_64(&holder, 0);
     pthread_mutex_init(&lock, NULL);
 }
@@ -129,6 +130,7 @@ static otel_status run_locked(void)
     }
     is_running = true;
     oteli_sdk_install(&engine->sdk);
+    oteli_process_context_publish(&engine->resource, engine->thread_context_schema);
     return OTEL_OK;
 }
 
@@ -140,7 +142,13 @@ static otel_status start_locked(const struct oteli_engine_options *options)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock", refused);
     const otel_status status = oteli_engine_new(options, &engine);
-    return status == OTEL_OK ? run_locked() : status;
+    if (status != OTEL_OK)
+        return status;
+    const struct oteli_config *config = options->config;
+    const bool is_published = strcmp(config->thread_context, "on") == 0;
+    oteli_process_context_schema(engine->thread_context_schema,
+                                 is_published ? config->thread_context_schema : NULL);
+    return run_locked();
 }
 
 void oteli_lifecycle_revive(void)
@@ -224,6 +232,7 @@ struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
         used->users++;
     *status = is_running || is_disabled || is_inherited ? OTEL_OK : OTEL_ERROR_NOT_STARTED;
     if (stop) {
+        oteli_process_context_take_back();
         if (used != NULL)
             oteli_sdk_uninstall(); /* here, so that it is not that of a start which comes next */
         is_running = false;

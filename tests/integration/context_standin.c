@@ -10,9 +10,12 @@
 #ifndef CONTEXT_BESIDE
 #define CONTEXT_BESIDE 8
 #endif
+#ifndef CONTEXT_ALIGNED
+#define CONTEXT_ALIGNED 8
+#endif
 
 __thread const void *otel_thread_ctx_v1 CONTEXT_MODEL;
-static __thread char beside[CONTEXT_BESIDE] __attribute__((aligned(64)));
+static __thread char beside[CONTEXT_BESIDE] __attribute__((aligned(CONTEXT_ALIGNED)));
 
 void context_standin_set(const void *record)
 {

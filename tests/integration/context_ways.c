@@ -29,7 +29,8 @@ static const char *const names[] = {"linker", "offset", "descriptor", "descripto
 static struct {
     uint8_t trace_id[16], span_id[8], valid, flags;
     uint16_t size;
-} records[2] = {{"0123456789abcdef", "ghijklmn", 1, 1, 0}, {"fedcba9876543210", "nmlkjihg", 1, 0, 0}};
+} records[2] = {{"0123456789abcdef", "ghijklmn", 1, 1, 0},
+                {"fedcba9876543210", "nmlkjihg", 1, 0, 0}};
 
 static void (*set)(const void *record);
 static const char *expected;
@@ -140,6 +141,8 @@ int main(int count, char **arguments)
 #ifdef CONTEXT_LOADED
     CHECK(count == 4);
     void *plugin = dlopen(arguments[3], RTLD_NOW | RTLD_LOCAL);
+    if (!plugin)
+        fprintf(stderr, "%s\n", dlerror());
     CHECK(plugin != NULL);
     *(void **)&set = dlsym(plugin, "context_standin_set");
     CHECK(set != NULL);

@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum { THREADS = 2, TASKS_MOST = 1 << 20, SAMPLES_MOST = 1 << 18 };
-enum { LONG_SAMPLES = 20000, CI_SAMPLES = 400, CI_SIGNALS = 150 };
+enum { LONG_SAMPLES = 20400, CI_SAMPLES = 400, CI_SIGNALS = 150 };
 
 /* --- what is run --- */
 

@@ -41,7 +41,7 @@ static unsigned scale;
 
 /* --- where profiles go --- */
 
-static uint64_t exported; /* atomic */
+static uint64_t exported;     /* atomic */
 static uint32_t threads_seen; /* atomic */
 static pid_t seen[MOST];
 
@@ -79,8 +79,8 @@ static otel_profiler_stats stats_of(const otel_profiler *profiler)
 {
     otel_profiler_stats stats = {.size = sizeof stats};
     CHECK(otel_profiler_get_stats(profiler, &stats) == OTEL_OK);
-    CHECK(stats.samples == stats.by_chain + stats.by_scan + stats.by_thread + stats.unlabelled +
-                               stats.no_history);
+    CHECK(stats.samples ==
+          stats.by_chain + stats.by_scan + stats.by_thread + stats.unlabelled + stats.no_history);
     CHECK(stats.samples >= stats.exported + stats.dropped);
     return stats;
 }

@@ -22,8 +22,8 @@ static const void *at_offset(const struct elf_file *file, uint64_t offset, uint6
 
 static bool segment_at(const struct elf_file *file, size_t index, Elf64_Phdr *segment)
 {
-    const void *bytes = at_offset(file, file->header.e_phoff + index * sizeof *segment,
-                                  sizeof *segment);
+    const void *bytes =
+        at_offset(file, file->header.e_phoff + index * sizeof *segment, sizeof *segment);
     if (index >= file->header.e_phnum || !bytes)
         return false;
     memcpy(segment, bytes, sizeof *segment);
@@ -131,8 +131,8 @@ static bool word_at(const struct elf_file *file, uint64_t address, uint32_t *wor
 static bool is_named(const struct elf_file *file, uint32_t number, const char *name,
                      Elf64_Sym *symbol)
 {
-    const void *bytes = at_address(file, file->tags[DT_SYMTAB] + number * sizeof *symbol,
-                                   sizeof *symbol);
+    const void *bytes =
+        at_address(file, file->tags[DT_SYMTAB] + number * sizeof *symbol, sizeof *symbol);
     if (!bytes)
         return false;
     memcpy(symbol, bytes, sizeof *symbol);

@@ -66,8 +66,7 @@ static enum context_found judge_header(struct context_reader *reader,
         return context_fault(reader, "the signature is another one");
     if (header->version != VERSION)
         return context_fault(reader, "the version is %u", header->version);
-    if (header->published_at >
-        (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec)
+    if (header->published_at > (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec)
         return context_fault(reader, "it will be published later than now");
     if (header->payload_size == 0 || header->payload_size > PAYLOAD_MOST)
         return context_fault(reader, "the payload has %u bytes", header->payload_size);

@@ -45,8 +45,8 @@ static bool read_own(const void *from, void *bytes, size_t size)
     int ends[2];
     if (pipe(ends))
         return false;
-    bool is_read = write(ends[1], from, size) == (ssize_t)size &&
-                   read(ends[0], bytes, size) == (ssize_t)size;
+    bool is_read =
+        write(ends[1], from, size) == (ssize_t)size && read(ends[0], bytes, size) == (ssize_t)size;
     close(ends[0]);
     close(ends[1]);
     return is_read;

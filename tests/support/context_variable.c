@@ -16,7 +16,8 @@
 
 enum {
     SLOTS = 16,
-    STATIC_MOST = 1 << 24, /* no object has so much thread-local memory, and no pointer is so small */
+    STATIC_MOST =
+        1 << 24, /* no object has so much thread-local memory, and no pointer is so small */
     NO_MODULE_YET = -1
 };
 
@@ -97,8 +98,7 @@ static enum context_found by_linker(struct context_reader *reader, const struct 
         *address = pointer - round_up(segment.p_memsz, segment.p_align) + object->symbol.st_value;
     else
         *address = pointer + round_up(16, segment.p_align) + object->symbol.st_value;
-    enum context_found found =
-        in_module(reader, pointer, 1, object->symbol.st_value, &again);
+    enum context_found found = in_module(reader, pointer, 1, object->symbol.st_value, &again);
     if (found == CONTEXT_FOUND && again != *address)
         return context_fault(reader, "the thread's table has another place for it");
     return found;

@@ -196,7 +196,7 @@ static uint64_t number(const uint8_t *id)
 }
 
 static void say_sample(struct text *text, const otel_profile *profile,
-                       const struct oteli_profile_sample *sample)
+                       const struct oteli_profile_sample *sample, uint64_t base)
 {
     const struct oteli_profile_stack *stack = &profile->stacks[sample->stack];
     const struct oteli_profile_label_set *set = &profile->label_sets[sample->label_set];
@@ -204,7 +204,7 @@ static void say_sample(struct text *text, const otel_profile *profile,
     say(text, "%" PRIu64 " %" PRIu64 " |", sample->count, sample->cpu_ns);
     for (uint32_t i = 0; i < stack->count; i++)
         say(text, " %" PRIu64,
-            profile->locations[profile->location_of_stack[stack->first + i]].address);
+            profile->locations[profile->location_of_stack[stack->first + i]].address - base);
     if (sample->link != 0)
         say(text, " | %" PRIx64 " %" PRIx64 " %" PRIx64 " |", number(link->trace_id + 8),
             number(link->span_id), number(link->root_id));
@@ -216,11 +216,11 @@ static void say_sample(struct text *text, const otel_profile *profile,
     say(text, " | %s\n", profile->strings[profile->threads[sample->thread].name]);
 }
 
-char *profile_text(const otel_profile *profile)
+char *profile_text(const otel_profile *profile, uint64_t base)
 {
     struct text text = {0};
     say(&text, "%s", "");
     for (size_t i = 0; i < profile->sample_count; i++)
-        say_sample(&text, profile, &profile->samples[i]);
+        say_sample(&text, profile, &profile->samples[i], base);
     return text.data;
 }

@@ -13,7 +13,8 @@ void profile_check(const otel_profile *profile);
 
 /* All samples as lines of text, in the order of the profile:
  *     count cpu_ns | frame frame | trace span root | key=value key=value | thread
- * with frames as numbers, and ids as hexadecimal numbers; "-" for no link. To free(). */
-char *profile_text(const otel_profile *profile);
+ * with frames as their distance from `base`, and ids as hexadecimal numbers; "-" for no link. To
+ * free(). */
+char *profile_text(const otel_profile *profile, uint64_t base);
 
 #endif

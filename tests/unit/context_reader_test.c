@@ -38,7 +38,8 @@ struct child {
     struct context_reader *reader;
 };
 
-_Noreturn static void publish_and_wait(void (*publish)(const void *about), const void *about, int ready)
+_Noreturn static void publish_and_wait(void (*publish)(const void *about), const void *about,
+                                       int ready)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     record = usual;
@@ -161,8 +162,7 @@ static void test_a_wrong_place_is_noticed(void **state)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         context_reader_misplace(child.reader, wrong[i]);
-        bool is_found =
-            context_reader_thread(child.reader, child.id, &found) == CONTEXT_FOUND;
+        bool is_found = context_reader_thread(child.reader, child.id, &found) == CONTEXT_FOUND;
         assert_false(is_found && memcmp(found.span_id, usual.span_id, 8) == 0);
     }
     child_close(&child);
@@ -257,10 +257,10 @@ static struct publication *good(void)
     size = put(one.payload, 0, 1, resource, size);
     size = put_pair(one.payload, size, 2, "threadlocal.schema_version", "tlsdesc_v1_dev", false);
     size = put_pair(one.payload, size, 2, "threadlocal.attribute_key_map", "route", true);
-    one.header = (struct header){
-        .version = 2,
-        .size = size,
-        .published_at = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec};
+    one.header =
+        (struct header){.version = 2,
+                        .size = size,
+                        .published_at = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec};
     memcpy(one.header.signature, "OTEL_CTX", 8);
     return &one;
 }
@@ -313,13 +313,27 @@ static void test_what_a_process_says_is_read(void **state)
 static const char *spoil(struct publication *one, unsigned how)
 {
     switch (how) {
-    case 0: one->header.signature[7] = 'x'; return "signature";
-    case 1: one->header.version = 1; return "version";
-    case 2: one->header.published_at += UINT64_C(1) << 40; return "later";
-    case 3: one->header.published_at = 0; return "being changed";
-    case 4: one->header.size = 0; return "0 bytes";
-    case 5: one->header.size = 65537; return "65537 bytes";
-    case 6: one->header.size--; return "beyond the end";
+    case 0:
+        one->header.signature[7] = 'x';
+        return "signature";
+    case 1:
+        one->header.version = 1;
+        return "version";
+    case 2:
+        one->header.published_at += UINT64_C(1) << 40;
+        return "later";
+    case 3:
+        one->header.published_at = 0;
+        return "being changed";
+    case 4:
+        one->header.size = 0;
+        return "0 bytes";
+    case 5:
+        one->header.size = 65537;
+        return "65537 bytes";
+    case 6:
+        one->header.size--;
+        return "beyond the end";
     case 7:
         one->header.size =
             put_pair(one->payload, one->header.size, 2, "threadlocal.schema_version", "a", false);
@@ -327,14 +341,17 @@ static const char *spoil(struct publication *one, unsigned how)
     case 8:
         one->header.size = put_pair(one->payload, 0, 2, "other", "a", false);
         return "no resource";
-    case 9: one->payload[one->header.size++] = 0x18; return "another type";
+    case 9:
+        one->payload[one->header.size++] = 0x18;
+        return "another type";
     case 10:
         one->header.size = put(one->payload, one->header.size, 3, "", 0);
         return "does not have";
     case 11:
         one->header.size = put(one->payload, one->header.size, 1, "", 0);
         return "two resources";
-    default: return NULL;
+    default:
+        return NULL;
     }
 }
 
@@ -377,8 +394,8 @@ static void test_keys_that_break_a_rule_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct publication *one = good();
         uint32_t size = put(one->payload, 0, 1, "", 0);
-        one->header.size = put_pair(one->payload, size, 2, cases[i].key, cases[i].value,
-                                    cases[i].array);
+        one->header.size =
+            put_pair(one->payload, size, 2, cases[i].key, cases[i].value, cases[i].array);
         assert_process_refused(publish, one, cases[i].why);
     }
 }

@@ -168,9 +168,24 @@ static void end(struct oteli_mappings *mappings)
     oteli_leaks_check();
 }
 
+static uint32_t number_of(struct oteli_mappings *mappings, uintptr_t address)
+{
+    bool is_code;
+    const uint32_t number = oteli_mappings_find(mappings, address, &is_code);
+    assert_true(is_code || number == 0);
+    return number;
+}
+
+static bool is_code(struct oteli_mappings *mappings, uintptr_t address)
+{
+    bool is;
+    (void)oteli_mappings_find(mappings, address, &is);
+    return is;
+}
+
 static const struct oteli_known_mapping *look(struct oteli_mappings *mappings, uintptr_t address)
 {
-    const uint32_t number = oteli_mappings_find(mappings, address);
+    const uint32_t number = number_of(mappings, address);
     if (number == 0)
         return NULL;
     const struct oteli_known_mapping *known = oteli_mappings_at(mappings, number);
@@ -190,8 +205,7 @@ static void test_code_of_the_program_and_of_a_library(void **state)
     assert_true(ours->is_program);
     assert_string_equal(ours->path, program);
     assert_true(ours->identity.build_id_length >= 8);
-    assert_int_equal(oteli_mappings_find(mappings, (uintptr_t)begin),
-                     oteli_mappings_find(mappings, (uintptr_t)end));
+    assert_int_equal(number_of(mappings, (uintptr_t)begin), number_of(mappings, (uintptr_t)end));
 
     const struct oteli_known_mapping *libc = look(mappings, (uintptr_t)getauxval);
     assert_non_null(libc);
@@ -227,6 +241,10 @@ static void test_what_is_no_file_is_nothing(void **state)
     assert_null(look(mappings, 1));
     assert_null(look(mappings, UINTPTR_MAX));
     assert_null(look(mappings, (uintptr_t)&own));
+    assert_true(is_code(mappings, (uintptr_t)own));
+    assert_true(is_code(mappings, (uintptr_t)look));
+    assert_false(is_code(mappings, (uintptr_t)&own));
+    assert_false(is_code(mappings, UINTPTR_MAX));
 
     munmap(own, 4096);
     end(mappings);
@@ -238,7 +256,7 @@ static void test_what_was_unmapped_is_known_until_it_settles(void **state)
     struct oteli_mappings *mappings = begin();
     struct copy copy;
     make_copy(&copy, 0);
-    const uint32_t number = oteli_mappings_find(mappings, (uintptr_t)copy.image + 100);
+    const uint32_t number = number_of(mappings, (uintptr_t)copy.image + 100);
     assert_int_not_equal(number, 0);
 
     unmap(&copy);
@@ -248,7 +266,7 @@ static void test_what_was_unmapped_is_known_until_it_settles(void **state)
     const struct oteli_known_mapping *gone = look(mappings, (uintptr_t)copy.image + 200);
     assert_non_null(gone);
     assert_string_equal(gone->path, copy.path);
-    assert_int_equal(oteli_mappings_find(mappings, (uintptr_t)copy.image + 100), number);
+    assert_int_equal(number_of(mappings, (uintptr_t)copy.image + 100), number);
 
     oteli_mappings_settle(mappings);
     assert_null(look(mappings, (uintptr_t)copy.image + 100));
@@ -281,14 +299,14 @@ static void test_other_code_at_an_old_address_is_another_mapping(void **state)
     struct copy second;
     make_copy(&first, 0);
     make_copy(&second, 0);
-    const uint32_t before = oteli_mappings_find(mappings, (uintptr_t)first.image + 100);
+    const uint32_t before = number_of(mappings, (uintptr_t)first.image + 100);
 
     /* The second file where the first was. */
     assert_true(mremap(second.image, second.size, second.size, MREMAP_MAYMOVE | MREMAP_FIXED,
                        first.image) == first.image);
     oteli_fake_clock.monotonic_ns += A_WHILE_NS;
     assert_null(look(mappings, 1));
-    const uint32_t after = oteli_mappings_find(mappings, (uintptr_t)first.image + 100);
+    const uint32_t after = number_of(mappings, (uintptr_t)first.image + 100);
 
     assert_int_not_equal(before, after);
     assert_string_equal(oteli_mappings_at(mappings, before)->path, first.path);

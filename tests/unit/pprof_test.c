@@ -141,9 +141,9 @@ static void test_samples_lead_to_mappings(void **state)
     begin();
     for (unsigned i = 0; i < 2; i++) {
         made_sample_begin(&made);
-        made_sample_frame(&made, (const void *)(uintptr_t)getenv);
-        made_sample_frame(&made, (const void *)((uintptr_t)begin + 1));
         made_sample_frame(&made, (const void *)17);
+        made_sample_frame(&made, (const void *)((uintptr_t)getenv + 1));
+        made_sample_frame(&made, (const void *)((uintptr_t)begin + 1));
         made.sample.periods = 3;
         add();
     }
@@ -158,19 +158,18 @@ static void test_samples_lead_to_mappings(void **state)
     assert_int_equal(sample->value[0], 2);
     assert_int_equal(sample->value[1], 6 * PERIOD_NS);
     assert_int_equal(sample->n_location_id, 3);
-    static const uintptr_t none;
-    const uintptr_t addresses[] = {(uintptr_t)getenv, (uintptr_t)begin, 16, none};
+    const uintptr_t addresses[] = {17, (uintptr_t)getenv, (uintptr_t)begin};
     for (size_t i = 0; i < read->n_location; i++) {
         const Perftools__Profiles__Location *location = read->location[i];
         assert_int_equal(sample->location_id[i], location->id);
         assert_int_equal(location->address, addresses[i]);
         assert_int_equal(location->n_line, 0);
     }
-    assert_int_equal(read->location[2]->mapping_id, 0);
+    assert_int_equal(read->location[0]->mapping_id, 0);
     assert_int_equal(read->n_mapping, 2);
     const Perftools__Profiles__Mapping *main_mapping = read->mapping[0];
-    assert_int_equal(read->location[1]->mapping_id, main_mapping->id);
-    assert_int_equal(read->location[0]->mapping_id, read->mapping[1]->id);
+    assert_int_equal(read->location[2]->mapping_id, main_mapping->id);
+    assert_int_equal(read->location[1]->mapping_id, read->mapping[1]->id);
     assert_string_equal(text_of(read, main_mapping->filename), program);
     assert_int_equal(strlen(text_of(read, main_mapping->build_id)) % 2, 0);
     assert_true(strlen(text_of(read, main_mapping->build_id)) >= 16);

@@ -42,13 +42,24 @@ static void end(void)
     oteli_leaks_check();
 }
 
-/* A sample at these addresses, which are in no code at all. */
-static void sample(uintptr_t leaf, uintptr_t caller)
+/* A page of this program's code. */
+static uintptr_t code(void)
+{
+    return (uintptr_t)begin & ~(uintptr_t)4095;
+}
+
+static void sample_at(uintptr_t leaf, uintptr_t caller)
 {
     made_sample_begin(&made);
     made_sample_frame(&made, (const void *)leaf);
     if (caller != 0)
         made_sample_frame(&made, (const void *)caller);
+}
+
+/* A sample at these bytes of it. */
+static void sample(uintptr_t leaf, uintptr_t caller)
+{
+    sample_at(code() + leaf, caller != 0 ? code() + caller : 0);
 }
 
 static void add(void)
@@ -65,7 +76,7 @@ static const otel_profile *finish(void)
 
 static void expect(const otel_profile *profile, const char *expected)
 {
-    char *text = profile_text(profile);
+    char *text = profile_text(profile, code());
     assert_string_equal(text, expected);
     free(text);
 }
@@ -91,6 +102,34 @@ static void test_equal_samples_become_one(void **state)
                      "3 12000 | 100 299 | - | | tester\n"
                      "1 1000 | 100 | - | | tester\n"
                      "1 1000 | | - | | tester\n");
+    end();
+}
+
+static void test_a_stack_ends_where_there_is_no_code(void **state)
+{
+    (void)state;
+    begin(ROOM_FOR_ALL);
+    for (uintptr_t astray = 0; astray < 3; astray++) {
+        sample(100, 200);
+        made_sample_frame(&made, (const void *)(0x500000000c058d47 + astray));
+        made_sample_frame(&made, (const void *)(code() + 300 + astray));
+        add();
+        sample(100, 200);
+        made_sample_frame(&made, (const void *)astray); /* 0, less one */
+        add();
+        sample(100, 200);
+        made_sample_frame(&made, &made); /* data */
+        add();
+    }
+    sample_at((uintptr_t)&made, code() + 200); /* the leaf is where it is */
+    add();
+
+    const otel_profile *profile = finish();
+
+    assert_int_equal(profile->sample_count, 2);
+    assert_int_equal(profile->samples[0].count, 9);
+    assert_int_equal(profile->stacks[0].count, 2);
+    assert_int_equal(profile->stacks[1].count, 2);
     end();
 }
 
@@ -258,7 +297,7 @@ static void test_the_program_is_the_first_mapping(void **state)
     begin(ROOM_FOR_ALL);
     char program[PATH_MAX] = "";
     assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
-    sample((uintptr_t)getenv, (uintptr_t)begin + 1);
+    sample_at((uintptr_t)getenv, (uintptr_t)begin + 1);
     add();
 
     const otel_profile *profile = finish();
@@ -276,7 +315,7 @@ static void test_the_program_is_the_first_mapping(void **state)
 static void sample_number(uintptr_t i)
 {
     char value[32];
-    sample(i + 1, i + 0x100000);
+    sample_at(i + 1, 0);
     snprintf(value, sizeof value, "%u", (unsigned)i);
     made_sample_label(&made, "number", value, NULL);
     made_sample_span(&made, i, i + 1, 0);
@@ -317,7 +356,7 @@ static void test_without_memory_a_sample_is_not_there_and_leaves_nothing(void **
     bool all_tried = false;
     for (size_t nth = 1; !all_tried; nth++) {
         begin(ROOM_FOR_ALL);
-        sample((uintptr_t)begin, (uintptr_t)getenv);
+        sample_at((uintptr_t)begin, (uintptr_t)getenv);
         made_sample_label(&made, "query", "A", NULL);
         made_sample_span(&made, 0xa, 0x10, 0x1);
         oteli_leaks_fail_at(nth);
@@ -337,7 +376,7 @@ static void test_without_memory_there_is_no_profile_and_then_there_is_one(void *
     bool all_tried = false;
     for (size_t nth = 1; !all_tried; nth++) {
         begin(ROOM_FOR_ALL);
-        sample((uintptr_t)begin, 0);
+        sample_at((uintptr_t)begin, 0);
         add();
         oteli_leaks_fail_at(nth);
         const otel_profile *profile = oteli_profile_builder_finish(builder);
@@ -372,6 +411,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_samples_become_one),
+        cmocka_unit_test(test_a_stack_ends_where_there_is_no_code),
         cmocka_unit_test(test_of_equal_keys_the_innermost_counts),
         cmocka_unit_test(test_labels_that_are_cut_or_no_utf8_are_good_texts),
         cmocka_unit_test(test_a_span_is_one_link_and_has_the_root_that_is_known),
