@@ -213,7 +213,7 @@ void otel_profile_label_release(otel_profile_label *label)
     if (OTELI_UNLIKELY(oteli_load_relaxed_32(&history->running) != 0)) {
         OTELI_LOG(OTEL_LOG_ERROR, "a profile label is released while otel_profile_apply with it "
                                   "is under way; it is never used again");
-        assert(!"released while applied");
+        assert(false && "released while applied");
         return;
     }
     if (oteli_cas_full_64(&history->state, state, state & ~(uint64_t)IS_USED))

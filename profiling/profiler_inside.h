@@ -67,6 +67,7 @@ struct otel_profiler {
     otel_profiler_stats counted;
     struct oteli_resolved resolved;
     uint64_t most_drain_ns;
+    uint64_t busy_drain_ns;
     uint64_t drain_ns; /* from one to the next */
     uint64_t calm_drains;
     uint64_t next_drain_ns;
@@ -81,6 +82,10 @@ otel_status oteli_profiler_plan(const otel_profiler_options *options,
 uint64_t oteli_profiler_drain_ns(const struct oteli_source_options *source,
                                  otel_profiler_source kind);
 
+/* The same while there are samples. The signal source finds new threads when it is drained, and what they
+ * have done until then is not seen. */
+uint64_t oteli_profiler_busy_drain_ns(uint64_t most_ns, otel_profiler_source kind);
+
 /* Why a source is not to be had, in words; for errors of perf_event_open and of the signal source. */
 const char *oteli_profiler_reason(otel_profiler_source source, int error);
 
@@ -90,7 +95,7 @@ uint64_t oteli_profiler_deadline(int64_t timeout_ms);
 /* Wait for `changed`, with the mutex. False: the deadline has come. */
 bool oteli_profiler_wait(struct otel_profiler *profiler, uint64_t deadline_ns);
 
-void *oteli_profiler_main(void *profiler);
+void *oteli_profiler_main(void *argument);
 
 /* No samples from here on; again is harmless. Who gives the thread up does it without waiting. */
 void oteli_profiler_stop_source(struct otel_profiler *profiler, bool waits);

@@ -22,6 +22,7 @@ enum {
     SAMPLE_BYTES = 1024, /* of a deep stack */
     LEAST_DRAIN_MS = 10,
     WIDE_DRAIN_MS = 50,
+    BUSY_DRAIN_MS = 25,
     MOST_DRAIN_MS = 200 /* so that histories of labels go back as far */
 };
 
@@ -30,6 +31,12 @@ static const uint64_t ns_per_s = 1000000000;
 static uint64_t half_full_ns(const struct oteli_source_options *source, uint32_t stack_bytes)
 {
     return source->ring_bytes / (SAMPLE_BYTES + stack_bytes) * source->period_ns / 2;
+}
+
+uint64_t oteli_profiler_busy_drain_ns(uint64_t most_ns, otel_profiler_source kind)
+{
+    const uint64_t busy_ns = (uint64_t)BUSY_DRAIN_MS * OTELI_NS_PER_MS;
+    return kind == OTEL_PROFILER_SIGNAL && most_ns > busy_ns ? busy_ns : most_ns;
 }
 
 uint64_t oteli_profiler_drain_ns(const struct oteli_source_options *source,

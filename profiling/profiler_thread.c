@@ -71,7 +71,8 @@ static void take(void *state, const struct oteli_sample *sample)
         profiler->counted.dropped++;
 }
 
-/* More often while histories of labels or rings turn out too short, and less often again later. */
+/* More often while histories of labels or rings turn out too short, and less often again later, above
+ * all while nothing happens. */
 static void adapt(struct otel_profiler *profiler, uint64_t samples, uint64_t troubled)
 {
     if (troubled != 0 && troubled * 16 >= samples) {
@@ -79,12 +80,13 @@ static void adapt(struct otel_profiler *profiler, uint64_t samples, uint64_t tro
         profiler->drain_ns /= 2;
         if (profiler->drain_ns < LEAST_DRAIN_NS)
             profiler->drain_ns = LEAST_DRAIN_NS;
-    } else if (++profiler->calm_drains >= CALM_DRAINS) {
+    } else if (++profiler->calm_drains >= CALM_DRAINS || samples == 0) {
         profiler->calm_drains = 0;
         profiler->drain_ns += profiler->drain_ns / 4;
-        if (profiler->drain_ns > profiler->most_drain_ns)
-            profiler->drain_ns = profiler->most_drain_ns;
     }
+    const uint64_t most_ns = samples != 0 ? profiler->busy_drain_ns : profiler->most_drain_ns;
+    if (profiler->drain_ns > most_ns)
+        profiler->drain_ns = most_ns;
 }
 
 static void drain(struct otel_profiler *profiler)
@@ -273,7 +275,9 @@ static otel_status begin(struct otel_profiler *profiler)
         const uint64_t now_ns = oteli_monotonic_ns();
         profiler->most_drain_ns =
             oteli_profiler_drain_ns(&profiler->plan.source, profiler->counted.source);
-        profiler->drain_ns = profiler->most_drain_ns;
+        profiler->busy_drain_ns =
+            oteli_profiler_busy_drain_ns(profiler->most_drain_ns, profiler->counted.source);
+        profiler->drain_ns = profiler->busy_drain_ns;
         profiler->next_drain_ns = now_ns + profiler->drain_ns;
         profiler->next_export_ns = now_ns + profiler->plan.export_ns;
         oteli_labels_switch(true);

@@ -336,6 +336,9 @@ static void test_drains_before_a_ring_is_half_full_and_no_more_often(void **stat
     assert_int_equal(drain_ms(100, 64, OTEL_PROFILER_PERF), 60);    /* 12 samples, of 5 KiB */
     assert_int_equal(drain_ms(1, 64, OTEL_PROFILER_PERF), 200);
     assert_int_equal(drain_ms(10000, 4, OTEL_PROFILER_PERF), 10);
+    assert_int_equal(oteli_profiler_busy_drain_ns(99000000, OTEL_PROFILER_PERF), 99000000);
+    assert_int_equal(oteli_profiler_busy_drain_ns(99000000, OTEL_PROFILER_SIGNAL), 25000000);
+    assert_int_equal(oteli_profiler_busy_drain_ns(9000000, OTEL_PROFILER_SIGNAL), 9000000);
 }
 
 static void test_looks_through_more_of_a_stack_where_the_ring_is_large_enough(void **state)
