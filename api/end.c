@@ -132,7 +132,7 @@ OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
         if (OTELI_UNLIKELY(open->traits.is_unusual))
             end_slow(span, 0);
         else
-            thread->top = open - 1;
+            oteli_thread_show(thread, open - 1);
         return;
     }
     const uint32_t size = oteli_raw_size(open);
@@ -143,7 +143,7 @@ OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
         return;
     }
     oteli_append_plain(thread, open, size, oteli_counter());
-    thread->top = open - 1;
+    oteli_thread_show(thread, open - 1);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     thread->fast = generation;
     wake();

@@ -43,9 +43,12 @@ static void put_aside(const struct oteli_thread *thread, struct oteli_places *pl
                                     .thread = thread};
 }
 
-/* Another thread has other counts, with which a mark has nothing to do (end.c). */
-static void clear_marks(struct oteli_thread *thread)
+/* Another thread has other counts, with which a mark has nothing to do (end.c), and its own
+ * below the lowest place. */
+static void come_from_elsewhere(struct oteli_thread *thread)
 {
+    if (thread->open_capacity != 0)
+        thread->stack->shown = NULL;
     for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++)
         open->mark = UINT64_MAX;
 }
@@ -65,7 +68,7 @@ static void take_up(struct oteli_thread *thread, const struct oteli_places *plac
     if (OTELI_UNLIKELY(places->generation != thread->generation))
         oteli_thread_stop_recording(thread);
     if (places->thread != thread)
-        clear_marks(thread);
+        come_from_elsewhere(thread);
     const bool is_scoped = oteli_scoped_has(thread->values);
     if (OTELI_UNLIKELY(is_scoped != thread->is_scoped))
         oteli_thread_scope(thread, is_scoped);
@@ -75,9 +78,12 @@ static void take_up(struct oteli_thread *thread, const struct oteli_places *plac
 static void exchange(struct oteli_thread *thread, otel_stack *stack)
 {
     otel_stack *before = thread->fibre;
+    if (thread->top == thread->stack && thread->open_capacity != 0)
+        thread->stack->shown = otel_thread_ctx_v1;
     put_aside(thread, before != NULL ? &before->places : &thread->own);
     take_up(thread, stack != NULL ? &stack->places : &thread->own);
     thread->fibre = stack;
+    oteli_thread_show(thread, thread->top);
     if (before != NULL) /* pairs with the CAS of claim */
         oteli_store_release_32(&before->is_current, 0);
 }

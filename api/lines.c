@@ -30,7 +30,8 @@ static void push_stretch(struct oteli_thread *thread)
     open->hold = oteli_hold_index(hold);
     open->below = OTELI_NOT_A_COVER;
     open->depth = 0;
-    thread->top = open;
+    oteli_record_write_span(open->record, &open->self);
+    oteli_thread_push(thread, open);
 }
 
 void otel_lines_begin(void)

@@ -13,6 +13,7 @@
 
 #include "api/handle.h"
 #include "api/sdk_link.h"
+#include <otel/thread_context.h>
 
 /* Bytes that grow. Buffers above OTELI_BUFFER_KEPT are given back when their span ends. */
 struct oteli_buffer {
@@ -45,7 +46,8 @@ enum {
     OTELI_START_IS_GIVEN = 4,  /* by options */
     OTELI_RECORD_ONLY = 8,     /* for processors; it counts as unsampled */
     OTELI_IS_PROCESSED = 16,   /* processors have seen its start */
-    OTELI_IS_ENDING = 32       /* and are being told of its end */
+    OTELI_IS_ENDING = 32,      /* and are being told of its end */
+    OTELI_ATTACHED_SIMPLY = 64 /* a context that changed nothing but the span, and still would */
 };
 
 /* Traits of a span that is not unusual, as the word that they are in memory. */
@@ -106,22 +108,25 @@ struct oteli_open {
     uint64_t attribute_filter;            /* of their signatures; void when there are none */
     struct oteli_attribute_place *places; /* of the attributes, in their order */
     uint64_t place_ref;                   /* what a local span's handle says of its place */
-
-    uint64_t generation; /* detached: of the SDK that it started under */
+    otel_thread_context_record *record;   /* of the place, for others to read; detached: none */
 
     char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
     uint32_t hold;                /* see oteli_open_hold */
-    uint32_t below;               /* attached: the index of the attached context below it */
+    uint32_t below;               /* attached: the attached context below it, as
+                                     oteli_thread.attached; a cover: the index of what it repeats */
 
     struct oteli_unusual unusual;
     const otel_context_value *values; /* attached: the context's */
     uint64_t token;                   /* attached: which attach it was; 0: detached */
     uint32_t depth;                   /* attached: how many contexts are, with it; 0: this
                                          is only the context of place `below` once more */
-    uint32_t reserved;
-    uint64_t mark;    /* of an address: what had been started when it was (end.c) */
+    bool owns_records;                /* the memory that begins with its record, and has others' */
+    union {
+        uint64_t mark;       /* of an address: what had been started when it was (end.c) */
+        uint64_t generation; /* detached: of the SDK that it started under */
+    };
     uint64_t baggage; /* attached: the context's, held; 0 in every other place */
-    uint64_t reserved_too[1];
+    const otel_thread_context_record *shown; /* what is published while the place is the top */
 };
 _Static_assert(offsetof(struct oteli_open, name) == 128, "names begin a cache line");
 _Static_assert(sizeof(struct oteli_open) == 320, "five cache lines");

@@ -111,7 +111,8 @@ static void enter_nothing(otel_span *span, const otel_span_options *options)
         struct oteli_open *open = thread->top + 1;
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
         repeat(thread, open, span, &options->parent->span);
-        thread->top = open;
+        oteli_record_write_span(open->record, &open->self);
+        oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
 }
@@ -269,7 +270,8 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
                         &made);
         oteli_span_store_identity(span, &made);
         oteli_span_store_identity(&open->self, &made);
-        thread->top = open;
+        oteli_record_write_span(open->record, &open->self);
+        oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
     if (OTELI_UNLIKELY(is_roundabout))
@@ -308,7 +310,7 @@ static inline bool is_ready(const struct oteli_thread *thread)
 static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *thread,
                                          struct oteli_open *open)
 {
-    const struct oteli_open *parent = open - 1;
+    struct oteli_open *parent = open - 1;
     struct oteli_identity made;
     oteli_thread_hurry(thread);
     if (parent->self.opaque[2] == 0) {
@@ -319,6 +321,7 @@ static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *t
         made.ref = open->place_ref | OTEL_TRACE_FLAG_RANDOM;
         open->epoch = oteli_clock_epoch();
         oteli_count(&thread->counts.unsampled_origins[OTELI_ORIGIN_NONE], 1);
+        parent->shown = otel_thread_ctx_v1;
     } else {
         oteli_span_identify(thread, &parent->self, parent->self.opaque[2], &made);
         made.ref |= open->place_ref;
@@ -327,8 +330,9 @@ static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *t
     open->traits.is_unusual = false;
     oteli_span_store_identity(span, &made);
     oteli_span_store_identity(&open->self, &made);
+    oteli_record_write(open->record, made.trace_id, made.span_id, oteli_record_state(made.ref));
     oteli_count(&thread->counts.unsampled, 1);
-    thread->top = open;
+    oteli_thread_raise(thread, open);
     oteli_thread_finish(thread);
 }
 
@@ -343,9 +347,10 @@ static inline unsigned decision_under(const struct oteli_thread *thread, const o
     return thread->decide[oteli_span_kind_of_parent(parent->opaque[3])];
 }
 
-/* A sampled child of the current span, or a root; its name is in its place. */
+/* A sampled child of the current span, or a root; its name is in its place, which is or is not
+ * above the parent's. */
 static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_open *open,
-                                   const struct oteli_open *parent, otel_tracer *tracer,
+                                   struct oteli_open *parent, bool is_above, otel_tracer *tracer,
                                    size_t name_length, uint8_t wire_kind,
                                    struct oteli_identity *made)
 {
@@ -356,6 +361,8 @@ static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_ope
         oteli_span_set_shape(open, oteli_clock_epoch(), name_length,
                              oteli_span_wire_flags_of(OTEL_TRACE_FLAG_RANDOM, 0), wire_kind);
         oteli_count(&thread->counts.recorded_origins[OTELI_ORIGIN_NONE], 1);
+        if (is_above)
+            parent->shown = otel_thread_ctx_v1;
     } else {
         oteli_span_set_shape(open, parent->epoch, name_length,
                              oteli_span_wire_flags_of(parent_ref, parent_ref), wire_kind);
@@ -374,7 +381,7 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         enter_slow(span, tracer, name, name_length, options);
         return;
     }
-    const struct oteli_open *parent = thread->top;
+    struct oteli_open *parent = thread->top;
     struct oteli_open *open = thread->top + 1;
     const unsigned decision = decision_under(thread, &parent->self);
     _Static_assert(OTELI_DECIDE_DROP < OTELI_DECIDE_SAMPLE, "one comparison for both");
@@ -393,12 +400,13 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         return;
     }
     struct oteli_identity made;
-    open_fast(thread, open, parent, tracer, name_length, wire_kind, &made);
+    open_fast(thread, open, parent, true, tracer, name_length, wire_kind, &made);
     oteli_span_store_identity(span, &made);
     oteli_span_store_identity(&open->self, &made);
+    oteli_record_write(open->record, made.trace_id, made.span_id, oteli_record_state(made.ref));
     open->start = oteli_counter();
     oteli_count(&thread->counts.recorded, 1);
-    thread->top++;
+    oteli_thread_raise(thread, open);
     oteli_thread_finish(thread);
 }
 
@@ -509,7 +517,7 @@ static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const 
                                     size_t name_length)
 {
     struct oteli_thread *thread = oteli_self;
-    const struct oteli_open *parent = thread->top;
+    struct oteli_open *parent = thread->top;
     if (OTELI_UNLIKELY(thread->fast != oteli_load_relaxed_64(&oteli_fast_generation) ||
                        thread->detached_count == 0 ||
                        decision_under(thread, &parent->self) != OTELI_DECIDE_SAMPLE))
@@ -520,7 +528,8 @@ static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const 
     if (OTELI_LIKELY(is_short)) {
         struct oteli_identity made;
         thread->detached_count--;
-        open_fast(thread, open, parent, tracer, name_length, OTEL_SPAN_KIND_INTERNAL + 1, &made);
+        open_fast(thread, open, parent, false, tracer, name_length, OTEL_SPAN_KIND_INTERNAL + 1,
+                  &made);
         open->start = oteli_counter();
         oteli_count(&thread->counts.recorded, 1);
         publish(span, thread, open, &made);

@@ -40,6 +40,28 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_exit_key;
 static void *pin; /* of this library, for threads that will call on_thread_exit */
 
+/* Nothing of this thread's is published any more. */
+static void publish_nothing(const struct oteli_thread *thread)
+{
+    if (thread->top != thread->stack)
+        otel_thread_ctx_v1 = thread->stack->shown;
+}
+
+void oteli_thread_publish_anew(struct oteli_thread *thread, const struct oteli_open *open)
+{
+    const bool is_shown = otel_thread_ctx_v1 == open->record;
+    if (is_shown) {
+        thread->aside = *open->record;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        otel_thread_ctx_v1 = &thread->aside;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    }
+    oteli_record_write_span(open->record, &open->self);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (is_shown)
+        otel_thread_ctx_v1 = open->record;
+}
+
 /* Its thread ends, and nobody else can end it. */
 static void abandon(struct oteli_thread *thread, struct oteli_open *open)
 {
@@ -50,6 +72,7 @@ static void abandon(struct oteli_thread *thread, struct oteli_open *open)
     oteli_baggage_release((otel_baggage){open->baggage});
     open->baggage = 0;
     open->traits.bits = 0;
+    open->shown = open->record;
     oteli_open_leave(open);
 }
 
@@ -74,6 +97,7 @@ static void on_thread_exit(void *state)
         return; /* of before a fork, when it was in the middle of a call: the parent's */
     oteli_detached_flush(thread);
     oteli_thread_leave_fibre(thread);
+    publish_nothing(thread);
     oteli_thread_abandon(thread);
     thread->in_processors = 0;
     thread->ending = NULL;
@@ -145,6 +169,7 @@ struct oteli_thread *oteli_thread_own(void)
         if (has_exit_key)
             pthread_setspecific(exit_key, thread);
         oteli_self = thread;
+        oteli_store_relaxed_32(&otel_is_in_use_, 1); /* whoever has one can attach contexts */
         stay_loaded();
     }
     errno = saved_errno;
@@ -270,23 +295,31 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
     }
     const int saved_errno = errno;
     struct oteli_open *stack = aligned_alloc(OTELI_CACHELINE, capacity * sizeof *stack);
-    errno = saved_errno;
-    if (stack == NULL)
+    if (stack == NULL) {
+        errno = saved_errno;
         return false;
+    }
     const uint32_t depth = before != 0 ? (uint32_t)(thread->top - thread->stack) : 0;
+    struct oteli_open *const old = before != 0 ? thread->stack : NULL;
     if (before != 0)
         memcpy(stack, thread->stack, before * sizeof *stack);
     memset(stack + before, 0, (capacity - before) * sizeof *stack);
     for (uint32_t i = before; i < capacity; i++)
         stack[i].place_ref = oteli_ref_make(0, OTELI_PLACE_LOCAL, false, i, 0);
+    const uint32_t first_new = before != 0 ? before : 1; /* the lowest needs no record */
+    if (!oteli_records_make(stack + first_new, capacity - first_new)) {
+        free(stack);
+        errno = saved_errno;
+        return false;
+    }
     stack[0].self.opaque[3] = OTELI_REF_ATTACHED; /* no handle is like it */
     stack[0].below = OTELI_NOT_A_COVER;
     thread->top = stack + depth;
     thread->last = stack + capacity - 1;
-    if (before != 0)
-        free(thread->stack);
     thread->stack = stack;
     thread->open_capacity = capacity;
+    free(old);
+    errno = saved_errno;
     return true;
 }
 
@@ -312,7 +345,7 @@ static bool covers_nothing(const struct oteli_thread *thread, const struct oteli
 }
 
 /* Repeat what `below` says, or the newest place under it that has not been left. */
-static void show_again(const struct oteli_thread *thread, struct oteli_open *cover)
+static void show_again(struct oteli_thread *thread, struct oteli_open *cover)
 {
     while (is_dead(&thread->stack[cover->below]))
         cover->below--;
@@ -320,10 +353,12 @@ static void show_again(const struct oteli_thread *thread, struct oteli_open *cov
     cover->self = again->self;
     cover->self.opaque[3] |= OTELI_REF_ATTACHED;
     cover->epoch = cover->below != 0 ? again->epoch : oteli_clock_epoch();
+    cover->shown = cover->record;
+    oteli_thread_publish_anew(thread, cover);
 }
 
 /* Covers above a place that was just left may repeat it, or repeat one that does. */
-static void show_others(const struct oteli_thread *thread, const struct oteli_open *left)
+static void show_others(struct oteli_thread *thread, const struct oteli_open *left)
 {
     if (thread->lowest_cover == 0)
         return;
@@ -334,9 +369,10 @@ static void show_others(const struct oteli_thread *thread, const struct oteli_op
             show_again(thread, open);
 }
 
-/* The top is the newest place that says what is current. */
+/* The top is the newest place that says what is current; that is not published yet. */
 static OTELI_INLINE void settle_top(struct oteli_thread *thread)
 {
+    struct oteli_open *left = thread->top;
     for (;;) {
         while (is_dead(thread->top))
             thread->top--;
@@ -346,10 +382,13 @@ static OTELI_INLINE void settle_top(struct oteli_thread *thread)
     }
     if (thread->stack + thread->lowest_cover > thread->top)
         thread->lowest_cover = 0;
+    for (; left > thread->top; left--)
+        left->shown = left->record;
 }
 
 void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
 {
+    const struct oteli_open *const before = thread->top;
     oteli_open_leave(open);
     open->self.opaque[3] = OTELI_REF_DEAD;
     if (open != thread->top) {
@@ -357,6 +396,8 @@ void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
         show_others(thread, open);
     }
     settle_top(thread);
+    if (thread->top != before)
+        oteli_thread_show(thread, thread->top);
 }
 
 void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *detached)
@@ -365,12 +406,13 @@ void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *de
     if (thread->top <= &thread->stack[at] ||
         (thread->top == thread->last && !oteli_thread_deepen(thread)))
         return;
-    struct oteli_open *open = ++thread->top;
+    struct oteli_open *open = thread->top + 1;
     open->traits = (struct oteli_traits){0};
     open->hold = 0;
     open->below = at - 1;
     open->depth = 0;
     show_again(thread, open);
+    oteli_thread_push(thread, open);
     const uint32_t cover = (uint32_t)(open - thread->stack);
     if (thread->lowest_cover == 0 || thread->lowest_cover > cover)
         thread->lowest_cover = cover;
@@ -411,7 +453,7 @@ void oteli_thread_disown(struct oteli_thread *thread)
         if (oteli_baggage_hold((otel_baggage){open->baggage}) == NULL)
             open->baggage = 0;
     }
-    thread->baggage = thread->attached != 0 ? thread->stack[thread->attached].baggage : 0;
+    thread->baggage = oteli_thread_attached(thread, thread->attached)->baggage;
     settle_top(thread);
 }
 
@@ -430,7 +472,10 @@ static bool keep_own(struct oteli_thread *thread)
     OTELI_STORE_RELEASE_PTR(&thread->line, NULL);
     count_from_zero(thread);
     thread->detached_count = 0;
+    const struct oteli_open *const top = thread->top;
     oteli_thread_disown(thread);
+    if (thread->top != top)
+        oteli_thread_show(thread, thread->top);
     oteli_random_seed(&thread->random);
     oteli_store_relaxed_32(&thread->in_use, 1);
     oteli_store_relaxed_32(&thread->in_sdk, 0);
@@ -444,8 +489,10 @@ void oteli_threads_forget(void)
 {
     oteli_store_relaxed_32(&forks, forks + 1);
     const bool is_kept = keep_own(oteli_self);
-    if (!is_kept)
+    if (!is_kept) {
+        publish_nothing(oteli_self);
         oteli_self = &oteli_empty_thread;
+    }
     list = is_kept ? oteli_self : NULL;
 }
 
@@ -536,6 +583,7 @@ void oteli_places_free(struct oteli_open *stack, uint32_t capacity)
 {
     for (uint32_t i = 0; i < capacity; i++) {
         oteli_baggage_release((otel_baggage){stack[i].baggage});
+        oteli_records_free(&stack[i]);
         oteli_open_fini(&stack[i]);
     }
     if (capacity != 0)
@@ -546,6 +594,7 @@ void oteli_api_reset(void)
 {
     struct oteli_thread *at = list;
     list = NULL;
+    publish_nothing(oteli_self);
     oteli_self = &oteli_empty_thread;
     if (has_exit_key)
         pthread_setspecific(exit_key, NULL);

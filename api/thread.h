@@ -21,7 +21,7 @@
 #define OTELI_THREAD_H
 
 #include "api/line.h"
-#include "api/open.h"
+#include "api/publish.h"
 #include "common/random.h"
 #include <otel/exporter.h>
 
@@ -87,13 +87,17 @@ struct oteli_thread {
     const otel_context_value *values;                   /* of the current context */
     uint64_t baggage;                                   /* likewise; its place holds it */
     uint64_t attaches;     /* the newest token: no two threads have the same */
-    uint32_t attached;     /* the newest context that is; 0: none */
+    uint32_t attached;     /* the newest context that is: its place's distance in bytes from the
+                              lowest, which is 0 and stands for none */
     uint32_t lowest_cover; /* no place below this one is a cover; 0: none is */
+    uint64_t epoch_of;     /* the span that was attached last, … */
+    uint32_t epoch;        /* … and the epoch of its children */
     uint32_t open_capacity;
     uint32_t lot_size;                    /* as it was given */
     uint8_t unscoped[OTELI_PARENT_KINDS]; /* what `decide` is without them */
     struct otel_stack *fibre;             /* whose places are current; NULL: its own are */
     struct oteli_places own;              /* while those of a fibre are */
+    otel_thread_context_record aside;     /* published while that of the top is written anew */
     struct oteli_buffer scratch;          /* a record for a synchronous SDK */
     struct oteli_program program;
     uint32_t in_processors;      /* how many calls of them are under way, one inside the other */
@@ -217,6 +221,13 @@ static inline void oteli_thread_lose(struct oteli_thread *thread, otel_drop_reas
     oteli_count(&thread->counts.dropped[reason], count);
 }
 
+/* The place of an attached context. The lowest has neither values nor baggage nor depth. */
+static inline struct oteli_open *oteli_thread_attached(const struct oteli_thread *thread,
+                                                       uint32_t attached)
+{
+    return (struct oteli_open *)(void *)((char *)thread->stack + attached);
+}
+
 /* Whether a place only mentions its span: an attached context, or a cover of one. A stretch
  * that is being collected looks like one, but is what handles that name it mean. */
 static inline bool oteli_open_is_mention(const struct oteli_open *open)
@@ -245,6 +256,35 @@ static inline struct oteli_open *oteli_thread_find(const struct oteli_thread *th
     struct oteli_open *open = oteli_thread_place(thread, span);
     return open != NULL && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0 ? open : NULL;
 }
+
+/* A place whose record is written becomes the top, in this order: what is published is that
+ * of before or that of after. */
+static OTELI_INLINE void oteli_thread_show(struct oteli_thread *thread, struct oteli_open *open)
+{
+    thread->top = open;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    otel_thread_ctx_v1 = open->shown;
+}
+
+/* The same for a new one, which shows its record. */
+static OTELI_INLINE void oteli_thread_raise(struct oteli_thread *thread, struct oteli_open *open)
+{
+    const otel_thread_context_record *const record = open->record;
+    thread->top = open;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    otel_thread_ctx_v1 = record;
+}
+
+/* And for one of which nothing is known: what is published now may not be ours. */
+static OTELI_INLINE void oteli_thread_push(struct oteli_thread *thread, struct oteli_open *open)
+{
+    if (open[-1].self.opaque[2] == 0)
+        open[-1].shown = otel_thread_ctx_v1;
+    oteli_thread_raise(thread, open);
+}
+
+/* The record of a place that may be the top does not say what the place does: write it. */
+void oteli_thread_publish_anew(struct oteli_thread *thread, const struct oteli_open *open);
 
 /* A place of the stack is left. If it is not the top it stays until those above it have left
  * too. */

@@ -22,6 +22,12 @@ endif()
 file(WRITE "${object}.names" "${names}")
 
 run("${LINKER}" -r --whole-archive "${ARCHIVE}" -o "${object}")
+# What is exported from a program is reached through a slot that is filled when it starts, and a
+# static-pie cannot do that: the library's own name of it is another one (api/publish.c).
+if(name STREQUAL "libotel-api")
+    run("${OBJCOPY}" --redefine-sym otel_thread_ctx_v1=oteli_thread_ctx_own
+        --redefine-sym oteli_thread_ctx_exported=otel_thread_ctx_v1 "${object}")
+endif()
 run("${OBJCOPY}" --localize-hidden --wildcard "--keep-global-symbols=${object}.names" "${object}")
 file(REMOVE "${ARCHIVE}")
 run("${AR}" rcsD "${ARCHIVE}" "${object}")

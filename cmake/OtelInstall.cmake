@@ -21,6 +21,9 @@ endif()
 if(OTEL_HAVE_CONFIG)
     list(APPEND otel_targets otel-config-shared otel-config-static)
 endif()
+if(OTEL_HAVE_PROFILING)
+    list(APPEND otel_targets otel-profiling-shared otel-profiling-static)
+endif()
 install(TARGETS ${otel_targets} EXPORT otel
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev)
@@ -42,6 +45,11 @@ install(FILES "${PROJECT_BINARY_DIR}/otelConfig.cmake"
 # files of libcurl, and users of the static ones for static copies of everything that
 # libcurl itself was built with. Who links all of it statically asks libcurl.pc too.
 function(otel_pkgconfig OTEL_PC_NAME OTEL_PC_DESCRIPTION OTEL_PC_REQUIRES OTEL_PC_LIBS_PRIVATE)
+    set(OTEL_PC_LINK "")
+    if(OTEL_PC_NAME STREQUAL "otel-api")
+        # Of a static library; with the shared one there is no such symbol to export.
+        set(OTEL_PC_LINK " -Wl,--export-dynamic-symbol=otel_thread_ctx_v1")
+    endif()
     configure_file(cmake/otel.pc.in "${PROJECT_BINARY_DIR}/${OTEL_PC_NAME}.pc" @ONLY)
     install(FILES "${PROJECT_BINARY_DIR}/${OTEL_PC_NAME}.pc" DESTINATION "${otel_pc_dir}"
         COMPONENT dev)
@@ -84,4 +92,8 @@ endif()
 if(OTEL_HAVE_CONFIG)
     otel_pkgconfig(otel-config "OpenTelemetry for C: start from a YAML file" "otel = ${v}"
         "-lfyaml")
+endif()
+if(OTEL_HAVE_PROFILING)
+    otel_pkgconfig(otel-profiling "OpenTelemetry for C: a profiler that knows spans"
+        "otel-otlp = ${v}" "-lz -pthread")
 endif()

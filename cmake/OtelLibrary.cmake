@@ -89,10 +89,16 @@ function(otel_library name)
         endforeach()
     endforeach()
 
+    # Readers outside find it in the symbols of the program that has it.
+    if(name STREQUAL "api")
+        target_link_options(${output}-static INTERFACE
+            "LINKER:--export-dynamic-symbol=otel_thread_ctx_v1")
+    endif()
     target_link_options(${output}-shared PRIVATE ${otel_shared_link_options}
         "LINKER:--version-script=${map}")
-    # Its functions are called from every function that was compiled for it.
-    if(name STREQUAL "functions")
+    # Its functions are called from every function that was compiled for it; threads are
+    # inside its trampolines, and its signal may still be on the way to them.
+    if(name MATCHES "^(functions|profiling)$")
         target_link_options(${output}-shared PRIVATE -Wl,-z,nodelete)
     endif()
     set_property(TARGET ${output}-shared APPEND PROPERTY LINK_DEPENDS "${map}"
@@ -115,6 +121,7 @@ function(otel_inside)
     add_library(otel-inside STATIC EXCLUDE_FROM_ALL ${objects})
     set_target_properties(otel-inside PROPERTIES LINKER_LANGUAGE C)
     target_link_libraries(otel-inside PUBLIC otel-warnings Threads::Threads)
+    target_link_options(otel-inside INTERFACE "LINKER:--export-dynamic-symbol=otel_thread_ctx_v1")
     if(OTEL_WITH_OTLP)
         target_link_libraries(otel-inside PUBLIC ${OTEL_CURL_LIBRARY} ${OTEL_PROTOBUF_C_LIBRARY}
             ${OTEL_Z_LIBRARY})

@@ -89,6 +89,14 @@ static inline void oteli_fence_after_load(void)
 #endif
 }
 
+/* What is stored behind it, relaxed or not, is seen after what was stored before it. */
+static inline void oteli_fence_before_stores(void)
+{
+#ifndef OTELI_TSAN
+    ck_pr_fence_release();
+#endif
+}
+
 #define OTELI_DEFINE_ATOMICS(kind, type)                                            \
     static inline type oteli_load_relaxed_##kind(const type *at)                    \
     {                                                                               \

@@ -27,6 +27,7 @@
 
 #include "common/atomic.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>

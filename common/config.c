@@ -364,15 +364,9 @@ static void part_sampler_from_argument(const struct loader *loader)
         "as unset");
 }
 
-otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_options *options,
-                              bool read_environment)
-{
-    return oteli_config_load_with_origins(config, options, read_environment, NULL);
-}
-
-otel_status oteli_config_load_with_origins(struct oteli_config *config,
-                                           const otel_sdk_options *options, bool read_environment,
-                                           struct oteli_config_origin *origins)
+static otel_status load(struct oteli_config *config, const otel_sdk_options *options,
+                        bool read_environment, struct oteli_config_origin *origins,
+                        bool sets_log_level)
 {
     memset(config, 0, sizeof *config);
     if (options != NULL && options->size == 0)
@@ -388,7 +382,7 @@ otel_status oteli_config_load_with_origins(struct oteli_config *config,
     otel_status status = OTEL_OK;
     for (size_t i = 0; i < ROW_COUNT && status == OTEL_OK; i++) {
         status = load_row(&loader, i);
-        if (i == ROW_log_level && status == OTEL_OK)
+        if (i == ROW_log_level && status == OTEL_OK && sets_log_level)
             apply_log_level(config->log_level);
     }
     if (status == OTEL_OK)
@@ -401,6 +395,24 @@ otel_status oteli_config_load_with_origins(struct oteli_config *config,
     part_sampler_from_argument(&loader);
     take_rowless(config, options);
     return OTEL_OK;
+}
+
+otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_options *options,
+                              bool read_environment)
+{
+    return oteli_config_load_with_origins(config, options, read_environment, NULL);
+}
+
+otel_status oteli_config_look(struct oteli_config *config)
+{
+    return load(config, NULL, true, NULL, false);
+}
+
+otel_status oteli_config_load_with_origins(struct oteli_config *config,
+                                           const otel_sdk_options *options, bool read_environment,
+                                           struct oteli_config_origin *origins)
+{
+    return load(config, options, read_environment, origins, true);
 }
 
 void oteli_config_fini(struct oteli_config *config)

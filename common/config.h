@@ -65,6 +65,9 @@ struct oteli_config {
  * or is not in this build. OTEL_ERROR_NO_MEMORY. */
 OTELI_LENT otel_status oteli_config_load(struct oteli_config *config,
                                          const otel_sdk_options *options, bool read_environment);
+/* The environment alone, for who wants something of it beside an SDK: the level of the log stays
+ * as that has set it. */
+OTELI_LENT otel_status oteli_config_look(struct oteli_config *config);
 OTELI_LENT void oteli_config_fini(struct oteli_config *config);
 
 /* Whether the options (or NULL) say that no variable counts. */

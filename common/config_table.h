@@ -28,6 +28,7 @@
 #define OTELI_MIN_SPOOL_BYTES (INT64_C(1) << 16)
 #define OTELI_MAX_CONCURRENCY 16
 #define OTELI_MAX_FUNCTION_DEPTH 256
+#define OTELI_MAX_PROFILER_HZ 10000
 
 /* The table is one macro of all its groups; nothing but reading order separates them. */
 #define OTELI_CONFIG_TABLE(ROW)  \
@@ -39,6 +40,7 @@
     OTELI_CONFIG_HOLDING(ROW)    \
     OTELI_CONFIG_EXPORT(ROW)     \
     OTELI_CONFIG_OTLP(ROW)       \
+    OTELI_CONFIG_PROFILING(ROW)  \
     OTELI_CONFIG_FUNCTIONS(ROW)
 
 #define OTELI_CONFIG_GENERAL(ROW)                                                                 \
@@ -70,7 +72,16 @@
         OTELI_OPTION,                                                                             \
         "Where timestamps come from. `auto` takes the processor's counter if it can be trusted "  \
         "and `monotonic` if not; `tsc` asks for the counter, `monotonic` for "                    \
-        "`CLOCK_MONOTONIC`, `coarse` for its cheap variant with a resolution of milliseconds.")
+        "`CLOCK_MONOTONIC`, `coarse` for its cheap variant with a resolution of milliseconds.")   \
+    ROW(thread_context, "OTEL_C_THREAD_CONTEXT", OTELI_TYPE_ENUM, "on", 0, 0, "on off",           \
+        OTELI_OPTION,                                                                             \
+        "Whether profilers outside the process, such as OpenTelemetry's eBPF profiler, are told " \
+        "of whom it is part and which span each thread is working for. `off` leaves out the "     \
+        "context of the process, without which they do not look at the threads.")                 \
+    ROW(thread_context_schema, "OTEL_C_THREAD_CONTEXT_SCHEMA", OTELI_TYPE_STRING,                 \
+        "tlsdesc_v1_dev", 0, 0, NULL, OTELI_OPTION,                                               \
+        "What they are told is the form of it, in at most 63 bytes; there is one form, and its "  \
+        "name will change: give another when your profiler asks for it.")
 
 #define OTELI_CONFIG_RESOURCE(ROW)                                                            \
     ROW(entities, "OTEL_ENTITIES", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_OPTION,         \
@@ -242,6 +253,10 @@
         OTELI_MAX_CONCURRENCY, NULL, OTELI_NO_OPTION,                                             \
         "How many requests may be on their way at a time, each over a connection of its"          \
         " own, when a batch is too large for one.")                                               \
+    ROW(profiler_endpoint, "OTEL_C_PROFILER_ENDPOINT", OTELI_TYPE_STRING, NULL, 0, 0, NULL,       \
+        OTELI_NO_OPTION,                                                                          \
+        "With the library `otel-profiling`, the URL of the receiver of profiles, used as it is. " \
+        "Unset: `OTEL_EXPORTER_OTLP_ENDPOINT` with `/v1development/profiles` behind it.")         \
     ROW(spool_dir, "OTEL_C_SPOOL_DIR", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,      \
         "A directory, which must exist, for what is exported while the receiver is "              \
         "away. It is sent when the receiver is back, by this program or by the next "             \
@@ -251,6 +266,24 @@
         "How many bytes may be there. The oldest make room for the newest.")                      \
     ROW(spool_max_age, "OTEL_C_SPOOL_MAX_AGE", OTELI_TYPE_TIMEOUT, "86400000", 0, OTELI_MAX_MS,   \
         NULL, OTELI_NO_OPTION, "How many milliseconds they may wait there.")
+
+#define OTELI_CONFIG_PROFILING(ROW)                                                                \
+    ROW(profiler, "OTEL_C_PROFILER", OTELI_TYPE_ENUM, "off", 0, 0, "off on auto perf signal",      \
+        OTELI_NO_OPTION,                                                                           \
+        "`on` samples where the processor time of the program goes, and for which span: "          \
+        "docs/PROFILING.md. It takes the kernel's perf events, or where those are refused a "      \
+        "timer and a signal for each thread; `perf` and `signal` take one and not the other, "     \
+        "`auto` is `on`. It needs the library `otel-profiling`.")                                  \
+    ROW(profiler_hz, "OTEL_C_PROFILER_HZ", OTELI_TYPE_COUNT, "99", 1, OTELI_MAX_PROFILER_HZ, NULL, \
+        OTELI_NO_OPTION, "Samples in a second of a thread's processor time.")                      \
+    ROW(profiler_out, "OTEL_C_PROFILER_OUT", OTELI_TYPE_STRING, "otlp", 0, 0, NULL,                \
+        OTELI_NO_OPTION,                                                                           \
+        "Where profiles go: `otlp`, a receiver that takes profiles, which the `OTEL_EXPORTER_"     \
+        "OTLP` variables name; or a directory, which must exist, for pprof files.")                \
+    ROW(pprof_label_style, "OTEL_C_PPROF_LABEL_STYLE", OTELI_TYPE_ENUM, "otel", 0, 0,              \
+        "otel datadog pyroscope", OTELI_NO_OPTION,                                                 \
+        "How labels are called in pprof files: `trace_id`, `span_id`, `local_root_span_id` and "   \
+        "`http.route`, or as Datadog or Grafana Pyroscope look for them.")
 
 /* Also read by functions/settings.c, when that library is loaded. */
 #define OTELI_CONFIG_FUNCTIONS(ROW)                                                             \

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST = 8 }; /* one for each part of ours that has something to forget */
+enum { MOST = 12 }; /* one for each part of ours that has something to forget */
 
 /* Functions as numbers, because an atomic pointer to a function is none; 0: a free place. */
 static uint64_t forgets[MOST];

@@ -7,6 +7,7 @@
 #include "common/pin.h"
 #include "common/text.h"
 #include "exporters/start_otlp.h"
+#include "exporters/start_profiler.h"
 #include "exporters/start_sampler.h"
 #include "sdk/start.h"
 
@@ -138,6 +139,8 @@ otel_status otel_start(const otel_sdk_options *options)
     else
         oteli_start_discard(&start);
     free(exporters);
+    if (status == OTEL_OK && !config.sdk_disabled)
+        oteli_start_profiler(&config);
     oteli_config_fini(&config);
     return status;
 }

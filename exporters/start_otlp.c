@@ -10,11 +10,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-static otel_otlp_protocol protocol_of(const char *word)
+/* What the configuration says of one signal. */
+struct settings {
+    const char *endpoint_variable;
+    const char *endpoint; /* its own; NULL: the general one counts */
+    const char *protocol;
+    const char *compression;
+    const char *headers;
+    int64_t timeout;
+    const char *authority;
+    const char *certificate;
+    const char *key;
+    bool insecure;
+};
+
+static struct settings settings_of(enum oteli_otlp_signal signal, const struct oteli_config *config)
+{
+    if (signal == OTELI_SIGNAL_PROFILES)
+        return (struct settings){
+            .endpoint_variable = "OTEL_C_PROFILER_ENDPOINT",
+            .endpoint = config->profiler_endpoint,
+            .protocol = config->exporter_otlp_protocol,
+            .compression = config->exporter_otlp_compression,
+            .headers = config->exporter_otlp_headers,
+            .timeout = config->exporter_otlp_timeout,
+            .authority = config->exporter_otlp_certificate,
+            .certificate = config->exporter_otlp_client_certificate,
+            .key = config->exporter_otlp_client_key,
+            .insecure = config->exporter_otlp_insecure,
+        };
+    /* The configuration has put the general value where there was none for traces. */
+    return (struct settings){
+        .endpoint_variable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        .endpoint = config->exporter_otlp_traces_endpoint,
+        .protocol = config->exporter_otlp_traces_protocol,
+        .compression = config->exporter_otlp_traces_compression,
+        .headers = config->exporter_otlp_traces_headers,
+        .timeout = config->exporter_otlp_traces_timeout,
+        .authority = config->exporter_otlp_traces_certificate,
+        .certificate = config->exporter_otlp_traces_client_certificate,
+        .key = config->exporter_otlp_traces_client_key,
+        .insecure = config->exporter_otlp_traces_insecure,
+    };
+}
+
+/* There is no JSON for profiles, and what takes OTLP by HTTP takes both. */
+static otel_otlp_protocol protocol_of(enum oteli_otlp_signal signal, const char *word)
 {
     if (strcmp(word, "grpc") == 0)
         return OTEL_OTLP_GRPC;
-    return strcmp(word, "http/json") == 0 ? OTEL_OTLP_HTTP_JSON : OTEL_OTLP_HTTP_PROTOBUF;
+    if (strcmp(word, "http/json") != 0)
+        return OTEL_OTLP_HTTP_PROTOBUF;
+    if (signal == OTELI_SIGNAL_TRACES)
+        return OTEL_OTLP_HTTP_JSON;
+    OTELI_LOG_ALWAYS(OTEL_LOG_INFO, "OTEL_EXPORTER_OTLP_PROTOCOL is \"http/json\", which there is "
+                                    "not for profiles: they are sent as http/protobuf");
+    return OTEL_OTLP_HTTP_PROTOBUF;
 }
 
 static otel_otlp_compression compression_of(const char *word)
@@ -31,40 +82,38 @@ static otel_otlp_compression compression_of(const char *word)
 }
 
 /* false: no memory. */
-static bool choose_endpoint(struct oteli_start_otlp *otlp, const struct oteli_config *config)
+static bool choose_endpoint(struct oteli_start_otlp *otlp, enum oteli_otlp_signal signal,
+                            const struct settings *settings, const char *general)
 {
     const otel_otlp_protocol protocol = otlp->options.protocol;
-    const char *traces = config->exporter_otlp_traces_endpoint;
-    const char *general = config->exporter_otlp_endpoint;
-    if (!oteli_otlp_endpoint(protocol, general, traces, &otlp->endpoint)) {
+    const char *own = settings->endpoint;
+    if (!oteli_otlp_endpoint_of(signal, protocol, general, own, &otlp->endpoint)) {
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s is \"%s\", which is no %s; using %s",
-                         traces != NULL ? "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-                                        : "OTEL_EXPORTER_OTLP_ENDPOINT",
-                         traces != NULL ? traces : general,
+                         own != NULL ? settings->endpoint_variable : "OTEL_EXPORTER_OTLP_ENDPOINT",
+                         own != NULL ? own : general,
                          protocol == OTEL_OTLP_GRPC ? "endpoint for gRPC" : "http or https URL",
-                         oteli_otlp_default_endpoint(protocol));
-        if (!oteli_otlp_endpoint(protocol, NULL, NULL, &otlp->endpoint))
+                         oteli_otlp_default_endpoint_of(signal, protocol));
+        if (!oteli_otlp_endpoint_of(signal, protocol, NULL, NULL, &otlp->endpoint))
             return false;
     }
     otlp->options.endpoint = otlp->endpoint;
     return true;
 }
 
-static void choose_tls(otel_otlp_options *options, const struct oteli_config *config)
+static void choose_tls(otel_otlp_options *options, const struct settings *settings,
+                       const char *oldest)
 {
-    const char *certificate = config->exporter_otlp_traces_client_certificate;
-    const char *key = config->exporter_otlp_traces_client_key;
-    options->ca_file = config->exporter_otlp_traces_certificate;
-    options->insecure = config->exporter_otlp_traces_insecure;
-    options->tls_min = strcmp(config->otlp_tls_min, "1.3") == 0 ? OTEL_TLS_1_3 : OTEL_TLS_1_2;
-    if ((certificate != NULL) == (key != NULL)) {
-        options->certificate_file = certificate;
-        options->key_file = key;
+    options->ca_file = settings->authority;
+    options->insecure = settings->insecure;
+    options->tls_min = strcmp(oldest, "1.3") == 0 ? OTEL_TLS_1_3 : OTEL_TLS_1_2;
+    if ((settings->certificate != NULL) == (settings->key != NULL)) {
+        options->certificate_file = settings->certificate;
+        options->key_file = settings->key;
     } else {
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "of OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and "
                          "OTEL_EXPORTER_OTLP_CLIENT_KEY only the %s is given; it counts as unset",
-                         key != NULL ? "key" : "certificate");
+                         settings->key != NULL ? "key" : "certificate");
     }
 }
 
@@ -73,32 +122,38 @@ static int64_t timeout_of(int64_t setting)
     return setting == OTELI_UNLIMITED ? OTEL_ZERO : setting;
 }
 
-bool oteli_start_otlp_init(struct oteli_start_otlp *otlp, const struct oteli_config *config)
+bool oteli_start_otlp_init_of(struct oteli_start_otlp *otlp, enum oteli_otlp_signal signal,
+                              const struct oteli_config *config)
 {
-    *otlp = (struct oteli_start_otlp){
-        .options = {
-            .size = sizeof otlp->options,
-            .timeout_ms = timeout_of(config->exporter_otlp_traces_timeout),
-            .protocol = protocol_of(config->exporter_otlp_traces_protocol),
-            .compression = compression_of(config->exporter_otlp_traces_compression),
-            .concurrency = (uint32_t)config->otlp_concurrency,
-            .spool_directory = config->spool_dir,
-            .spool_max_bytes = (uint64_t)config->spool_max_bytes,
-            .spool_max_age_ms = timeout_of(config->spool_max_age),
-        }};
-    choose_tls(&otlp->options, config);
-    if (!choose_endpoint(otlp, config))
+    const struct settings settings = settings_of(signal, config);
+    *otlp = (struct oteli_start_otlp){.options = {
+                                          .size = sizeof otlp->options,
+                                          .timeout_ms = timeout_of(settings.timeout),
+                                          .protocol = protocol_of(signal, settings.protocol),
+                                          .compression = compression_of(settings.compression),
+                                      }};
+    if (signal == OTELI_SIGNAL_TRACES) {
+        otlp->options.concurrency = (uint32_t)config->otlp_concurrency;
+        otlp->options.spool_directory = config->spool_dir;
+        otlp->options.spool_max_bytes = (uint64_t)config->spool_max_bytes;
+        otlp->options.spool_max_age_ms = timeout_of(config->spool_max_age);
+    }
+    choose_tls(&otlp->options, &settings, config->otlp_tls_min);
+    if (!choose_endpoint(otlp, signal, &settings, config->exporter_otlp_endpoint))
         return false;
-    /* The configuration has put the general list where there was none for traces. */
-    if (config->exporter_otlp_traces_headers != NULL &&
-        !oteli_otlp_headers_parse("OTEL_EXPORTER_OTLP_HEADERS",
-                                  config->exporter_otlp_traces_headers, &otlp->headers,
+    if (settings.headers != NULL &&
+        !oteli_otlp_headers_parse("OTEL_EXPORTER_OTLP_HEADERS", settings.headers, &otlp->headers,
                                   &otlp->options.header_count)) {
         oteli_start_otlp_fini(otlp);
         return false;
     }
     otlp->options.headers = otlp->headers;
     return true;
+}
+
+bool oteli_start_otlp_init(struct oteli_start_otlp *otlp, const struct oteli_config *config)
+{
+    return oteli_start_otlp_init_of(otlp, OTELI_SIGNAL_TRACES, config);
 }
 
 void oteli_start_otlp_fini(struct oteli_start_otlp *otlp)

@@ -7,6 +7,8 @@
 #define OTELI_START_OTLP_H
 
 #include "common/config.h"
+#include "common/lent.h"
+#include "exporters/otlp/endpoint.h"
 
 #include <otel/otlp.h>
 
@@ -19,11 +21,17 @@ struct oteli_start_otlp {
 /* Choose options by a configuration, which is borrowed until oteli_start_otlp_fini. False: no
  * memory, and there is nothing to free. */
 bool oteli_start_otlp_init(struct oteli_start_otlp *otlp, const struct oteli_config *config);
-void oteli_start_otlp_fini(struct oteli_start_otlp *otlp);
+
+/* The same for any signal. Profiles have the general settings, but for an endpoint of their own,
+ * and are not spooled. */
+OTELI_LENT bool oteli_start_otlp_init_of(struct oteli_start_otlp *otlp,
+                                         enum oteli_otlp_signal signal,
+                                         const struct oteli_config *config);
+OTELI_LENT void oteli_start_otlp_fini(struct oteli_start_otlp *otlp);
 
 /* Make the exporter that a configuration means. *is_made is false with OTEL_OK where libcurl cannot
  * do what is asked of it: that is in the log, and spans do not go there. */
-otel_status oteli_start_otlp_exporter(const struct oteli_config *config, otel_exporter *exporter,
-                                      bool *is_made);
+OTELI_LENT otel_status oteli_start_otlp_exporter(const struct oteli_config *config,
+                                                 otel_exporter *exporter, bool *is_made);
 
 #endif

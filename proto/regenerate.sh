@@ -10,4 +10,6 @@ protoc-c --proto_path=. --c_out=. \
     opentelemetry/proto/common/v1/common.proto \
     opentelemetry/proto/resource/v1/resource.proto \
     opentelemetry/proto/trace/v1/trace.proto \
-    opentelemetry/proto/collector/trace/v1/trace_service.proto
+    opentelemetry/proto/collector/trace/v1/trace_service.proto \
+    opentelemetry/proto/profiles/v1development/profiles.proto \
+    opentelemetry/proto/collector/profiles/v1development/profiles_service.proto

@@ -14,6 +14,7 @@
 #   scripts/bench.sh e2e      200,000 spans through OTLP/HTTP to a sink on loopback
 #   scripts/bench.sh service  what a real program loses when all of it is traced
 #   scripts/bench.sh clock    what clocks cost, and how exact the spans' times are
+#   scripts/bench.sh profile  what a label, a context and the sampling of processor time cost
 #   scripts/bench.sh plot     runs service, span and processor, and draws them into build/bench/
 #
 #   --quick      does it run at all? The figures mean little
@@ -29,7 +30,7 @@ cd "$(dirname "$0")/.."
 
 name=${1:-}
 case $name in
-span | worker | e2e | service | clock | wakeup) shift ;;
+span | worker | e2e | service | clock | wakeup | profile) shift ;;
 processor)
     shift
     if [[ ${1:-} == --system ]]; then
@@ -46,7 +47,7 @@ plot)
     exit
     ;;
 *)
-    say "there are the benchmarks span, worker, processor, wakeup, e2e, service and clock, and none called \"$name\""
+    say "there are the benchmarks span, worker, processor, wakeup, e2e, service, clock and profile, and none called \"$name\""
     exit 2
     ;;
 esac

@@ -13,6 +13,12 @@
 # If OTEL_EXPORTER_OTLP_ENDPOINT is set, the spans go there instead, under the settings of
 # the environment, and the first N is how many the receiver took. otel-view does not run
 # then: the traces are to be seen where they were sent.
+#
+#   scripts/demo.sh profile
+#
+# shows the other half: where the processor time of a server goes, by query
+# (examples/query_server.c). It prints the share of each, by the threads' own clocks and by the
+# profile, and where the flame graph of each query is.
 
 set -euo pipefail
 
@@ -110,15 +116,34 @@ sum() {
     awk -v field="$1" '$2 == "delivered" { total += $field } END { print total + 0 }' "$work/service"
 }
 
+# The server is sampled for some seconds, by its environment alone.
+run_profile() {
+    local out=$build/profile page=$build/profile/flame.html
+    rm -rf "$out"
+    mkdir -p "$out"
+    say "running the example server for 5 seconds, two kinds of queries"
+    OTEL_TRACES_EXPORTER=none OTEL_C_PROFILER=on OTEL_C_PROFILER_OUT=$out \
+        "$build/examples/query_server" 5 || die "the example server failed"
+    printf 'by the profile:\n'
+    "$build/tools/otel-flame" --label http.route --title "query_server, by query" --out "$page" \
+        "$out"/query_server-*.pb.gz || die "there is no profile"
+    printf 'to look at it: file://%s\n' "$page"
+}
+
 main() {
     local with_view=true ended delivered
-    [[ $# -eq 0 ]] || die "this script takes no arguments"
+    [[ $# -eq 0 || ($# -eq 1 && $1 == profile) ]] ||
+        die "this script takes no argument, or the word profile"
     [[ -z ${OTEL_EXPORTER_OTLP_ENDPOINT:-} ]] || with_view=false
 
     if command -v apt-get >/dev/null; then
         "$here/setup.sh" --build-deps || die "what the build needs could not be installed"
     fi
     build_all
+    if [[ ${1:-} == profile ]]; then
+        run_profile
+        return
+    fi
     work=$(mktemp -d)
     if $with_view; then
         start_view

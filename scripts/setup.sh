@@ -14,7 +14,9 @@
 #                 cmocka (unit tests), clang 14 with its tools and runtime
 #                 (sanitizers, fuzzing, lint, format), valgrind, Spin, Python with
 #                 protobuf (an independent decoder), binutils (symbol checks),
-#                 jq and curl (end-to-end tests)
+#                 jq and curl (end-to-end tests); and --aarch64
+#   --aarch64     what builds and runs the tests of aarch64.*: a compiler for that processor, QEMU's
+#                 emulator of programs, and the libraries those tests are linked with
 #   --collector   the OpenTelemetry Collector, made with its own builder from
 #                 scripts/receivers/otelcol-builder.yaml
 #   --interop     OpenTelemetry's Python SDK, for tests/interop, and what the strict
@@ -51,7 +53,13 @@ readonly test_packages=(
     clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev
     valgrind python3 python3-protobuf binutils jq curl spin
     libssl-dev libnghttp2-dev
+    gdb lld-14
 )
+
+# The compiler comes with its C library; the rest is of the other architecture, for which nothing
+# is installed: those packages are only unpacked.
+readonly cross_packages=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
+readonly aarch64_list=$here/aarch64-packages.txt
 
 readonly all_packages=(
     "${build_packages[@]}" "${bench_packages[@]}" "${plot_packages[@]}" "${test_packages[@]}"
@@ -75,6 +83,8 @@ usage: scripts/setup.sh OPTION...
   --bench-deps  the same, and those that the benchmarks need
   --plot-deps   those that draw the figures of the benchmarks
   --test-deps   all of these, and those that the tests and checks need
+  --aarch64     install what builds and runs tests for that processor, and print the path of
+                the libraries they are linked with
   --collector   build the OpenTelemetry Collector and print its path
   --rotel       fetch the Rotel receiver and print its path
   --interop     install the peers of the tests that are Python and print the path of theirs
@@ -158,6 +168,38 @@ make_in_cache() {
     chmod 755 "$work/out"
     mv -T "$work/out" "$cache/$name"
     remove_work
+}
+
+# --- Libraries for AArch64 ----------------------------------------------------
+
+# A directory for each list of them, and release they are of; cmake/OtelAarch64.cmake knows its name
+# too.
+aarch64_name() {
+    printf 'aarch64-%s-%.12s\n' "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" \
+        "$(sha256sum <"$aarch64_list")"
+}
+
+# Tests are linked with these. apt gets lists of its own for them, so that the machine's
+# packages stay of one architecture. Debian's ck_md.h differs between the two: the tree's own
+# comes from here too.
+make_aarch64() {
+    local log=$cache/logs/aarch64.log package packages
+    mapfile -t packages <"$aarch64_list"
+    local apt=(apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64
+        -o "Dir::State::Lists=$work/lists" -o Dir::State::status=/dev/null -o "Dir::Cache=$work/cache"
+        -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false -o Acquire::Languages=none
+        -o "APT::Sandbox::User=")
+    mkdir -p lists/partial cache/archives/partial
+    run_quiet "reading apt's package lists for AArch64" "$log" "${apt[@]}" update ||
+        say "going on with the package lists there are"
+    run_quiet "fetching ${packages[*]} for AArch64" "$log" \
+        "${apt[@]}" download "${packages[@]}" ||
+        die "apt-get could not fetch ${packages[*]}; see $log"
+    for package in ./*.deb; do
+        dpkg-deb --extract "$package" out
+    done
+    [[ -e out/usr/include/ck_md.h && -e out/usr/lib/aarch64-linux-gnu/libcmocka.so ]] ||
+        die "what apt-get fetched for AArch64 is not what the tests are linked with"
 }
 
 # --- The OpenTelemetry Collector ---------------------------------------------
@@ -298,25 +340,38 @@ import opentelemetry.proto.collector.trace.v1.trace_service_pb2' ||
 
 main() {
     local packages=() collector=false contrib=false rotel=false interop=false about
+    local aarch64=false
     [[ $# -gt 0 ]] || { usage >&2; exit 2; }
     while [[ $# -gt 0 ]]; do
         case $1 in
         --build-deps) packages+=("${build_packages[@]}") ;;
         --bench-deps) packages+=("${build_packages[@]}" "${bench_packages[@]}") ;;
         --plot-deps) packages+=("${plot_packages[@]}") ;;
-        --test-deps) packages+=("${all_packages[@]}") ;;
+        --test-deps) packages+=("${all_packages[@]}") aarch64=true ;;
+        --aarch64) aarch64=true ;;
         --collector) collector=true ;;
         --collector-contrib) contrib=true ;;
         --rotel) rotel=true ;;
         --interop) interop=true ;;
-        --all) packages+=("${all_packages[@]}") collector=true rotel=true interop=true ;;
+        --all) packages+=("${all_packages[@]}") aarch64=true collector=true rotel=true interop=true ;;
         --help | -h) usage; exit 0 ;;
         *) say "unknown option: $1"; usage >&2; exit 2 ;;
         esac
         shift
     done
+    # On such a machine the tests themselves are what these stand for.
+    [[ $(uname -m) != aarch64 ]] || aarch64=false
+    ! $aarch64 || packages+=("${cross_packages[@]}")
+    # Go's pprof reads profiles in a test; any Go has it.
+    if [[ " ${packages[*]} " == *" libcmocka-dev "* ]] && ! command -v go >/dev/null &&
+        [[ ! -x /usr/local/go/bin/go ]]; then
+        packages+=(golang-go)
+    fi
     if [[ ${#packages[@]} -gt 0 ]]; then
         install_packages "${packages[@]}"
+    fi
+    if $aarch64; then
+        provide "$(aarch64_name)" usr make_aarch64
     fi
     if $collector; then
         provide "otelcol-$(collector_version)" otelcol make_collector

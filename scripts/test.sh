@@ -42,7 +42,7 @@ run_tests() {
 }
 
 if [ "$mode" = quick ]; then
-    scripts/setup.sh --test-deps
+    scripts/setup.sh --test-deps >/dev/null
 else
     scripts/setup.sh --all >/dev/null
 fi

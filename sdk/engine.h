@@ -18,6 +18,7 @@
 #include "sdk/driving.h"
 #include "sdk/hooks.h"
 #include "sdk/processors.h"
+#include "sdk/process_context.h"
 #include "sdk/resource.h"
 #include "sdk/ring.h"
 #include "sdk/sampler.h"
@@ -156,7 +157,8 @@ struct oteli_engine {
     void (*thread_started)(void *state); /* or NULL */
     void *thread_started_state;
     struct oteli_engine *next_grave;
-    uint64_t told_local[2]; /* of metrics.c; under the lifecycle lock */
+    char thread_context_schema[OTELI_SCHEMA_SIZE]; /* "": this process publishes no context */
+    uint64_t told_local[2];                        /* of metrics.c; under the lifecycle lock */
 };
 
 /* harvest.c - worker. */

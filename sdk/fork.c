@@ -63,6 +63,8 @@ static void copy_settings(struct oteli_engine *engine, const struct oteli_engine
     engine->thread_stack_bytes = parents->thread_stack_bytes;
     engine->thread_started = parents->thread_started;
     engine->thread_started_state = parents->thread_started_state;
+    memcpy(engine->thread_context_schema, parents->thread_context_schema,
+           sizeof engine->thread_context_schema);
     oteli_engine_rest(engine);
 }
 

@@ -6,6 +6,7 @@
 #include "common/config.h"
 #include "common/fork.h"
 #include "common/log.h"
+#include "sdk/companion.h"
 #include "sdk/ending.h"
 #include "sdk/engine.h"
 #include "sdk/fork.h"
@@ -22,9 +23,10 @@ enum { NS_PER_MS = 1000000, GRACE_NS = 50 * NS_PER_MS };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct oteli_engine *engine; /* running, or the last that was */
 static bool is_running;
-static bool is_disabled;            /* started by OTEL_SDK_DISABLED, to do nothing */
-static struct oteli_engine *graves; /* engines that somebody may still be inside */
-static uint64_t holder;             /* of the lock: its pthread_self(); 0: nobody. Atomic */
+static bool is_disabled;                      /* started by OTEL_SDK_DISABLED, to do nothing */
+static struct oteli_engine *graves;           /* engines that somebody may still be inside */
+static void (*companion)(int64_t timeout_ms); /* what otel_shutdown stops first */
+static uint64_t holder; /* of the lock: its pthread_self(); 0: nobody. Atomic */
 
 /* A forked child, in which nothing has been decided yet: its SDK comes back with its first
  * span, unless it is started or shut down before. */
@@ -65,6 +67,7 @@ static void forget_parent(void)
     is_running = false;
     is_disabled = false;
     graves = NULL;
+    oteli_process_context_forget();
     oteli_store_relaxed_64(&holder, 0);
     pthread_mutex_init(&lock, NULL);
 }
@@ -127,6 +130,7 @@ static otel_status run_locked(void)
     }
     is_running = true;
     oteli_sdk_install(&engine->sdk);
+    oteli_process_context_publish(&engine->resource, engine->thread_context_schema);
     return OTEL_OK;
 }
 
@@ -138,7 +142,13 @@ static otel_status start_locked(const struct oteli_engine_options *options)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock", refused);
     const otel_status status = oteli_engine_new(options, &engine);
-    return status == OTEL_OK ? run_locked() : status;
+    if (status != OTEL_OK)
+        return status;
+    const struct oteli_config *config = options->config;
+    const bool is_published = strcmp(config->thread_context, "on") == 0;
+    oteli_process_context_schema(engine->thread_context_schema,
+                                 is_published ? config->thread_context_schema : NULL);
+    return run_locked();
 }
 
 void oteli_lifecycle_revive(void)
@@ -222,6 +232,7 @@ struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
         used->users++;
     *status = is_running || is_disabled || is_inherited ? OTEL_OK : OTEL_ERROR_NOT_STARTED;
     if (stop) {
+        oteli_process_context_take_back();
         if (used != NULL)
             oteli_sdk_uninstall(); /* here, so that it is not that of a start which comes next */
         is_running = false;
@@ -414,13 +425,30 @@ static otel_status stop_program(struct oteli_engine *stopped, uint64_t deadline_
     return status;
 }
 
+void oteli_before_shutdown(void (*call)(int64_t timeout_ms))
+{
+    oteli_lifecycle_lock();
+    companion = call;
+    oteli_lifecycle_unlock();
+}
+
+static void stop_companion(int64_t timeout_ms)
+{
+    oteli_lifecycle_lock();
+    void (*call)(int64_t) = companion;
+    oteli_lifecycle_unlock();
+    if (call != NULL)
+        call(timeout_ms);
+}
+
 static otel_status stop(int64_t timeout_ms)
 {
+    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
+    stop_companion(timeout_ms / 2);
     otel_status status;
     struct oteli_engine *stopped = oteli_lifecycle_use(true, &status);
     if (stopped == NULL)
         return status;
-    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
     const uint64_t lost = oteli_export_lost(stopped);
     if (stopped->sdk.synchronous)
         stop_simple(stopped, deadline_ns);

@@ -2,7 +2,9 @@
 /* sdk/thread.c - the one place that makes a thread. Start/stop only. */
 #include "sdk/thread.h"
 
+#include "api/thread.h"
 #include "common/fork.h"
+#include "sdk/ending.h"
 #include "sdk/engine.h"
 
 #include <signal.h>
@@ -48,12 +50,29 @@ bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), void *argument
     if (oteli_thread_create(thread, 0, main, argument) != 0)
         return false;
     oteli_add_full_32(&helpers, 1);
+    oteli_ending_watch();
     return true;
+}
+
+void oteli_helper_begin(const char *name)
+{
+    pthread_setname_np(pthread_self(), name);
+    oteli_thread_silence();
 }
 
 void oteli_helper_join(pthread_t thread)
 {
     pthread_join(thread, NULL);
+    oteli_add_full_32(&helpers, UINT32_MAX);
+}
+
+void oteli_helper_leave(pthread_t thread)
+{
+    pthread_detach(thread);
+}
+
+void oteli_helper_ended(void)
+{
     oteli_add_full_32(&helpers, UINT32_MAX);
 }
 

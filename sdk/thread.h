@@ -13,8 +13,15 @@
 /* Start a helper, with all signals blocked. False: the system refuses. */
 OTELI_LENT bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), void *argument);
 
+/* The first thing that it does: its name, and that what it calls of the program's starts no spans. */
+OTELI_LENT void oteli_helper_begin(const char *name);
+
 /* Wait for its end; somebody has asked for it. */
 OTELI_LENT void oteli_helper_join(pthread_t thread);
+
+/* Do not wait for it: it hangs in something of the program's. It says itself when it ends. */
+OTELI_LENT void oteli_helper_leave(pthread_t thread);
+OTELI_LENT void oteli_helper_ended(void);
 
 /* How many there are. No program goes on for their sake alone. */
 unsigned oteli_helpers(void);

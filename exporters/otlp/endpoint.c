@@ -11,11 +11,24 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#define GRPC_METHOD "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-#define HTTP_PATH "/v1/traces"
 #define UNIX_SCHEME "unix:"
+#define DEFAULT_HTTP "http://localhost:4318"
+#define DEFAULT_GRPC "http://localhost:4317"
 
 enum { SOCKET_PATH_MAX = 107 }; /* what sockaddr_un holds, but for the NUL */
+
+/* Where a signal's requests go. */
+static const struct {
+    const char *http_path;
+    const char *http_default;
+    const char *grpc_method;
+} ways[] = {
+    [OTELI_SIGNAL_TRACES] = {"/v1/traces", DEFAULT_HTTP "/v1/traces",
+                             "/opentelemetry.proto.collector.trace.v1.TraceService/Export"},
+    [OTELI_SIGNAL_PROFILES] = {"/v1development/profiles", DEFAULT_HTTP "/v1development/profiles",
+                               "/opentelemetry.proto.collector.profiles.v1development."
+                               "ProfilesService/Export"},
+};
 
 static char *join(const char *head, size_t head_length, const char *middle, const char *tail)
 {
@@ -54,9 +67,15 @@ static const char *path_of(const char *url)
     return authority + strcspn(authority, "/?#");
 }
 
+const char *oteli_otlp_default_endpoint_of(enum oteli_otlp_signal signal,
+                                           otel_otlp_protocol protocol)
+{
+    return protocol == OTEL_OTLP_GRPC ? DEFAULT_GRPC : ways[signal].http_default;
+}
+
 const char *oteli_otlp_default_endpoint(otel_otlp_protocol protocol)
 {
-    return protocol == OTEL_OTLP_GRPC ? "http://localhost:4317" : "http://localhost:4318/v1/traces";
+    return oteli_otlp_default_endpoint_of(OTELI_SIGNAL_TRACES, protocol);
 }
 
 static bool is_usable(otel_otlp_protocol protocol, const char *text)
@@ -68,13 +87,13 @@ static bool is_usable(otel_otlp_protocol protocol, const char *text)
     return is_good;
 }
 
-bool oteli_otlp_endpoint(otel_otlp_protocol protocol, const char *general, const char *traces,
-                         char **endpoint)
+bool oteli_otlp_endpoint_of(enum oteli_otlp_signal signal, otel_otlp_protocol protocol,
+                            const char *general, const char *own, char **endpoint)
 {
-    const char *given = traces != NULL ? traces : general;
+    const char *given = own != NULL ? own : general;
     *endpoint = NULL;
     if (given == NULL)
-        given = oteli_otlp_default_endpoint(protocol);
+        given = oteli_otlp_default_endpoint_of(signal, protocol);
     if (!is_usable(protocol, given))
         return false;
     if (protocol == OTEL_OTLP_GRPC || socket_path(given) != NULL) {
@@ -85,9 +104,15 @@ bool oteli_otlp_endpoint(otel_otlp_protocol protocol, const char *general, const
     const char *end = path + strcspn(path, "?#");
     const char *more = path == end ? "/" : "";
     if (given == general)
-        more = path != end && end[-1] == '/' ? &HTTP_PATH[1] : HTTP_PATH;
+        more = path != end && end[-1] == '/' ? &ways[signal].http_path[1] : ways[signal].http_path;
     *endpoint = join(given, (size_t)(end - given), more, end);
     return *endpoint != NULL;
+}
+
+bool oteli_otlp_endpoint(otel_otlp_protocol protocol, const char *general, const char *traces,
+                         char **endpoint)
+{
+    return oteli_otlp_endpoint_of(OTELI_SIGNAL_TRACES, protocol, general, traces, endpoint);
 }
 
 /* Whether there is a port behind a host, which may be an IPv6 address in brackets. */
@@ -114,12 +139,14 @@ static char *url_of_target(const char *target, bool insecure)
 }
 
 /* Fill in url and name from a URL. With gRPC the method stands in place of its path. */
-static bool take_url(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol, const char *url)
+static bool take_url(struct oteli_endpoint *endpoint, enum oteli_otlp_signal signal,
+                     otel_otlp_protocol protocol, const char *url)
 {
     if (protocol == OTEL_OTLP_GRPC) {
         char *base = join(url, (size_t)(path_of(url) - url), "", "");
         endpoint->name = base != NULL ? oteli_transport_url_for_log(base) : NULL;
-        endpoint->url = base != NULL ? join(base, strlen(base), GRPC_METHOD, "") : NULL;
+        endpoint->url =
+            base != NULL ? join(base, strlen(base), ways[signal].grpc_method, "") : NULL;
         free(base);
     } else {
         endpoint->url = strdup(url);
@@ -128,32 +155,33 @@ static bool take_url(struct oteli_endpoint *endpoint, otel_otlp_protocol protoco
     return endpoint->url != NULL && endpoint->name != NULL;
 }
 
-static bool take_socket(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol,
-                        const char *path)
+static bool take_socket(struct oteli_endpoint *endpoint, enum oteli_otlp_signal signal,
+                        otel_otlp_protocol protocol, const char *path)
 {
     static const char host[] = "http://localhost";
     static const char scheme[] = UNIX_SCHEME "//";
     endpoint->unix_socket = strdup(path);
     endpoint->name = join(scheme, sizeof scheme - 1, path, "");
     endpoint->url =
-        join(host, sizeof host - 1, protocol == OTEL_OTLP_GRPC ? GRPC_METHOD : HTTP_PATH, "");
+        join(host, sizeof host - 1,
+             protocol == OTEL_OTLP_GRPC ? ways[signal].grpc_method : ways[signal].http_path, "");
     return endpoint->unix_socket != NULL && endpoint->name != NULL && endpoint->url != NULL;
 }
 
-otel_status oteli_endpoint_init(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol,
-                                const char *text, bool insecure)
+otel_status oteli_endpoint_init_of(struct oteli_endpoint *endpoint, enum oteli_otlp_signal signal,
+                                   otel_otlp_protocol protocol, const char *text, bool insecure)
 {
     *endpoint = (struct oteli_endpoint){NULL, NULL, NULL};
     const char *path = socket_path(text);
     bool is_made = false;
     if (path != NULL) {
-        is_made = take_socket(endpoint, protocol, path);
+        is_made = take_socket(endpoint, signal, protocol, path);
     } else if (oteli_transport_url_is_valid(text)) {
-        is_made = take_url(endpoint, protocol, text);
+        is_made = take_url(endpoint, signal, protocol, text);
     } else {
         char *url = protocol == OTEL_OTLP_GRPC ? url_of_target(text, insecure) : NULL;
         const bool is_url = url != NULL && oteli_transport_url_is_valid(url);
-        is_made = is_url && take_url(endpoint, protocol, url);
+        is_made = is_url && take_url(endpoint, signal, protocol, url);
         free(url);
         if (!is_url)
             return OTEL_ERROR_INVALID_ARGUMENT;
@@ -162,6 +190,12 @@ otel_status oteli_endpoint_init(struct oteli_endpoint *endpoint, otel_otlp_proto
         return OTEL_OK;
     oteli_endpoint_fini(endpoint);
     return OTEL_ERROR_NO_MEMORY;
+}
+
+otel_status oteli_endpoint_init(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol,
+                                const char *text, bool insecure)
+{
+    return oteli_endpoint_init_of(endpoint, OTELI_SIGNAL_TRACES, protocol, text, insecure);
 }
 
 void oteli_endpoint_fini(struct oteli_endpoint *endpoint)

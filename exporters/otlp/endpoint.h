@@ -10,6 +10,9 @@
 #include "common/lent.h"
 #include <otel/otlp.h>
 
+/* Which of OTLP's services requests are for. What does not say so is about traces. */
+enum oteli_otlp_signal { OTELI_SIGNAL_TRACES, OTELI_SIGNAL_PROFILES };
+
 /* What otel_otlp_options.endpoint is where it is not given. Static. */
 OTELI_LENT const char *oteli_otlp_default_endpoint(otel_otlp_protocol protocol);
 
@@ -20,6 +23,12 @@ OTELI_LENT const char *oteli_otlp_default_endpoint(otel_otlp_protocol protocol);
  * is no memory. Free *endpoint with free(). */
 OTELI_LENT bool oteli_otlp_endpoint(otel_otlp_protocol protocol, const char *general,
                                     const char *traces, char **endpoint);
+
+/* The same two for any signal; `own` is the value of the variable that is for it alone. */
+const char *oteli_otlp_default_endpoint_of(enum oteli_otlp_signal signal,
+                                           otel_otlp_protocol protocol);
+bool oteli_otlp_endpoint_of(enum oteli_otlp_signal signal, otel_otlp_protocol protocol,
+                            const char *general, const char *own, char **endpoint);
 
 /* What an endpoint means. */
 struct oteli_endpoint {
@@ -34,6 +43,8 @@ struct oteli_endpoint {
  * cases there is nothing to free. */
 otel_status oteli_endpoint_init(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol,
                                 const char *text, bool insecure);
+otel_status oteli_endpoint_init_of(struct oteli_endpoint *endpoint, enum oteli_otlp_signal signal,
+                                   otel_otlp_protocol protocol, const char *text, bool insecure);
 void oteli_endpoint_fini(struct oteli_endpoint *endpoint);
 
 /* Read the value of OTEL_EXPORTER_OTLP_HEADERS: "name=value,name=value", where values are

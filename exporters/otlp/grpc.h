@@ -15,6 +15,7 @@ enum {
     OTELI_GRPC_UNKNOWN = 2,
     OTELI_GRPC_RESOURCE_EXHAUSTED = 8,
     OTELI_GRPC_OUT_OF_RANGE = 11,
+    OTELI_GRPC_UNIMPLEMENTED = 12,
     OTELI_GRPC_FRAME = 5 /* bytes in front of a message */
 };
 

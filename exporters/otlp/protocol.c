@@ -173,6 +173,7 @@ static void read_http(otel_otlp_protocol protocol, const struct oteli_transport_
     read_error_text(&answer->body, text, sizeof text);
     if (answer->status == 400 && says_too_large(text))
         outcome->verdict = OTELI_VERDICT_TOO_LARGE;
+    outcome->has_no_service = answer->status == 404;
     describe(outcome, text, "HTTP status %d%s", answer->status,
              answer->is_too_long ? " with an endless answer" : "");
     if (outcome->verdict != OTELI_VERDICT_RETRY)
@@ -207,6 +208,7 @@ static void read_grpc_code(int code, const struct oteli_transport_answer *answer
 {
     outcome->verdict =
         oteli_grpc_code_is_retryable(code) ? OTELI_VERDICT_RETRY : OTELI_VERDICT_FINAL;
+    outcome->has_no_service = code == OTELI_GRPC_UNIMPLEMENTED;
     const bool is_about_size =
         code == OTELI_GRPC_RESOURCE_EXHAUSTED || code == OTELI_GRPC_OUT_OF_RANGE;
     if ((outcome->verdict == OTELI_VERDICT_RETRY || is_about_size) &&

@@ -111,19 +111,31 @@ typedef struct otel_context_token {
     uint64_t opaque;
 } otel_context_token;
 
+/* The functions behind the inline ones of the same name. */
+OTEL_API void otel_context_attach_into(otel_context_token *token, const otel_context *context);
+OTEL_API bool otel_context_detach_n(uint64_t token);
+
 /* Make a context current on this thread until it is detached; its baggage stays as long.
  * Current is, at every moment,
  * the newest of what became current on the thread (contexts that it attached, and spans that
  * it entered) and has neither been detached nor ended; spans that were entered in a context do
  * not count any more when that is detached. Where 1,024 contexts are attached and the newest of
  * them is current, another one takes its place. */
-OTEL_API otel_context_token otel_context_attach(otel_context context);
+OTEL_INLINE otel_context_token otel_context_attach(otel_context context)
+{
+    otel_context_token token;
+    otel_context_attach_into(&token, &context);
+    return token;
+}
 
 /* Attached no longer. Spans that were entered in this context stay open, but are not current
  * any more. Returns false, and warns in the log, when tokens come back in another order than
  * they were given out: contexts attached later, and their spans, stay as they are, and nothing
  * that has ended becomes current again. False as well for what is not attached on this thread. */
-OTEL_API bool otel_context_detach(otel_context_token token);
+OTEL_INLINE bool otel_context_detach(otel_context_token token)
+{
+    return otel_context_detach_n(token.opaque);
+}
 
 /* A key of context values. Two keys are never equal, whatever their names. */
 typedef struct otel_context_key {

@@ -117,6 +117,9 @@ typedef struct otel_sdk_options {
 
     bool ignore_environment; /* nothing is read from the environment: what is zero here is the
                                 specification's default */
+
+    const char *thread_context;        /* OTEL_C_THREAD_CONTEXT: on, off */
+    const char *thread_context_schema; /* OTEL_C_THREAD_CONTEXT_SCHEMA */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})

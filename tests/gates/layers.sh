@@ -50,8 +50,10 @@ for file in "${files[@]}"; do
         "functions knows the public headers, common and itself" ;;
     config/*) includes_only "$file" '(otel|common|config)/.*|exporters/otlp/endpoint\.h' \
         "config knows the public headers, common, OTLP's rules for endpoints, and itself" ;;
-    profiling/*) includes_only "$file" '(otel|common|profiling)/.*' \
-        "profiling knows the public headers, common and itself" ;;
+    profiling/otlp_*) includes_only "$file" '(otel|common|profiling)/.*|exporters/otlp/posting\.h|exporters/start_otlp\.h|sdk/identity\.h' \
+        "profiles go the way of OTLP's requests" ;;
+    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|sdk/(companion|identity|thread)\.h|api/peek\.h' \
+        "profiling knows the public headers, common, itself, and what the API and the SDK lend" ;;
     esac
 done
 
@@ -63,8 +65,8 @@ door '\b__(sync_|atomic_([a-rt-z]|s[a-hj-z]))|stdatomic\.h' \
     "atomics are behind common/atomic.h"
 door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport[a-z_]*\.[ch]' \
     "curl is behind exporters/otlp/transport*.c"
-door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' 'exporters/otlp/(compress|checksum)\.c' \
-    "zlib and libzstd are behind exporters/otlp/compress.c and checksum.c"
+door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' '(exporters/otlp/(compress|checksum)|profiling/gzip)\.c' \
+    "zlib and libzstd are behind exporters/otlp/compress.c, checksum.c and profiling/gzip.c"
 door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' 'exporters/otlp/[a-z_]+\.[ch]' \
     "protobuf-c is behind the OTLP exporter"
 door '<(elfutils/|libelf|gelf)|\b(dwfl|elf|gelf)_[a-z]+\(' 'functions/symbols\.c' \
@@ -76,7 +78,10 @@ door '\b(pthread|thrd)_create\b' 'sdk/thread\.c' "threads are made in sdk/thread
 door '\b(stdout|stderr)\b|\b(v?printf|puts|putchar|perror|psignal)[ ]*\(|\bSTD(OUT|ERR)_FILENO\b' \
     'common/log\.c|exporters/(console/[a-z_]+|file/sink)\.c|include/otel/console\.h' \
     "messages go through common/log.h"
-door '\b(sigaction|signal|sigaltstack)[ ]*\(' "$nobody" "the program's signal handlers are its own"
+door '\b(sigaction|signal|sigaltstack)[ ]*\(' 'profiling/signal_source\.c' \
+    "the program's signal handlers are its own, but for a signal that it has none for"
+door 'perf_event_open|perf_event_attr|\bprocess_vm_readv\b' 'profiling/(perf_ring|missing_caller)\.c' \
+    "the kernel's perf events are behind profiling/perf_ring.c"
 door '\b(abort|exit|_exit|_Exit|quick_exit)[ ]*\(' 'sdk/ending\.c' \
     "a library does not end the program, but for one that only its own threads are left of"
 door '\b(system|popen|fork|execv[a-z]*)[ ]*\(' "$nobody" "a library starts no process"

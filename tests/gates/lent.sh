@@ -21,7 +21,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 declare -A components=([otel-api]="common api" [otel-sdk]="sdk memory console otlp_json file"
     [otel-otlp]="otlp proto" [otel]="start" [otel-functions]="functions"
-    [otel-config]="config")
+    [otel-config]="config" [otel-profiling]="profiling")
 
 for library in "${!components[@]}"; do
     objects=()
@@ -41,7 +41,7 @@ for library in "${!components[@]}"; do
 done
 
 total=0
-for library in otel-api otel-sdk otel-otlp otel otel-functions otel-config; do
+for library in otel-api otel-sdk otel-otlp otel otel-functions otel-config otel-profiling; do
     map=cmake/$library.map
     sort -u "$work"/*.wants | comm -12 - "$work/$library.has" >"$work/$library.lends"
     if $update; then

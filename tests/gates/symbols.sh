@@ -20,6 +20,7 @@ libraries=(otel-api otel-sdk)
 [[ ! -e $build/libotel.so ]] || libraries+=(otel-otlp otel)
 [[ ! -e $build/libotel-functions.so ]] || libraries+=(otel-functions)
 [[ ! -e $build/libotel-config.so ]] || libraries+=(otel-config)
+[[ ! -e $build/libotel-profiling.so ]] || libraries+=(otel-profiling)
 need nm
 
 # Name and version node of each exported symbol, without the nodes themselves.

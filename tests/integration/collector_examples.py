@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The collector configurations of examples/collector do what docs/SCALING.md says.
+"""The collector configurations of examples/collector do what docs/SCALING.md and
+docs/PROFILING.md say.
 
 usage: collector_examples.py PATH-OF-FROM_LOG
 
@@ -29,7 +30,9 @@ ROOT = HERE.parents[1]
 EXAMPLES = ROOT / "examples/collector"
 TRACES, PERCENT, PATIENCE_S = 3000, 10, 60
 SETS = [["agent.yaml"], ["agent.yaml", "agent_unix.yaml"], ["gateway.yaml"], ["agent_kafka.yaml"],
-        ["gateway.yaml", "gateway_kafka.yaml"]]
+        ["gateway.yaml", "gateway_kafka.yaml"], ["profiles.yaml"]]
+GATES = {"profiles.yaml": ["--feature-gates=service.profilesSupport"]}
+DOCUMENTS = {"profiles.yaml": "PROFILING.md"}  # the others: SCALING.md
 
 
 # --- what can be seen without a collector ---
@@ -42,7 +45,8 @@ def components(text):
         section = top[1] if top else section
         used = re.match(r"  (\w+)(/\w+)?:", line)
         if used and section in ("receivers", "processors", "exporters", "extensions"):
-            yield section, used[1].replace("_", "")
+            name = used[1].replace("_", "")
+            yield section, "otlp" if name == "otlpgrpc" else name  # as its module is called
         module = re.match(r"  - gomod: \S+/(\w+?)(receiver|processor|exporter|extension)? v", line)
         if module and section != "providers":
             yield section, module[1]
@@ -51,7 +55,6 @@ def components(text):
 def check_texts():
     manifest = (ROOT / "scripts/receivers/otelcol-contrib-builder.yaml").read_text()
     known = set(components(manifest))
-    document = (ROOT / "docs/SCALING.md").read_text()
     files = sorted(EXAMPLES.glob("*.yaml"))
     assert {file.name for file in files} == {name for names in SETS for name in names}
     for file in files:
@@ -59,7 +62,9 @@ def check_texts():
         assert used, f"{file} has no components"
         for one in used:
             assert one in known, f"{file.name}: {one} is not in the collector of the tests"
-        assert f"collector/{file.name})" in document, f"SCALING.md does not know {file.name}"
+        document = DOCUMENTS.get(file.name, "SCALING.md")
+        assert f"collector/{file.name})" in (ROOT / "docs" / document).read_text(), \
+            f"{document} does not know {file.name}"
     print(f"{len(files)} configurations, {len(known)} components")
 
 
@@ -77,7 +82,8 @@ def with_variables(**variables):
 
 
 def arguments(names):
-    return [part for name in names for part in ("--config", str(EXAMPLES / name))]
+    return [part for name in names
+            for part in ["--config", str(EXAMPLES / name)] + GATES.get(name, [])]
 
 
 def validate(folder):

@@ -172,7 +172,11 @@ static int check_delivered(uint64_t count, bool shut_down)
 
 static pid_t raw_fork(void)
 {
+#if defined(SYS_fork)
     return (pid_t)syscall(SYS_fork);
+#else
+    return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+#endif
 }
 
 /* Run `life` in a child that does not live longer than HANG_S. */

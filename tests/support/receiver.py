@@ -212,6 +212,17 @@ def requests_in(file):
                 yield json.loads(line, parse_int=_integer)
 
 
+class ProfilesCollector(Collector):
+    """The collector with its profiles, which are in development, switched on."""
+
+    def command(self):
+        name = f"profiles-{self.starts}-{self.http_port}"
+        self.files.append(self.folder / f"received-{name}.json")
+        return self.configured("collector_profiles.yaml.in", name, {
+            "HTTP_PORT": self.http_port, "GRPC_PORT": self.grpc_port,
+            "FILE": self.files[-1]}) + ["--feature-gates=service.profilesSupport"]
+
+
 class EveryWay(Collector):
     """The collector with a receiver, and a file, for each way to it: `MODES`."""
 

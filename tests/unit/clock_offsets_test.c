@@ -207,8 +207,8 @@ static int eject(void **state)
 
 static bool can_measure(void)
 {
-    const cpu_set_t set = allowed();
 #if defined(__x86_64__)
+    const cpu_set_t set = allowed();
     return CPU_COUNT(&set) > 1;
 #else
     return false;

@@ -48,6 +48,38 @@ static void assert_meaning(otel_otlp_protocol protocol, const char *text, bool i
     oteli_leaks_check();
 }
 
+static void assert_profiles(otel_otlp_protocol protocol, const char *general, const char *own,
+                            const char *expected, const char *posted_to)
+{
+    struct oteli_endpoint endpoint;
+    char *url = NULL;
+    oteli_leaks_begin();
+    assert_true(oteli_otlp_endpoint_of(OTELI_SIGNAL_PROFILES, protocol, general, own, &url));
+    assert_string_equal(url, expected);
+    assert_int_equal(oteli_endpoint_init_of(&endpoint, OTELI_SIGNAL_PROFILES, protocol, url, false),
+                     OTEL_OK);
+    assert_string_equal(endpoint.url, posted_to);
+    oteli_endpoint_fini(&endpoint);
+    free(url);
+    oteli_leaks_check();
+}
+
+static void test_profiles_have_a_path_and_a_service_of_their_own(void **state)
+{
+    (void)state;
+    static const char service[] = "http://localhost:4317/opentelemetry.proto.collector.profiles."
+                                  "v1development.ProfilesService/Export";
+    const otel_otlp_protocol http = OTEL_OTLP_HTTP_PROTOBUF;
+    assert_profiles(http, NULL, NULL, "http://localhost:4318/v1development/profiles",
+                    "http://localhost:4318/v1development/profiles");
+    assert_profiles(http, "https://c/my/", NULL, "https://c/my/v1development/profiles",
+                    "https://c/my/v1development/profiles");
+    assert_profiles(http, "https://c", "http://d", "http://d/", "http://d/");
+    assert_profiles(http, "unix:///run/otlp.sock", NULL, "unix:///run/otlp.sock",
+                    "http://localhost/v1development/profiles");
+    assert_profiles(OTEL_OTLP_GRPC, NULL, NULL, "http://localhost:4317", service);
+}
+
 /* spec: X3 E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 /* spec: X3 protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 static void test_a_general_endpoint_is_a_base(void **state)
@@ -327,6 +359,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_general_endpoint_is_a_base),
+        cmocka_unit_test(test_profiles_have_a_path_and_a_service_of_their_own),
         cmocka_unit_test(test_a_traces_endpoint_is_taken_as_it_is),
         cmocka_unit_test(test_the_default_is_a_local_collector),
         cmocka_unit_test(test_what_is_no_http_url_is_refused),

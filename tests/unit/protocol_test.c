@@ -132,6 +132,19 @@ static void test_every_grpc_code_does_what_this_table_says(void **state)
     }
 }
 
+static void test_a_receiver_that_lacks_the_service_is_told_from_others(void **state)
+{
+    (void)state;
+    const struct oteli_transport_answer missing = {.status = 404};
+    const struct oteli_transport_answer bad = {.status = 400};
+    for (int protocol = 0; protocol <= OTEL_OTLP_GRPC; protocol++) {
+        assert_true(read_answer((otel_otlp_protocol)protocol, missing).has_no_service);
+        assert_false(read_answer((otel_otlp_protocol)protocol, bad).has_no_service);
+    }
+    assert_true(grpc_outcome("12", NULL, NULL).has_no_service);
+    assert_false(grpc_outcome("5", NULL, NULL).has_no_service);
+}
+
 /* grpc-status counts whatever the HTTP status is; without it, HTTP's is translated. */
 static void test_every_http_status_of_grpc_does_what_this_table_says(void **state)
 {
@@ -560,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_every_http_status_does_what_this_table_says),
         cmocka_unit_test(test_every_grpc_code_does_what_this_table_says),
         cmocka_unit_test(test_every_http_status_of_grpc_does_what_this_table_says),
+        cmocka_unit_test(test_a_receiver_that_lacks_the_service_is_told_from_others),
         cmocka_unit_test(test_no_answer_is_retried),
         cmocka_unit_test(test_grpc_without_a_status_may_have_arrived),
         cmocka_unit_test(test_a_whole_message_is_as_good_as_a_status),

@@ -64,6 +64,55 @@ static void forget(struct chosen *chosen)
     oteli_config_fini(&chosen->config);
 }
 
+static void test_profiles_have_the_general_settings_and_no_spool(void **state)
+{
+    (void)state;
+    struct chosen chosen;
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4317", 1);
+    setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:4318/traces", 1);
+    setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", 1);
+    setenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", 1);
+    setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", 1);
+    setenv("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "none", 1);
+    setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "700", 1);
+    setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "7", 1);
+    setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=b", 1);
+    setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x=y,z=0", 1);
+    setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem", 1);
+    setenv("OTEL_C_SPOOL_DIR", "/var/spool", 1);
+    assert_int_equal(oteli_config_look(&chosen.config), OTEL_OK);
+
+    assert_true(oteli_start_otlp_init_of(&chosen.otlp, OTELI_SIGNAL_PROFILES, &chosen.config));
+
+    const otel_otlp_options *options = &chosen.otlp.options;
+    assert_string_equal(options->endpoint, "http://c:4317");
+    assert_int_equal(options->protocol, OTEL_OTLP_GRPC);
+    assert_int_equal(options->compression, OTEL_OTLP_COMPRESSION_GZIP);
+    assert_int_equal(options->timeout_ms, 700);
+    assert_int_equal(options->header_count, 1);
+    assert_string_equal(options->headers[0].name, "a");
+    assert_string_equal(options->ca_file, "/ca.pem");
+    assert_null(options->spool_directory);
+    assert_int_equal(lines, 0);
+    forget(&chosen);
+}
+
+static void test_a_bad_endpoint_for_profiles_is_named_and_the_default_used(void **state)
+{
+    (void)state;
+    struct chosen chosen;
+    setenv("OTEL_C_PROFILER_ENDPOINT", "nowhere", 1);
+    assert_int_equal(oteli_config_look(&chosen.config), OTEL_OK);
+
+    assert_true(oteli_start_otlp_init_of(&chosen.otlp, OTELI_SIGNAL_PROFILES, &chosen.config));
+
+    assert_string_equal(chosen.otlp.options.endpoint,
+                        "http://localhost:4318/v1development/profiles");
+    assert_int_equal(lines, 1);
+    assert_non_null(strstr(line, "OTEL_C_PROFILER_ENDPOINT is \"nowhere\""));
+    forget(&chosen);
+}
+
 static void test_without_anything_there_are_the_specified_defaults(void **state)
 {
     (void)state;
@@ -264,6 +313,8 @@ int main(void)
         TEST(a_bad_value_is_one_line_and_the_default),
         TEST(the_default_endpoint_goes_with_the_protocol),
         TEST(zstd_is_none_where_it_was_not_built_in),
+        TEST(profiles_have_the_general_settings_and_no_spool),
+        TEST(a_bad_endpoint_for_profiles_is_named_and_the_default_used),
         TEST(every_allocation_may_fail),
 #undef TEST
     };

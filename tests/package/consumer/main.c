@@ -5,6 +5,7 @@
 #include <otel/memory.h>
 #include <otel/otel.h>
 #include <otel/otlp.h>
+#include <otel/thread_context.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,16 @@ static bool can_make_otlp(void)
     if (status == OTEL_OK && exporter.free != NULL)
         exporter.free(exporter.state);
     return status == OTEL_OK;
+}
+
+/* Profilers outside find what is published, if this was linked as it should be. */
+static bool is_visible(void)
+{
+    char why[200] = "";
+    const bool is = otel_thread_context_selftest(why, sizeof why) == OTEL_OK;
+    if (!is)
+        fprintf(stderr, "not visible from outside: %s\n", why);
+    return is;
 }
 
 int main(void)
@@ -37,6 +48,7 @@ int main(void)
         OTEL_SCOPED(span, tracer, "work");
         otel_span_set_int(span, "answer", 42);
     }
+    const bool visible = is_visible();
     status = otel_shutdown(5000);
 
     otel_span_view span;
@@ -45,5 +57,5 @@ int main(void)
     printf("otel-c %s: shutdown %s, span %s\n", otel_version(), otel_status_string(status),
            arrived ? "arrived" : "lost");
     otel_memory_free(memory);
-    return status == OTEL_OK && arrived ? 0 : 1;
+    return status == OTEL_OK && arrived && visible ? 0 : 1;
 }

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/posting.c - the contracts are in posting.h. One thread at a time; owns the
+ * connection, and the bytes of the message on its way. */
+#include "exporters/otlp/posting.h"
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "exporters/otlp/delivery.h"
+#include "exporters/otlp/options.h"
+#include "exporters/otlp/request.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+
+struct oteli_posting {
+    struct oteli_receiver receiver;
+    struct oteli_delivery delivery;
+    struct oteli_request request;
+    char *name;         /* of the receiver */
+    int64_t timeout_ms; /* of a message; below 0: none */
+    size_t max_bytes;
+    uint32_t is_woken; /* atomic */
+    void (*free_add_headers_state)(void *state);
+};
+
+/* All of it but what the program gave. */
+static void dismantle(struct oteli_posting *posting)
+{
+    oteli_delivery_fini(&posting->delivery);
+    oteli_request_fini(&posting->request);
+    free(posting->name);
+    free(posting);
+}
+
+static struct oteli_posting *make(const struct oteli_options *options)
+{
+    const otel_otlp_options *given = &options->given;
+    struct oteli_posting *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    made->name = strdup(options->endpoint.name);
+    made->receiver = (struct oteli_receiver){.name = made->name,
+                                             .protocol = given->protocol,
+                                             .add_headers = given->add_headers,
+                                             .add_headers_state = given->add_headers_state};
+    made->timeout_ms = given->timeout_ms;
+    made->max_bytes = given->max_request_bytes;
+    if (made->name == NULL ||
+        !oteli_request_init(&made->request, given->protocol, given->compression,
+                            given->max_request_bytes) ||
+        !oteli_delivery_init(&made->delivery, &made->receiver, oteli_options_transport(options))) {
+        dismantle(made);
+        return NULL;
+    }
+    made->free_add_headers_state = given->free_add_headers_state;
+    return made;
+}
+
+otel_status oteli_posting_new(const otel_otlp_options *given, enum oteli_otlp_signal signal,
+                              struct oteli_posting **posting)
+{
+    struct oteli_options options;
+    *posting = NULL;
+    const otel_status status = oteli_options_init_of(&options, signal, given);
+    if (status != OTEL_OK)
+        return status;
+    *posting = make(&options);
+    oteli_options_fini(&options);
+    return *posting != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
+}
+
+void oteli_posting_free(struct oteli_posting *posting)
+{
+    if (posting == NULL)
+        return;
+    if (posting->free_add_headers_state != NULL)
+        posting->free_add_headers_state(posting->receiver.add_headers_state);
+    dismantle(posting);
+}
+
+const char *oteli_posting_receiver(const struct oteli_posting *posting)
+{
+    return posting->name;
+}
+
+size_t oteli_posting_max_bytes(const struct oteli_posting *posting)
+{
+    return posting->max_bytes;
+}
+
+static uint64_t deadline_of(const struct oteli_posting *posting, int64_t timeout_ms)
+{
+    if (timeout_ms < 0)
+        timeout_ms = 0;
+    if (posting->timeout_ms >= 0 && posting->timeout_ms < timeout_ms)
+        timeout_ms = posting->timeout_ms;
+    const uint64_t now = oteli_monotonic_ns();
+    return (uint64_t)timeout_ms > (UINT64_MAX - now) / NS_PER_MS
+               ? UINT64_MAX
+               : now + (uint64_t)timeout_ms * NS_PER_MS;
+}
+
+/* Until the end, or until somebody does not want to wait for it. */
+static void deliver(struct oteli_posting *posting, uint64_t deadline_ns)
+{
+    struct oteli_delivery *delivery = &posting->delivery;
+    oteli_fence_full(); /* either this sees the flag, or who sets it finds what there is to wake */
+    bool has_ended = !oteli_delivery_is_pending(delivery);
+    while (!has_ended) {
+        const bool is_woken = oteli_load_acquire_32(&posting->is_woken) != 0;
+        has_ended =
+            oteli_delivery_go_on(delivery, is_woken ? 0 : INT_MAX, is_woken ? 0 : deadline_ns);
+    }
+    oteli_transport_rest(delivery->transport);
+}
+
+static struct oteli_posted result_of(const struct oteli_delivery *delivery)
+{
+    const struct oteli_outcome *outcome = &delivery->outcome;
+    const bool is_delivered = delivery->end == OTELI_DELIVERED;
+    return (struct oteli_posted){
+        .is_delivered = is_delivered,
+        .has_no_service = !is_delivered && outcome->has_no_service,
+        .has_no_time = delivery->end == OTELI_DELIVERY_EXHAUSTED ||
+                       delivery->end == OTELI_DELIVERY_UNCONFIRMED,
+        .may_have_arrived = !is_delivered && delivery->may_have_arrived,
+        .rejected = is_delivered ? outcome->rejected : 0,
+        .attempts = delivery->attempts,
+        .text = is_delivered ? outcome->message : outcome->problem,
+    };
+}
+
+struct oteli_posted oteli_posting_post(struct oteli_posting *posting, const void *message,
+                                       size_t length, int64_t timeout_ms)
+{
+    struct oteli_request *request = &posting->request;
+    struct oteli_posted posted = {.has_no_memory = true, .text = "no memory for the request"};
+    if (oteli_request_wrap(request, message, length, 0)) {
+        const uint64_t deadline_ns = deadline_of(posting, timeout_ms);
+        oteli_delivery_begin(&posting->delivery, request->bytes, request->length, deadline_ns);
+        deliver(posting, deadline_ns);
+        posted = result_of(&posting->delivery);
+    }
+    oteli_store_release_32(&posting->is_woken, 0);
+    return posted;
+}
+
+void oteli_posting_wake(struct oteli_posting *posting)
+{
+    oteli_store_release_32(&posting->is_woken, 1);
+    oteli_fence_full();
+    oteli_delivery_wake(&posting->delivery);
+}

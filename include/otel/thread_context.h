@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* otel/thread_context.h - which trace and span each thread is working for, published where other
+ * programs can read it: profilers outside the process (OpenTelemetry's eBPF profiler and others), and
+ * otel-c's own (otel/profiler.h).
+ *
+ * Two things are published. The context of each thread is a record behind a thread-local pointer that
+ * the dynamic symbol table names; every otel_span_enter, otel_span_end, otel_context_attach and
+ * _detach keeps it current, at the price of a few stores. The context of the process is a mapping of
+ * memory that says whose process this is (the resource) and how to read the records; otel_start makes
+ * it, otel_shutdown takes it back. OTEL_C_THREAD_CONTEXT=off leaves both out.
+ *
+ * Threads:  see each function.
+ * Source:   OpenTelemetry OTEP 4947 "Thread context", OTEP 4719 "Process context". */
+#ifndef OTEL_THREAD_CONTEXT_H
+#define OTEL_THREAD_CONTEXT_H
+
+#include <otel/base.h>
+
+OTEL_BEGIN_DECLS
+
+/* What a reader finds. Ids in the byte order of the wire. */
+typedef struct otel_thread_context_record {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t valid; /* 1: there is a span; 0: there is none */
+    uint8_t trace_flags;
+    uint16_t attributes_size; /* of what follows the record: always 0 here */
+} otel_thread_context_record;
+
+/* The pointer that readers look for. Thread-local; NULL or a record with valid == 0: this thread is
+ * working for no span. Programs read it (from the thread itself, also in a signal handler), and never
+ * write it. A program that is linked statically exports it with the link options that otel's CMake
+ * and pkg-config files give, or nobody outside finds it. */
+#if defined(__GNUC__)
+#define OTEL_THREAD_CONTEXT_TLS_ __thread __attribute__((tls_model("initial-exec")))
+#else
+#define OTEL_THREAD_CONTEXT_TLS_ __thread
+#endif
+OTEL_API extern OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
+
+/* Whether a reader outside would find what is published: the symbol is in the dynamic symbol table of
+ * the object that defines it, and reached in a way that readers know; and, while an SDK runs, the
+ * process's context is mapped and as it should be. Any thread; reads /proc/self. OTEL_OK, or
+ * OTEL_ERROR_UNSUPPORTED or _SYSTEM with one sentence in `why` (NULL: not wanted), cut to `size`. */
+OTEL_API otel_status otel_thread_context_selftest(char *why, size_t size);
+
+OTEL_END_DECLS
+#endif

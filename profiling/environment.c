@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/environment.c - the profiler that OTEL_C_PROFILER asks for: from words to options, and
+ * from otel_shutdown to the profiler's end.
+ *
+ * Start/stop only, but for otel_profiler_of_environment. Owns that profiler. */
+#include "common/atomic.h"
+#include "common/fork.h"
+#include "common/log.h"
+#include "profiling/settings.h"
+#include "sdk/companion.h"
+
+#include <string.h>
+
+static otel_profiler *started; /* atomic; NULL: none */
+
+otel_profiler *otel_profiler_of_environment(void)
+{
+    oteli_fork_notice();
+    return oteli_load_acquire_any(&started);
+}
+
+static void stop(int64_t timeout_ms)
+{
+    otel_profiler *profiler = otel_profiler_of_environment();
+    if (profiler == NULL)
+        return;
+    oteli_store_release_any(&started, NULL);
+    const otel_status status = otel_profiler_stop(profiler, timeout_ms);
+    if (status != OTEL_OK)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "the last profile did not arrive: %s",
+                         otel_status_string(status));
+}
+
+/* A child has no profiler. */
+static void forget(void)
+{
+    oteli_store_release_any(&started, NULL);
+}
+
+otel_status otel_profiler_start_by_name(const char *source, uint32_t frequency_hz, const char *out,
+                                        const char *label_style)
+{
+    otel_profiler_options options = {.size = sizeof options, .frequency_hz = frequency_hz};
+    if (out == NULL || !oteli_profiler_source_of_word(source, &options.source))
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    if (otel_profiler_of_environment() != NULL)
+        return OTEL_ERROR_ALREADY_STARTED;
+    options.exporter = strcmp(out, "otlp") == 0
+                           ? otel_otlp_profile_exporter(NULL)
+                           : otel_pprof_file_exporter(out, oteli_pprof_style_of_word(label_style));
+    if (options.exporter.state == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    otel_profiler *profiler = NULL;
+    const otel_status status = otel_profiler_start(&options, &profiler);
+    if (status != OTEL_OK)
+        return status;
+    oteli_store_release_any(&started, profiler);
+    oteli_fork_add(forget);
+    oteli_before_shutdown(stop);
+    return OTEL_OK;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/missing_caller.h - the caller that a chain of frame pointers skips.
+ *
+ * A function that has made no frame (a leaf that compilers give none, or the first instructions of
+ * any) has its return address right at the stack pointer, and the chain goes on with its caller's
+ * caller. What is at the stack pointer may be anything, so it counts only when it follows a direct
+ * call whose target is a little below the leaf's address: that is the function which the leaf is in.
+ *
+ * Threads:  the profiler's thread. */
+#ifndef OTELI_MISSING_CALLER_H
+#define OTELI_MISSING_CALLER_H
+
+#include "profiling/sample.h"
+
+/* The return address that is missing between the leaf and the next frame; false: none is. Needs bytes
+ * of the stack. Only on x86-64. */
+bool oteli_missing_caller(const struct oteli_sample *sample, uint64_t *caller);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/perf_threads.c - samples from the kernel's perf events, with a ring for each thread: for
+ * Linux before 5.13. A thread is sampled from the first drain after it was created.
+ *
+ * Threads:  the profiler's thread, which is not sampled.
+ * Owns:     descriptors, CLOEXEC; mappings, which a forked child does not get. */
+#include "profiling/perf_source.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct watched {
+    pid_t thread;
+    struct oteli_perf_ring ring;
+};
+
+struct thread_source {
+    struct oteli_source_options options;
+    struct watched *watched;
+    size_t watched_count;
+    size_t watched_room;
+    pid_t *found; /* threads at the last look */
+    size_t found_count;
+    size_t found_room;
+    uint64_t lost;
+    oteli_take_sample *take;
+    void *take_state;
+    struct oteli_perf_reader reader;
+};
+
+static bool have_room(struct thread_source *source)
+{
+    if (source->watched_count < source->watched_room)
+        return true;
+    const size_t room = source->watched_room == 0 ? 16 : 2 * source->watched_room;
+    struct watched *larger = realloc(source->watched, room * sizeof *larger);
+    if (larger == NULL)
+        return false;
+    source->watched = larger;
+    source->watched_room = room;
+    return true;
+}
+
+static int watch(struct thread_source *source, pid_t thread)
+{
+    if (source->watched_count >= oteli_perf_budget())
+        return -EMFILE;
+    if (!have_room(source))
+        return -ENOMEM;
+    const int event = oteli_perf_open(&source->options, thread, OTELI_PERF_ANY_CPU, false);
+    if (event < 0)
+        return event == -ESRCH ? 0 : event; /* it has ended */
+    struct watched *watched = &source->watched[source->watched_count];
+    const int result = oteli_perf_ring_map(&watched->ring, event, source->options.ring_bytes);
+    if (result != 0) {
+        oteli_perf_close(event);
+        return result;
+    }
+    watched->thread = thread;
+    source->watched_count++;
+    return 0;
+}
+
+static bool is_watched(const struct thread_source *source, pid_t thread)
+{
+    for (size_t i = 0; i < source->watched_count; i++) {
+        if (source->watched[i].thread == thread)
+            return true;
+    }
+    return false;
+}
+
+/* Threads that are new. The first that is refused is the last that is tried. */
+static int watch_new(struct thread_source *source)
+{
+    int result = oteli_perf_threads(&source->found, &source->found_count, &source->found_room);
+    for (size_t i = 0; i < source->found_count && result == 0; i++) {
+        if (!is_watched(source, source->found[i]))
+            result = watch(source, source->found[i]);
+    }
+    return result;
+}
+
+/* An event hangs up when its thread has ended; its ring has been read by then. */
+static void leave_ended(struct thread_source *source, size_t index)
+{
+    struct watched *watched = &source->watched[index];
+    oteli_perf_ring_read(&watched->ring, &source->reader);
+    oteli_perf_ring_close(&watched->ring);
+    *watched = source->watched[--source->watched_count];
+}
+
+static bool has_ended(const struct watched *watched)
+{
+    struct pollfd event = {.fd = watched->ring.event, .events = POLLIN};
+    return poll(&event, 1, 0) == 1 && (event.revents & POLLHUP) != 0;
+}
+
+static void take_from_ring(void *state, uint64_t event, const struct oteli_sample *sample)
+{
+    const struct thread_source *source = state;
+    (void)event;
+    source->take(source->take_state, sample);
+}
+
+static void drain(void *state, oteli_take_sample *take, void *take_state,
+                  struct oteli_source_counts *counts)
+{
+    struct thread_source *source = state;
+    source->take = take;
+    source->take_state = take_state;
+    for (size_t i = source->watched_count; i-- > 0;) {
+        oteli_perf_ring_read(&source->watched[i].ring, &source->reader);
+        if (has_ended(&source->watched[i]))
+            leave_ended(source, i);
+    }
+    watch_new(source); /* one that is refused now is tried again at the next drain */
+    *counts = (struct oteli_source_counts){.lost = source->lost};
+}
+
+static void stop(void *state)
+{
+    struct thread_source *source = state;
+    for (size_t i = 0; i < source->watched_count; i++)
+        oteli_perf_ring_close(&source->watched[i].ring);
+    free(source->watched);
+    free(source->found);
+    free(source);
+}
+
+static int start(const struct oteli_source_options *options, void **state)
+{
+    struct thread_source *source = calloc(1, sizeof *source);
+    if (source == NULL)
+        return ENOMEM;
+    source->options = *options;
+    source->reader.format = oteli_perf_format(options);
+    source->reader.take = take_from_ring;
+    source->reader.state = source;
+    source->reader.lost = &source->lost;
+    const int result = -watch_new(source);
+    if (result != 0) {
+        stop(source);
+        return result;
+    }
+    *state = source;
+    return 0;
+}
+
+/* The mappings are not in the child; what is allocated stays, see perf_source.c. */
+static void forget(void *state)
+{
+    const struct thread_source *source = state;
+    for (size_t i = 0; i < source->watched_count; i++)
+        close(source->watched[i].ring.event);
+}
+
+const struct oteli_source oteli_perf_thread_source = {start, drain, stop, forget};

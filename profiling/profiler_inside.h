@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/profiler_inside.h - the profiler between its two files: profiler.c, what the program calls,
+ * and profiler_thread.c, what the thread "otel-profiler" does.
+ *
+ *     source ──drain──▶ resolve ──▶ builder ──export──▶ exporter
+ *
+ * All of that is the thread's. The program's threads leave requests under the mutex, and wait for the
+ * answer as long as they like.
+ *
+ * Threads:  see each part of the struct. */
+#ifndef OTELI_PROFILER_INSIDE_H
+#define OTELI_PROFILER_INSIDE_H
+
+#include "profiling/profile_builder.h"
+#include "profiling/sample.h"
+
+#include <pthread.h>
+
+enum { OTELI_NS_PER_MS = 1000000 };
+
+/* What options come to. */
+struct oteli_profiler_plan {
+    otel_profiler_source wanted;
+    struct oteli_source_options source;
+    uint32_t max_links;
+    uint64_t export_ns;
+};
+
+struct otel_profiler {
+    /* Constant. */
+    struct oteli_profiler_plan plan;
+    const struct oteli_source *perf;
+    const struct oteli_source *signal;
+    otel_profile_exporter exporter;
+    void *pin;
+    uint64_t process;        /* how many forks away from the first */
+    uint64_t refused_before; /* labels, until the start */
+    uint64_t cut_before;
+    pthread_t thread;
+
+    /* Under the mutex; `changed` is broadcast when any of it changes. */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool is_started; /* or has failed to: then start_status says why */
+    bool is_stopping;
+    bool is_exporting;
+    bool is_last_export;
+    bool has_exporter;
+    bool is_done;
+    bool is_abandoned; /* nobody waits for the thread: it frees all this */
+    bool has_lost;     /* since the stop */
+    otel_status start_status;
+    uint64_t stop_deadline_ns;
+    uint64_t flush_wanted; /* tickets */
+    uint64_t flush_done;
+    uint64_t flush_lost; /* the last ticket whose samples were not all delivered */
+    uint64_t flush_deadline_ns;
+    otel_profiler_stats stats;
+
+    /* The thread's, or under `source_mutex` that of who stops the source in its place. */
+    pthread_mutex_t source_mutex;
+    const struct oteli_source *source;
+    void *source_state; /* NULL: no source */
+
+    /* The thread's. */
+    struct oteli_profile_builder *builder;
+    otel_profiler_stats counted;
+    struct oteli_resolved resolved;
+    uint64_t most_drain_ns;
+    uint64_t busy_drain_ns;
+    uint64_t drain_ns; /* from one to the next */
+    uint64_t calm_drains;
+    uint64_t next_drain_ns;
+    uint64_t next_export_ns;
+};
+
+/* OTEL_ERROR_INVALID_ARGUMENT: there is something in them that cannot be. */
+otel_status oteli_profiler_plan(const otel_profiler_options *options,
+                                struct oteli_profiler_plan *plan);
+
+/* From one drain to the next, at most, so that no ring is more than half full. */
+uint64_t oteli_profiler_drain_ns(const struct oteli_source_options *source,
+                                 otel_profiler_source kind);
+
+/* The same while there are samples. The signal source finds new threads when it is drained, and what they
+ * have done until then is not seen. */
+uint64_t oteli_profiler_busy_drain_ns(uint64_t most_ns, otel_profiler_source kind);
+
+/* Why a source is not to be had, in words; for errors of perf_event_open and of the signal source. */
+const char *oteli_profiler_reason(otel_profiler_source source, int error);
+
+/* A deadline on the monotonic clock. */
+uint64_t oteli_profiler_deadline(int64_t timeout_ms);
+
+/* Wait for `changed`, with the mutex. False: the deadline has come. */
+bool oteli_profiler_wait(struct otel_profiler *profiler, uint64_t deadline_ns);
+
+void *oteli_profiler_main(void *argument);
+
+/* No samples from here on; again is harmless. Who gives the thread up does it without waiting. */
+void oteli_profiler_stop_source(struct otel_profiler *profiler, bool waits);
+
+/* All of it but the thread. */
+void oteli_profiler_free(struct otel_profiler *profiler);
+
+/* otel_profiler_start with these two sources instead of the kernel's. */
+otel_status oteli_profiler_start_with(const otel_profiler_options *options,
+                                      const struct oteli_source *perf,
+                                      const struct oteli_source *signal, otel_profiler **profiler);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/profiler_options.c - what the options of a profiler come to, and errors in words.
+ * Start/stop only. */
+#include "profiling/profiler_inside.h"
+#include "profiling/signal_source.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+enum {
+    DEFAULT_HZ = 99,
+    MOST_HZ = 10000,
+    DEFAULT_EXPORT_MS = 10000,
+    DEFAULT_RING_KIB = 64,
+    LEAST_RING_KIB = 4,
+    MOST_RING_KIB = 1 << 20,
+    WIDE_SCAN_BYTES = 4096, /* where the ring is large enough for that */
+    NARROW_SCAN_BYTES = 1024,
+    MOST_SCAN_BYTES = 65528, /* what perf_event_open takes */
+    DEFAULT_LINKS = 4096,
+    SAMPLE_BYTES = 1024, /* of a deep stack */
+    LEAST_DRAIN_MS = 10,
+    WIDE_DRAIN_MS = 50,
+    BUSY_DRAIN_MS = 25,
+    MOST_DRAIN_MS = 200 /* so that histories of labels go back as far */
+};
+
+static const uint64_t ns_per_s = 1000000000;
+
+static uint64_t half_full_ns(const struct oteli_source_options *source, uint32_t stack_bytes)
+{
+    return source->ring_bytes / (SAMPLE_BYTES + stack_bytes) * source->period_ns / 2;
+}
+
+uint64_t oteli_profiler_busy_drain_ns(uint64_t most_ns, otel_profiler_source kind)
+{
+    const uint64_t busy_ns = (uint64_t)BUSY_DRAIN_MS * OTELI_NS_PER_MS;
+    return kind == OTEL_PROFILER_SIGNAL && most_ns > busy_ns ? busy_ns : most_ns;
+}
+
+uint64_t oteli_profiler_drain_ns(const struct oteli_source_options *source,
+                                 otel_profiler_source kind)
+{
+    const uint64_t least_ns = (uint64_t)LEAST_DRAIN_MS * OTELI_NS_PER_MS;
+    const uint64_t most_ns = (uint64_t)MOST_DRAIN_MS * OTELI_NS_PER_MS;
+    const uint64_t wanted_ns =
+        half_full_ns(source, kind == OTEL_PROFILER_PERF ? source->stack_bytes : 0);
+    if (wanted_ns < least_ns)
+        return least_ns;
+    return wanted_ns < most_ns ? wanted_ns : most_ns;
+}
+
+static uint32_t or_default(uint32_t given, uint32_t otherwise)
+{
+    return given != 0 ? given : otherwise;
+}
+
+static uint32_t scan_bytes(const struct oteli_source_options *source, int32_t given)
+{
+    if (given == OTEL_ZERO)
+        return 0;
+    if (given != 0)
+        return ((uint32_t)given + 7) / 8 * 8;
+    const bool is_wide =
+        half_full_ns(source, WIDE_SCAN_BYTES) >= (uint64_t)WIDE_DRAIN_MS * OTELI_NS_PER_MS;
+    return is_wide ? WIDE_SCAN_BYTES : NARROW_SCAN_BYTES;
+}
+
+otel_status oteli_profiler_plan(const otel_profiler_options *options,
+                                struct oteli_profiler_plan *plan)
+{
+    const uint32_t hz = or_default(options->frequency_hz, DEFAULT_HZ);
+    const uint32_t ring_kib = or_default(options->ring_kib, DEFAULT_RING_KIB);
+    const int signal_number = options->signal_number != 0 ? options->signal_number : SIGPROF;
+    if ((unsigned)options->source > OTEL_PROFILER_SIGNAL || hz > MOST_HZ ||
+        ring_kib < LEAST_RING_KIB || ring_kib > MOST_RING_KIB || (ring_kib & (ring_kib - 1)) != 0 ||
+        options->stack_scan_bytes < OTEL_ZERO || options->stack_scan_bytes > MOST_SCAN_BYTES ||
+        !oteli_signal_is_usable(signal_number))
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    *plan = (struct oteli_profiler_plan){
+        .wanted = options->source,
+        .source = {.period_ns = ns_per_s / hz,
+                   .ring_bytes = ring_kib * 1024,
+                   .signal_number = signal_number},
+        .max_links = or_default(options->max_links, DEFAULT_LINKS),
+        .export_ns =
+            (uint64_t)or_default(options->export_interval_ms, DEFAULT_EXPORT_MS) * OTELI_NS_PER_MS,
+    };
+    plan->source.stack_bytes = scan_bytes(&plan->source, options->stack_scan_bytes);
+    return OTEL_OK;
+}
+
+const char *oteli_profiler_reason(otel_profiler_source source, int error)
+{
+    switch (error) {
+    case EPERM:
+    case EACCES:
+        return source == OTEL_PROFILER_PERF
+                   ? "not permitted (kernel.perf_event_paranoid, or a container's seccomp filter)"
+                   : "not permitted";
+    case ENOSYS:
+    case ENOENT:
+    case EOPNOTSUPP:
+        return "not in this kernel, or not on this machine";
+    case EBUSY:
+        return source == OTEL_PROFILER_SIGNAL ? "the program has a handler of that signal"
+                                              : "in use";
+    case EMFILE:
+    case ENFILE:
+        return "no more file descriptors";
+    case ENOMEM:
+        return "no memory";
+    case EAGAIN:
+        return "no more timers (RLIMIT_SIGPENDING)";
+    default:
+        return "refused";
+    }
+}

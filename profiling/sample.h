@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/sample.h - one sample, on its way from a source (perf_source.c, signal_source.c) through
+ * its labels (resolve.c) into the profile of the interval (profile_builder.h).
+ *
+ * Threads:  the profiler's thread. */
+#ifndef OTELI_SAMPLE_H
+#define OTELI_SAMPLE_H
+
+#include "profiling/labels.h"
+
+#include <otel/thread_context.h>
+#include <sys/types.h>
+
+enum { OTELI_FRAMES_MAX = 127, OTELI_LABELS_NESTED = 8 };
+
+/* As a source gives it; valid during the call. */
+struct oteli_sample {
+    uint64_t time_ns; /* CLOCK_MONOTONIC */
+    uint64_t periods; /* that it stands for: 1, and those that the timer missed before it */
+    pid_t thread;
+    const uint64_t *frames; /* leaf first; behind it return addresses as they are on the stack */
+    size_t depth;
+    const void *stack; /* a copy of the bytes above the stack pointer, or NULL */
+    size_t stack_size;
+    uint64_t stack_address; /* where they were */
+    bool has_context;       /* of the thread: */
+    otel_thread_context_record context;
+};
+
+enum oteli_found {
+    OTELI_FOUND_BY_CHAIN,
+    OTELI_FOUND_BY_SCAN,
+    OTELI_FOUND_BY_THREAD,
+    OTELI_UNLABELLED,
+    OTELI_NO_HISTORY
+};
+
+/* What is known of a sample once its labels have been looked up. */
+struct oteli_resolved {
+    const struct oteli_sample *sample;
+    enum oteli_found found;
+    size_t depth; /* frames without what trampolines add, each trampoline unified */
+    uint64_t frames[OTELI_FRAMES_MAX];
+    bool has_span; /* the innermost */
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t root_id[8]; /* zero: not known */
+    size_t label_count; /* innermost first; of equal keys the first one counts */
+    struct oteli_label labels[OTELI_LABELS_NESTED];
+};
+
+/* Frames first, then (if there are bytes of the stack) the scan, then the thread's own context. A
+ * span of the thread's context that is not the label's wins over it: it was entered further in. */
+void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *resolved);
+
+/* Where samples come from. */
+struct oteli_source_options {
+    uint64_t period_ns;
+    uint32_t ring_bytes;
+    uint32_t stack_bytes; /* 0: no copies of stacks */
+    int signal_number;
+};
+struct oteli_source_counts {
+    uint64_t lost;           /* the ring was full */
+    uint64_t missed_periods; /* see otel_profiler_stats */
+};
+typedef void oteli_take_sample(void *state, const struct oteli_sample *sample);
+
+struct oteli_source {
+    /* Called on the profiler's thread, which is not sampled itself. An errno, or 0. Threads that are
+     * there already and those that come later are sampled from then on. */
+    int (*start)(const struct oteli_source_options *options, void **source);
+    /* Hand out all that has been sampled up to now, look for new threads, and say what has been lost
+     * since the start. */
+    void (*drain)(void *source, oteli_take_sample *take, void *state,
+                  struct oteli_source_counts *counts);
+    void (*stop)(void *source);
+    /* In a forked child: close and forget, without a word to the kernel about the parent's. */
+    void (*forget)(void *source);
+};
+extern const struct oteli_source oteli_perf_source;
+extern const struct oteli_source oteli_signal_source;
+
+#endif

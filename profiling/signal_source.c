@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/signal_source.c - see signal_source.h and, for the parts, sample_buffer.h, stack_bounds.h,
+ * frame_walk.h and thread_timers.h.
+ *
+ * The handler runs on any thread at any moment, so it takes no lock, allocates nothing, and reads
+ * nothing but the session that is published, its own stack, and what its thread publishes. Who stops
+ * takes the session back, then waits until nobody is inside; a handler that does not leave (its thread
+ * may have been stopped) keeps the session in memory, and so does the next one that comes late.
+ *
+ * A signal that is still pending when the handler goes would end the program. So the signal is
+ * ignored for a moment, which makes the kernel forget it for all threads, those that block it
+ * included; the handler's code stays for those that are already on their way to it. */
+#include "profiling/signal_source.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/pin.h"
+#include "profiling/frame_walk.h"
+#include "profiling/sample_buffer.h"
+#include "profiling/stack_bounds.h"
+#include "profiling/thread_timers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+/* The words of a sample in the buffer. */
+enum {
+    SHAPE, /* depth, and which of the following are there */
+    TIME,
+    THREAD, /* and, in the lower half, periods */
+    STACK_ADDRESS,
+    STACK_TOP,
+    CONTEXT,
+    FRAMES = CONTEXT + (sizeof(otel_thread_context_record) + 7) / 8,
+    MOST_WORDS = FRAMES + OTELI_FRAMES_MAX
+};
+enum { DEPTH_MASK = 0xff, HAS_CONTEXT = 0x100, HAS_TOP = 0x200 };
+
+/* Looking for threads and stacks takes one part in LOOK_SHARE of a processor, unless that would mean to
+ * look more seldom than once in LONGEST_PAUSE_MS. */
+enum {
+    LOOK_SHARE = 400,
+    LONGEST_PAUSE_MS = 1000,
+    LAST_WAITS = 200,
+    LAST_WAIT_NS = 100000,
+    LIBC_SIGNAL_LAST = 33,
+    NS_PER_MS = 1000000,
+    NS_PER_S = 1000000000
+};
+
+struct session {
+    struct oteli_sample_buffer buffer;
+    struct oteli_stack_bounds bounds;
+    struct oteli_thread_timers timers;
+    uint64_t next_look_ns;
+    uint64_t missed_periods;
+    bool has_lost_signal; /* to a handler of the program's */
+    struct session *next_left;
+};
+
+static struct session *active; /* what handlers work for */
+static uint32_t inside;        /* handlers; full */
+static uint32_t last_tag;
+static struct session *left;      /* sessions that a handler may still be in */
+static struct session *of_parent; /* in a forked child: never looked at */
+
+static struct {
+    int number;
+    struct sigaction before;
+} taken;
+
+static void drop_frame(void *state, size_t index, uint64_t frame)
+{
+    (void)state;
+    (void)index;
+    (void)frame;
+}
+
+struct writing {
+    struct oteli_sample_buffer *buffer;
+    uint64_t at;
+};
+
+static void put_frame(void *state, size_t index, uint64_t frame)
+{
+    const struct writing *writing = state;
+    oteli_sample_buffer_put(writing->buffer, writing->at, FRAMES + 1 + (uint32_t)index, frame);
+}
+
+static bool put_context(struct writing *writing)
+{
+    const otel_thread_context_record *context = otel_thread_ctx_v1;
+    uint64_t words[FRAMES - CONTEXT] = {0};
+    if (context == NULL || context->valid != 1)
+        return false;
+    memcpy(words, context, sizeof *context);
+    for (uint32_t i = 0; i < FRAMES - CONTEXT; i++)
+        oteli_sample_buffer_put(writing->buffer, writing->at, CONTEXT + i, words[i]);
+    return true;
+}
+
+/* In the handler. The chain is walked twice, so that no array of it is needed on a stack that may be
+ * a small one; it is this thread's own, and does not change meanwhile. */
+static void record(struct session *session, const siginfo_t *info, const void *context)
+{
+    struct oteli_registers at;
+    if (!oteli_registers_of(context, &at))
+        return;
+    const uint64_t high = oteli_stack_bounds_find(&session->bounds, at.sp);
+    const size_t callers =
+        high != 0 ? oteli_frame_walk(&at, high, OTELI_FRAMES_MAX - 1, drop_frame, NULL) : 0;
+    struct writing writing = {.buffer = &session->buffer};
+    const uint32_t words = FRAMES + 1 + (uint32_t)callers;
+    if (!oteli_sample_buffer_reserve(&session->buffer, words, &writing.at))
+        return;
+    uint64_t top = 0;
+    const uint64_t overrun = info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
+    const uint64_t thread = (uint32_t)(uintptr_t)info->si_value.sival_ptr;
+    uint64_t shape = put_context(&writing) ? HAS_CONTEXT : 0;
+    if (high != 0 && oteli_word_at(at.sp, &top))
+        shape |= HAS_TOP;
+    oteli_sample_buffer_put(&session->buffer, writing.at, TIME, oteli_monotonic_ns());
+    oteli_sample_buffer_put(&session->buffer, writing.at, THREAD, thread << 32 | (overrun + 1));
+    oteli_sample_buffer_put(&session->buffer, writing.at, STACK_ADDRESS, at.sp);
+    oteli_sample_buffer_put(&session->buffer, writing.at, STACK_TOP, top);
+    oteli_sample_buffer_put(&session->buffer, writing.at, FRAMES, at.pc);
+    shape |= 1 + oteli_frame_walk(&at, high, callers, put_frame, &writing);
+    oteli_sample_buffer_put(&session->buffer, writing.at, SHAPE, shape);
+    oteli_sample_buffer_publish(&session->buffer, writing.at, words);
+}
+
+static void on_signal(int signal_number, siginfo_t *info, void *context)
+{
+    (void)signal_number;
+    const int saved_errno = errno;
+    oteli_add_full_32(&inside, 1);
+    struct session *session = OTELI_LOAD_ACQUIRE_PTR(&active);
+    if (session != NULL && info->si_code == SI_TIMER &&
+        (uint64_t)(uintptr_t)info->si_value.sival_ptr >> 32 == session->timers.tag)
+        record(session, info, context);
+    oteli_add_full_32(&inside, UINT32_MAX);
+    errno = saved_errno;
+}
+
+/* Whoever is inside came before what has been published until now. */
+static bool is_nobody_inside(void)
+{
+    oteli_fence_full();
+    return oteli_load_acquire_32(&inside) == 0;
+}
+
+bool oteli_signal_is_usable(int signal_number)
+{
+    static const int faults[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,
+                                 SIGSEGV, SIGSYS,  SIGKILL, SIGSTOP, SIGCONT};
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        if (signal_number == faults[i])
+            return false;
+    return signal_number >= 1 && signal_number <= SIGRTMAX &&
+           (signal_number < 32 || signal_number > LIBC_SIGNAL_LAST);
+}
+
+static bool is_ours(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == on_signal;
+}
+
+static bool is_of_program(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) != 0 ||
+           (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+}
+
+/* 0, or an errno: EBUSY if the program has a handler. */
+static int take_signal(int signal_number)
+{
+    struct sigaction before;
+    struct sigaction ours = {.sa_sigaction = on_signal,
+                             .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    /* Every signal waits, also those that the C library keeps to itself, by which a thread could be
+     * cancelled in the handler. */
+    memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask);
+    if (sigaction(signal_number, NULL, &before) != 0)
+        return errno;
+    if (is_ours(&before) && taken.number == signal_number)
+        return 0;
+    if (is_of_program(&before))
+        return EBUSY;
+    if (sigaction(signal_number, &ours, &before) != 0)
+        return errno;
+    if (is_of_program(&before)) { /* it has come in between */
+        sigaction(signal_number, &before, NULL);
+        return EBUSY;
+    }
+    taken.number = signal_number;
+    taken.before = before;
+    return 0;
+}
+
+static bool has_signal(int signal_number)
+{
+    struct sigaction now;
+    return sigaction(signal_number, NULL, &now) == 0 && is_ours(&now);
+}
+
+static void give_signal_back(int signal_number)
+{
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    if (!has_signal(signal_number))
+        return;
+    sigaction(signal_number, &ignored, NULL);
+    sigaction(signal_number, &taken.before, NULL);
+}
+
+static void free_session(struct session *session)
+{
+    oteli_thread_timers_fini(&session->timers);
+    oteli_stack_bounds_fini(&session->bounds);
+    oteli_sample_buffer_fini(&session->buffer);
+    free(session);
+}
+
+static void free_left(void)
+{
+    if (!is_nobody_inside())
+        return;
+    while (left != NULL) {
+        struct session *next = left->next_left;
+        free_session(left);
+        left = next;
+    }
+}
+
+/* What this thread has had of the processors: others may have kept it from them for longer. */
+static uint64_t own_time_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* The threads that are new, and stacks that handlers have asked for. */
+static int look_around(struct session *session)
+{
+    const uint64_t start_ns = own_time_ns();
+    const int error = oteli_thread_timers_scan(&session->timers);
+    if (is_nobody_inside())
+        oteli_stack_bounds_settle(&session->bounds);
+    if (session->bounds.table == NULL || oteli_stack_bounds_is_stale(&session->bounds))
+        (void)oteli_stack_bounds_read(&session->bounds);
+    uint64_t pause_ns = (own_time_ns() - start_ns) * LOOK_SHARE;
+    if (pause_ns > (uint64_t)LONGEST_PAUSE_MS * NS_PER_MS)
+        pause_ns = (uint64_t)LONGEST_PAUSE_MS * NS_PER_MS;
+    session->next_look_ns = oteli_monotonic_ns() + pause_ns;
+    if (error != 0)
+        OTELI_LOG(OTEL_LOG_WARN, "profiler: not all threads are sampled: no timers (errno %d)",
+                  error);
+    return error;
+}
+
+static bool has_timers(const struct oteli_thread_timers *timers)
+{
+    for (size_t i = 0; i < timers->count; i++)
+        if (timers->threads[i].has_timer)
+            return true;
+    return false;
+}
+
+static size_t buffer_bytes(const struct oteli_source_options *options)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return (size_t)options->ring_bytes * (processors > 0 ? (size_t)processors : 1);
+}
+
+static void stop(void *source)
+{
+    struct session *session = source;
+    const int signal_number = session->timers.signal_number;
+    if (session->timers.blocking != 0)
+        OTELI_LOG(OTEL_LOG_INFO, "profiler: threads that block signal %d were not sampled",
+                  signal_number);
+    const bool was_active = OTELI_CAS_FULL_PTR(&active, session, (struct session *)NULL);
+    oteli_thread_timers_fini(&session->timers);
+    if (was_active)
+        give_signal_back(signal_number);
+    const struct timespec wait = {0, LAST_WAIT_NS};
+    for (unsigned i = 0; i < LAST_WAITS && !is_nobody_inside(); i++)
+        nanosleep(&wait, NULL);
+    session->next_left = left;
+    left = session;
+    free_left();
+}
+
+static int start(const struct oteli_source_options *options, void **source)
+{
+    static bool is_pinned;
+    struct oteli_registers unused;
+    if (!oteli_registers_of(&(ucontext_t){0}, &unused))
+        return ENOSYS;
+    if (!oteli_signal_is_usable(options->signal_number))
+        return EINVAL;
+    free_left();
+    struct session *session = calloc(1, sizeof *session);
+    if (session == NULL)
+        return ENOMEM;
+    if (!oteli_thread_timers_init(&session->timers, options->period_ns, options->signal_number,
+                                  ++last_tag) ||
+        !oteli_sample_buffer_init(&session->buffer, buffer_bytes(options))) {
+        free_session(session);
+        return ENOMEM;
+    }
+    const int refused = take_signal(options->signal_number);
+    if (refused != 0) {
+        free_session(session);
+        return refused;
+    }
+    if (!is_pinned)
+        (void)oteli_pin((oteli_code *)start); /* and kept: signals may be under way for ever */
+    is_pinned = true;
+    OTELI_STORE_RELEASE_PTR(&active, session);
+    const int error = look_around(session);
+    if (error != 0 && !has_timers(&session->timers)) {
+        stop(session);
+        return error;
+    }
+    *source = session;
+    return 0;
+}
+
+static void take_one(struct session *session, uint64_t *words, oteli_take_sample *take, void *state)
+{
+    struct oteli_sample sample = {.time_ns = words[TIME],
+                                  .periods = (uint32_t)words[THREAD],
+                                  .thread = (pid_t)(words[THREAD] >> 32),
+                                  .frames = words + FRAMES,
+                                  .depth = words[SHAPE] & DEPTH_MASK,
+                                  .has_context = (words[SHAPE] & HAS_CONTEXT) != 0};
+    if ((words[SHAPE] & HAS_TOP) != 0) {
+        sample.stack = &words[STACK_TOP];
+        sample.stack_size = sizeof words[STACK_TOP];
+        sample.stack_address = words[STACK_ADDRESS];
+    }
+    if (sample.has_context)
+        memcpy(&sample.context, words + CONTEXT, sizeof sample.context);
+    session->missed_periods += sample.periods - 1;
+    take(state, &sample);
+}
+
+static void drain(void *source, oteli_take_sample *take, void *state,
+                  struct oteli_source_counts *counts)
+{
+    struct session *session = source;
+    uint64_t words[MOST_WORDS];
+    while (oteli_sample_buffer_take(&session->buffer, words, MOST_WORDS) != 0)
+        take_one(session, words, take, state);
+    counts->lost = oteli_load_relaxed_64(&session->buffer.lost);
+    counts->missed_periods = session->missed_periods;
+    if (session->has_lost_signal)
+        return;
+    if (!has_signal(session->timers.signal_number)) {
+        session->has_lost_signal = true;
+        oteli_thread_timers_fini(&session->timers);
+        OTELI_LOG(
+            OTEL_LOG_WARN,
+            "profiler: the program has taken signal %d for itself; there are no samples any more",
+            session->timers.signal_number);
+    } else if (oteli_monotonic_ns() >= session->next_look_ns) {
+        (void)look_around(session);
+    }
+}
+
+/* In a forked child, where no other thread is inside, and no timer. What the parent was doing to the
+ * session nobody knows, so it stays as it is. */
+static void forget(void *source)
+{
+    OTELI_STORE_RELEASE_PTR(&active, (struct session *)NULL);
+    oteli_store_relaxed_32(&inside, 0);
+    left = NULL;
+    of_parent = source;
+}
+
+const struct oteli_source oteli_signal_source = {
+    .start = start, .drain = drain, .stop = stop, .forget = forget};

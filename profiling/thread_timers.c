@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/thread_timers.c - see thread_timers.h. Owns the timers.
+ *
+ * Source: the kernel's clock of a thread's processor time is the complement of its number, shifted
+ * left by 3, with 4 for "a thread's" and 2 for "as the scheduler counts" (clock_getcpuclockid(3)). */
+#include "profiling/thread_timers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum { FIRST_ROOM = 64, CHECKED_A_SCAN = 32, STATUS_BYTES = 4096, NS_PER_S = 1000000000 };
+
+bool oteli_thread_timers_init(struct oteli_thread_timers *timers, uint64_t period_ns,
+                              int signal_number, uint32_t tag)
+{
+    *timers = (struct oteli_thread_timers){.period_ns = period_ns,
+                                           .signal_number = signal_number,
+                                           .tag = tag,
+                                           .own = (pid_t)syscall(SYS_gettid)};
+    return oteli_random_seed(&timers->random);
+}
+
+static clockid_t clock_of(pid_t thread)
+{
+    return (clockid_t)((~(unsigned)thread << 3) | 6);
+}
+
+bool oteli_thread_blocks(pid_t thread, int signal_number)
+{
+    char path[48];
+    char text[STATUS_BYTES];
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)thread);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    const ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    text[length > 0 ? length : 0] = '\0';
+    const char *line = strstr(text, "\nSigBlk:");
+    if (line == NULL)
+        return false;
+    const unsigned long long blocked = strtoull(line + strlen("\nSigBlk:"), NULL, 16);
+    return (blocked >> (signal_number - 1) & 1) != 0;
+}
+
+/* From 1 to a whole period. */
+static uint64_t first_turn(struct oteli_thread_timers *timers)
+{
+    timers->random.state += timers->random.step;
+    uint64_t high;
+    const uint64_t low = oteli_multiply(timers->random.state, timers->random.step, &high);
+    return 1 + (low ^ high) % timers->period_ns;
+}
+
+static struct timespec duration(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+}
+
+/* 0, or an errno; none if the thread has ended meanwhile. */
+static int arm(struct oteli_thread_timers *timers, struct oteli_timed_thread *timed)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = timers->signal_number};
+    event.sigev_notify_thread_id = timed->thread;
+    event.sigev_value.sival_ptr =
+        (void *)(uintptr_t)((uint64_t)timers->tag << 32 | (uint32_t)timed->thread);
+    if (oteli_thread_blocks(timed->thread, timers->signal_number)) {
+        timers->blocking++;
+        return 0;
+    }
+    if (timer_create(clock_of(timed->thread), &event, &timed->timer) != 0) {
+        if (errno == EINVAL || errno == ESRCH)
+            return 0;
+        timers->refused++;
+        return errno;
+    }
+    const struct itimerspec turns = {.it_interval = duration(timers->period_ns),
+                                     .it_value = duration(first_turn(timers))};
+    timed->has_timer = timer_settime(timed->timer, 0, &turns, NULL) == 0;
+    if (!timed->has_timer)
+        timer_delete(timed->timer);
+    return 0;
+}
+
+static void disarm(struct oteli_timed_thread *timed)
+{
+    if (timed->has_timer)
+        timer_delete(timed->timer);
+    timed->has_timer = false;
+}
+
+static int compare(const void *one, const void *other)
+{
+    const pid_t a = ((const struct oteli_timed_thread *)one)->thread;
+    const pid_t b = ((const struct oteli_timed_thread *)other)->thread;
+    return (a > b) - (a < b);
+}
+
+static bool make_room(struct oteli_thread_timers *timers)
+{
+    const size_t room = timers->room != 0 ? timers->room * 2 : FIRST_ROOM;
+    struct oteli_timed_thread *threads = realloc(timers->threads, room * sizeof *threads);
+    if (threads == NULL)
+        return false;
+    timers->threads = threads;
+    struct oteli_timed_thread *spare = realloc(timers->spare, room * sizeof *spare);
+    if (spare == NULL)
+        return false;
+    timers->spare = spare;
+    timers->room = room;
+    return true;
+}
+
+/* The kernel may name a thread twice, when others end while it does so. */
+static size_t without_doubles(struct oteli_timed_thread *threads, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || threads[i].thread != threads[i - 1].thread)
+            threads[kept++] = threads[i];
+    return kept;
+}
+
+/* The threads that there are, upward, in `spare`; all without a timer. 0 or an errno. */
+static int list_threads(struct oteli_thread_timers *timers, size_t *count)
+{
+    *count = 0;
+    DIR *directory = opendir("/proc/self/task");
+    if (directory == NULL)
+        return errno;
+    int error = 0;
+    const struct dirent *entry;
+    while ((entry = readdir(directory)) != NULL) {
+        const pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (thread <= 0 || thread == timers->own)
+            continue;
+        if (*count == timers->room && !make_room(timers)) {
+            error = ENOMEM;
+            break;
+        }
+        timers->spare[(*count)++] = (struct oteli_timed_thread){.thread = thread};
+    }
+    closedir(directory);
+    if (*count > 1)
+        qsort(timers->spare, *count, sizeof timers->spare[0], compare);
+    *count = without_doubles(timers->spare, *count);
+    return error;
+}
+
+/* The kernel knows nothing more of the thread that it was made for. */
+static bool is_dead(const struct oteli_timed_thread *timed)
+{
+    struct itimerspec left;
+    return timer_gettime(timed->timer, &left) != 0 ||
+           (left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0);
+}
+
+/* A thread that has ended may have left its number to another, which the timer does not know; and what
+ * a thread blocks may have changed, which is dearer to find out. Some are looked at in each scan. */
+static void check_some(struct oteli_thread_timers *timers)
+{
+    for (size_t i = 0; i < CHECKED_A_SCAN && i < timers->count; i++) {
+        timers->next_check = timers->next_check + 1 < timers->count ? timers->next_check + 1 : 0;
+        struct oteli_timed_thread *timed = &timers->threads[timers->next_check];
+        if (timed->has_timer && is_dead(timed)) {
+            disarm(timed);
+            (void)arm(timers, timed);
+        }
+    }
+    if (timers->count == 0)
+        return;
+    timers->next_mask = timers->next_mask + 1 < timers->count ? timers->next_mask + 1 : 0;
+    struct oteli_timed_thread *timed = &timers->threads[timers->next_mask];
+    if (!timed->has_timer)
+        (void)arm(timers, timed);
+    else if (oteli_thread_blocks(timed->thread, timers->signal_number))
+        disarm(timed);
+}
+
+int oteli_thread_timers_scan(struct oteli_thread_timers *timers)
+{
+    size_t count;
+    int error = list_threads(timers, &count);
+    if (error != 0 && count == 0)
+        return error;
+    size_t old = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct oteli_timed_thread *timed = &timers->spare[i];
+        while (old < timers->count && timers->threads[old].thread < timed->thread)
+            disarm(&timers->threads[old++]);
+        if (old < timers->count && timers->threads[old].thread == timed->thread) {
+            *timed = timers->threads[old++];
+            continue;
+        }
+        const int refused = arm(timers, timed);
+        if (error == 0)
+            error = refused;
+    }
+    while (old < timers->count)
+        disarm(&timers->threads[old++]);
+    struct oteli_timed_thread *before = timers->threads;
+    timers->threads = timers->spare;
+    timers->spare = before;
+    timers->count = count;
+    check_some(timers);
+    return error;
+}
+
+void oteli_thread_timers_fini(struct oteli_thread_timers *timers)
+{
+    for (size_t i = 0; i < timers->count; i++)
+        disarm(&timers->threads[i]);
+    free(timers->threads);
+    free(timers->spare);
+    timers->threads = NULL;
+    timers->spare = NULL;
+    timers->count = 0;
+    timers->room = 0;
+}

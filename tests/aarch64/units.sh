@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds all libraries for AArch64, with warnings as errors, and runs those unit tests there whose
+# code depends on the processor: what threads share, clocks, the publication of the context.
+#
+#   units.sh BUILD LIBRARIES
+#
+# QEMU's emulator of programs cannot do everything: children that start threads after fork, other
+# programs' registers, and all signals are not in it, so those tests are not here.
+source "$(dirname "${BASH_SOURCE[0]}")/../gates/lib.sh"
+
+build=$1 libraries=$2
+tests=(arena batch bell clock clock_curve clock_offsets clock_threads context describe detached end
+    fibre handle harvest hold lanes lines log names otlp_encode queue random ring span spec_context
+    tracer tracestate utf8 wire worker)
+
+# quietly LOG COMMAND...: shows the output only when the command fails.
+quietly() {
+    local log=$1
+    shift
+    "$@" >"$log" 2>&1 || {
+        grep -E 'error|FAILED|undefined|\*\*\*' "$log" >&2 || tail -n 30 "$log" >&2
+        echo "failed: $*" >&2
+        exit 1
+    }
+}
+
+mkdir -p "$build"
+# Executables that need libcurl are only linked: what it needs itself is not there.
+quietly "$build/configure.log" cmake -S . -B "$build" -G Ninja \
+    --toolchain "$PWD/cmake/aarch64-linux-gnu.cmake" -DOTEL_AARCH64_ROOT="$libraries" \
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 \
+    -DCMAKE_EXE_LINKER_FLAGS=-Wl,--as-needed,--allow-shlib-undefined \
+    -DOTEL_WITH_FUNCTIONS=OFF -DOTEL_BUILD_CONFIG=OFF -DOTEL_BUILD_TOOLS=OFF \
+    -DOTEL_BUILD_EXAMPLES=OFF -DOTEL_WITH_ZSTD=OFF
+libraries_of_ours=(otel-api-shared otel-sdk-shared otel-otlp-shared otel-shared)
+! grep -q 'otel-profiling-shared' "$build/build.ninja" || libraries_of_ours+=(otel-profiling-shared)
+quietly "$build/build.log" cmake --build "$build" -j 2 \
+    --target "${libraries_of_ours[@]}" "${tests[@]/%/_test}"
+(
+    IFS='|'
+    cd "$build" || exit 1
+    quietly tests.log ctest -j 2 --no-tests=error --output-on-failure -R "^unit\.(${tests[*]})\$"
+    grep -qF "out of ${#tests[@]}" tests.log || {
+        echo "not all of the tests ran:" >&2
+        tail -n 5 tests.log >&2
+        exit 1
+    }
+)
+echo "units.sh: ok, ${#tests[@]} tests"

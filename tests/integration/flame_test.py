@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""otel-flame from the outside: profiles that are made by hand, and the pages that it makes of them.
+
+usage: flame_test.py PATH-OF-OTEL-FLAME PATH-OF-A-PROGRAM-WITH-SYMBOLS
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from pprof import Profile, message, number  # noqa: E402
+
+FLAME, PROGRAM = (os.path.realpath(sys.argv.pop(1)) for _ in range(2))
+SVG = "{http://www.w3.org/2000/svg}"
+HTML = "{http://www.w3.org/1999/xhtml}"
+MS = 1_000_000
+
+
+def two_queries():
+    profile = Profile(time_ns=1_763_752_500_000_000_000, duration_ns=2_000_000_000)
+    profile.sample(["scan", "run", "main"], [60, 600 * MS], [("query", "A")])
+    profile.sample(["sort", "run", "main"], [10, 100 * MS], [("query", "A")])
+    profile.sample(["scan", "run", "main"], [30, 300 * MS], [("query", "B")])
+    return profile
+
+
+class Page:
+    """A graph as it is to be seen: (name, share) of its boxes, by their place."""
+
+    def __init__(self, path):
+        self.text = path.read_text(encoding="utf-8")
+        self.root = ElementTree.fromstring(self.text)
+
+    def graphs(self):
+        return [node for node in self.root.iter(SVG + "svg") if node.get("class") == "graph"]
+
+    @staticmethod
+    def boxes(graph):
+        return [(box.find(SVG + "title").text.split("\n")[0], int(box.get("data-d")),
+                 float(box.get("x").rstrip("%")), float(box.get("width").rstrip("%")))
+                for box in graph.iter(SVG + "svg") if box.get("class").startswith("f ")]
+
+
+class FlameTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="flame_test.")
+        self.addCleanup(self.folder.cleanup)
+        self.at = pathlib.Path(self.folder.name)
+
+    def flame(self, *arguments, status=0):
+        done = subprocess.run([FLAME, *map(str, arguments)], capture_output=True, text=True,
+                              cwd=self.at, timeout=60, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def page(self, *arguments, out="out.html"):
+        self.said = self.flame("--out", out, *arguments)
+        return Page(self.at / out)
+
+    def test_boxes_lie_below_who_calls_them_and_are_as_wide_as_their_share(self):
+        file = two_queries().write(self.at / "a.pb.gz")
+
+        graph, = self.page(file).graphs()
+
+        self.assertEqual(Page.boxes(graph), [("main", 0, 0, 100), ("run", 1, 0, 100),
+                                             ("scan", 2, 0, 90), ("sort", 2, 90, 10)])
+
+    def test_each_value_of_a_label_has_a_graph_and_a_row_to_choose_it(self):
+        file = two_queries().write(self.at / "a.pb.gz")
+
+        page = self.page("--label", "query", file)
+
+        everything, first, second = page.graphs()
+        self.assertEqual(len(Page.boxes(everything)), 4)
+        self.assertEqual(Page.boxes(first)[2][0], "scan")
+        self.assertAlmostEqual(Page.boxes(first)[2][3], 600 / 7, places=3)
+        self.assertEqual(Page.boxes(second), [("main", 0, 0, 100), ("run", 1, 0, 100),
+                                              ("scan", 2, 0, 100)])
+        links = [link.get("href") for link in page.root.iter(HTML + "a")]
+        sections = ["#" + section.get("id") for section in page.root.iter(HTML + "section")]
+        self.assertEqual(links, sections)
+        self.assertRegex(self.said.stdout, r" 70\.0 % +700 ms  query=A\n +30\.0 % +300 ms  query=B\n")
+
+    def test_one_value_leaves_the_others_out(self):
+        file = two_queries().write(self.at / "a.pb.gz")
+
+        graph, = self.page("--label", "query=B", file).graphs()
+
+        self.assertEqual([box[0] for box in Page.boxes(graph)], ["main", "run", "scan"])
+        self.assertIn("300 ms of processor time · 30 samples", self.said.stdout)
+
+    def test_a_picture_has_the_label_as_its_first_row(self):
+        file = two_queries().write(self.at / "a.pb.gz")
+
+        page = self.page("--label", "query", file, out="out.svg")
+
+        self.assertEqual(page.root.tag, SVG + "svg")
+        self.assertEqual([box[:2] for box in Page.boxes(page.root)][:2],
+                         [("query=A", 0), ("main", 1)])
+
+    def test_profiles_are_added_up(self):
+        first = two_queries().write(self.at / "a.pb.gz")
+        other = Profile()
+        other.sample(["sort", "run", "main"], [100, 1000 * MS], [("query", "B")])
+        second = other.write(self.at / "b.pb.gz")
+
+        graph, = self.page(first, second).graphs()
+
+        self.assertEqual(Page.boxes(graph)[2], ("sort", 2, 0, 55))
+        self.assertIn("2.00 s of processor time · 200 samples · 2 profiles", self.said.stdout)
+
+    def test_samples_without_the_label_are_a_value_of_their_own(self):
+        profile = two_queries()
+        profile.sample(["idle", "main"], [50, 500 * MS])
+        file = profile.write(self.at / "a.pb.gz")
+
+        self.page("--label", "query", file)
+
+        self.assertIn("33.3 %    500 ms  query=(none)\n", self.said.stdout)
+
+    def test_names_come_from_the_symbols_of_the_program(self):
+        lines = subprocess.run(["nm", PROGRAM], capture_output=True, text=True, check=True).stdout
+        address = int(re.search(r"^([0-9a-f]+) [tT] main$", lines, re.M).group(1), 16)
+        program = subprocess.run(["readelf", "-lW", PROGRAM], capture_output=True, text=True,
+                                 check=True).stdout
+        # LOAD of the code: its offset in the file, and the address that goes with it.
+        offset, virtual, size = (int(word, 16) for word in re.search(
+            r"LOAD +(0x\w+) (0x\w+) 0x\w+ (0x\w+) 0x\w+ R E", program).groups())
+        base = 0x555500000000
+        profile = Profile()
+        mapping = profile.mapping(base, base + size, offset, PROGRAM)
+        profile.sample([(mapping, base + address - virtual + 4)], [1, MS])
+        other = profile.mapping(base + (1 << 30), base + (2 << 30), 0,
+                                PROGRAM + ".not-there")
+        profile.sample([(other, base + (1 << 30) + 0x123)], [1, MS])
+
+        graph, = self.page(profile.write(self.at / "a.pb.gz")).graphs()
+
+        name = os.path.basename(PROGRAM)
+        self.assertEqual({box[0] for box in Page.boxes(graph)},
+                         {f"main ({name})", f"{name}.not-there+0x123 ({name}.not-there)"})
+        self.assertIn(f"{name}.not-there cannot be read", self.said.stderr)
+
+    def test_a_program_with_another_build_id_gives_no_names(self):
+        profile = Profile()
+        mapping = profile.mapping(0x1000, 0x2000, 0x1000, PROGRAM, "00" * 20)
+        profile.sample([(mapping, 0x1100)], [1, MS])
+
+        self.page(profile.write(self.at / "a.pb.gz"))
+
+        self.assertIn("is not the one that ran", self.said.stderr)
+
+    def test_whatever_names_there_are_the_page_is_well_formed(self):
+        profile = Profile()
+        nasty = ["a<b> & \"c\"'", "\x01\x1f", b"\xff\xfe", "\ufffe\U0001f525", "]]>", "-->", ""]
+        for name in nasty:
+            text = name if isinstance(name, str) else name.decode("latin-1")
+            profile.sample([text or "empty"], [1, MS], [("<k>&", text or "v")])
+        raw = profile.bytes() + message(6, b"\xc3\x28")
+        (self.at / "a.pb").write_bytes(raw)
+
+        for out in ("out.html", "out.svg"):
+            page = self.page("--label", "<k>&", "--title", "<&>", self.at / "a.pb", out=out)
+            names = {box[0] for graph in page.graphs() for box in Page.boxes(graph)}
+            self.assertIn("a<b> & \"c\"'", names)
+
+    def test_the_page_needs_nothing_else(self):
+        text = self.page(two_queries().write(self.at / "a.pb.gz")).text
+
+        for word in ("http:", "https:", "@import", "url(", "src="):
+            rest = text.replace("http://www.w3.org/2000/svg", "").replace(
+                "http://www.w3.org/1999/xhtml", "")
+            self.assertNotIn(word, rest)
+
+    def test_recursion_counts_once(self):
+        profile = Profile()
+        profile.sample(["f", "f", "f", "main"], [1, 4 * MS])
+
+        page = self.page(profile.write(self.at / "a.pb.gz"))
+
+        rows = [[cell.text for cell in row] for row in page.root.iter(HTML + "tr")]
+        self.assertIn(["100.0 %", "100.0 %", "f"], rows)
+
+    def test_what_is_wrong_is_one_sentence(self):
+        good = two_queries().bytes()
+        cases = {
+            b"": "is empty",
+            b"\x1f\x8b\x08broken": "is a gzip file that is broken or cut off",
+            good[:-1]: "is no pprof profile, or only a part of one",
+            b"not a profile": "is no pprof profile, or only a part of one",
+            good + message(2, number(1, 99) + number(2, 1)): "refers to something that is not in it",
+            good + message(2, number(2, 1)):
+                "has a sample with more or fewer values than it has types of values",
+            good + message(1, number(1, 1 << 40)): "refers to something that is not in it",
+            message(6, b""): "has no values",
+        }
+        for content, sentence in cases.items():
+            file = self.at / "bad.pb"
+            file.write_bytes(content)
+            said = self.flame(file, status=1)
+            self.assertEqual(said.stderr, f"otel-flame: {file} {sentence}\n")
+
+    def test_a_profile_that_is_cut_anywhere_does_no_harm(self):
+        content = two_queries().bytes()
+        for length in range(1, len(content), 7):
+            (self.at / "bad.pb").write_bytes(content[:length])
+            done = subprocess.run([FLAME, "--out", "-", self.at / "bad.pb"], capture_output=True,
+                                  check=False, timeout=60)
+            self.assertIn(done.returncode, (0, 1))
+
+    def test_wrong_usage_is_said(self):
+        self.assertIn("which profiles?", self.flame(status=2).stderr)
+        self.assertIn("is not there", self.flame("nothing.pb.gz", status=1).stderr)
+        file = two_queries().write(self.at / "a.pb.gz")
+        self.assertIn("no sample has query=C", self.flame("--label", "query=C", file, status=1).stderr)
+        self.assertIn("cannot be written",
+                      self.flame("--out", "no/such/place.html", file, status=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=0)

@@ -1,0 +1,183 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles arrive at a real collector, by every protocol and compression, as they were given; and
+where a collector does not take them, one line of the log says what is missing. With the example,
+which traces and is profiled: every sample's span has arrived there too, with the sample's route.
+
+usage: otlp_profiles.py PATH-OF-OTLP_PROFILES [PATH-OF-QUERY_SERVER]
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "support")]
+import receiver  # noqa: E402
+
+PERIOD_NS = 10_000_000
+WAYS = [("http/protobuf", "none"), ("http/protobuf", "gzip"), ("grpc", "none"), ("grpc", "gzip")]
+FIND = ["7f0000001000", "401234", "401000"]
+SELL, CODE = ["401234", "401000"], ["600010", "1234", "401000"]
+# What support/profile_double.c has: stack, span, attributes, count.
+SHOP = [
+    (FIND, ("11" * 16, "21" * 8), {"thread.id": "4711", "thread.name": "worker",
+                                   "http.route": "/find", "query": "A"}, 70),
+    (FIND, ("11" * 16, "21" * 8), {"thread.id": "4712", "http.route": "/find", "query": "A"}, 5),
+    (SELL, ("12" * 16, "22" * 8), {"thread.id": "4712", "http.route": "/sell"}, 20),
+    (SELL, None, {"thread.id": "4712"}, 4),
+    (CODE, None, {"thread.id": "4711", "thread.name": "worker"}, 1),
+]
+
+
+def run(program, endpoint, protocol, compression, *arguments):
+    """What the program says of the export, and the lines of its log."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("OTEL_")}
+    environment.update(OTEL_EXPORTER_OTLP_ENDPOINT=endpoint, OTEL_SERVICE_NAME="by-environment",
+                       OTEL_EXPORTER_OTLP_PROTOCOL=protocol,
+                       OTEL_EXPORTER_OTLP_COMPRESSION=compression)
+    done = subprocess.run([program, *arguments], env=environment, capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip(), done.stderr.splitlines()
+
+
+# --- what the collector has written down ---
+
+class Request:
+    def __init__(self, request):
+        self.dictionary = request["dictionary"]
+        (self.resource,) = request["resourceProfiles"]
+        (self.scope,) = self.resource["scopeProfiles"]
+
+    def row(self, table, index):
+        return self.dictionary[table][index]
+
+    def string(self, index):
+        return self.row("stringTable", index)
+
+    def resource_texts(self):
+        """The collector has put their names and texts into the dictionary."""
+        return {self.string(one["keyStrindex"]): self.string(one["value"]["stringValueStrindex"])
+                for one in self.resource["resource"]["attributes"]
+                if "stringValueStrindex" in one["value"]}
+
+    def attributes(self, holder):
+        rows = [self.row("attributeTable", index) for index in holder.get("attributeIndices", [])]
+        return {self.string(row["keyStrindex"]): str(*row["value"].values()) for row in rows}
+
+    def stack(self, sample):
+        stack = self.row("stackTable", sample.get("stackIndex", 0))
+        rows = [self.row("locationTable", index) for index in stack.get("locationIndices", [])]
+        for row in rows:
+            assert self.attributes(row) == {"profile.frame.type": "native"}
+        return [f"{int(row.get('address', 0)):x}" for row in rows]
+
+    def link(self, sample):
+        row = self.row("linkTable", sample.get("linkIndex", 0))
+        return (row["traceId"], row["spanId"]) if row.get("traceId") else None
+
+    def samples(self, profile):
+        return [(self.stack(sample), self.link(sample), self.attributes(sample),
+                 *map(int, sample["values"])) for sample in profile["samples"]]
+
+    def kind(self, profile):
+        kind = profile["sampleType"]
+        return self.string(kind["typeStrindex"]), self.string(kind["unitStrindex"])
+
+
+def check_request(request, service):
+    texts = request.resource_texts()
+    assert texts["service.name"] == service and texts["telemetry.sdk.name"] == "otel-c", texts
+    assert request.scope["scope"]["name"] == "otel-c"
+    time, count = request.scope["profiles"]
+    assert request.kind(time) == ("cpu", "nanoseconds") and int(time["period"]) == PERIOD_NS
+    assert request.kind(count) == ("samples", "count")
+    assert time["profileId"] != count["profileId"] and set(time["profileId"]) != {"0"}
+    assert request.samples(count) == SHOP, request.samples(count)
+    assert [sample[-1] for sample in request.samples(time)] == [
+        sample[-1] * PERIOD_NS for sample in SHOP]
+    builds = {request.string(row["filenameStrindex"]): request.attributes(row)
+              for row in request.dictionary["mappingTable"][1:]}
+    assert builds == {
+        "/usr/bin/shop": {"process.executable.build_id.gnu": "b1" * 20},
+        "/lib/libfast.so": {"process.executable.build_id.htlhash": "a5" * 16}}, builds
+
+
+def check_taken(program, folder):
+    collector = receiver.ProfilesCollector(folder)
+    collector.start()
+    services = []
+    for protocol, compression in WAYS:
+        said, log = run(program, collector.endpoint_of(protocol), protocol, compression)
+        assert (said, log) == ("ok", []), (protocol, compression, said, log)
+        services.append("by-environment")
+    said, log = run(program, collector.endpoint, "http/protobuf", "none", "sdk")
+    assert (said, log) == ("ok", []), (said, log)
+    services.append("by-sdk")
+    collector.stop()
+    requests = [Request(request) for request in collector.requests()]
+    assert len(requests) == len(services), f"{len(requests)} of {len(services)} requests came"
+    for request, service in zip(requests, services):
+        check_request(request, service)
+    print(f"{len(requests)} requests with {len(SHOP)} samples arrived as they were sent")
+
+
+def check_not_taken(program, folder):
+    collector = receiver.Collector(folder)
+    collector.start()
+    for protocol, compression in WAYS[::2]:
+        said, log = run(program, collector.endpoint_of(protocol), protocol, compression)
+        assert said == "not everything was delivered", said
+        assert len(log) == 1, log
+        for part in ("does not take profiles", "0.148", "service.profilesSupport"):
+            assert part in log[0], log
+        print(log[0])
+    collector.stop()
+
+
+# --- a program that is traced and profiled ---
+
+def routes_of_spans(requests):
+    """Of each span that has one, by its link."""
+    return {(span["traceId"], span["spanId"]): attribute["value"]["stringValue"]
+            for request in requests for _, _, span in receiver.spans_of(request)
+            for attribute in span.get("attributes", []) if attribute["key"] == "http.route"}
+
+
+def check_linked(program, folder):
+    collector = receiver.ProfilesCollector(folder)
+    collector.start()
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("OTEL_")}
+    environment.update(OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint, OTEL_C_PROFILER="on",
+                       OTEL_C_PROFILER_OUT="otlp", OTEL_C_PROFILER_HZ="997")
+    subprocess.run([program, "1"], env=environment, check=True, timeout=60, cwd=folder)
+    collector.stop()
+    requests = list(collector.requests())
+    routes = routes_of_spans(requests)
+    linked = 0
+    for request in map(Request, filter(lambda one: "resourceProfiles" in one, requests)):
+        for _, link, attributes, count in request.samples(request.scope["profiles"][1]):
+            if link is None:
+                continue
+            assert link in routes, f"there is no span {link}"
+            assert attributes.get("http.route", routes[link]) == routes[link], (link, attributes)
+            linked += count
+    assert linked > 0, "no sample has a span"
+    print(f"{linked} samples of {len(routes)} spans, each of which has arrived")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_taken(sys.argv[1], folder)
+        check_not_taken(sys.argv[1], folder)
+        for program in sys.argv[2:]:
+            check_linked(program, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/stress/profiler_lives.c - the profiler in programs of many kinds, each of them a process: where
+ * perf events are refused, as an ordinary user, with a handler of the program's, with threads that come
+ * and go, with many that were there before, and in programs that end without a word.
+ *
+ * Whether the kernel allows perf events is the kernel's: what is asked for is that samples come, and
+ * that the statistics say with what. */
+#include "common/atomic.h"
+#include "profiling/profile_model.h"
+#include "tests/support/oracle.h"
+
+#include <otel/profiler.h>
+#include <otel/thread_context.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FOREVER_MS = INT32_MAX, NOBODY = 65534, ENOUGH = 5, MANY = 40, SECONDS = 60, MOST = 1024 };
+
+#define CHECK(condition)                                                            \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            _exit(1);                                                               \
+        }                                                                           \
+    } while (0)
+
+static unsigned scale;
+
+/* --- where profiles go --- */
+
+static uint64_t exported;     /* atomic */
+static uint32_t threads_seen; /* atomic */
+static pid_t seen[MOST];
+
+static otel_status take_profile(void *state, const otel_profile *profile, int64_t timeout_ms)
+{
+    (void)state;
+    (void)timeout_ms;
+    uint32_t count = oteli_load_relaxed_32(&threads_seen);
+    for (size_t i = 0; i < profile->thread_count; i++) {
+        uint32_t at = 0;
+        while (at < count && seen[at] != profile->threads[i].id)
+            at++;
+        if (at == count && count < MOST)
+            seen[count++] = profile->threads[i].id;
+    }
+    oteli_store_release_32(&threads_seen, count);
+    for (size_t i = 0; i < profile->sample_count; i++)
+        oteli_add_full_64(&exported, profile->samples[i].count);
+    return OTEL_OK;
+}
+
+static otel_status start(otel_profiler_source source, uint32_t hz, otel_profiler **profiler)
+{
+    static int state;
+    const otel_profiler_options options = {
+        .size = sizeof options,
+        .source = source,
+        .frequency_hz = hz,
+        .export_interval_ms = 20,
+        .exporter = {.state = &state, .export_profile = take_profile}};
+    return otel_profiler_start(&options, profiler);
+}
+
+static otel_profiler_stats stats_of(const otel_profiler *profiler)
+{
+    otel_profiler_stats stats = {.size = sizeof stats};
+    CHECK(otel_profiler_get_stats(profiler, &stats) == OTEL_OK);
+    CHECK(stats.samples ==
+          stats.by_chain + stats.by_scan + stats.by_thread + stats.unlabelled + stats.no_history);
+    CHECK(stats.samples >= stats.exported + stats.dropped);
+    return stats;
+}
+
+/* --- threads that work --- */
+
+static uint32_t is_over; /* atomic */
+static const otel_thread_context_record span = {.trace_id = {1}, .span_id = {2}, .valid = 1};
+
+/* With the C library's locks, which a handler that allocated would wait for. */
+static void *work(void *unused)
+{
+    otel_thread_ctx_v1 = &span;
+    while (oteli_load_relaxed_32(&is_over) == 0)
+        for (unsigned i = 0; i < 100; i++)
+            free(malloc(64 + i));
+    otel_thread_ctx_v1 = NULL;
+    return unused;
+}
+
+static void start_workers(pthread_t *threads, unsigned count)
+{
+    oteli_store_release_32(&is_over, 0);
+    for (unsigned i = 0; i < count; i++)
+        CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
+}
+
+static void end_workers(const pthread_t *threads, unsigned count)
+{
+    oteli_store_release_32(&is_over, 1);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static otel_profiler_stats sample_one_worker(otel_profiler_source source)
+{
+    pthread_t worker;
+    otel_profiler *profiler;
+    start_workers(&worker, 1);
+    CHECK(start(source, 1000, &profiler) == OTEL_OK);
+    while (oteli_load_acquire_64(&exported) < ENOUGH)
+        sched_yield();
+    CHECK(otel_profiler_flush(profiler, FOREVER_MS) == OTEL_OK);
+    const otel_profiler_stats stats = stats_of(profiler);
+    CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
+    end_workers(&worker, 1);
+    return stats;
+}
+
+/* --- where perf events are refused --- */
+
+/* As container runtimes do it by default. */
+static void refuse_perf_events(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+static void live_refused(void)
+{
+    refuse_perf_events();
+    const otel_profiler_stats stats = sample_one_worker(OTEL_PROFILER_AUTO);
+    CHECK(stats.source == OTEL_PROFILER_SIGNAL);
+    CHECK(stats.refused_errno == EPERM);
+    CHECK(strstr(stats.why, "seccomp") != NULL);
+    CHECK(stats.by_thread != 0);
+}
+
+static void live_refused_and_asked_for(void)
+{
+    otel_profiler *profiler = NULL;
+    refuse_perf_events();
+    CHECK(start(OTEL_PROFILER_PERF, 99, &profiler) == OTEL_ERROR_SYSTEM);
+    CHECK(profiler == NULL);
+}
+
+static void live_as_ordinary_user(void)
+{
+    if (geteuid() == 0) {
+        CHECK(setgid(NOBODY) == 0);
+        CHECK(setuid(NOBODY) == 0);
+        prctl(PR_SET_DUMPABLE, 1);
+    }
+    const otel_profiler_stats stats = sample_one_worker(OTEL_PROFILER_AUTO);
+    printf("as an ordinary user: %s (%s)\n",
+           stats.source == OTEL_PROFILER_PERF ? "perf events" : "a signal", stats.why);
+    oteli_exchange_full_64(&exported, 0);
+    CHECK(sample_one_worker(OTEL_PROFILER_SIGNAL).by_thread != 0);
+}
+
+static void on_signal(int signal_number)
+{
+    (void)signal_number;
+}
+
+static void live_with_handler(void)
+{
+    const struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction now;
+    otel_profiler *profiler = NULL;
+    refuse_perf_events();
+    CHECK(sigaction(SIGPROF, &action, NULL) == 0);
+    CHECK(start(OTEL_PROFILER_AUTO, 99, &profiler) == OTEL_ERROR_SYSTEM);
+    CHECK(start(OTEL_PROFILER_SIGNAL, 99, &profiler) == OTEL_ERROR_SYSTEM);
+    CHECK(profiler == NULL);
+    CHECK(sigaction(SIGPROF, NULL, &now) == 0 && now.sa_handler == on_signal);
+}
+
+/* --- threads that come and go --- */
+
+static unsigned count_timers(void)
+{
+    char line[128];
+    unsigned count = 0;
+    FILE *file = fopen("/proc/self/timers", "re");
+    if (file == NULL)
+        return 0; /* this kernel does not show them */
+    while (fgets(line, sizeof line, file) != NULL)
+        count += strncmp(line, "ID:", 3) == 0;
+    fclose(file);
+    return count;
+}
+
+static void *live_shortly(void *unused)
+{
+    for (unsigned i = 0; i < 200; i++)
+        free(malloc(100 + i));
+    return unused;
+}
+
+static void *come_and_go(void *lives)
+{
+    pthread_t threads[8];
+    for (uint64_t i = *(const uint64_t *)lives; i != 0; i--) {
+        for (unsigned t = 0; t < 8; t++)
+            CHECK(pthread_create(&threads[t], NULL, live_shortly, NULL) == 0);
+        for (unsigned t = 0; t < 8; t++)
+            pthread_join(threads[t], NULL);
+    }
+    return NULL;
+}
+
+static void churn(otel_profiler_source source)
+{
+    uint64_t lives = UINT64_C(200) * scale;
+    pthread_t makers[2];
+    pthread_t worker;
+    otel_profiler *profiler;
+    start_workers(&worker, 1);
+    CHECK(start(source, 2000, &profiler) == OTEL_OK);
+    for (unsigned i = 0; i < 2; i++)
+        CHECK(pthread_create(&makers[i], NULL, come_and_go, &lives) == 0);
+    for (unsigned i = 0; i < 2; i++)
+        pthread_join(makers[i], NULL);
+    while (oteli_load_acquire_64(&exported) < ENOUGH)
+        sched_yield();
+    const otel_profiler_stats stats = stats_of(profiler);
+    CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
+    end_workers(&worker, 1);
+    CHECK(count_timers() == 0);
+    printf("%" PRIu64 " threads came and went: %" PRIu64 " samples, %" PRIu64 " lost\n", lives * 16,
+           stats.samples, stats.kernel_lost);
+}
+
+static void live_with_short_threads(void)
+{
+    churn(OTEL_PROFILER_SIGNAL);
+}
+
+static void live_with_short_threads_by_default(void)
+{
+    churn(OTEL_PROFILER_AUTO);
+}
+
+/* The profiler comes and goes while threads do. */
+static void live_with_short_profilers(void)
+{
+    uint64_t lives = UINT64_C(300) * scale;
+    pthread_t maker;
+    CHECK(pthread_create(&maker, NULL, come_and_go, &lives) == 0);
+    for (uint64_t i = UINT64_C(30) * scale; i != 0; i--) {
+        otel_profiler *profiler;
+        CHECK(start(i % 2 != 0 ? OTEL_PROFILER_SIGNAL : OTEL_PROFILER_AUTO, 4000, &profiler) ==
+              OTEL_OK);
+        CHECK(otel_profiler_flush(profiler, FOREVER_MS) == OTEL_OK);
+        CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
+    }
+    pthread_join(maker, NULL);
+    CHECK(count_timers() == 0);
+}
+
+/* --- threads that were there before --- */
+
+static void sample_all(otel_profiler_source source)
+{
+    pthread_t threads[MANY];
+    otel_profiler *profiler;
+    oteli_store_release_32(&threads_seen, 0);
+    start_workers(threads, MANY);
+    CHECK(start(source, 1000, &profiler) == OTEL_OK);
+    while (oteli_load_acquire_32(&threads_seen) < MANY)
+        sched_yield();
+    CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
+    end_workers(threads, MANY);
+}
+
+static void live_with_many_threads(void)
+{
+    sample_all(OTEL_PROFILER_SIGNAL);
+    sample_all(OTEL_PROFILER_AUTO);
+}
+
+/* --- programs that end without a word --- */
+
+static void live_without_end(void)
+{
+    pthread_t workers[2];
+    otel_profiler *profiler;
+    start_workers(workers, 2);
+    CHECK(start(OTEL_PROFILER_SIGNAL, 4000, &profiler) == OTEL_OK);
+    while (oteli_load_acquire_64(&exported) < ENOUGH)
+        sched_yield();
+    exit(0);
+}
+
+static void live_until_main_thread_leaves(void)
+{
+    otel_profiler *profiler;
+    CHECK(start(OTEL_PROFILER_AUTO, 99, &profiler) == OTEL_OK);
+    pthread_exit(NULL);
+}
+
+/* Programs that it starts know nothing of it. */
+static void live_and_start_programs(void)
+{
+    pthread_t worker;
+    otel_profiler *profiler;
+    start_workers(&worker, 1);
+    CHECK(start(OTEL_PROFILER_SIGNAL, 4000, &profiler) == OTEL_OK);
+    for (uint64_t i = UINT64_C(20) * scale; i != 0; i--) {
+        int status;
+        const pid_t child = fork();
+        if (child == 0) {
+            execl("/bin/true", "true", (char *)NULL);
+            _exit(1);
+        }
+        CHECK(child > 0 && waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
+    end_workers(&worker, 1);
+}
+
+/* --- all of them --- */
+
+static bool live(const char *name, void (*life)(void))
+{
+    int status;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(SECONDS * scale);
+        life();
+        exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return false;
+    const bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!is_good)
+        fprintf(stderr, "%s: status %#x\n", name, (unsigned)status);
+    else
+        printf("%s: good\n", name);
+    return is_good;
+}
+
+int main(int argc, char **argv)
+{
+    scale = stress_scale(argc, argv, 20);
+    bool is_good = live("perf events refused", live_refused);
+    is_good &= live("perf events refused and asked for", live_refused_and_asked_for);
+    is_good &= live("an ordinary user", live_as_ordinary_user);
+    is_good &= live("a handler of the program's", live_with_handler);
+    is_good &= live("short threads", live_with_short_threads);
+    is_good &= live("short threads, default source", live_with_short_threads_by_default);
+    is_good &= live("short profilers", live_with_short_profilers);
+    is_good &= live("many threads", live_with_many_threads);
+    is_good &= live("no stop", live_without_end);
+    is_good &= live("the main thread leaves", live_until_main_thread_leaves);
+    is_good &= live("starts programs", live_and_start_programs);
+    return is_good ? 0 : 1;
+}

@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/labels_test.c - specification of otel/profile.h, profiling/labels.h and label_pool.h. */
+#include "profiling/labels.h"
+#include "profiling/label_pool.h"
+#include "profiling/trampolines_shape.h"
+#include "tests/support/leaks.h"
+#include "tests/support/recorder.h"
+
+#include <otel/lines.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int setup(void **state)
+{
+    const int failed = recorder_setup(state);
+    oteli_labels_switch(true);
+    return failed;
+}
+
+static int teardown(void **state)
+{
+    oteli_labels_switch(false);
+    return recorder_teardown(state);
+}
+
+#define LABELLED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+static otel_profile_label named(const char *value)
+{
+    const otel_profile_kv kv = {"query", value};
+    return otel_profile_label_acquire(&kv, 1);
+}
+
+/* The label now has this text, where + stands for NUL. */
+static void assert_text(const otel_profile_label *label, const char *expected)
+{
+    struct oteli_label found;
+    char text[OTEL_PROFILE_LABEL_BYTES + 1] = {0};
+    assert_true(oteli_labels_find(label->index - 1, oteli_monotonic_ns(), &found));
+    for (unsigned i = 0; i < found.text_length; i++)
+        text[i] = found.text[i] != 0 ? found.text[i] : '+';
+    assert_string_equal(text, expected);
+}
+
+static void assert_empty(const otel_profile_label *label)
+{
+    assert_int_equal(label->index, 0);
+    assert_non_null(label->trampoline);
+}
+
+static void *by_return_address(void *argument)
+{
+    int *index = argument;
+    *index = oteli_trampoline_of(
+        (uint64_t)(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
+    return argument;
+}
+
+/* --- labels --- */
+
+static void test_without_a_profiler_labels_are_empty_and_call(void **state)
+{
+    (void)state;
+    int index = 4711;
+    oteli_labels_switch(false);
+    otel_profile_label label = named("A");
+    const uint64_t refused = oteli_labels_counts().refused;
+
+    assert_empty(&label);
+    assert_ptr_equal(otel_profile_apply(&label, by_return_address, &index), &index);
+
+    assert_int_equal(index, OTELI_NO_TRAMPOLINE);
+    otel_profile_label_release(&label);
+    assert_empty(&label);
+    assert_int_equal(oteli_labels_counts().refused, refused);
+}
+
+static void test_a_zeroed_label_is_an_empty_one(void **state)
+{
+    (void)state;
+    int index = 4711;
+    otel_profile_label label = {0};
+
+    assert_ptr_equal(otel_profile_apply(&label, by_return_address, &index), &index);
+    assert_int_equal(index, OTELI_NO_TRAMPOLINE);
+    otel_profile_label_release(&label);
+    otel_profile_label_release(NULL);
+}
+
+static void test_a_label_is_on_the_stack_while_its_function_runs(void **state)
+{
+    (void)state;
+    int index = 4711;
+    otel_profile_label label = named("A");
+
+    assert_ptr_equal(otel_profile_apply(&label, by_return_address, &index), &index);
+
+    assert_int_equal(index, label.index - 1);
+    assert_text(&label, "query+A+");
+    otel_profile_label_release(&label);
+}
+
+static void test_a_label_copies_its_keys_and_values(void **state)
+{
+    (void)state;
+    char value[] = "one";
+    const otel_profile_kv kv[] = {{"a", value}, {NULL, "x"}, {"", "x"}, {"b", NULL}, {"c", ""}};
+    otel_profile_label label = otel_profile_label_acquire(kv, 5);
+    memset(value, 'x', 3);
+
+    assert_text(&label, "a+one+b++c++");
+    otel_profile_label_release(&label);
+    label = otel_profile_label_acquire(NULL, 0);
+    assert_text(&label, "");
+    otel_profile_label_release(&label);
+}
+
+static void test_what_does_not_fit_is_left_out_and_counted(void **state)
+{
+    (void)state;
+    char expected[OTEL_PROFILE_LABEL_BYTES + 1];
+    char longest[2 * OTEL_PROFILE_LABEL_BYTES];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    const otel_profile_kv kv[] = {{"a", longest}, {"b", "no room"}, {longest, "v"}};
+    const uint64_t cut = oteli_labels_counts().cut;
+
+    otel_profile_label label = otel_profile_label_acquire(kv, 3);
+
+    memset(expected, 'x', sizeof expected - 1);
+    memcpy(expected, "a+", 2);
+    memcpy(expected + sizeof expected - 2, "+", 2);
+    assert_text(&label, expected);
+    assert_int_equal(oteli_labels_counts().cut - cut, 3);
+    otel_profile_label_release(&label);
+}
+
+static void test_texts_are_cut_between_characters(void **state)
+{
+    (void)state;
+    char value[OTEL_PROFILE_LABEL_BYTES +
+               1]; /* two bytes too long, and ends with a character of three */
+    memset(value, 'x', sizeof value - 1);
+    memcpy(value + sizeof value - 5, "\xe2\x82\xac", 3);
+    value[sizeof value - 2] = 'x';
+    value[sizeof value - 1] = 0;
+    const otel_profile_kv kv = {"k", value};
+    otel_profile_label label = otel_profile_label_acquire(&kv, 1);
+    struct oteli_label found;
+
+    assert_true(oteli_labels_find(label.index - 1, oteli_monotonic_ns(), &found));
+
+    assert_int_equal(found.text_length, 2 + sizeof value - 5 + 1);
+    assert_memory_equal(found.text + found.text_length - 3, "xx", 3);
+    otel_profile_label_release(&label);
+}
+
+static void test_what_is_not_utf8_is_told_as_question_marks(void **state)
+{
+    (void)state;
+    otel_profile_label label = named("a\xff\xc3z\xe2\x82\xac");
+    assert_text(&label, "query+a??z\xe2\x82\xac+");
+    otel_profile_label_release(&label);
+}
+
+static void test_releasing_again_or_a_copy_is_harmless(void **state)
+{
+    (void)state;
+    otel_profile_label label = named("A");
+    otel_profile_label copy = label;
+    otel_profile_label_release(&label);
+    otel_profile_label next[OTELI_TRAMPOLINES];
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+        next[i] = named("B");
+
+    otel_profile_label_release(&label);
+    otel_profile_label_release(&copy);
+
+    otel_profile_label none = named("C");
+    assert_empty(&none);
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+        otel_profile_label_release(&next[i]);
+}
+
+static void test_when_all_are_in_use_labels_are_empty_and_counted(void **state)
+{
+    (void)state;
+    static otel_profile_label all[OTELI_TRAMPOLINES];
+    static bool seen[OTELI_TRAMPOLINES];
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++) {
+        all[i] = named("A");
+        assert_in_range(all[i].index, 1, OTELI_TRAMPOLINES);
+        assert_false(seen[all[i].index - 1]);
+        seen[all[i].index - 1] = true;
+    }
+    const uint64_t refused = oteli_labels_counts().refused;
+
+    otel_profile_label none = named("B");
+
+    assert_empty(&none);
+    assert_int_equal(oteli_labels_counts().refused, refused + 1);
+    otel_profile_label_release(&all[17]);
+    none = named("B");
+    assert_int_not_equal(none.index, 0);
+    otel_profile_label_release(&none);
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+        otel_profile_label_release(&all[i]);
+}
+
+static void test_the_trampoline_that_was_idle_for_longest_is_next(void **state)
+{
+    (void)state;
+    otel_profile_label first = named("A");
+    const uint32_t index = first.index;
+    otel_profile_label_release(&first);
+    for (unsigned i = 1; i < OTELI_TRAMPOLINES; i++) {
+        otel_profile_label label = named("B");
+        assert_int_not_equal(label.index, index);
+        otel_profile_label_release(&label);
+    }
+    otel_profile_label again = named("C");
+    assert_int_equal(again.index, index);
+    otel_profile_label_release(&again);
+}
+
+static void test_labels_allocate_nothing(void **state)
+{
+    (void)state;
+    const size_t before = oteli_leaks_count();
+    for (unsigned i = 0; i < 2 * OTELI_TRAMPOLINES; i++) {
+        otel_profile_label label = named("A");
+        otel_profile_label_release(&label);
+    }
+    assert_int_equal(oteli_leaks_count(), before);
+}
+
+/* --- histories --- */
+
+enum { STEP_NS = 100 };
+
+/* One label for the same trampoline after the other, each a step later: their text is a letter. */
+static unsigned make_history(unsigned count)
+{
+    unsigned index = 0;
+    for (unsigned made = 0; made < count;) {
+        const char letter[2] = {(char)('a' + made), 0};
+        recorder_at(1000 + made * STEP_NS);
+        otel_profile_label label = named(letter);
+        if (made == 0)
+            index = label.index;
+        made += label.index == index;
+        otel_profile_label_release(&label);
+    }
+    return index - 1;
+}
+
+static void assert_was(unsigned index, uint64_t since_ns, char letter)
+{
+    struct oteli_label found;
+    recorder_at(since_ns);
+    assert_true(oteli_labels_find(index, oteli_monotonic_ns(), &found));
+    assert_int_equal(found.text[sizeof "query"], letter);
+}
+
+static void test_histories_say_what_a_trampoline_stood_for_when(void **state)
+{
+    (void)state;
+    const unsigned index = make_history(3);
+
+    assert_was(index, 1000, 'a');
+    assert_was(index, 1000 + STEP_NS - 1, 'a');
+    assert_was(index, 1000 + STEP_NS, 'b');
+    assert_was(index, 1000 + 2 * STEP_NS, 'c');
+    assert_was(index, UINT32_MAX, 'c');
+}
+
+static void test_histories_end_with_the_eighth_label(void **state)
+{
+    (void)state;
+    struct oteli_label found;
+    const unsigned index = make_history(OTELI_LABEL_HISTORY + 1);
+
+    recorder_at(1000 + STEP_NS - 1);
+    assert_false(oteli_labels_find(index, oteli_monotonic_ns(), &found));
+    assert_was(index, 1000 + STEP_NS, 'b');
+    assert_was(index, 1000 + OTELI_LABEL_HISTORY * STEP_NS, 'a' + OTELI_LABEL_HISTORY);
+}
+
+/* --- spans --- */
+
+static struct oteli_label label_of(const otel_span *span)
+{
+    struct oteli_label found;
+    otel_profile_label label = otel_profile_label_for_span(span);
+    assert_true(oteli_labels_find(label.index - 1, oteli_monotonic_ns(), &found));
+    otel_profile_label_release(&label);
+    return found;
+}
+
+static const uint8_t nobody[8];
+
+static void test_a_label_of_a_span_has_its_ids_and_route(void **state)
+{
+    (void)state;
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    otel_span span = otel_span_enter(tracer, "GET", NULL);
+    otel_span_set_string(span, "url.path", "/users/1");
+    otel_span_set_string(span, "http.route", "/users/{id}");
+    const otel_profile_kv kv = {"query", "A"};
+    otel_profile_label label = otel_profile_label_make(&span, &kv, 1);
+    const otel_span_context context = otel_span_get_context(span);
+
+    const struct oteli_label found = label_of(&span);
+
+    assert_memory_equal(found.trace_id, context.trace_id, 16);
+    assert_memory_equal(found.span_id, context.span_id, 8);
+    assert_memory_equal(found.root_id, context.span_id, 8);
+    assert_memory_equal(found.around_id, context.span_id, 8);
+    assert_text(&label, "query+A+http.route+/users/{id}+");
+    otel_profile_label_release(&label);
+    otel_span_end(span);
+    assert_memory_equal(label_of(&span).span_id, context.span_id, 8);
+    assert_memory_equal(label_of(&span).root_id, nobody, 8);
+    assert_int_equal(label_of(&span).text_length, 0);
+}
+
+static void test_a_route_that_is_no_string_is_none(void **state)
+{
+    (void)state;
+    otel_span span = otel_span_enter(otel_tracer_get("test", NULL), "GET", NULL);
+    otel_span_set_int(span, "http.route", 5);
+    assert_int_equal(label_of(&span).text_length, 0);
+    otel_span_end(span);
+}
+
+static void test_a_route_that_is_too_long_is_cut(void **state)
+{
+    (void)state;
+    char route[300];
+    otel_span span = otel_span_enter(otel_tracer_get("test", NULL), "GET", NULL);
+    memset(route, 'r', sizeof route - 1);
+    route[sizeof route - 1] = 0;
+    otel_span_set_string(span, "http.route", route);
+    assert_int_equal(label_of(&span).text_length, OTEL_PROFILE_LABEL_BYTES);
+    otel_span_end(span);
+}
+
+static void test_the_local_root_is_the_first_of_its_trace_on_the_thread(void **state)
+{
+    (void)state;
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    const uint8_t trace_id[16] = {1};
+    const uint8_t remote_id[8] = {2};
+    const otel_span_context remote = otel_span_context_make(trace_id, remote_id, 1, true, NULL);
+    const otel_span other = otel_span_enter(tracer, "another trace", NULL);
+    const otel_context_token token =
+        otel_context_attach((otel_context){.span = otel_span_wrap(&remote)});
+    const otel_span root = otel_span_enter(tracer, "root", NULL);
+    const otel_span child = otel_span_enter(tracer, "child", NULL);
+    const otel_span grandchild = otel_span_enter(tracer, "grandchild", NULL);
+
+    const struct oteli_label found = label_of(&grandchild);
+
+    assert_memory_equal(found.root_id, otel_span_get_context(root).span_id, 8);
+    assert_memory_equal(label_of(&root).root_id, otel_span_get_context(root).span_id, 8);
+    assert_memory_equal(label_of(&other).root_id, otel_span_get_context(other).span_id, 8);
+    otel_span_end(grandchild);
+    otel_span_end(child);
+    otel_span_end(root);
+    (void)otel_context_detach(token);
+    otel_span_end(other);
+}
+
+static void test_the_local_root_of_detached_spans(void **state)
+{
+    (void)state;
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    const otel_span root = otel_span_start(tracer, "root", NULL);
+    const otel_context under = {.span = root};
+    const otel_span child = otel_span_start(
+        tracer, "child", &(otel_span_options){.size = sizeof(otel_span_options), .parent = &under});
+    const uint8_t *root_id = (const uint8_t *)&root.opaque[2];
+
+    assert_memory_equal(label_of(&root).root_id, root_id, 8);
+    assert_memory_equal(label_of(&child).root_id, nobody, 8);
+    const otel_context_token token = otel_context_attach(under);
+    assert_memory_equal(label_of(&child).root_id, root_id, 8);
+    const otel_span entered = otel_span_enter(tracer, "entered", NULL);
+    assert_memory_equal(label_of(&entered).root_id, root_id, 8);
+    otel_span_end(entered);
+    (void)otel_context_detach(token);
+    otel_span_end(child);
+    otel_span_end(root);
+}
+
+static void test_ids_alone_are_a_label_and_a_zeroed_span_is_none(void **state)
+{
+    (void)state;
+    const uint8_t trace_id[16] = {1};
+    const uint8_t span_id[8] = {2};
+    const otel_span_context context = otel_span_context_make(trace_id, span_id, 0, true, NULL);
+    const otel_span only_ids = otel_span_wrap(&context);
+    const otel_span none = {{0}};
+
+    assert_memory_equal(label_of(&only_ids).span_id, span_id, 8);
+    assert_memory_equal(label_of(&only_ids).root_id, nobody, 8);
+    assert_memory_equal(label_of(&none).span_id, nobody, 8);
+}
+
+static void test_what_is_collected_has_no_ids_that_others_know(void **state)
+{
+    (void)state;
+    otel_lines_begin();
+    const otel_span span = otel_span_enter(otel_tracer_get("test", NULL), "in a stretch", NULL);
+    assert_memory_equal(label_of(&span).span_id, nobody, 8);
+    otel_span_end(span);
+    otel_lines_free(otel_lines_end());
+}
+
+/* --- running for a span --- */
+
+static void *current_and_label(void *argument)
+{
+    int index;
+    struct oteli_label *found = argument;
+    (void)by_return_address(&index);
+    (void)oteli_labels_find(found->text_length, oteli_monotonic_ns(), found);
+    otel_span current = otel_current_span();
+    memcpy(found->around_id, &current.opaque[2], 8);
+    return argument;
+}
+
+static void test_a_function_runs_for_a_span(void **state)
+{
+    (void)state;
+    struct oteli_label seen = {0};
+    const otel_span span = otel_span_start(otel_tracer_get("test", NULL), "work", NULL);
+    otel_profile_label before = named("before");
+    seen.text_length = (uint16_t)(before.index % OTELI_TRAMPOLINES); /* the next one in the pool */
+    otel_profile_label_release(&before);
+
+    assert_ptr_equal(otel_span_run(span, current_and_label, &seen), &seen);
+
+    assert_memory_equal(seen.around_id, &span.opaque[2], 8);
+    assert_false(otel_current_span().opaque[2] == span.opaque[2]);
+    oteli_labels_switch(false);
+    assert_ptr_equal(otel_span_run(span, current_and_label, &seen), &seen);
+    assert_memory_equal(seen.around_id, &span.opaque[2], 8);
+    otel_span_end(span);
+}
+
+/* --- mistakes --- */
+
+static void *release_inside(void *argument)
+{
+    otel_profile_label copy = *(otel_profile_label *)argument;
+    otel_profile_label_release(&copy);
+    return argument;
+}
+
+static void *nested_checked(void *argument)
+{
+    int index;
+    return otel_profile_apply_checked(argument, by_return_address, &index) == &index ? argument
+                                                                                     : NULL;
+}
+
+static void test_checked_calls_nest_and_return(void **state)
+{
+    (void)state;
+    otel_profile_label label = named("A");
+    otel_profile_label none = {0};
+    assert_ptr_equal(otel_profile_apply_checked(&label, nested_checked, &label), &label);
+    assert_ptr_equal(otel_profile_apply_checked(&none, nested_checked, &none), &none);
+    const uint32_t index = label.index;
+    otel_profile_label_release(&label);
+    for (unsigned i = 1; i < OTELI_TRAMPOLINES; i++) {
+        label = named("B");
+        otel_profile_label_release(&label);
+    }
+    label = named("C");
+    assert_int_equal(label.index, index); /* it came back */
+    otel_profile_label_release(&label);
+}
+
+/* In a child, because a debug build of the library aborts. */
+static void assert_is_reported(void (*mistake)(void))
+{
+    int status = 0;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        oteli_labels_switch(true);
+        (void)!freopen("/dev/null", "w", stderr);
+        signal(SIGABRT, SIG_DFL);
+        mistake();
+        _exit(recorder.logs != 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+#ifdef NDEBUG
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+#else
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+#endif
+}
+
+static void release_while_applied(void)
+{
+    otel_profile_label label = named("A");
+    (void)otel_profile_apply_checked(&label, release_inside, &label);
+}
+
+static void apply_after_release(void)
+{
+    int index;
+    otel_profile_label label = named("A");
+    const otel_profile_label copy = label;
+    otel_profile_label_release(&label);
+    (void)otel_profile_apply_checked(&copy, by_return_address, &index);
+}
+
+static void test_checked_calls_notice_mistakes(void **state)
+{
+    (void)state;
+    assert_is_reported(release_while_applied);
+    assert_is_reported(apply_after_release);
+}
+
+/* --- fork --- */
+
+static bool child_is_well(otel_profile_label held)
+{
+    otel_profile_label label = named("off");
+    bool well = label.index == 0;
+    oteli_labels_switch(true);
+    unsigned count = 0;
+    for (; (label = named("A")).index != 0; count++)
+        well = well && label.index != held.index;
+    well = well && count == OTELI_TRAMPOLINES - 1;
+    otel_profile_label_release(&held);
+    return well && named("B").index != 0;
+}
+
+static void test_a_child_has_all_labels_but_those_in_use(void **state)
+{
+    (void)state;
+    int status = 0;
+    otel_profile_label held = named("in use");
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(child_is_well(held) ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    otel_profile_label_release(&held);
+}
+
+/* --- the pool --- */
+
+static struct oteli_label_pool pool;
+
+static int end_pool(void **state)
+{
+    (void)state;
+    memset(&pool, 0, sizeof pool);
+    return 0;
+}
+
+static void test_a_zeroed_pool_is_full_and_keeps_the_order(void **state)
+{
+    (void)state;
+    for (int i = 0; i < OTELI_TRAMPOLINES; i++)
+        assert_int_equal(oteli_label_pool_take(&pool), i);
+    assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+            oteli_label_pool_give(&pool, (i + 7) % OTELI_TRAMPOLINES);
+        for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+            assert_int_equal(oteli_label_pool_take(&pool), (i + 7) % OTELI_TRAMPOLINES);
+        assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
+    }
+}
+
+static void test_a_giver_that_was_preempted_hides_what_was_given_after_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < OTELI_TRAMPOLINES; i++)
+        (void)oteli_label_pool_take(&pool);
+    const uint64_t ticket = oteli_add_full_64(&pool.given, 1) + OTELI_TRAMPOLINES;
+    oteli_label_pool_give(&pool, 5);
+    assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
+
+    oteli_store_release_64(&pool.slots[ticket % OTELI_TRAMPOLINES],
+                           (ticket + 1) << OTELI_LABEL_POOL_SHIFT | 4);
+
+    assert_int_equal(oteli_label_pool_take(&pool), 4);
+    assert_int_equal(oteli_label_pool_take(&pool), 5);
+}
+
+static bool is_odd(unsigned index)
+{
+    return index % 2 == 1;
+}
+
+static void test_a_pool_is_rebuilt_of_what_is_free(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 700; i++)
+        (void)oteli_label_pool_take(&pool);
+    (void)oteli_add_full_64(&pool.given, 1); /* by a thread that is no more */
+
+    oteli_label_pool_rebuild(&pool, is_odd);
+
+    for (int i = 1; i < OTELI_TRAMPOLINES; i += 2)
+        assert_int_equal(oteli_label_pool_take(&pool), i);
+    assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
+    oteli_label_pool_give(&pool, 8);
+    assert_int_equal(oteli_label_pool_take(&pool), 8);
+    assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        LABELLED(test_without_a_profiler_labels_are_empty_and_call),
+        LABELLED(test_a_zeroed_label_is_an_empty_one),
+        LABELLED(test_a_label_is_on_the_stack_while_its_function_runs),
+        LABELLED(test_a_label_copies_its_keys_and_values),
+        LABELLED(test_what_does_not_fit_is_left_out_and_counted),
+        LABELLED(test_texts_are_cut_between_characters),
+        LABELLED(test_what_is_not_utf8_is_told_as_question_marks),
+        LABELLED(test_releasing_again_or_a_copy_is_harmless),
+        LABELLED(test_when_all_are_in_use_labels_are_empty_and_counted),
+        LABELLED(test_the_trampoline_that_was_idle_for_longest_is_next),
+        LABELLED(test_labels_allocate_nothing),
+        LABELLED(test_histories_say_what_a_trampoline_stood_for_when),
+        LABELLED(test_histories_end_with_the_eighth_label),
+        LABELLED(test_a_label_of_a_span_has_its_ids_and_route),
+        LABELLED(test_a_route_that_is_no_string_is_none),
+        LABELLED(test_a_route_that_is_too_long_is_cut),
+        LABELLED(test_the_local_root_is_the_first_of_its_trace_on_the_thread),
+        LABELLED(test_the_local_root_of_detached_spans),
+        LABELLED(test_ids_alone_are_a_label_and_a_zeroed_span_is_none),
+        LABELLED(test_what_is_collected_has_no_ids_that_others_know),
+        LABELLED(test_a_function_runs_for_a_span),
+        LABELLED(test_checked_calls_nest_and_return),
+        LABELLED(test_checked_calls_notice_mistakes),
+        LABELLED(test_a_child_has_all_labels_but_those_in_use),
+        cmocka_unit_test_teardown(test_a_zeroed_pool_is_full_and_keeps_the_order, end_pool),
+        cmocka_unit_test_teardown(test_a_giver_that_was_preempted_hides_what_was_given_after_it,
+                                  end_pool),
+        cmocka_unit_test_teardown(test_a_pool_is_rebuilt_of_what_is_free, end_pool),
+    };
+    const struct CMUnitTest without_trampolines[] = {
+        LABELLED(test_without_a_profiler_labels_are_empty_and_call),
+        LABELLED(test_a_zeroed_label_is_an_empty_one),
+    };
+    if (!OTELI_HAS_TRAMPOLINES)
+        return cmocka_run_group_tests(without_trampolines, NULL, NULL);
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}

@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/profiler_test.c - specification of profiling/profiler.c and profiler_thread.c: from start
+ * to stop, with sources and an exporter that do as the test says. */
+#include "api/thread.h"
+#include "common/atomic.h"
+#include "profiling/profiler_inside.h"
+#include "sdk/thread.h"
+#include "tests/support/leaks.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { FOREVER_MS = INT32_MAX };
+
+/* --- sources --- */
+
+struct fake_source {
+    int error; /* of its start */
+    uint32_t starts;
+    uint32_t stops;
+    uint32_t forgets;
+    uint32_t waiting; /* samples that the next drain hands out; atomic */
+    uint64_t lost;
+    uint64_t missed;
+    struct oteli_source_options options;
+    bool has_name;
+    bool blocks_signals;
+};
+static struct fake_source fake_perf;
+static struct fake_source fake_signal;
+
+static int start_fake(struct fake_source *fake, const struct oteli_source_options *options,
+                      void **source)
+{
+    char name[16] = "";
+    sigset_t blocked;
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    fake->has_name = strcmp(name, "otel-profiler") == 0;
+    fake->blocks_signals =
+        sigismember(&blocked, SIGPROF) == 1 && sigismember(&blocked, SIGINT) == 1;
+    fake->starts++;
+    fake->options = *options;
+    *source = fake->error == 0 ? fake : NULL;
+    return fake->error;
+}
+
+static int start_fake_perf(const struct oteli_source_options *options, void **source)
+{
+    return start_fake(&fake_perf, options, source);
+}
+
+static int start_fake_signal(const struct oteli_source_options *options, void **source)
+{
+    return start_fake(&fake_signal, options, source);
+}
+
+static void drain_fake(void *source, oteli_take_sample *take, void *state,
+                       struct oteli_source_counts *counts)
+{
+    static const uint64_t frames[] = {0x1000, 0x2000};
+    struct fake_source *fake = source;
+    const uint32_t count = oteli_exchange_full_32(&fake->waiting, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct oteli_sample sample = {
+            .time_ns = 1, .periods = 1, .thread = 1, .frames = frames, .depth = 2};
+        take(state, &sample);
+    }
+    *counts = (struct oteli_source_counts){.lost = fake->lost, .missed_periods = fake->missed};
+}
+
+static void stop_fake(void *source)
+{
+    struct fake_source *fake = source;
+    oteli_add_full_32(&fake->stops, 1);
+}
+
+static void forget_fake(void *source)
+{
+    struct fake_source *fake = source;
+    fake->forgets++;
+}
+
+static const struct oteli_source perf_source = {start_fake_perf, drain_fake, stop_fake,
+                                                forget_fake};
+static const struct oteli_source signal_source = {start_fake_signal, drain_fake, stop_fake,
+                                                  forget_fake};
+
+/* --- the exporter --- */
+
+struct fake_exporter {
+    otel_status status;
+    uint32_t calls;
+    uint32_t is_stuck;   /* atomic: it waits until this is 0 … */
+    uint32_t wake_frees; /* … or until it is woken, then it has not delivered */
+    uint32_t is_inside;  /* atomic */
+    uint32_t wakes;      /* atomic */
+    uint32_t frees;      /* atomic */
+    uint64_t samples;
+    bool was_silent;
+};
+static struct fake_exporter fake;
+
+static otel_status export_fake(void *state, const otel_profile *profile, int64_t timeout_ms)
+{
+    struct fake_exporter *exporter = state;
+    assert_true(timeout_ms >= 0);
+    exporter->was_silent = oteli_thread_is_silent();
+    for (size_t i = 0; i < profile->sample_count; i++)
+        exporter->samples += profile->samples[i].count;
+    oteli_add_full_32(&exporter->calls, 1);
+    oteli_store_release_32(&exporter->is_inside, 1);
+    bool is_woken = false;
+    while (oteli_load_acquire_32(&exporter->is_stuck) != 0 && !is_woken) {
+        is_woken = exporter->wake_frees != 0 && oteli_load_acquire_32(&exporter->wakes) != 0;
+        sched_yield();
+    }
+    oteli_store_release_32(&exporter->is_inside, 0);
+    return is_woken ? OTEL_ERROR_TIMEOUT : exporter->status;
+}
+
+static void wake_fake(void *state)
+{
+    struct fake_exporter *exporter = state;
+    oteli_add_full_32(&exporter->wakes, 1);
+}
+
+static void free_fake(void *state)
+{
+    struct fake_exporter *exporter = state;
+    oteli_add_full_32(&exporter->frees, 1);
+}
+
+static otel_profile_exporter exporter(void)
+{
+    return (otel_profile_exporter){&fake, export_fake, wake_fake, free_fake};
+}
+
+/* --- the log --- */
+
+static char logged[512];
+
+static void log_line(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    (void)level;
+    strncpy(logged, message, sizeof logged - 1);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    memset(&fake_perf, 0, sizeof fake_perf);
+    memset(&fake_signal, 0, sizeof fake_signal);
+    memset(logged, 0, sizeof logged);
+    otel_log_set_handler(log_line, NULL);
+    oteli_leaks_begin();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    otel_log_set_handler(NULL, NULL);
+    oteli_leaks_check();
+    return 0;
+}
+
+static otel_status try_start(otel_profiler_options options, otel_profiler **profiler)
+{
+    options.size = sizeof options;
+    return oteli_profiler_start_with(&options, &perf_source, &signal_source, profiler);
+}
+
+static otel_profiler *start(void)
+{
+    otel_profiler *profiler = NULL;
+    assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &profiler),
+                     OTEL_OK);
+    assert_non_null(profiler);
+    return profiler;
+}
+
+static otel_profiler_stats stats_of(const otel_profiler *profiler)
+{
+    otel_profiler_stats stats = {.size = sizeof stats};
+    assert_int_equal(otel_profiler_get_stats(profiler, &stats), OTEL_OK);
+    assert_true(stats.samples == stats.by_chain + stats.by_scan + stats.by_thread +
+                                     stats.unlabelled + stats.no_history);
+    return stats;
+}
+
+static void sample(struct fake_source *source, uint32_t count)
+{
+    oteli_add_full_32(&source->waiting, count);
+}
+
+/* --- which source --- */
+
+static void test_samples_with_perf_events_where_they_are_allowed(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    const otel_profiler_stats stats = stats_of(profiler);
+
+    assert_int_equal(stats.source, OTEL_PROFILER_PERF);
+    assert_int_equal(stats.refused_errno, 0);
+    assert_string_equal(stats.why, "perf events are allowed");
+    assert_non_null(strstr(logged, "perf events"));
+    assert_int_equal(fake_signal.starts, 0);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    assert_int_equal(fake_perf.stops, 1);
+    assert_int_equal(fake.frees, 1);
+}
+
+static void test_falls_back_to_the_signal_and_says_why(void **state)
+{
+    (void)state;
+    fake_perf.error = EPERM;
+    otel_profiler *profiler = start();
+    const otel_profiler_stats stats = stats_of(profiler);
+
+    assert_int_equal(stats.source, OTEL_PROFILER_SIGNAL);
+    assert_int_equal(stats.refused_errno, EPERM);
+    assert_non_null(strstr(stats.why, "not permitted"));
+    assert_non_null(strstr(logged, stats.why));
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    assert_int_equal(fake_perf.stops, 0);
+    assert_int_equal(fake_signal.stops, 1);
+}
+
+static void test_a_source_that_is_asked_for_is_the_only_one_tried(void **state)
+{
+    otel_profiler *profiler = NULL;
+    (void)state;
+    fake_perf.error = EACCES;
+    assert_int_equal(
+        try_start((otel_profiler_options){.source = OTEL_PROFILER_PERF, .exporter = exporter()},
+                  &profiler),
+        OTEL_ERROR_SYSTEM);
+    assert_null(profiler);
+    assert_int_equal(fake_signal.starts, 0);
+    assert_int_equal(fake.frees, 1);
+
+    assert_int_equal(
+        try_start((otel_profiler_options){.source = OTEL_PROFILER_SIGNAL, .exporter = exporter()},
+                  &profiler),
+        OTEL_OK);
+    assert_int_equal(fake_perf.starts, 1);
+    assert_int_equal(stats_of(profiler).refused_errno, 0);
+    assert_string_equal(stats_of(profiler).why, "it was asked for");
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+}
+
+static void test_does_not_start_where_neither_is_allowed(void **state)
+{
+    otel_profiler *profiler = NULL;
+    (void)state;
+    fake_perf.error = EACCES;
+    fake_signal.error = EBUSY;
+    assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &profiler),
+                     OTEL_ERROR_SYSTEM);
+    assert_null(profiler);
+    assert_int_equal(fake.frees, 1);
+    assert_non_null(strstr(logged, "the program has a handler of that signal"));
+    assert_non_null(strstr(logged, "perf_event_paranoid"));
+}
+
+static void test_the_source_is_opened_on_a_thread_of_its_own_without_signals(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    assert_true(fake_perf.has_name);
+    assert_true(fake_perf.blocks_signals);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+}
+
+/* --- options --- */
+
+static void test_options_have_defaults(void **state)
+{
+    struct oteli_profiler_plan plan;
+    (void)state;
+    assert_int_equal(oteli_profiler_plan(&(otel_profiler_options){0}, &plan), OTEL_OK);
+    assert_true(plan.source.period_ns == 1000000000 / 99);
+    assert_int_equal(plan.source.ring_bytes, 64 * 1024);
+    assert_int_equal(plan.source.stack_bytes, 4096);
+    assert_int_equal(plan.source.signal_number, SIGPROF);
+    assert_int_equal(plan.max_links, 4096);
+    assert_true(plan.export_ns == UINT64_C(10000000000));
+}
+
+static void test_options_are_what_they_say(void **state)
+{
+    struct oteli_profiler_plan plan;
+    const otel_profiler_options options = {.frequency_hz = 1000,
+                                           .export_interval_ms = 7,
+                                           .ring_kib = 256,
+                                           .stack_scan_bytes = OTEL_ZERO,
+                                           .signal_number = SIGURG,
+                                           .max_links = 3};
+    (void)state;
+    assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
+    assert_true(plan.source.period_ns == 1000000);
+    assert_int_equal(plan.source.ring_bytes, 256 * 1024);
+    assert_int_equal(plan.source.stack_bytes, 0);
+    assert_int_equal(plan.source.signal_number, SIGURG);
+    assert_int_equal(plan.max_links, 3);
+    assert_true(plan.export_ns == 7000000);
+}
+
+static uint64_t drain_ms(uint32_t hz, uint32_t ring_kib, otel_profiler_source source)
+{
+    struct oteli_profiler_plan plan;
+    const otel_profiler_options options = {.frequency_hz = hz, .ring_kib = ring_kib};
+    assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
+    return oteli_profiler_drain_ns(&plan.source, source) / 1000000;
+}
+
+/* Samples are taken to have 1 KiB, and perf's the copy of the stack besides. */
+static void test_drains_before_a_ring_is_half_full_and_no_more_often(void **state)
+{
+    (void)state;
+    assert_int_equal(drain_ms(1000, 64, OTEL_PROFILER_PERF), 16);   /* 32 samples, of 2 KiB */
+    assert_int_equal(drain_ms(1000, 64, OTEL_PROFILER_SIGNAL), 32); /* 64 samples */
+    assert_int_equal(drain_ms(100, 64, OTEL_PROFILER_PERF), 60);    /* 12 samples, of 5 KiB */
+    assert_int_equal(drain_ms(1, 64, OTEL_PROFILER_PERF), 200);
+    assert_int_equal(drain_ms(10000, 4, OTEL_PROFILER_PERF), 10);
+    assert_int_equal(oteli_profiler_busy_drain_ns(99000000, OTEL_PROFILER_PERF), 99000000);
+    assert_int_equal(oteli_profiler_busy_drain_ns(99000000, OTEL_PROFILER_SIGNAL), 25000000);
+    assert_int_equal(oteli_profiler_busy_drain_ns(9000000, OTEL_PROFILER_SIGNAL), 9000000);
+}
+
+static void test_looks_through_more_of_a_stack_where_the_ring_is_large_enough(void **state)
+{
+    struct oteli_profiler_plan plan;
+    otel_profiler_options options = {.frequency_hz = 1000};
+    (void)state;
+    assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
+    assert_int_equal(plan.source.stack_bytes, 1024);
+    options.ring_kib = 1024;
+    assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
+    assert_int_equal(plan.source.stack_bytes, 4096);
+    options.stack_scan_bytes = 100;
+    assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
+    assert_int_equal(plan.source.stack_bytes, 104);
+}
+
+static void test_options_that_cannot_be_are_refused(void **state)
+{
+    const otel_profiler_options wrong[] = {
+        {.source = (otel_profiler_source)3},
+        {.frequency_hz = 10001},
+        {.ring_kib = 3},
+        {.ring_kib = 2},
+        {.stack_scan_bytes = -2},
+        {.stack_scan_bytes = 65529},
+        {.signal_number = SIGSEGV},
+        {.signal_number = 32},
+    };
+    (void)state;
+    for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        otel_profiler_options options = wrong[i];
+        otel_profiler *profiler = NULL;
+        options.exporter = exporter();
+        assert_int_equal(try_start(options, &profiler), OTEL_ERROR_INVALID_ARGUMENT);
+        assert_null(profiler);
+        assert_int_equal(fake.frees, i + 1);
+    }
+    assert_int_equal(fake_perf.starts, 0);
+}
+
+static void test_an_exporter_that_could_not_be_made_is_no_memory(void **state)
+{
+    otel_profiler *profiler = NULL;
+    (void)state;
+    assert_int_equal(try_start((otel_profiler_options){0}, &profiler), OTEL_ERROR_NO_MEMORY);
+    assert_null(profiler);
+}
+
+/* --- one at a time --- */
+
+static void test_one_at_a_time(void **state)
+{
+    otel_profiler *second = NULL;
+    (void)state;
+    otel_profiler *first = start();
+    assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &second),
+                     OTEL_ERROR_ALREADY_STARTED);
+    assert_null(second);
+    assert_int_equal(fake.frees, 1);
+    assert_int_equal(otel_profiler_stop(first, FOREVER_MS), OTEL_OK);
+
+    second = start();
+    assert_int_equal(otel_profiler_stop(second, FOREVER_MS), OTEL_OK);
+    assert_int_equal(fake_perf.stops, 2);
+}
+
+static void test_no_profiler_is_harmless(void **state)
+{
+    otel_profiler_stats stats = {.size = sizeof stats};
+    (void)state;
+    assert_int_equal(otel_profiler_stop(NULL, 0), OTEL_OK);
+    assert_int_equal(otel_profiler_flush(NULL, 0), OTEL_ERROR_NOT_STARTED);
+    assert_int_equal(otel_profiler_get_stats(NULL, &stats), OTEL_ERROR_INVALID_ARGUMENT);
+}
+
+/* --- samples and exports --- */
+
+static void test_a_flush_exports_what_has_been_sampled(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    sample(&fake_perf, 7);
+    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
+    const otel_profiler_stats stats = stats_of(profiler);
+
+    assert_int_equal(stats.samples, 7);
+    assert_int_equal(stats.unlabelled, 7);
+    assert_int_equal(stats.exported, 7);
+    assert_int_equal(stats.dropped, 0);
+    assert_int_equal(stats.profiles, 1);
+    assert_int_equal(fake.samples, 7);
+    assert_true(fake.was_silent);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+}
+
+static void test_nothing_is_exported_where_nothing_was_sampled(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    assert_int_equal(fake.calls, 0);
+}
+
+static void test_each_interval_is_exported_without_being_asked_for(void **state)
+{
+    otel_profiler *profiler = NULL;
+    (void)state;
+    assert_int_equal(
+        try_start((otel_profiler_options){.export_interval_ms = 1, .exporter = exporter()},
+                  &profiler),
+        OTEL_OK);
+    for (uint32_t i = 1; i <= 3; i++) {
+        sample(&fake_perf, 1);
+        while (oteli_load_acquire_32(&fake.calls) < i)
+            sched_yield();
+    }
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    assert_int_equal(fake.samples, 3);
+}
+
+static void test_a_stop_exports_the_rest(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    sample(&fake_perf, 3);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    assert_int_equal(fake.samples, 3);
+    assert_int_equal(fake.frees, 1);
+}
+
+static void test_what_the_exporter_refuses_is_dropped(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    fake.status = OTEL_ERROR_EXPORT_FAILED;
+    sample(&fake_perf, 4);
+    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    fake.status = OTEL_OK;
+    sample(&fake_perf, 5);
+    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
+    const otel_profiler_stats stats = stats_of(profiler);
+
+    assert_int_equal(stats.samples, 9);
+    assert_int_equal(stats.exported, 5);
+    assert_int_equal(stats.dropped, 4);
+    assert_int_equal(stats.profiles, 1);
+    fake.status = OTEL_ERROR_EXPORT_FAILED;
+    sample(&fake_perf, 1);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+}
+
+static void test_what_the_source_loses_is_counted(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    fake_perf.lost = 11;
+    fake_perf.missed = 12;
+    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
+    const otel_profiler_stats stats = stats_of(profiler);
+
+    assert_int_equal(stats.kernel_lost, 11);
+    assert_int_equal(stats.missed_periods, 12);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+}
+
+static void test_statistics_are_as_long_as_the_caller_knows_them(void **state)
+{
+    otel_profiler_stats stats;
+    (void)state;
+    otel_profiler *profiler = start();
+    memset(&stats, 0xee, sizeof stats);
+    stats.size = offsetof(otel_profiler_stats, by_chain);
+    assert_int_equal(otel_profiler_get_stats(profiler, &stats), OTEL_OK);
+    assert_true(stats.samples == 0);
+    assert_true(stats.by_chain == UINT64_C(0xeeeeeeeeeeeeeeee));
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+}
+
+/* Whatever allocation fails, it is said or counted, and nothing is left behind. */
+static void test_does_without_any_allocation(void **state)
+{
+    (void)state;
+    for (size_t nth = 1;; nth++) {
+        otel_profiler *profiler = NULL;
+        fake.samples = 0;
+        oteli_leaks_begin();
+        oteli_leaks_fail_at(nth);
+        const otel_status started =
+            try_start((otel_profiler_options){.exporter = exporter()}, &profiler);
+        if (started == OTEL_OK) {
+            sample(&fake_perf, 3);
+            const otel_status flushed = otel_profiler_flush(profiler, FOREVER_MS);
+            const otel_profiler_stats stats = stats_of(profiler);
+            assert_int_equal(stats.samples, 3);
+            assert_int_equal(stats.exported + stats.dropped, 3);
+            assert_int_equal(stats.exported, fake.samples);
+            assert_true(flushed == OTEL_OK || stats.exported == 0);
+            assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+        }
+        const bool all_tried = !oteli_leaks_failed();
+        oteli_leaks_check();
+        if (all_tried) {
+            assert_int_equal(started, OTEL_OK);
+            assert_int_equal(fake.samples, 3);
+            break;
+        }
+        assert_true(started == OTEL_OK || started == OTEL_ERROR_NO_MEMORY);
+    }
+}
+
+/* --- deadlines --- */
+
+static void wait_until_stuck(otel_profiler *profiler)
+{
+    oteli_store_release_32(&fake.is_stuck, 1);
+    sample(&fake_perf, 1);
+    assert_int_equal(otel_profiler_flush(profiler, 1), OTEL_ERROR_TIMEOUT);
+    while (oteli_load_acquire_32(&fake.is_inside) == 0)
+        sched_yield();
+}
+
+static void test_a_flush_does_not_wait_for_an_exporter_that_hangs(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    wait_until_stuck(profiler);
+    assert_int_equal(otel_profiler_flush(profiler, 0), OTEL_ERROR_TIMEOUT);
+    assert_int_equal(fake.wakes, 0); /* it may still deliver */
+    oteli_store_release_32(&fake.is_stuck, 0);
+    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
+    assert_int_equal(stats_of(profiler).exported, 1);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+}
+
+static void test_a_stop_wakes_an_exporter_and_still_exports_the_rest(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    fake.wake_frees = 1;
+    wait_until_stuck(profiler);
+    sample(&fake_perf, 2);
+    assert_int_equal(otel_profiler_stop(profiler, 200), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(fake.calls, 2);
+    assert_int_equal(fake.frees, 1);
+    assert_int_equal(fake_perf.stops, 1);
+}
+
+static void test_a_stop_leaves_an_exporter_behind_that_does_not_come_back(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    wait_until_stuck(profiler);
+    assert_int_equal(otel_profiler_stop(profiler, 1), OTEL_ERROR_TIMEOUT);
+    assert_int_equal(fake_perf.stops, 1); /* no samples any more, nevertheless */
+    assert_int_equal(fake.frees, 0);
+    assert_non_null(strstr(logged, "did not come back"));
+
+    profiler = start(); /* another one is possible meanwhile */
+    oteli_store_release_32(&fake.is_stuck, 0);
+    while (oteli_load_acquire_32(&fake.frees) == 0)
+        sched_yield();
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    assert_int_equal(fake.frees, 2);
+    assert_int_equal(fake_perf.stops, 2);
+    while (oteli_helpers() != 0)
+        sched_yield(); /* the one that was left has ended, and freed what was left to it */
+}
+
+/* --- fork --- */
+
+static int life_of_child(otel_profiler *of_parent)
+{
+    otel_profiler_stats stats = {.size = sizeof stats};
+    otel_profiler *own = NULL;
+    if (fake_perf.forgets != 1 || fake_perf.stops != 0)
+        return 1;
+    if (otel_profiler_flush(of_parent, 0) != OTEL_ERROR_NOT_STARTED ||
+        otel_profiler_get_stats(of_parent, &stats) != OTEL_ERROR_NOT_STARTED ||
+        otel_profiler_stop(of_parent, 0) != OTEL_ERROR_NOT_STARTED)
+        return 2;
+    if (try_start((otel_profiler_options){.exporter = exporter()}, &own) != OTEL_OK)
+        return 3;
+    fake.samples = 0;
+    sample(&fake_perf, 2);
+    if (otel_profiler_stop(own, FOREVER_MS) != OTEL_OK || fake.samples != 2)
+        return 4;
+    return 0;
+}
+
+static void test_a_forked_child_has_none_and_may_start_its_own(void **state)
+{
+    int status;
+    (void)state;
+    otel_profiler *profiler = start();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(30);
+        _exit(life_of_child(profiler));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        CASE(test_samples_with_perf_events_where_they_are_allowed),
+        CASE(test_falls_back_to_the_signal_and_says_why),
+        CASE(test_a_source_that_is_asked_for_is_the_only_one_tried),
+        CASE(test_does_not_start_where_neither_is_allowed),
+        CASE(test_the_source_is_opened_on_a_thread_of_its_own_without_signals),
+        CASE(test_options_have_defaults),
+        CASE(test_options_are_what_they_say),
+        CASE(test_drains_before_a_ring_is_half_full_and_no_more_often),
+        CASE(test_looks_through_more_of_a_stack_where_the_ring_is_large_enough),
+        CASE(test_options_that_cannot_be_are_refused),
+        CASE(test_an_exporter_that_could_not_be_made_is_no_memory),
+        CASE(test_one_at_a_time),
+        CASE(test_no_profiler_is_harmless),
+        CASE(test_a_flush_exports_what_has_been_sampled),
+        CASE(test_nothing_is_exported_where_nothing_was_sampled),
+        CASE(test_each_interval_is_exported_without_being_asked_for),
+        CASE(test_a_stop_exports_the_rest),
+        CASE(test_what_the_exporter_refuses_is_dropped),
+        CASE(test_what_the_source_loses_is_counted),
+        CASE(test_statistics_are_as_long_as_the_caller_knows_them),
+        CASE(test_does_without_any_allocation),
+        CASE(test_a_flush_does_not_wait_for_an_exporter_that_hangs),
+        CASE(test_a_stop_wakes_an_exporter_and_still_exports_the_rest),
+        CASE(test_a_stop_leaves_an_exporter_behind_that_does_not_come_back),
+        CASE(test_a_forked_child_has_none_and_may_start_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/signal_source_test.c - specification of profiling/signal_source.h and thread_timers.h.
+ * This thread is the profiler's; others work until they have been sampled. */
+#include "profiling/signal_source.h"
+#include "profiling/thread_timers.h"
+#include "common/atomic.h"
+#include "common/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { PERIOD_NS = 1000000, ENOUGH = 5, OURS = SIGPROF };
+
+static const struct oteli_source_options options = {
+    .period_ns = PERIOD_NS, .ring_bytes = 1 << 16, .signal_number = OURS};
+
+/* --- a thread that works --- */
+
+struct worker {
+    pthread_t thread;
+    uint32_t id;
+    uint32_t is_done;
+    uint32_t spoilt; /* errno has changed under its hands */
+    bool blocks;
+    const otel_thread_context_record *context;
+};
+
+__attribute__((noinline)) static uint64_t burn(struct worker *worker)
+{
+    uint64_t sum = 1;
+    while (oteli_load_relaxed_32(&worker->is_done) == 0)
+        sum = sum * 3 + 1;
+    return sum;
+}
+
+/* The last call of it, and what comes behind, is what a sample's caller lies in. */
+__attribute__((noinline)) static void work_on(struct worker *worker)
+{
+    errno = EDOM;
+    const uint64_t sum = burn(worker);
+    if (errno != EDOM || sum == 0)
+        oteli_store_relaxed_32(&worker->spoilt, 1);
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    if (worker->blocks) {
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, OURS);
+        pthread_sigmask(SIG_BLOCK, &set, NULL);
+    }
+    otel_thread_ctx_v1 = worker->context;
+    oteli_store_release_32(&worker->id, (uint32_t)syscall(SYS_gettid));
+    work_on(worker);
+    otel_thread_ctx_v1 = NULL;
+    return NULL;
+}
+
+static void start_worker(struct worker *worker)
+{
+    assert_int_equal(pthread_create(&worker->thread, NULL, work, worker), 0);
+    while (oteli_load_acquire_32(&worker->id) == 0)
+        sched_yield();
+}
+
+static void end_worker(struct worker *worker)
+{
+    oteli_store_release_32(&worker->is_done, 1);
+    pthread_join(worker->thread, NULL);
+    assert_int_equal(worker->spoilt, 0);
+}
+
+/* Until it has had so much more of the processors. */
+static void let_work(const struct worker *worker, long ms)
+{
+    clockid_t clock;
+    struct timespec now;
+    assert_int_equal(pthread_getcpuclockid(worker->thread, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &now), 0);
+    const int64_t until = now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000 + ms;
+    do {
+        sched_yield();
+        assert_int_equal(clock_gettime(clock, &now), 0);
+    } while (now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000 < until);
+}
+
+/* --- what has been sampled of it --- */
+
+struct taken {
+    pid_t of;
+    uint64_t samples;
+    uint64_t others; /* of other threads */
+    uint64_t periods;
+    uint64_t with_callers;
+    uint64_t deepest;
+    struct oteli_sample last;
+    uint64_t frames[OTELI_FRAMES_MAX];
+};
+
+static void take(void *state, const struct oteli_sample *sample)
+{
+    struct taken *taken = state;
+    if (sample->thread != taken->of) {
+        taken->others++;
+        return;
+    }
+    taken->samples++;
+    taken->periods += sample->periods;
+    taken->with_callers += sample->depth > 1;
+    if (taken->deepest < sample->depth)
+        taken->deepest = sample->depth;
+    taken->last = *sample;
+    assert_true(sample->depth >= 1 && sample->depth <= OTELI_FRAMES_MAX);
+    memcpy(taken->frames, sample->frames, sample->depth * sizeof sample->frames[0]);
+}
+
+static void *start_source(void)
+{
+    void *source = NULL;
+    assert_int_equal(oteli_signal_source.start(&options, &source), 0);
+    assert_non_null(source);
+    return source;
+}
+
+static void drain(void *source, struct taken *taken)
+{
+    struct oteli_source_counts counts = {0};
+    oteli_signal_source.drain(source, take, taken, &counts);
+}
+
+static struct taken sample(void *source, const struct worker *worker)
+{
+    struct taken taken = {.of = (pid_t)worker->id};
+    while (taken.samples < ENOUGH) {
+        drain(source, &taken);
+        sched_yield();
+    }
+    return taken;
+}
+
+/* --- tests --- */
+
+static void test_samples_a_thread_that_was_there_before(void **state)
+{
+    struct worker worker = {0};
+    (void)state;
+    start_worker(&worker);
+    const uint64_t before_ns = oteli_monotonic_ns();
+    void *source = start_source();
+    const struct taken taken = sample(source, &worker);
+    const uint64_t after_ns = oteli_monotonic_ns();
+
+    assert_true(taken.periods >= taken.samples);
+    assert_true(taken.last.time_ns >= before_ns && taken.last.time_ns <= after_ns);
+    assert_false(taken.last.has_context);
+    assert_int_equal(taken.others, 0); /* this thread is not sampled */
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+static void test_samples_a_thread_that_comes_later(void **state)
+{
+    struct worker worker = {0};
+    (void)state;
+    void *source = start_source();
+    start_worker(&worker);
+    const struct taken taken = sample(source, &worker);
+
+    assert_true(taken.samples >= ENOUGH);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+static void test_a_sample_begins_where_the_thread_was_and_goes_up_its_callers(void **state)
+{
+    struct worker worker = {0};
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    struct taken taken = {.of = (pid_t)worker.id};
+    while (taken.with_callers < ENOUGH) {
+        drain(source, &taken);
+        sched_yield();
+    }
+    const uint64_t leaf = taken.frames[0] - (uint64_t)(uintptr_t)burn;
+
+    assert_true(leaf < 256); /* bytes of code */
+    assert_true(taken.deepest > 1);
+    assert_non_null(taken.last.stack);
+    assert_int_equal(taken.last.stack_size, sizeof(uint64_t));
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+static void test_a_sample_has_the_span_that_its_thread_publishes(void **state)
+{
+    static const otel_thread_context_record context = {
+        .trace_id = {1, 2, 3}, .span_id = {4, 5, 6}, .valid = 1, .trace_flags = 1};
+    struct worker worker = {.context = &context};
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    const struct taken taken = sample(source, &worker);
+
+    assert_true(taken.last.has_context);
+    assert_memory_equal(&taken.last.context, &context, sizeof context);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+static void test_a_record_that_is_not_valid_is_no_span(void **state)
+{
+    static const otel_thread_context_record context = {.trace_id = {1}, .span_id = {2}};
+    struct worker worker = {.context = &context};
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    const struct taken taken = sample(source, &worker);
+
+    assert_false(taken.last.has_context);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+static void test_samples_lost_for_want_of_room_are_counted(void **state)
+{
+    struct worker worker = {0};
+    struct oteli_source_options small = options;
+    struct oteli_source_counts counts = {0};
+    struct taken taken = {0};
+    void *source;
+    (void)state;
+    small.ring_bytes = 1; /* which becomes 4 KiB, for some fifty samples at most */
+    start_worker(&worker);
+    assert_int_equal(oteli_signal_source.start(&small, &source), 0);
+    while (counts.lost == 0) {
+        let_work(&worker, 200);
+        oteli_signal_source.drain(source, take, &taken, &counts);
+    }
+    assert_true(counts.lost != 0);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+/* --- the program's signals --- */
+
+static uint32_t program_signals;
+
+static void on_program_signal(int signal_number)
+{
+    (void)signal_number;
+    oteli_add_full_32(&program_signals, 1);
+}
+
+static struct sigaction action_now(void)
+{
+    struct sigaction now;
+    assert_int_equal(sigaction(OURS, NULL, &now), 0);
+    return now;
+}
+
+static void set_handler(void (*handler)(int))
+{
+    const struct sigaction action = {.sa_handler = handler};
+    assert_int_equal(sigaction(OURS, &action, NULL), 0);
+}
+
+static void test_a_handler_of_the_program_is_left_alone(void **state)
+{
+    void *source = NULL;
+    (void)state;
+    set_handler(on_program_signal);
+    assert_int_equal(oteli_signal_source.start(&options, &source), EBUSY);
+    assert_null(source);
+    assert_ptr_equal(action_now().sa_handler, on_program_signal);
+    set_handler(SIG_DFL);
+}
+
+static void test_what_the_signal_did_before_comes_back(void **state)
+{
+    void (*const before[])(int) = {SIG_DFL, SIG_IGN};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        set_handler(before[i]);
+        oteli_signal_source.stop(start_source());
+        assert_ptr_equal(action_now().sa_handler, before[i]);
+    }
+    set_handler(SIG_DFL);
+}
+
+static void test_a_handler_that_comes_later_ends_the_sampling(void **state)
+{
+    struct worker worker = {0};
+    struct taken taken = {0};
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    (void)sample(source, &worker);
+    set_handler(on_program_signal);
+    drain(source, &taken); /* which notices it */
+    const uint32_t before = oteli_load_relaxed_32(&program_signals);
+    let_work(&worker, 50);
+    end_worker(&worker);
+    drain(source, &taken);
+    oteli_signal_source.stop(source);
+
+    assert_true(oteli_load_relaxed_32(&program_signals) <= before + 1);
+    assert_ptr_equal(action_now().sa_handler, on_program_signal);
+    set_handler(SIG_DFL);
+}
+
+/* By default it would end this process. */
+static void test_a_signal_that_is_pending_at_the_stop_does_no_harm(void **state)
+{
+    sigset_t set;
+    sigset_t pending;
+    (void)state;
+    void *source = start_source();
+    sigemptyset(&set);
+    sigaddset(&set, OURS);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    raise(OURS);
+    sigpending(&pending);
+    assert_int_equal(sigismember(&pending, OURS), 1);
+    oteli_signal_source.stop(source);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    sigpending(&pending);
+    assert_int_equal(sigismember(&pending, OURS), 0);
+}
+
+static void test_a_signal_of_somebody_else_is_no_sample(void **state)
+{
+    struct taken taken = {.of = (pid_t)syscall(SYS_gettid)};
+    (void)state;
+    void *source = start_source();
+    raise(OURS);
+    kill(getpid(), OURS);
+    drain(source, &taken);
+    assert_int_equal(taken.samples + taken.others, 0);
+    oteli_signal_source.stop(source);
+}
+
+static void test_only_signals_that_are_free_for_it_are_usable(void **state)
+{
+    const int not_usable[] = {0, -1, SIGSEGV, SIGKILL, SIGSTOP, 32, 33, 65, 1000};
+    (void)state;
+    for (unsigned i = 0; i < sizeof not_usable / sizeof not_usable[0]; i++) {
+        struct oteli_source_options wrong = options;
+        void *source;
+        wrong.signal_number = not_usable[i];
+        assert_false(oteli_signal_is_usable(not_usable[i]));
+        assert_int_equal(oteli_signal_source.start(&wrong, &source), EINVAL);
+    }
+    assert_true(oteli_signal_is_usable(SIGPROF));
+    assert_true(oteli_signal_is_usable(SIGURG));
+    assert_true(oteli_signal_is_usable(SIGRTMAX));
+}
+
+static void test_another_signal_does_as_well(void **state)
+{
+    struct worker worker = {0};
+    struct oteli_source_options other = options;
+    void *source;
+    (void)state;
+    other.signal_number = SIGRTMAX - 1;
+    start_worker(&worker);
+    assert_int_equal(oteli_signal_source.start(&other, &source), 0);
+    const struct taken taken = sample(source, &worker);
+    assert_true(taken.samples >= ENOUGH);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+/* --- timers --- */
+
+static const struct oteli_timed_thread *timed(const struct oteli_thread_timers *timers,
+                                              const struct worker *worker)
+{
+    for (size_t i = 0; i < timers->count; i++)
+        if (timers->threads[i].thread == (pid_t)worker->id)
+            return &timers->threads[i];
+    return NULL;
+}
+
+static void test_each_thread_has_a_timer_as_long_as_it_lives(void **state)
+{
+    struct worker workers[3] = {{0}, {.blocks = true}, {0}};
+    struct oteli_thread_timers timers;
+    (void)state;
+    /* Ignored, so that they do no harm. */
+    assert_true(oteli_thread_timers_init(&timers, PERIOD_NS, SIGURG, 1));
+    for (unsigned i = 0; i < 3; i++)
+        start_worker(&workers[i]);
+    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    assert_int_equal(timers.count, 3);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(timed(&timers, &workers[i])->has_timer);
+
+    end_worker(&workers[0]);
+    while (oteli_thread_timers_scan(&timers) == 0 && timers.count != 2)
+        sched_yield(); /* the kernel forgets a thread after its join */
+    assert_null(timed(&timers, &workers[0]));
+    end_worker(&workers[1]);
+    end_worker(&workers[2]);
+    oteli_thread_timers_fini(&timers);
+}
+
+static void test_a_thread_that_blocks_the_signal_has_none(void **state)
+{
+    struct worker worker = {.blocks = true};
+    struct oteli_thread_timers timers;
+    (void)state;
+    assert_true(oteli_thread_timers_init(&timers, PERIOD_NS, OURS, 1));
+    start_worker(&worker);
+    assert_true(oteli_thread_blocks((pid_t)worker.id, OURS));
+    assert_false(oteli_thread_blocks((pid_t)worker.id, SIGURG));
+    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    assert_false(timed(&timers, &worker)->has_timer);
+    assert_true(timers.blocking != 0);
+    end_worker(&worker);
+    oteli_thread_timers_fini(&timers);
+}
+
+/* --- fork, and again --- */
+
+static int life_of_child(void *source)
+{
+    struct worker worker = {0};
+    void *own = NULL;
+    oteli_signal_source.forget(source);
+    if (pthread_create(&worker.thread, NULL, work, &worker) != 0)
+        return 1;
+    while (oteli_load_acquire_32(&worker.id) == 0)
+        sched_yield();
+    if (oteli_signal_source.start(&options, &own) != 0)
+        return 2;
+    struct taken taken = sample(own, &worker);
+    oteli_signal_source.stop(own);
+    oteli_store_release_32(&worker.is_done, 1);
+    pthread_join(worker.thread, NULL);
+    struct sigaction now;
+    sigaction(OURS, NULL, &now);
+    return now.sa_handler == SIG_DFL && taken.samples >= ENOUGH ? 0 : 3;
+}
+
+static void test_a_forked_child_has_none_and_may_start_its_own(void **state)
+{
+    struct worker worker = {0};
+    int status;
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    (void)sample(source, &worker);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(30);
+        _exit(life_of_child(source));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_true(sample(source, &worker).samples >= ENOUGH); /* nothing has changed here */
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+static void test_starts_again_and_again(void **state)
+{
+    struct worker worker = {0};
+    (void)state;
+    start_worker(&worker);
+    for (unsigned i = 0; i < 3; i++) {
+        void *source = start_source();
+        assert_true(sample(source, &worker).samples >= ENOUGH);
+        oteli_signal_source.stop(source);
+    }
+    end_worker(&worker);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples_a_thread_that_was_there_before),
+        cmocka_unit_test(test_samples_a_thread_that_comes_later),
+        cmocka_unit_test(test_a_sample_begins_where_the_thread_was_and_goes_up_its_callers),
+        cmocka_unit_test(test_a_sample_has_the_span_that_its_thread_publishes),
+        cmocka_unit_test(test_a_record_that_is_not_valid_is_no_span),
+        cmocka_unit_test(test_samples_lost_for_want_of_room_are_counted),
+        cmocka_unit_test(test_a_handler_of_the_program_is_left_alone),
+        cmocka_unit_test(test_what_the_signal_did_before_comes_back),
+        cmocka_unit_test(test_a_handler_that_comes_later_ends_the_sampling),
+        cmocka_unit_test(test_a_signal_that_is_pending_at_the_stop_does_no_harm),
+        cmocka_unit_test(test_a_signal_of_somebody_else_is_no_sample),
+        cmocka_unit_test(test_only_signals_that_are_free_for_it_are_usable),
+        cmocka_unit_test(test_another_signal_does_as_well),
+        cmocka_unit_test(test_each_thread_has_a_timer_as_long_as_it_lives),
+        cmocka_unit_test(test_a_thread_that_blocks_the_signal_has_none),
+        cmocka_unit_test(test_a_forked_child_has_none_and_may_start_its_own),
+        cmocka_unit_test(test_starts_again_and_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tools/flame_text.c - see flame_text.h. One thread. */
+#include "tools/flame_text.h"
+
+#include "common/utf8.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+static const struct {
+    double ns;
+    const char *unit;
+} units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
+
+/* U+FFFE and U+FFFF, which UTF-8 has and XML has not. */
+static bool is_noncharacter(const char *at, size_t left)
+{
+    return left >= 3 && memcmp(at, "\xef\xbf", 2) == 0 && (uint8_t)at[2] >= 0xbe;
+}
+
+void flame_put_text(FILE *out, otel_slice text)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    while (text.length != 0) {
+        const size_t valid = oteli_utf8_valid_prefix(text.data, text.length);
+        for (size_t i = 0; i < valid; i++) {
+            const char byte = text.data[i];
+            if (byte == '&')
+                fputs("&amp;", out);
+            else if (byte == '<')
+                fputs("&lt;", out);
+            else if (byte == '>')
+                fputs("&gt;", out);
+            else if (byte == '"')
+                fputs("&quot;", out);
+            else if (((uint8_t)byte < ' ' && byte != '\n') || byte == 0x7f)
+                fputs(replacement, out);
+            else if (is_noncharacter(text.data + i, valid - i)) {
+                fputs(replacement, out);
+                i += 2;
+            } else
+                fputc(byte, out);
+        }
+        const size_t step = valid < text.length ? valid + 1 : valid;
+        if (step != valid)
+            fputs(replacement, out);
+        text = (otel_slice){text.data + step, text.length - step};
+    }
+}
+
+const char *flame_count(uint64_t count, char text[FLAME_NUMBER_SIZE])
+{
+    char digits[24];
+    const int length = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    char *at = text;
+    for (int i = 0; i < length; i++) {
+        if (i != 0 && (length - i) % 3 == 0)
+            *at++ = ',';
+        *at++ = digits[i];
+    }
+    *at = '\0';
+    return text;
+}
+
+const char *flame_share(int64_t part, int64_t whole, char text[FLAME_NUMBER_SIZE])
+{
+    const double share = whole != 0 ? 100.0 * (double)part / (double)whole : 0;
+    snprintf(text, FLAME_NUMBER_SIZE, share != 0 && share < 0.095 ? "%.2f %%" : "%.1f %%", share);
+    return text;
+}
+
+const char *flame_value(const struct flame_tree *tree, int64_t value, char text[FLAME_NUMBER_SIZE])
+{
+    if (!tree->is_time) {
+        char number[FLAME_NUMBER_SIZE];
+        snprintf(text, FLAME_NUMBER_SIZE, "%s%s %.16s", value < 0 ? "-" : "",
+                 flame_count((uint64_t)(value < 0 ? -value : value), number), tree->unit);
+        return text;
+    }
+    size_t unit = 0;
+    while (unit + 1 < sizeof units / sizeof units[0] && (double)value < units[unit].ns)
+        unit++;
+    const double shown = (double)value / units[unit].ns;
+    snprintf(text, FLAME_NUMBER_SIZE, "%.*f %s", shown < 9.995 ? 2 : (shown < 99.95 ? 1 : 0), shown,
+             units[unit].unit);
+    return text;
+}
+
+void flame_put_summary(FILE *out, const struct flame_tree *tree)
+{
+    char number[FLAME_NUMBER_SIZE];
+    const struct flame_group *all = &tree->groups[0];
+    fprintf(out, "%s", flame_value(tree, tree->nodes[all->root].total, number));
+    fputs(tree->is_time ? " of processor time" : "", out);
+    if (tree->has_samples)
+        fprintf(out, " · %s samples", flame_count(all->samples, number));
+    if (tree->profiles > 1)
+        fprintf(out, " · %zu profiles", tree->profiles);
+    const time_t begin = (time_t)(tree->time_ns / 1000000000);
+    struct tm utc;
+    char date[40];
+    if (begin != 0 && gmtime_r(&begin, &utc) != NULL &&
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &utc) != 0)
+        fprintf(out, " · %s UTC", date);
+    if (tree->duration_ns > 0)
+        fprintf(out, ", over %.1f s", (double)tree->duration_ns / 1e9);
+}
