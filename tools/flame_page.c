@@ -194,7 +194,7 @@ static int compare_functions(const void *left, const void *right)
 /* Own time, and time with what was called: of calls of a function inside of itself once. */
 static void add_up(const struct flame_tree *tree, uint32_t root, struct function *functions)
 {
-    uint32_t stack[FLAME_FRAMES_MAX + 2];
+    uint32_t stack[FLAME_FRAMES_MAX + 2] = {0};
     unsigned height = 0;
     unsigned depth = 0;
     for (uint32_t i = 0; i < tree->text_count; i++)
