@@ -100,10 +100,10 @@ otel_context otel_current_context(void)
     return (otel_context){otel_current_span(), oteli_self->values, oteli_self->baggage};
 }
 
-/* The place of the newest attached context; NULL: none is attached. */
+/* The place of the newest attached context, or the lowest one. */
 static struct oteli_open *newest_attached(const struct oteli_thread *thread)
 {
-    return thread->attached != 0 ? thread->stack + thread->attached : NULL;
+    return oteli_thread_attached(thread, thread->attached);
 }
 
 enum { MOST_ATTACHED = 1024 };
@@ -113,7 +113,7 @@ enum { MOST_ATTACHED = 1024 };
 static struct oteli_open *place_for(struct oteli_thread *thread)
 {
     struct oteli_open *newest = newest_attached(thread);
-    if (newest != NULL && newest == thread->top && newest->depth >= MOST_ATTACHED) {
+    if (newest == thread->top && newest->depth >= MOST_ATTACHED) {
         OTELI_LOG(OTEL_LOG_WARN, "%u contexts are attached on one thread: are they detached?",
                   newest->depth);
         return newest;
@@ -121,9 +121,8 @@ static struct oteli_open *place_for(struct oteli_thread *thread)
     if (thread->top == thread->last && !oteli_thread_deepen(thread))
         return NULL;
     struct oteli_open *open = thread->top + 1;
-    newest = newest_attached(thread);
     open->below = thread->attached;
-    open->depth = newest != NULL ? newest->depth + 1 : 1;
+    open->depth = newest_attached(thread)->depth + 1;
     return open;
 }
 
@@ -162,6 +161,12 @@ static void fill_in(struct oteli_open *open, const otel_context *context, uint32
     open->values = context->values;
 }
 
+/* In bytes from the lowest place. */
+static inline uint32_t distance_of(const struct oteli_thread *thread, const struct oteli_open *open)
+{
+    return (uint32_t)((const char *)open - (const char *)thread->stack);
+}
+
 static OTELI_NOINLINE void attach_any(otel_context_token *token, const otel_context *context)
 {
     *token = (otel_context_token){.opaque = 0};
@@ -181,7 +186,7 @@ static OTELI_NOINLINE void attach_any(otel_context_token *token, const otel_cont
         if (OTELI_UNLIKELY((context->baggage | open->baggage) != 0))
             hold_baggage(open, context->baggage);
         take_from(thread, context->values, open->baggage);
-        thread->attached = (uint32_t)(open - thread->stack);
+        thread->attached = distance_of(thread, open);
         oteli_thread_publish_anew(thread, open);
         if (open != thread->top)
             oteli_thread_push(thread, open);
@@ -189,13 +194,13 @@ static OTELI_NOINLINE void attach_any(otel_context_token *token, const otel_cont
     oteli_thread_finish(thread);
 }
 
-/* Whether the values and the baggage of a context are those that are current, no baggage being
- * among them: nothing but the span changes when it is attached, or is current again. */
-static inline bool changes_only_the_span(const struct oteli_thread *thread,
-                                         const otel_context_value *values, uint64_t baggage)
-{
-    return (((uintptr_t)values ^ (uintptr_t)thread->values) | baggage | thread->baggage) == 0;
-}
+/* The traits of a context that was attached the fast way, as the word that they are in memory. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define SIMPLE_TRAITS ((uint64_t)OTELI_ATTACHED_SIMPLY << 8 * offsetof(struct oteli_traits, bits))
+#else
+#define SIMPLE_TRAITS \
+    ((uint64_t)OTELI_ATTACHED_SIMPLY << (56 - 8 * offsetof(struct oteli_traits, bits)))
+#endif
 
 /* The epoch of an open span's children is looked up once while the span is attached again and
  * again; then the fast way is open. */
@@ -209,58 +214,69 @@ static OTELI_NOINLINE void attach_another(otel_context_token *token, const otel_
     otel_context_attach_into(token, context);
 }
 
-static inline bool is_open_span(const otel_context *context)
+/* Whether the fast way is open, but for the epoch: nothing but the span changes, which is one to be
+ * published, and there is a place that is not above any cover. */
+static OTELI_INLINE bool is_simple(const struct oteli_thread *thread, const otel_context *context)
 {
-    return (context->span.opaque[3] & OTEL_SPAN_IS_OPEN_) != 0;
+    const struct oteli_open *top = thread->top;
+    const uint64_t unpublished = OTELI_REF_COLLECTED | OTELI_REF_LONE;
+    return OTELI_LIKELY(
+        !oteli_thread_is_busy(thread) && top != thread->last && thread->lowest_cover == 0 &&
+        newest_attached(thread)->depth < MOST_ATTACHED &&
+        (((uintptr_t)context->values ^ (uintptr_t)thread->values) | context->baggage |
+         thread->baggage | top[1].baggage) == 0 &&
+        context->span.opaque[2] != 0 && (context->span.opaque[3] & unpublished) == 0);
+}
+
+/* What is current, for the token; values are those of the context that is attached. */
+static OTELI_INLINE void give_token(otel_context_token *token, const struct oteli_open *top,
+                                    const otel_context_value *values, uint64_t number)
+{
+    const oteli_half no_stack = {~UINT64_C(0), ~OTELI_REF_OF_STACK};
+    oteli_half_copy(token->previous.span.opaque, top->self.opaque);
+    oteli_half_store(token->previous.span.opaque + 2,
+                     oteli_half_load(top->self.opaque + 2) & no_stack);
+    token->previous.values = values;
+    token->previous.baggage = 0;
+    token->opaque = number;
 }
 
 /* The fast way finds out first and calls nothing, like those of span.c and end.c. */
 OTELI_HOT void otel_context_attach_into(otel_context_token *token, const otel_context *context)
 {
     struct oteli_thread *thread = oteli_self;
-    const struct oteli_open *top = thread->top;
-    const struct oteli_open *newest = thread->stack + thread->attached;
-    if (OTELI_UNLIKELY(oteli_thread_is_busy(thread) || top == thread->last ||
-                       newest->depth >= MOST_ATTACHED ||
-                       oteli_load_relaxed_32(&otel_is_in_use_) == 0) ||
-        OTELI_UNLIKELY(
-            !changes_only_the_span(thread, context->values, context->baggage | top[1].baggage))) {
+    if (!is_simple(thread, context)) {
         attach_any(token, context);
         return;
     }
+    const uint64_t span_id = context->span.opaque[2];
+    const uint64_t ref = context->span.opaque[3];
     uint32_t epoch = oteli_clock_epoch();
-    if (is_open_span(context)) {
-        if (OTELI_UNLIKELY(context->span.opaque[2] != thread->epoch_of)) {
+    if ((ref & OTEL_SPAN_IS_OPEN_) != 0) {
+        if (OTELI_UNLIKELY(span_id != thread->epoch_of)) {
             attach_another(token, context);
             return;
         }
         epoch = thread->epoch;
     }
-    struct oteli_open *open = thread->top + 1;
-    oteli_thread_hurry(thread);
-    const uint64_t attaches = thread->attaches + 1;
-    const oteli_half no_stack = {~UINT64_C(0), ~OTELI_REF_OF_STACK};
-    oteli_half_copy(token->previous.span.opaque, top->self.opaque);
-    oteli_half_store(token->previous.span.opaque + 2,
-                     oteli_half_load(top->self.opaque + 2) & no_stack);
-    token->previous.values = thread->values;
-    token->previous.baggage = 0;
-    token->opaque = attaches;
+    struct oteli_open *top = thread->top;
+    struct oteli_open *open = top + 1;
+    const otel_context_value *values = context->values;
     const oteli_half trace_id = oteli_half_load(context->span.opaque);
-    const oteli_half is_attached = {0, OTELI_REF_ATTACHED};
+    const uint64_t number = thread->attaches + 1;
+    oteli_thread_hurry(thread);
+    give_token(token, top, values, number);
     oteli_half_store(open->self.opaque, trace_id);
-    oteli_half_store(open->self.opaque + 2,
-                     oteli_half_load(context->span.opaque + 2) | is_attached);
-    oteli_half_store(open->shape, (oteli_half){epoch, 0});
+    oteli_half_store(open->self.opaque + 2, (oteli_half){span_id, ref | OTELI_REF_ATTACHED});
+    oteli_half_store(open->shape, (oteli_half){epoch, SIMPLE_TRAITS});
     open->hold = 0;
     open->below = thread->attached;
-    open->depth = newest->depth + 1;
-    open->values = context->values;
-    open->token = attaches;
-    oteli_record_write(open->record, trace_id, context->span.opaque[2],
-                       oteli_record_state_of(&context->span));
-    thread->attaches = attaches;
-    thread->attached = (uint32_t)(open - thread->stack);
+    open->depth = newest_attached(thread)->depth + 1;
+    open->values = values;
+    open->token = number;
+    oteli_record_write(open->record, trace_id, span_id, oteli_record_state(ref));
+    thread->attaches = number;
+    thread->attached = distance_of(thread, open);
     oteli_thread_push(thread, open);
     oteli_thread_finish(thread);
 }
@@ -268,10 +284,17 @@ OTELI_HOT void otel_context_attach_into(otel_context_token *token, const otel_co
 /* The place of the context that was attached with this token, if it still is. */
 static struct oteli_open *find_attached(const struct oteli_thread *thread, uint64_t token)
 {
-    struct oteli_open *open = token != 0 ? newest_attached(thread) : NULL;
-    while (open != NULL && open->token != token)
-        open = open->below != 0 ? thread->stack + open->below : NULL;
-    return open;
+    struct oteli_open *open = newest_attached(thread);
+    while (open != thread->stack && open->token != token)
+        open = oteli_thread_attached(thread, open->below);
+    return token != 0 && open != thread->stack ? open : NULL;
+}
+
+/* What comes above it has to ask what is below it when it is detached in turn. */
+static void complicate(const struct oteli_thread *thread, struct oteli_open *open)
+{
+    for (open++; open <= thread->top; open++)
+        open->traits.bits &= (uint8_t)~OTELI_ATTACHED_SIMPLY;
 }
 
 static OTELI_NOINLINE bool detach_any(uint64_t token)
@@ -284,15 +307,14 @@ static OTELI_NOINLINE bool detach_any(uint64_t token)
     if (open == NULL || !oteli_thread_begin(thread))
         return false;
     open->token = 0;
+    open->traits.bits = 0;
+    complicate(thread, open);
     while (thread->attached != 0 && newest_attached(thread)->token == 0)
         thread->attached = newest_attached(thread)->below;
     if (OTELI_UNLIKELY(open->baggage != 0))
         hold_baggage(open, 0);
     const struct oteli_open *newest = newest_attached(thread);
-    if (newest != NULL)
-        take_from(thread, newest->values, newest->baggage);
-    else
-        take_from(thread, NULL, 0);
+    take_from(thread, newest->values, newest->baggage);
     oteli_thread_leave(thread, open);
     if (in_order)
         oteli_thread_cover(thread, open);
@@ -300,28 +322,16 @@ static OTELI_NOINLINE bool detach_any(uint64_t token)
     return in_order;
 }
 
-/* Whether the top is the context of this token, and what is below it goes on as it was. */
-static inline bool is_simply_detached(const struct oteli_thread *thread, uint64_t token)
-{
-    const struct oteli_open *open = thread->top;
-    if (OTELI_UNLIKELY(token == 0 || open->token != token ||
-                       open != thread->stack + thread->attached || open->traits.is_unusual ||
-                       open->self.opaque[2] == 0 || thread->lowest_cover != 0 ||
-                       oteli_thread_is_busy(thread)))
-        return false;
-    const struct oteli_open *below = thread->stack + open->below;
-    return OTELI_LIKELY(below->token != 0 || open->below == 0) &&
-           OTELI_LIKELY(
-               changes_only_the_span(thread, below->values, open->baggage | below->baggage));
-}
-
-/* A signal handler between the stores finds the context detached, or current once more. */
+/* The fast way is for the top, attached the fast way, while nothing below it has been left. A
+ * signal handler between the stores finds the context detached, or current once more. */
 OTELI_HOT bool otel_context_detach_n(uint64_t token)
 {
     struct oteli_thread *thread = oteli_self;
     struct oteli_open *open = thread->top;
-    if (!is_simply_detached(thread, token))
+    if (OTELI_UNLIKELY(open->token != token || open->shape[1] != SIMPLE_TRAITS ||
+                       oteli_thread_is_busy(thread)))
         return detach_any(token);
+    open->shape[1] = 0;
     thread->attached = open->below;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     oteli_thread_show(thread, open - 1);

@@ -46,7 +46,8 @@ enum {
     OTELI_START_IS_GIVEN = 4,  /* by options */
     OTELI_RECORD_ONLY = 8,     /* for processors; it counts as unsampled */
     OTELI_IS_PROCESSED = 16,   /* processors have seen its start */
-    OTELI_IS_ENDING = 32       /* and are being told of its end */
+    OTELI_IS_ENDING = 32,      /* and are being told of its end */
+    OTELI_ATTACHED_SIMPLY = 64 /* a context that changed nothing but the span, and still would */
 };
 
 /* Traits of a span that is not unusual, as the word that they are in memory. */
@@ -111,7 +112,8 @@ struct oteli_open {
 
     char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
     uint32_t hold;                /* see oteli_open_hold */
-    uint32_t below;               /* attached: the index of the attached context below it */
+    uint32_t below;               /* attached: the attached context below it, as
+                                     oteli_thread.attached; a cover: the index of what it repeats */
 
     struct oteli_unusual unusual;
     const otel_context_value *values; /* attached: the context's */

@@ -39,7 +39,9 @@ static void peek_attribute(const struct oteli_open *open, struct oteli_peek *pee
         if (!string_of(bytes + place->at, bytes + open->attributes.length, &string))
             return;
         peek->length = string.length;
-        memcpy(peek->value, string.bytes, string.length < peek->size ? string.length : peek->size);
+        if (string.bytes != NULL)
+            memcpy(peek->value, string.bytes,
+                   string.length < peek->size ? string.length : peek->size);
         return;
     }
 }

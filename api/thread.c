@@ -169,6 +169,7 @@ struct oteli_thread *oteli_thread_own(void)
         if (has_exit_key)
             pthread_setspecific(exit_key, thread);
         oteli_self = thread;
+        oteli_store_relaxed_32(&otel_is_in_use_, 1); /* whoever has one can attach contexts */
         stay_loaded();
     }
     errno = saved_errno;
@@ -452,7 +453,7 @@ void oteli_thread_disown(struct oteli_thread *thread)
         if (oteli_baggage_hold((otel_baggage){open->baggage}) == NULL)
             open->baggage = 0;
     }
-    thread->baggage = thread->attached != 0 ? thread->stack[thread->attached].baggage : 0;
+    thread->baggage = oteli_thread_attached(thread, thread->attached)->baggage;
     settle_top(thread);
 }
 

@@ -87,7 +87,8 @@ struct oteli_thread {
     const otel_context_value *values;                   /* of the current context */
     uint64_t baggage;                                   /* likewise; its place holds it */
     uint64_t attaches;     /* the newest token: no two threads have the same */
-    uint32_t attached;     /* the newest context that is; 0: none */
+    uint32_t attached;     /* the newest context that is: its place's distance in bytes from the
+                              lowest, which is 0 and stands for none */
     uint32_t lowest_cover; /* no place below this one is a cover; 0: none is */
     uint64_t epoch_of;     /* the span that was attached last, … */
     uint32_t epoch;        /* … and the epoch of its children */
@@ -218,6 +219,13 @@ static inline void oteli_thread_lose(struct oteli_thread *thread, otel_drop_reas
     thread->lot_end += count;
     oteli_count(&thread->counts.ended, count);
     oteli_count(&thread->counts.dropped[reason], count);
+}
+
+/* The place of an attached context. The lowest has neither values nor baggage nor depth. */
+static inline struct oteli_open *oteli_thread_attached(const struct oteli_thread *thread,
+                                                       uint32_t attached)
+{
+    return (struct oteli_open *)(void *)((char *)thread->stack + attached);
 }
 
 /* Whether a place only mentions its span: an attached context, or a cover of one. A stretch

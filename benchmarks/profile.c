@@ -3,7 +3,10 @@
  *
  * `indirect_call` calls a function through a pointer, and is what the others are compared with;
  * `apply` does it under one label, and `apply_1000_labels` under another of a thousand each time, in
- * an order that the processor cannot learn. `label_acquire_release` makes a label of one key and
+ * an order that the processor cannot learn, both with trampolines in the program itself, as in one
+ * that is linked statically. `apply_shared` is `apply` with those of the shared library, which is far
+ * away: calls and returns over more than 4 GiB take this processor longer, whatever they lead to, as
+ * `apply_empty_shared` shows, the same with an empty label. `label_acquire_release` makes a label of one key and
  * gives it back; `clock_read` is the reading of the clock that is in it. `attach_detach` makes a context
  * current and takes it back, which other programs can see. One round of each case follows the other, so
  * that slow and fast times of the machine meet all cases alike. A profiler runs meanwhile, for there
@@ -12,6 +15,7 @@
  * Last comes what the sampler costs (profile_sampler.c). */
 #include "benchmarks/bench.h"
 #include "benchmarks/profile_sampler.h"
+#include "profiling/trampolines.h"
 
 #include <otel/profile.h>
 #include <stdlib.h>
@@ -28,7 +32,9 @@ static void *work(void *argument)
 
 /* What the compiler may not look into. */
 static function *volatile called = work;
-static volatile otel_profile_label hot;
+static volatile otel_profile_label near;
+static volatile otel_profile_label shared;
+static volatile otel_profile_label empty;
 static otel_profile_label labels[MANY];
 static uint16_t order[ORDER];
 static void *volatile sink;
@@ -42,13 +48,30 @@ static void call_indirectly(unsigned count)
     sink = last;
 }
 
-static void apply_one(unsigned count)
+static inline void apply_label(const otel_profile_label *label, unsigned count)
 {
     void *last = NULL;
-    const otel_profile_label label = hot;
     for (unsigned i = 0; i < count; i++)
-        last = otel_profile_apply(&label, called, last);
+        last = otel_profile_apply(label, called, last);
     sink = last;
+}
+
+static void apply_near(unsigned count)
+{
+    const otel_profile_label label = near;
+    apply_label(&label, count);
+}
+
+static void apply_shared(unsigned count)
+{
+    const otel_profile_label label = shared;
+    apply_label(&label, count);
+}
+
+static void apply_empty(unsigned count)
+{
+    const otel_profile_label label = empty;
+    apply_label(&label, count);
 }
 
 static void apply_many(unsigned count)
@@ -86,9 +109,10 @@ struct profile_case {
 };
 
 static const struct profile_case cases[] = {
-    {"indirect_call", call_indirectly}, {"apply", apply_one},
-    {"apply_1000_labels", apply_many},  {"label_acquire_release", acquire_and_release},
-    {"clock_read", read_clocks},        {"attach_detach", attach_and_detach},
+    {"indirect_call", call_indirectly},  {"apply", apply_near},
+    {"apply_1000_labels", apply_many},   {"apply_shared", apply_shared},
+    {"apply_empty_shared", apply_empty}, {"label_acquire_release", acquire_and_release},
+    {"clock_read", read_clocks},         {"attach_detach", attach_and_detach},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -98,13 +122,17 @@ static otel_profiler *prepare(void)
     uint32_t random = 1;
     otel_profiler *profiler = bench_sampler_start(1);
     for (unsigned i = 0; i < MANY; i++)
-        labels[i] = otel_profile_label_acquire(&kv, 1);
+        labels[i].trampoline = oteli_trampoline_at(i);
     for (unsigned i = 0; i < ORDER; i++) {
         random = random * 1664525 + 1013904223;
         order[i] = (uint16_t)((random >> 16) * MANY >> 16);
     }
-    hot = otel_profile_label_acquire(&kv, 1);
-    if (labels[MANY - 1].index == 0 || hot.index == 0)
+    near = labels[MANY / 2];
+    shared = otel_profile_label_acquire(&kv, 1);
+    otel_profile_label released = otel_profile_label_acquire(&kv, 1);
+    otel_profile_label_release(&released);
+    empty = released;
+    if (near.trampoline == NULL || shared.index == 0)
         bench_fail("there are no labels on this machine");
     bench_expect_ok(otel_start_with(NULL), "otel_start_with");
     attached = otel_context_with_span(

@@ -80,12 +80,13 @@ wakeup)
     holds='all(.sleeper_cpu_us > 0 and (.waker_cpu_us > 0) == (.case == "signal"))'
     ;;
 profile)
-    cases='["indirect_call","apply","apply_1000_labels","label_acquire_release","clock_read",
+    cases='["indirect_call","apply","apply_1000_labels","apply_shared",
+            "apply_empty_shared","label_acquire_release","clock_read",
             "attach_detach","sampler_99hz","sampler_1000hz"]'
     keys='[]'
     # What a sampler costs may be less than what a machine is uneven by.
-    holds='all(.[:6][]; all(.min_ns, .median_ns; type == "number" and . >= 0)) and
-        all(.[6:][]; all(.cpu_percent, .median_cpu_percent; type == "number") and
+    holds='all(.[:8][]; all(.min_ns, .median_ns; type == "number" and . >= 0)) and
+        all(.[8:][]; all(.cpu_percent, .median_cpu_percent; type == "number") and
             .own_thread_cpu_percent >= 0 and .samples_per_cpu_second >= 0 and
             (.source == "perf" or .source == "signal"))'
     ;;

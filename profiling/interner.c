@@ -107,7 +107,9 @@ static bool make_room(struct oteli_interner *table, size_t length)
 {
     void *bytes = table->bytes;
     void *rows = table->rows;
-    const bool has_bytes = have_room(&bytes, &table->room, table->used + length, 1, LEAST_BYTES);
+    /* A byte more, so that rows without any have an address, too. */
+    const bool has_bytes =
+        have_room(&bytes, &table->room, (size_t)table->used + length + 1, 1, LEAST_BYTES);
     table->bytes = bytes;
     const bool has_rows = have_room(&rows, &table->row_room, (size_t)table->count + 1,
                                     sizeof *table->rows, LEAST_ROWS);

@@ -172,7 +172,7 @@ otel_profile_label otel_profile_label_make(const otel_span *span, const otel_pro
     struct words *words = &draft.words;
     struct text text = {.bytes = (char *)words->text};
     memset(&draft, 0, offsetof(struct words, text)); /* of the text only what is used */
-    words->start_ns = oteli_monotonic_ns(); /* after the last release of this trampoline */
+    words->start_ns = oteli_monotonic_ns();          /* after the last release of this trampoline */
     const otel_thread_context_record *around = otel_thread_ctx_v1;
     if (around != NULL && around->valid != 0)
         memcpy(&words->around_id, around->span_id, sizeof words->around_id);
@@ -213,7 +213,7 @@ void otel_profile_label_release(otel_profile_label *label)
     if (OTELI_UNLIKELY(oteli_load_relaxed_32(&history->running) != 0)) {
         OTELI_LOG(OTEL_LOG_ERROR, "a profile label is released while otel_profile_apply with it "
                                   "is under way; it is never used again");
-        assert(!"released while applied");
+        assert(false && "released while applied");
         return;
     }
     if (oteli_cas_full_64(&history->state, state, state & ~(uint64_t)IS_USED))
@@ -283,6 +283,37 @@ bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *lab
         if (!read_entry(&history->entries[number % OTELI_LABEL_HISTORY], number, &words))
             return false;
         if (words.start_ns <= time_ns) {
+            tell(&words, label);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether that is the label of the span; it is looked at again when it has been read as a whole. */
+static bool has_span(const struct entry *entry, uint64_t span_id)
+{
+    return oteli_load_relaxed_64(&entry->words[offsetof(struct words, span_id) / WORD]) == span_id;
+}
+
+bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct oteli_label *label)
+{
+    uint64_t wanted;
+    memcpy(&wanted, span_id, sizeof wanted);
+    for (unsigned index = 0; index < OTELI_TRAMPOLINES; index++) {
+        const struct history *history = &histories[index];
+        uint64_t number = oteli_load_acquire_64(&history->state) >> 1;
+        const uint64_t oldest = number > OTELI_LABEL_HISTORY ? number - OTELI_LABEL_HISTORY : 0;
+        /* Only the one that it stood for at that time. */
+        while (number > oldest &&
+               oteli_load_relaxed_64(&history->entries[number % OTELI_LABEL_HISTORY]
+                                          .words[offsetof(struct words, start_ns) / WORD]) >
+                   time_ns)
+            number--;
+        const struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
+        struct words words;
+        if (number > oldest && has_span(entry, wanted) && read_entry(entry, number, &words) &&
+            words.start_ns <= time_ns && words.span_id == wanted) {
             tell(&words, label);
             return true;
         }

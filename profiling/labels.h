@@ -17,8 +17,8 @@ enum { OTELI_LABEL_HISTORY = 8 };
 struct oteli_label {
     uint64_t start_ns; /* CLOCK_MONOTONIC */
     uint8_t trace_id[16];
-    uint8_t span_id[8]; /* zero: no span */
-    uint8_t root_id[8]; /* the local root's; zero: none */
+    uint8_t span_id[8];   /* zero: no span */
+    uint8_t root_id[8];   /* the local root's; zero: none */
     uint8_t around_id[8]; /* the span that was current where it was made; zero: none */
     uint16_t text_length;
     char text[OTEL_PROFILE_LABEL_BYTES]; /* key NUL value NUL, and so on */
@@ -26,6 +26,9 @@ struct oteli_label {
 
 /* What trampoline `index` stood for at that time. false: its history does not go back that far. */
 bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *label);
+
+/* The label that a trampoline had at that time for this span; false: there is none that is known. */
+bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct oteli_label *label);
 
 /* Labels are empty while this is off. */
 void oteli_labels_switch(bool is_on);

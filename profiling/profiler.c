@@ -263,8 +263,7 @@ static void wait_for_end(struct otel_profiler *profiler, uint64_t now_ns, uint64
 {
     const bool is_endless = deadline_ns == UINT64_MAX;
     const uint64_t moments_ns[] = {is_endless ? UINT64_MAX : now_ns + (deadline_ns - now_ns) / 2,
-                                   deadline_ns,
-                                   is_endless ? UINT64_MAX : deadline_ns + GRACE_NS};
+                                   deadline_ns, is_endless ? UINT64_MAX : deadline_ns + GRACE_NS};
     for (unsigned i = 0; i < sizeof moments_ns / sizeof moments_ns[0]; i++) {
         while (!profiler->is_done && oteli_profiler_wait(profiler, moments_ns[i]))
             continue;

@@ -24,7 +24,6 @@ struct oteli_profiler_plan {
     struct oteli_source_options source;
     uint32_t max_links;
     uint64_t export_ns;
-    uint64_t drain_ns; /* between two drains, so that no ring is more than half full */
 };
 
 struct otel_profiler {
@@ -34,7 +33,7 @@ struct otel_profiler {
     const struct oteli_source *signal;
     otel_profile_exporter exporter;
     void *pin;
-    uint64_t process; /* how many forks away from the first */
+    uint64_t process;        /* how many forks away from the first */
     uint64_t refused_before; /* labels, until the start */
     uint64_t cut_before;
     pthread_t thread;
@@ -67,7 +66,9 @@ struct otel_profiler {
     struct oteli_profile_builder *builder;
     otel_profiler_stats counted;
     struct oteli_resolved resolved;
-    uint64_t drain_ns;
+    uint64_t most_drain_ns;
+    uint64_t busy_drain_ns;
+    uint64_t drain_ns; /* from one to the next */
     uint64_t calm_drains;
     uint64_t next_drain_ns;
     uint64_t next_export_ns;
@@ -76,6 +77,14 @@ struct otel_profiler {
 /* OTEL_ERROR_INVALID_ARGUMENT: there is something in them that cannot be. */
 otel_status oteli_profiler_plan(const otel_profiler_options *options,
                                 struct oteli_profiler_plan *plan);
+
+/* From one drain to the next, at most, so that no ring is more than half full. */
+uint64_t oteli_profiler_drain_ns(const struct oteli_source_options *source,
+                                 otel_profiler_source kind);
+
+/* The same while there are samples. The signal source finds new threads when it is drained, and what they
+ * have done until then is not seen. */
+uint64_t oteli_profiler_busy_drain_ns(uint64_t most_ns, otel_profiler_source kind);
 
 /* Why a source is not to be had, in words; for errors of perf_event_open and of the signal source. */
 const char *oteli_profiler_reason(otel_profiler_source source, int error);
@@ -86,7 +95,7 @@ uint64_t oteli_profiler_deadline(int64_t timeout_ms);
 /* Wait for `changed`, with the mutex. False: the deadline has come. */
 bool oteli_profiler_wait(struct otel_profiler *profiler, uint64_t deadline_ns);
 
-void *oteli_profiler_main(void *profiler);
+void *oteli_profiler_main(void *argument);
 
 /* No samples from here on; again is harmless. Who gives the thread up does it without waiting. */
 void oteli_profiler_stop_source(struct otel_profiler *profiler, bool waits);
@@ -97,7 +106,6 @@ void oteli_profiler_free(struct otel_profiler *profiler);
 /* otel_profiler_start with these two sources instead of the kernel's. */
 otel_status oteli_profiler_start_with(const otel_profiler_options *options,
                                       const struct oteli_source *perf,
-                                      const struct oteli_source *signal,
-                                      otel_profiler **profiler);
+                                      const struct oteli_source *signal, otel_profiler **profiler);
 
 #endif

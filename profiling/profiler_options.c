@@ -15,25 +15,40 @@ enum {
     DEFAULT_RING_KIB = 64,
     LEAST_RING_KIB = 4,
     MOST_RING_KIB = 1 << 20,
-    DEFAULT_SCAN_BYTES = 1024,
+    WIDE_SCAN_BYTES = 4096, /* where the ring is large enough for that */
+    NARROW_SCAN_BYTES = 1024,
     MOST_SCAN_BYTES = 65528, /* what perf_event_open takes */
     DEFAULT_LINKS = 4096,
     SAMPLE_BYTES = 1024, /* of a deep stack */
     LEAST_DRAIN_MS = 10,
+    WIDE_DRAIN_MS = 50,
+    BUSY_DRAIN_MS = 25,
     MOST_DRAIN_MS = 200 /* so that histories of labels go back as far */
 };
 
 static const uint64_t ns_per_s = 1000000000;
 
-static uint64_t drain_ns(const struct oteli_source_options *source)
+static uint64_t half_full_ns(const struct oteli_source_options *source, uint32_t stack_bytes)
 {
-    const uint64_t samples = source->ring_bytes / (SAMPLE_BYTES + source->stack_bytes);
-    const uint64_t half_full_ns = samples * source->period_ns / 2;
-    if (half_full_ns < (uint64_t)LEAST_DRAIN_MS * OTELI_NS_PER_MS)
-        return (uint64_t)LEAST_DRAIN_MS * OTELI_NS_PER_MS;
-    if (half_full_ns > (uint64_t)MOST_DRAIN_MS * OTELI_NS_PER_MS)
-        return (uint64_t)MOST_DRAIN_MS * OTELI_NS_PER_MS;
-    return half_full_ns;
+    return source->ring_bytes / (SAMPLE_BYTES + stack_bytes) * source->period_ns / 2;
+}
+
+uint64_t oteli_profiler_busy_drain_ns(uint64_t most_ns, otel_profiler_source kind)
+{
+    const uint64_t busy_ns = (uint64_t)BUSY_DRAIN_MS * OTELI_NS_PER_MS;
+    return kind == OTEL_PROFILER_SIGNAL && most_ns > busy_ns ? busy_ns : most_ns;
+}
+
+uint64_t oteli_profiler_drain_ns(const struct oteli_source_options *source,
+                                 otel_profiler_source kind)
+{
+    const uint64_t least_ns = (uint64_t)LEAST_DRAIN_MS * OTELI_NS_PER_MS;
+    const uint64_t most_ns = (uint64_t)MOST_DRAIN_MS * OTELI_NS_PER_MS;
+    const uint64_t wanted_ns =
+        half_full_ns(source, kind == OTEL_PROFILER_PERF ? source->stack_bytes : 0);
+    if (wanted_ns < least_ns)
+        return least_ns;
+    return wanted_ns < most_ns ? wanted_ns : most_ns;
 }
 
 static uint32_t or_default(uint32_t given, uint32_t otherwise)
@@ -41,11 +56,15 @@ static uint32_t or_default(uint32_t given, uint32_t otherwise)
     return given != 0 ? given : otherwise;
 }
 
-static uint32_t scan_bytes(int32_t given)
+static uint32_t scan_bytes(const struct oteli_source_options *source, int32_t given)
 {
     if (given == OTEL_ZERO)
         return 0;
-    return given == 0 ? DEFAULT_SCAN_BYTES : ((uint32_t)given + 7) / 8 * 8;
+    if (given != 0)
+        return ((uint32_t)given + 7) / 8 * 8;
+    const bool is_wide =
+        half_full_ns(source, WIDE_SCAN_BYTES) >= (uint64_t)WIDE_DRAIN_MS * OTELI_NS_PER_MS;
+    return is_wide ? WIDE_SCAN_BYTES : NARROW_SCAN_BYTES;
 }
 
 otel_status oteli_profiler_plan(const otel_profiler_options *options,
@@ -63,13 +82,12 @@ otel_status oteli_profiler_plan(const otel_profiler_options *options,
         .wanted = options->source,
         .source = {.period_ns = ns_per_s / hz,
                    .ring_bytes = ring_kib * 1024,
-                   .stack_bytes = scan_bytes(options->stack_scan_bytes),
                    .signal_number = signal_number},
         .max_links = or_default(options->max_links, DEFAULT_LINKS),
-        .export_ns = (uint64_t)or_default(options->export_interval_ms, DEFAULT_EXPORT_MS) *
-                     OTELI_NS_PER_MS,
+        .export_ns =
+            (uint64_t)or_default(options->export_interval_ms, DEFAULT_EXPORT_MS) * OTELI_NS_PER_MS,
     };
-    plan->drain_ns = drain_ns(&plan->source);
+    plan->source.stack_bytes = scan_bytes(&plan->source, options->stack_scan_bytes);
     return OTEL_OK;
 }
 

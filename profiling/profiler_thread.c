@@ -8,6 +8,7 @@
 #include "profiling/profiler_inside.h"
 #include "sdk/thread.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,8 @@ static void take(void *state, const struct oteli_sample *sample)
         profiler->counted.dropped++;
 }
 
-/* More often while histories of labels or rings turn out too short, and less often again later. */
+/* More often while histories of labels or rings turn out too short, and less often again later, above
+ * all while nothing happens. */
 static void adapt(struct otel_profiler *profiler, uint64_t samples, uint64_t troubled)
 {
     if (troubled != 0 && troubled * 16 >= samples) {
@@ -78,12 +80,13 @@ static void adapt(struct otel_profiler *profiler, uint64_t samples, uint64_t tro
         profiler->drain_ns /= 2;
         if (profiler->drain_ns < LEAST_DRAIN_NS)
             profiler->drain_ns = LEAST_DRAIN_NS;
-    } else if (++profiler->calm_drains >= CALM_DRAINS) {
+    } else if (++profiler->calm_drains >= CALM_DRAINS || samples == 0) {
         profiler->calm_drains = 0;
         profiler->drain_ns += profiler->drain_ns / 4;
-        if (profiler->drain_ns > profiler->plan.drain_ns)
-            profiler->drain_ns = profiler->plan.drain_ns;
     }
+    const uint64_t most_ns = samples != 0 ? profiler->busy_drain_ns : profiler->most_drain_ns;
+    if (profiler->drain_ns > most_ns)
+        profiler->drain_ns = most_ns;
 }
 
 static void drain(struct otel_profiler *profiler)
@@ -140,20 +143,24 @@ static bool export_now(struct otel_profiler *profiler, uint64_t deadline_ns)
     if (samples == 0)
         return true;
     const otel_profile *profile = oteli_profile_builder_finish(profiler->builder);
-    otel_status status = OTEL_ERROR_NO_MEMORY;
-    if (profile != NULL) {
-        counted->links_over += profile->links_over;
-        status = hand_over(profiler, profile, deadline_ns);
+    if (profile == NULL) {
+        counted->dropped += samples;
+        OTELI_LOG(OTEL_LOG_WARN, "profiler: no memory for a profile of %" PRIu64 " samples",
+                  samples);
+        return false;
     }
+    counted->links_over += profile->links_over;
+    const otel_status status = hand_over(profiler, profile, deadline_ns);
     if (status == OTEL_OK) {
         counted->exported += samples;
         counted->profiles++;
-    } else {
-        counted->dropped += samples;
-        OTELI_LOG(OTEL_LOG_WARN, "profiler: a profile of %" PRIu64 " samples is lost: %s", samples,
-                  otel_status_string(status));
+        return true;
     }
-    return status == OTEL_OK;
+    counted->dropped += samples;
+    /* What happened the exporter has said. */
+    OTELI_LOG(OTEL_LOG_DEBUG, "profiler: a profile of %" PRIu64 " samples is lost: %s", samples,
+              otel_status_string(status));
+    return false;
 }
 
 /* Requests for a flush that have come until now; 0: none. */
@@ -207,8 +214,7 @@ static void work(struct otel_profiler *profiler)
         if (ticket != 0) {
             flush(profiler, ticket, deadline_ns);
         } else if (now_ns >= profiler->next_export_ns) {
-            (void)export_now(profiler,
-                             now_ns + (uint64_t)EXPORT_TIMEOUT_MS * OTELI_NS_PER_MS);
+            (void)export_now(profiler, now_ns + (uint64_t)EXPORT_TIMEOUT_MS * OTELI_NS_PER_MS);
             publish(profiler);
         }
         if (now_ns >= profiler->next_export_ns)
@@ -255,7 +261,7 @@ static otel_status open_source(struct otel_profiler *profiler)
                          oteli_profiler_reason(OTEL_PROFILER_SIGNAL, error), error, counted->why);
     else
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "profiler: not started: %s", counted->why);
-    return OTEL_ERROR_SYSTEM;
+    return error == ENOSYS ? OTEL_ERROR_UNSUPPORTED : OTEL_ERROR_SYSTEM;
 }
 
 static otel_status begin(struct otel_profiler *profiler)
@@ -267,7 +273,11 @@ static otel_status begin(struct otel_profiler *profiler)
     const otel_status status = open_source(profiler);
     if (status == OTEL_OK) {
         const uint64_t now_ns = oteli_monotonic_ns();
-        profiler->drain_ns = profiler->plan.drain_ns;
+        profiler->most_drain_ns =
+            oteli_profiler_drain_ns(&profiler->plan.source, profiler->counted.source);
+        profiler->busy_drain_ns =
+            oteli_profiler_busy_drain_ns(profiler->most_drain_ns, profiler->counted.source);
+        profiler->drain_ns = profiler->busy_drain_ns;
         profiler->next_drain_ns = now_ns + profiler->drain_ns;
         profiler->next_export_ns = now_ns + profiler->plan.export_ns;
         oteli_labels_switch(true);

@@ -119,6 +119,16 @@ static bool take_span_of_thread(struct oteli_resolved *resolved, const struct ot
     return true;
 }
 
+/* The span is known, and what else was said of it is written down, if a label was made for it. */
+static void add_label_of_span(struct oteli_resolved *resolved)
+{
+    struct oteli_label *label = &resolved->labels[0];
+    if (!oteli_labels_find_span(resolved->span_id, resolved->sample->time_ns, label))
+        return;
+    resolved->label_count = 1;
+    memcpy(resolved->root_id, label->root_id, sizeof resolved->root_id);
+}
+
 void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *resolved)
 {
     int trampolines[OTELI_LABELS_NESTED];
@@ -140,6 +150,8 @@ void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *res
     const bool is_labelled = add_labels(resolved, trampolines, count);
     const struct oteli_label *label = take_span_of_labels(resolved);
     const bool is_known = take_span_of_thread(resolved, label);
+    if (!is_labelled && is_known)
+        add_label_of_span(resolved);
     if (!is_labelled)
         resolved->found = is_known     ? OTELI_FOUND_BY_THREAD
                           : count != 0 ? OTELI_NO_HISTORY

@@ -39,8 +39,17 @@ enum {
 };
 enum { DEPTH_MASK = 0xff, HAS_CONTEXT = 0x100, HAS_TOP = 0x200 };
 
-/* Looking for threads and stacks takes at most one part in LOOK_SHARE of the time. */
-enum { LOOK_SHARE = 200, LAST_WAITS = 200, LAST_WAIT_NS = 100000, LIBC_SIGNAL_LAST = 33 };
+/* Looking for threads and stacks takes one part in LOOK_SHARE of a processor, unless that would mean to
+ * look more seldom than once in LONGEST_PAUSE_MS. */
+enum {
+    LOOK_SHARE = 400,
+    LONGEST_PAUSE_MS = 1000,
+    LAST_WAITS = 200,
+    LAST_WAIT_NS = 100000,
+    LIBC_SIGNAL_LAST = 33,
+    NS_PER_MS = 1000000,
+    NS_PER_S = 1000000000
+};
 
 struct session {
     struct oteli_sample_buffer buffer;
@@ -145,8 +154,8 @@ static bool is_nobody_inside(void)
 
 bool oteli_signal_is_usable(int signal_number)
 {
-    static const int faults[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,
-                                 SIGSEGV, SIGSYS, SIGKILL, SIGSTOP, SIGCONT};
+    static const int faults[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,
+                                 SIGSEGV, SIGSYS,  SIGKILL, SIGSTOP, SIGCONT};
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         if (signal_number == faults[i])
             return false;
@@ -225,17 +234,27 @@ static void free_left(void)
     }
 }
 
+/* What this thread has had of the processors: others may have kept it from them for longer. */
+static uint64_t own_time_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
 /* The threads that are new, and stacks that handlers have asked for. */
 static int look_around(struct session *session)
 {
-    const uint64_t start_ns = oteli_monotonic_ns();
+    const uint64_t start_ns = own_time_ns();
     const int error = oteli_thread_timers_scan(&session->timers);
     if (is_nobody_inside())
         oteli_stack_bounds_settle(&session->bounds);
     if (session->bounds.table == NULL || oteli_stack_bounds_is_stale(&session->bounds))
         (void)oteli_stack_bounds_read(&session->bounds);
-    const uint64_t end_ns = oteli_monotonic_ns();
-    session->next_look_ns = end_ns + (end_ns - start_ns) * LOOK_SHARE;
+    uint64_t pause_ns = (own_time_ns() - start_ns) * LOOK_SHARE;
+    if (pause_ns > (uint64_t)LONGEST_PAUSE_MS * NS_PER_MS)
+        pause_ns = (uint64_t)LONGEST_PAUSE_MS * NS_PER_MS;
+    session->next_look_ns = oteli_monotonic_ns() + pause_ns;
     if (error != 0)
         OTELI_LOG(OTEL_LOG_WARN, "profiler: not all threads are sampled: no timers (errno %d)",
                   error);
@@ -344,9 +363,10 @@ static void drain(void *source, oteli_take_sample *take, void *state,
     if (!has_signal(session->timers.signal_number)) {
         session->has_lost_signal = true;
         oteli_thread_timers_fini(&session->timers);
-        OTELI_LOG(OTEL_LOG_WARN,
-                  "profiler: the program has taken signal %d for itself; there are no samples any more",
-                  session->timers.signal_number);
+        OTELI_LOG(
+            OTEL_LOG_WARN,
+            "profiler: the program has taken signal %d for itself; there are no samples any more",
+            session->timers.signal_number);
     } else if (oteli_monotonic_ns() >= session->next_look_ns) {
         (void)look_around(session);
     }

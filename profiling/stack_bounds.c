@@ -2,7 +2,6 @@
 /* profiling/stack_bounds.c - see stack_bounds.h. Owns the tables. */
 #include "profiling/stack_bounds.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +34,24 @@ bool oteli_stack_bounds_is_stale(const struct oteli_stack_bounds *bounds)
     return oteli_load_relaxed_32(&bounds->unknown) != bounds->unknown_seen;
 }
 
+/* "LOW-HIGH rwxp …". NULL: no such line; else where its rights are. */
+static const char *parse_range(const char *line, struct oteli_stack_region *region)
+{
+    char *end;
+    region->low = strtoull(line, &end, 16);
+    if (end == line || *end != '-')
+        return NULL;
+    const char *high = end + 1;
+    region->high = strtoull(high, &end, 16);
+    return end != high && *end == ' ' && region->low < region->high ? end + 1 : NULL;
+}
+
 bool oteli_stack_region_of_line(const char *line, struct oteli_stack_region *region, bool *is_main)
 {
-    char rights[5];
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &region->low, &region->high, rights) != 3 ||
-        strncmp(rights, "rw", 2) != 0 || rights[3] != 'p')
+    const char *rights = parse_range(line, region);
+    if (rights == NULL || strlen(rights) < 4 || strncmp(rights, "rw", 2) != 0 || rights[3] != 'p')
         return false;
-    *is_main = strstr(line, "[stack]") != NULL;
+    *is_main = strstr(rights, "[stack]") != NULL;
     return true;
 }
 
@@ -96,7 +106,8 @@ static struct oteli_stack_table *read_table(FILE *file)
         struct oteli_stack_region region;
         bool is_main;
         if (!oteli_stack_region_of_line(line, &region, &is_main)) {
-            (void)sscanf(line, "%*x-%" SCNx64, &floor);
+            if (parse_range(line, &region) != NULL)
+                floor = region.high;
             continue;
         }
         if (is_main)

@@ -18,7 +18,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { FIRST_ROOM = 64, CHECKED_A_SCAN = 8, STATUS_BYTES = 4096, NS_PER_S = 1000000000 };
+enum { FIRST_ROOM = 64, CHECKED_A_SCAN = 32, STATUS_BYTES = 4096, NS_PER_S = 1000000000 };
 
 bool oteli_thread_timers_init(struct oteli_thread_timers *timers, uint64_t period_ns,
                               int signal_number, uint32_t tag)
@@ -70,8 +70,7 @@ static struct timespec duration(uint64_t ns)
 /* 0, or an errno; none if the thread has ended meanwhile. */
 static int arm(struct oteli_thread_timers *timers, struct oteli_timed_thread *timed)
 {
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID,
-                             .sigev_signo = timers->signal_number};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = timers->signal_number};
     event.sigev_notify_thread_id = timed->thread;
     event.sigev_value.sival_ptr =
         (void *)(uintptr_t)((uint64_t)timers->tag << 32 | (uint32_t)timed->thread);
@@ -152,29 +151,40 @@ static int list_threads(struct oteli_thread_timers *timers, size_t *count)
         timers->spare[(*count)++] = (struct oteli_timed_thread){.thread = thread};
     }
     closedir(directory);
-    qsort(timers->spare, *count, sizeof timers->spare[0], compare);
+    if (*count > 1)
+        qsort(timers->spare, *count, sizeof timers->spare[0], compare);
     *count = without_doubles(timers->spare, *count);
     return error;
 }
 
-/* A thread that has ended may have left its number to another, which the timer knows nothing of; and
- * what a thread blocks may have changed. A few are looked at in each scan. */
+/* The kernel knows nothing more of the thread that it was made for. */
+static bool is_dead(const struct oteli_timed_thread *timed)
+{
+    struct itimerspec left;
+    return timer_gettime(timed->timer, &left) != 0 ||
+           (left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0);
+}
+
+/* A thread that has ended may have left its number to another, which the timer does not know; and what
+ * a thread blocks may have changed, which is dearer to find out. Some are looked at in each scan. */
 static void check_some(struct oteli_thread_timers *timers)
 {
     for (size_t i = 0; i < CHECKED_A_SCAN && i < timers->count; i++) {
         timers->next_check = timers->next_check + 1 < timers->count ? timers->next_check + 1 : 0;
         struct oteli_timed_thread *timed = &timers->threads[timers->next_check];
-        struct itimerspec left;
-        if (!timed->has_timer) {
-            (void)arm(timers, timed);
-        } else if (timer_gettime(timed->timer, &left) != 0 ||
-                   (left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0)) {
+        if (timed->has_timer && is_dead(timed)) {
             disarm(timed);
             (void)arm(timers, timed);
-        } else if (oteli_thread_blocks(timed->thread, timers->signal_number)) {
-            disarm(timed);
         }
     }
+    if (timers->count == 0)
+        return;
+    timers->next_mask = timers->next_mask + 1 < timers->count ? timers->next_mask + 1 : 0;
+    struct oteli_timed_thread *timed = &timers->threads[timers->next_mask];
+    if (!timed->has_timer)
+        (void)arm(timers, timed);
+    else if (oteli_thread_blocks(timed->thread, timers->signal_number))
+        disarm(timed);
 }
 
 int oteli_thread_timers_scan(struct oteli_thread_timers *timers)

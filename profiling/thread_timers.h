@@ -33,9 +33,10 @@ struct oteli_thread_timers {
     size_t count;
     struct oteli_timed_thread *spare; /* the next scan's */
     size_t room;                      /* of each of the two */
-    size_t next_check;
-    uint64_t blocking; /* threads that had no timer because they block the signal */
-    uint64_t refused;  /* … because the kernel had none */
+    size_t next_check;                /* whose timer, */
+    size_t next_mask;                 /* and whose signals are looked at next */
+    uint64_t blocking;                /* threads that had no timer because they block the signal */
+    uint64_t refused;                 /* … because the kernel had none */
 };
 
 /* False: no random numbers. */

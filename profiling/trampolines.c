@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profiling/trampolines.c - see trampolines.h. Any thread; constant. */
 #include "profiling/trampolines.h"
-#include "common/atomic.h"
 #include "common/lent.h"
 #include "profiling/trampolines_shape.h"
 #include <otel/base.h>
@@ -108,7 +107,7 @@ size_t oteli_trampolines_scan(const void *bytes, size_t size, uint64_t address, 
     for (size_t at = first; at + (size_t)2 * WORD <= size; at += WORD) {
         uint64_t record[2];
         memcpy(record, (const uint8_t *)bytes + at, sizeof record);
-        if (OTELI_LIKELY(record[0] != address + at + RECORD_DISTANCE))
+        if (record[0] != address + at + RECORD_DISTANCE)
             continue;
         const int index = oteli_trampoline_of_marker(record[1]);
         if (index == OTELI_NO_TRAMPOLINE)

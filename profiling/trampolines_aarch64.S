@@ -81,5 +81,3 @@ otel_profile_trampoline:
     .word 3          /* BTI, PAC */
     .word 0
 #endif
-
-    .section .note.GNU-stack, "", %progbits

@@ -10,7 +10,7 @@
 #if defined(__linux__) && defined(__x86_64__) && defined(__LP64__)
 #define OTELI_HAS_TRAMPOLINES 1
 #define OTELI_TRAMPOLINE_STRIDE 32
-#define OTELI_TRAMPOLINE_MARKER 27
+#define OTELI_TRAMPOLINE_MARKER 25
 #elif defined(__linux__) && defined(__aarch64__) && defined(__LP64__) && defined(__AARCH64EL__)
 #define OTELI_HAS_TRAMPOLINES 1
 #define OTELI_TRAMPOLINE_STRIDE 64

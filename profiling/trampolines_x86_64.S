@@ -15,8 +15,8 @@
  *
  * so that a walk along frame pointers meets B also when the function has no frame of its own or
  * uses the register for something else above it. The marker is not the return address: a function's own frame, of which
- * nobody wipes what it leaves behind, may look like B but for that. Afterwards the marker is overwritten with as
- * large a store as it was written with: what lies below the stack pointer proves nothing any more.
+ * nobody wipes what it leaves behind, may look like B but for that. Afterwards the marker is overwritten, below
+ * the stack pointer, where nobody reads it soon: what lies there proves nothing any more.
  * One symbol covers all trampolines, so that whoever symbolizes sees one function.
  *
  * Whatever unwinds past a trampoline (an exception, the end of a thread) calls its personality,
@@ -47,15 +47,17 @@ otel_profile_trampoline:
     mov %rsp, %rbp
     .cfi_def_cfa_offset 32
     call *%rsi
+    pop %rcx /* off the stack, without waiting for what is on it */
+    pop %rcx
     pop %rbp
-    .cfi_def_cfa_offset 16
-#ifdef OTELI_TRAMPOLINE_KEEPS_MARKER /* a test's variant, which must be found out */
-    lea (%rsp), %rsp
-#else
-    mov %rsp, (%rsp)
-#endif
-7:  leave
+    .cfi_restore %rbp
     .cfi_def_cfa %rsp, 8
+7:
+#ifdef OTELI_TRAMPOLINE_KEEPS_MARKER /* a test's variant, which must be found out */
+    nopl (%rax)
+#else
+    mov %rsp, -16(%rsp)
+#endif
     ret
     .cfi_endproc
     .endr
@@ -75,5 +77,3 @@ otel_profile_trampoline:
     .long 3          /* IBT, SHSTK */
     .long 0
 #endif
-
-    .section .note.GNU-stack, "", @progbits

@@ -53,6 +53,7 @@ readonly test_packages=(
     clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev
     valgrind python3 python3-protobuf binutils jq curl spin
     libssl-dev libnghttp2-dev
+    gdb lld-14
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing

@@ -51,8 +51,10 @@ typedef struct otel_profiler_options {
     uint32_t frequency_hz;          /* a second of a thread's processor time; 0: 99 */
     uint32_t export_interval_ms;    /* 0: 10,000 */
     uint32_t ring_kib;              /* of each processor, a power of two; 0: 64 */
-    int32_t stack_scan_bytes;       /* how much of a stack is looked through for labels where its
-                                       frames do not show them; 0: 1,024; OTEL_ZERO: nothing */
+    int32_t stack_scan_bytes;       /* perf: how much of a stack is looked through for labels where
+                                       its frames do not show them; OTEL_ZERO: nothing; 0: 4,096
+                                       where half a ring holds 50 ms of that (64 KiB: up to 120 Hz),
+                                       1,024 elsewhere */
     int signal_number;              /* 0: SIGPROF */
     uint32_t max_links;             /* distinct spans in a profile; the others count for their
                                        local root, or for none; 0: 4,096 */
@@ -62,14 +64,21 @@ typedef struct otel_profiler_options {
 typedef struct otel_profiler otel_profiler;
 
 /* One at a time in a process: OTEL_ERROR_ALREADY_STARTED. OTEL_ERROR_UNSUPPORTED: not on this
- * machine; _SYSTEM: neither source is allowed. */
+ * machine; _SYSTEM: neither source is allowed, or there is no thread (the log says which);
+ * _NO_MEMORY also for an exporter without state. Threads that are there already and those that come
+ * later are sampled, but for those that block the signal, where that is the source. */
 OTEL_API OTEL_MUST_USE otel_status otel_profiler_start(const otel_profiler_options *options,
                                                        otel_profiler **profiler);
 
-/* Export what has been sampled up to now, within `timeout_ms`. */
+/* Export what has been sampled up to now, within `timeout_ms`. OTEL_ERROR_TIMEOUT: it goes on, but the
+ * caller does not wait any longer; _EXPORT_FAILED: it has not arrived; _NOT_STARTED: no profiler, or a
+ * forked child with its parent's. */
 OTEL_API OTEL_MUST_USE otel_status otel_profiler_flush(otel_profiler *profiler, int64_t timeout_ms);
 
-/* No more samples; flush; free. Returns within `timeout_ms` and 50 ms. NULL: nothing happens. */
+/* No more samples; flush; free. Returns within `timeout_ms` and 50 ms. An export that is under way has
+ * half of that time, the last one what is left of it; then they are woken. OTEL_ERROR_TIMEOUT: the
+ * exporter does not come back; it is freed when it does. NULL: nothing happens; a forked child with its
+ * parent's: nothing either, and OTEL_ERROR_NOT_STARTED. */
 OTEL_API otel_status otel_profiler_stop(otel_profiler *profiler, int64_t timeout_ms);
 
 /* What OTEL_C_PROFILER, _HZ, _OUT and OTEL_C_PPROF_LABEL_STYLE say, as docs/CONFIGURATION.md has

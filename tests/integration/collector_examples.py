@@ -45,7 +45,8 @@ def components(text):
         section = top[1] if top else section
         used = re.match(r"  (\w+)(/\w+)?:", line)
         if used and section in ("receivers", "processors", "exporters", "extensions"):
-            yield section, used[1].replace("_", "")
+            name = used[1].replace("_", "")
+            yield section, "otlp" if name == "otlpgrpc" else name  # as its module is called
         module = re.match(r"  - gomod: \S+/(\w+?)(receiver|processor|exporter|extension)? v", line)
         if module and section != "providers":
             yield section, module[1]

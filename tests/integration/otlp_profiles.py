@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Profiles arrive at a real collector, by every protocol and compression, as they were given; and
-where a collector does not take them, one line of the log says what is missing.
+where a collector does not take them, one line of the log says what is missing. With the example,
+which traces and is profiled: every sample's span has arrived there too, with the sample's route.
 
-usage: otlp_profiles.py PATH-OF-OTLP_PROFILES
+usage: otlp_profiles.py PATH-OF-OTLP_PROFILES [PATH-OF-QUERY_SERVER]
 """
 import os
 import pathlib
@@ -68,11 +69,11 @@ class Request:
         return {self.string(row["keyStrindex"]): str(*row["value"].values()) for row in rows}
 
     def stack(self, sample):
-        rows = [self.row("locationTable", index)
-                for index in self.row("stackTable", sample["stackIndex"])["locationIndices"]]
+        stack = self.row("stackTable", sample.get("stackIndex", 0))
+        rows = [self.row("locationTable", index) for index in stack.get("locationIndices", [])]
         for row in rows:
             assert self.attributes(row) == {"profile.frame.type": "native"}
-        return [f"{int(row['address']):x}" for row in rows]
+        return [f"{int(row.get('address', 0)):x}" for row in rows]
 
     def link(self, sample):
         row = self.row("linkTable", sample.get("linkIndex", 0))
@@ -137,11 +138,45 @@ def check_not_taken(program, folder):
     collector.stop()
 
 
+# --- a program that is traced and profiled ---
+
+def routes_of_spans(requests):
+    """Of each span that has one, by its link."""
+    return {(span["traceId"], span["spanId"]): attribute["value"]["stringValue"]
+            for request in requests for _, _, span in receiver.spans_of(request)
+            for attribute in span.get("attributes", []) if attribute["key"] == "http.route"}
+
+
+def check_linked(program, folder):
+    collector = receiver.ProfilesCollector(folder)
+    collector.start()
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("OTEL_")}
+    environment.update(OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint, OTEL_C_PROFILER="on",
+                       OTEL_C_PROFILER_OUT="otlp", OTEL_C_PROFILER_HZ="997")
+    subprocess.run([program, "1"], env=environment, check=True, timeout=60, cwd=folder)
+    collector.stop()
+    requests = list(collector.requests())
+    routes = routes_of_spans(requests)
+    linked = 0
+    for request in map(Request, filter(lambda one: "resourceProfiles" in one, requests)):
+        for _, link, attributes, count in request.samples(request.scope["profiles"][1]):
+            if link is None:
+                continue
+            assert link in routes, f"there is no span {link}"
+            assert attributes.get("http.route", routes[link]) == routes[link], (link, attributes)
+            linked += count
+    assert linked > 0, "no sample has a span"
+    print(f"{linked} samples of {len(routes)} spans, each of which has arrived")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_taken(sys.argv[1], folder)
         check_not_taken(sys.argv[1], folder)
+        for program in sys.argv[2:]:
+            check_linked(program, folder)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Go's pprof reads our files: functions, labels, and what is chosen by labels.
 
-    pprof_test.py PPROF_MADE
+    pprof_test.py PPROF_MADE PPROF_SAMPLED PPROF_PLUGIN
 
 The samples are those of pprof_made.c: 70 in run_query_a under query=A, and 30 in run_query_b under
-query=B, of 10 ms each.
+query=B, of 10 ms each. Those of pprof_sampled.c are real, and each label has a function of its own.
 """
 import glob
 import os
@@ -167,8 +167,38 @@ def check_other_machine(read, program, folder):
     assert "Build ID: " in there.stdout, there.stdout
 
 
+def check_sampled(read, program, plugin, folder, source):
+    """Samples of the profiler: what is under a label is in the function that ran under it."""
+    out = folder / source
+    out.mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    environment["OTEL_TRACES_EXPORTER"] = "none"
+    done = subprocess.run([program, str(out), plugin, source], check=True, capture_output=True, text=True,
+                          env=environment)
+    print(done.stdout, end="")
+    files = [str(file) for file in out.iterdir()]
+    assert files and all(file.endswith(".pb.gz") for file in files), files
+    *others, file = files
+    names = {"A": "run_query_a", "B": "run_query_b", "plugin": "plugin_burn"}
+    for query, name in names.items():
+        found = functions(read(file, "-top", "-nodefraction=0", f"-tagfocus=query=^{query}$", *others))
+        assert found[name][0] != "0", f"{query}: {found}"
+        assert not set(names.values()) - {name} & set(found), f"{query}: {found}"
+        for caller in "otel_profile_trampoline", "run_under":
+            assert found[caller][1] != "0", f"{query}: {found}"
+    all_labels = labels(read(file, "-tags", *others))
+    assert set(all_labels["query"]) == set(names), all_labels
+    for key in "trace_id", "span_id", "local_root_span_id", "http.route":
+        assert len(all_labels[key]) == 1, f"{key}: {all_labels}"
+    only_a = labels(read(file, "-tags", "-tagfocus=query=^A$", *others))
+    assert list(only_a["http.route"]) == ["/a/{id}"], only_a
+    assert set(only_a["span_id"]) == set(all_labels["span_id"]), only_a
+    only_b = labels(read(file, "-tags", "-tagfocus=query=^B$", *others))
+    assert "span_id" not in only_b, only_b
+
+
 def main():
-    program = sys.argv[1]
+    program, sampled, plugin = sys.argv[1:]
     pprof = find_pprof()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -184,6 +214,8 @@ def main():
         for style in "datadog", "pyroscope":
             check_labels(read, make(program, folder, style), style)
         check_other_machine(read, program, folder)
+        for source in "auto", "signal":
+            check_sampled(read, sampled, plugin, folder, source)
     print("pprof reads all of it")
 
 

@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 for source in on signal; do
     mkdir "$work/$source"
     OTEL_TRACES_EXPORTER=none OTEL_C_PROFILER=$source OTEL_C_PROFILER_HZ=499 \
-        OTEL_C_PROFILER_OUT=$work/$source "$server" 2 >"$work/said"
+        OTEL_C_PROFILER_OUT=$work/$source "$server" 3 >"$work/said"
     cat "$work/said"
     grep -q '^profiler: .* samples, ' "$work/said"
     "$flame" --label http.route --out "$work/$source.html" "$work/$source"/query_server-*.pb.gz \

@@ -91,6 +91,17 @@ build_traced() {
         "-Wl,-rpath,$libraries"
 }
 
+# A program that is sampled, where otel-profiling was built.
+build_profiled() {
+    local libraries
+    libraries=$(library_directory "$1")
+    shift
+    [[ -e $libraries/pkgconfig/otel-profiling.pc ]] || return 0
+    # shellcheck disable=SC2046
+    quietly "$out/build.log" "$compiler" -o "$out/profiled" "$consumer/profiled.c" \
+        $(pkg_config "$libraries/pkgconfig" "$@" otel-profiling) "-Wl,-rpath,$libraries"
+}
+
 # build_with_cmake SOURCE OPTION...
 build_with_cmake() {
     local source=$1
@@ -107,10 +118,12 @@ case $way in
 pkgconfig)
     build_with_pkgconfig
     build_traced "$moved" --cflags --libs
+    build_profiled "$moved" --cflags --libs
     ;;
 pkgconfig_static)
     build_with_pkgconfig_static
     build_traced "$out/tree" --static --cflags --libs
+    build_profiled "$out/tree" --static --cflags --libs
     ;;
 cmake) build_with_cmake "$consumer" -DCMAKE_PREFIX_PATH="$moved" ;;
 cmake_static) build_with_cmake "$consumer" -DCMAKE_PREFIX_PATH="$moved" -DKIND=_static ;;
@@ -136,5 +149,26 @@ pkgconfig | cmake) [[ -n $needed ]] || die "the consumer is not linked with the 
 *)
     [[ -z $needed ]] || die "the consumer needs $needed although it is linked statically"
     [[ $exports == 1 ]] || die "the consumer does not export otel_thread_ctx_v1"
+    ;;
+esac
+
+# Who does not ask for the profiler has none of it.
+[[ $needed != *otel-profiling* ]] || die "the consumer is linked with otel-profiling"
+! nm "$out/consumer" | grep -q ' [TtDdBb] otel_profile' || die "the consumer has a part of otel-profiling"
+[[ -e $out/profiled ]] || exit 0
+env -u LD_LIBRARY_PATH "$out/profiled" || die "the profiled program ran and failed"
+needed=$(readelf -dW "$out/profiled" | sed -nE 's/.*\(NEEDED\).*\[(libotel-profiling.*)\]/\1/p')
+mkdir "$out/profiles"
+env -u LD_LIBRARY_PATH OTEL_C_PROFILER=on OTEL_C_PROFILER_OUT="$out/profiles" "$out/consumer" \
+    >"$out/said" 2>&1 || die "the consumer failed with a profiler: $(cat "$out/said")"
+case $way in
+pkgconfig | cmake) # is found beside the other libraries
+    [[ -n $needed ]] || die "the profiled program is not linked with the shared library"
+    ! grep 'no profiler' "$out/said" || die "otel_start did not find the profiler"
+    ;;
+*)
+    [[ -z $needed ]] || die "the profiled program needs $needed although it is linked statically"
+    grep -q 'no profiler: .* cannot be loaded' "$out/said" ||
+        die "otel_start does not say that there is no profiler: $(cat "$out/said")"
     ;;
 esac

@@ -15,7 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 8, HELD = 130, LABELS = 40000, SAMPLE_EVERY = 3, NUMBER_BYTES = 17, NEAR = 16, PLACES = 512 };
+enum {
+    THREADS = 8,
+    HELD = 130,
+    LABELS = 40000,
+    SAMPLE_EVERY = 3,
+    NUMBER_BYTES = 17,
+    NEAR = 16,
+    PLACES = 512
+};
 
 /* What was seen inside of a call, on its way to the reader. */
 struct sample {
@@ -50,8 +58,8 @@ static void *look(void *argument)
 {
     const struct call *call = argument;
     struct worker *worker = call->worker;
-    const int index = oteli_trampoline_of((uint64_t)(uintptr_t)__builtin_extract_return_addr(
-        __builtin_return_address(0)));
+    const int index = oteli_trampoline_of(
+        (uint64_t)(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
     STRESS_CHECK(index != OTELI_NO_TRAMPOLINE);
     while (worker->written - oteli_load_acquire_64(&worker->read) >= worker->most)
         sched_yield();

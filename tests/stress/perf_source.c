@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BURNERS = 3, ENOUGH = 20, PERIOD_NS = 200000, SHORT_THREADS = 200 };
@@ -211,6 +212,135 @@ static void check_later_threads(const struct oteli_source *source)
     STRESS_CHECK(descriptors() == before);
 }
 
+/* --- threads that are created while it starts --- */
+
+enum { CROWD = 6, CROWD_SAMPLES = 100 };
+
+struct member {
+    pthread_t thread;
+    uint32_t id; /* atomic; 0: not there yet */
+    clockid_t clock;
+    uint64_t before_ns;
+    uint64_t samples;
+};
+
+static struct member crowd[CROWD];
+
+static void start_member(uint32_t i)
+{
+    STRESS_CHECK(pthread_create(&crowd[i].thread, NULL, burn_on, &crowd[i].id) == 0);
+    while (oteli_load_acquire_32(&crowd[i].id) == 0)
+        stress_sleep_us(100);
+    STRESS_CHECK(pthread_getcpuclockid(crowd[i].thread, &crowd[i].clock) == 0);
+}
+
+static uint32_t wanted;  /* atomic: how many members there should be */
+static uint32_t created; /* atomic */
+static uint32_t looks;   /* of a start with a crowd; 0: of another one */
+
+static void *create_crowd(void *argument)
+{
+    (void)argument;
+    while (oteli_load_acquire_32(&is_over) == 0) {
+        const uint32_t count = oteli_load_relaxed_32(&created);
+        if (count < oteli_load_acquire_32(&wanted)) {
+            start_member(count);
+            oteli_store_release_32(&created, count + 1);
+        }
+        stress_sleep_us(100);
+    }
+    return NULL;
+}
+
+static void have_created(uint32_t count)
+{
+    oteli_store_release_32(&wanted, count);
+    while (oteli_load_acquire_32(&created) < count)
+        stress_sleep_us(100);
+}
+
+int __real_oteli_perf_threads(pid_t **threads, size_t *count, size_t *room);
+int __wrap_oteli_perf_threads(pid_t **threads, size_t *count, size_t *room);
+
+/* The source looks which threads there are. After the first look, when it has no events yet, more are
+ * created, which inherit nothing; and before the second one, of which it is told as well, others
+ * that have inherited all. */
+int __wrap_oteli_perf_threads(pid_t **threads, size_t *count, size_t *room)
+{
+    const uint32_t look = looks == 0 ? 0 : looks++;
+    if (look == 2)
+        have_created(2 * CROWD / 3);
+    const int result = __real_oteli_perf_threads(threads, count, room);
+    if (look == 1)
+        have_created(CROWD / 3);
+    return result;
+}
+
+static void take_of_crowd(void *state, const struct oteli_sample *sample)
+{
+    (void)state;
+    for (unsigned i = 0; i < CROWD; i++)
+        crowd[i].samples += sample->thread == (pid_t)oteli_load_acquire_32(&crowd[i].id);
+}
+
+static uint64_t cpu_ns(clockid_t clock)
+{
+    struct timespec time;
+    STRESS_CHECK(clock_gettime(clock, &time) == 0);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static bool crowd_has(uint64_t samples)
+{
+    for (unsigned i = 0; i < CROWD; i++) {
+        if (crowd[i].samples < samples)
+            return false;
+    }
+    return true;
+}
+
+/* What was sampled of each is what its clock says: it was neither missed nor counted twice, on no
+ * processor. */
+static void check_crowd(const struct oteli_source *source)
+{
+    pthread_t creator;
+    struct oteli_source_counts counts = {0};
+    void *state;
+    memset(crowd, 0, sizeof crowd);
+    created = 0;
+    wanted = 0;
+    looks = 1;
+    oteli_store_release_32(&is_over, 0);
+    STRESS_CHECK(pthread_create(&creator, NULL, create_crowd, NULL) == 0);
+    STRESS_CHECK(source->start(&usual, &state) == 0);
+    looks = 0;
+    have_created(CROWD);
+    source->drain(state, take_of_crowd, NULL, &counts); /* all are known by now */
+    while (!crowd_has(CROWD_SAMPLES / 10)) {
+        stress_sleep_us(5000);
+        source->drain(state, take_of_crowd, NULL, &counts); /* and all doubt is settled */
+    }
+    const uint64_t lost = counts.lost;
+    for (unsigned i = 0; i < CROWD; i++) {
+        crowd[i].samples = 0;
+        crowd[i].before_ns = cpu_ns(crowd[i].clock);
+    }
+    while (!crowd_has(CROWD_SAMPLES)) {
+        stress_sleep_us(2000);
+        source->drain(state, take_of_crowd, NULL, &counts);
+    }
+    for (unsigned i = 0; i < CROWD && counts.lost == lost; i++) {
+        const uint64_t spent_ns = cpu_ns(crowd[i].clock) - crowd[i].before_ns;
+        STRESS_CHECK(crowd[i].samples * PERIOD_NS * 10 > spent_ns * 6);
+        STRESS_CHECK(crowd[i].samples * PERIOD_NS * 10 < spent_ns * 14);
+    }
+    oteli_store_release_32(&is_over, 1);
+    pthread_join(creator, NULL);
+    for (unsigned i = 0; i < CROWD; i++)
+        pthread_join(crowd[i].thread, NULL);
+    source->stop(state);
+}
+
 /* The budget of an ordinary user is smaller than what is asked for: rings become smaller. */
 static void check_small_budget(const struct oteli_source *source)
 {
@@ -269,6 +399,7 @@ static void *sample(void *argument)
         return NULL;
     check_threads(source);
     check_later_threads(source);
+    check_crowd(source);
     check_small_budget(source);
     check_few_descriptors(source);
     return NULL;

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { THREADS = 3, SAMPLES = 2000 };
+enum { THREADS = 3, SAMPLES = 1500 };
 
 /* Functions in sections of their own, so that an address says which of them it is in. */
 extern const char __start_churn_a[], __stop_churn_a[];
@@ -94,8 +94,9 @@ int main(int argc, char **argv)
     pthread_t threads[THREADS];
     struct profiled profiled = {
         .source = profiled_source("perf"),
-        .options = {.period_ns = 100000, .ring_bytes = 512 * 1024, .stack_bytes = 1024},
+        .options = {.period_ns = 500000, .ring_bytes = 512 * 1024, .stack_bytes = 1024},
         .take = take,
+        .drain_us = 100000, /* so that histories are too short, on slow machines as well */
     };
     const int error = profiled_start(&profiled);
     if (error != 0) {

@@ -408,7 +408,11 @@ int main(int argc, char **argv)
     }
     if (argc > 1 && profiled_source(argv[1]) != NULL)
         return run_source(argv[1], is_long);
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
-        STRESS_CHECK(run_source(sources[i], is_long) == 0);
+    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+        if (profiled_source(sources[i]) != NULL)
+            STRESS_CHECK(run_source(sources[i], is_long) == 0);
+        else
+            printf("%s: not under this sanitizer\n", sources[i]);
+    }
     return 0;
 }

@@ -276,7 +276,8 @@ static int run_all(void *argument)
     }
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         struct run run = runs[i];
-        run_profiler(&run);
+        if (run.source == OTEL_PROFILER_PERF || profiled_source("signal") != NULL)
+            run_profiler(&run);
     }
     for (unsigned i = 0; i < SPANS; i++)
         otel_span_end(open_spans[i]);

@@ -13,6 +13,7 @@
 #include <otel/thread_context.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -41,7 +42,7 @@ static unsigned scale;
 
 /* --- where profiles go --- */
 
-static uint64_t exported; /* atomic */
+static uint64_t exported;     /* atomic */
 static uint32_t threads_seen; /* atomic */
 static pid_t seen[MOST];
 
@@ -79,8 +80,8 @@ static otel_profiler_stats stats_of(const otel_profiler *profiler)
 {
     otel_profiler_stats stats = {.size = sizeof stats};
     CHECK(otel_profiler_get_stats(profiler, &stats) == OTEL_OK);
-    CHECK(stats.samples == stats.by_chain + stats.by_scan + stats.by_thread + stats.unlabelled +
-                               stats.no_history);
+    CHECK(stats.samples ==
+          stats.by_chain + stats.by_scan + stats.by_thread + stats.unlabelled + stats.no_history);
     CHECK(stats.samples >= stats.exported + stats.dropped);
     return stats;
 }
@@ -248,9 +249,8 @@ static void churn(otel_profiler_source source)
     CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
     end_workers(&worker, 1);
     CHECK(count_timers() == 0);
-    printf("%llu threads came and went: %llu samples, %llu lost\n",
-           (unsigned long long)(lives * 16), (unsigned long long)stats.samples,
-           (unsigned long long)stats.kernel_lost);
+    printf("%" PRIu64 " threads came and went: %" PRIu64 " samples, %" PRIu64 " lost\n", lives * 16,
+           stats.samples, stats.kernel_lost);
 }
 
 static void live_with_short_threads(void)

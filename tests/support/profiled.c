@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum phase { STARTING, RUNNING, STOPPING };
-enum { DRAIN_US = 20000, NOBODY = 65534 };
+enum { USUAL_DRAIN_US = 20000, NOBODY = 65534 };
 
 const struct oteli_source *profiled_source(const char *name)
 {
@@ -19,8 +19,10 @@ const struct oteli_source *profiled_source(const char *name)
         return &oteli_perf_source;
     if (strcmp(name, "perf-threads") == 0)
         return &oteli_perf_thread_source;
+#ifndef OTELI_TSAN
     if (strcmp(name, "signal") == 0)
         return &oteli_signal_source;
+#endif
     return NULL;
 }
 
@@ -36,6 +38,7 @@ static void *drain(void *argument)
 {
     struct profiled *profiled = argument;
     const struct oteli_source *source = profiled->source;
+    const unsigned drain_us = profiled->drain_us != 0 ? profiled->drain_us : USUAL_DRAIN_US;
     profiled->error = source->start(&profiled->options, &profiled->running);
     oteli_store_release_32(&profiled->phase, RUNNING);
     if (profiled->error != 0)
@@ -44,7 +47,7 @@ static void *drain(void *argument)
     do {
         is_last = oteli_load_acquire_32(&profiled->phase) == STOPPING;
         source->drain(profiled->running, take, profiled, &profiled->counts);
-        stress_sleep_us(is_last ? 0 : DRAIN_US);
+        stress_sleep_us(is_last ? 0 : drain_us);
     } while (!is_last);
     source->stop(profiled->running);
     return NULL;

@@ -15,6 +15,7 @@ struct profiled {
     struct oteli_source_options options;
     void (*take)(void *state, const struct oteli_resolved *resolved);
     void *state;
+    unsigned drain_us; /* between two drains; 0: 20,000 */
 
     struct oteli_source_counts counts; /* after the stop */
     pthread_t thread;
@@ -23,7 +24,8 @@ struct profiled {
     void *running;
 };
 
-/* "perf", "perf-threads" or "signal"; NULL: no such source. */
+/* "perf", "perf-threads" or "signal"; NULL: no such source, or not in this build: where there is
+ * ThreadSanitizer signals come late, and not where they were sent. */
 const struct oteli_source *profiled_source(const char *name);
 
 /* Labels and samples from now on. What the source refuses with, or 0. */

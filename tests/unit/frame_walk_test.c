@@ -20,8 +20,8 @@ static uint64_t found[MOST];
 static int begin(void **state)
 {
     (void)state;
-    void *pages = mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                       -1, 0);
+    void *pages =
+        mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
         return 1;
     stack = pages;
@@ -75,10 +75,10 @@ static void test_a_frame_pointer_that_is_none_gives_nothing(void **state)
 {
     (void)state;
     put_record(10, 20);
-    assert_int_equal(walk(12, address_of(10), WORDS), 0);         /* below the stack pointer */
-    assert_int_equal(walk(4, address_of(10) + 1, WORDS), 0);      /* not aligned */
-    assert_int_equal(walk(4, address_of(10), 11), 0);             /* not all of it on the stack */
-    assert_int_equal(walk(4, address_of(WORDS), 2 * WORDS), 0);   /* … nor in memory */
+    assert_int_equal(walk(12, address_of(10), WORDS), 0);       /* below the stack pointer */
+    assert_int_equal(walk(4, address_of(10) + 1, WORDS), 0);    /* not aligned */
+    assert_int_equal(walk(4, address_of(10), 11), 0);           /* not all of it on the stack */
+    assert_int_equal(walk(4, address_of(WORDS), 2 * WORDS), 0); /* … nor in memory */
     assert_int_equal(walk(4, 0, WORDS), 0);
     assert_int_equal(walk(4, UINT64_MAX - 7, WORDS), 0);
 }
@@ -191,7 +191,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_follows_the_records_upward, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_frame_pointer_that_is_none_gives_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_frame_pointer_that_is_none_gives_nothing, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(test_ends_where_records_do_not_go_upward, begin, end),
         cmocka_unit_test_setup_teardown(test_ends_at_what_is_no_code, begin, end),
         cmocka_unit_test_setup_teardown(

@@ -58,8 +58,8 @@ static void assert_empty(const otel_profile_label *label)
 static void *by_return_address(void *argument)
 {
     int *index = argument;
-    *index = oteli_trampoline_of((uint64_t)(uintptr_t)__builtin_extract_return_addr(
-        __builtin_return_address(0)));
+    *index = oteli_trampoline_of(
+        (uint64_t)(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
     return argument;
 }
 
@@ -145,7 +145,8 @@ static void test_what_does_not_fit_is_left_out_and_counted(void **state)
 static void test_texts_are_cut_between_characters(void **state)
 {
     (void)state;
-    char value[OTEL_PROFILE_LABEL_BYTES + 1]; /* two bytes too long, and ends with a character of three */
+    char value[OTEL_PROFILE_LABEL_BYTES +
+               1]; /* two bytes too long, and ends with a character of three */
     memset(value, 'x', sizeof value - 1);
     memcpy(value + sizeof value - 5, "\xe2\x82\xac", 3);
     value[sizeof value - 2] = 'x';
@@ -383,8 +384,8 @@ static void test_the_local_root_of_detached_spans(void **state)
     otel_tracer *tracer = otel_tracer_get("test", NULL);
     const otel_span root = otel_span_start(tracer, "root", NULL);
     const otel_context under = {.span = root};
-    const otel_span child =
-        otel_span_start(tracer, "child", &(otel_span_options){.size = sizeof(otel_span_options), .parent = &under});
+    const otel_span child = otel_span_start(
+        tracer, "child", &(otel_span_options){.size = sizeof(otel_span_options), .parent = &under});
     const uint8_t *root_id = (const uint8_t *)&root.opaque[2];
 
     assert_memory_equal(label_of(&root).root_id, root_id, 8);

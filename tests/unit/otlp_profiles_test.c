@@ -2,10 +2,12 @@
 /* A profile as an OTLP request: what a decoder that is not ours finds in it, that it is encoded as
  * protobuf-c encodes the same, and that it keeps the rules of OTLP. */
 #include "profiling/otlp_profiles.h"
+#include "profiling/profile_builder.h"
 #include "tests/support/dice.h"
 #include "tests/support/leaks.h"
 #include "tests/support/profile_double.h"
 #include "tests/support/profile_rules.h"
+#include "tests/support/resolved_sample.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -398,6 +400,51 @@ static void test_any_profile_keeps_the_rules_and_its_sums(void **state)
     oteli_otlp_profiles_fini(&encoder);
 }
 
+/* Code of this program and of the C library, and a frame that is in no file. */
+static void add_samples(struct oteli_profile_builder *builder)
+{
+    static const char nowhere[1];
+    for (uint64_t i = 0; i < 20; i++) {
+        struct made_sample made;
+        made_sample_begin(&made);
+        made_sample_frame(&made, (const void *)(i % 2 != 0 ? (uintptr_t)strlen : (uintptr_t)abort));
+        made_sample_frame(&made, (const char *)(uintptr_t)add_samples + i);
+        if (i % 3 == 0)
+            made_sample_frame(&made, nowhere);
+        if (i % 4 != 0) {
+            made_sample_label(&made, "query", i % 8 < 4 ? "A" : "B", NULL);
+            made_sample_span(&made, 1 + i % 3, 1 + i % 5, i % 2);
+        }
+        assert_true(oteli_profile_builder_add(builder, &made.resolved));
+    }
+}
+
+static void test_what_the_builder_makes_keeps_the_rules(void **state)
+{
+    (void)state;
+    struct oteli_otlp_profiles encoder = {.sums = NULL};
+    struct oteli_profile_builder *builder =
+        oteli_profile_builder_new(PROFILE_DOUBLE_PERIOD_NS, 4096);
+    assert_non_null(builder);
+    for (size_t round = 0; round < 2; round++) {
+        int64_t samples = 0;
+        add_samples(builder);
+        const otel_profile *profile = oteli_profile_builder_finish(builder);
+        assert_non_null(profile);
+
+        profiles_request *request = send_through(&encoder, profile);
+
+        assert_keeps_the_rules(request);
+        assert_true(request->dictionary->n_mapping_table >= 3);
+        for (size_t i = 0; i < profile_of(request, 1)->n_samples; i++)
+            samples += profile_of(request, 1)->samples[i]->values[0];
+        assert_int_equal(samples, 20);
+        REQUEST(free_unpacked)(request, NULL);
+    }
+    oteli_profile_builder_free(builder);
+    oteli_otlp_profiles_fini(&encoder);
+}
+
 static void test_an_encoder_that_has_been_used_encodes_like_a_new_one(void **state)
 {
     (void)state;
@@ -462,6 +509,7 @@ int main(void)
         cmocka_unit_test(test_a_label_cannot_speak_for_the_thread_nor_without_a_key),
         cmocka_unit_test(test_texts_that_are_no_utf8_are_mended_and_still_there_once),
         cmocka_unit_test(test_any_profile_keeps_the_rules_and_its_sums),
+        cmocka_unit_test(test_what_the_builder_makes_keeps_the_rules),
         cmocka_unit_test(test_an_encoder_that_has_been_used_encodes_like_a_new_one),
         cmocka_unit_test(test_without_memory_there_is_no_request_and_with_it_again_there_is),
     };

@@ -190,14 +190,14 @@ static void test_labels_are_called_as_the_style_says(void **state)
 {
     (void)state;
     static const char *const expected[] = {
-        [OTEL_PPROF_OTEL] = "trace_id=00000000000000000000000000000abc span_id=8000000000000001 "
-                            "local_root_span_id=00000000000000ff http.route=/a/{id} user=7 "
-                            "thread.id* thread.name=tester ",
-        [OTEL_PPROF_DATADOG] = "span id=9223372036854775809 local root span id=255 "
-                               "trace endpoint=/a/{id} trace_id=not ours user=7 "
-                               "thread id* thread name=tester ",
-        [OTEL_PPROF_PYROSCOPE] = "profile_id=00000000000000ff span_name=/a/{id} "
-                                 "trace_id=not ours user=7 thread.id* thread.name=tester "};
+        [OTEL_PPROF_OTEL] = ("trace_id=00000000000000000000000000000abc span_id=8000000000000001 "
+                             "local_root_span_id=00000000000000ff http.route=/a/{id} user=7 "
+                             "thread.id* thread.name=tester "),
+        [OTEL_PPROF_DATADOG] = ("span id=9223372036854775809 local root span id=255 "
+                                "trace endpoint=/a/{id} trace_id=not ours user=7 "
+                                "thread id* thread name=tester "),
+        [OTEL_PPROF_PYROSCOPE] = ("profile_id=00000000000000ff span_name=/a/{id} "
+                                  "trace_id=not ours user=7 thread.id* thread.name=tester ")};
     for (int style = OTEL_PPROF_OTEL; style <= OTEL_PPROF_PYROSCOPE; style++) {
         begin();
         add_labelled(0xff);
@@ -211,12 +211,12 @@ static void test_a_root_that_is_not_known_is_left_out(void **state)
 {
     (void)state;
     static const char *const expected[] = {
-        [OTEL_PPROF_OTEL] = "trace_id=00000000000000000000000000000abc span_id=8000000000000001 "
-                            "http.route=/a/{id} user=7 thread.id* thread.name=tester ",
-        [OTEL_PPROF_DATADOG] = "span id=9223372036854775809 trace endpoint=/a/{id} "
-                               "trace_id=not ours user=7 thread id* thread name=tester ",
-        [OTEL_PPROF_PYROSCOPE] = "profile_id=8000000000000001 span_name=/a/{id} "
-                                 "trace_id=not ours user=7 thread.id* thread.name=tester "};
+        [OTEL_PPROF_OTEL] = ("trace_id=00000000000000000000000000000abc span_id=8000000000000001 "
+                             "http.route=/a/{id} user=7 thread.id* thread.name=tester "),
+        [OTEL_PPROF_DATADOG] = ("span id=9223372036854775809 trace endpoint=/a/{id} "
+                                "trace_id=not ours user=7 thread id* thread name=tester "),
+        [OTEL_PPROF_PYROSCOPE] = ("profile_id=8000000000000001 span_name=/a/{id} "
+                                  "trace_id=not ours user=7 thread.id* thread.name=tester ")};
     for (int style = OTEL_PPROF_OTEL; style <= OTEL_PPROF_PYROSCOPE; style++) {
         begin();
         add_labelled(0);

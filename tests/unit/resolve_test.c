@@ -55,6 +55,15 @@ bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *lab
     return true;
 }
 
+bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct oteli_label *label)
+{
+    for (unsigned i = 0; i < KNOWN; i++) {
+        if (is_known[i] && memcmp(known[i].span_id, span_id, sizeof known[i].span_id) == 0)
+            return oteli_labels_find(i, time_ns, label);
+    }
+    return false;
+}
+
 /* --- hands --- */
 
 static uint64_t frames[OTELI_FRAMES_MAX];
@@ -345,6 +354,19 @@ static void test_what_the_thread_publishes_stands_in_for_a_lost_history(void **s
     check_span(1, 2, 0);
 }
 
+/* What is said of it elsewhere: its keys, and its local root. */
+static void test_the_label_of_the_threads_span_is_added(void **state)
+{
+    (void)state;
+    know(5, 50, 51);
+    publish(50, 50);
+    RESOLVE(0x500, 0x600);
+    assert_int_equal(resolved.found, OTELI_FOUND_BY_THREAD);
+    assert_int_equal(resolved.label_count, 1);
+    assert_int_equal(resolved.labels[0].start_ns, 5);
+    check_span(50, 50, 51);
+}
+
 static void test_a_thread_that_works_for_no_span_publishes_nothing(void **state)
 {
     (void)state;
@@ -503,6 +525,7 @@ int main(void)
       cmocka_unit_test_setup(test_labels_count_up_to_the_first_that_is_not_known, set_up),
       cmocka_unit_test_setup(test_what_the_thread_publishes_is_the_span_without_labels, set_up),
       cmocka_unit_test_setup(test_what_the_thread_publishes_stands_in_for_a_lost_history, set_up),
+      cmocka_unit_test_setup(test_the_label_of_the_threads_span_is_added, set_up),
       cmocka_unit_test_setup(test_a_thread_that_works_for_no_span_publishes_nothing, set_up),
       cmocka_unit_test_setup(test_a_span_of_the_thread_wins_over_the_labels_one, set_up),
       cmocka_unit_test_setup(test_the_local_root_of_the_label_is_outside_of_it, set_up),

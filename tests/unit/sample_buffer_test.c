@@ -104,7 +104,8 @@ static void test_cuts_what_the_reader_has_no_room_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_gives_samples_of_any_length_in_their_order, begin, end),
+        cmocka_unit_test_setup_teardown(test_gives_samples_of_any_length_in_their_order, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(test_goes_round_for_ever, begin, end),
         cmocka_unit_test_setup_teardown(test_loses_what_does_not_fit_and_counts_it, begin, end),
         cmocka_unit_test_setup_teardown(test_waits_for_one_that_is_being_written, begin, end),

@@ -12,7 +12,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -395,63 +397,119 @@ static void test_a_signal_handler_never_finds_half_of_a_context(void **state)
     assert_true(seen_signals >= SIGNALS);
 }
 
-/* Of spans that are entered, what was seen must be one that there was. */
-static volatile sig_atomic_t taken;
-static otel_thread_context_record samples[SIGNALS];
+/* --- a reader that stops the thread at every instruction --- */
 
-static void take(int number)
+enum { STATES = 200, DEEP = 16 };
+
+/* What is current one after the other: in the child what was, in the parent what was seen. */
+static otel_thread_context_record states[STATES];
+static size_t state_count;
+
+static void add_state(const otel_thread_context_record *record)
 {
-    (void)number;
-    const otel_thread_context_record *const record = otel_thread_ctx_v1;
-    if (taken < SIGNALS && record != NULL && record->valid != 0)
-        samples[taken++] = *record;
+    static const otel_thread_context_record none;
+    const otel_thread_context_record *const now =
+        record != NULL && record->valid != 0 ? record : &none;
+    if (state_count < STATES &&
+        (state_count == 0 || memcmp(&states[state_count - 1], now, sizeof *now) != 0))
+        states[state_count++] = *now;
 }
 
-/* A bit for each number that the ids of a span make together. */
-enum { LOGGED = 1 << 27 };
-static uint8_t *logged;
-
-static size_t number_of(const uint64_t ids[3])
+static void note_current(void)
 {
-    return (ids[0] ^ ids[1] * 3 ^ ids[2] * 5) % LOGGED;
+    const otel_span_context context = otel_span_get_context(otel_current_span());
+    otel_thread_context_record record = {.valid = otel_span_context_is_valid(&context),
+                                         .trace_flags = context.flags};
+    memcpy(record.trace_id, context.trace_id, sizeof record.trace_id);
+    memcpy(record.span_id, context.span_id, sizeof record.span_id);
+    add_state(&record);
 }
 
-static void log_span(otel_span span)
+static void change_what_is_current(size_t depth)
 {
-    const size_t number = number_of(span.opaque);
-    logged[number / 8] |= (uint8_t)(1 << number % 8);
+    otel_span spans[DEEP];
+    state_count = 0;
+    note_current();
+    const otel_context_token outer = otel_context_attach(wrapped(1, 1, true));
+    note_current();
+    for (size_t i = 0; i < depth; i++) {
+        spans[i] = enter();
+        note_current();
+    }
+    const otel_context_token inner = otel_context_attach(wrapped(2, 0, false));
+    note_current();
+    otel_context_detach(outer); /* out of order */
+    note_current();
+    otel_context_detach(inner);
+    note_current();
+    otel_span_end(spans[0]); /* likewise */
+    for (size_t i = depth; i > 1; i--) {
+        otel_span_end(spans[i - 1]);
+        note_current();
+    }
 }
 
-static void test_a_signal_handler_finds_spans_that_there_were(void **state)
+static void be_stopped(void)
+{
+    void *state = NULL;
+    recorder_setup_fast(&state);
+    tracer = otel_tracer_get("t", NULL);
+    change_what_is_current(2); /* once, so that everything is there */
+    ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+    raise(SIGSTOP);
+    change_what_is_current(DEEP); /* the stack grows */
+    raise(SIGSTOP);
+    _exit(0);
+}
+
+static void read_child(pid_t child, void *to, const volatile void *from, size_t size)
+{
+    const struct iovec local = {to, size};
+    const struct iovec remote = {(void *)(uintptr_t)from, size};
+    assert_int_equal(process_vm_readv(child, &local, 1, &remote, 1, 0), size);
+}
+
+static void see(pid_t child)
+{
+    const otel_thread_context_record *pointer;
+    otel_thread_context_record record;
+    read_child(child, &pointer, &otel_thread_ctx_v1, sizeof pointer);
+    if (pointer != NULL)
+        read_child(child, &record, pointer, sizeof record);
+    add_state(pointer != NULL ? &record : NULL);
+}
+
+static int wait_for(pid_t child)
+{
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSTOPPED(status));
+    return WSTOPSIG(status);
+}
+
+/* The child is this thread once more, so its pointer is where this one's is. */
+static void test_whoever_stops_a_thread_finds_what_was_current_or_what_is(void **state)
 {
     (void)state;
-    const struct sigaction action = {.sa_handler = take, .sa_flags = SA_RESTART};
-    struct sigaction before;
-    const struct itimerval often = {{0, 211}, {0, 211}};
-    const struct itimerval never = {{0, 0}, {0, 0}};
-    logged = calloc(LOGGED / 8, 1);
-    assert_non_null(logged);
-    tracer = otel_tracer_get("t", NULL);
-    taken = 0;
-    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
-    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-    while (taken < SIGNALS) {
-        const otel_span root = enter();
-        const otel_span child = enter();
-        otel_span_end(child);
-        otel_span_end(root);
-        log_span(root);
-        log_span(child);
-    }
-    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
-    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
-    for (size_t i = 0; i < SIGNALS; i++) {
-        uint64_t ids[3];
-        memcpy(ids, &samples[i], sizeof ids);
-        assert_true((logged[number_of(ids) / 8] >> number_of(ids) % 8 & 1) != 0);
-        assert_int_equal(samples[i].trace_flags, 3);
-    }
-    free(logged);
+    const pid_t child = fork();
+    if (child == 0)
+        be_stopped();
+    assert_int_equal(wait_for(child), SIGSTOP);
+    state_count = 0;
+    do {
+        see(child);
+        assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+    } while (wait_for(child) == SIGTRAP);
+    static otel_thread_context_record expected[STATES];
+    size_t expected_count;
+    read_child(child, &expected_count, &state_count, sizeof expected_count);
+    read_child(child, expected, states, sizeof expected);
+    assert_int_equal(ptrace(PTRACE_KILL, child, NULL, NULL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(expected_count > 2 * DEEP && expected_count < STATES);
+    assert_int_equal(state_count, expected_count);
+    for (size_t i = 0; i < expected_count; i++)
+        assert_memory_equal(&states[i], &expected[i], sizeof *expected);
 }
 
 int main(void)
@@ -476,7 +534,7 @@ int main(void)
         QUEUED(test_what_is_published_is_what_is_current_whatever_happens),
         QUEUED_FAST(test_what_is_published_is_what_is_current_whatever_happens),
         WITHOUT_SDK(test_a_signal_handler_never_finds_half_of_a_context),
-        FAST(test_a_signal_handler_finds_spans_that_there_were),
+        WITHOUT_SDK(test_whoever_stops_a_thread_finds_what_was_current_or_what_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,9 @@ static void test_one_address_of_each_is_its_marker(void **state)
         for (unsigned k = 0; k < OTELI_TRAMPOLINE_STRIDE; k++)
             assert_int_equal(oteli_trampoline_of_marker(start_of(i) + k),
                              k == OTELI_TRAMPOLINE_MARKER ? (int)i : OTELI_NO_TRAMPOLINE);
-    assert_int_equal(oteli_trampoline_of_marker(start_of(0) + OTELI_TRAMPOLINE_MARKER -
-                                                OTELI_TRAMPOLINE_STRIDE),
-                     OTELI_NO_TRAMPOLINE);
+    assert_int_equal(
+        oteli_trampoline_of_marker(start_of(0) + OTELI_TRAMPOLINE_MARKER - OTELI_TRAMPOLINE_STRIDE),
+        OTELI_NO_TRAMPOLINE);
 }
 
 static void test_unified_addresses_are_in_the_first(void **state)
@@ -116,8 +116,8 @@ __attribute__((noinline)) static void *look(void *argument)
     __attribute__((aligned(16))) volatile char aligned[16];
     aligned[0] = 0;
     seen->misalignment = (uintptr_t)aligned % 16;
-    seen->by_return = oteli_trampoline_of((uint64_t)(uintptr_t)__builtin_extract_return_addr(
-        __builtin_return_address(0)));
+    seen->by_return = oteli_trampoline_of(
+        (uint64_t)(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
     look_up_the_stack(seen);
     _Unwind_Backtrace(take_frame, seen);
     if (seen->jumps)
