@@ -32,7 +32,7 @@ static void peek_attribute(const struct oteli_open *open, struct oteli_peek *pee
     const uint8_t *bytes = open->attributes.data;
     for (uint32_t i = 0; i < open->attribute_count; i++) {
         const struct oteli_attribute_place *place = &open->places[i];
-        struct oteli_field string;
+        struct oteli_field string = {.bytes = NULL};
         if (place->signature != signature ||
             memcmp(bytes + place->key_at, peek->key, peek->key_length) != 0)
             continue;

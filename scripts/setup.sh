@@ -184,7 +184,7 @@ aarch64_name() {
 # comes from here too.
 make_aarch64() {
     local log=$cache/logs/aarch64.log package packages
-    mapfile -t packages <"$aarch64_list"
+    mapfile -t packages < <(grep -v '^#' "$aarch64_list")
     local apt=(apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64
         -o "Dir::State::Lists=$work/lists" -o Dir::State::status=/dev/null -o "Dir::Cache=$work/cache"
         -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false -o Acquire::Languages=none

@@ -18,8 +18,8 @@ while IFS= read -r file; do
     base=${name%.*}
     count=$((count + 1))
     case $file in
-    tests/unit/*_test.c | tests/integration/*_test.c) named "${base%_test}" ;;
-    tests/integration/*.c) named "$base" ;;
+    tests/unit/*_test.c | tests/integration/*_test.c) named "${base%_test}" || named "$name" ;;
+    tests/integration/*.c) named "$base" || named "$name" ;;
     tests/stress/*.c | tests/fuzz/*.c | tests/model/*.c | benchmarks/*.c | examples/*.c)
         named "$base" || named "$name" ;;
     tests/gates/lib.sh | tests/gates/tidy_stamps.py) true ;; # parts of gates
