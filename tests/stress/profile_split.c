@@ -292,7 +292,9 @@ static void check(bool is_long, const struct oteli_source_counts *counts)
     fflush(stdout);
     const double most = is_long ? fmax(1, 3 * split.sigma) : 5 * split.sigma;
     STRESS_CHECK(sums.wrong == 0);
-    STRESS_CHECK(100 * sums.labelled >= 99 * sums.inside);
+    /* What sanitizers put between, and the frames of their copies of libc, are larger than the scan. */
+    const uint64_t least_percent = process_memory_is_ours() ? 99 : 80;
+    STRESS_CHECK(100 * sums.labelled >= least_percent * sums.inside);
     STRESS_CHECK(sums.outside * 100 <= sums.inside * 5);
     STRESS_CHECK(fabs(split.sampled - split.truth) <= most);
 }
