@@ -195,9 +195,9 @@ static void test_a_sample_begins_where_the_thread_was_and_goes_up_its_callers(vo
         drain(source, &taken);
         sched_yield();
     }
-    const uint64_t leaf = taken.frames[0] - (uint64_t)(uintptr_t)burn;
-
-    assert_true(leaf < 256); /* bytes of code */
+#ifndef OTELI_TSAN /* which delivers signals in functions of its own */
+    assert_true(taken.frames[0] - (uint64_t)(uintptr_t)burn < 256); /* bytes of code */
+#endif
     assert_true(taken.deepest > 1);
     assert_non_null(taken.last.stack);
     assert_int_equal(taken.last.stack_size, sizeof(uint64_t));
