@@ -195,9 +195,9 @@ static void test_a_sample_begins_where_the_thread_was_and_goes_up_its_callers(vo
         drain(source, &taken);
         sched_yield();
     }
-    const uint64_t leaf = taken.frames[0] - (uint64_t)(uintptr_t)burn;
-
-    assert_true(leaf < 256); /* bytes of code */
+#ifndef OTELI_TSAN /* which delivers signals in functions of its own */
+    assert_true(taken.frames[0] - (uint64_t)(uintptr_t)burn < 256); /* bytes of code */
+#endif
     assert_true(taken.deepest > 1);
     assert_non_null(taken.last.stack);
     assert_int_equal(taken.last.stack_size, sizeof(uint64_t));
@@ -402,15 +402,17 @@ static void test_each_thread_has_a_timer_as_long_as_it_lives(void **state)
     (void)state;
     /* Ignored, so that they do no harm. */
     assert_true(oteli_thread_timers_init(&timers, PERIOD_NS, SIGURG, 1));
+    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    const size_t before = timers.count; /* a sanitizer's */
     for (unsigned i = 0; i < 3; i++)
         start_worker(&workers[i]);
     assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    assert_int_equal(timers.count, 3);
+    assert_int_equal(timers.count, before + 3);
     for (unsigned i = 0; i < 3; i++)
         assert_true(timed(&timers, &workers[i])->has_timer);
 
     end_worker(&workers[0]);
-    while (oteli_thread_timers_scan(&timers) == 0 && timers.count != 2)
+    while (oteli_thread_timers_scan(&timers) == 0 && timers.count != before + 2)
         sched_yield(); /* the kernel forgets a thread after its join */
     assert_null(timed(&timers, &workers[0]));
     end_worker(&workers[1]);
