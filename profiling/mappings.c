@@ -133,12 +133,12 @@ struct reading {
     uint64_t image_device;
 };
 
-static bool is_equal(const struct range *range, const struct range *other)
+static bool is_equal(const struct range *one, const struct range *other)
 {
-    return range->start == other->start && range->limit == other->limit &&
-           range->file_offset == other->file_offset && range->inode == other->inode &&
-           range->device == other->device && range->image == other->image &&
-           strcmp(range->path, other->path) == 0;
+    return one->start == other->start && one->limit == other->limit &&
+           one->file_offset == other->file_offset && one->inode == other->inode &&
+           one->device == other->device && one->image == other->image &&
+           strcmp(one->path, other->path) == 0;
 }
 
 static struct range *make_range(const struct reading *reading, const struct oteli_maps_range *shown,

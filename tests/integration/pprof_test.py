@@ -107,8 +107,8 @@ def check_functions(read, file):
     assert functions(read(file, "-top", "-sample_index=samples")) == {
         "run_query_a": ("70", "70"), "run_query_b": ("30", "30"), "serve": ("0", "100")}
     assert "Type: cpu" in read(file, "-top")
-    lines = read(file, "-list=run_query_b")
-    assert "pprof_made.c" in lines and "sink ^= i" in lines, lines
+    lines = read(file, "-top", "-lines")
+    assert re.search(r"run_query_b .*pprof_made\.c:\d+$", lines, re.M), lines
 
 
 def check_labels(read, file, style):
