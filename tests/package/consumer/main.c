@@ -5,6 +5,7 @@
 #include <otel/memory.h>
 #include <otel/otel.h>
 #include <otel/otlp.h>
+#include <otel/thread_context.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,11 @@ int main(void)
                                     .exporters = &exporter, .exporter_count = 1));
     if (status != OTEL_OK) {
         fprintf(stderr, "otel_start: %s\n", otel_status_string(status));
+        return 1;
+    }
+    char why[200];
+    if (otel_thread_context_selftest(why, sizeof why) != OTEL_OK) {
+        fprintf(stderr, "otel_thread_context_selftest: %s\n", why);
         return 1;
     }
     otel_tracer *const tracer = otel_tracer_get("consumer", otel_version());
