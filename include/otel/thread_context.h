@@ -3,11 +3,13 @@
  * programs can read it: profilers outside the process (OpenTelemetry's eBPF profiler and others), and
  * otel-c's own (otel/profiler.h).
  *
- * Two things are published. The context of each thread is a record behind a thread-local pointer that
- * the dynamic symbol table names; every otel_span_enter, otel_span_end, otel_context_attach and
- * _detach keeps it current, at the price of a few stores. The context of the process is a mapping of
- * memory that says whose process this is (the resource) and how to read the records; otel_start makes
- * it, otel_shutdown takes it back. OTEL_C_THREAD_CONTEXT=off leaves both out.
+ * Two things are published. The context of each thread is a record behind a thread-local pointer
+ * that the dynamic symbol table names; every otel_span_enter, otel_span_end, otel_context_attach
+ * and _detach keeps it current, at the price of a few stores. The context of the process is a
+ * mapping of memory that says whose process this is (the resource) and how to read the records;
+ * otel_start makes it, otel_shutdown takes it back, and a forked child has its own with its first
+ * span. OTEL_C_THREAD_CONTEXT=off leaves out the latter, without which others do not look at the
+ * former; a question on the way of each span whether to write it would cost as much as it does.
  *
  * Threads:  see each function.
  * Source:   OpenTelemetry OTEP 4947 "Thread context", OTEP 4719 "Process context". */
@@ -28,9 +30,12 @@ typedef struct otel_thread_context_record {
 } otel_thread_context_record;
 
 /* The pointer that readers look for. Thread-local; NULL or a record with valid == 0: this thread is
- * working for no span. Programs read it (from the thread itself, also in a signal handler), and never
- * write it. A program that is linked statically exports it with the link options that otel's CMake
- * and pkg-config files give, or nobody outside finds it. */
+ * working for no span, or for one of a stretch that is being collected. Programs read it (from the
+ * thread itself, also in a signal handler): at any instruction it leads to a whole record, of
+ * before or of after a change. They never write it, unless they publish contexts of their own
+ * through it, one inside the other: then they put back what was there before, as otel-c does. A
+ * program that is linked statically exports it with the link option that otel's CMake and
+ * pkg-config files give, or nobody outside finds it. */
 #if defined(__GNUC__)
 #define OTEL_THREAD_CONTEXT_TLS_ __thread __attribute__((tls_model("initial-exec")))
 #else
@@ -38,7 +43,7 @@ typedef struct otel_thread_context_record {
 #endif
 OTEL_API extern OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
 
-/* Whether a reader outside would find what is published: the symbol is in the dynamic symbol table of
+/* In library otel-sdk. Whether a reader outside would find what is published: the symbol is in the dynamic symbol table of
  * the object that defines it, and reached in a way that readers know; and, while an SDK runs, the
  * process's context is mapped and as it should be. Any thread; reads /proc/self. OTEL_OK, or
  * OTEL_ERROR_UNSUPPORTED or _SYSTEM with one sentence in `why` (NULL: not wanted), cut to `size`. */

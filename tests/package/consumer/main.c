@@ -43,6 +43,11 @@ int main(void)
         fprintf(stderr, "otel_start: %s\n", otel_status_string(status));
         return 1;
     }
+    char why[200];
+    if (otel_thread_context_selftest(why, sizeof why) != OTEL_OK) {
+        fprintf(stderr, "otel_thread_context_selftest: %s\n", why);
+        return 1;
+    }
     otel_tracer *const tracer = otel_tracer_get("consumer", otel_version());
     {
         OTEL_SCOPED(span, tracer, "work");
