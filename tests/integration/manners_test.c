@@ -25,7 +25,7 @@
 
 enum {
     WAIT_MS = 10000,
-    SHORT_MS = 200,
+    SHORT_MS = 90, /* below any wait before another attempt */
     LAST_SIGNAL = 64,
     DESCRIPTORS = 1024,
     MARK = 12345,

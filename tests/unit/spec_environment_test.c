@@ -449,13 +449,15 @@ static void test_E_OTEL_C_variables_of_our_own_have_our_prefix(void **state)
 static void test_E_code_each_variable_of_the_sdk_can_be_set_in_code(void **state)
 {
     (void)state;
-    /* Those of an exporter are in the options of that exporter. */
+    /* Those of an exporter, and of the profiler, are in options of their own. */
     for (size_t i = 0; i < oteli_config_row_count; i++) {
         const struct oteli_config_row *row = &oteli_config_rows[i];
         const bool is_elsewhere = strcmp(row->variable, "NO_COLOR") == 0 ||
                                   strstr(row->variable, "CONFIG_FILE") != NULL ||
                                   strncmp(row->variable, "OTEL_EXPORTER_OTLP_", 19) == 0 ||
                                   strncmp(row->variable, "OTEL_C_OTLP_", 12) == 0 ||
+                                  strncmp(row->variable, "OTEL_C_PROFILER", 15) == 0 ||
+                                  strncmp(row->variable, "OTEL_C_PPROF_", 13) == 0 ||
                                   strncmp(row->variable, "OTEL_C_SPOOL_", 13) == 0 ||
                                   strncmp(row->variable, "OTEL_C_FUNCTIONS_", 17) == 0;
         if (row->option_offset < 0 && !is_elsewhere)

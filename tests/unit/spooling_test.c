@@ -166,12 +166,12 @@ static void test_it_is_looked_for_with_back_off(void **state)
     export_named("first");
 
     const int first_ms = attend_to_the_end();
-    assert_in_range(first_ms, 800, 1200);
+    assert_in_range(first_ms, 100, 1000);
     assert_int_equal(requests(), 1);
     fixture_advance_ms((uint64_t)first_ms);
     const int second_ms = attend_to_the_end();
     assert_int_equal(requests(), 2);
-    assert_in_range(second_ms, 800, 6000);
+    assert_in_range(second_ms, 100, 1500);
     assert_in_range(attend_to_the_end(), 1, second_ms); /* and not before that */
 
     assert_int_equal(requests(), 2);
@@ -411,7 +411,7 @@ static void test_a_receiver_that_hangs_is_given_up_after_the_timeout(void **stat
 
     fixture_advance_ms(3001);
     const int again_ms = attend_to_the_end();
-    assert_in_range(again_ms, 800, 6000);
+    assert_in_range(again_ms, 100, 10000);
     assert_int_equal(COUNTED(waiting), 3);
     fixture_advance_ms((uint64_t)again_ms);
 
@@ -564,9 +564,13 @@ static void test_the_descriptor_is_readable_when_there_is_an_answer(void **state
     fixture_advance_ms(1200);
     (void)attend();
     while (COUNTED(sent) == 0) {
-        struct pollfd waited = {.fd = descriptor(), .events = POLLIN};
+        int timeout_ms;
+        struct pollfd waited = {
+            .fd = fixture.exporter.descriptor(fixture.exporter.state, &timeout_ms),
+            .events = POLLIN};
         assert_true(waited.fd >= 0);
-        assert_int_equal(poll(&waited, 1, 10000), 1);
+        if (timeout_ms != 0) /* it may have come while the descriptor was made */
+            assert_int_equal(poll(&waited, 1, 10000), 1);
         (void)attend();
     }
     assert_int_equal(attend_to_the_end(), -1);
