@@ -370,16 +370,21 @@ void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
         (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
 }
 
+/* What is there already when the watch begins it does not see: then somebody who looks at it is told
+ * by a byte of our own. */
 int oteli_transport_descriptor(struct oteli_transport *transport, bool is_pending)
 {
+    bool is_through = false;
     if (oteli_transport_is_ours(transport) && transport->watch.fd == -1) {
         open_watch(transport);
         if (transport->watch.fd != -1 && transport->is_running)
-            (void)drive(transport);
+            is_through = drive(transport);
     }
     if (!oteli_transport_is_ours(transport))
         return -1;
-    oteli_watch_arm(&transport->watch, is_pending);
+    oteli_watch_arm(&transport->watch, is_pending || is_through);
+    if (is_through)
+        oteli_transport_wake(transport);
     return transport->watch.fd;
 }
 
