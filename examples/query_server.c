@@ -232,7 +232,7 @@ static void print_profiler(void)
 
 int main(int count, char **arguments)
 {
-    const double seconds = count > 1 ? atof(arguments[1]) : 3;
+    const double seconds = count > 1 ? strtod(arguments[1], NULL) : 3;
     if (otel_start(OTEL_SDK_OPTIONS(.service_name = "query_server")) != OTEL_OK)
         return EXIT_FAILURE;
     tracer = otel_tracer_get("query_server", NULL);

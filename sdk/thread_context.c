@@ -6,9 +6,9 @@
 #include "sdk/engine.h"
 #include "sdk/process_context.h"
 
-#include <inttypes.h>
 #include <otel/thread_context.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static otel_status say(otel_status status, char *why, size_t size, const char *sentence)
@@ -25,9 +25,8 @@ static bool is_listed(const void *mapping)
     char line[512];
     bool is_found = false;
     while (maps != NULL && !is_found && fgets(line, sizeof line, maps) != NULL) {
-        uint64_t start;
         is_found = strstr(line, OTELI_PROCESS_CONTEXT_NAME) != NULL &&
-                   sscanf(line, "%" SCNx64, &start) == 1 && start == (uintptr_t)mapping;
+                   strtoull(line, NULL, 16) == (uintptr_t)mapping;
     }
     if (maps != NULL)
         fclose(maps);

@@ -65,7 +65,8 @@ def main():
     files, numbers = Files(), {}
     for entry in database:
         path = pathlib.Path(entry["file"])
-        if ROOT not in path.parents or path.name.endswith(".pb-c.c") or "CMakeFiles" in path.parts:
+        is_ours = path.suffix != ".S" and ROOT in path.parents
+        if not is_ours or path.name.endswith(".pb-c.c") or "CMakeFiles" in path.parts:
             continue
         number = numbers.setdefault(path, common.copy())
         number.update(arguments(entry).encode())

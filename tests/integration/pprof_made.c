@@ -14,7 +14,11 @@
 
 enum { SAMPLES_A = 70, SAMPLES_B = 30, PERIOD_NS = 10 * 1000 * 1000, IN_THE_FUNCTION = 4 };
 
-#define KEPT __attribute__((noinline, noclone, used))
+#if defined(__has_attribute) && __has_attribute(noclone)
+#define KEPT __attribute__((noinline, used, noclone))
+#else
+#define KEPT __attribute__((noinline, used))
+#endif
 
 static volatile unsigned sink;
 

@@ -17,7 +17,11 @@
 
 enum { FREQUENCY_HZ = 499, A_MS = 400, B_MS = 200, PLUGIN_MS = 300, NS_PER_MS = 1000 * 1000 };
 
+#if defined(__has_attribute) && __has_attribute(noclone)
 #define KEPT __attribute__((noinline, noclone))
+#else
+#define KEPT __attribute__((noinline))
+#endif
 
 static volatile unsigned sink;
 
