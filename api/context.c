@@ -167,22 +167,21 @@ static inline uint32_t distance_of(const struct oteli_thread *thread, const stru
     return (uint32_t)((const char *)open - (const char *)thread->stack);
 }
 
-static OTELI_NOINLINE void attach_any(otel_context_token *token, const otel_context *context)
+static OTELI_NOINLINE uint64_t attach_any(const otel_context *context)
 {
-    *token = (otel_context_token){.opaque = 0};
+    uint64_t token = 0;
     struct oteli_thread *thread = oteli_thread_own();
     if (thread == NULL || !oteli_thread_begin(thread))
-        return; /* no memory: nothing is attached */
+        return 0; /* no memory: nothing is attached */
     if (oteli_load_relaxed_32(&otel_is_in_use_) == 0)
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
-    token->previous = otel_current_context();
     thread->epoch = oteli_epoch_under(thread, &context->span);
     thread->epoch_of = context->span.opaque[2];
     struct oteli_open *open = place_for(thread);
     if (OTELI_LIKELY(open != NULL)) {
         fill_in(open, context, thread->epoch);
         open->shown = open->record;
-        open->token = token->opaque = ++thread->attaches;
+        open->token = token = ++thread->attaches;
         if (OTELI_UNLIKELY((context->baggage | open->baggage) != 0))
             hold_baggage(open, context->baggage);
         take_from(thread, context->values, open->baggage);
@@ -192,6 +191,7 @@ static OTELI_NOINLINE void attach_any(otel_context_token *token, const otel_cont
             oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
+    return token;
 }
 
 /* The traits of a context that was attached the fast way, as the word that they are in memory. */
@@ -204,14 +204,14 @@ static OTELI_NOINLINE void attach_any(otel_context_token *token, const otel_cont
 
 /* The epoch of an open span's children is looked up once while the span is attached again and
  * again; then the fast way is open. */
-static OTELI_NOINLINE void attach_another(otel_context_token *token, const otel_context *context)
+static OTELI_NOINLINE uint64_t attach_another(const otel_context *context)
 {
     struct oteli_thread *thread = oteli_self;
     oteli_thread_hurry(thread);
     thread->epoch = oteli_epoch_under(thread, &context->span);
     thread->epoch_of = context->span.opaque[2];
     oteli_thread_finish(thread);
-    otel_context_attach_into(token, context);
+    return otel_context_attach_n(context);
 }
 
 /* Whether the fast way is open, but for the epoch: nothing but the span changes, which is one to be
@@ -228,35 +228,18 @@ static OTELI_INLINE bool is_simple(const struct oteli_thread *thread, const otel
         context->span.opaque[2] != 0 && (context->span.opaque[3] & unpublished) == 0);
 }
 
-/* What is current, for the token; values are those of the context that is attached. */
-static OTELI_INLINE void give_token(otel_context_token *token, const struct oteli_open *top,
-                                    const otel_context_value *values, uint64_t number)
-{
-    const oteli_half no_stack = {~UINT64_C(0), ~OTELI_REF_OF_STACK};
-    oteli_half_copy(token->previous.span.opaque, top->self.opaque);
-    oteli_half_store(token->previous.span.opaque + 2,
-                     oteli_half_load(top->self.opaque + 2) & no_stack);
-    token->previous.values = values;
-    token->previous.baggage = 0;
-    token->opaque = number;
-}
-
 /* The fast way finds out first and calls nothing, like those of span.c and end.c. */
-OTELI_HOT void otel_context_attach_into(otel_context_token *token, const otel_context *context)
+OTELI_HOT uint64_t otel_context_attach_n(const otel_context *context)
 {
     struct oteli_thread *thread = oteli_self;
-    if (!is_simple(thread, context)) {
-        attach_any(token, context);
-        return;
-    }
+    if (!is_simple(thread, context))
+        return attach_any(context);
     const uint64_t span_id = context->span.opaque[2];
     const uint64_t ref = context->span.opaque[3];
     uint32_t epoch = oteli_clock_epoch();
     if ((ref & OTEL_SPAN_IS_OPEN_) != 0) {
-        if (OTELI_UNLIKELY(span_id != thread->epoch_of)) {
-            attach_another(token, context);
-            return;
-        }
+        if (OTELI_UNLIKELY(span_id != thread->epoch_of))
+            return attach_another(context);
         epoch = thread->epoch;
     }
     struct oteli_open *top = thread->top;
@@ -265,7 +248,6 @@ OTELI_HOT void otel_context_attach_into(otel_context_token *token, const otel_co
     const oteli_half trace_id = oteli_half_load(context->span.opaque);
     const uint64_t number = thread->attaches + 1;
     oteli_thread_hurry(thread);
-    give_token(token, top, values, number);
     oteli_half_store(open->self.opaque, trace_id);
     oteli_half_store(open->self.opaque + 2, (oteli_half){span_id, ref | OTELI_REF_ATTACHED});
     oteli_half_store(open->shape, (oteli_half){epoch, SIMPLE_TRAITS});
@@ -279,6 +261,7 @@ OTELI_HOT void otel_context_attach_into(otel_context_token *token, const otel_co
     thread->attached = distance_of(thread, open);
     oteli_thread_push(thread, open);
     oteli_thread_finish(thread);
+    return number;
 }
 
 /* The place of the context that was attached with this token, if it still is. */

@@ -107,24 +107,22 @@ OTEL_INLINE otel_context otel_context_with_span(otel_context context, otel_span 
 
 /* What otel_context_attach gives, and otel_context_detach wants back. */
 typedef struct otel_context_token {
-    otel_context previous;
     uint64_t opaque;
 } otel_context_token;
 
 /* The functions behind the inline ones of the same name. */
-OTEL_API void otel_context_attach_into(otel_context_token *token, const otel_context *context);
+OTEL_API uint64_t otel_context_attach_n(const otel_context *context);
 OTEL_API bool otel_context_detach_n(uint64_t token);
 
-/* Make a context current on this thread until it is detached; its baggage stays as long.
- * Current is, at every moment,
- * the newest of what became current on the thread (contexts that it attached, and spans that
- * it entered) and has neither been detached nor ended; spans that were entered in a context do
- * not count any more when that is detached. Where 1,024 contexts are attached and the newest of
- * them is current, another one takes its place. */
+/* Make a context current on this thread until it is detached; its baggage stays as long. Current is,
+ * at every moment, the newest of what became current on the thread (contexts that it attached, and
+ * spans that it entered) and has neither been detached nor ended; spans that were entered in a
+ * context do not count any more when that is detached. Where 1,024 contexts are attached and the
+ * newest of them is current, another one takes its place. */
 OTEL_INLINE otel_context_token otel_context_attach(otel_context context)
 {
     otel_context_token token;
-    otel_context_attach_into(&token, &context);
+    token.opaque = otel_context_attach_n(&context);
     return token;
 }
 
