@@ -78,10 +78,10 @@ void oteli_sockets_forget_closed(struct oteli_sockets *sockets)
     }
 }
 
-void oteli_sockets_forget_all_closed(struct oteli_sockets *sockets)
+void oteli_sockets_forget_all_but(struct oteli_sockets *sockets, const int pair[2])
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
-        if (sockets->owned[i].fd != -1 && !is_still_ours(&sockets->owned[i]))
+        if (sockets->owned[i].fd != pair[0] && sockets->owned[i].fd != pair[1])
             sockets->owned[i].fd = -1;
     }
 }

@@ -37,8 +37,9 @@ int oteli_sockets_close(struct oteli_sockets *sockets, int fd);
  * closed by it, and are struck off here. */
 void oteli_sockets_forget_closed(struct oteli_sockets *sockets);
 
-/* The same when curl's handles have been closed, and with them the pair found by the search below. */
-void oteli_sockets_forget_all_closed(struct oteli_sockets *sockets);
+/* When curl's handles have been closed, and with them all that it had, the pair found by the search
+ * below as well: somebody else may have those descriptors already. */
+void oteli_sockets_forget_all_but(struct oteli_sockets *sockets, const int pair[2]);
 
 /* How many sockets curl has; more than one while it tries several addresses. */
 size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets);

@@ -212,13 +212,13 @@ static void close_handles(struct oteli_transport *transport)
     curl_multi_cleanup(transport->multi);
     transport->easy = NULL;
     oteli_store_release_any(&transport->multi, NULL);
+    oteli_sockets_forget_all_but(&transport->sockets, transport->waker);
 }
 
 bool oteli_transport_reopen(struct oteli_transport *transport)
 {
     const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
     close_handles(transport);
-    oteli_sockets_forget_all_closed(&transport->sockets);
     const bool is_open = open_handles(transport);
     oteli_sigpipe_guard_end(&guard);
     return is_open;
