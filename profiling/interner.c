@@ -55,16 +55,22 @@ static uint32_t slot_of(const struct oteli_interner *table, uint32_t hash, const
     return slot;
 }
 
-bool oteli_interner_find(const struct oteli_interner *table, const void *key, size_t length,
-                         uint32_t *index)
+static bool find_hashed(const struct oteli_interner *table, uint32_t hash, const void *key,
+                        size_t length, uint32_t *index)
 {
     if (table->slot_count == 0)
         return false;
-    const uint32_t slot = slot_of(table, hash_of(table, key, length), key, length);
+    const uint32_t slot = slot_of(table, hash, key, length);
     if (table->slots[slot] == 0)
         return false;
     *index = table->slots[slot] - 1;
     return true;
+}
+
+bool oteli_interner_find(const struct oteli_interner *table, const void *key, size_t length,
+                         uint32_t *index)
+{
+    return find_hashed(table, hash_of(table, key, length), key, length, index);
 }
 
 /* All rows into `slot_count` free slots. */
@@ -124,13 +130,13 @@ static bool make_room(struct oteli_interner *table, size_t length)
 bool oteli_interner_add(struct oteli_interner *table, const void *key, size_t length,
                         uint32_t *index)
 {
-    if (oteli_interner_find(table, key, length, index))
+    const uint32_t hash = hash_of(table, key, length);
+    if (find_hashed(table, hash, key, length, index))
         return true;
     const size_t whole = length + table->tail_size;
     if (table->count >= table->most_rows || whole > table->most_bytes - table->used ||
         !make_room(table, whole))
         return false;
-    const uint32_t hash = hash_of(table, key, length);
     const uint32_t slot = slot_of(table, hash, key, length);
     uint8_t *at = table->bytes + table->used;
     if (length != 0)

@@ -127,7 +127,7 @@ static bool add_samples(struct oteli_otlp_profiles *encoder, const otel_profile 
 
 static size_t sample_size(const struct oteli_otlp_profiles *encoder, size_t identity, size_t kind)
 {
-    return encoder->identities.rows[identity].length +
+    return encoder->identities.rows.rows[identity].length +
            oteli_bytes_field_size(SAMPLE_VALUES,
                                   oteli_varint_size(encoder->sums[identity].of[kind]));
 }
@@ -169,7 +169,7 @@ static size_t profile_size(const struct oteli_otlp_profiles *encoder, const stru
                   oteli_bytes_field_size(PROFILE_PERIOD_TYPE, kind_size(&plan->kinds[TIME_SUM])) +
                   number_size(PROFILE_PERIOD, profile->period_ns) +
                   oteli_bytes_field_size(PROFILE_ID, OTELI_PROFILE_ID);
-    for (size_t i = 1; i < encoder->identities.count; i++)
+    for (size_t i = 1; i < encoder->identities.rows.count; i++)
         size += oteli_bytes_field_size(PROFILE_SAMPLES, sample_size(encoder, i, kind));
     return size;
 }
@@ -180,7 +180,7 @@ static uint8_t *put_profile(uint8_t *at, const struct oteli_otlp_profiles *encod
     const otel_profile *profile = plan->profile;
     at = oteli_put_bytes_head(at, SCOPE_PROFILES_PROFILES, plan->profile_sizes[kind]);
     at = put_kind(at, PROFILE_SAMPLE_TYPE, &plan->kinds[kind]);
-    for (size_t i = 1; i < encoder->identities.count; i++)
+    for (size_t i = 1; i < encoder->identities.rows.count; i++)
         at = put_sample(at, encoder, i, kind);
     if (profile->start_unix_ns != 0)
         at = oteli_put_fixed64(oteli_put_tag(at, PROFILE_TIME, OTELI_WIRE_FIXED64),

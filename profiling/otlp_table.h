@@ -3,31 +3,17 @@
  * which they came. What makes two rows equal is that they are encoded equally, so that a row that
  * refers to rows of other tables is equal to another by what it says, all the way down.
  *
- * Once memory is missing every row has number 0, and `failed` says so. Memory is kept until fini.
+ * Once memory is missing every row has number 0, and `failed` says so.
  *
  * Threads:  one thread at a time. */
 #ifndef OTELI_OTLP_TABLE_H
 #define OTELI_OTLP_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "profiling/interner.h"
 
-struct oteli_otlp_row {
-    size_t start; /* in bytes */
-    size_t length;
-    uint64_t hash;
-};
-
+/* All zero: without rows and memory. */
 struct oteli_otlp_table {
-    uint8_t *bytes;
-    size_t byte_count;
-    size_t byte_room;
-    struct oteli_otlp_row *rows;
-    size_t count;
-    size_t room;
-    uint32_t *slots; /* hash table from hash to 1 + its row; 0 is empty */
-    size_t slot_count;
+    struct oteli_interner rows;
     bool failed;
 };
 
@@ -41,8 +27,8 @@ uint32_t oteli_otlp_table_put(struct oteli_otlp_table *table, const void *bytes,
 static inline const uint8_t *oteli_otlp_table_row(const struct oteli_otlp_table *table,
                                                   size_t index, size_t *length)
 {
-    *length = table->rows[index].length;
-    return table->bytes + table->rows[index].start;
+    *length = table->rows.rows[index].length;
+    return oteli_interner_at(&table->rows, (uint32_t)index);
 }
 
 /* As a repeated field of bytes. */
