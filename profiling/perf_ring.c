@@ -4,10 +4,8 @@
 
 #include "common/atomic.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -142,35 +140,4 @@ size_t oteli_perf_budget(void)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (size_t)limit.rlim_cur / 2 : 512;
-}
-
-static bool add_thread(pid_t **threads, size_t *count, size_t *room, pid_t thread)
-{
-    if (*count == *room) {
-        const size_t more = *room == 0 ? 64 : 2 * *room;
-        pid_t *larger = realloc(*threads, more * sizeof *larger);
-        if (larger == NULL)
-            return false;
-        *threads = larger;
-        *room = more;
-    }
-    (*threads)[(*count)++] = thread;
-    return true;
-}
-
-int oteli_perf_threads(pid_t **threads, size_t *count, size_t *room)
-{
-    *count = 0;
-    DIR *directory = opendir("/proc/self/task");
-    if (directory == NULL)
-        return -errno;
-    const pid_t self = (pid_t)syscall(SYS_gettid);
-    int result = 0;
-    for (const struct dirent *entry; result == 0 && (entry = readdir(directory)) != NULL;) {
-        const pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: "." and ".." */
-        if (thread > 0 && thread != self && !add_thread(threads, count, room, thread))
-            result = -ENOMEM;
-    }
-    closedir(directory);
-    return result;
 }

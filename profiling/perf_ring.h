@@ -43,8 +43,4 @@ struct oteli_perf_format oteli_perf_format(const struct oteli_source_options *op
 /* How many events a process may have before they take the descriptors that it needs itself. */
 size_t oteli_perf_budget(void);
 
-/* The ids of all threads of the process but the calling one, into *threads (grown with realloc),
- * of which there are *room. 0, or -errno. */
-int oteli_perf_threads(pid_t **threads, size_t *count, size_t *room);
-
 #endif

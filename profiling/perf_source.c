@@ -18,6 +18,7 @@
  * Threads:  the profiler's thread, which is not sampled.
  * Owns:     descriptors, CLOEXEC; mappings, which a forked child does not get. */
 #include "profiling/perf_source.h"
+#include "profiling/thread_list.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -44,9 +45,7 @@ struct perf_source {
     struct watched *watched;
     size_t watched_count;
     size_t watched_room;
-    pid_t *found; /* threads at the last look */
-    size_t found_count;
-    size_t found_room;
+    struct oteli_thread_list found; /* at the last look */
 
     uint64_t lost;
     unsigned draining; /* that ring */
@@ -141,11 +140,11 @@ static bool is_watched(const struct perf_source *source, size_t count, pid_t thr
 static int watch_all(struct perf_source *source)
 {
     for (unsigned look = 0; look < LOOKS; look++) {
-        int result = oteli_perf_threads(&source->found, &source->found_count, &source->found_room);
+        int result = -oteli_thread_list_read(&source->found);
         const size_t known = source->watched_count;
-        for (size_t i = 0; i < source->found_count && result == 0; i++) {
-            if (!is_watched(source, known, source->found[i]))
-                result = watch(source, source->found[i], look != 0);
+        for (size_t i = 0; i < source->found.count && result == 0; i++) {
+            if (!is_watched(source, known, source->found.ids[i]))
+                result = watch(source, source->found.ids[i], look != 0);
         }
         if (result != 0 || source->watched_count == known)
             return result;
@@ -255,7 +254,7 @@ static void stop(void *state)
     for (unsigned i = 0; i < source->ring_count; i++)
         oteli_perf_ring_close(&source->rings[i]);
     free(source->watched);
-    free(source->found);
+    oteli_thread_list_fini(&source->found);
     free(source->rings);
     free(source->cpus);
     free(source);

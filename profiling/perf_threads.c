@@ -5,6 +5,7 @@
  * Threads:  the profiler's thread, which is not sampled.
  * Owns:     descriptors, CLOEXEC; mappings, which a forked child does not get. */
 #include "profiling/perf_source.h"
+#include "profiling/thread_list.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,9 +22,7 @@ struct thread_source {
     struct watched *watched;
     size_t watched_count;
     size_t watched_room;
-    pid_t *found; /* threads at the last look */
-    size_t found_count;
-    size_t found_room;
+    struct oteli_thread_list found; /* at the last look */
     uint64_t lost;
     oteli_take_sample *take;
     void *take_state;
@@ -75,10 +74,10 @@ static bool is_watched(const struct thread_source *source, pid_t thread)
 /* Threads that are new. The first that is refused is the last that is tried. */
 static int watch_new(struct thread_source *source)
 {
-    int result = oteli_perf_threads(&source->found, &source->found_count, &source->found_room);
-    for (size_t i = 0; i < source->found_count && result == 0; i++) {
-        if (!is_watched(source, source->found[i]))
-            result = watch(source, source->found[i]);
+    int result = -oteli_thread_list_read(&source->found);
+    for (size_t i = 0; i < source->found.count && result == 0; i++) {
+        if (!is_watched(source, source->found.ids[i]))
+            result = watch(source, source->found.ids[i]);
     }
     return result;
 }
@@ -126,7 +125,7 @@ static void stop(void *state)
     for (size_t i = 0; i < source->watched_count; i++)
         oteli_perf_ring_close(&source->watched[i].ring);
     free(source->watched);
-    free(source->found);
+    oteli_thread_list_fini(&source->found);
     free(source);
 }
 

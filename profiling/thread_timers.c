@@ -5,13 +5,11 @@
  * left by 3, with 4 for "a thread's" and 2 for "as the scheduler counts" (clock_getcpuclockid(3)). */
 #include "profiling/thread_timers.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef sigev_notify_thread_id
@@ -23,10 +21,8 @@ enum { FIRST_ROOM = 64, CHECKED_A_SCAN = 32, STATUS_BYTES = 4096, NS_PER_S = 100
 bool oteli_thread_timers_init(struct oteli_thread_timers *timers, uint64_t period_ns,
                               int signal_number, uint32_t tag)
 {
-    *timers = (struct oteli_thread_timers){.period_ns = period_ns,
-                                           .signal_number = signal_number,
-                                           .tag = tag,
-                                           .own = (pid_t)syscall(SYS_gettid)};
+    *timers = (struct oteli_thread_timers){
+        .period_ns = period_ns, .signal_number = signal_number, .tag = tag};
     return oteli_random_seed(&timers->random);
 }
 
@@ -101,14 +97,18 @@ static void disarm(struct oteli_timed_thread *timed)
 
 static int compare(const void *one, const void *other)
 {
-    const pid_t a = ((const struct oteli_timed_thread *)one)->thread;
-    const pid_t b = ((const struct oteli_timed_thread *)other)->thread;
+    const pid_t a = *(const pid_t *)one;
+    const pid_t b = *(const pid_t *)other;
     return (a > b) - (a < b);
 }
 
-static bool make_room(struct oteli_thread_timers *timers)
+static bool make_room(struct oteli_thread_timers *timers, size_t needed)
 {
-    const size_t room = timers->room != 0 ? timers->room * 2 : FIRST_ROOM;
+    size_t room = timers->room != 0 ? timers->room : FIRST_ROOM;
+    while (room < needed)
+        room *= 2;
+    if (room == timers->room)
+        return true;
     struct oteli_timed_thread *threads = realloc(timers->threads, room * sizeof *threads);
     if (threads == NULL)
         return false;
@@ -121,39 +121,23 @@ static bool make_room(struct oteli_thread_timers *timers)
     return true;
 }
 
-/* The kernel may name a thread twice, when others end while it does so. */
-static size_t without_doubles(struct oteli_timed_thread *threads, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || threads[i].thread != threads[i - 1].thread)
-            threads[kept++] = threads[i];
-    return kept;
-}
-
-/* The threads that there are, upward, in `spare`; all without a timer. 0 or an errno. */
+/* The threads that there are, upward and each once, in `spare`; all without a timer. 0 or an errno,
+ * and then those of them that there was memory for. */
 static int list_threads(struct oteli_thread_timers *timers, size_t *count)
 {
+    struct oteli_thread_list *found = &timers->found;
     *count = 0;
-    DIR *directory = opendir("/proc/self/task");
-    if (directory == NULL)
-        return errno;
-    int error = 0;
-    const struct dirent *entry;
-    while ((entry = readdir(directory)) != NULL) {
-        const pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (thread <= 0 || thread == timers->own)
-            continue;
-        if (*count == timers->room && !make_room(timers)) {
-            error = ENOMEM;
-            break;
-        }
-        timers->spare[(*count)++] = (struct oteli_timed_thread){.thread = thread};
+    int error = oteli_thread_list_read(found);
+    if (found->count == 0)
+        return error;
+    qsort(found->ids, found->count, sizeof *found->ids, compare);
+    if (!make_room(timers, found->count)) {
+        error = ENOMEM;
+        found->count = found->count < timers->room ? found->count : timers->room;
     }
-    closedir(directory);
-    if (*count > 1)
-        qsort(timers->spare, *count, sizeof timers->spare[0], compare);
-    *count = without_doubles(timers->spare, *count);
+    for (size_t i = 0; i < found->count; i++)
+        if (i == 0 || found->ids[i] != found->ids[i - 1])
+            timers->spare[(*count)++] = (struct oteli_timed_thread){.thread = found->ids[i]};
     return error;
 }
 
@@ -220,6 +204,7 @@ void oteli_thread_timers_fini(struct oteli_thread_timers *timers)
 {
     for (size_t i = 0; i < timers->count; i++)
         disarm(&timers->threads[i]);
+    oteli_thread_list_fini(&timers->found);
     free(timers->threads);
     free(timers->spare);
     timers->threads = NULL;

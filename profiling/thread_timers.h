@@ -12,6 +12,8 @@
 #define OTELI_THREAD_TIMERS_H
 
 #include "common/random.h"
+#include "profiling/thread_list.h"
+
 #include <signal.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -27,8 +29,8 @@ struct oteli_thread_timers {
     uint64_t period_ns;
     int signal_number;
     uint32_t tag; /* in the upper half of each signal's value; in the lower one its thread */
-    pid_t own;    /* the profiler's thread */
     struct oteli_random random;
+    struct oteli_thread_list found;     /* at the last scan */
     struct oteli_timed_thread *threads; /* upward */
     size_t count;
     struct oteli_timed_thread *spare; /* the next scan's */

@@ -6,6 +6,7 @@
  * Where the kernel refuses, what is checked is that the refusal is said and nothing stays. */
 #include "common/atomic.h"
 #include "profiling/perf_source.h"
+#include "profiling/thread_list.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
 
@@ -259,18 +260,18 @@ static void have_created(uint32_t count)
         stress_sleep_us(100);
 }
 
-int __real_oteli_perf_threads(pid_t **threads, size_t *count, size_t *room);
-int __wrap_oteli_perf_threads(pid_t **threads, size_t *count, size_t *room);
+int __real_oteli_thread_list_read(struct oteli_thread_list *list);
+int __wrap_oteli_thread_list_read(struct oteli_thread_list *list);
 
 /* The source looks which threads there are. After the first look, when it has no events yet, more are
  * created, which inherit nothing; and before the second one, of which it is told as well, others
  * that have inherited all. */
-int __wrap_oteli_perf_threads(pid_t **threads, size_t *count, size_t *room)
+int __wrap_oteli_thread_list_read(struct oteli_thread_list *list)
 {
     const uint32_t look = looks == 0 ? 0 : looks++;
     if (look == 2)
         have_created(2 * CROWD / 3);
-    const int result = __real_oteli_perf_threads(threads, count, room);
+    const int result = __real_oteli_thread_list_read(list);
     if (look == 1)
         have_created(CROWD / 3);
     return result;
