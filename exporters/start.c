@@ -20,9 +20,6 @@
 /* There where the program is linked with otel-config itself, above all statically. */
 #pragma weak otel_start_from_file
 
-#define TEXT_OF(number) #number
-#define LIBRARY(name, major) "lib" name ".so." TEXT_OF(major)
-
 enum { BUILT_IN = 3 }; /* exporters that a name stands for */
 
 /* Make the exporter of a name behind those in `list`; "none" makes none. */
@@ -90,8 +87,8 @@ static otel_status start_with_file(const char *path, const otel_sdk_options *opt
         start = otel_start_from_file;
     else
         start = (start_from_file *)oteli_load(
-            LIBRARY("otel-config", OTEL_VERSION_MAJOR), "otel_start_from_file",
-            LIBRARY("otel", OTEL_VERSION_MAJOR), (oteli_code *)otel_start);
+            OTELI_LIBRARY("otel-config", OTEL_VERSION_MAJOR), "otel_start_from_file",
+            OTELI_LIBRARY("otel", OTEL_VERSION_MAJOR), (oteli_code *)otel_start);
     if (start != NULL) {
         char *copy = oteli_slice_copy(oteli_slice_of(path));
         if (copy != NULL) {
@@ -103,7 +100,7 @@ static otel_status start_with_file(const char *path, const otel_sdk_options *opt
         OTELI_LOG_ALWAYS(OTEL_LOG_ERROR,
                          "not started: OTEL_CONFIG_FILE is \"%.200s\", and library %s, which reads "
                          "such files, cannot be loaded into this program",
-                         path, LIBRARY("otel-config", OTEL_VERSION_MAJOR));
+                         path, OTELI_LIBRARY("otel-config", OTEL_VERSION_MAJOR));
     }
     const struct oteli_engine_options own = oteli_start_options(options);
     oteli_start_discard(&own);

@@ -12,9 +12,6 @@
 /* There where the program is linked with otel-profiling itself, above all statically. */
 #pragma weak otel_profiler_start_by_name
 
-#define TEXT_OF(number) #number
-#define LIBRARY(name, major) "lib" name ".so." TEXT_OF(major)
-
 typedef otel_status start_by_name(const char *source, uint32_t frequency_hz, const char *out,
                                   const char *label_style);
 
@@ -27,13 +24,13 @@ void oteli_start_profiler(const struct oteli_config *config)
         start = otel_profiler_start_by_name;
     else
         start = (start_by_name *)oteli_load(
-            LIBRARY("otel-profiling", OTEL_VERSION_MAJOR), "otel_profiler_start_by_name",
-            LIBRARY("otel-api", OTEL_VERSION_MAJOR), (oteli_code *)otel_log_set_handler);
+            OTELI_LIBRARY("otel-profiling", OTEL_VERSION_MAJOR), "otel_profiler_start_by_name",
+            OTELI_LIBRARY("otel-api", OTEL_VERSION_MAJOR), (oteli_code *)otel_log_set_handler);
     if (start == NULL) {
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "no profiler: OTEL_C_PROFILER is \"%s\", and library %s cannot be loaded "
                          "into this program",
-                         config->profiler, LIBRARY("otel-profiling", OTEL_VERSION_MAJOR));
+                         config->profiler, OTELI_LIBRARY("otel-profiling", OTEL_VERSION_MAJOR));
         return;
     }
     const otel_status status = start(config->profiler, (uint32_t)config->profiler_hz,
