@@ -12,6 +12,7 @@ Programs are found where scripts/setup.sh keeps them; a test without them calls 
 Everything started here is ended by its process id, also when the test fails.
 """
 import atexit
+import collections
 import hashlib
 import json
 import os
@@ -24,7 +25,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-START_SECONDS = 20
+START_SECONDS = 60
 SKIPPED = 77
 
 _running = []
@@ -88,15 +89,18 @@ def run_with_peers():
         os.execve(python, [python] + sys.argv, dict(environment, OTEL_C_PEERS=python))
 
 
+_ports = []
+
+
 def free_ports(count):
-    """Loopback ports that nobody has now. Asked for all at once, so that they differ."""
+    """Loopback ports for receivers. They stay bound here, so that nobody else gets one while its
+    receiver is away; with SO_REUSEADDR the receiver may have it nevertheless."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    _ports.extend(sockets)
+    return [one.getsockname()[1] for one in sockets]
 
 
 def _integer(digits):
@@ -207,9 +211,17 @@ def requests_in(file):
     if not file.exists():  # it is made by the first request
         return
     with open(file, "rb") as lines:
-        for line in lines:
-            if line.endswith(b"\n"):
-                yield json.loads(line, parse_int=_integer)
+        for line in _finished(lines):
+            yield json.loads(line, parse_int=_integer)
+
+
+def _finished(lines):
+    """The lines of an open file up to the first without its end. The file may grow meanwhile: a
+    reader that went on would take the end of that line for a whole one."""
+    for line in lines:
+        if not line.endswith(b"\n"):
+            return
+        yield line
 
 
 class ProfilesCollector(Collector):
@@ -224,7 +236,8 @@ class ProfilesCollector(Collector):
 
 
 class EveryWay(Collector):
-    """The collector with a receiver, and a file, for each way to it: `MODES`."""
+    """The collector with a receiver for each way to it: `MODES`. Each start writes a file for
+    each of them."""
 
     MODES = ("plain", "tls", "mtls", "unix")
 
@@ -238,8 +251,8 @@ class EveryWay(Collector):
                                for kind in ("HTTP", "GRPC")})
         self.http_port = self.addresses["plain", "HTTP"]
         self.endpoint = self.endpoint_of("http/protobuf")
-        self.files = [self.folder / f"received-{mode}.json" for mode in self.MODES]
-        self.read = dict.fromkeys(self.MODES, 0)
+        self.files_of = {mode: [] for mode in self.MODES}
+        self.read = collections.Counter()  # bytes, by file
 
     def ports(self):
         return [port for port in self.addresses.values() if isinstance(port, int)]
@@ -251,7 +264,9 @@ class EveryWay(Collector):
     def command(self):
         values = {f"{mode.upper()}_{kind}": value
                   for (mode, kind), value in self.addresses.items()}
-        values.update({f"{mode.upper()}_FILE": file for mode, file in zip(self.MODES, self.files)})
+        for mode, files in self.files_of.items():
+            files.append(self.folder / f"received-{mode}-{self.starts}.json")
+            values[f"{mode.upper()}_FILE"] = files[-1]
         values.update(SERVER=self.certificates.server, SERVER_KEY=self.certificates.server_key,
                       AUTHORITY=self.certificates.authority)
         return self.configured("collector_every_way.yaml.in", "every-way", values)
@@ -261,15 +276,13 @@ class EveryWay(Collector):
 
     def take(self, mode):
         """The requests that came this way since the last call."""
-        file = self.files[self.MODES.index(mode)]
         requests = []
-        if file.exists():
+        for file in filter(pathlib.Path.exists, self.files_of[mode]):
             with open(file, "rb") as lines:
-                lines.seek(self.read[mode])
-                for line in lines:
-                    if line.endswith(b"\n"):
-                        requests.append(json.loads(line, parse_int=_integer))
-                        self.read[mode] += len(line)
+                lines.seek(self.read[file])
+                for line in _finished(lines):
+                    requests.append(json.loads(line, parse_int=_integer))
+                    self.read[file] += len(line)
         return requests
 
 
