@@ -33,6 +33,8 @@
 #define OTELI_TLS __thread
 #endif
 #define OTELI_INLINE inline __attribute__((always_inline))
+/* A value that the compiler knows nothing of: it keeps it, and does not make it up again. */
+#define OTELI_OPAQUE(value) __asm__("" : "+r"(value))
 
 #if defined(__SANITIZE_THREAD__)
 #define OTELI_TSAN 1
@@ -194,6 +196,18 @@ OTELI_DEFINE_ATOMICS(32, uint32_t)
 OTELI_DEFINE_ATOMICS(64, uint64_t)
 OTELI_DEFINE_ADD(32, uint32_t)
 OTELI_DEFINE_ADD(64, uint64_t)
+
+/* Whether it is this value at the moment; relaxed. */
+static OTELI_INLINE bool oteli_is_relaxed_64(const uint64_t *at, uint64_t value)
+{
+#if defined(__x86_64__) && !defined(OTELI_TSAN)
+    bool is_same; /* in one instruction: compilers load what is atomic first */
+    __asm__ __volatile__("cmpq %1, %2" : "=@cce"(is_same) : "re"(value), "m"(*at));
+    return is_same;
+#else
+    return oteli_load_relaxed_64(at) == value;
+#endif
+}
 
 /* Add to a counter that only this thread writes and others may read. */
 static inline void oteli_count(uint64_t *counter, uint64_t more)

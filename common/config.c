@@ -97,31 +97,42 @@ static void note_origin(const struct loader *loader, size_t index, enum oteli_co
         loader->origins[index].source = source;
 }
 
-/* What is wrong with a value, as the end of a sentence that begins with it. */
-static void explain(const struct oteli_config_row *row, otel_status status, otel_slice culprit,
-                    char *out, size_t size)
+/* What is wrong with a word of an enumeration or a list. */
+static void explain_word(const struct oteli_config_row *row, otel_status status, otel_slice culprit,
+                         bool in_code, char *out, size_t size)
 {
     const int length = culprit.length < 64 ? (int)culprit.length : 64;
-    const char *unit = row->type == OTELI_TYPE_COUNT ? "" : "of milliseconds ";
-    if (row->type == OTELI_TYPE_BOOL)
-        snprintf(out, size, "is neither true nor false");
-    else if (!is_text(row))
-        snprintf(out, size, "is not a whole number %sfrom %" PRId64 " to %" PRId64, unit, row->min,
-                 row->max);
-    else if (status == OTEL_ERROR_UNSUPPORTED)
-        snprintf(out, size, "has \"%.*s\", which otel-c does not support yet", length,
-                 culprit.data);
+    char words[200];
+    oteli_setting_words(row, in_code, words, sizeof words);
+    if (status == OTEL_ERROR_UNSUPPORTED)
+        snprintf(out, size, "has \"%.*s\", which otel-c does not support yet (it may be %s)",
+                 length, culprit.data, words);
     else if (row->type == OTELI_TYPE_LIST && oteli_is_word(culprit, "none"))
         snprintf(out, size, "has \"none\" beside other words");
     else
-        snprintf(out, size, "has the unknown word \"%.*s\"", length, culprit.data);
+        snprintf(out, size, "has the unknown word \"%.*s\" (it may be %s)", length, culprit.data,
+                 words);
+}
+
+/* What is wrong with a value, as the end of a sentence that begins with it. */
+static void explain(const struct oteli_config_row *row, otel_status status, otel_slice culprit,
+                    bool in_code, char *out, size_t size)
+{
+    const char *unit = row->type == OTELI_TYPE_COUNT ? "" : "of milliseconds ";
+    if (row->type == OTELI_TYPE_BOOL)
+        snprintf(out, size, "is neither true nor false");
+    else if (is_text(row))
+        explain_word(row, status, culprit, in_code, out, size);
+    else
+        snprintf(out, size, "is not a whole number %sfrom %" PRId64 " to %" PRId64, unit, row->min,
+                 row->max);
 }
 
 static otel_status complain_about_option(const struct oteli_config_row *row, const char *text,
                                          otel_status status, otel_slice culprit)
 {
-    char why[160];
-    explain(row, status, culprit, why, sizeof why);
+    char why[320];
+    explain(row, status, culprit, true, why, sizeof why);
     OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "otel_sdk_options.%s=\"%.200s\" %s", row->name, text, why);
     return status;
 }
@@ -227,8 +238,8 @@ static otel_status from_environment(const struct loader *loader, size_t index,
     if (status == OTEL_OK)
         return OTEL_OK;
 
-    char why[160];
-    explain(row, status, culprit, why, sizeof why);
+    char why[320];
+    explain(row, status, culprit, false, why, sizeof why);
     const char *instead = setting->text != NULL ? setting->text : row->default_text;
     char whole[sizeof why + 208];
     if (instead != NULL)

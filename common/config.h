@@ -84,7 +84,7 @@ enum oteli_config_source {
 struct oteli_config_origin {
     enum oteli_config_source source;
     size_t general;    /* OTELI_FROM_GENERAL: that row */
-    char problem[256]; /* what is wrong with what was given and what is used instead, as the end
+    char problem[528]; /* what is wrong with what was given and what is used instead, as the end
                           of a sentence that begins with the value; "" for nothing */
 };
 

@@ -6,6 +6,7 @@
  * decimal point, and answer through errno. */
 #include "common/config_text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Find `word` in a row's words, which may have a mark in front (common/config_table.h). */
@@ -29,6 +30,22 @@ static otel_status look_up(const char *words, otel_slice word, bool in_code)
         words += strspn(words, " ");
     }
     return OTEL_ERROR_INVALID_ARGUMENT;
+}
+
+void oteli_setting_words(const struct oteli_config_row *row, bool in_code, char *out, size_t size)
+{
+    size_t written = 0;
+    out[0] = '\0';
+    for (const char *word = row->words; *word != '\0' && written < size;) {
+        const size_t length = strcspn(word, " ");
+        const bool is_for_code = word[0] == '!';
+        if (word[0] != '-' && (in_code || !is_for_code))
+            written +=
+                (size_t)snprintf(out + written, size - written, "%s%.*s", written == 0 ? "" : ", ",
+                                 (int)(length - is_for_code), word + is_for_code);
+        word += length;
+        word += strspn(word, " ");
+    }
 }
 
 static char *copy_in_lower_case(otel_slice text)

@@ -23,6 +23,10 @@ struct oteli_setting {
 otel_status oteli_setting_parse(const struct oteli_config_row *row, otel_slice text, bool in_code,
                                 struct oteli_setting *setting, otel_slice *culprit);
 
+/* Write the words that a row's values can have as "a, b, c"; as much of it as `size` has room for,
+ * NUL-terminated. */
+void oteli_setting_words(const struct oteli_config_row *row, bool in_code, char *out, size_t size);
+
 /* Take a number in the unit of the row; false: out of its range. */
 bool oteli_setting_take(const struct oteli_config_row *row, int64_t number,
                         struct oteli_setting *setting);

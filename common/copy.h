@@ -24,6 +24,26 @@ static inline uint64_t oteli_move_8(void *to, const void *from)
     return piece;
 }
 
+/* Copy 8 to 16 bytes as one piece of 16, of which those beyond them are any; gives back an OR of
+ * all that were copied. */
+static inline uint64_t oteli_move_8_to_16(void *to, const void *from, size_t length)
+{
+    typedef uint64_t piece __attribute__((vector_size(16), aligned(1), may_alias));
+    uint64_t first;
+    uint64_t last;
+    memcpy(&first, from, sizeof first);
+    memcpy(&last, (const char *)from + length - sizeof last, sizeof last);
+    const uint64_t seen = first | last;
+    const unsigned known = 8 * (16 - (unsigned)length); /* bits of the last are in the first, too */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    last >>= known & 63;
+#else
+    last <<= known & 63;
+#endif
+    *(piece *)to = (piece){first, last};
+    return seen;
+}
+
 static inline uint64_t oteli_move_4(void *to, const void *from)
 {
     uint32_t piece;

@@ -38,12 +38,18 @@ static inline uint64_t oteli_multiply(uint64_t a, uint64_t b, uint64_t *high)
 #endif
 }
 
+/* What a state is scrambled to. */
+static inline uint64_t oteli_random_of(uint64_t state, uint64_t *high)
+{
+    return oteli_multiply(state, state ^ UINT64_C(0xe7037ed1a0b428db), high);
+}
+
 /* The next product of the sequence. */
 static inline uint64_t oteli_random_step(struct oteli_random *random, uint64_t *high)
 {
     const uint64_t state = random->state + random->step;
     random->state = state;
-    return oteli_multiply(state, state ^ UINT64_C(0xe7037ed1a0b428db), high);
+    return oteli_random_of(state, high);
 }
 
 static inline uint64_t oteli_random_next(struct oteli_random *random)
@@ -54,23 +60,47 @@ static inline uint64_t oteli_random_next(struct oteli_random *random)
 
 /* The next number, and a second one out of the same product: enough for an identifier of 128
  * bits, since state and step together have 127. */
+static inline uint64_t oteli_random_pair_of(uint64_t low, uint64_t high, uint64_t step,
+                                            uint64_t *second)
+{
+    *second = high ^ (low << 27 | low >> 37) ^ step;
+    return high ^ low;
+}
+
 static inline uint64_t oteli_random_pair(struct oteli_random *random, uint64_t *second)
 {
     uint64_t high;
     const uint64_t low = oteli_random_step(random, &high);
-    const uint64_t first = high ^ low;
-    *second = high ^ (low << 27 | low >> 37) ^ random->step;
-    return first;
+    return oteli_random_pair_of(low, high, random->step, second);
 }
 
-/* An identifier: any value but zero, in whose place is 1. */
-static inline uint64_t oteli_random_id(struct oteli_random *random)
+/* A number as an identifier: any value but zero, in whose place is 1. */
+static inline uint64_t oteli_random_not_zero(uint64_t id)
 {
-    uint64_t id = oteli_random_next(random);
 #if defined(__GNUC__)
     __asm__("" : "+r"(id)); /* one number: it is not to be compared by its halves */
 #endif
     return id + (id == 0);
+}
+
+static inline uint64_t oteli_random_id(struct oteli_random *random)
+{
+    return oteli_random_not_zero(oteli_random_next(random));
+}
+
+/* Both: oteli_random_pair and then oteli_random_id, with one access to the state. */
+static inline uint64_t oteli_random_pair_and_id(struct oteli_random *random, uint64_t *second,
+                                                uint64_t *id)
+{
+    const uint64_t step = random->step;
+    const uint64_t state = random->state + step;
+    random->state = state + step;
+    uint64_t high;
+    const uint64_t low = oteli_random_of(state, &high);
+    const uint64_t first = oteli_random_pair_of(low, high, step, second);
+    const uint64_t other_low = oteli_random_of(state + step, &high);
+    *id = oteli_random_not_zero(other_low ^ high);
+    return first;
 }
 
 #endif

@@ -48,6 +48,12 @@ static inline char *oteli_slice_put(char *out, otel_slice text)
     return out;
 }
 
+/* How "span" goes on behind a number of them: 1 span is lost, 2 spans are lost. */
+static inline const char *oteli_is_or_are(uint64_t count)
+{
+    return count == 1 ? " is" : "s are";
+}
+
 /* A NUL-terminated copy on the heap, or NULL without memory. */
 OTELI_LENT char *oteli_slice_copy(otel_slice text);
 

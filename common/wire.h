@@ -76,9 +76,11 @@ static inline uint64_t oteli_get_fixed64(const uint8_t *at)
 
 static inline uint8_t *oteli_put_fixed32(uint8_t *at, uint32_t value)
 {
-    for (unsigned i = 0; i < 4; i++)
-        *at++ = (uint8_t)(value >> (8 * i));
-    return at;
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    value = __builtin_bswap32(value);
+#endif
+    memcpy(at, &value, sizeof value); /* at once: compilers may leave single bytes as they are */
+    return at + sizeof value;
 }
 
 static inline uint32_t oteli_get_fixed32(const uint8_t *at)

@@ -16,9 +16,9 @@
 
 enum {
     DOCTOR_ADDRESSES = 8,
-    DOCTOR_SHORT = 96, /* bytes of a name, a number, a header */
-    DOCTOR_TEXT = 512, /* of a sentence, a URL, a path */
-    DOCTOR_BODY = 4096 /* of an answer */
+    DOCTOR_SHORT = 96,  /* bytes of a name, a number, a header */
+    DOCTOR_TEXT = 1024, /* of a sentence, a URL, a path */
+    DOCTOR_BODY = 4096  /* of an answer */
 };
 
 enum doctor_result { DOCTOR_NOT_TRIED, DOCTOR_FINE, DOCTOR_FAILED };

@@ -79,21 +79,6 @@ static const char *describe_source(const struct doctor_settings *settings, size_
     return strcmp(source, variable) == 0 ? "environment" : source;
 }
 
-/* The words of a setting that may stand in the environment: http/protobuf, http/json, grpc */
-static void list_words(const char *words, char *out, size_t size)
-{
-    size_t used = 0;
-    out[0] = '\0';
-    while (*words != '\0') {
-        const size_t length = strcspn(words, " ");
-        if (words[0] != '-' && words[0] != '!' && used < size)
-            used += (size_t)snprintf(out + used, size - used, "%s%.*s", used != 0 ? ", " : "",
-                                     (int)length, words);
-        words += length;
-        words += strspn(words, " ");
-    }
-}
-
 /* NAME="..." is not a whole number; using 5000 */
 static void describe_problem(const struct doctor_settings *settings, size_t index, char *out,
                              size_t size)
@@ -110,12 +95,6 @@ static void describe_problem(const struct doctor_settings *settings, size_t inde
                  doctor_hide_in_urls(given, shown, sizeof shown), problem);
     else
         snprintf(out, size, "%s %s", variable, problem);
-    if (oteli_config_rows[index].words == NULL)
-        return;
-    char words[200];
-    list_words(oteli_config_rows[index].words, words, sizeof words);
-    const size_t used = strlen(out);
-    snprintf(out + used, size - used, " (it may be %s)", words);
 }
 
 /* ---- all of them ---------------------------------------------------------------------- */

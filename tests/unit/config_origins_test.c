@@ -76,7 +76,10 @@ static void test_every_value_knows_where_it_comes_from(void **state)
                                         "2147483647; using 5000");
     const struct oteli_config_origin *exporter = origin_of(origins, "OTEL_TRACES_EXPORTER");
     assert_int_equal(exporter->source, OTELI_FROM_ENVIRONMENT);
-    assert_string_equal(exporter->problem, "has the unknown word \"pigeon\"; using otlp");
+    assert_string_equal(
+        exporter->problem,
+        "has the unknown word \"pigeon\" (it may be otlp, console, otlp/stdout, none); "
+        "using otlp");
     oteli_config_fini(&config);
     free(origins);
 }

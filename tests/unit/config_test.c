@@ -253,6 +253,13 @@ static void test_options_without_a_size_are_refused(void **state)
     assert_int_equal(oteli_config_load(&config, &options, true), OTEL_ERROR_INVALID_ARGUMENT);
 }
 
+#define MAY_BE_SAMPLER                                                        \
+    "(it may be always_on, always_off, traceidratio, parentbased_always_on, " \
+    "parentbased_always_off, parentbased_traceidratio, jaeger_remote, parentbased_jaeger_remote)"
+#define MAY_BE_PROTOCOL "(it may be http/protobuf, http/json, grpc)"
+#define MAY_BE_PROPAGATOR "(it may be tracecontext, baggage, b3, b3multi, jaeger, none)"
+#define MAY_BE_EXPORTER "(it may be otlp, console, otlp/stdout, none)"
+
 struct bad_value {
     const char *variable;
     const char *value;
@@ -278,23 +285,31 @@ static const struct bad_value bad_values[] = {
     {"OTEL_C_TAIL_KEEP_SLOWER_THAN", "-1",
      "is not a whole number of milliseconds from 0 to 2147483647; it counts as unset"},
     {"OTEL_TRACES_SAMPLER", "trace-id-ratio",
-     "has the unknown word \"trace-id-ratio\"; using parentbased_always_on"},
+     "has the unknown word \"trace-id-ratio\" " MAY_BE_SAMPLER "; using parentbased_always_on"},
     {"OTEL_TRACES_SAMPLER", "xray",
-     "has \"xray\", which otel-c does not support yet; using parentbased_always_on"},
-    {"OTEL_TRACES_SAMPLER", "-xray", "has the unknown word \"-xray\"; using parentbased_always_on"},
-    {"OTEL_EXPORTER_OTLP_PROTOCOL", "http", "has the unknown word \"http\"; using http/protobuf"},
-    {"OTEL_C_CLOCK", "fake", "has the unknown word \"fake\"; using auto"},
+     "has \"xray\", which otel-c does not support yet " MAY_BE_SAMPLER
+     "; using parentbased_always_on"},
+    {"OTEL_TRACES_SAMPLER", "-xray",
+     "has the unknown word \"-xray\" " MAY_BE_SAMPLER "; using parentbased_always_on"},
+    {"OTEL_EXPORTER_OTLP_PROTOCOL", "http",
+     "has the unknown word \"http\" " MAY_BE_PROTOCOL "; using http/protobuf"},
+    {"OTEL_C_CLOCK", "fake",
+     "has the unknown word \"fake\" (it may be auto, tsc, monotonic, coarse); using auto"},
     {"OTEL_PROPAGATORS", "tracecontext,xray,baggage",
-     "has \"xray\", which otel-c does not support yet; using tracecontext,baggage"},
+     "has \"xray\", which otel-c does not support yet " MAY_BE_PROPAGATOR
+     "; using tracecontext,baggage"},
     {"OTEL_PROPAGATORS", "ottrace",
-     "has \"ottrace\", which otel-c does not support yet; using tracecontext,baggage"},
+     "has \"ottrace\", which otel-c does not support yet " MAY_BE_PROPAGATOR
+     "; using tracecontext,baggage"},
     {"OTEL_PROPAGATORS", "carrier-pigeon",
-     "has the unknown word \"carrier-pigeon\"; using tracecontext,baggage"},
-    {"OTEL_TRACES_EXPORTER", "Foo,console,bar", "has the unknown word \"Foo\"; using console"},
+     "has the unknown word \"carrier-pigeon\" " MAY_BE_PROPAGATOR "; using tracecontext,baggage"},
+    {"OTEL_TRACES_EXPORTER", "Foo,console,bar",
+     "has the unknown word \"Foo\" " MAY_BE_EXPORTER "; using console"},
     {"OTEL_TRACES_EXPORTER", "none,console", "has \"none\" beside other words; using console"},
     {"OTEL_TRACES_EXPORTER", "zipkin,none",
-     "has \"zipkin\", which otel-c does not support yet; using none"},
-    {"OTEL_LOG_LEVEL", "loud", "has the unknown word \"loud\"; using info"},
+     "has \"zipkin\", which otel-c does not support yet " MAY_BE_EXPORTER "; using none"},
+    {"OTEL_LOG_LEVEL", "loud",
+     "has the unknown word \"loud\" (it may be none, error, warn, info, debug); using info"},
 };
 
 static void test_a_bad_variable_is_one_warning_and_then_unset(void **state)
@@ -349,11 +364,14 @@ static void test_bad_options_are_refused_by_name(void **state)
         {OTEL_SDK_OPTIONS(.tail_keep_errors = "1"), OTEL_ERROR_INVALID_ARGUMENT,
          "tail_keep_errors=\"1\" is neither true nor false"},
         {OTEL_SDK_OPTIONS(.traces_sampler = "sometimes"), OTEL_ERROR_INVALID_ARGUMENT,
-         "traces_sampler=\"sometimes\" has the unknown word \"sometimes\""},
+         "traces_sampler=\"sometimes\" has the unknown word \"sometimes\" " MAY_BE_SAMPLER},
+        {OTEL_SDK_OPTIONS(.clock = "sundial"), OTEL_ERROR_INVALID_ARGUMENT,
+         "clock=\"sundial\" has the unknown word \"sundial\" (it may be auto, tsc, monotonic, "
+         "coarse, fake)"},
         {OTEL_SDK_OPTIONS(.exporter_otlp_protocol = "http"), OTEL_ERROR_INVALID_ARGUMENT,
-         "exporter_otlp_protocol=\"http\" has the unknown word \"http\""},
+         "exporter_otlp_protocol=\"http\" has the unknown word \"http\" " MAY_BE_PROTOCOL},
         {OTEL_SDK_OPTIONS(.traces_exporter = "otlp,zipkin"), OTEL_ERROR_UNSUPPORTED,
-         "traces_exporter=\"otlp,zipkin\" has \"zipkin\", which otel-c does not support yet"},
+         "traces_exporter=\"otlp,zipkin\" has \"zipkin\", which otel-c does not support yet " MAY_BE_EXPORTER},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         said.lines = 0;

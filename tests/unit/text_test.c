@@ -212,6 +212,14 @@ static void test_whole_numbers_are_digits_only(void **state)
     }
 }
 
+static void test_one_is_and_others_are(void **state)
+{
+    (void)state;
+    assert_string_equal(oteli_is_or_are(0), "s are");
+    assert_string_equal(oteli_is_or_are(1), " is");
+    assert_string_equal(oteli_is_or_are(2), "s are");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_percent_decoding_is_strict),
         cmocka_unit_test(test_percent_decoding_works_in_place_and_within_its_length),
         cmocka_unit_test(test_whole_numbers_are_digits_only),
+        cmocka_unit_test(test_one_is_and_others_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
