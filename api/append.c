@@ -13,6 +13,11 @@ struct place {
     struct oteli_line *own;
 };
 
+static size_t capacity_of(const struct oteli_thread *thread)
+{
+    return thread->line != NULL ? thread->line->capacity : 0;
+}
+
 /* A line with room, in place of the full one; that one stays current until the worker can
  * find it in the ring. */
 static bool next_line(struct oteli_thread *thread, struct oteli_sdk *sdk, size_t bound)
@@ -24,7 +29,7 @@ static bool next_line(struct oteli_thread *thread, struct oteli_sdk *sdk, size_t
     if (thread->line != NULL)
         sdk->hand_over(sdk, thread->line);
     thread->used = 0;
-    thread->line_capacity = line->capacity;
+    thread->line_end = line->capacity - OTELI_RAW_SLACK;
     OTELI_STORE_RELEASE_PTR(&thread->line, line);
     return true;
 }
@@ -40,7 +45,7 @@ static bool find_place(struct oteli_thread *thread, struct oteli_sdk *sdk, size_
         place->record = oteli_line_record(place->own, 0);
         return true;
     }
-    if (thread->used + bound > thread->line_capacity && !next_line(thread, sdk, bound))
+    if (thread->used + bound > capacity_of(thread) && !next_line(thread, sdk, bound))
         return false;
     place->record = oteli_line_record(thread->line, thread->used);
     return true;
@@ -122,7 +127,7 @@ static void lose_for_bytes(struct oteli_thread *thread, struct oteli_sdk *sdk)
 
 static void pass(struct oteli_thread *thread, const struct passage *passage)
 {
-    if (lot_of(thread) != 0 && thread->used + passage->bound <= thread->line_capacity) {
+    if (lot_of(thread) != 0 && thread->used + passage->bound <= capacity_of(thread)) {
         struct oteli_record *record = oteli_line_record(thread->line, thread->used);
         oteli_commit(thread, write_record(record, passage), 1);
         return; /* unusual, but there is room */

@@ -11,22 +11,40 @@
 #include "api/hold.h"
 #include "api/thread.h"
 
-/* Behind the last record, which has room; the worker may read it from here on. */
-static inline void oteli_commit(struct oteli_thread *thread, uint32_t size, uint32_t spans)
+/* Behind the last record, which has room, the line is used up to here; the worker may read so
+ * far from now on. */
+static OTELI_INLINE void oteli_commit_to(struct oteli_thread *thread, struct oteli_line *line,
+                                         uint32_t used, uint32_t spans)
 {
     oteli_count(&thread->counts.ended, spans);
-    const uint32_t used = thread->used + size;
     thread->used = used;
-    oteli_store_release_32(&thread->line->committed, used); /* pairs with the load of take_from */
+    oteli_store_release_32(&line->committed, used); /* pairs with the load of take_from */
 }
 
-/* Whether an ended span, whose record has this size, goes where the last one went, without
- * further thought. */
+static inline void oteli_commit(struct oteli_thread *thread, uint32_t size, uint32_t spans)
+{
+    oteli_commit_to(thread, thread->line, thread->used + size, spans);
+}
+
+/* Whether an ended span, whose record would end here in the line, goes where the last one went,
+ * without further thought. */
+static OTELI_INLINE bool oteli_is_plain_to(const struct oteli_thread *thread,
+                                           const struct oteli_open *open, size_t used)
+{
+    return !open->traits.is_unusual && thread->counts.ended != thread->lot_end &&
+           used <= thread->line_end;
+}
+
+/* The same of a record of this size. */
 static inline bool oteli_is_plain(const struct oteli_thread *thread, const struct oteli_open *open,
                                   uint32_t size)
 {
-    return !open->traits.is_unusual && thread->counts.ended != thread->lot_end &&
-           thread->used + size + OTELI_RAW_SLACK <= thread->line_capacity;
+    return oteli_is_plain_to(thread, open, (size_t)thread->used + size);
+}
+
+static inline struct oteli_raw *oteli_line_raw(struct oteli_line *line, size_t at)
+{
+    return (struct oteli_raw *)(void *)(line->records + at);
 }
 
 /* Record the end of such a one. */
@@ -34,8 +52,7 @@ static OTELI_INLINE void oteli_append_plain(struct oteli_thread *thread,
                                             const struct oteli_open *open, uint32_t size,
                                             uint64_t end)
 {
-    struct oteli_raw *raw = (struct oteli_raw *)(void *)(thread->line->records + thread->used);
-    oteli_raw_write(raw, open, size, end);
+    oteli_raw_write(oteli_line_raw(thread->line, thread->used), open, size, end);
     oteli_commit(thread, size, 1);
 }
 

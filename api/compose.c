@@ -15,6 +15,14 @@ enum {
 };
 enum { STATUS_MESSAGE = 2, STATUS_CODE = 3 };
 
+#define USUAL(kind)                                                                                \
+    {                                                                                              \
+        .wire_flags = OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM | OTELI_FLAG_HAS_IS_REMOTE, \
+        .wire_kind = (kind)                                                                        \
+    }
+const struct oteli_traits oteli_usual_traits[] = {USUAL(0), USUAL(1), USUAL(2),
+                                                  USUAL(3), USUAL(4), USUAL(5)};
+
 static uint8_t *put_tracestate(uint8_t *at, const struct oteli_open *open)
 {
     char text[OTELI_TRACESTATE_BYTES + 1];

@@ -26,6 +26,11 @@ enum {
 };
 enum { OTELI_FLAG_HAS_IS_REMOTE = 0x100, OTELI_FLAG_IS_REMOTE = 0x200 };
 
+/* By Span.kind, what most sampled spans have: a random trace id, and no parent elsewhere. In
+ * memory, whence one instruction puts it beside the other half of a pair. */
+OTELI_NOT_LENT extern const struct oteli_traits oteli_usual_traits[OTEL_SPAN_KIND_CONSUMER + 2]
+    __attribute__((aligned(8)));
+
 /* Room for everything of a span that has a fixed size, and for copying in pieces. */
 enum { OTELI_COMPOSE_FIXED = sizeof(struct oteli_record) + 160, OTELI_COMPOSE_PIECE = 16 };
 

@@ -11,7 +11,19 @@
 #include <string.h>
 
 /* What a span context keeps in `reserved` for propagators of other formats than W3C's. */
-enum { OF_OTHER_FORMATS = OTELI_REF_DEBUG | OTELI_REF_DEFERRED };
+enum { IS_DEBUG = 1, IS_DEFERRED = 2 };
+
+static uint8_t of_other_formats(uint64_t ref)
+{
+    return (uint8_t)(((ref & OTELI_REF_DEBUG) != 0 ? IS_DEBUG : 0) |
+                     ((ref & OTELI_REF_DEFERRED) != 0 ? IS_DEFERRED : 0));
+}
+
+static uint64_t ref_of_other_formats(uint8_t kept)
+{
+    return ((kept & IS_DEBUG) != 0 ? OTELI_REF_DEBUG : 0) |
+           ((kept & IS_DEFERRED) != 0 ? OTELI_REF_DEFERRED : 0);
+}
 
 otel_span_context otel_span_get_context(otel_span span)
 {
@@ -23,7 +35,7 @@ otel_span_context otel_span_get_context(otel_span span)
     memcpy(context.span_id, &span.opaque[2], sizeof context.span_id);
     context.flags = oteli_ref_flags(span.opaque[3]);
     context.is_remote = oteli_ref_is_remote(span.opaque[3]);
-    context.reserved[0] = (uint8_t)(span.opaque[3] & OF_OTHER_FORMATS);
+    context.reserved[0] = of_other_formats(span.opaque[3]);
     context.tracestate = oteli_ref_tracestate(span.opaque[3]);
     return context;
 }
@@ -37,8 +49,7 @@ otel_span otel_span_wrap(const otel_span_context *context)
     memcpy(&span.opaque[2], context->span_id, sizeof context->span_id);
     span.opaque[3] =
         oteli_ref_make(context->flags, OTELI_PLACE_NOWHERE, false, 0, context->tracestate) |
-        (context->is_remote ? (uint64_t)OTELI_REF_REMOTE : 0) |
-        (uint64_t)(context->reserved[0] & OF_OTHER_FORMATS);
+        (context->is_remote ? OTELI_REF_REMOTE : 0) | ref_of_other_formats(context->reserved[0]);
     return span;
 }
 
@@ -106,23 +117,30 @@ static struct oteli_open *newest_attached(const struct oteli_thread *thread)
     return oteli_thread_attached(thread, thread->attached);
 }
 
-enum { MOST_ATTACHED = 1024 };
+/* How many contexts are attached. */
+static uint32_t count_attached(const struct oteli_thread *thread)
+{
+    uint32_t count = 0;
+    for (uint32_t at = thread->attached; at != 0; at = oteli_thread_attached(thread, at)->below)
+        count++;
+    return count;
+}
 
 /* A place for one more context. Programs that attach and never detach get the place of the
  * last one again, or their stack would grow for ever. */
 static struct oteli_open *place_for(struct oteli_thread *thread)
 {
     struct oteli_open *newest = newest_attached(thread);
-    if (newest == thread->top && newest->depth >= MOST_ATTACHED) {
-        OTELI_LOG(OTEL_LOG_WARN, "%u contexts are attached on one thread: are they detached?",
-                  newest->depth);
+    if (newest == thread->top && newest - thread->stack >= OTELI_MOST_ATTACHED &&
+        count_attached(thread) >= OTELI_MOST_ATTACHED) {
+        OTELI_LOG(OTEL_LOG_WARN, "%d contexts are attached on one thread: are they detached?",
+                  OTELI_MOST_ATTACHED);
         return newest;
     }
     if (thread->top == thread->last && !oteli_thread_deepen(thread))
         return NULL;
     struct oteli_open *open = thread->top + 1;
     open->below = thread->attached;
-    open->depth = newest_attached(thread)->depth + 1;
     return open;
 }
 
@@ -139,6 +157,7 @@ static OTELI_INLINE void take_from(struct oteli_thread *thread, const otel_conte
 {
     thread->values = values;
     thread->baggage = baggage;
+    oteli_thread_bound(thread);
     if (OTELI_UNLIKELY(values != NULL || thread->is_scoped))
         look_for_attributes(thread);
 }
@@ -153,9 +172,7 @@ static OTELI_NOINLINE void hold_baggage(struct oteli_open *open, uint64_t baggag
 
 static void fill_in(struct oteli_open *open, const otel_context *context, uint32_t epoch)
 {
-    open->self = context->span;
-    open->self.opaque[3] |= OTELI_REF_ATTACHED;
-    open->traits = (struct oteli_traits){0};
+    open->traits = (struct oteli_traits){.bits = OTELI_IS_ATTACHED};
     open->epoch = epoch;
     open->hold = 0;
     open->values = context->values;
@@ -180,26 +197,30 @@ static OTELI_NOINLINE uint64_t attach_any(const otel_context *context)
     struct oteli_open *open = place_for(thread);
     if (OTELI_LIKELY(open != NULL)) {
         fill_in(open, context, thread->epoch);
-        open->shown = open->record;
         open->token = token = ++thread->attaches;
         if (OTELI_UNLIKELY((context->baggage | open->baggage) != 0))
             hold_baggage(open, context->baggage);
         take_from(thread, context->values, open->baggage);
         thread->attached = distance_of(thread, open);
-        oteli_thread_publish_anew(thread, open);
-        if (open != thread->top)
+        otel_span self = context->span;
+        self.opaque[3] |= OTELI_REF_ATTACHED;
+        if (open == thread->top) {
+            oteli_thread_rewrite(thread, open, &self);
+        } else {
+            open->self = self;
             oteli_thread_push(thread, open);
+        }
     }
     oteli_thread_finish(thread);
     return token;
 }
 
 /* The traits of a context that was attached the fast way, as the word that they are in memory. */
+enum { SIMPLY = OTELI_IS_ATTACHED | OTELI_ATTACHED_SIMPLY };
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define SIMPLE_TRAITS ((uint64_t)OTELI_ATTACHED_SIMPLY << 8 * offsetof(struct oteli_traits, bits))
+#define SIMPLE_TRAITS ((uint64_t)SIMPLY << 8 * offsetof(struct oteli_traits, bits))
 #else
-#define SIMPLE_TRAITS \
-    ((uint64_t)OTELI_ATTACHED_SIMPLY << (56 - 8 * offsetof(struct oteli_traits, bits)))
+#define SIMPLE_TRAITS ((uint64_t)SIMPLY << (56 - 8 * offsetof(struct oteli_traits, bits)))
 #endif
 
 /* The epoch of an open span's children is looked up once while the span is attached again and
@@ -218,14 +239,12 @@ static OTELI_NOINLINE uint64_t attach_another(const otel_context *context)
  * published, and there is a place that is not above any cover. */
 static OTELI_INLINE bool is_simple(const struct oteli_thread *thread, const otel_context *context)
 {
-    const struct oteli_open *top = thread->top;
-    const uint64_t unpublished = OTELI_REF_COLLECTED | OTELI_REF_LONE;
-    return OTELI_LIKELY(
-        !oteli_thread_is_busy(thread) && top != thread->last && thread->lowest_cover == 0 &&
-        newest_attached(thread)->depth < MOST_ATTACHED &&
-        (((uintptr_t)context->values ^ (uintptr_t)thread->values) | context->baggage |
-         thread->baggage | top[1].baggage) == 0 &&
-        context->span.opaque[2] != 0 && (context->span.opaque[3] & unpublished) == 0);
+    /* One question is less than many: each is a place where the processor has to guess. */
+    const uint64_t no_record = oteli_ref_beside_record(context->span.opaque[3]);
+    const uint64_t other_values = (uintptr_t)context->values ^ (uintptr_t)thread->values;
+    const uint64_t busy = thread->fast ^ thread->generation;
+    return OTELI_LIKELY((no_record | other_values | context->baggage | busy) == 0) &&
+           OTELI_LIKELY(thread->top < thread->attach_end);
 }
 
 /* The fast way finds out first and calls nothing, like those of span.c and end.c. */
@@ -242,24 +261,21 @@ OTELI_HOT uint64_t otel_context_attach_n(const otel_context *context)
             return attach_another(context);
         epoch = thread->epoch;
     }
-    struct oteli_open *top = thread->top;
-    struct oteli_open *open = top + 1;
-    const otel_context_value *values = context->values;
+    struct oteli_open *open = thread->top + 1;
+    OTELI_OPAQUE(open);
+    const otel_context_value *values = thread->values;
     const oteli_half trace_id = oteli_half_load(context->span.opaque);
+    const oteli_half second = oteli_half_load(context->span.opaque + 2);
     const uint64_t number = thread->attaches + 1;
     oteli_thread_hurry(thread);
     oteli_half_store(open->self.opaque, trace_id);
-    oteli_half_store(open->self.opaque + 2, (oteli_half){span_id, ref | OTELI_REF_ATTACHED});
+    oteli_half_store(open->self.opaque + 2, second | (oteli_half){0, OTELI_REF_ATTACHED});
     oteli_half_store(open->shape, (oteli_half){epoch, SIMPLE_TRAITS});
-    open->hold = 0;
-    open->below = thread->attached;
-    open->depth = newest_attached(thread)->depth + 1;
-    open->values = values;
-    open->token = number;
-    oteli_record_write(open->record, trace_id, span_id, oteli_record_state(ref));
+    open->hold_and_below = oteli_word_of(0, thread->attached);
+    oteli_half_store(open->values_and_token, (oteli_half){(uint64_t)(uintptr_t)values, number});
     thread->attaches = number;
     thread->attached = distance_of(thread, open);
-    oteli_thread_push(thread, open);
+    oteli_thread_raise(thread, open, &open->record);
     oteli_thread_finish(thread);
     return number;
 }
@@ -317,7 +333,7 @@ OTELI_HOT bool otel_context_detach_n(uint64_t token)
     open->shape[1] = 0;
     thread->attached = open->below;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    oteli_thread_show(thread, open - 1);
+    oteli_thread_return(thread, open - 1);
     return true;
 }
 

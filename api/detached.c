@@ -38,8 +38,8 @@ static bool has_part(uint32_t number)
     struct oteli_detached *part = calloc(PART, sizeof *part);
     errno = saved_errno;
     for (uint32_t i = 0; part != NULL && i < PART; i++)
-        part[i].open.place_ref =
-            oteli_ref_make(0, OTELI_PLACE_DETACHED, false, number * PART + i, 0);
+        part[i].open.usual_ref =
+            oteli_ref_make(0, OTELI_PLACE_DETACHED, false, number * PART + i, 0) | OTELI_REF_USUAL;
     if (part != NULL && !OTELI_CAS_FULL_PTR(slot, NULL, part))
         free(part);
     return OTELI_LOAD_ACQUIRE_PTR(slot) != NULL;
@@ -67,13 +67,13 @@ static uint32_t *link_of(uint32_t index)
 
 bool oteli_detached_is_known(const struct oteli_open *open)
 {
-    return (const void *)at_index(oteli_ref_slot(open->place_ref)) == (const void *)open;
+    return (const void *)at_index(oteli_ref_slot(open->usual_ref)) == (const void *)open;
 }
 
 static void push(struct oteli_open *open)
 {
     if (OTELI_LIKELY(oteli_detached_is_known(open)))
-        oteli_free_list_push(&pool.free, link_of, oteli_ref_slot(open->place_ref));
+        oteli_free_list_push(&pool.free, link_of, oteli_ref_slot(open->usual_ref));
 }
 
 struct oteli_open *oteli_detached_take(struct oteli_thread *thread)
@@ -129,7 +129,7 @@ static void copy_contents(struct oteli_open *to, const struct oteli_open *from)
 
 void oteli_detached_take_aside(struct oteli_open *open, struct oteli_ending *ending)
 {
-    const struct oteli_open nothing = {.place_ref = open->place_ref};
+    const struct oteli_open nothing = {.usual_ref = open->usual_ref};
     ending->aside = (struct oteli_detached){.open.self = open->self};
     copy_contents(&ending->aside.open, open);
     copy_contents(open, &nothing); /* whatever becomes of this thread, buffers have one owner */

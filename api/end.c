@@ -24,7 +24,7 @@ static OTELI_COLD void wake_slow(void)
 
 static inline void wake(void)
 {
-    if (OTELI_UNLIKELY(oteli_load_relaxed_64(&oteli_asleep) != 0))
+    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_asleep, 0)))
         wake_slow();
 }
 
@@ -110,6 +110,26 @@ static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
         end_local(span, end_ns);
     else if (place == OTELI_PLACE_DETACHED)
         end_detached(span, end_ns);
+    if ((span.place & OTEL_SPAN_IS_RECORDING_) != 0)
+        wake(); /* for a span that records nothing there is nothing to do */
+}
+
+/* The same for a span that is larger than most: it has attributes, or a long name. The state is
+ * held. */
+static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end_ns,
+                                                struct oteli_thread *thread,
+                                                struct oteli_open *open)
+{
+    const uint32_t size = oteli_raw_size(open);
+    if (OTELI_UNLIKELY(!oteli_is_plain(thread, open, size))) {
+        oteli_thread_finish(thread);
+        end_slow(span, end_ns);
+        return;
+    }
+    oteli_append_plain(thread, open, size, oteli_counter());
+    oteli_open_no_attributes(open);
+    oteli_thread_return(thread, open - 1);
+    oteli_thread_finish(thread);
     wake();
 }
 
@@ -120,32 +140,40 @@ static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
 OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
 {
     struct oteli_thread *thread = oteli_self;
-    const uint64_t generation = oteli_load_relaxed_64(&oteli_fast_generation);
+    const uint64_t generation = thread->fast;
     struct oteli_open *open = thread->top;
-    const uint64_t ref = open->self.opaque[3];
-    if (OTELI_UNLIKELY(thread->fast != generation || span.place != ref ||
-                       span.id != open->self.opaque[2] || end_ns != 0)) {
+    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_fast_generation, generation) ||
+                       span.place != open->self.opaque[3] || span.id != open->self.opaque[2] ||
+                       end_ns != 0)) {
         end_slow(span, end_ns);
         return;
     }
-    if ((ref & OTEL_SPAN_IS_RECORDING_) == 0) {
+    if ((span.place & OTEL_SPAN_IS_RECORDING_) == 0) {
         if (OTELI_UNLIKELY(open->traits.is_unusual))
-            end_slow(span, 0);
+            end_slow(span, end_ns);
         else
-            oteli_thread_show(thread, open - 1);
+            oteli_thread_return(thread, open - 1);
         return;
     }
-    const uint32_t size = oteli_raw_size(open);
     oteli_thread_hurry(thread); /* first: a signal handler that forks would take the line away */
-    if (OTELI_UNLIKELY(!oteli_is_plain(thread, open, size))) {
-        oteli_thread_finish(thread);
-        end_slow(span, 0);
+    const uint32_t name_length = open->name_length;
+    if (name_length > sizeof(oteli_half) || open->attributes.length != 0) {
+        end_larger(span, end_ns, thread, open);
         return;
     }
-    oteli_append_plain(thread, open, size, oteli_counter());
-    oteli_thread_show(thread, open - 1);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    thread->fast = generation;
+    struct oteli_line *const line = thread->line;
+    const size_t size = oteli_raw_size_of(name_length, 0);
+    size_t used = thread->used;
+    OTELI_OPAQUE(used); /* not the same once more in 32 bits */
+    if (OTELI_UNLIKELY(!oteli_is_plain_to(thread, open, used + size))) {
+        oteli_thread_finish(thread);
+        end_slow(span, end_ns);
+        return;
+    }
+    oteli_raw_write_small(oteli_line_raw(line, used), open, size, 0, oteli_counter());
+    oteli_commit_to(thread, line, (uint32_t)(used + size), 1);
+    oteli_thread_return(thread, open - 1);
+    oteli_thread_finish(thread);
     wake();
 }
 
@@ -174,7 +202,8 @@ void otel_span_cancel(otel_span span)
 /* How many spans that are left this thread has started. */
 static uint64_t started_and_left(const struct oteli_thread *thread)
 {
-    return thread->counts.recorded - thread->counts.dropped[OTEL_DROP_TOO_SHORT];
+    return oteli_count_of_origins(thread->counts.recorded) -
+           thread->counts.dropped[OTEL_DROP_TOO_SHORT];
 }
 
 otel_span otel_span_enter_address(otel_tracer *tracer, const void *address)

@@ -43,14 +43,16 @@ static void put_aside(const struct oteli_thread *thread, struct oteli_places *pl
                                     .thread = thread};
 }
 
-/* Another thread has other counts, with which a mark has nothing to do (end.c), and its own
- * below the lowest place. */
+/* Another thread has other counts, with which a mark has nothing to do (end.c), and what other
+ * libraries have published is its own. */
 static void come_from_elsewhere(struct oteli_thread *thread)
 {
     if (thread->open_capacity != 0)
         thread->stack->shown = NULL;
-    for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++)
+    for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++) {
         open->mark = UINT64_MAX;
+        open->shown = oteli_record_of(open);
+    }
 }
 
 static void take_up(struct oteli_thread *thread, const struct oteli_places *places)
@@ -63,6 +65,7 @@ static void take_up(struct oteli_thread *thread, const struct oteli_places *plac
     thread->attached = places->attached;
     thread->lowest_cover = places->lowest_cover;
     thread->open_capacity = places->open_capacity;
+    oteli_thread_bound(thread);
     if (OTELI_UNLIKELY(places->forks != oteli_thread_forks()))
         oteli_thread_disown(thread);
     if (OTELI_UNLIKELY(places->generation != thread->generation))
@@ -74,16 +77,24 @@ static void take_up(struct oteli_thread *thread, const struct oteli_places *plac
         oteli_thread_scope(thread, is_scoped);
 }
 
+/* As if there were another place above the top. */
+static void keep_shown(struct oteli_thread *thread)
+{
+    if (thread->top != thread->stack)
+        thread->top->shown = oteli_record_of(thread->top);
+    else if (thread->open_capacity != 0)
+        thread->stack->shown = otel_thread_ctx_v1;
+}
+
 /* `stack` is claimed by the caller, or NULL. */
 static void exchange(struct oteli_thread *thread, otel_stack *stack)
 {
     otel_stack *before = thread->fibre;
-    if (thread->top == thread->stack && thread->open_capacity != 0)
-        thread->stack->shown = otel_thread_ctx_v1;
+    keep_shown(thread);
     put_aside(thread, before != NULL ? &before->places : &thread->own);
     take_up(thread, stack != NULL ? &stack->places : &thread->own);
     thread->fibre = stack;
-    oteli_thread_show(thread, thread->top);
+    oteli_thread_return(thread, thread->top);
     if (before != NULL) /* pairs with the CAS of claim */
         oteli_store_release_32(&before->is_current, 0);
 }

@@ -22,15 +22,13 @@ static void push_stretch(struct oteli_thread *thread)
         return;
     const uint32_t epoch = oteli_epoch_under(thread, &thread->top->self);
     struct oteli_open *open = thread->top + 1;
-    const uint64_t ref = open->place_ref | OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM |
+    const uint64_t ref = oteli_open_place_ref(open) | OTELI_REF_SAMPLED | OTELI_REF_RANDOM |
                          OTELI_REF_COLLECTED | OTELI_REF_ATTACHED;
     open->self = (otel_span){{trace_id[0], trace_id[1], oteli_random_id(&thread->random), ref}};
     open->traits = (struct oteli_traits){0};
     open->epoch = epoch;
     open->hold = oteli_hold_index(hold);
     open->below = OTELI_NOT_A_COVER;
-    open->depth = 0;
-    oteli_record_write_span(open->record, &open->self);
     oteli_thread_push(thread, open);
 }
 
@@ -142,7 +140,7 @@ static struct oteli_thread *begin_for(const otel_lines *lines)
 static void account(struct oteli_thread *thread, otel_lines *lines)
 {
     if (oteli_exchange_full_32(&lines->is_unaccounted, 0) == 0)
-        oteli_count(&thread->counts.recorded, lines->count);
+        oteli_count(&thread->counts.recorded[OTELI_ORIGIN_LOCAL], lines->count);
 }
 
 /* With room for the link behind it. */

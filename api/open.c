@@ -60,9 +60,11 @@ static void shrink(struct oteli_buffer *buffer)
 /* An attached context only mentions its tracestate; an open span holds it, and is unusual. */
 static void let_tracestate_go(struct oteli_open *open)
 {
+    if (OTELI_LIKELY((open->self.opaque[3] & OTELI_REF_TRACESTATE) == 0))
+        return;
     if (open->traits.is_unusual && (open->self.opaque[3] & OTELI_REF_ATTACHED) == 0)
         oteli_tracestate_release(oteli_open_tracestate(open));
-    open->self.opaque[3] &= ~(~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT);
+    open->self.opaque[3] &= ~OTELI_REF_TRACESTATE;
 }
 
 void oteli_open_lighten(struct oteli_open *open)
@@ -75,6 +77,7 @@ void oteli_open_lighten(struct oteli_open *open)
         shrink(buffers[i]);
         buffers[i]->length = 0;
     }
+    open->attribute_count = 0;
     memset(unusual, 0, offsetof(struct oteli_unusual, name));
     open->traits.is_unusual = false;
 }
@@ -83,7 +86,8 @@ void oteli_open_forget(struct oteli_open *open)
 {
     struct oteli_unusual *unusual = &open->unusual;
     unusual->name.length = unusual->events.length = unusual->links.length = 0;
-    unusual->message.length = open->attributes.length = 0;
+    unusual->message.length = 0;
+    oteli_open_no_attributes(open);
     memset(unusual, 0, offsetof(struct oteli_unusual, name));
     open->traits.is_unusual = false;
 }
@@ -92,6 +96,7 @@ void oteli_open_leave(struct oteli_open *open)
 {
     if (open->traits.is_unusual)
         oteli_open_lighten(open);
+    oteli_open_no_attributes(open);
     open->self = (otel_span){{0, 0, 0, 0}};
 }
 

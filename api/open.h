@@ -41,13 +41,14 @@ struct oteli_traits {
 };
 _Static_assert(sizeof(struct oteli_traits) == 8, "one word");
 enum {
-    OTELI_HOLDS = 1,           /* the root of the held set `hold` */
-    OTELI_NAME_IS_ADDRESS = 2, /* the name is the bytes of a pointer to code */
-    OTELI_START_IS_GIVEN = 4,  /* by options */
-    OTELI_RECORD_ONLY = 8,     /* for processors; it counts as unsampled */
-    OTELI_IS_PROCESSED = 16,   /* processors have seen its start */
-    OTELI_IS_ENDING = 32,      /* and are being told of its end */
-    OTELI_ATTACHED_SIMPLY = 64 /* a context that changed nothing but the span, and still would */
+    OTELI_HOLDS = 1,            /* the root of the held set `hold` */
+    OTELI_NAME_IS_ADDRESS = 2,  /* the name is the bytes of a pointer to code */
+    OTELI_START_IS_GIVEN = 4,   /* by options */
+    OTELI_RECORD_ONLY = 8,      /* for processors; it counts as unsampled */
+    OTELI_IS_PROCESSED = 16,    /* processors have seen its start */
+    OTELI_IS_ENDING = 32,       /* and are being told of its end */
+    OTELI_ATTACHED_SIMPLY = 64, /* a context that changed nothing but the span, and still would */
+    OTELI_IS_ATTACHED = 128     /* a context, and no cover of one */
 };
 
 /* Traits of a span that is not unusual, as the word that they are in memory. */
@@ -59,7 +60,7 @@ static inline uint64_t oteli_traits_word(uint32_t wire_flags, uint8_t wire_kind)
     return word;
 }
 
-/* In oteli_open.below of places with depth 0 that are no covers. */
+/* In oteli_open.below of places that are no contexts, and no covers. */
 #define OTELI_NOT_A_COVER UINT32_MAX
 
 /* What few spans have. All zero and empty unless traits.is_unusual says so; made so again by
@@ -83,8 +84,12 @@ struct oteli_unusual {
  * made of stands in pairs of 16 bytes that are written and read as such. */
 struct oteli_open {
     /* The span's handle. Its span id says whether this is still that span: 0 is a free
-     * place. In detached records the span id is a relaxed atomic. */
-    otel_span self;
+     * place. In detached records the span id is a relaxed atomic. A place of the stack is mostly
+     * the record that others read: publish.h. */
+    union {
+        otel_span self;
+        otel_thread_context_record record;
+    };
     union {
         struct {
             otel_tracer *tracer;
@@ -103,30 +108,42 @@ struct oteli_open {
 
     uint64_t start;                 /* ticks, or Unix nanoseconds if OTELI_START_IS_GIVEN */
     struct oteli_buffer attributes; /* Span.attributes fields */
-    uint32_t attribute_count;       /* right behind attributes.length: cleared together */
+    uint32_t attribute_count;       /* right behind attributes.length: cleared together. A place
+                                       of the stack that is free has none */
     uint32_t place_capacity;
     uint64_t attribute_filter;            /* of their signatures; void when there are none */
     struct oteli_attribute_place *places; /* of the attributes, in their order */
-    uint64_t place_ref;                   /* what a local span's handle says of its place */
-    otel_thread_context_record *record;   /* of the place, for others to read; detached: none */
+    uint64_t usual_ref;                   /* what the handle of most spans here says: sampled,
+                                             recorded, and of a random trace id */
+    const otel_thread_context_record
+        *shown; /* what was published when the place above it was written */
 
     char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
-    uint32_t hold;                /* see oteli_open_hold */
-    uint32_t below;               /* attached: the attached context below it, as
-                                     oteli_thread.attached; a cover: the index of what it repeats */
+    union {
+        struct {
+            uint32_t hold;  /* see oteli_open_hold */
+            uint32_t below; /* attached: the attached context below it, as oteli_thread.attached; a
+                               cover: the index of what it repeats */
+        };
+        uint64_t hold_and_below;
+    };
 
     struct oteli_unusual unusual;
-    const otel_context_value *values; /* attached: the context's */
-    uint64_t token;                   /* attached: which attach it was; 0: detached */
-    uint32_t depth;                   /* attached: how many contexts are, with it; 0: this
-                                         is only the context of place `below` once more */
-    bool owns_records;                /* the memory that begins with its record, and has others' */
     union {
-        uint64_t mark;       /* of an address: what had been started when it was (end.c) */
-        uint64_t generation; /* detached: of the SDK that it started under */
+        struct {
+            const otel_context_value *values; /* attached: the context's */
+            uint64_t token;                   /* attached: which attach it was; 0: detached */
+        };
+        uint64_t values_and_token[2];
     };
-    uint64_t baggage; /* attached: the context's, held; 0 in every other place */
-    const otel_thread_context_record *shown; /* what is published while the place is the top */
+    uint64_t reserved;
+    union {
+        uint64_t mark;               /* of an address: what had been started when it was (end.c) */
+        uint64_t generation;         /* detached: of the SDK that it started under */
+        struct oteli_open *outgrown; /* the lowest: the memory that the stack was in before */
+    };
+    uint64_t baggage;                  /* attached: the context's, held; 0 in every other place */
+    otel_thread_context_record *apart; /* what is published where the place cannot be */
 };
 _Static_assert(offsetof(struct oteli_open, name) == 128, "names begin a cache line");
 _Static_assert(sizeof(struct oteli_open) == 320, "five cache lines");
@@ -153,6 +170,12 @@ OTELI_COLD void oteli_open_set_long_name(struct oteli_open *open, const char *na
 static inline bool oteli_open_records(const struct oteli_open *open)
 {
     return (open->self.opaque[3] & OTEL_SPAN_IS_RECORDING_) != 0;
+}
+
+/* What the handle of any span here says: where it is. */
+static inline uint64_t oteli_open_place_ref(const struct oteli_open *open)
+{
+    return open->usual_ref & ~OTELI_REF_USUAL;
 }
 
 /* The held set that it is a member of (hold.h), or 0: the field counts where the bits are. */
@@ -201,6 +224,13 @@ OTELI_COLD void oteli_open_leave(struct oteli_open *open);
 
 /* The same without giving anything back: in a forked child, whose parent has the span. */
 void oteli_open_forget(struct oteli_open *open);
+
+/* There are no attributes. */
+static inline void oteli_open_no_attributes(struct oteli_open *open)
+{
+    const uint64_t none = 0;
+    memcpy(&open->attributes.length, &none, sizeof none); /* and attribute_count */
+}
 
 /* Free everything that hangs on a slot. */
 void oteli_open_fini(struct oteli_open *open);

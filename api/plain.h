@@ -20,8 +20,13 @@
 
 /* The first 24 bytes are those of a struct oteli_record. */
 struct oteli_raw {
-    uint32_t size;              /* as there */
-    uint32_t attributes_length; /* in the place of `length` */
+    union {
+        struct {
+            uint32_t size;              /* as there */
+            uint32_t attributes_length; /* in the place of `length` */
+        };
+        uint64_t sizes;
+    };
     union {
         struct {
             uint32_t epoch; /* as there */
@@ -39,8 +44,13 @@ struct oteli_raw {
     };
     uint64_t span_id_and_ref[2];
     uint64_t trace_id[2];
-    uint64_t start; /* ticks, without OTELI_TICKS_BIT: no other times come this way */
-    uint64_t end;
+    union {
+        struct {
+            uint64_t start; /* ticks, without OTELI_TICKS_BIT: no other times come this way */
+            uint64_t end;
+        };
+        uint64_t times[2];
+    };
     uint64_t reserved;
     uint8_t name[];
 };
@@ -59,45 +69,50 @@ enum {
 _Static_assert(offsetof(struct oteli_raw, name) == OTELI_RAW_NAME_AT, "behind all that is fixed");
 
 /* The size of a span's record; pieces are written up to OTELI_RAW_SLACK beyond it. */
-enum { OTELI_RAW_SLACK = 3 * OTELI_COMPOSE_PIECE, OTELI_RAW_AHEAD = 3 };
+enum { OTELI_RAW_SLACK = 3 * OTELI_COMPOSE_PIECE, OTELI_RAW_AHEAD = 2 };
+static inline size_t oteli_raw_size_of(size_t name_length, size_t attributes_length)
+{
+    return (OTELI_RAW_FIXED + 7 + name_length + attributes_length) & ~(size_t)7;
+}
+
 static inline uint32_t oteli_raw_size(const struct oteli_open *open)
 {
-    return (OTELI_RAW_FIXED + 7 + open->name_length + open->attributes.length) & ~(uint32_t)7;
+    return (uint32_t)oteli_raw_size_of(open->name_length, open->attributes.length);
 }
 
-/* Copy a name in whole pieces: what is too much lies where the times will be, or the
- * attributes. */
-static OTELI_INLINE void oteli_raw_put_name(uint8_t *to, const char *name, uint32_t length)
+/* All that every span has: of its name the first piece, and nothing of attributes but how long
+ * they are. */
+static OTELI_INLINE void oteli_raw_write_small(struct oteli_raw *raw, const struct oteli_open *open,
+                                               size_t size, size_t attributes_length, uint64_t end)
 {
-    _Static_assert(OTELI_NAME_INLINE == 3 * sizeof(oteli_half), "three pieces");
-    memcpy(to, name, sizeof(oteli_half));
-    if (OTELI_UNLIKELY(length > sizeof(oteli_half))) {
-        memcpy(to + 16, name + 16, sizeof(oteli_half));
-        memcpy(to + 32, name + 32, sizeof(oteli_half));
-    }
-}
-
-/* Write it at `raw`, which is aligned to 8. */
-static OTELI_INLINE void oteli_raw_write(struct oteli_raw *raw, const struct oteli_open *open,
-                                         uint32_t size, uint64_t end)
-{
-    const uint32_t name_length = open->name_length;
-    const uint32_t attributes_length = open->attributes.length;
-    raw->size = size;
-    raw->attributes_length = attributes_length;
+    raw->sizes = oteli_word_of(size, attributes_length);
     oteli_half_copy(raw->shape, open->shape);
     oteli_half_copy(raw->origin, open->origin);
     oteli_half_copy(raw->span_id_and_ref, open->self.opaque + 2);
     oteli_half_copy(raw->trace_id, open->self.opaque);
-    raw->start = open->start;
-    raw->end = end;
-    oteli_raw_put_name(raw->name, open->name, name_length);
-    if (attributes_length != 0)
-        oteli_compose_attributes(raw->name + name_length + OTELI_RAW_BEHIND_NAME, open);
+    oteli_half_store(raw->times, (oteli_half){open->start, end});
+    memcpy(raw->name, open->name, sizeof(oteli_half));
     /* What comes next was last written by the exporter thread, on another core. */
     const uint8_t *next = (const uint8_t *)raw + size;
-    for (unsigned i = 1; i <= OTELI_RAW_AHEAD; i++)
-        oteli_fetch_to_write(next + i * OTELI_CACHELINE);
+    for (unsigned i = 0; i < OTELI_RAW_AHEAD; i++)
+        oteli_fetch_to_write(next + (2 + i) * OTELI_CACHELINE);
+}
+
+/* Write it at `raw`, which is aligned to 8. Names are copied in whole pieces: what is too much
+ * lies where the times will be, or the attributes. */
+static OTELI_INLINE void oteli_raw_write(struct oteli_raw *raw, const struct oteli_open *open,
+                                         uint32_t size, uint64_t end)
+{
+    _Static_assert(OTELI_NAME_INLINE == 3 * sizeof(oteli_half), "three pieces");
+    const uint32_t name_length = open->name_length;
+    const uint32_t attributes_length = open->attributes.length;
+    oteli_raw_write_small(raw, open, size, attributes_length, end);
+    if (name_length > sizeof(oteli_half)) {
+        memcpy(raw->name + 16, open->name + 16, sizeof(oteli_half));
+        memcpy(raw->name + 32, open->name + 32, sizeof(oteli_half));
+    }
+    if (attributes_length != 0)
+        oteli_compose_attributes(raw->name + name_length + OTELI_RAW_BEHIND_NAME, open);
 }
 
 /* Make a record with a Span message of it, its times in nanoseconds. It lies in the same

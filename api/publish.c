@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/publish.c - the pointer that readers look for, and the memory of the records. App threads. */
+/* api/publish.c - the pointer that readers look for, and records that are no places. App threads. */
 #include "api/publish.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
@@ -17,28 +18,40 @@ const void *oteli_thread_ctx_address(void)
     return &otel_thread_ctx_v1;
 }
 
-/* Two to a cache line. */
-union space {
-    otel_thread_context_record record;
-    uint8_t bytes[32];
-};
+/* What is said of a span whose trace nobody else could know, and where there is no memory. */
+static const otel_thread_context_record nothing;
 
-bool oteli_records_make(struct oteli_open *places, uint32_t count)
+static bool is_known(const otel_span *span)
 {
-    const size_t size = (count + (count & 1)) * sizeof(union space);
-    union space *spaces = aligned_alloc(OTELI_CACHELINE, size);
-    if (spaces == NULL)
-        return false;
-    memset(spaces, 0, size);
-    for (uint32_t i = 0; i < count; i++)
-        places[i].shown = places[i].record = &spaces[i].record;
-    places[0].owns_records = true;
-    return true;
+    return oteli_span_is_valid(span) && !oteli_span_is_collected(span);
 }
 
-void oteli_records_free(struct oteli_open *place)
+static bool has_memory(struct oteli_open *open)
 {
-    if (place->owns_records)
-        free(place->record);
-    place->owns_records = false;
+    if (open->apart != NULL)
+        return true;
+    oteli_notice_fork();
+    if (oteli_fork_is_orphan())
+        return false;
+    const int saved_errno = errno;
+    open->apart = malloc(sizeof *open->apart);
+    errno = saved_errno;
+    return open->apart != NULL;
+}
+
+const otel_thread_context_record *oteli_record_apart(struct oteli_open *open)
+{
+    if (!is_known(&open->self) || !has_memory(open))
+        return &nothing;
+    *open->apart = open->record;
+    open->apart->valid = 1;
+    open->apart->trace_flags = oteli_ref_flags(open->self.opaque[3]);
+    open->apart->attributes_size = 0;
+    return open->apart;
+}
+
+bool oteli_record_is_of(const struct oteli_open *open, const otel_thread_context_record *record)
+{
+    return record == &open->record || record == &nothing ||
+           (record != NULL && record == open->apart);
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/publish.h - the records by which others know what a thread is working for
- * (otel/thread_context.h): one for each place of a stack.
+/* api/publish.h - by what others know what a thread is working for (otel/thread_context.h).
  *
- * A place's record is written before the place becomes current, and the thread's pointer is set
- * to it then; leaving a place sets the pointer to what the one below shows. So whoever stops
- * the thread, at any instruction, or interrupts it with a signal, finds the context of before
- * or that of after, and never half of one. Records do not move when a stack grows.
+ * The beginning of a place is laid out as the record that they read, so that publishing a span
+ * costs a pointer. A place is written before it becomes current, and the thread's pointer is set
+ * to it then; the place below it keeps what was published before, and leaving sets the pointer to
+ * that again: mostly what the place below shows, but it may be what another library has published
+ * through the same pointer. So whoever stops the thread, at any instruction, or interrupts it with
+ * a signal, finds the context of before or that of after, and never half of one. A place that may
+ * be shown is not written, but for what is not the record's; where it has to be, a copy is shown
+ * meanwhile. Memory that a stack has grown out of stays, with the records in it.
  *
- * A place shows its own record. One without a span shows, when what came above it has left,
- * what was published before: nothing, or what another library has published through the same
- * pointer, which has it back.
+ * A handle can say more than a record may: a tracestate, that nobody has decided about the trace,
+ * or that the span is collected. Such a place shows a record that is apart, or that there is none.
  *
  * Threads:  a thread's records and pointer are its own; whoever reads them has stopped it. */
 #ifndef OTELI_PUBLISH_H
@@ -27,44 +29,18 @@ _Static_assert(offsetof(otel_thread_context_record, valid) == 24, "OTEP 4947");
 _Static_assert(offsetof(otel_thread_context_record, trace_flags) == 25, "OTEP 4947");
 _Static_assert(offsetof(otel_thread_context_record, attributes_size) == 26, "OTEP 4947");
 
-/* The members `valid`, `trace_flags` and `attributes_size` of a span with these flags. */
-static inline uint32_t oteli_record_state(uint64_t ref)
+_Static_assert(offsetof(struct oteli_open, record) == offsetof(struct oteli_open, self), "one");
+
+/* What a place shows, written if need be. */
+OTELI_COLD const otel_thread_context_record *oteli_record_apart(struct oteli_open *open);
+static OTELI_INLINE const otel_thread_context_record *oteli_record_of(struct oteli_open *open)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return 1 | (uint32_t)oteli_ref_flags(ref) << 8;
-#else
-    return UINT32_C(1) << 24 | (uint32_t)oteli_ref_flags(ref) << 16;
-#endif
+    const bool is_record = oteli_ref_is_record(open->self.opaque[3]);
+    return OTELI_LIKELY(is_record) ? &open->record : oteli_record_apart(open);
 }
 
-/* What is said of a span to others: what is collected has no trace that they could know. */
-static inline uint32_t oteli_record_state_of(const otel_span *span)
-{
-    const bool is_known = oteli_span_is_valid(span) && !oteli_span_is_collected(span);
-    return is_known ? oteli_record_state(span->opaque[3]) : 0;
-}
-
-/* Write a record that is not published. */
-static OTELI_INLINE void oteli_record_write(otel_thread_context_record *record, oteli_half trace_id,
-                                            uint64_t span_id, uint32_t state)
-{
-    *(oteli_half_at *)(void *)record->trace_id = trace_id;
-    memcpy(record->span_id, &span_id, sizeof span_id);
-    memcpy(&record->valid, &state, sizeof state);
-}
-
-static OTELI_INLINE void oteli_record_write_span(otel_thread_context_record *record,
-                                                 const otel_span *span)
-{
-    oteli_record_write(record, oteli_half_load(span->opaque), span->opaque[2],
-                       oteli_record_state_of(span));
-}
-
-/* Records for `count` places that have none yet, the first of which owns them; false without
- * memory. */
-OTELI_COLD bool oteli_records_make(struct oteli_open *places, uint32_t count);
-/* Free those that this place owns. */
-void oteli_records_free(struct oteli_open *place);
+/* Whether it is one that the place has shown, or the one that says of nothing. */
+bool oteli_record_is_of(const struct oteli_open *open, const otel_thread_context_record *record);
 
 /* Of the calling thread's pointer, without naming it. */
 OTELI_LENT const void *oteli_thread_ctx_address(void);

@@ -59,8 +59,8 @@ static void make_trace_id(struct oteli_thread *thread, struct identity *made)
 static void identify(struct oteli_thread *thread, const otel_finished_span *span,
                      struct identity *made)
 {
-    *made = (struct identity){.span_id = id_of(span->span_id),
-                              .flags = span->flags & OTELI_REF_W3C_FLAGS};
+    *made =
+        (struct identity){.span_id = id_of(span->span_id), .flags = span->flags & OTELI_W3C_FLAGS};
     if (span->trace_id != NULL)
         memcpy(made->trace_id, span->trace_id, sizeof made->trace_id);
     if ((made->trace_id[0] | made->trace_id[1]) == 0)
@@ -84,7 +84,7 @@ static uint8_t wire_kind_of(otel_span_kind kind)
     return (uint8_t)((is_known ? kind : OTEL_SPAN_KIND_INTERNAL) + 1);
 }
 
-static uint64_t hold_tracestate(const char *text, const uint64_t trace_id[2])
+static uint32_t hold_tracestate(const char *text, const uint64_t trace_id[2])
 {
     if (text == NULL)
         return 0;
@@ -98,9 +98,10 @@ static uint64_t begin(struct oteli_thread *thread, struct oteli_open *open, otel
 {
     struct identity made;
     identify(thread, span, &made);
-    const uint64_t tracestate = hold_tracestate(span->tracestate, made.trace_id);
-    open->self = (otel_span){{made.trace_id[0], made.trace_id[1], made.span_id,
-                              made.flags | tracestate << OTELI_REF_TRACESTATE_SHIFT}};
+    const uint32_t tracestate = hold_tracestate(span->tracestate, made.trace_id);
+    open->self =
+        (otel_span){{made.trace_id[0], made.trace_id[1], made.span_id,
+                     oteli_ref_make(made.flags, OTELI_PLACE_NOWHERE, false, 0, tracestate)}};
     open->tracer = tracer;
     open->parent_id = made.parent_id;
     open->epoch = oteli_clock_epoch();
@@ -142,12 +143,13 @@ static void describe(const struct oteli_thread *thread, struct oteli_open *open,
 static void count(struct oteli_thread *thread, const otel_finished_span *span)
 {
     struct oteli_thread_counts *counts = &thread->counts;
-    uint64_t *origins = is_sampled(span) ? counts->recorded_origins : counts->unsampled_origins;
-    oteli_count(is_sampled(span) ? &counts->recorded : &counts->unsampled, 1);
+    uint64_t *origins = is_sampled(span) ? counts->recorded : counts->unsampled;
+    enum oteli_origin origin = OTELI_ORIGIN_LOCAL;
     if (is_root(span))
-        oteli_count(&origins[OTELI_ORIGIN_NONE], 1);
+        origin = OTELI_ORIGIN_NONE;
     else if (span->parent_is_remote)
-        oteli_count(&origins[OTELI_ORIGIN_REMOTE], 1);
+        origin = OTELI_ORIGIN_REMOTE;
+    oteli_count(&origins[origin], 1);
 }
 
 /* The state is held, and let go. */

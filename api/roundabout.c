@@ -71,9 +71,8 @@ void oteli_roundabout_tracestate(struct oteli_open *open, const otel_sampling_re
     const uint32_t reference = oteli_tracestate_make(result->tracestate, length, trace_id);
     if (reference == 0 && length != 0)
         return;
-    const uint64_t kept = oteli_tracestate_retain(reference);
+    const uint32_t kept = oteli_tracestate_retain(reference);
     oteli_tracestate_release(oteli_ref_tracestate(*ref));
-    *ref &= ~(~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT);
-    *ref |= kept << OTELI_REF_TRACESTATE_SHIFT;
+    *ref = (*ref & ~OTELI_REF_TRACESTATE) | oteli_ref_of_tracestate(kept);
     open->traits.is_unusual |= kept != 0;
 }

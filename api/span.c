@@ -34,21 +34,20 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open
     struct oteli_sampling about = {(const uint8_t *)&made->trace_id, parent, name, name_length,
                                    options};
     const bool sampled = oteli_span_is_sampled(thread, parent, &about);
-    made->ref |= open->place_ref | (sampled ? OTELI_SAMPLED_AND_RECORDING : 0);
+    made->ref |= oteli_open_place_ref(open) | (sampled ? OTELI_SAMPLED_AND_RECORDING : 0);
     oteli_span_set_shape(
         open, oteli_span_epoch_under(thread, parent), name_length,
         oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent->opaque[3] : 0),
         OTEL_SPAN_KIND_INTERNAL + 1);
     oteli_span_set_origin(open, tracer, parent_id);
+    oteli_open_no_attributes(open);
     if (OTELI_UNLIKELY(oteli_span_is_special(thread, parent, options)))
         oteli_span_inherit(thread, open, parent, options, made);
     if (!sampled) {
-        oteli_count(&thread->counts.unsampled, 1);
-        oteli_span_count_origin(thread->counts.unsampled_origins, parent);
+        oteli_span_count(thread->counts.unsampled, parent);
         return;
     }
-    oteli_count(&thread->counts.recorded, 1);
-    oteli_span_count_origin(thread->counts.recorded_origins, parent);
+    oteli_span_count(thread->counts.recorded, parent);
     oteli_span_fill_in(thread, open, name, name_length, options);
 }
 
@@ -63,9 +62,7 @@ static void pass_on(otel_span *span, const struct oteli_thread *thread,
 /* A span that could not be had, though an SDK runs: it counts, and passes its parent on. */
 static void refuse(otel_span *span, struct oteli_thread *thread, const otel_span_options *options)
 {
-    oteli_count(&thread->counts.recorded, 1);
-    oteli_span_count_origin(thread->counts.recorded_origins,
-                            oteli_span_parent_of(thread, options, false));
+    oteli_span_count(thread->counts.recorded, oteli_span_parent_of(thread, options, false));
     oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
     pass_on(span, thread, options);
 }
@@ -85,10 +82,9 @@ static void repeat(struct oteli_thread *thread, struct oteli_open *open, otel_sp
                    const otel_span *parent)
 {
     uint64_t *const ref = &span->opaque[3];
-    const uint64_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(*ref));
-    *ref &= ~((uint64_t)OTELI_SLOT_MAX << OTELI_REF_SLOT_SHIFT | ~UINT64_C(0)
-                                                                     << OTELI_REF_TRACESTATE_SHIFT);
-    *ref |= open->place_ref | tracestate << OTELI_REF_TRACESTATE_SHIFT;
+    const uint32_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(*ref));
+    *ref &= ~(OTELI_REF_SLOT | OTELI_REF_TRACESTATE);
+    *ref |= oteli_open_place_ref(open) | oteli_ref_of_tracestate(tracestate);
     open->traits = (struct oteli_traits){.is_unusual = tracestate != 0};
     open->epoch = oteli_epoch_under(thread, parent);
     open->hold = 0;
@@ -111,7 +107,6 @@ static void enter_nothing(otel_span *span, const otel_span_options *options)
         struct oteli_open *open = thread->top + 1;
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
         repeat(thread, open, span, &options->parent->span);
-        oteli_record_write_span(open->record, &open->self);
         oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
@@ -141,7 +136,7 @@ static void make_trace_id(struct oteli_thread *thread, struct oteli_identity *ma
         return;
     made->trace_id = oteli_half_load(trace_id);
     if (!thread->program.ids_are_random)
-        made->ref &= ~(uint64_t)OTEL_TRACE_FLAG_RANDOM;
+        made->ref &= ~OTELI_REF_RANDOM;
 }
 
 /* A handle's bits by enum otel_sampling_decision. */
@@ -161,17 +156,14 @@ static void open_judged(struct oteli_thread *thread, struct oteli_open *open,
     oteli_span_inherit(thread, open, parent, options, made);
     if (result->has_tracestate)
         oteli_roundabout_tracestate(open, result, about->trace_id, &made->ref);
-    const bool is_sampled_too = (made->ref & OTEL_TRACE_FLAG_SAMPLED) != 0;
+    const bool is_sampled_too = (made->ref & OTELI_REF_SAMPLED) != 0;
     if (!is_sampled_too)
         open->traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED;
-    oteli_count(is_sampled_too ? &thread->counts.recorded : &thread->counts.unsampled, 1);
-    oteli_span_count_origin(is_sampled_too ? thread->counts.recorded_origins
-                                           : thread->counts.unsampled_origins,
-                            parent);
+    oteli_span_count(is_sampled_too ? thread->counts.recorded : thread->counts.unsampled, parent);
     if ((made->ref & OTEL_SPAN_IS_RECORDING_) == 0)
         return;
     if (!is_sampled_too)
-        oteli_span_count_record_only(thread, parent);
+        oteli_span_count(thread->counts.record_only, parent);
     if (!is_sampled_too || oteli_processing_is_wanted(thread))
         open->traits.is_unusual = true;
     if (!is_sampled_too)
@@ -202,16 +194,17 @@ static void open_roundabout(struct oteli_thread *thread, struct oteli_open *open
         .context = oteli_roundabout_context(thread, parent, options),
         .parent_kind = (uint8_t)(parent->opaque[2] != 0 ? oteli_span_kind_of_parent(parent_ref)
                                                         : OTELI_PARENT_NONE),
-        .is_random = (made->ref & OTEL_TRACE_FLAG_RANDOM) != 0};
+        .is_random = (made->ref & OTELI_REF_RANDOM) != 0};
     otel_sampling_result result;
     oteli_roundabout_ask(thread, &question, &result);
     if (thread->program.makes_ids)
         (void)oteli_roundabout_span_id(thread, &made->span_id);
-    made->ref |= open->place_ref | bits_of(result.decision);
+    made->ref |= oteli_open_place_ref(open) | bits_of(result.decision);
     oteli_span_set_shape(open, oteli_span_epoch_under(thread, parent), name_length,
                          oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent_ref : 0),
                          OTEL_SPAN_KIND_INTERNAL + 1);
     oteli_span_set_origin(open, tracer, parent_id);
+    oteli_open_no_attributes(open);
     open_judged(thread, open, parent, &question.about, &result, made);
 }
 
@@ -270,7 +263,6 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
                         &made);
         oteli_span_store_identity(span, &made);
         oteli_span_store_identity(&open->self, &made);
-        oteli_record_write_span(open->record, &open->self);
         oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
@@ -297,117 +289,207 @@ static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, cons
         enter_any(span, tracer, name, name_length, options);
 }
 
-/* Whether the fast way is open, but for what the parent has to say: nothing is under way, the
- * state fits the SDK, and there is a place left. */
-static inline bool is_ready(const struct oteli_thread *thread)
+/* What the sampler says to a child of this parent; where that is remote, or has something to hand
+ * on that must be looked up, something that is not simple. */
+static OTELI_INLINE unsigned decision_under(const struct oteli_thread *thread,
+                                            const struct oteli_open *parent)
 {
-    return thread->fast == oteli_load_relaxed_64(&oteli_fast_generation) &&
-           thread->top != thread->last;
+    if (parent->self.opaque[2] == 0)
+        return thread->decide[OTELI_PARENT_NONE];
+    switch (parent->self.opaque[3] & (OTELI_REF_SPECIAL | OTELI_REF_REMOTE | OTELI_REF_SAMPLED)) {
+    case OTELI_REF_SAMPLED:
+        return thread->decide[OTELI_PARENT_LOCAL_SAMPLED];
+    case 0:
+        return thread->decide[OTELI_PARENT_LOCAL_UNSAMPLED];
+    default:
+        return OTELI_DECIDE_SAMPLE_AND_HOLD;
+    }
 }
 
-/* A span that does not record: ids, so that its children know that it was not sampled. A
- * root's span id is made of its trace id: nobody will see the two but as a context. */
-static OTELI_INLINE void enter_unsampled(otel_span *span, struct oteli_thread *thread,
-                                         struct oteli_open *open)
+/* Most parents: nothing is to be handed on but that they are sampled, of a random trace id. */
+static OTELI_INLINE bool is_usual(const struct oteli_open *parent)
 {
-    struct oteli_open *parent = open - 1;
+    const uint64_t asked =
+        OTELI_REF_SPECIAL | OTELI_REF_REMOTE | OTELI_REF_SAMPLED | OTELI_REF_INHERITED;
+    return (parent->self.opaque[3] & asked) == (OTELI_REF_SAMPLED | OTELI_REF_RANDOM);
+}
+
+/* The same of one that makes a span that is not sampled, in its place with all but its identity. */
+static OTELI_INLINE void show_unsampled(otel_span *span, struct oteli_thread *thread,
+                                        struct oteli_open *open, const struct oteli_identity *made,
+                                        uint64_t generation)
+{
+    open->traits.is_unusual = false;
+    oteli_span_store_identity(span, made);
+    oteli_span_store_identity(&open->self, made);
+    oteli_thread_raise(thread, open, &open->record);
+    oteli_thread_finish_as(thread, generation);
+}
+
+/* A root that does not record: ids, so that its children know that it was not sampled. The span
+ * id is made of the trace id: nobody will see the two but as a context. */
+static OTELI_INLINE void enter_unsampled_root(otel_span *span, struct oteli_thread *thread,
+                                              struct oteli_open *open, uint64_t generation)
+{
+    struct oteli_identity made;
+    uint64_t second;
+    oteli_thread_hurry(thread);
+    const uint64_t first = oteli_random_pair(&thread->random, &second);
+    made.trace_id = (oteli_half){first, second | 1};
+    made.span_id = (first ^ (second << 32 | second >> 32)) | 1;
+    made.ref = open->usual_ref & ~OTELI_SAMPLED_AND_RECORDING;
+    open->epoch = oteli_clock_epoch();
+    oteli_count(&thread->counts.unsampled[OTELI_ORIGIN_NONE], 1);
+    show_unsampled(span, thread, open, &made, generation);
+}
+
+static OTELI_INLINE void enter_unsampled_child(otel_span *span, struct oteli_thread *thread,
+                                               struct oteli_open *open, uint64_t generation)
+{
+    const struct oteli_open *parent = open - 1;
     struct oteli_identity made;
     oteli_thread_hurry(thread);
-    if (parent->self.opaque[2] == 0) {
-        uint64_t second;
-        const uint64_t first = oteli_random_pair(&thread->random, &second);
-        made.trace_id = (oteli_half){first, second | 1};
-        made.span_id = (first ^ (second << 32 | second >> 32)) | 1;
-        made.ref = open->place_ref | OTEL_TRACE_FLAG_RANDOM;
-        open->epoch = oteli_clock_epoch();
-        oteli_count(&thread->counts.unsampled_origins[OTELI_ORIGIN_NONE], 1);
-        parent->shown = otel_thread_ctx_v1;
-    } else {
-        oteli_span_identify(thread, &parent->self, parent->self.opaque[2], &made);
-        made.ref |= open->place_ref;
-        open->epoch = parent->epoch;
-    }
-    open->traits.is_unusual = false;
-    oteli_span_store_identity(span, &made);
-    oteli_span_store_identity(&open->self, &made);
-    oteli_record_write(open->record, made.trace_id, made.span_id, oteli_record_state(made.ref));
-    oteli_count(&thread->counts.unsampled, 1);
-    oteli_thread_raise(thread, open);
-    oteli_thread_finish(thread);
+    made.trace_id = oteli_half_load(parent->self.opaque);
+    made.span_id = oteli_random_id(&thread->random);
+    made.ref = oteli_open_place_ref(open) | (parent->self.opaque[3] & OTELI_REF_INHERITED);
+    open->epoch = parent->epoch;
+    oteli_count(&thread->counts.unsampled[OTELI_ORIGIN_LOCAL], 1);
+    show_unsampled(span, thread, open, &made, generation);
 }
 
-/* What the sampler says to a child of this parent; where the parent has something to hand on
- * that must be looked up, something that is not simple. */
-static inline unsigned decision_under(const struct oteli_thread *thread, const otel_span *parent)
+/* Hold the state and copy the name. false: it is not short and ASCII, and nothing is held. */
+static OTELI_INLINE bool hurry_with_name(struct oteli_thread *thread, struct oteli_open *open,
+                                         const char *name, size_t name_length)
 {
-    if (parent->opaque[2] == 0)
-        return thread->decide[OTELI_PARENT_NONE];
-    if (OTELI_UNLIKELY((parent->opaque[3] & OTELI_REF_SPECIAL) != 0))
-        return OTELI_DECIDE_SAMPLE_AND_HOLD;
-    return thread->decide[oteli_span_kind_of_parent(parent->opaque[3])];
+    oteli_thread_hurry(thread);
+    if (OTELI_LIKELY(oteli_span_set_short_name(open, name, name_length)))
+        return true;
+    oteli_thread_finish(thread);
+    return false;
 }
 
-/* A sampled child of the current span, or a root; its name is in its place, which is or is not
- * above the parent's. */
+/* Its name, and what most spans have of an epoch, of this kind. */
+static OTELI_INLINE void set_usual_shape(struct oteli_open *open, uint32_t epoch,
+                                         size_t name_length, uint8_t wire_kind)
+{
+    const uint64_t first = oteli_word_of(epoch, name_length);
+    uint64_t traits;
+    memcpy(&traits, &oteli_usual_traits[wire_kind], sizeof traits);
+    oteli_half_store(open->shape, (oteli_half){first, traits});
+}
+
+/* A sampled child of a parent, or a root; its name is in its place. */
 static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_open *open,
-                                   struct oteli_open *parent, bool is_above, otel_tracer *tracer,
+                                   const struct oteli_open *parent, otel_tracer *tracer,
                                    size_t name_length, uint8_t wire_kind,
                                    struct oteli_identity *made)
 {
-    const uint64_t parent_id = parent->self.opaque[2];
-    const uint64_t parent_ref = parent->self.opaque[3];
-    oteli_span_set_origin(open, tracer, parent_id);
-    if (parent_id == 0) {
-        oteli_span_set_shape(open, oteli_clock_epoch(), name_length,
-                             oteli_span_wire_flags_of(OTEL_TRACE_FLAG_RANDOM, 0), wire_kind);
-        oteli_count(&thread->counts.recorded_origins[OTELI_ORIGIN_NONE], 1);
-        if (is_above)
-            parent->shown = otel_thread_ctx_v1;
+    if (parent->self.opaque[2] == 0) {
+        oteli_span_set_origin(open, tracer, 0);
+        set_usual_shape(open, oteli_clock_epoch(), name_length, wire_kind);
+        oteli_count(&thread->counts.recorded[OTELI_ORIGIN_NONE], 1);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST); /* what is written now needs no register below */
+        uint64_t second;
+        const uint64_t first = oteli_random_pair_and_id(&thread->random, &second, &made->span_id);
+        made->trace_id = (oteli_half){first, second | 1};
     } else {
-        oteli_span_set_shape(open, parent->epoch, name_length,
-                             oteli_span_wire_flags_of(parent_ref, parent_ref), wire_kind);
+        oteli_span_set_origin(open, tracer, parent->self.opaque[2]);
+        set_usual_shape(open, parent->epoch, name_length, wire_kind);
+        oteli_count(&thread->counts.recorded[OTELI_ORIGIN_LOCAL], 1);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST); /* likewise */
+        made->trace_id = oteli_half_load(parent->self.opaque);
+        made->span_id = oteli_random_id(&thread->random);
     }
-    oteli_span_identify(thread, &parent->self, parent_id, made);
-    made->ref |= open->place_ref | OTELI_SAMPLED_AND_RECORDING;
+    made->ref = open->usual_ref;
 }
 
-/* The fast way itself. `options` go along for enter_slow. */
+/* What is not usual of its parent, and need not be looked up. */
+static OTELI_INLINE void inherit_fast(struct oteli_open *open, const struct oteli_open *parent,
+                                      struct oteli_identity *made)
+{
+    const uint64_t parent_ref = parent->self.opaque[3];
+    made->ref = (made->ref & ~OTELI_REF_INHERITED) | (parent_ref & OTELI_REF_INHERITED);
+    open->traits.wire_flags = oteli_span_wire_flags_of(parent_ref, 0);
+}
+
+/* Show it: the last of entering. */
+static OTELI_INLINE void show_fast(otel_span *span, struct oteli_thread *thread,
+                                   struct oteli_open *open, const struct oteli_identity *made)
+{
+    oteli_span_store_identity(span, made);
+    oteli_span_store_identity(&open->self, made);
+    open->start = oteli_counter();
+    oteli_thread_raise(thread, open, &open->record);
+    oteli_thread_finish(thread);
+}
+
+/* The fast way where the parent is not usual, or spans under it are not sampled. */
+static OTELI_NOINLINE OTELI_HOT void enter_child(otel_span *span, otel_tracer *tracer,
+                                                 const char *name, size_t name_length,
+                                                 const otel_span_options *options,
+                                                 struct oteli_thread *thread)
+{
+    const uint64_t generation = thread->fast;
+    struct oteli_open *open = thread->top + 1;
+    const struct oteli_open *parent = open - 1;
+    const unsigned decision = decision_under(thread, parent);
+    if (decision == OTELI_DECIDE_DROP) {
+        enter_unsampled_child(span, thread, open, generation);
+        return;
+    }
+    if (OTELI_UNLIKELY(decision != OTELI_DECIDE_SAMPLE)) {
+        enter_slow(span, tracer, name, name_length, options);
+        return;
+    }
+    if (OTELI_UNLIKELY(!hurry_with_name(thread, open, name, name_length))) {
+        enter_slow(span, tracer, name, name_length, options);
+        return;
+    }
+    const uint8_t wire_kind =
+        (uint8_t)((options != NULL ? options->kind : OTEL_SPAN_KIND_INTERNAL) + 1);
+    struct oteli_identity made;
+    open_fast(thread, open, parent, tracer, name_length, wire_kind, &made);
+    inherit_fast(open, parent, &made);
+    show_fast(span, thread, open, &made);
+}
+
+/* The fast way itself. `options` say at most the kind. */
 static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const char *name,
                                     size_t name_length, const otel_span_options *options,
                                     uint8_t wire_kind)
 {
     struct oteli_thread *thread = oteli_self;
-    if (OTELI_UNLIKELY(!is_ready(thread))) {
+    const uint64_t generation = thread->fast;
+    struct oteli_open *open = thread->top;
+    /* Nothing is under way, the state fits the SDK, and there is a place left. */
+    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_fast_generation, generation) ||
+                       open == thread->last)) {
         enter_slow(span, tracer, name, name_length, options);
         return;
     }
-    struct oteli_open *parent = thread->top;
-    struct oteli_open *open = thread->top + 1;
-    const unsigned decision = decision_under(thread, &parent->self);
-    _Static_assert(OTELI_DECIDE_DROP < OTELI_DECIDE_SAMPLE, "one comparison for both");
-    if (decision < OTELI_DECIDE_SAMPLE) {
-        enter_unsampled(span, thread, open);
+    open++;
+    OTELI_OPAQUE(open); /* one register for both places */
+    const struct oteli_open *parent = open - 1;
+    if (parent->self.opaque[2] == 0) {
+        if (OTELI_UNLIKELY(thread->decide[OTELI_PARENT_NONE] != OTELI_DECIDE_SAMPLE)) {
+            if (thread->decide[OTELI_PARENT_NONE] == OTELI_DECIDE_DROP)
+                enter_unsampled_root(span, thread, open, generation);
+            else
+                enter_slow(span, tracer, name, name_length, options);
+            return;
+        }
+    } else if (!is_usual(parent) ||
+               thread->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_SAMPLE) {
+        enter_child(span, tracer, name, name_length, options, thread);
         return;
     }
-    if (OTELI_UNLIKELY(decision > OTELI_DECIDE_SAMPLE)) {
-        enter_slow(span, tracer, name, name_length, options);
-        return;
-    }
-    oteli_thread_hurry(thread);
-    if (OTELI_UNLIKELY(!oteli_span_set_short_name(open, name, name_length))) {
-        oteli_thread_finish(thread);
+    if (OTELI_UNLIKELY(!hurry_with_name(thread, open, name, name_length))) {
         enter_slow(span, tracer, name, name_length, options);
         return;
     }
     struct oteli_identity made;
-    open_fast(thread, open, parent, true, tracer, name_length, wire_kind, &made);
-    oteli_span_store_identity(span, &made);
-    oteli_span_store_identity(&open->self, &made);
-    oteli_record_write(open->record, made.trace_id, made.span_id, oteli_record_state(made.ref));
-    open->start = oteli_counter();
-    oteli_count(&thread->counts.recorded, 1);
-    oteli_thread_raise(thread, open);
-    oteli_thread_finish(thread);
+    open_fast(thread, open, parent, tracer, name_length, wire_kind, &made);
+    show_fast(span, thread, open, &made);
 }
 
 /* Options that say nothing but the kind. */
@@ -517,10 +599,10 @@ static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const 
                                     size_t name_length)
 {
     struct oteli_thread *thread = oteli_self;
-    struct oteli_open *parent = thread->top;
+    const struct oteli_open *parent = thread->top;
     if (OTELI_UNLIKELY(thread->fast != oteli_load_relaxed_64(&oteli_fast_generation) ||
                        thread->detached_count == 0 ||
-                       decision_under(thread, &parent->self) != OTELI_DECIDE_SAMPLE))
+                       decision_under(thread, parent) != OTELI_DECIDE_SAMPLE))
         return false;
     struct oteli_open *open = thread->detached[thread->detached_count - 1];
     oteli_thread_hurry(thread);
@@ -528,10 +610,11 @@ static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const 
     if (OTELI_LIKELY(is_short)) {
         struct oteli_identity made;
         thread->detached_count--;
-        open_fast(thread, open, parent, false, tracer, name_length, OTEL_SPAN_KIND_INTERNAL + 1,
-                  &made);
+        open_fast(thread, open, parent, tracer, name_length, OTEL_SPAN_KIND_INTERNAL + 1, &made);
+        oteli_open_no_attributes(open);
+        if (parent->self.opaque[2] != 0)
+            inherit_fast(open, parent, &made);
         open->start = oteli_counter();
-        oteli_count(&thread->counts.recorded, 1);
         publish(span, thread, open, &made);
     }
     oteli_thread_finish(thread);

@@ -25,8 +25,7 @@ static inline bool oteli_span_set_short_name(struct oteli_open *open, const char
                    "what can be moved without a loop");
     uint64_t seen = OTELI_NOT_ASCII;
     if (OTELI_LIKELY(length - 8 <= 8)) /* the most frequent lengths, before the bounds */
-        seen = oteli_move_8(open->name, name) |
-               oteli_move_8(open->name + length - 8, name + length - 8);
+        seen = oteli_move_8_to_16(open->name, name, length);
     else if (OTELI_LIKELY(length - 1 < OTELI_NAME_INLINE))
         seen = oteli_move_short(open->name, name, length);
     return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0);
@@ -46,7 +45,8 @@ static inline unsigned oteli_span_kind_of_parent(uint64_t ref)
 {
     _Static_assert(OTELI_PARENT_REMOTE_SAMPLED == 1 + (1 | 2), "two bits behind the first kind");
     return OTELI_PARENT_LOCAL_UNSAMPLED +
-           (unsigned)((ref & OTEL_TRACE_FLAG_SAMPLED) | (ref & OTELI_REF_REMOTE) >> 7);
+           (unsigned)(ref >> OTELI_REF_FLAGS_SHIFT & OTEL_TRACE_FLAG_SAMPLED) +
+           2 * (unsigned)(ref >> OTELI_REF_REMOTE_SHIFT & 1);
 }
 
 /* A handle being made, in registers. */
@@ -71,7 +71,7 @@ static OTELI_INLINE void oteli_span_identify(struct oteli_thread *thread, const 
         uint64_t second;
         const uint64_t first = oteli_random_pair(&thread->random, &second);
         made->trace_id = (oteli_half){first, second | 1}; /* never all zero */
-        made->ref = OTEL_TRACE_FLAG_RANDOM;
+        made->ref = OTELI_REF_RANDOM;
     } else {
         made->trace_id = oteli_half_load(parent->opaque);
         made->ref = parent->opaque[3] & OTELI_REF_INHERITED;
@@ -82,16 +82,17 @@ static OTELI_INLINE void oteli_span_identify(struct oteli_thread *thread, const 
 /* Span.flags of a sampled span. */
 static inline uint32_t oteli_span_wire_flags_of(uint64_t ref, uint64_t parent_ref)
 {
-    return (uint32_t)((ref & OTEL_TRACE_FLAG_RANDOM) | OTEL_TRACE_FLAG_SAMPLED |
-                      OTELI_FLAG_HAS_IS_REMOTE | (parent_ref & OTELI_REF_REMOTE) << 1);
+    const uint32_t is_remote = (uint32_t)(parent_ref >> OTELI_REF_REMOTE_SHIFT) & 1;
+    return (uint32_t)(ref >> OTELI_REF_FLAGS_SHIFT & OTEL_TRACE_FLAG_RANDOM) |
+           OTEL_TRACE_FLAG_SAMPLED | OTELI_FLAG_HAS_IS_REMOTE | is_remote * OTELI_FLAG_IS_REMOTE;
 }
 
-/* Epoch, length of the name and traits; tracer and parent; no attributes. */
+/* Epoch, length of the name and traits; tracer and parent. */
 static OTELI_INLINE void oteli_span_set_shape(struct oteli_open *open, uint32_t epoch,
                                               size_t name_length, uint32_t wire_flags,
                                               uint8_t wire_kind)
 {
-    const uint64_t first = epoch | (uint64_t)name_length << 32;
+    const uint64_t first = oteli_word_of(epoch, name_length);
     const uint64_t traits = oteli_traits_word(wire_flags, wire_kind);
     oteli_half_store(open->shape, (oteli_half){first, traits});
 }
@@ -99,12 +100,8 @@ static OTELI_INLINE void oteli_span_set_shape(struct oteli_open *open, uint32_t 
 static OTELI_INLINE void oteli_span_set_origin(struct oteli_open *open, otel_tracer *tracer,
                                                uint64_t parent_id)
 {
-    const uint64_t none = 0;
     oteli_half_store(open->origin, (oteli_half){(uint64_t)(uintptr_t)tracer, parent_id});
-    memcpy(&open->attributes.length, &none, sizeof none); /* and attribute_count */
 }
-
-enum { OTELI_SAMPLED_AND_RECORDING = OTEL_TRACE_FLAG_SAMPLED | (int)OTEL_SPAN_IS_RECORDING_ };
 
 /* The parent that options ask for, or the current span. What is collected has no trace, so
  * it can be a parent only for what is collected with it. */
@@ -157,12 +154,14 @@ static OTELI_COLD void oteli_span_inherit(struct oteli_thread *thread, struct ot
                                           struct oteli_identity *made)
 {
     const uint64_t parent_ref = parent->opaque[3];
-    const uint64_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(parent_ref));
-    made->ref |= tracestate << OTELI_REF_TRACESTATE_SHIFT;
-    open->traits.is_unusual |= tracestate != 0; /* so that it is released */
+    if ((parent_ref & OTELI_REF_TRACESTATE) != 0) {
+        const uint32_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(parent_ref));
+        made->ref |= oteli_ref_of_tracestate(tracestate);
+        open->traits.is_unusual |= tracestate != 0; /* so that it is released */
+    }
     uint64_t trace_id[2];
     memcpy(trace_id, &made->trace_id, sizeof trace_id);
-    if ((made->ref & OTEL_TRACE_FLAG_SAMPLED) != 0) {
+    if ((made->ref & OTELI_REF_SAMPLED) != 0) {
         oteli_hold_inherit(thread, open, parent, options, trace_id, &made->ref);
     } else {
         made->ref |= parent_ref & OTELI_REF_COLLECTED; /* its trace is nobody's either */
@@ -203,25 +202,15 @@ static inline bool oteli_span_is_sampled(struct oteli_thread *thread, const otel
                : decision != OTELI_DECIDE_DROP && decision != OTELI_DECIDE_DROP_AND_COUNT;
 }
 
-/* A span that is counted has no parent, or a remote one: that as well. */
-static inline void oteli_span_count_origin(uint64_t origins[2], const otel_span *parent)
-{
-    if (parent->opaque[2] == 0)
-        oteli_count(&origins[OTELI_ORIGIN_NONE], 1);
-    else if (OTELI_UNLIKELY(oteli_ref_is_remote(parent->opaque[3])))
-        oteli_count(&origins[OTELI_ORIGIN_REMOTE], 1);
-}
-
-/* An unsampled span that is recorded for processors all the same. */
-static OTELI_COLD void oteli_span_count_record_only(struct oteli_thread *thread,
-                                                    const otel_span *parent)
+/* A span has started under this parent. */
+static inline void oteli_span_count(uint64_t counts[OTELI_ORIGINS], const otel_span *parent)
 {
     unsigned origin = OTELI_ORIGIN_LOCAL;
     if (parent->opaque[2] == 0)
         origin = OTELI_ORIGIN_NONE;
-    else if (oteli_ref_is_remote(parent->opaque[3]))
+    else if (OTELI_UNLIKELY(oteli_ref_is_remote(parent->opaque[3])))
         origin = OTELI_ORIGIN_REMOTE;
-    oteli_count(&thread->counts.record_only_origins[origin], 1);
+    oteli_count(&counts[origin], 1);
 }
 
 /* Name, start and options of a span that records. */

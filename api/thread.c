@@ -47,19 +47,21 @@ static void publish_nothing(const struct oteli_thread *thread)
         otel_thread_ctx_v1 = thread->stack->shown;
 }
 
-void oteli_thread_publish_anew(struct oteli_thread *thread, const struct oteli_open *open)
+void oteli_thread_rewrite(struct oteli_thread *thread, struct oteli_open *open,
+                          const otel_span *self)
 {
-    const bool is_shown = otel_thread_ctx_v1 == open->record;
+    const bool is_shown = open == thread->top && oteli_record_is_of(open, otel_thread_ctx_v1);
     if (is_shown) {
-        thread->aside = *open->record;
+        thread->aside = *otel_thread_ctx_v1;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         otel_thread_ctx_v1 = &thread->aside;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     }
-    oteli_record_write_span(open->record, &open->self);
+    open->self = *self;
+    open->shown = oteli_record_of(open);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (is_shown)
-        otel_thread_ctx_v1 = open->record;
+        otel_thread_ctx_v1 = open->shown;
 }
 
 /* Its thread ends, and nobody else can end it. */
@@ -72,7 +74,6 @@ static void abandon(struct oteli_thread *thread, struct oteli_open *open)
     oteli_baggage_release((otel_baggage){open->baggage});
     open->baggage = 0;
     open->traits.bits = 0;
-    open->shown = open->record;
     oteli_open_leave(open);
 }
 
@@ -84,6 +85,7 @@ void oteli_thread_abandon(struct oteli_thread *thread)
     thread->baggage = 0;
     thread->attached = 0;
     thread->lowest_cover = 0;
+    oteli_thread_bound(thread);
     if (thread->is_scoped)
         oteli_thread_scope(thread, false);
 }
@@ -179,7 +181,7 @@ struct oteli_thread *oteli_thread_own(void)
 static void count_from_zero(struct oteli_thread *thread)
 {
     thread->used = 0;
-    thread->line_capacity = 0;
+    thread->line_end = 0;
     thread->lot_end = 0;
     thread->lot_size = 0;
     uint64_t *const counts = (uint64_t *)&thread->counts;
@@ -281,6 +283,16 @@ struct oteli_thread *oteli_thread_for_end(uint64_t generation)
     return thread;
 }
 
+/* The places of a stack from the first that is new. The lowest is no span's. */
+static void make_places(struct oteli_open *stack, uint32_t first, uint32_t capacity)
+{
+    memset(stack + first, 0, (capacity - first) * sizeof *stack);
+    for (uint32_t i = first; i < capacity; i++)
+        stack[i].usual_ref = oteli_ref_make(0, OTELI_PLACE_LOCAL, false, i, 0) | OTELI_REF_USUAL;
+    if (first == 0)
+        stack[0] = bottom;
+}
+
 bool oteli_thread_deepen(struct oteli_thread *thread)
 {
     const uint32_t before = thread->open_capacity;
@@ -302,23 +314,19 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
     const uint32_t depth = before != 0 ? (uint32_t)(thread->top - thread->stack) : 0;
     struct oteli_open *const old = before != 0 ? thread->stack : NULL;
     if (before != 0)
-        memcpy(stack, thread->stack, before * sizeof *stack);
-    memset(stack + before, 0, (capacity - before) * sizeof *stack);
-    for (uint32_t i = before; i < capacity; i++)
-        stack[i].place_ref = oteli_ref_make(0, OTELI_PLACE_LOCAL, false, i, 0);
-    const uint32_t first_new = before != 0 ? before : 1; /* the lowest needs no record */
-    if (!oteli_records_make(stack + first_new, capacity - first_new)) {
-        free(stack);
-        errno = saved_errno;
-        return false;
-    }
-    stack[0].self.opaque[3] = OTELI_REF_ATTACHED; /* no handle is like it */
-    stack[0].below = OTELI_NOT_A_COVER;
+        memcpy(stack, old, before * sizeof *stack);
+    make_places(stack, before, capacity);
+    for (uint32_t i = 0; i < before; i++)
+        if (stack[i].shown == &old[i].record)
+            stack[i].shown = &stack[i].record;
+    stack[0].outgrown = old;
     thread->top = stack + depth;
     thread->last = stack + capacity - 1;
     thread->stack = stack;
     thread->open_capacity = capacity;
-    free(old);
+    oteli_thread_bound(thread);
+    if (before != 0 && otel_thread_ctx_v1 == &old[depth].record)
+        otel_thread_ctx_v1 = &stack[depth].record;
     errno = saved_errno;
     return true;
 }
@@ -331,8 +339,8 @@ static bool is_dead(const struct oteli_open *open)
 /* A place that repeats the context of one further down, over spans that are still open. */
 static bool is_cover(const struct oteli_open *open)
 {
-    return (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0 && open->depth == 0 &&
-           open->below != OTELI_NOT_A_COVER;
+    return (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0 &&
+           (open->traits.bits & OTELI_IS_ATTACHED) == 0 && open->below != OTELI_NOT_A_COVER;
 }
 
 /* Whether nothing is open any more between a cover and what it repeats. */
@@ -350,11 +358,10 @@ static void show_again(struct oteli_thread *thread, struct oteli_open *cover)
     while (is_dead(&thread->stack[cover->below]))
         cover->below--;
     const struct oteli_open *again = &thread->stack[cover->below];
-    cover->self = again->self;
-    cover->self.opaque[3] |= OTELI_REF_ATTACHED;
+    otel_span self = again->self;
+    self.opaque[3] |= OTELI_REF_ATTACHED;
     cover->epoch = cover->below != 0 ? again->epoch : oteli_clock_epoch();
-    cover->shown = cover->record;
-    oteli_thread_publish_anew(thread, cover);
+    oteli_thread_rewrite(thread, cover, &self);
 }
 
 /* Covers above a place that was just left may repeat it, or repeat one that does. */
@@ -372,7 +379,6 @@ static void show_others(struct oteli_thread *thread, const struct oteli_open *le
 /* The top is the newest place that says what is current; that is not published yet. */
 static OTELI_INLINE void settle_top(struct oteli_thread *thread)
 {
-    struct oteli_open *left = thread->top;
     for (;;) {
         while (is_dead(thread->top))
             thread->top--;
@@ -380,24 +386,29 @@ static OTELI_INLINE void settle_top(struct oteli_thread *thread)
             break;
         thread->top = thread->stack + thread->top->below;
     }
-    if (thread->stack + thread->lowest_cover > thread->top)
+    if (OTELI_UNLIKELY(thread->stack + thread->lowest_cover > thread->top)) {
         thread->lowest_cover = 0;
-    for (; left > thread->top; left--)
-        left->shown = left->record;
+        oteli_thread_bound(thread);
+    }
 }
 
 void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
 {
-    const struct oteli_open *const before = thread->top;
+    struct oteli_open *const before = thread->top;
+    if (open == before) { /* what is shown stays whole until something else is */
+        thread->top--;
+        settle_top(thread);
+        oteli_thread_return(thread, thread->top);
+    }
     oteli_open_leave(open);
     open->self.opaque[3] = OTELI_REF_DEAD;
-    if (open != thread->top) {
-        open[1].traits.is_unusual = true; /* its end must look below it */
-        show_others(thread, open);
-    }
+    if (open == before)
+        return;
+    open[1].traits.is_unusual = true; /* its end must look below it */
+    show_others(thread, open);
     settle_top(thread);
     if (thread->top != before)
-        oteli_thread_show(thread, thread->top);
+        oteli_thread_return(thread, thread->top);
 }
 
 void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *detached)
@@ -410,12 +421,12 @@ void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *de
     open->traits = (struct oteli_traits){0};
     open->hold = 0;
     open->below = at - 1;
-    open->depth = 0;
     show_again(thread, open);
     oteli_thread_push(thread, open);
     const uint32_t cover = (uint32_t)(open - thread->stack);
     if (thread->lowest_cover == 0 || thread->lowest_cover > cover)
         thread->lowest_cover = cover;
+    oteli_thread_bound(thread);
 }
 
 /* --- after a fork --- */
@@ -455,6 +466,7 @@ void oteli_thread_disown(struct oteli_thread *thread)
     }
     thread->baggage = oteli_thread_attached(thread, thread->attached)->baggage;
     settle_top(thread);
+    oteli_thread_bound(thread);
 }
 
 static uint32_t forks;
@@ -475,7 +487,7 @@ static bool keep_own(struct oteli_thread *thread)
     const struct oteli_open *const top = thread->top;
     oteli_thread_disown(thread);
     if (thread->top != top)
-        oteli_thread_show(thread, thread->top);
+        oteli_thread_return(thread, thread->top);
     oteli_random_seed(&thread->random);
     oteli_store_relaxed_32(&thread->in_use, 1);
     oteli_store_relaxed_32(&thread->in_sdk, 0);
@@ -581,13 +593,19 @@ bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk)
 
 void oteli_places_free(struct oteli_open *stack, uint32_t capacity)
 {
+    struct oteli_open *outgrown = capacity != 0 ? stack->outgrown : NULL;
     for (uint32_t i = 0; i < capacity; i++) {
         oteli_baggage_release((otel_baggage){stack[i].baggage});
-        oteli_records_free(&stack[i]);
+        free(stack[i].apart);
         oteli_open_fini(&stack[i]);
     }
     if (capacity != 0)
         free(stack);
+    while (outgrown != NULL) {
+        stack = outgrown;
+        outgrown = stack->outgrown;
+        free(stack);
+    }
 }
 
 void oteli_api_reset(void)

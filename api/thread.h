@@ -25,23 +25,35 @@
 #include "common/random.h"
 #include <otel/exporter.h>
 
+/* What is counted of where parents come from. */
+enum oteli_origin {
+    OTELI_ORIGIN_NONE = 0,
+    OTELI_ORIGIN_LOCAL = 1,
+    OTELI_ORIGIN_REMOTE = 2,
+    OTELI_ORIGINS = 3
+};
+
 /* Counted by the owner with relaxed stores, read by anybody. */
 struct oteli_thread_counts {
     uint64_t ended;
-    uint64_t recorded;                        /* started, and recording */
-    uint64_t unsampled;                       /* started, but not recording */
-    uint64_t recorded_origins[2];             /* of those that were recorded: roots, and … */
-    uint64_t unsampled_origins[2];            /* … those under a remote parent; likewise */
-    uint64_t record_only_origins[3];          /* of the unsampled: recorded for processors all
-                                                 the same; likewise, and the others */
+    uint64_t recorded[OTELI_ORIGINS];         /* started, and recording, by enum oteli_origin */
+    uint64_t unsampled[OTELI_ORIGINS];        /* started, but not recording; likewise */
+    uint64_t record_only[OTELI_ORIGINS];      /* of the unsampled: recorded for processors all
+                                                 the same; likewise */
     uint64_t dropped[OTEL_DROP_REASON_COUNT]; /* never OTEL_DROP_REENTRANT, but: */
     uint64_t reentrant; /* started, ended and dropped at once; added to atomically */
 };
 
-/* What is counted of where parents come from; all other spans have a local one. */
-enum oteli_origin { OTELI_ORIGIN_NONE = 0, OTELI_ORIGIN_REMOTE = 1, OTELI_ORIGIN_LOCAL = 2 };
+enum { OTELI_DETACHED_CACHE = 16, OTELI_MOST_ATTACHED = 1024 };
 
-enum { OTELI_DETACHED_CACHE = 16 };
+/* Of any origin. */
+static inline uint64_t oteli_count_of_origins(const uint64_t counts[OTELI_ORIGINS])
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < OTELI_ORIGINS; i++)
+        sum += oteli_load_acquire_64(&counts[i]);
+    return sum;
+}
 
 /* A stack of places while it is current on no thread (fibre.c). */
 struct oteli_places {
@@ -73,7 +85,7 @@ struct oteli_thread {
     struct oteli_open *last; /* of the stack's places */
     struct oteli_line *line; /* release; the worker reads it */
     uint32_t used;           /* bytes written to the line */
-    uint32_t line_capacity;
+    uint32_t line_end; /* as far as records may come that are written without further thought */
 
     uint64_t lot_end; /* when as many have ended, another lot is asked for */
     uint8_t decide[OTELI_PARENT_KINDS];
@@ -84,9 +96,11 @@ struct oteli_thread {
 
     /* of the owner: now and then */
     _Alignas(OTELI_CACHELINE) struct oteli_open *stack; /* open_capacity places */
-    const otel_context_value *values;                   /* of the current context */
-    uint64_t baggage;                                   /* likewise; its place holds it */
-    uint64_t attaches;     /* the newest token: no two threads have the same */
+    struct oteli_open *attach_end;    /* contexts are attached the fast way while the top is below
+                                         this one: oteli_thread_bound */
+    const otel_context_value *values; /* of the current context */
+    uint64_t baggage;                 /* likewise; its place holds it */
+    uint64_t attaches;                /* the newest token: no two threads have the same */
     uint32_t attached;     /* the newest context that is: its place's distance in bytes from the
                               lowest, which is 0 and stands for none */
     uint32_t lowest_cover; /* no place below this one is a cover; 0: none is */
@@ -97,7 +111,7 @@ struct oteli_thread {
     uint8_t unscoped[OTELI_PARENT_KINDS]; /* what `decide` is without them */
     struct otel_stack *fibre;             /* whose places are current; NULL: its own are */
     struct oteli_places own;              /* while those of a fibre are */
-    otel_thread_context_record aside;     /* published while that of the top is written anew */
+    otel_thread_context_record aside;     /* published while the top is written anew */
     struct oteli_buffer scratch;          /* a record for a synchronous SDK */
     struct oteli_program program;
     uint32_t in_processors;      /* how many calls of them are under way, one inside the other */
@@ -112,7 +126,8 @@ struct oteli_thread {
 };
 
 _Static_assert(offsetof(struct oteli_thread, lot_end) == 64, "the first cache line is full");
-_Static_assert(offsetof(struct oteli_thread, counts.unsampled) == 128, "and so is the second");
+_Static_assert(offsetof(struct oteli_thread, counts.recorded[OTELI_ORIGIN_LOCAL]) == 128,
+               "and so is the second");
 
 extern struct oteli_thread oteli_empty_thread;
 
@@ -147,6 +162,16 @@ void oteli_places_free(struct oteli_open *stack, uint32_t capacity);
 
 /* They are of an SDK that has gone: none records any more. */
 void oteli_thread_stop_recording(struct oteli_thread *thread);
+
+/* After the stack, its covers or the baggage have changed: attaching the fast way is for a stack
+ * without covers, without baggage, with a place left, and not so deep that as many contexts may be
+ * attached as may be. */
+static inline void oteli_thread_bound(struct oteli_thread *thread)
+{
+    struct oteli_open *const last = thread->last, *const most = thread->stack + OTELI_MOST_ATTACHED;
+    const bool is_plain = thread->lowest_cover == 0 && thread->baggage == 0;
+    thread->attach_end = !is_plain ? thread->stack : last < most ? last : most;
+}
 
 /* Leave all of them; spans that are still open are lost. */
 void oteli_thread_abandon(struct oteli_thread *thread);
@@ -206,10 +231,16 @@ static inline bool oteli_thread_begin(struct oteli_thread *thread)
     return true;
 }
 
-static inline void oteli_thread_finish(struct oteli_thread *thread)
+static OTELI_INLINE void oteli_thread_finish_as(struct oteli_thread *thread, uint64_t generation)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    thread->fast = thread->generation;
+    thread->fast = generation;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void oteli_thread_finish(struct oteli_thread *thread)
+{
+    oteli_thread_finish_as(thread, thread->generation);
 }
 
 /* Spans end and are lost; they take nothing from the lot. */
@@ -221,7 +252,7 @@ static inline void oteli_thread_lose(struct oteli_thread *thread, otel_drop_reas
     oteli_count(&thread->counts.dropped[reason], count);
 }
 
-/* The place of an attached context. The lowest has neither values nor baggage nor depth. */
+/* The place of an attached context. The lowest has neither values nor baggage. */
 static inline struct oteli_open *oteli_thread_attached(const struct oteli_thread *thread,
                                                        uint32_t attached)
 {
@@ -233,8 +264,8 @@ static inline struct oteli_open *oteli_thread_attached(const struct oteli_thread
 static inline bool oteli_open_is_mention(const struct oteli_open *open)
 {
     return (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0 &&
-           ((open->self.opaque[3] & OTELI_REF_COLLECTED) == 0 || open->depth != 0 ||
-            open->below != OTELI_NOT_A_COVER);
+           ((open->self.opaque[3] & OTELI_REF_COLLECTED) == 0 ||
+            (open->traits.bits & OTELI_IS_ATTACHED) != 0 || open->below != OTELI_NOT_A_COVER);
 }
 
 /* The place on this thread's stack that a handle names, also that of a stretch being
@@ -257,34 +288,41 @@ static inline struct oteli_open *oteli_thread_find(const struct oteli_thread *th
     return open != NULL && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0 ? open : NULL;
 }
 
-/* A place whose record is written becomes the top, in this order: what is published is that
- * of before or that of after. */
-static OTELI_INLINE void oteli_thread_show(struct oteli_thread *thread, struct oteli_open *open)
+/* The top becomes `open`, and then what is published `record`, in this order. */
+static OTELI_INLINE void oteli_thread_show(struct oteli_thread *thread, struct oteli_open *open,
+                                           const otel_thread_context_record *record)
 {
-    thread->top = open;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    otel_thread_ctx_v1 = open->shown;
-}
-
-/* The same for a new one, which shows its record. */
-static OTELI_INLINE void oteli_thread_raise(struct oteli_thread *thread, struct oteli_open *open)
-{
-    const otel_thread_context_record *const record = open->record;
     thread->top = open;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     otel_thread_ctx_v1 = record;
 }
 
-/* And for one of which nothing is known: what is published now may not be ours. */
-static OTELI_INLINE void oteli_thread_push(struct oteli_thread *thread, struct oteli_open *open)
+/* A place has been written above the top, which keeps what is published until now: mostly what it
+ * kept the last time, and a comparison need not be waited for. */
+static OTELI_INLINE void oteli_thread_raise(struct oteli_thread *thread, struct oteli_open *open,
+                                            const otel_thread_context_record *record)
 {
-    if (open[-1].self.opaque[2] == 0)
+    if (OTELI_UNLIKELY(open[-1].shown != otel_thread_ctx_v1))
         open[-1].shown = otel_thread_ctx_v1;
-    oteli_thread_raise(thread, open);
+    oteli_thread_show(thread, open, record);
 }
 
-/* The record of a place that may be the top does not say what the place does: write it. */
-void oteli_thread_publish_anew(struct oteli_thread *thread, const struct oteli_open *open);
+/* The same for any place. */
+static OTELI_INLINE void oteli_thread_push(struct oteli_thread *thread, struct oteli_open *open)
+{
+    oteli_thread_raise(thread, open, oteli_record_of(open));
+}
+
+/* The places above another are left: what was published before is again. */
+static OTELI_INLINE void oteli_thread_return(struct oteli_thread *thread, struct oteli_open *open)
+{
+    oteli_thread_show(thread, open, open->shown);
+}
+
+/* A place that may be the top gets another handle, epoch apart: what is shown is that of before or
+ * that of after. */
+void oteli_thread_rewrite(struct oteli_thread *thread, struct oteli_open *open,
+                          const otel_span *self);
 
 /* A place of the stack is left. If it is not the top it stays until those above it have left
  * too. */

@@ -158,7 +158,7 @@ struct oteli_engine {
     void *thread_started_state;
     struct oteli_engine *next_grave;
     char thread_context_schema[OTELI_SCHEMA_SIZE]; /* "": this process publishes no context */
-    uint64_t told_local[2];                        /* of metrics.c; under the lifecycle lock */
+    uint64_t told_dropped[OTELI_ORIGINS];          /* of metrics.c; under the lifecycle lock */
 };
 
 /* harvest.c - worker. */

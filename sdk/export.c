@@ -89,8 +89,8 @@ void oteli_export_tell_drops(struct oteli_engine *engine)
                   "(OTEL_C_QUEUE_MAX_BYTES) is full",
                   engine->queue_size);
     if (more == 0 && engine->threads_drop)
-        OTELI_LOG(OTEL_LOG_WARN,
-                  "there is room in the queue again; %" PRIu64 " spans were lost for it", dropped);
+        OTELI_LOG(OTEL_LOG_WARN, "there is room in the queue again; %" PRIu64 " span%s lost for it",
+                  dropped, dropped == 1 ? " was" : "s were");
     engine->threads_drop = more != 0;
     engine->told_drops = dropped;
 }

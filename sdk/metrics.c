@@ -68,19 +68,8 @@ static uint64_t at_least_zero(uint64_t all, uint64_t part)
     return all > part ? all - part : 0;
 }
 
-/* Spans that were started, by enum oteli_origin: sampled or not. */
-static uint64_t started_of(const struct oteli_origins *origins, bool is_sampled,
-                           enum oteli_origin origin)
-{
-    const uint64_t *some = is_sampled ? origins->recorded : origins->unsampled;
-    const uint64_t all = is_sampled ? origins->all_recorded : origins->all_unsampled;
-    if (origin != OTELI_ORIGIN_LOCAL)
-        return some[origin];
-    return at_least_zero(all, some[OTELI_ORIGIN_NONE] + some[OTELI_ORIGIN_REMOTE]);
-}
-
-/* Threads count a root among all spans a moment after they have counted it as a root, so there
- * can seem to be one less that is none. No counter says less than it has said. */
+/* Threads count a span that is recorded only a moment after they have counted it as unsampled, so
+ * there can seem to be one less that is neither. No counter says less than it has said. */
 static uint64_t at_least_told(uint64_t *told, uint64_t value)
 {
     if (value > *told)
@@ -107,12 +96,11 @@ static bool describe_started(otel_metric *metric, struct oteli_engine *engine, s
     const size_t result = place / ORIGINS;
     const enum oteli_origin origin = parents[parent].origin;
     const uint64_t record_only = origins.record_only[origin];
-    const uint64_t counts[RESULTS] = {
-        started_of(&origins, true, origin),
-        at_least_zero(started_of(&origins, false, origin), record_only), record_only};
-    const bool is_derived = origin == OTELI_ORIGIN_LOCAL && result < 2;
-    begin(metric, "otel.sdk.span.started", OTEL_METRIC_COUNTER,
-          is_derived ? at_least_told(&engine->told_local[result], counts[result]) : counts[result]);
+    const uint64_t dropped = at_least_zero(origins.unsampled[origin], record_only);
+    const uint64_t counts[RESULTS] = {origins.recorded[origin],
+                                      at_least_told(&engine->told_dropped[origin], dropped),
+                                      record_only};
+    begin(metric, "otel.sdk.span.started", OTEL_METRIC_COUNTER, counts[result]);
     add_attribute(metric, "otel.span.parent.origin", parents[parent].name);
     add_attribute(metric, "otel.span.sampling_result", results[result]);
     return counts[result] != 0 || result < 2;

@@ -44,15 +44,12 @@ void oteli_stats_origins(struct oteli_origins *origins, const struct oteli_engin
         if (oteli_load_acquire_64(&at->generation) != engine->sdk.generation)
             continue;
         const struct oteli_thread_counts *counts = &at->counts;
-        for (unsigned i = 0; i < 2; i++) {
-            origins->recorded[i] += oteli_load_acquire_64(&counts->recorded_origins[i]);
-            origins->unsampled[i] += oteli_load_acquire_64(&counts->unsampled_origins[i]);
+        for (unsigned i = 0; i < OTELI_ORIGINS; i++) {
+            origins->recorded[i] += oteli_load_acquire_64(&counts->recorded[i]);
+            origins->unsampled[i] += oteli_load_acquire_64(&counts->unsampled[i]);
+            origins->record_only[i] += oteli_load_acquire_64(&counts->record_only[i]);
         }
-        for (unsigned i = 0; i < 3; i++)
-            origins->record_only[i] += oteli_load_acquire_64(&counts->record_only_origins[i]);
         origins->reentrant += oteli_load_acquire_64(&counts->reentrant);
-        origins->all_recorded += oteli_load_acquire_64(&counts->recorded);
-        origins->all_unsampled += oteli_load_acquire_64(&counts->unsampled);
     }
 }
 
@@ -73,11 +70,11 @@ static void add_threads(otel_stats *stats, const struct oteli_engine *engine)
                             oteli_load_acquire_64(&at->counts.reentrant);
     for (struct oteli_thread *at = first; at != NULL; at = at->next)
         if (oteli_load_acquire_64(&at->generation) == generation)
-            stats->unsampled += oteli_load_acquire_64(&at->counts.unsampled);
+            stats->unsampled += oteli_count_of_origins(at->counts.unsampled);
     stats->started = stats->unsampled;
     for (struct oteli_thread *at = first; at != NULL; at = at->next)
         if (oteli_load_acquire_64(&at->generation) == generation)
-            stats->started += oteli_load_acquire_64(&at->counts.recorded) +
+            stats->started += oteli_count_of_origins(at->counts.recorded) +
                               oteli_load_acquire_64(&at->counts.reentrant);
 }
 

@@ -9,15 +9,12 @@
 /* The statistics of a pipeline that there is. */
 void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size_t index);
 
-/* Spans that were started, by enum oteli_origin and in all; those that are neither roots nor
- * under a remote parent have a local one. */
+/* Spans that were started, by enum oteli_origin. */
 struct oteli_origins {
-    uint64_t recorded[2];
-    uint64_t unsampled[2];
-    uint64_t record_only[3]; /* of the unsampled, each by its origin */
-    uint64_t all_recorded;
-    uint64_t all_unsampled;
-    uint64_t reentrant; /* refused before anything was known of them; in neither sum */
+    uint64_t recorded[OTELI_ORIGINS];
+    uint64_t unsampled[OTELI_ORIGINS];
+    uint64_t record_only[OTELI_ORIGINS]; /* of the unsampled */
+    uint64_t reentrant; /* refused before anything was known of them; in none of these */
 };
 void oteli_stats_origins(struct oteli_origins *origins, const struct oteli_engine *engine);
 

@@ -23,12 +23,10 @@ enum {
 };
 
 /* What `sampling` is as bits of a handle. */
-enum {
-    DENY = 0,
-    ACCEPT = OTEL_TRACE_FLAG_SAMPLED,
-    DEBUG = OTELI_REF_DEBUG | OTEL_TRACE_FLAG_SAMPLED,
-    DEFER = OTELI_REF_DEFERRED
-};
+#define DENY UINT64_C(0)
+#define ACCEPT OTELI_REF_SAMPLED
+#define DEBUG (OTELI_REF_DEBUG | OTELI_REF_SAMPLED)
+#define DEFER OTELI_REF_DEFERRED
 
 static bool has_bits(const uint8_t *bytes, size_t count)
 {
@@ -180,7 +178,7 @@ static char sampling_of(const otel_context *context)
     const uint64_t bits = context->span.opaque[3];
     if ((bits & OTELI_REF_DEBUG) != 0)
         return 'd';
-    if ((bits & OTEL_TRACE_FLAG_SAMPLED) != 0)
+    if ((bits & OTELI_REF_SAMPLED) != 0)
         return '1';
     return (bits & OTELI_REF_DEFERRED) != 0 ? '\0' : '0';
 }

@@ -60,7 +60,7 @@ static bool parse(const char *text, size_t length, otel_span *span)
         return false;
     uint64_t bits = 0; /* debug means something with sampled only */
     if ((flags & JAEGER_SAMPLED) != 0)
-        bits = OTEL_TRACE_FLAG_SAMPLED | ((flags & JAEGER_DEBUG) != 0 ? OTELI_REF_DEBUG : 0);
+        bits = OTELI_REF_SAMPLED | ((flags & JAEGER_DEBUG) != 0 ? OTELI_REF_DEBUG : 0);
     *span = oteli_span_of_remote(trace_id, span_id, bits);
     return oteli_span_is_valid(span);
 }
@@ -128,7 +128,7 @@ static otel_context extract(const void *state, const otel_context *context,
     otel_span span;
     otel_context result = *context;
     if (extract_span(reader, &span))
-        result = oteli_context_with_found(context, span, OTELI_KEPT_FROM_B3 | OTELI_KEPT_FROM_W3C);
+        result = oteli_context_with_found(context, span, OTELI_KEPT_FROM_BOTH);
     return extract_baggage(result, reader);
 }
 

@@ -33,7 +33,7 @@ otel_span oteli_span_of_remote(const uint8_t trace_id[16], const uint8_t span_id
     otel_span span = {{0}};
     memcpy(&span.opaque[0], trace_id, 16);
     memcpy(&span.opaque[2], span_id, 8);
-    span.opaque[3] = bits | OTELI_REF_REMOTE;
+    span.opaque[3] = bits | OTELI_REF_REMOTE | OTELI_REF_VALID;
     return span;
 }
 
@@ -44,7 +44,7 @@ otel_context oteli_context_with_found(const otel_context *context, otel_span spa
         memcmp(before->opaque, span.opaque, 3 * sizeof span.opaque[0]) == 0) {
         span.opaque[3] |= before->opaque[3] & keep;
         if ((span.opaque[3] & OTELI_REF_DEBUG) != 0)
-            span.opaque[3] |= OTEL_TRACE_FLAG_SAMPLED;
+            span.opaque[3] |= OTELI_REF_SAMPLED;
     }
     return otel_context_with_span(*context, span);
 }

@@ -22,9 +22,9 @@ otel_span oteli_span_of_remote(const uint8_t trace_id[16], const uint8_t span_id
 otel_context oteli_context_with_found(const otel_context *context, otel_span span, uint64_t keep);
 
 /* What W3C does not say of a span, and what B3 and Jaeger do not. */
-#define OTELI_KEPT_FROM_B3 ((uint64_t)(OTELI_REF_DEBUG | OTELI_REF_DEFERRED))
-#define OTELI_KEPT_FROM_W3C \
-    (OTEL_TRACE_FLAG_RANDOM | OTELI_REF_DEBUG | ~UINT64_C(0) << OTELI_REF_TRACESTATE_SHIFT)
+#define OTELI_KEPT_FROM_B3 (OTELI_REF_DEBUG | OTELI_REF_DEFERRED)
+#define OTELI_KEPT_FROM_W3C (OTELI_REF_RANDOM | OTELI_REF_DEBUG | OTELI_REF_TRACESTATE)
+#define OTELI_KEPT_FROM_BOTH (OTELI_KEPT_FROM_W3C | OTELI_REF_DEFERRED)
 
 /* What there is to write for the span of a context. False: nothing: it is none, or it was
  * collected and has ids of no trace that others could know. */

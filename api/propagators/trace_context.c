@@ -37,7 +37,7 @@ static bool parse_traceparent(const char *text, size_t length, otel_span_context
                         context->span_id) ||
         !oteli_hex_read(text + FLAGS_AT, 1, OTELI_HEX_LOWER, &flags))
         return false;
-    context->flags = flags & OTELI_REF_W3C_FLAGS;
+    context->flags = flags & OTELI_W3C_FLAGS;
     context->is_remote = true;
     return otel_span_context_is_valid(context);
 }
@@ -103,7 +103,7 @@ static void inject(const void *state, const otel_context *context, otel_set_head
     otel_span_id_hex(&span, text + SPAN_ID_AT);
     text[FLAGS_AT - 1] = '-';
     text[FLAGS_AT] = '0';
-    text[FLAGS_AT + 1] = (char)('0' + (span.flags & OTELI_REF_W3C_FLAGS));
+    text[FLAGS_AT + 1] = (char)('0' + (span.flags & OTELI_W3C_FLAGS));
     text[TRACEPARENT_LENGTH] = '\0';
     set(carrier, "traceparent", text, TRACEPARENT_LENGTH);
 

@@ -32,15 +32,24 @@ typedef struct otel_span_ref {
 OTEL_INLINE otel_span_ref otel_span_ref_of(const otel_span *span)
 {
     otel_span_ref ref;
+    uint64_t place = span->opaque[3];
+#if defined(__GNUC__)
+    __asm__("" : "+r"(place)); /* or compilers make a vector of the two, in memory */
+#endif
     ref.id = span->opaque[2];
-    ref.place = span->opaque[3];
+    ref.place = place;
     return ref;
 }
 
 /* What the inline functions of otel/trace.h look at in opaque[3], so that a span without
  * an SDK, or unsampled, costs no call. Not for programs. */
-#define OTEL_SPAN_IS_OPEN_ UINT64_C(0x600)
-#define OTEL_SPAN_IS_RECORDING_ UINT64_C(0x800)
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define OTEL_SPAN_IS_OPEN_ UINT64_C(0x3)
+#define OTEL_SPAN_IS_RECORDING_ UINT64_C(0x4)
+#else
+#define OTEL_SPAN_IS_OPEN_ (UINT64_C(0x3) << 32)
+#define OTEL_SPAN_IS_RECORDING_ (UINT64_C(0x4) << 32)
+#endif
 
 enum {
     OTEL_TRACE_FLAG_SAMPLED = 0x01, /* the parent's decision, and ours when we propagate */
