@@ -5,6 +5,7 @@
 #include "common/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -12,7 +13,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
+enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000, PERIOD_S = 1 << 30 };
 
 static int epoll_fd_of(const struct oteli_driving *driving)
 {
@@ -28,42 +29,13 @@ static bool control(int epoll_fd, int how, int fd, uint32_t kind)
     return epoll_ctl(epoll_fd, how, fd, &event) == 0;
 }
 
-static void close_all(int epoll_fd, int timer_fd, const int pair[2])
-{
-    const int fds[] = {epoll_fd, timer_fd, pair[0], pair[1]};
-    const int saved_errno = errno;
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    errno = saved_errno;
-}
-
-bool oteli_driving_open(struct oteli_driving *driving)
-{
-    struct stat made[2];
-    int pair[2] = {-1, -1};
-    const int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    const int timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (epoll_fd < 0 || timer_fd < 0 ||
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0 ||
-        fstat(pair[0], &made[0]) != 0 || fstat(pair[1], &made[1]) != 0 ||
-        !control(epoll_fd, EPOLL_CTL_ADD, pair[0], BELL) ||
-        !control(epoll_fd, EPOLL_CTL_ADD, timer_fd, TIMER)) {
-        close_all(epoll_fd, timer_fd, pair);
-        return false;
-    }
-    for (int i = 0; i < 2; i++) {
-        driving->pair[i] = pair[i];
-        driving->inodes[i] = made[i].st_ino;
-    }
-    driving->device = made[0].st_dev;
-    driving->timer_fd = timer_fd;
-    driving->exporter_fd = -1;
-    driving->timer_ns = UINT64_MAX;
-    oteli_store_relaxed_32(&driving->epoll_fd, (uint32_t)epoll_fd);
-    driving->is_open = true;
-    return true;
-}
+/* The descriptors; -1: none. */
+struct held {
+    int epoll_fd;
+    int timer_fd;
+    int pair[2];
+};
+static const struct held nothing = {-1, -1, {-1, -1}};
 
 static bool is_ours(const struct oteli_driving *driving, int side)
 {
@@ -72,18 +44,134 @@ static bool is_ours(const struct oteli_driving *driving, int side)
            found.st_ino == driving->inodes[side];
 }
 
+/* A timer with this mark goes off once, and then again in more than thirty years: a period that no
+ * other has, and by which it is known. */
+static bool set_timer(int timer_fd, long mark, struct timespec next)
+{
+    const struct itimerspec timer = {.it_interval = {PERIOD_S, mark}, .it_value = next};
+    return timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &timer, NULL) == 0;
+}
+
+static bool is_our_timer(const struct oteli_driving *driving)
+{
+    struct itimerspec now;
+    return timerfd_gettime(driving->timer_fd, &now) == 0 && now.it_interval.tv_sec == PERIOD_S &&
+           now.it_interval.tv_nsec == driving->timer_mark;
+}
+
+/* Those that are what they were when they were made: sockets have inodes of their own, the timer has a
+ * period, and the epoll descriptor is the one that one of them is in. */
+static struct held still_held(const struct oteli_driving *driving)
+{
+    struct held held = nothing;
+    const int epoll_fd = epoll_fd_of(driving);
+    if (!driving->is_open)
+        return held;
+    for (int side = 0; side < 2; side++)
+        if (is_ours(driving, side))
+            held.pair[side] = driving->pair[side];
+    if (is_our_timer(driving))
+        held.timer_fd = driving->timer_fd;
+    if ((held.pair[0] >= 0 && control(epoll_fd, EPOLL_CTL_MOD, held.pair[0], BELL)) ||
+        (held.timer_fd >= 0 && control(epoll_fd, EPOLL_CTL_MOD, held.timer_fd, TIMER)))
+        held.epoll_fd = epoll_fd;
+    return held;
+}
+
+/* Those that are not kept. */
+static void close_all(const struct held *held, const struct held *kept)
+{
+    const int saved_errno = errno;
+    if (held->epoll_fd >= 0 && kept->epoll_fd < 0)
+        close(held->epoll_fd);
+    if (held->timer_fd >= 0 && kept->timer_fd < 0)
+        close(held->timer_fd);
+    for (int side = 0; side < 2; side++)
+        if (held->pair[side] >= 0 && kept->pair[side] < 0)
+            close(held->pair[side]);
+    errno = saved_errno;
+}
+
+/* Make those that are missing. */
+static bool complete(struct held *held)
+{
+    if (held->epoll_fd < 0)
+        held->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (held->timer_fd < 0)
+        held->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    return held->epoll_fd >= 0 && held->timer_fd >= 0 &&
+           (held->pair[0] >= 0 ||
+            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, held->pair) == 0);
+}
+
+static bool put(const struct held *held, int fd, uint32_t kind)
+{
+    return control(held->epoll_fd, EPOLL_CTL_MOD, fd, kind) ||
+           control(held->epoll_fd, EPOLL_CTL_ADD, fd, kind);
+}
+
+/* Who rings the bell may have its number in hand: it becomes that of the new one in one step, and
+ * nobody else's in between. */
+static void take_place(struct held *held, int number)
+{
+    if (number < 0 || number == held->pair[1] || dup3(held->pair[1], number, O_CLOEXEC) < 0)
+        return;
+    close(held->pair[1]);
+    held->pair[1] = number;
+}
+
+static long mark_of(const struct stat *made)
+{
+    return (long)(made->st_ino % NS_PER_S);
+}
+
+bool oteli_driving_open(struct oteli_driving *driving)
+{
+    struct stat made[2];
+    const struct held before = still_held(driving);
+    struct held kept = before;
+    if (kept.pair[0] < 0 || kept.pair[1] < 0)
+        kept.pair[0] = kept.pair[1] = -1; /* one end alone is of no use */
+    struct held held = kept;
+    if (!complete(&held) || fstat(held.pair[0], &made[0]) != 0 ||
+        fstat(held.pair[1], &made[1]) != 0 || !put(&held, held.pair[0], BELL) ||
+        !put(&held, held.timer_fd, TIMER) ||
+        (kept.timer_fd < 0 && !set_timer(held.timer_fd, mark_of(&made[0]), (struct timespec){0}))) {
+        close_all(&held, &kept);
+        return false;
+    }
+    if (kept.pair[0] < 0) {
+        if (before.pair[0] >= 0)
+            close(before.pair[0]);
+        take_place(&held, before.pair[1]);
+    }
+    for (int i = 0; i < 2; i++) {
+        driving->pair[i] = held.pair[i];
+        driving->inodes[i] = made[i].st_ino;
+    }
+    driving->device = made[0].st_dev;
+    if (kept.timer_fd < 0) {
+        driving->timer_ns = UINT64_MAX;
+        driving->timer_mark = mark_of(&made[0]);
+    }
+    if (kept.epoll_fd < 0)
+        driving->exporter_fd = -1;
+    driving->timer_fd = held.timer_fd;
+    oteli_store_relaxed_32(&driving->epoll_fd, (uint32_t)held.epoll_fd);
+    driving->is_open = true;
+    return true;
+}
+
 bool oteli_driving_is_whole(const struct oteli_driving *driving)
 {
-    const int epoll_fd = epoll_fd_of(driving);
-    return driving->is_open && is_ours(driving, 0) && is_ours(driving, 1) &&
-           control(epoll_fd, EPOLL_CTL_MOD, driving->pair[0], BELL) &&
-           control(epoll_fd, EPOLL_CTL_MOD, driving->timer_fd, TIMER);
+    const struct held held = still_held(driving);
+    return held.pair[0] >= 0 && held.pair[1] >= 0 && held.timer_fd >= 0 && held.epoll_fd >= 0;
 }
 
 void oteli_driving_close(struct oteli_driving *driving)
 {
-    if (oteli_driving_is_whole(driving))
-        close_all(epoll_fd_of(driving), driving->timer_fd, driving->pair);
+    const struct held held = still_held(driving);
+    close_all(&held, &nothing);
     driving->is_open = false;
 }
 
@@ -121,15 +209,14 @@ bool oteli_driving_wait(struct oteli_driving *driving, uint64_t until_ns)
 
 void oteli_driving_set_timer(struct oteli_driving *driving, uint64_t next_ns)
 {
-    struct itimerspec timer = {0};
+    struct timespec next = {0};
     if (next_ns == 0)
         next_ns = 1; /* at once; a timer that is set to nothing does not go off */
     if (next_ns == driving->timer_ns)
         return;
     if (next_ns != UINT64_MAX)
-        timer.it_value =
-            (struct timespec){(time_t)(next_ns / NS_PER_S), (long)(next_ns % NS_PER_S)};
-    timerfd_settime(driving->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
+        next = (struct timespec){(time_t)(next_ns / NS_PER_S), (long)(next_ns % NS_PER_S)};
+    (void)set_timer(driving->timer_fd, driving->timer_mark, next);
     driving->timer_ns = next_ns;
 }
 

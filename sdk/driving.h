@@ -7,9 +7,9 @@
  *                       └─ descriptor   of the exporter that is being waited for
  *
  * A program may close every descriptor it does not know, and others get their numbers then. So
- * before these are used they are looked at: a socket has an inode of its own, and our epoll
- * descriptor is the one that it is in. The bell has sockets and no pipe, because a write to a
- * pipe of which one end is left raises a signal.
+ * before these are used they are looked at: a socket has an inode of its own, our timer a period of
+ * its own, and our epoll descriptor is the one that one of them is in. The bell has sockets and no
+ * pipe, because a write to a pipe of which one end is left raises a signal.
  *
  * Threads:  whoever drives, one at a time; the bell's end of the pair any thread. */
 #ifndef OTELI_DRIVING_H
@@ -29,15 +29,17 @@ struct oteli_driving {
     int exporter_fd;      /* … and this one is an exporter's; -1: none is watched */
     dev_t device;         /* what the pair is known by … */
     ino_t inodes[2];      /* … likewise */
+    long timer_mark;      /* … and the timer */
     uint64_t timer_ns;    /* what the timer is set to; 0: it has gone off since */
     uint64_t next_ns;     /* when to be called again in any case; UINT64_MAX: never. Atomic */
     uint64_t deadline_ns; /* until when whoever drives has time */
 };
 
-/* Make the descriptors, also in the place of others that are not ours any more. */
+/* Make the descriptors, or those of them that are not ours any more. What the program's loop may
+ * know, and what the bell's number is, stays so if it can. */
 bool oteli_driving_open(struct oteli_driving *driving);
 
-/* Close them, unless they are not ours any more. Also a forked child's copies. */
+/* Close those that are known to be ours. Also a forked child's copies. */
 void oteli_driving_close(struct oteli_driving *driving);
 
 /* Whether all of them are what they were when they were made. */

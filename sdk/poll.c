@@ -52,10 +52,14 @@ static void sleep_until(uint64_t deadline_ns)
  * the caller looks for it. */
 static bool reopen(struct oteli_engine *engine)
 {
+    const uint32_t before = oteli_load_relaxed_32(&engine->driving.epoll_fd);
     if (!oteli_driving_open(&engine->driving))
         return false;
     oteli_bell_set_fd(&engine->bell, engine->driving.pair[1], engine->driving.inodes[1]);
-    OTELI_LOG(OTEL_LOG_WARN, "descriptors of the SDK were closed; otel_poll_fd is another one now");
+    OTELI_LOG(OTEL_LOG_WARN, "descriptors of the SDK were closed%s",
+              oteli_load_relaxed_32(&engine->driving.epoll_fd) != before
+                  ? "; otel_poll_fd is another one now"
+                  : "");
     return true;
 }
 
