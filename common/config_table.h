@@ -75,13 +75,14 @@
         "`CLOCK_MONOTONIC`, `coarse` for its cheap variant with a resolution of milliseconds.")   \
     ROW(thread_context, "OTEL_C_THREAD_CONTEXT", OTELI_TYPE_ENUM, "on", 0, 0, "on off",           \
         OTELI_OPTION,                                                                             \
-        "Whether profilers outside the process, such as OpenTelemetry's eBPF profiler, are told " \
-        "of whom it is part and which span each thread is working for. `off` leaves out the "     \
-        "context of the process, without which they do not look at the threads.")                 \
+        "Whether profilers outside the process, such as OpenTelemetry's eBPF profiler, can see "  \
+        "which service it is and which span each thread is working for. `off` does not publish "  \
+        "the context of the process, without which they do not look at its threads.")             \
     ROW(thread_context_schema, "OTEL_C_THREAD_CONTEXT_SCHEMA", OTELI_TYPE_STRING,                 \
         "tlsdesc_v1_dev", 0, 0, NULL, OTELI_OPTION,                                               \
-        "What they are told is the form of it, in at most 63 bytes; there is one form, and its "  \
-        "name will change: give another when your profiler asks for it.")
+        "The name that these profilers are given for the layout of what threads publish, at "     \
+        "most 63 bytes. There is one layout; its name is in development: set another if your "    \
+        "profiler expects that.")
 
 #define OTELI_CONFIG_RESOURCE(ROW)                                                            \
     ROW(entities, "OTEL_ENTITIES", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_OPTION,         \
@@ -91,11 +92,11 @@
     ROW(resource_detectors, "OTEL_C_RESOURCE_DETECTORS", OTELI_TYPE_LIST,                     \
         "process,host,container,service", 0, 0,                                               \
         "process process_command process_owner host os container service none", OTELI_OPTION, \
-        "What is found out for the resource: `process` (id, executable, C library), `host` "  \
-        "(name, id, architecture, operating system), `os` (that alone), `container` (id), "   \
-        "`service` (a random `service.instance.id`); and, because they can be personal, "     \
-        "only where they are asked for `process_command` (arguments) and `process_owner` "    \
-        "(the user's name).")
+        "Which attributes the resource gets by itself: of the `process` (id, executable, C "  \
+        "library), the `host` (name, id, architecture, operating system), the `os` alone, "   \
+        "the `container` (id), the `service` (a random `service.instance.id`). Because they " \
+        "can be personal, `process_command` (arguments) and `process_owner` (the user's "     \
+        "name) have to be asked for.")
 
 #define OTELI_CONFIG_SAMPLING(ROW)                                                               \
     ROW(traces_sampler, "OTEL_TRACES_SAMPLER", OTELI_TYPE_ENUM, "parentbased_always_on", 0, 0,   \
@@ -254,7 +255,7 @@
         "How many requests may be on their way at a time, each over a connection of its"          \
         " own, when a batch is too large for one.")                                               \
     ROW(profiler_endpoint, "OTEL_C_PROFILER_ENDPOINT", OTELI_TYPE_STRING, NULL, 0, 0, NULL,       \
-        OTELI_NO_OPTION,                                                                          \
+        OTELI_OPTION,                                                                             \
         "With the library `otel-profiling`, the URL of the receiver of profiles, used as it is. " \
         "Unset: `OTEL_EXPORTER_OTLP_ENDPOINT` with `/v1development/profiles` behind it.")         \
     ROW(spool_dir, "OTEL_C_SPOOL_DIR", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,      \
@@ -269,19 +270,23 @@
 
 #define OTELI_CONFIG_PROFILING(ROW)                                                                \
     ROW(profiler, "OTEL_C_PROFILER", OTELI_TYPE_ENUM, "off", 0, 0, "off on auto perf signal",      \
-        OTELI_NO_OPTION,                                                                           \
+        OTELI_OPTION,                                                                              \
         "`on` samples where the processor time of the program goes, and for which span: "          \
         "docs/PROFILING.md. It takes the kernel's perf events, or where those are refused a "      \
         "timer and a signal for each thread; `perf` and `signal` take one and not the other, "     \
         "`auto` is `on`. It needs the library `otel-profiling`.")                                  \
     ROW(profiler_hz, "OTEL_C_PROFILER_HZ", OTELI_TYPE_COUNT, "99", 1, OTELI_MAX_PROFILER_HZ, NULL, \
-        OTELI_NO_OPTION, "Samples in a second of a thread's processor time.")                      \
-    ROW(profiler_out, "OTEL_C_PROFILER_OUT", OTELI_TYPE_STRING, "otlp", 0, 0, NULL,                \
-        OTELI_NO_OPTION,                                                                           \
+        OTELI_OPTION, "Samples in a second of a thread's processor time.")                         \
+    ROW(profiler_out, "OTEL_C_PROFILER_OUT", OTELI_TYPE_STRING, "otlp", 0, 0, NULL, OTELI_OPTION,  \
         "Where profiles go: `otlp`, a receiver that takes profiles, which the `OTEL_EXPORTER_"     \
         "OTLP` variables name; or a directory, which must exist, for pprof files.")                \
+    ROW(profiler_names, "OTEL_C_PROFILER_NAMES", OTELI_TYPE_ENUM, "auto", 0, 0, "auto on off",     \
+        OTELI_OPTION,                                                                              \
+        "Names of functions in profiles, from symbol tables: `auto` has them in what is sent to "  \
+        "a receiver, and not in pprof files, whose readers find them, with lines, in the "         \
+        "programs.")                                                                               \
     ROW(pprof_label_style, "OTEL_C_PPROF_LABEL_STYLE", OTELI_TYPE_ENUM, "otel", 0, 0,              \
-        "otel datadog pyroscope", OTELI_NO_OPTION,                                                 \
+        "otel datadog pyroscope", OTELI_OPTION,                                                    \
         "How labels are called in pprof files: `trace_id`, `span_id`, `local_root_span_id` and "   \
         "`http.route`, or as Datadog or Grafana Pyroscope look for them.")
 

@@ -293,6 +293,21 @@ static void set_words(const struct oteli_settings *settings, otel_sdk_options *o
     }
 }
 
+static void set_profiler(const struct oteli_profiler_setting *profiler, otel_sdk_options *options)
+{
+    set_number(&options->profiler_hz, profiler->hz);
+    if (profiler->source != NULL)
+        options->profiler = profiler->source;
+    if (profiler->out != NULL)
+        options->profiler_out = profiler->out;
+    if (profiler->endpoint != NULL)
+        options->profiler_endpoint = profiler->endpoint;
+    if (profiler->label_style != NULL)
+        options->pprof_label_style = profiler->label_style;
+    if (profiler->names != NULL)
+        options->profiler_names = profiler->names;
+}
+
 otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_options *own,
                          struct oteli_faults *faults, struct oteli_creation *creation)
 {
@@ -303,6 +318,7 @@ otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_o
         return status;
     set_limits(settings, options);
     set_words(settings, options);
+    set_profiler(&settings->profiler, options);
     status = make_processors(settings, faults, creation);
     if (status == OTEL_OK)
         status = set_resource(settings, faults, creation);

@@ -2,6 +2,7 @@
 /* config/file.c - see file.h. Start/stop only. */
 #include "config/file.h"
 
+#include "common/error_text.h"
 #include "config/schema.h"
 
 #include <errno.h>
@@ -53,8 +54,10 @@ static int open_regular(const char *path, struct oteli_faults *faults)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat about;
+    struct oteli_error_text why;
     if (fd < 0) {
-        oteli_fault(faults, nowhere, "the file cannot be opened (errno %d)", errno);
+        oteli_fault(faults, nowhere, "the file cannot be opened: %s",
+                    oteli_error_text(errno, &why));
         return -1;
     }
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
@@ -76,12 +79,13 @@ otel_status oteli_file_read(const char *path, struct oteli_pool *pool, struct ot
     if (fd < 0)
         return OTEL_ERROR_SYSTEM;
     otel_status status = OTEL_ERROR_NO_MEMORY;
+    struct oteli_error_text why;
     char *text = malloc(OTELI_DOCUMENT_BYTES + 1);
     const ssize_t length = text != NULL ? read_all(fd, text) : 0;
     if (text == NULL) {
         oteli_fault_no_memory(faults);
     } else if (length < 0) {
-        oteli_fault(faults, nowhere, "the file cannot be read (errno %d)", errno);
+        oteli_fault(faults, nowhere, "the file cannot be read: %s", oteli_error_text(errno, &why));
         status = OTEL_ERROR_SYSTEM;
     } else {
         status = oteli_file_parse(text, (size_t)length, pool, faults, settings);

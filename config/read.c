@@ -104,6 +104,25 @@ static void read_tracers(const struct oteli_node *configurator, struct oteli_poo
     settings->tracers = tracers;
 }
 
+/* --- The profiler --- */
+
+/* One that is there, even if nothing is said of it, is to run. */
+static struct oteli_profiler_setting profiler_of(const struct oteli_node *own)
+{
+    const struct oteli_node *profiler = oteli_node_value(own, "profiler");
+    struct oteli_profiler_setting setting = {
+        .source = oteli_read_text(profiler, "source"),
+        .hz = oteli_read_number(profiler, "hz"),
+        .out = oteli_read_text(profiler, "out"),
+        .endpoint = oteli_read_text(profiler, "endpoint"),
+        .label_style = oteli_read_text(profiler, "label_style"),
+        .names = oteli_read_text(profiler, "names"),
+    };
+    if (setting.source == NULL && oteli_node_find(own, "profiler") != NULL)
+        setting.source = "auto";
+    return setting;
+}
+
 void oteli_settings_read(const struct oteli_node *root, struct oteli_pool *pool,
                          struct oteli_faults *faults, struct oteli_settings *settings)
 {
@@ -113,6 +132,7 @@ void oteli_settings_read(const struct oteli_node *root, struct oteli_pool *pool,
         .log_level = log_level_of(oteli_read_text(root, "log_level")),
         .limits = limits_of(oteli_node_value(root, "attribute_limits")),
         .span_limits = limits_of(oteli_node_value(provider, "limits")),
+        .profiler = profiler_of(oteli_node_value(oteli_node_value(root, "distribution"), "otel-c")),
     };
     if (provider == NULL)
         oteli_doubt(faults, root->place, "there is no tracer_provider: spans are not recorded");

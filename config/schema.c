@@ -278,6 +278,8 @@ static void visit_unknown(struct walk *walk, const struct frame *frame)
     const struct oteli_item *item = frame->item;
     const struct oteli_schema *schema = frame->schema;
     char path[PATH_BYTES];
+    if (schema->may_have_others)
+        return;
     path_of(walk, path);
     if (schema->component != 0 && oteli_registry_find(schema->component, item->key) != NULL)
         check_component(walk, item->value);

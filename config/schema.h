@@ -33,7 +33,8 @@ enum oteli_shape {
 struct oteli_schema {
     enum oteli_shape shape;
     bool may_be_null;
-    bool may_have_more; /* MAP: unknown keys are a warning */
+    bool may_have_more;   /* MAP: unknown keys are a warning */
+    bool may_have_others; /* MAP: unknown keys are somebody else's, and not looked at */
     int64_t min, max;
     const char *words;                  /* space separated */
     const char *what;                   /* CHOICE, for messages: "sampler" */

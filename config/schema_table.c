@@ -5,6 +5,8 @@
  * samplers, so those are declared before they are defined. */
 #include "config/schema.h"
 
+#include "common/config.h"
+
 #define OBJECT_OR_NULL(list)                                                \
     {                                                                       \
         .shape = OTELI_SHAPE_MAP, .may_be_null = true, .properties = (list) \
@@ -369,6 +371,39 @@ static const struct oteli_property tracer_provider_list[] = {
 };
 static const struct oteli_schema tracer_provider = OBJECT(tracer_provider_list);
 
+/* --- What belongs to this SDK alone --- */
+
+static const struct oteli_schema profiler_source = {
+    .shape = OTELI_SHAPE_WORD, .may_be_null = true, .words = "off on auto perf signal"};
+static const struct oteli_schema profiler_hz = INTEGER(1, OTELI_MAX_PROFILER_HZ);
+static const struct oteli_schema label_style = {
+    .shape = OTELI_SHAPE_WORD, .may_be_null = true, .words = "otel datadog pyroscope"};
+static const struct oteli_schema profiler_names = {
+    .shape = OTELI_SHAPE_WORD, .may_be_null = true, .words = "auto on off"};
+static const struct oteli_property profiler_list[] = {
+    {"source", &profiler_source, 0},
+    {"hz", &profiler_hz, 0},
+    {"out", &text_or_null, 0},
+    {"endpoint", &endpoint, 0},
+    {"label_style", &label_style, 0},
+    {"names", &profiler_names, 0},
+    {NULL, NULL, 0},
+};
+static const struct oteli_schema profiler = OBJECT_OR_NULL(profiler_list);
+static const struct oteli_property own_list[] = {
+    {"profiler", &profiler, 0},
+    {NULL, NULL, 0},
+};
+static const struct oteli_schema own = OBJECT(own_list);
+static const struct oteli_property distribution_list[] = {
+    {"otel-c", &own, 0},
+    {NULL, NULL, 0},
+};
+static const struct oteli_schema distribution = {.shape = OTELI_SHAPE_MAP,
+                                                 .may_be_null = true,
+                                                 .may_have_others = true,
+                                                 .properties = distribution_list};
+
 /* --- The file --- */
 
 static const struct oteli_schema file_format = {.shape = OTELI_SHAPE_SCALAR,
@@ -390,7 +425,7 @@ static const struct oteli_property file_list[] = {
     {"meter_provider", &anything, OTELI_NOT_TRACES},
     {"logger_provider", &anything, OTELI_NOT_TRACES},
     {"instrumentation/development", &anything, 0},
-    {"distribution", &anything, 0},
+    {"distribution", &distribution, 0},
     {NULL, NULL, 0},
 };
 const struct oteli_schema oteli_schema_file = {

@@ -136,6 +136,16 @@ struct oteli_tracer_setting {
     bool is_enabled;
 };
 
+/* As OTEL_C_PROFILER and its like; NULL and 0: not said. */
+struct oteli_profiler_setting {
+    const char *source;
+    int64_t hz;
+    const char *out;
+    const char *endpoint;
+    const char *label_style;
+    const char *names;
+};
+
 struct oteli_settings {
     bool is_disabled;        /* by `disabled`, or because there is no tracer_provider */
     const char *log_level;   /* as OTEL_LOG_LEVEL; NULL: not said */
@@ -162,6 +172,8 @@ struct oteli_settings {
     const struct oteli_tracer_setting *tracers; /* the first that matches counts */
     size_t tracer_count;
     bool are_tracers_enabled; /* where none matches */
+
+    struct oteli_profiler_setting profiler;
 };
 
 /* Read a document that oteli_schema_check has found nothing wrong with. What is wrong with

@@ -6,6 +6,8 @@
  * table. Files are mapped and closed again, so no descriptor stays. */
 #include "functions/symbols.h"
 
+#include "common/loader.h"
+
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +35,7 @@ struct module {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Dwfl *dwfl;
-static unsigned long long loaded, unloaded; /* the loader's counters when it was renewed */
+static struct oteli_loader_count loader; /* when it was renewed */
 static uint64_t serial;
 static uint64_t modules_seen;
 static struct name *names; /* open addressing */
@@ -121,23 +123,13 @@ static int free_removed(Dwfl_Module *module, void *user_data, const char *name, 
     return DWARF_CB_OK;
 }
 
-static int count(struct dl_phdr_info *info, size_t size, void *state)
-{
-    (void)size;
-    unsigned long long *counters = state;
-    counters[0] = info->dlpi_adds;
-    counters[1] = info->dlpi_subs;
-    return 1;
-}
-
 /* Make the list of modules that of the loader. */
 static bool renew(void)
 {
     static const Dwfl_Callbacks callbacks = {.find_elf = find_elf,
                                              .find_debuginfo = find_debug_file};
-    unsigned long long now[2] = {0, 0};
-    dl_iterate_phdr(count, now);
-    if (dwfl != NULL && now[0] == loaded && now[1] == unloaded)
+    const bool has_moved = oteli_loader_has_moved(&loader);
+    if (dwfl != NULL && !has_moved)
         return true;
     if (dwfl == NULL)
         dwfl = dwfl_begin(&callbacks);
@@ -147,8 +139,6 @@ static bool renew(void)
     bool is_first = true; /* which is the program */
     dl_iterate_phdr(report, &is_first);
     dwfl_report_end(dwfl, free_removed, NULL);
-    loaded = now[0];
-    unloaded = now[1];
     serial++;
     return true;
 }

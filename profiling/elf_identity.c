@@ -6,40 +6,13 @@
  * process.executable.build_id.htlhash. */
 #include "profiling/elf_identity.h"
 
+#include "profiling/elf_read.h"
 #include "profiling/sha256.h"
 
-#include <elf.h>
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { SEGMENTS_MAX = 128, NOTES_BYTES = 4096, HASHED_BYTES = 4096, SMALLEST_PAGE = 4096 };
-
-/* As much as there is; false: an error. */
-static bool read_at(int fd, uint64_t offset, void *to, size_t size, size_t *got)
-{
-    *got = 0;
-    while (*got < size) {
-        if (offset > INT64_MAX - size)
-            return false;
-        const ssize_t some = pread(fd, (uint8_t *)to + *got, size - *got, (off_t)(offset + *got));
-        if (some < 0 && errno == EINTR)
-            continue;
-        if (some < 0)
-            return false;
-        if (some == 0)
-            break;
-        *got += (size_t)some;
-    }
-    return true;
-}
-
-static bool read_whole(int fd, uint64_t offset, void *to, size_t size)
-{
-    size_t got;
-    return read_at(fd, offset, to, size, &got) && got == size;
-}
+enum { NOTES_BYTES = 4096, HASHED_BYTES = 4096, SMALLEST_PAGE = 4096 };
 
 /* ---- the build id ------------------------------------------------------------------------- */
 
@@ -76,18 +49,6 @@ bool oteli_elf_find_build_id(const void *notes, size_t size, size_t alignment,
     return false;
 }
 
-static bool is_ours(const Elf64_Ehdr *head)
-{
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    const unsigned char order = ELFDATA2MSB;
-#else
-    const unsigned char order = ELFDATA2LSB;
-#endif
-    return memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 &&
-           head->e_ident[EI_DATA] == order && head->e_phentsize == sizeof(Elf64_Phdr) &&
-           head->e_phnum != 0 && head->e_phnum <= SEGMENTS_MAX;
-}
-
 /* What the addresses in an image are moved by: its first segment begins with the head. */
 static bool find_bias(const struct oteli_elf_source *source, const Elf64_Phdr *segments,
                       size_t count, uint64_t *bias)
@@ -105,7 +66,7 @@ static bool read_notes(const struct oteli_elf_source *source, uint64_t place,
 {
     uint8_t notes[NOTES_BYTES];
     const size_t size = segment->p_filesz < sizeof notes ? segment->p_filesz : sizeof notes;
-    return read_whole(source->fd, place, notes, size) &&
+    return oteli_elf_read(source->fd, place, notes, size) &&
            oteli_elf_find_build_id(notes, size, segment->p_align, identity);
 }
 
@@ -113,11 +74,9 @@ bool oteli_elf_read_build_id(const struct oteli_elf_source *source,
                              struct oteli_elf_identity *identity)
 {
     Elf64_Ehdr head;
-    Elf64_Phdr segments[SEGMENTS_MAX];
+    Elf64_Phdr segments[OTELI_ELF_SEGMENTS_MAX];
     uint64_t bias = 0;
-    if (!read_whole(source->fd, source->base, &head, sizeof head) || !is_ours(&head) ||
-        !read_whole(source->fd, source->base + head.e_phoff, segments,
-                    head.e_phnum * sizeof segments[0]) ||
+    if (!oteli_elf_read_head(source->fd, source->base, &head, segments) ||
         (source->is_memory && !find_bias(source, segments, head.e_phnum, &bias)))
         return false;
     for (size_t i = 0; i < head.e_phnum; i++) {
@@ -144,8 +103,8 @@ bool oteli_elf_read_htlhash(int fd, struct oteli_elf_identity *identity)
         return false;
     const uint64_t length = (uint64_t)status.st_size;
     const uint64_t last = length > HASHED_BYTES ? length - HASHED_BYTES : 0;
-    if (!read_at(fd, 0, hashed, HASHED_BYTES, &head) ||
-        !read_at(fd, last, hashed + head, HASHED_BYTES, &tail))
+    if (!oteli_elf_read_some(fd, 0, hashed, HASHED_BYTES, &head) ||
+        !oteli_elf_read_some(fd, last, hashed + head, HASHED_BYTES, &tail))
         return false;
     uint8_t *end = hashed + head + tail;
     for (unsigned shift = 64; shift != 0; shift -= 8)

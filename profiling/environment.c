@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/environment.c - the profiler that OTEL_C_PROFILER asks for: from words to options, and
- * from otel_shutdown to the profiler's end.
+/* profiling/environment.c - the profiler that OTEL_C_PROFILER asks for, or otel_start: from words to
+ * options, and from otel_shutdown to the profiler's end.
  *
  * Start/stop only, but for otel_profiler_of_environment. Owns that profiler. */
 #include "common/atomic.h"
@@ -37,19 +37,25 @@ static void forget(void)
     oteli_store_release_any(&started, NULL);
 }
 
-otel_status otel_profiler_start_by_name(const char *source, uint32_t frequency_hz, const char *out,
-                                        const char *label_style)
+static otel_profile_exporter exporter_of(const otel_profiler_words *words)
 {
-    otel_profiler_options options = {.size = sizeof options, .frequency_hz = frequency_hz};
-    if (out == NULL || !oteli_profiler_source_of_word(source, &options.source))
+    if (words->out == NULL || strcmp(words->out, "otlp") == 0)
+        return otel_otlp_profile_exporter(words->otlp);
+    return otel_pprof_file_exporter(words->out, oteli_pprof_style_of_word(words->label_style));
+}
+
+static otel_status start(const otel_profiler_words *words)
+{
+    otel_profiler_options options = {.size = sizeof options, .frequency_hz = words->frequency_hz};
+    if (!oteli_profiler_source_of_word(words->source, &options.source))
         return OTEL_ERROR_INVALID_ARGUMENT;
     if (otel_profiler_of_environment() != NULL)
         return OTEL_ERROR_ALREADY_STARTED;
-    options.exporter = strcmp(out, "otlp") == 0
-                           ? otel_otlp_profile_exporter(NULL)
-                           : otel_pprof_file_exporter(out, oteli_pprof_style_of_word(label_style));
+    options.exporter = exporter_of(words);
     if (options.exporter.state == NULL)
         return OTEL_ERROR_NO_MEMORY;
+    options.exporter.wants_names =
+        oteli_profiler_names_of_word(words->names, options.exporter.wants_names);
     otel_profiler *profiler = NULL;
     const otel_status status = otel_profiler_start(&options, &profiler);
     if (status != OTEL_OK)
@@ -58,4 +64,13 @@ otel_status otel_profiler_start_by_name(const char *source, uint32_t frequency_h
     oteli_fork_add(forget);
     oteli_before_shutdown(stop);
     return OTEL_OK;
+}
+
+otel_status otel_profiler_start_by_words(const otel_profiler_words *words)
+{
+    otel_profiler_words known = {.size = sizeof known};
+    if (words == NULL || words->size < sizeof words->size)
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    memcpy(&known, words, words->size < sizeof known ? words->size : sizeof known);
+    return start(&known);
 }

@@ -42,8 +42,8 @@ struct draft {
 };
 
 struct entry {
-    uint64_t number; /* which label of its trampoline, from 1; 0: none, or being written. Release
-                        by the writer, acquire by the reader */
+    uint64_t number; /* which label of its trampoline, from 1; 0: none, or being written. Who reads
+                        looks at it behind the words; they are there before `state` says so */
     uint64_t words[sizeof(struct words) / WORD];
 };
 
@@ -62,6 +62,20 @@ static struct oteli_label_pool pool;
 static uint32_t is_on;
 static uint64_t refused;
 static uint64_t cut;
+
+/* This thread is between the pool and a trampoline's state, which do not agree now. A signal handler
+ * that forks there comes back in the child as well. */
+static OTELI_TLS uint32_t is_moving;
+
+static void begin_moving(void)
+{
+    oteli_store_relaxed_32(&is_moving, oteli_load_relaxed_32(&is_moving) + 1);
+}
+
+static void end_moving(void)
+{
+    oteli_store_relaxed_32(&is_moving, oteli_load_relaxed_32(&is_moving) - 1);
+}
 
 /* --- the text --- */
 
@@ -149,10 +163,10 @@ static uint64_t write_down(struct history *history, const struct words *words)
     struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
     const size_t used = HEAD_WORDS + (size_t)(words->text_length + WORD - 1) / WORD;
     oteli_store_relaxed_64(&entry->number, 0);
-    oteli_fence_before_stores();
+    oteli_fence_before_stores(); /* pairs with read_entry */
     for (size_t i = 0; i < used; i++)
         oteli_store_relaxed_64(&entry->words[i], from[i]);
-    oteli_store_release_64(&entry->number, number); /* pairs with read_entry */
+    oteli_store_relaxed_64(&entry->number, number);
     oteli_store_release_64(&history->state,
                            number << 1 | IS_USED); /* pairs with oteli_labels_find */
     return number;
@@ -163,8 +177,10 @@ otel_profile_label otel_profile_label_make(const otel_span *span, const otel_pro
 {
     if (OTELI_LIKELY(oteli_load_relaxed_32(&is_on) == 0))
         return empty();
+    begin_moving();
     const int index = oteli_label_pool_take(&pool);
     if (OTELI_UNLIKELY(index == OTELI_NO_TRAMPOLINE)) {
+        end_moving();
         oteli_add_full_64(&refused, 1);
         return empty();
     }
@@ -184,6 +200,7 @@ otel_profile_label otel_profile_label_make(const otel_span *span, const otel_pro
     if (OTELI_UNLIKELY(text.cut != 0))
         oteli_add_full_64(&cut, text.cut);
     const uint64_t number = write_down(&histories[index], words);
+    end_moving();
     return (otel_profile_label){.trampoline = oteli_trampoline_at((unsigned)index),
                                 .index = (uint32_t)index + 1,
                                 .generation = (uint32_t)number};
@@ -216,8 +233,10 @@ void otel_profile_label_release(otel_profile_label *label)
         assert(false && "released while applied");
         return;
     }
+    begin_moving();
     if (oteli_cas_full_64(&history->state, state, state & ~(uint64_t)IS_USED))
         oteli_label_pool_give(&pool, released.index - 1);
+    end_moving();
 }
 
 void *otel_profile_apply_checked(const otel_profile_label *label, void *(*function)(void *),
@@ -239,15 +258,14 @@ void *otel_profile_apply_checked(const otel_profile_label *label, void *(*functi
 
 /* --- what the profiler asks --- */
 
-/* Read the label with this number; false: a newer one has taken its place. */
+/* Read the label with this number, which was there; false: a newer one has taken its place, or is
+ * about to. */
 static bool read_entry(const struct entry *entry, uint64_t number, struct words *words)
 {
     word *to = (word *)(void *)words;
-    if (oteli_load_acquire_64(&entry->number) != number)
-        return false;
     for (size_t i = 0; i < sizeof *words / WORD; i++)
         to[i] = oteli_load_relaxed_64(&entry->words[i]);
-    oteli_fence_after_load(); /* the words before the number */
+    oteli_fence_after_load(); /* the words before the number; pairs with write_down */
     return oteli_load_relaxed_64(&entry->number) == number;
 }
 
@@ -290,10 +308,10 @@ bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *lab
     return false;
 }
 
-/* Whether that is the label of the span; it is looked at again when it has been read as a whole. */
-static bool has_span(const struct entry *entry, uint64_t span_id)
+/* One word of an entry. If it is that of a label to come, so is the number that is read after it. */
+static uint64_t word_of(const struct entry *entry, size_t offset)
 {
-    return oteli_load_relaxed_64(&entry->words[offsetof(struct words, span_id) / WORD]) == span_id;
+    return oteli_load_acquire_64(&entry->words[offset / WORD]);
 }
 
 bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct oteli_label *label)
@@ -305,15 +323,13 @@ bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct o
         uint64_t number = oteli_load_acquire_64(&history->state) >> 1;
         const uint64_t oldest = number > OTELI_LABEL_HISTORY ? number - OTELI_LABEL_HISTORY : 0;
         /* Only the one that it stood for at that time. */
-        while (number > oldest &&
-               oteli_load_relaxed_64(&history->entries[number % OTELI_LABEL_HISTORY]
-                                          .words[offsetof(struct words, start_ns) / WORD]) >
-                   time_ns)
+        while (number > oldest && word_of(&history->entries[number % OTELI_LABEL_HISTORY],
+                                          offsetof(struct words, start_ns)) > time_ns)
             number--;
         const struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
         struct words words;
-        if (number > oldest && has_span(entry, wanted) && read_entry(entry, number, &words) &&
-            words.start_ns <= time_ns && words.span_id == wanted) {
+        if (number > oldest && word_of(entry, offsetof(struct words, span_id)) == wanted &&
+            read_entry(entry, number, &words)) {
             tell(&words, label);
             return true;
         }
@@ -329,11 +345,13 @@ static bool is_free(unsigned index)
 }
 
 /* In a child nobody profiles. What its parent's other threads were about to give back, and never
- * will, goes back; what they have in use stays so. */
+ * will, goes back; what they have in use stays so. If the only thread was about to take or to give
+ * itself, and will, the pool is right as it is, and may be smaller. */
 static void forget(void)
 {
     is_on = 0;
-    oteli_label_pool_rebuild(&pool, is_free);
+    if (is_moving == 0)
+        oteli_label_pool_rebuild(&pool, is_free);
 }
 
 void oteli_labels_switch(bool on)

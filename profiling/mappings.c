@@ -6,10 +6,10 @@
 #include "profiling/mappings.h"
 
 #include "common/clock.h"
+#include "common/loader.h"
 #include "profiling/maps.h"
 
 #include <fcntl.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,7 +53,8 @@ struct oteli_mappings {
     size_t known_room;
     uint64_t ask_at_ns;
     uint64_t read_at_ns;
-    unsigned long long loaded, unloaded; /* the loader's counters */
+    uint32_t reads;
+    struct oteli_loader_count loader;
 };
 
 /* ---- lists -------------------------------------------------------------------------------- */
@@ -210,6 +211,7 @@ static void read_maps(struct oteli_mappings *mappings)
     const uint64_t start_ns = oteli_monotonic_ns();
     struct reading reading = {.mappings = mappings, .before = mappings->live};
     mappings->live = (struct ranges){0};
+    mappings->reads++;
     (void)oteli_maps_read(MAPS, take_range, &reading);
     while (reading.at < reading.before.count)
         push_gone(&mappings->gone, reading.before.all[reading.at++]);
@@ -219,37 +221,26 @@ static void read_maps(struct oteli_mappings *mappings)
     mappings->read_at_ns = end_ns + (pause_ns > READ_NS ? pause_ns : READ_NS);
 }
 
-static int count(struct dl_phdr_info *info, size_t size, void *state)
-{
-    (void)size;
-    unsigned long long *counters = state;
-    counters[0] = info->dlpi_adds;
-    counters[1] = info->dlpi_subs;
-    return 1;
-}
-
 void oteli_mappings_follow(struct oteli_mappings *mappings)
 {
     const uint64_t now_ns = oteli_monotonic_ns();
-    unsigned long long counters[2] = {0, 0};
     if (now_ns < mappings->ask_at_ns)
         return;
     mappings->ask_at_ns = now_ns + ASK_NS;
-    dl_iterate_phdr(count, counters);
-    if (counters[0] == mappings->loaded && counters[1] == mappings->unloaded)
-        return;
-    mappings->loaded = counters[0];
-    mappings->unloaded = counters[1];
-    read_maps(mappings);
+    if (oteli_loader_has_moved(&mappings->loader))
+        read_maps(mappings);
 }
 
 /* ---- what there is to know ---------------------------------------------------------------- */
 
-static bool is_same_file(int fd, const struct range *range)
+static int open_regular(const char *path, struct stat *status)
 {
-    struct stat status;
-    /* The device is another one than the kernel shows, on file systems with volumes. */
-    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == range->inode;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && fstat(fd, status) == 0 && S_ISREG(status->st_mode))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
 /* The file that is mapped, if it can be had; -1: it cannot. */
@@ -257,8 +248,10 @@ static int open_file(const struct range *range, bool is_program)
 {
     const char *const places[] = {range->path, is_program ? PROGRAM : range->path};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        const int fd = open(places[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        if (fd >= 0 && is_same_file(fd, range))
+        struct stat status;
+        const int fd = open_regular(places[i], &status);
+        /* The device is another one than the kernel shows, on file systems with volumes. */
+        if (fd >= 0 && status.st_ino == range->inode)
             return fd;
         if (fd >= 0)
             close(fd);
@@ -290,6 +283,35 @@ static void identify(const struct range *range, struct oteli_known_mapping *know
     if (!oteli_elf_read_build_id(&file, &known->identity))
         (void)oteli_elf_read_htlhash(fd, &known->identity);
     close(fd);
+}
+
+static bool is_of(int fd, const struct oteli_elf_identity *known)
+{
+    const struct oteli_elf_source file = {fd, 0, false};
+    struct oteli_elf_identity identity;
+    memset(&identity, 0, sizeof identity);
+    if (known->build_id_length != 0)
+        return oteli_elf_read_build_id(&file, &identity) &&
+               identity.build_id_length == known->build_id_length &&
+               memcmp(identity.build_id, known->build_id, known->build_id_length) == 0;
+    return known->has_htlhash && oteli_elf_read_htlhash(fd, &identity) &&
+           memcmp(identity.htlhash, known->htlhash, sizeof identity.htlhash) == 0;
+}
+
+int oteli_mappings_open(const struct oteli_known_mapping *known)
+{
+    const char *const places[] = {known->is_program ? PROGRAM : known->path, known->path};
+    if (known->path[0] != '/')
+        return -1;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        struct stat status;
+        const int fd = open_regular(places[i], &status);
+        if (fd >= 0 && is_of(fd, &known->identity))
+            return fd;
+        if (fd >= 0)
+            close(fd);
+    }
+    return -1;
 }
 
 static bool is_the_program(const char *path)
@@ -363,6 +385,11 @@ uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address, 
     if (range->number == 0)
         range->number = make_known(mappings, range);
     return range->number;
+}
+
+uint32_t oteli_mappings_reads(const struct oteli_mappings *mappings)
+{
+    return mappings->reads;
 }
 
 const struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,

@@ -37,9 +37,17 @@ void oteli_mappings_follow(struct oteli_mappings *mappings);
  * whether code can lie there at all: also where a program has made it itself, which is no mapping. */
 uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address, bool *is_code);
 
+/* How often the file has been read: while this does not change, neither does what find says of an
+ * address that it knows. */
+uint32_t oteli_mappings_reads(const struct oteli_mappings *mappings);
+
 /* Of a number other than 0; valid until the next call of find. */
 const struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,
                                                     uint32_t number);
+
+/* Open the file, for the caller to close. -1: it cannot be had, or is another one by now than the one
+ * that is mapped. */
+int oteli_mappings_open(const struct oteli_known_mapping *known);
 
 /* Forget what is not mapped any more. */
 void oteli_mappings_settle(struct oteli_mappings *mappings);

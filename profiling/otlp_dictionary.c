@@ -24,8 +24,12 @@ enum {
     MAPPING_FILE,
     MAPPING_ATTRIBUTES,
     LOCATION_MAPPING = 1,
-    LOCATION_ADDRESS = 2,
-    LOCATION_ATTRIBUTES = 4,
+    LOCATION_ADDRESS,
+    LOCATION_LINES,
+    LOCATION_ATTRIBUTES,
+    LINE_FUNCTION = 1,
+    FUNCTION_NAME = 1,
+    FUNCTION_SYSTEM_NAME,
     LINK_TRACE = 1,
     LINK_SPAN,
     STACK_LOCATIONS = 1,
@@ -74,6 +78,7 @@ bool oteli_otlp_dictionary_begin(struct oteli_otlp_dictionary *dictionary,
     }
     oteli_otlp_table_begin(&dictionary->mappings);
     oteli_otlp_table_begin(&dictionary->locations);
+    oteli_otlp_table_begin(&dictionary->functions);
     oteli_otlp_table_begin(&dictionary->links);
     oteli_otlp_table_begin(&dictionary->strings);
     oteli_otlp_table_begin(&dictionary->attributes);
@@ -85,6 +90,7 @@ void oteli_otlp_dictionary_fini(struct oteli_otlp_dictionary *dictionary)
 {
     oteli_otlp_table_fini(&dictionary->mappings);
     oteli_otlp_table_fini(&dictionary->locations);
+    oteli_otlp_table_fini(&dictionary->functions);
     oteli_otlp_table_fini(&dictionary->links);
     oteli_otlp_table_fini(&dictionary->strings);
     oteli_otlp_table_fini(&dictionary->attributes);
@@ -243,6 +249,24 @@ static uint32_t put_mapping(struct oteli_otlp_dictionary *dictionary, uint32_t i
     return put(dictionary, &dictionary->mappings, row, (size_t)(at - row));
 }
 
+/* There is one name, which is the system's as well: what is mangled stays so. */
+static uint32_t put_function(struct oteli_otlp_dictionary *dictionary, const char *text)
+{
+    const uint32_t name = oteli_otlp_dictionary_text(dictionary, text);
+    uint8_t row[ROW_ROOM];
+    uint8_t *at = put_number(row, FUNCTION_NAME, name);
+    at = put_number(at, FUNCTION_SYSTEM_NAME, name);
+    return put(dictionary, &dictionary->functions, row, (size_t)(at - row));
+}
+
+static uint8_t *put_line(uint8_t *at, uint32_t function)
+{
+    if (function == 0)
+        return at;
+    at = oteli_put_bytes_head(at, LOCATION_LINES, oteli_varint_field_size(LINE_FUNCTION, function));
+    return oteli_put_varint_field(at, LINE_FUNCTION, function);
+}
+
 static uint32_t put_location(struct oteli_otlp_dictionary *dictionary, uint32_t index)
 {
     const struct oteli_profile_location *location = &dictionary->profile->locations[index];
@@ -251,9 +275,12 @@ static uint32_t put_location(struct oteli_otlp_dictionary *dictionary, uint32_t 
         *known = 1 + (location->mapping != 0 ? put_mapping(dictionary, location->mapping) : 0);
     const uint32_t key = oteli_otlp_dictionary_text(dictionary, "profile.frame.type");
     const uint32_t native = put_text_attribute(dictionary, key, "native");
+    const char *name = dictionary->profile->strings[location->name];
+    const uint32_t function = name[0] != '\0' ? put_function(dictionary, name) : 0;
     uint8_t row[ROW_ROOM];
     uint8_t *at = put_number(row, LOCATION_MAPPING, *known - 1);
     at = put_number(at, LOCATION_ADDRESS, location->address);
+    at = put_line(at, function);
     at = oteli_put_bytes_head(at, LOCATION_ATTRIBUTES, oteli_varint_size(native));
     at = oteli_put_varint(at, native);
     return put(dictionary, &dictionary->locations, row, (size_t)(at - row));
@@ -308,12 +335,11 @@ uint32_t oteli_otlp_dictionary_link(struct oteli_otlp_dictionary *dictionary, ui
 
 /* --- All of it --- */
 
-/* There are no functions: their names are left to who has the programs. */
 size_t oteli_otlp_dictionary_size(const struct oteli_otlp_dictionary *dictionary)
 {
     return oteli_otlp_table_size(&dictionary->mappings, DICTIONARY_MAPPINGS) +
            oteli_otlp_table_size(&dictionary->locations, DICTIONARY_LOCATIONS) +
-           oteli_bytes_field_size(DICTIONARY_FUNCTIONS, 0) +
+           oteli_otlp_table_size(&dictionary->functions, DICTIONARY_FUNCTIONS) +
            oteli_otlp_table_size(&dictionary->links, DICTIONARY_LINKS) +
            oteli_otlp_table_size(&dictionary->strings, DICTIONARY_STRINGS) +
            oteli_otlp_table_size(&dictionary->attributes, DICTIONARY_ATTRIBUTES) +
@@ -324,7 +350,7 @@ uint8_t *oteli_otlp_dictionary_write(uint8_t *at, const struct oteli_otlp_dictio
 {
     at = oteli_otlp_table_write(at, &dictionary->mappings, DICTIONARY_MAPPINGS);
     at = oteli_otlp_table_write(at, &dictionary->locations, DICTIONARY_LOCATIONS);
-    at = oteli_put_bytes_field(at, DICTIONARY_FUNCTIONS, "", 0);
+    at = oteli_otlp_table_write(at, &dictionary->functions, DICTIONARY_FUNCTIONS);
     at = oteli_otlp_table_write(at, &dictionary->links, DICTIONARY_LINKS);
     at = oteli_otlp_table_write(at, &dictionary->strings, DICTIONARY_STRINGS);
     at = oteli_otlp_table_write(at, &dictionary->attributes, DICTIONARY_ATTRIBUTES);

@@ -19,6 +19,7 @@ enum { OTELI_SAMPLE_ATTRIBUTES = 64 }; /* of a sample; what is above it is left 
 struct oteli_otlp_dictionary {
     struct oteli_otlp_table mappings;
     struct oteli_otlp_table locations;
+    struct oteli_otlp_table functions;
     struct oteli_otlp_table links;
     struct oteli_otlp_table strings;
     struct oteli_otlp_table attributes;

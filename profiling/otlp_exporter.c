@@ -2,6 +2,9 @@
 /* profiling/otlp_exporter.c - profiles by OTLP: otel_otlp_profile_exporter. Encoding is in
  * otlp_profiles.c; sending, with all that can go wrong, is what library otel-otlp lends.
  *
+ * A profile that is too large for the receiver is sent in two halves of its samples, each with the
+ * dictionary that it needs, and those in halves again, as far as that helps.
+ *
  * The profiler's thread, but for wake; owns the encoder and the connection. */
 #include "common/log.h"
 #include "common/random.h"
@@ -42,6 +45,72 @@ static uint64_t samples_of(const otel_profile *profile)
     return samples;
 }
 
+/* --- Parts of a profile --- */
+
+enum {
+    HALVINGS_MOST = 12,
+    REFUSALS_MOST = 8 /* of parts that cannot be halved: then there is no size that is taken */
+};
+
+/* Samples of a profile, in one request. */
+struct part {
+    size_t first;
+    size_t count;
+    unsigned halvings;
+};
+
+struct sending {
+    struct exporter *exporter;
+    const otel_profile *profile;
+    struct part waiting[HALVINGS_MOST + 1]; /* the last one is sent next */
+    size_t waiting_count;
+    unsigned refusals;
+    uint64_t delivered; /* samples */
+    uint64_t lost;
+    otel_status status; /* of what was lost last */
+};
+
+static bool is_divisible(const struct part *part)
+{
+    return part->count > 1 && part->halvings < HALVINGS_MOST;
+}
+
+static otel_profile profile_of(const struct sending *sending, const struct part *part)
+{
+    otel_profile profile = *sending->profile;
+    profile.samples += part->first;
+    profile.sample_count = part->count;
+    return profile;
+}
+
+static void halve(struct sending *sending, const struct part *part,
+                  const struct oteli_posted *posted)
+{
+    const size_t half = (part->count + 1) / 2;
+    const unsigned halvings = part->halvings + 1;
+    sending->waiting[sending->waiting_count++] =
+        (struct part){part->first + half, part->count - half, halvings};
+    sending->waiting[sending->waiting_count++] = (struct part){part->first, half, halvings};
+    OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export of a profile to %s: %s; in two parts instead",
+              oteli_posting_receiver(sending->exporter->posting), posted->text);
+}
+
+/* Count them as lost, and with `ends` those that wait behind them as well. Gives how many. */
+static uint64_t lose(struct sending *sending, const otel_profile *profile, bool ends,
+                     otel_status status)
+{
+    uint64_t samples = samples_of(profile);
+    while (ends && sending->waiting_count != 0) {
+        const otel_profile next = profile_of(sending, &sending->waiting[--sending->waiting_count]);
+        samples += samples_of(&next);
+    }
+    sending->lost += samples;
+    sending->status = status;
+    return samples;
+}
+
+/* --- What becomes of a part --- */
+
 /* Profiles are new enough for most receivers not to have them, so what is missing is said. */
 static void say_no_service(const struct exporter *exporter, const struct oteli_posted *posted)
 {
@@ -53,30 +122,114 @@ static void say_no_service(const struct exporter *exporter, const struct oteli_p
         oteli_posting_receiver(exporter->posting), posted->text);
 }
 
-static otel_status account(const struct exporter *exporter, const struct oteli_posted *posted,
-                           const otel_profile *profile)
+static void accept(struct sending *sending, const otel_profile *profile,
+                   const struct oteli_posted *posted)
 {
-    const char *receiver = oteli_posting_receiver(exporter->posting);
-    if (posted->is_delivered) {
-        if (posted->rejected != 0)
-            OTELI_LOG(OTEL_LOG_ERROR, "%s rejected %" PRIu64 " of %d profiles: %s", receiver,
-                      posted->rejected, OTELI_OTLP_PROFILES, posted->text);
-        else if (posted->text[0] != '\0')
-            OTELI_LOG(OTEL_LOG_WARN, "%s accepted all profiles and warns: %s", receiver,
-                      posted->text);
-        return posted->rejected < OTELI_OTLP_PROFILES ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED;
-    }
-    if (posted->has_no_memory)
-        return OTEL_ERROR_NO_MEMORY;
+    const char *receiver = oteli_posting_receiver(sending->exporter->posting);
+    if (posted->rejected != 0)
+        OTELI_LOG(OTEL_LOG_ERROR, "%s rejected %" PRIu64 " of %d profiles: %s", receiver,
+                  posted->rejected, OTELI_OTLP_PROFILES, posted->text);
+    else if (posted->text[0] != '\0')
+        OTELI_LOG(OTEL_LOG_WARN, "%s accepted all profiles and warns: %s", receiver, posted->text);
+    if (posted->rejected < OTELI_OTLP_PROFILES)
+        sending->delivered += samples_of(profile);
+    else
+        (void)lose(sending, profile, false, OTEL_ERROR_EXPORT_FAILED);
+}
+
+static void lose_without_memory(struct sending *sending, const otel_profile *profile)
+{
+    const uint64_t samples = lose(sending, profile, true, OTEL_ERROR_NO_MEMORY);
+    OTELI_LOG(OTEL_LOG_ERROR, "no memory for an OTLP request; %" PRIu64 " samples are lost",
+              samples);
+}
+
+static void lose_above_limit(struct sending *sending, const otel_profile *profile, size_t length)
+{
+    const uint64_t samples = lose(sending, profile, false, OTEL_ERROR_EXPORT_FAILED);
+    OTELI_LOG(
+        OTEL_LOG_ERROR,
+        "a profile of %zu bytes is larger than an OTLP request may be (%zu bytes), and cannot "
+        "be parted; %" PRIu64 " samples are lost",
+        length, oteli_posting_max_bytes(sending->exporter->posting), samples);
+}
+
+/* A part that is not sent again. */
+static void lose_part(struct sending *sending, const otel_profile *profile,
+                      const struct oteli_posted *posted)
+{
+    if (posted->is_too_large)
+        sending->refusals++;
+    const bool ends =
+        posted->has_no_time || posted->has_no_service || sending->refusals == REFUSALS_MOST;
+    const uint64_t samples =
+        lose(sending, profile, ends,
+             posted->has_no_time ? OTEL_ERROR_TIMEOUT : OTEL_ERROR_EXPORT_FAILED);
     if (posted->has_no_service)
-        say_no_service(exporter, posted);
+        say_no_service(sending->exporter, posted);
     else
         OTELI_LOG(OTEL_LOG_ERROR,
                   "OTLP export of a profile to %s failed after %u attempt%s: %s; %" PRIu64
                   " samples are lost%s",
-                  receiver, posted->attempts, posted->attempts == 1 ? "" : "s", posted->text,
-                  samples_of(profile), posted->may_have_arrived ? ", or arrived unconfirmed" : "");
-    return posted->has_no_time ? OTEL_ERROR_TIMEOUT : OTEL_ERROR_EXPORT_FAILED;
+                  oteli_posting_receiver(sending->exporter->posting), posted->attempts,
+                  posted->attempts == 1 ? "" : "s", posted->text, samples,
+                  posted->may_have_arrived ? ", or arrived unconfirmed" : "");
+}
+
+static void send_part(struct sending *sending, const struct part *part)
+{
+    struct exporter *exporter = sending->exporter;
+    const otel_profile profile = profile_of(sending, part);
+    struct oteli_otlp_origin origin = {.resource = exporter->identity.resource,
+                                       .resource_length = exporter->identity.resource_length,
+                                       .schema_url = exporter->identity.schema_url};
+    struct oteli_message message = {.items = is_divisible(part) ? part->count : 1,
+                                    .is_part = part->halvings != 0};
+    if (make_ids(&origin))
+        message.bytes =
+            oteli_otlp_profiles_encode(&exporter->encoder, &profile, &origin, &message.length);
+    if (message.bytes == NULL) {
+        lose_without_memory(sending, &profile);
+        return;
+    }
+    const struct oteli_posted posted = oteli_posting_post(exporter->posting, &message);
+    if (posted.is_delivered)
+        accept(sending, &profile, &posted);
+    else if (posted.has_no_memory)
+        lose_without_memory(sending, &profile);
+    else if (posted.is_too_large && is_divisible(part))
+        halve(sending, part, &posted);
+    else if (posted.is_too_large && posted.attempts == 0)
+        lose_above_limit(sending, &profile, message.length);
+    else
+        lose_part(sending, &profile, &posted);
+}
+
+/* --- A profile --- */
+
+static otel_status send_all(struct exporter *exporter, const otel_profile *profile)
+{
+    const otel_status status = oteli_identity_renew(&exporter->identity);
+    if (status != OTEL_OK && exporter->identity.resource == NULL)
+        return status;
+    struct sending sending = {.exporter = exporter,
+                              .profile = profile,
+                              .waiting = {{.count = profile->sample_count}},
+                              .waiting_count = 1};
+    while (sending.waiting_count != 0) {
+        const struct part part = sending.waiting[--sending.waiting_count];
+        send_part(&sending, &part);
+    }
+    if (sending.delivered == 0)
+        return sending.status;
+    otel_profile_drop(profile, sending.lost);
+    return OTEL_OK;
+}
+
+static int take_in(void *state)
+{
+    const otel_profile *const *profile = state;
+    return otel_profile_meanwhile(*profile);
 }
 
 static otel_status export_profile(void *state, const otel_profile *profile, int64_t timeout_ms)
@@ -84,30 +237,10 @@ static otel_status export_profile(void *state, const otel_profile *profile, int6
     struct exporter *exporter = state;
     if (profile->sample_count == 0)
         return OTEL_OK;
-    const otel_status status = oteli_identity_renew(&exporter->identity);
-    if (status != OTEL_OK && exporter->identity.resource == NULL)
-        return status;
-    struct oteli_otlp_origin origin = {.resource = exporter->identity.resource,
-                                       .resource_length = exporter->identity.resource_length,
-                                       .schema_url = exporter->identity.schema_url};
-    if (!make_ids(&origin))
-        return OTEL_ERROR_SYSTEM;
-    size_t length = 0;
-    const uint8_t *request =
-        oteli_otlp_profiles_encode(&exporter->encoder, profile, &origin, &length);
-    if (request == NULL)
-        return OTEL_ERROR_NO_MEMORY;
-    if (length > oteli_posting_max_bytes(exporter->posting)) {
-        OTELI_LOG(
-            OTEL_LOG_ERROR,
-            "a profile of %zu bytes is larger than an OTLP request may be (%zu bytes); %" PRIu64
-            " samples are lost",
-            length, oteli_posting_max_bytes(exporter->posting), samples_of(profile));
-        return OTEL_ERROR_EXPORT_FAILED;
-    }
-    const struct oteli_posted posted =
-        oteli_posting_post(exporter->posting, request, length, timeout_ms);
-    return account(exporter, &posted, profile);
+    oteli_posting_open(exporter->posting, timeout_ms, (struct oteli_meanwhile){take_in, &profile});
+    const otel_status status = send_all(exporter, profile);
+    oteli_posting_close(exporter->posting);
+    return status;
 }
 
 static void wake(void *state)
@@ -170,6 +303,9 @@ otel_profile_exporter otel_otlp_profile_exporter(const otel_otlp_options *option
         free(made);
         return none;
     }
-    return (otel_profile_exporter){
-        .state = made, .export_profile = export_profile, .wake = wake, .free = free_exporter};
+    return (otel_profile_exporter){.state = made,
+                                   .export_profile = export_profile,
+                                   .wake = wake,
+                                   .free = free_exporter,
+                                   .wants_names = true};
 }

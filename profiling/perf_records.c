@@ -90,6 +90,7 @@ static bool read_sample(struct oteli_perf_reader *reader, struct cursor cursor)
         return false;
     if (reader->format.has_stack && !read_stack(&cursor, &sample))
         return false;
+    sample.time_ns += (uint64_t)reader->format.clock_offset_ns;
     sample.thread = (pid_t)ids[1];
     if ((pid_t)ids[0] == reader->format.process && sample.depth != 0)
         reader->take(reader->state, event, &sample);

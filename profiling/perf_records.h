@@ -20,8 +20,9 @@ enum { OTELI_PERF_RECORD_MAX = 65536 };
 
 /* What samples have in them, and what only we can know of. */
 struct oteli_perf_format {
-    pid_t process;  /* samples of others are left out */
-    bool has_stack; /* they end with the stack pointer and bytes of the stack */
+    pid_t process;           /* samples of others are left out */
+    bool has_stack;          /* they end with the stack pointer and bytes of the stack */
+    int64_t clock_offset_ns; /* of this process's clock; is added to their times */
 };
 
 /* `event`: the number of the event that the sample is from, the first one of a family. */

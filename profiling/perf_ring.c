@@ -30,6 +30,9 @@ static const uint64_t stack_pointer = 0; /* stacks are not copied */
 /* A quarter of it is enough for what is read 20 times a second at 99 Hz. */
 enum { RING_LEAST = 16 * 1024, STACK_MOST = 32 * 1024 };
 
+/* After so many bytes the kernel would wake who polls, by an interrupt more of the sampled thread. */
+enum { NEVER = 1 << 30 };
+
 static int perf_open(const struct perf_event_attr *attributes, pid_t thread, int cpu)
 {
     const long event = syscall(SYS_perf_event_open, attributes, thread, cpu, -1,
@@ -58,6 +61,8 @@ int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, in
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
         .sample_max_stack = OTELI_FRAMES_MAX,
+        .watermark = 1, /* nobody waits for a ring to be filled */
+        .wakeup_watermark = NEVER,
         .inherit = is_inherited,
         .inherit_thread = is_inherited,
     };
@@ -84,6 +89,8 @@ int oteli_perf_open_silent(int cpu)
         .config = PERF_COUNT_SW_DUMMY,
         .exclude_kernel = 1,
         .exclude_hv = 1,
+        .watermark = 1, /* nobody waits for it to be filled */
+        .wakeup_watermark = NEVER,
         .use_clockid = 1, /* events that share a ring share a clock */
         .clockid = CLOCK_MONOTONIC,
     };
@@ -114,8 +121,11 @@ void oteli_perf_ring_read(const struct oteli_perf_ring *ring, struct oteli_perf_
     uint64_t *tail = (uint64_t *)(void *)&page->data_tail;
     /* Pairs with the kernel's barrier before it moves the head. */
     const uint64_t head = oteli_load_acquire_64((const uint64_t *)(const void *)&page->data_head);
+    const uint64_t before = oteli_load_relaxed_64(tail);
+    if (before == head)
+        return;
     const uint8_t *bytes = (const uint8_t *)page + sysconf(_SC_PAGESIZE);
-    oteli_perf_read(reader, bytes, ring->size, oteli_load_relaxed_64(tail), head);
+    oteli_perf_read(reader, bytes, ring->size, before, head);
     /* Everything has been read before the kernel may write there. */
     oteli_store_release_64(tail, head);
 }

@@ -5,6 +5,7 @@
  * Threads:  the profiler's thread, which is not sampled.
  * Owns:     descriptors, CLOEXEC; mappings, which a forked child does not get. */
 #include "profiling/perf_source.h"
+#include "profiling/perf_clock.h"
 #include "profiling/thread_list.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ struct thread_source {
     size_t watched_count;
     size_t watched_room;
     struct oteli_thread_list found; /* at the last look */
+    uint64_t least_ring;            /* in bytes; 0: there was none yet */
     uint64_t lost;
     oteli_take_sample *take;
     void *take_state;
@@ -53,6 +55,8 @@ static int watch(struct thread_source *source, pid_t thread)
         return event == -ESRCH ? 0 : event; /* it has ended */
     struct watched *watched = &source->watched[source->watched_count];
     const int result = oteli_perf_ring_map(&watched->ring, event, source->options.ring_bytes);
+    if (result == 0 && (source->least_ring == 0 || watched->ring.size < source->least_ring))
+        source->least_ring = watched->ring.size;
     if (result != 0) {
         oteli_perf_close(event);
         return result;
@@ -116,7 +120,7 @@ static void drain(void *state, oteli_take_sample *take, void *take_state,
             leave_ended(source, i);
     }
     watch_new(source); /* one that is refused now is tried again at the next drain */
-    *counts = (struct oteli_source_counts){.lost = source->lost};
+    *counts = (struct oteli_source_counts){.lost = source->lost, .ring_bytes = source->least_ring};
 }
 
 static void stop(void *state)
@@ -135,11 +139,15 @@ static int start(const struct oteli_source_options *options, void **state)
     if (source == NULL)
         return ENOMEM;
     source->options = *options;
+    if (options->thread_ring_bytes != 0)
+        source->options.ring_bytes = options->thread_ring_bytes;
     source->reader.format = oteli_perf_format(options);
     source->reader.take = take_from_ring;
     source->reader.state = source;
     source->reader.lost = &source->lost;
-    const int result = -watch_new(source);
+    int result = oteli_perf_clock_offset(&source->reader.format.clock_offset_ns);
+    if (result == 0)
+        result = -watch_new(source);
     if (result != 0) {
         stop(source);
         return result;

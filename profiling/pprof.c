@@ -2,8 +2,9 @@
 /* profiling/pprof.c - a profile as the bytes of a pprof file. Any thread; owns what it makes until it
  * gives it away.
  *
- * Ids of mappings and locations are their indices, from 1. Functions and lines are not in the file:
- * who reads it finds them by path, address and build id.
+ * Ids of mappings and locations are their indices, from 1, and those of functions the strings of
+ * their names. Who reads the file finds functions and lines by path, address and build id; where the
+ * profile has names of functions they are in it, and then a reader does not look for itself.
  *
  * Source: google/pprof, proto/profile.proto. */
 #include "common/wire.h"
@@ -18,6 +19,7 @@ enum { /* numbers of fields */
        PROFILE_SAMPLE = 2,
        PROFILE_MAPPING = 3,
        PROFILE_LOCATION = 4,
+       PROFILE_FUNCTION = 5,
        PROFILE_STRING = 6,
        PROFILE_TIME = 9,
        PROFILE_DURATION = 10,
@@ -38,9 +40,15 @@ enum { /* numbers of fields */
        MAPPING_OFFSET = 4,
        MAPPING_FILE = 5,
        MAPPING_BUILD_ID = 6,
+       MAPPING_HAS_FUNCTIONS = 7,
        LOCATION_ID = 1,
        LOCATION_MAPPING = 2,
-       LOCATION_ADDRESS = 3
+       LOCATION_ADDRESS = 3,
+       LOCATION_LINE = 4,
+       LINE_FUNCTION = 1,
+       FUNCTION_ID = 1,
+       FUNCTION_NAME = 2,
+       FUNCTION_SYSTEM_NAME = 3
 };
 
 enum {
@@ -274,9 +282,23 @@ static void put_samples(struct encoder *encoder)
     }
 }
 
+/* Whether each mapping has functions that are named. NULL: no memory. */
+static bool *find_named(struct encoder *encoder)
+{
+    const otel_profile *profile = encoder->profile;
+    bool *is_named = calloc(profile->mapping_count + 1, sizeof *is_named);
+    encoder->has_failed |= is_named == NULL;
+    for (size_t i = 0; is_named != NULL && i < profile->location_count; i++)
+        is_named[profile->locations[i].mapping] |= profile->locations[i].name != 0;
+    return is_named;
+}
+
 static void put_mappings(struct encoder *encoder)
 {
     struct out *message = &encoder->message;
+    bool *is_named = find_named(encoder);
+    if (is_named == NULL)
+        return;
     for (size_t i = 1; i < encoder->profile->mapping_count; i++) {
         const struct oteli_profile_mapping *mapping = &encoder->profile->mappings[i];
         put_number(encoder, message, MAPPING_ID, i);
@@ -288,8 +310,19 @@ static void put_mappings(struct encoder *encoder)
         if (mapping->build_id_length != 0)
             put_number(encoder, message, MAPPING_BUILD_ID,
                        string_of_bytes(encoder, mapping->build_id, mapping->build_id_length));
+        put_number(encoder, message, MAPPING_HAS_FUNCTIONS, is_named[i]);
         put_message(encoder, PROFILE_MAPPING);
     }
+    free(is_named);
+}
+
+static void put_line(struct encoder *encoder, uint32_t function)
+{
+    uint8_t line[FIELD_MAX];
+    if (function == 0)
+        return;
+    const uint8_t *end = oteli_put_varint_field(line, LINE_FUNCTION, function);
+    put_bytes(encoder, &encoder->message, LOCATION_LINE, line, (size_t)(end - line));
 }
 
 static void put_locations(struct encoder *encoder)
@@ -300,8 +333,30 @@ static void put_locations(struct encoder *encoder)
         put_number(encoder, message, LOCATION_ID, i + 1);
         put_number(encoder, message, LOCATION_MAPPING, location->mapping);
         put_number(encoder, message, LOCATION_ADDRESS, location->address);
+        put_line(encoder, location->name);
         put_message(encoder, PROFILE_LOCATION);
     }
+}
+
+/* Each once. */
+static void put_functions(struct encoder *encoder)
+{
+    const otel_profile *profile = encoder->profile;
+    struct out *message = &encoder->message;
+    bool *is_there = calloc(profile->string_count + 1, sizeof *is_there);
+    encoder->has_failed |= is_there == NULL;
+    for (size_t i = 0; is_there != NULL && i < profile->location_count; i++) {
+        const uint32_t id = profile->locations[i].name;
+        if (id == 0 || is_there[id])
+            continue;
+        const uint32_t name = string_of(encoder, profile->strings[id]);
+        is_there[id] = true;
+        put_number(encoder, message, FUNCTION_ID, id);
+        put_number(encoder, message, FUNCTION_NAME, name);
+        put_number(encoder, message, FUNCTION_SYSTEM_NAME, name);
+        put_message(encoder, PROFILE_FUNCTION);
+    }
+    free(is_there);
 }
 
 static void put_strings(struct encoder *encoder)
@@ -322,6 +377,7 @@ static void put_profile(struct encoder *encoder)
     put_samples(encoder);
     put_mappings(encoder);
     put_locations(encoder);
+    put_functions(encoder);
     put_number(encoder, file, PROFILE_TIME, profile->start_unix_ns);
     put_number(encoder, file, PROFILE_DURATION, profile->duration_ns);
     put_type(encoder, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");

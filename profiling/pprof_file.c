@@ -2,19 +2,22 @@
 /* profiling/pprof_file.c - each profile as a file of its own, in a directory.
  *
  * A file is written under a hidden name beside the one it gets, so that nobody sees half of it, and
- * gets a number that no file there has: processes of a container have the same id every time.
+ * gets a number that no file there has: processes of a container have the same id every time. It is
+ * named after the service that the SDK traces, as far as there is one by then.
  *
  * Made on any thread; works on the profiler's thread, which owns it. */
 #include "common/clock.h"
-#include "common/config.h"
+#include "common/error_text.h"
 #include "common/log.h"
 #include "common/text.h"
 #include "profiling/profile_model.h"
+#include "sdk/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <otel/exporter.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,54 +29,78 @@ enum { NAME_MAX_BYTES = 128, PATH_BYTES = PATH_MAX + NAME_MAX_BYTES + 64 };
 struct pprof_files {
     otel_pprof_style style;
     unsigned long number; /* of the newest file */
+    struct oteli_identity identity;
+    uint64_t named_for; /* the generation that `service` is of; UINT64_MAX: of none */
     char service[NAME_MAX_BYTES];
     char directory[]; /* absolute, where it exists */
 };
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-/* What can stand in a name of a file everywhere, and is no hidden one. */
-static void set_service(struct pprof_files *files, const char *text, size_t length)
+/* What can stand in a name of a file everywhere, and is neither hidden nor an option. */
+static bool is_good(char c, bool is_first)
 {
-    if (length >= sizeof files->service)
-        length = sizeof files->service - 1;
-    for (size_t i = 0; i < length; i++) {
-        const char c = text[i];
-        const bool is_good = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                             (c >= 'a' && c <= 'z') || c == '-' || c == '_' || (c == '.' && i != 0);
-        files->service[i] = c;
-        if (!is_good)
-            files->service[i] = '_';
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+           (!is_first && (c == '-' || c == '.'));
+}
+
+/* A character of more than one byte becomes one that is good. */
+static void set_service(struct pprof_files *files, otel_slice name)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < name.length && used < sizeof files->service - 1; i++) {
+        const char c = name.data[i];
+        const bool goes_on = ((unsigned char)c & 0xc0) == 0x80;
+        if (is_good(c, used == 0))
+            files->service[used++] = c;
+        else if (!goes_on || used == 0)
+            files->service[used++] = '_';
     }
-    files->service[length] = '\0';
+    files->service[used] = '\0';
 }
 
-/* service.name of OTEL_RESOURCE_ATTRIBUTES. */
-static bool find_attribute(struct pprof_files *files)
+static bool is_text(otel_slice slice, const char *text)
 {
-    otel_slice rest = oteli_slice_of(oteli_env_get("OTEL_RESOURCE_ATTRIBUTES"));
-    otel_slice member;
-    otel_slice key;
-    otel_slice value;
-    while (oteli_list_next(&rest, &member))
-        if (oteli_cut(member, '=', &key, &value) && key.length == strlen("service.name") &&
-            memcmp(key.data, "service.name", key.length) == 0 && value.length != 0) {
-            set_service(files, value.data, value.length);
-            return true;
-        }
-    return false;
+    return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;
 }
 
+/* As the specification has it: "unknown_service:program", or without the program. */
+static bool is_unknown(otel_slice name)
+{
+    static const char unknown[] = "unknown_service";
+    const size_t length = sizeof unknown - 1;
+    return name.length >= length && memcmp(name.data, unknown, length) == 0 &&
+           (name.length == length || name.data[length] == ':');
+}
+
+/* The resource's service.name; empty: it has none, or one that nobody has given. */
+static otel_slice service_of(const struct oteli_identity *identity)
+{
+    otel_slice rest = {identity->resource, identity->resource_length};
+    otel_attribute_view attribute;
+    while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute)) {
+        const otel_slice name = attribute.value.slice;
+        if (attribute.value.type == OTEL_VALUE_STRING && is_text(attribute.key, "service.name") &&
+            !is_unknown(name))
+            return name;
+    }
+    return (otel_slice){"", 0};
+}
+
+/* The SDK may have started since the last file, or another one, with a name of its own. */
 static void find_service(struct pprof_files *files)
 {
-    const char *name = oteli_env_get("OTEL_SERVICE_NAME");
-    if (name == NULL && find_attribute(files))
+    (void)oteli_identity_renew(&files->identity); /* without memory it is as it was */
+    if (files->named_for == files->identity.generation)
         return;
-    if (name == NULL)
-        name = program_invocation_short_name;
-    set_service(files, name, strlen(name));
+    otel_slice name = service_of(&files->identity);
+    if (name.length == 0)
+        name = oteli_slice_of(program_invocation_short_name);
+    set_service(files, name);
     if (files->service[0] == '\0')
-        set_service(files, "program", strlen("program"));
+        set_service(files, oteli_slice_of("program"));
+    if (files->identity.resource != NULL)
+        files->named_for = files->identity.generation;
 }
 
 /* ---- a file ------------------------------------------------------------------------------- */
@@ -134,6 +161,7 @@ static otel_status export_profile(void *state, const otel_profile *profile, int6
     (void)timeout_ms; /* a file takes no time worth counting */
     if (profile->sample_count == 0)
         return OTEL_OK; /* it would say nothing, every few seconds of a program at rest */
+    find_service(files);
     const otel_status status = otel_profile_encode_pprof(profile, files->style, &bytes, &length);
     if (status != OTEL_OK)
         return status;
@@ -144,8 +172,9 @@ static otel_status export_profile(void *state, const otel_profile *profile, int6
     free(bytes);
     if (is_there)
         return OTEL_OK;
-    OTELI_LOG(OTEL_LOG_ERROR, "a profile cannot be written in %s (errno %d)", files->directory,
-              error);
+    struct oteli_error_text why;
+    OTELI_LOG(OTEL_LOG_ERROR, "a profile cannot be written in %s: %s", files->directory,
+              oteli_error_text(error, &why));
     unlink(hidden);
     return OTEL_ERROR_EXPORT_FAILED;
 }
@@ -158,12 +187,21 @@ static void wake(void *state)
     (void)state;
 }
 
+static void free_files(void *state)
+{
+    struct pprof_files *files = state;
+    if (files != NULL)
+        oteli_identity_fini(&files->identity);
+    free(files);
+}
+
 static void warn_of_directory(const char *directory)
 {
     struct stat status;
+    struct oteli_error_text why;
     if (stat(directory, &status) != 0 || access(directory, W_OK | X_OK) != 0)
-        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "profiles cannot be written in %s (errno %d)", directory,
-                         errno);
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "profiles cannot be written in %s: %s", directory,
+                         oteli_error_text(errno, &why));
     else if (!S_ISDIR(status.st_mode))
         OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "profiles cannot be written in %s, which is no directory",
                          directory);
@@ -181,8 +219,9 @@ otel_profile_exporter otel_pprof_file_exporter(const char *directory, otel_pprof
     if (files == NULL)
         return (otel_profile_exporter){0};
     files->style = style;
+    files->named_for = UINT64_MAX;
     memcpy(files->directory, place, length + 1);
-    find_service(files);
+    find_service(files); /* the environment is read here, if at all, and not on the other thread */
     return (otel_profile_exporter){
-        .state = files, .export_profile = export_profile, .wake = wake, .free = free};
+        .state = files, .export_profile = export_profile, .wake = wake, .free = free_files};
 }

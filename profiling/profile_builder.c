@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "profiling/interner.h"
 #include "profiling/mappings.h"
+#include "profiling/names.h"
 #include "profiling/profile_labels.h"
 
 #include <fcntl.h>
@@ -19,30 +20,36 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How much an interval may have: all tables together, full, take some 32 MiB. */
+/* How much an interval may have: all tables together, full, take some 40 MiB. */
 enum {
     SAMPLES_MAX = 64 * 1024,
     STACKS_MAX = 64 * 1024,
     STACK_BYTES_MAX = 8 * 1024 * 1024,
+    CALLERS_MAX = 16 * 1024, /* those above are looked up each time */
+    CALLER_BYTES_MAX = 4 * 1024 * 1024,
     LOCATIONS_MAX = 128 * 1024,
     LABEL_SETS_MAX = 64 * 1024,
     LABEL_SET_BYTES_MAX = 2 * 1024 * 1024,
     STRINGS_MAX = 128 * 1024,
     STRING_BYTES_MAX = 4 * 1024 * 1024,
+    NAMES_MAX = 128 * 1024, /* of functions, besides */
+    NAME_BYTES_MAX = 8 * 1024 * 1024,
     PATHS_MAX = 8 * 1024, /* of mappings, for which there is room when all else is full */
     PATH_BYTES_MAX = 4 * 1024 * 1024,
     THREADS_MAX = 32 * 1024,
     LINKS_MAX = 64 * 1024,
-    NS_PER_S = 1000 * 1000 * 1000
+    NS_PER_S = 1000 * 1000 * 1000,
+    NAMES_NS = 100 * 1000 * 1000 /* of the processor's time, for names */
 };
 
 enum {
+    LOCATION_KEY = offsetof(struct oteli_profile_location, name),
     LINK_KEY = offsetof(struct oteli_profile_link, root_id),
     THREAD_KEY = offsetof(struct oteli_profile_thread, name),
     SAMPLE_KEY = offsetof(struct oteli_profile_sample, count)
 };
 
-enum table { STRINGS, LOCATIONS, STACKS, LINKS, LABEL_SETS, THREADS, SAMPLES, TABLES };
+enum table { STRINGS, LOCATIONS, STACKS, CALLERS, LINKS, LABEL_SETS, THREADS, SAMPLES, TABLES };
 
 /* What finish makes besides. */
 struct made {
@@ -55,6 +62,8 @@ struct made {
 struct oteli_profile_builder {
     struct oteli_interner tables[TABLES];
     struct oteli_mappings *mappings;
+    uint32_t maps_reads;       /* when callers were looked up that are remembered */
+    struct oteli_names *names; /* NULL: nobody has asked for any */
     uint64_t period_ns;
     uint32_t max_links;
     uint32_t span_links; /* of the samples' own spans */
@@ -63,6 +72,7 @@ struct oteli_profile_builder {
     uint64_t samples;
     uint64_t start_ns;
     bool is_finished;
+    bool has_been_idle; /* what is mapped may have changed more than is noticed otherwise */
     struct made made;
     otel_profile profile;
 };
@@ -112,8 +122,10 @@ static void init_tables(struct oteli_profile_builder *builder)
     const uint32_t thread = sizeof(struct oteli_profile_thread);
     const uint32_t sample = sizeof(struct oteli_profile_sample);
     oteli_interner_init(&tables[STRINGS], STRINGS_MAX, STRING_BYTES_MAX, 0, seed);
-    oteli_interner_init(&tables[LOCATIONS], LOCATIONS_MAX, LOCATIONS_MAX * location, 0, seed);
+    oteli_interner_init(&tables[LOCATIONS], LOCATIONS_MAX, LOCATIONS_MAX * location,
+                        location - LOCATION_KEY, seed);
     oteli_interner_init(&tables[STACKS], STACKS_MAX, STACK_BYTES_MAX, 0, seed);
+    oteli_interner_init(&tables[CALLERS], CALLERS_MAX, CALLER_BYTES_MAX, sizeof(uint32_t), seed);
     oteli_interner_init(&tables[LINKS], 2 * LINKS_MAX + 1, (2 * LINKS_MAX + 1) * link,
                         link - LINK_KEY, seed);
     oteli_interner_init(&tables[LABEL_SETS], LABEL_SETS_MAX, LABEL_SET_BYTES_MAX, 0, seed);
@@ -146,35 +158,96 @@ void oteli_profile_builder_free(struct oteli_profile_builder *builder)
     free_made(builder);
     for (size_t i = 0; i < TABLES; i++)
         oteli_interner_fini(&builder->tables[i]);
+    oteli_names_free(builder->names);
     oteli_mappings_free(builder->mappings);
     free(builder);
 }
 
 /* ---- a sample ----------------------------------------------------------------------------- */
 
+/* Index 0 is the leaf, which is where the processor was; behind it are return addresses. *is_code: it
+ * counts. */
+static bool add_location(struct oteli_profile_builder *builder,
+                         const struct oteli_resolved *resolved, size_t frame, uint32_t *index,
+                         bool *is_code)
+{
+    struct oteli_profile_location location;
+    memset(&location, 0, sizeof location);
+    location.address = resolved->frames[frame] - (frame != 0);
+    location.mapping = oteli_mappings_find(builder->mappings, location.address, is_code);
+    *is_code = *is_code || frame == 0;
+    return !*is_code ||
+           oteli_interner_add(&builder->tables[LOCATIONS], &location, LOCATION_KEY, index);
+}
+
+/* Most samples have callers that have been seen before in this interval: a row of callers says by
+ * which stack. What is mapped where must be the same. */
+static const uint32_t *find_callers(const struct oteli_profile_builder *builder,
+                                    const uint64_t *frames, size_t count, uint32_t *stack)
+{
+    const struct oteli_interner *callers = &builder->tables[CALLERS];
+    uint32_t row;
+    if (oteli_mappings_reads(builder->mappings) != builder->maps_reads ||
+        !oteli_interner_find(callers, frames, count * sizeof *frames, &row))
+        return NULL;
+    memcpy(stack, (const uint8_t *)oteli_interner_at(callers, row) + count * sizeof *frames,
+           sizeof *stack);
+    return oteli_interner_at(&builder->tables[STACKS], *stack);
+}
+
+static void remember_callers(struct oteli_profile_builder *builder, const uint64_t *frames,
+                             size_t count, uint32_t stack)
+{
+    struct oteli_interner *callers = &builder->tables[CALLERS];
+    uint32_t row;
+    if (oteli_mappings_reads(builder->mappings) == builder->maps_reads &&
+        oteli_interner_add(callers, frames, count * sizeof *frames, &row))
+        memcpy((uint8_t *)oteli_interner_at(callers, row) + count * sizeof *frames, &stack,
+               sizeof stack);
+}
+
+/* Before anything is added that would have to be taken back. */
+static void forget_callers(struct oteli_profile_builder *builder)
+{
+    oteli_mappings_follow(builder->mappings);
+    if (oteli_mappings_reads(builder->mappings) == builder->maps_reads)
+        return;
+    builder->maps_reads = oteli_mappings_reads(builder->mappings);
+    oteli_interner_clear(&builder->tables[CALLERS]);
+}
+
 /* A frame in no code, and what is behind it, is what a walk finds that lost its way: functions
- * without frame pointers lead it anywhere. The leaf is where the processor was. */
+ * without frame pointers lead it anywhere. */
 static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_resolved *resolved,
                       uint32_t *index)
 {
     uint32_t locations[OTELI_FRAMES_MAX];
     const size_t depth = resolved->depth < OTELI_FRAMES_MAX ? resolved->depth : OTELI_FRAMES_MAX;
+    const uint64_t *const callers = resolved->frames + 1;
     size_t count = 0;
-    oteli_mappings_follow(builder->mappings);
-    for (; count < depth; count++) {
-        struct oteli_profile_location location;
-        bool is_code;
-        memset(&location, 0, sizeof location);
-        location.address = resolved->frames[count] - (count != 0);
-        location.mapping = oteli_mappings_find(builder->mappings, location.address, &is_code);
-        if (count != 0 && !is_code)
-            break;
-        if (!oteli_interner_add(&builder->tables[LOCATIONS], &location, sizeof location,
-                                &locations[count]))
-            return false;
+    bool is_code = depth != 0;
+    if (depth != 0 && !add_location(builder, resolved, count++, &locations[0], &is_code))
+        return false;
+    const uint32_t *known = depth > 1 ? find_callers(builder, callers, depth - 1, index) : NULL;
+    if (known != NULL && known[0] == locations[0])
+        return true;
+    if (known != NULL) {
+        memcpy(locations + 1, known + 1, (depth - 1) * sizeof *known);
+        count = depth;
     }
-    return oteli_interner_add(&builder->tables[STACKS], locations, count * sizeof locations[0],
-                              index);
+    while (count < depth) {
+        if (!add_location(builder, resolved, count, &locations[count], &is_code))
+            return false;
+        if (!is_code)
+            break;
+        count++;
+    }
+    if (!oteli_interner_add(&builder->tables[STACKS], locations, count * sizeof locations[0],
+                            index))
+        return false;
+    if (known == NULL && depth > 1 && count == depth)
+        remember_callers(builder, callers, depth - 1, *index);
+    return true;
 }
 
 static bool is_zero(const uint8_t *id, size_t size)
@@ -274,12 +347,23 @@ static bool add_rows(struct oteli_profile_builder *builder, const struct oteli_r
     return true;
 }
 
+void oteli_profile_builder_follow(struct oteli_profile_builder *builder,
+                                  const struct oteli_profile_builder *finished)
+{
+    builder->start_ns = finished->start_ns;
+    builder->has_been_idle = true;
+}
+
 bool oteli_profile_builder_add(struct oteli_profile_builder *builder,
                                const struct oteli_resolved *resolved)
 {
     uint32_t counts[TABLES];
     if (builder->is_finished && !begin(builder))
         return false;
+    if (builder->has_been_idle)
+        oteli_mappings_settle(builder->mappings);
+    builder->has_been_idle = false;
+    forget_callers(builder);
     for (size_t i = 0; i < TABLES; i++)
         counts[i] = builder->tables[i].count;
     const uint32_t span_links = builder->span_links;
@@ -300,6 +384,38 @@ bool oteli_profile_builder_add(struct oteli_profile_builder *builder,
 uint64_t oteli_profile_builder_samples(const struct oteli_profile_builder *builder)
 {
     return builder->is_finished ? 0 : builder->samples;
+}
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+static void take_name(void *state, uint32_t index, const char *name, size_t length)
+{
+    struct oteli_profile_builder *builder = state;
+    struct oteli_profile_location *location = oteli_interner_at(&builder->tables[LOCATIONS], index);
+    if (!oteli_profile_string(&builder->tables[STRINGS], name, length, &location->name))
+        location->name = 0;
+}
+
+void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t deadline_ns)
+{
+    const struct oteli_interner *locations = &builder->tables[LOCATIONS];
+    if (builder->names == NULL)
+        builder->names = oteli_names_new();
+    struct oteli_name_question *questions = malloc((locations->count + 1) * sizeof *questions);
+    if (builder->names != NULL && questions != NULL && !builder->is_finished) {
+        size_t count = 0;
+        for (uint32_t i = 0; i < locations->count; i++) {
+            const struct oteli_profile_location *location = oteli_interner_at(locations, i);
+            if (location->mapping != 0)
+                questions[count++] =
+                    (struct oteli_name_question){location->mapping, i, location->address};
+        }
+        builder->tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX;
+        builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX;
+        oteli_names_find(builder->names, builder->mappings, questions, count, NAMES_NS, deadline_ns,
+                         take_name, builder);
+    }
+    free(questions);
 }
 
 /* ---- the profile -------------------------------------------------------------------------- */
@@ -386,8 +502,8 @@ static bool order_mappings(struct oteli_profile_builder *builder, uint32_t *inde
 
 static bool make_mappings(struct oteli_profile_builder *builder)
 {
-    builder->tables[STRINGS].most_rows = STRINGS_MAX + PATHS_MAX;
-    builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX + PATH_BYTES_MAX;
+    builder->tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX + PATHS_MAX;
+    builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX + PATH_BYTES_MAX;
     const struct oteli_interner *locations = &builder->tables[LOCATIONS];
     uint32_t highest = 0;
     for (uint32_t i = 0; i < locations->count; i++) {
@@ -437,10 +553,11 @@ static void describe(struct oteli_profile_builder *builder)
 const otel_profile *oteli_profile_builder_finish(struct oteli_profile_builder *builder)
 {
     const uint64_t now_ns = oteli_monotonic_ns();
+    const uint64_t now_unix_ns = unix_ns();
     bool is_made = !builder->is_finished || begin(builder);
     is_made = is_made && make_mappings(builder) && make_rows(builder) && make_strings(builder);
     builder->profile.duration_ns = now_ns - builder->start_ns;
-    builder->profile.start_unix_ns = unix_ns() - builder->profile.duration_ns;
+    builder->profile.start_unix_ns = now_unix_ns - builder->profile.duration_ns;
     builder->start_ns = now_ns;
     builder->is_finished = true;
     describe(builder);

@@ -31,6 +31,7 @@ struct oteli_profile_mapping {
 struct oteli_profile_location {
     uint32_t mapping; /* 0: in none that is known */
     uint64_t address; /* in memory: of the leaf as it was; of a return address one less */
+    uint32_t name;    /* of the function as its symbol has it, string; 0: not known */
 };
 
 struct oteli_profile_stack {
@@ -68,6 +69,13 @@ struct oteli_profile_sample {
     uint64_t cpu_ns;
 };
 
+/* What exporters say while they have a profile (profile_export.c). */
+struct oteli_profile_exporting {
+    uint64_t dropped;              /* samples: otel_profile_drop */
+    int (*meanwhile)(void *state); /* otel_profile_meanwhile; NULL: there is nothing to do */
+    void *state;
+};
+
 struct otel_profile {
     uint64_t start_unix_ns;
     uint64_t duration_ns;
@@ -91,7 +99,8 @@ struct otel_profile {
     size_t thread_count;
     const struct oteli_profile_sample *samples;
     size_t sample_count;
-    uint64_t links_over; /* samples whose own span did not fit */
+    uint64_t links_over;                       /* samples whose own span did not fit */
+    struct oteli_profile_exporting *exporting; /* NULL: nobody listens */
 };
 
 #endif

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { GRACE_NS = 50 * OTELI_NS_PER_MS };
+enum { GRACE_NS = 50 * OTELI_NS_PER_MS, WAKE_AGAIN_NS = 5 * OTELI_NS_PER_MS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for the four below */
 static struct otel_profiler *running;
@@ -78,6 +78,7 @@ static void discard_exporter(const otel_profile_exporter *exporter)
 void oteli_profiler_free(struct otel_profiler *profiler)
 {
     oteli_profile_builder_free(profiler->builder);
+    oteli_profile_builder_free(profiler->spare);
     pthread_mutex_destroy(&profiler->source_mutex);
     pthread_mutex_destroy(&profiler->mutex);
     pthread_cond_destroy(&profiler->changed);
@@ -257,21 +258,32 @@ void oteli_profiler_stop_source(struct otel_profiler *profiler, bool waits)
     pthread_mutex_unlock(&profiler->source_mutex);
 }
 
+static void wake_exporter(struct otel_profiler *profiler)
+{
+    if (profiler->has_exporter && profiler->is_exporting && profiler->exporter.wake != NULL)
+        profiler->exporter.wake(profiler->exporter.state);
+}
+
 /* An export that had begun before the stop gets half of its time, the last one all that is left; then
- * they are told to come back. With the mutex. */
+ * they are told to come back, again and again, for they may have been deaf when they began. With the
+ * mutex. */
 static void wait_for_end(struct otel_profiler *profiler, uint64_t now_ns, uint64_t deadline_ns)
 {
     const bool is_endless = deadline_ns == UINT64_MAX;
-    const uint64_t moments_ns[] = {is_endless ? UINT64_MAX : now_ns + (deadline_ns - now_ns) / 2,
-                                   deadline_ns, is_endless ? UINT64_MAX : deadline_ns + GRACE_NS};
-    for (unsigned i = 0; i < sizeof moments_ns / sizeof moments_ns[0]; i++) {
-        while (!profiler->is_done && oteli_profiler_wait(profiler, moments_ns[i]))
+    const uint64_t end_ns = is_endless ? UINT64_MAX : deadline_ns + GRACE_NS;
+    uint64_t until_ns = is_endless ? UINT64_MAX : now_ns + (deadline_ns - now_ns) / 2;
+    while (!profiler->is_done) {
+        if (oteli_profiler_wait(profiler, until_ns))
             continue;
-        const bool is_due = i != 0 || !profiler->is_last_export;
-        if (!profiler->is_done && profiler->has_exporter && profiler->is_exporting && is_due &&
-            profiler->exporter.wake != NULL)
-            profiler->exporter.wake(profiler->exporter.state);
+        now_ns = oteli_monotonic_ns();
+        if (now_ns >= end_ns)
+            break;
+        if (now_ns >= deadline_ns || !profiler->is_last_export)
+            wake_exporter(profiler);
+        until_ns = now_ns + WAKE_AGAIN_NS;
     }
+    if (!profiler->is_done)
+        wake_exporter(profiler);
 }
 
 /* The thread does not come back from the exporter. What is left is its own from here on. With the

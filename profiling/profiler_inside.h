@@ -11,6 +11,7 @@
 #ifndef OTELI_PROFILER_INSIDE_H
 #define OTELI_PROFILER_INSIDE_H
 
+#include "profiling/missing_caller.h"
 #include "profiling/profile_builder.h"
 #include "profiling/sample.h"
 
@@ -27,7 +28,7 @@ struct oteli_profiler_plan {
 };
 
 struct otel_profiler {
-    /* Constant. */
+    /* Constant, but for the size of the rings, which is what the thread has got. */
     struct oteli_profiler_plan plan;
     const struct oteli_source *perf;
     const struct oteli_source *signal;
@@ -64,7 +65,9 @@ struct otel_profiler {
 
     /* The thread's. */
     struct oteli_profile_builder *builder;
+    struct oteli_profile_builder *spare; /* has what is being exported, or nothing */
     otel_profiler_stats counted;
+    struct oteli_calls calls;
     struct oteli_resolved resolved;
     uint64_t most_drain_ns;
     uint64_t busy_drain_ns;

@@ -12,7 +12,8 @@ enum {
     DEFAULT_HZ = 99,
     MOST_HZ = 10000,
     DEFAULT_EXPORT_MS = 10000,
-    DEFAULT_RING_KIB = 64,
+    SMALL_RING_KIB = 64,
+    LARGE_RING_KIB = 256,
     LEAST_RING_KIB = 4,
     MOST_RING_KIB = 1 << 20,
     WIDE_SCAN_BYTES = 4096, /* where the ring is large enough for that */
@@ -21,6 +22,7 @@ enum {
     DEFAULT_LINKS = 4096,
     SAMPLE_BYTES = 1024, /* of a deep stack */
     LEAST_DRAIN_MS = 10,
+    CALM_DRAIN_MS = 100, /* for which the usual ring has room */
     WIDE_DRAIN_MS = 50,
     BUSY_DRAIN_MS = 25,
     MOST_DRAIN_MS = 200 /* so that histories of labels go back as far */
@@ -56,6 +58,21 @@ static uint32_t or_default(uint32_t given, uint32_t otherwise)
     return given != 0 ? given : otherwise;
 }
 
+/* To wake up costs the profiler's thread more than to read what is there. */
+static uint32_t usual_ring_bytes(uint64_t period_ns, int32_t scan_given)
+{
+    const uint64_t calm_ns = (uint64_t)CALM_DRAIN_MS * OTELI_NS_PER_MS;
+    const uint32_t stack_bytes = scan_given > 0            ? (uint32_t)scan_given
+                                 : scan_given == OTEL_ZERO ? 0
+                                                           : WIDE_SCAN_BYTES;
+    struct oteli_source_options source = {.period_ns = period_ns,
+                                          .ring_bytes = SMALL_RING_KIB * 1024};
+    while (source.ring_bytes < LARGE_RING_KIB * 1024 &&
+           half_full_ns(&source, stack_bytes) < calm_ns)
+        source.ring_bytes *= 2;
+    return source.ring_bytes;
+}
+
 static uint32_t scan_bytes(const struct oteli_source_options *source, int32_t given)
 {
     if (given == OTEL_ZERO)
@@ -71,17 +88,21 @@ otel_status oteli_profiler_plan(const otel_profiler_options *options,
                                 struct oteli_profiler_plan *plan)
 {
     const uint32_t hz = or_default(options->frequency_hz, DEFAULT_HZ);
-    const uint32_t ring_kib = or_default(options->ring_kib, DEFAULT_RING_KIB);
+    const uint32_t ring_kib = or_default(options->ring_kib, SMALL_RING_KIB);
     const int signal_number = options->signal_number != 0 ? options->signal_number : SIGPROF;
     if ((unsigned)options->source > OTEL_PROFILER_SIGNAL || hz > MOST_HZ ||
         ring_kib < LEAST_RING_KIB || ring_kib > MOST_RING_KIB || (ring_kib & (ring_kib - 1)) != 0 ||
         options->stack_scan_bytes < OTEL_ZERO || options->stack_scan_bytes > MOST_SCAN_BYTES ||
         !oteli_signal_is_usable(signal_number))
         return OTEL_ERROR_INVALID_ARGUMENT;
+    const uint64_t period_ns = ns_per_s / hz;
     *plan = (struct oteli_profiler_plan){
         .wanted = options->source,
-        .source = {.period_ns = ns_per_s / hz,
-                   .ring_bytes = ring_kib * 1024,
+        .source = {.period_ns = period_ns,
+                   .ring_bytes = options->ring_kib != 0
+                                     ? ring_kib * 1024
+                                     : usual_ring_bytes(period_ns, options->stack_scan_bytes),
+                   .thread_ring_bytes = ring_kib * 1024,
                    .signal_number = signal_number},
         .max_links = or_default(options->max_links, DEFAULT_LINKS),
         .export_ns =
@@ -99,8 +120,11 @@ const char *oteli_profiler_reason(otel_profiler_source source, int error)
         return source == OTEL_PROFILER_PERF
                    ? "not permitted (kernel.perf_event_paranoid, or a container's seccomp filter)"
                    : "not permitted";
-    case ENOSYS:
+    case ESRCH:
+        return "/proc is not that of this PID namespace";
     case ENOENT:
+        return "there is no /proc";
+    case ENOSYS:
     case EOPNOTSUPP:
         return "not in this kernel, or not on this machine";
     case EBUSY:

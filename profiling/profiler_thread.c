@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,10 +66,20 @@ static void count_found(otel_profiler_stats *counted, enum oteli_found found)
 static void take(void *state, const struct oteli_sample *sample)
 {
     struct otel_profiler *profiler = state;
-    oteli_resolve(sample, &profiler->resolved);
+    oteli_resolve(sample, &profiler->calls, &profiler->resolved);
     count_found(&profiler->counted, profiler->resolved.found);
     if (!oteli_profile_builder_add(profiler->builder, &profiler->resolved))
         profiler->counted.dropped++;
+}
+
+/* As often as rings of this size need it. */
+static void set_pace(struct otel_profiler *profiler)
+{
+    profiler->most_drain_ns =
+        oteli_profiler_drain_ns(&profiler->plan.source, profiler->counted.source);
+    profiler->busy_drain_ns =
+        oteli_profiler_busy_drain_ns(profiler->most_drain_ns, profiler->counted.source);
+    profiler->drain_ns = profiler->busy_drain_ns;
 }
 
 /* More often while histories of labels or rings turn out too short, and less often again later, above
@@ -89,7 +100,8 @@ static void adapt(struct otel_profiler *profiler, uint64_t samples, uint64_t tro
         profiler->drain_ns = most_ns;
 }
 
-static void drain(struct otel_profiler *profiler)
+/* False: there is no source any more. */
+static bool drain(struct otel_profiler *profiler)
 {
     otel_profiler_stats *counted = &profiler->counted;
     const otel_profiler_stats before = *counted;
@@ -100,13 +112,18 @@ static void drain(struct otel_profiler *profiler)
         profiler->source->drain(profiler->source_state, take, profiler, &counts);
     pthread_mutex_unlock(&profiler->source_mutex);
     if (!has_source)
-        return;
+        return false;
+    if (counts.ring_bytes != 0 && counts.ring_bytes < profiler->plan.source.ring_bytes) {
+        profiler->plan.source.ring_bytes = (uint32_t)counts.ring_bytes;
+        set_pace(profiler);
+    }
     counted->kernel_lost = counts.lost;
     counted->missed_periods = counts.missed_periods;
     adapt(profiler, counted->samples - before.samples,
           counted->kernel_lost - before.kernel_lost + counted->no_history - before.no_history);
     publish(profiler);
     profiler->next_drain_ns = oteli_monotonic_ns() + profiler->drain_ns;
+    return true;
 }
 
 /* --- exports --- */
@@ -120,19 +137,41 @@ static int64_t left_ms(uint64_t deadline_ns)
     return ms < INT32_MAX ? (int64_t)ms : INT32_MAX;
 }
 
-static otel_status hand_over(struct otel_profiler *profiler, const otel_profile *profile,
-                             uint64_t deadline_ns)
+/* While an exporter waits. What is sampled then gets into the other builder. */
+static int drain_meanwhile(void *state)
 {
+    struct otel_profiler *profiler = state;
+    if (oteli_monotonic_ns() >= profiler->next_drain_ns && !drain(profiler))
+        return INT_MAX;
+    const int64_t ms = left_ms(profiler->next_drain_ns);
+    return ms < 1 ? 1 : (int)ms;
+}
+
+/* Gives what has become of it, and how many of its samples are lost where others have arrived. */
+static otel_status hand_over(struct otel_profiler *profiler, const otel_profile *profile,
+                             uint64_t deadline_ns, uint64_t *dropped)
+{
+    struct oteli_profile_exporting exporting = {.meanwhile = drain_meanwhile, .state = profiler};
+    otel_profile exported = *profile;
+    exported.exporting = &exporting;
     pthread_mutex_lock(&profiler->mutex);
     profiler->is_exporting = true;
     profiler->is_last_export = profiler->is_stopping;
     pthread_mutex_unlock(&profiler->mutex);
-    const otel_status status =
-        profiler->exporter.export_profile(profiler->exporter.state, profile, left_ms(deadline_ns));
+    const otel_status status = profiler->exporter.export_profile(profiler->exporter.state,
+                                                                 &exported, left_ms(deadline_ns));
     pthread_mutex_lock(&profiler->mutex);
     profiler->is_exporting = false;
     pthread_mutex_unlock(&profiler->mutex);
+    *dropped = exporting.dropped;
     return status;
+}
+
+static void change_builders(struct otel_profiler *profiler)
+{
+    struct oteli_profile_builder *const builder = profiler->builder;
+    profiler->builder = profiler->spare;
+    profiler->spare = builder;
 }
 
 /* What has been sampled since the last one. True: all of it is delivered. */
@@ -142,6 +181,9 @@ static bool export_now(struct otel_profiler *profiler, uint64_t deadline_ns)
     const uint64_t samples = oteli_profile_builder_samples(profiler->builder);
     if (samples == 0)
         return true;
+    const uint64_t now_ns = oteli_monotonic_ns();
+    if (profiler->exporter.wants_names && deadline_ns > now_ns)
+        oteli_profile_builder_name(profiler->builder, now_ns + (deadline_ns - now_ns) / 4);
     const otel_profile *profile = oteli_profile_builder_finish(profiler->builder);
     if (profile == NULL) {
         counted->dropped += samples;
@@ -150,16 +192,23 @@ static bool export_now(struct otel_profiler *profiler, uint64_t deadline_ns)
         return false;
     }
     counted->links_over += profile->links_over;
-    const otel_status status = hand_over(profiler, profile, deadline_ns);
-    if (status == OTEL_OK) {
-        counted->exported += samples;
-        counted->profiles++;
+    uint64_t dropped;
+    oteli_profile_builder_follow(profiler->spare, profiler->builder);
+    change_builders(profiler);
+    const otel_status status = hand_over(profiler, profile, deadline_ns, &dropped);
+    if (oteli_profile_builder_samples(profiler->builder) == 0)
+        change_builders(profiler); /* the one that knows what is mapped and called how */
+    if (status != OTEL_OK || dropped > samples)
+        dropped = samples;
+    counted->exported += samples - dropped;
+    counted->dropped += dropped;
+    counted->profiles += status == OTEL_OK;
+    if (dropped == 0)
         return true;
-    }
-    counted->dropped += samples;
     /* What happened the exporter has said. */
-    OTELI_LOG(OTEL_LOG_DEBUG, "profiler: a profile of %" PRIu64 " samples is lost: %s", samples,
-              otel_status_string(status));
+    OTELI_LOG(OTEL_LOG_DEBUG,
+              "profiler: of a profile %" PRIu64 " of %" PRIu64 " samples are lost: %s", dropped,
+              samples, otel_status_string(status));
     return false;
 }
 
@@ -209,7 +258,7 @@ static void work(struct otel_profiler *profiler)
     while (wait_for_turn(profiler)) {
         uint64_t deadline_ns;
         const uint64_t ticket = flush_wanted(profiler, &deadline_ns);
-        drain(profiler);
+        (void)drain(profiler);
         const uint64_t now_ns = oteli_monotonic_ns();
         if (ticket != 0) {
             flush(profiler, ticket, deadline_ns);
@@ -247,6 +296,7 @@ static otel_status open_source(struct otel_profiler *profiler)
     }
     if (wanted == OTEL_PROFILER_SIGNAL || (error != 0 && wanted == OTEL_PROFILER_AUTO)) {
         counted->source = OTEL_PROFILER_SIGNAL;
+        profiler->plan.source.ring_bytes = profiler->plan.source.thread_ring_bytes;
         error = try_source(profiler, profiler->signal);
     }
     if (error == 0) {
@@ -268,19 +318,17 @@ static otel_status begin(struct otel_profiler *profiler)
 {
     profiler->builder =
         oteli_profile_builder_new(profiler->plan.source.period_ns, profiler->plan.max_links);
-    if (profiler->builder == NULL)
+    profiler->spare =
+        oteli_profile_builder_new(profiler->plan.source.period_ns, profiler->plan.max_links);
+    if (profiler->builder == NULL || profiler->spare == NULL)
         return OTEL_ERROR_NO_MEMORY;
     const otel_status status = open_source(profiler);
     if (status == OTEL_OK) {
         const uint64_t now_ns = oteli_monotonic_ns();
-        profiler->most_drain_ns =
-            oteli_profiler_drain_ns(&profiler->plan.source, profiler->counted.source);
-        profiler->busy_drain_ns =
-            oteli_profiler_busy_drain_ns(profiler->most_drain_ns, profiler->counted.source);
-        profiler->drain_ns = profiler->busy_drain_ns;
-        profiler->next_drain_ns = now_ns + profiler->drain_ns;
+        set_pace(profiler);
         profiler->next_export_ns = now_ns + profiler->plan.export_ns;
         oteli_labels_switch(true);
+        (void)drain(profiler); /* says how large the rings have become */
     }
     return status;
 }
@@ -288,7 +336,7 @@ static otel_status begin(struct otel_profiler *profiler)
 /* The last samples, and the last export, for which part of the time until the deadline is left. */
 static void finish(struct otel_profiler *profiler)
 {
-    drain(profiler);
+    (void)drain(profiler);
     oteli_profiler_stop_source(profiler, true);
     pthread_mutex_lock(&profiler->mutex);
     uint64_t deadline_ns = profiler->stop_deadline_ns;

@@ -51,18 +51,22 @@ struct oteli_resolved {
 
 /* Frames first, then (if there are bytes of the stack) the scan, then the thread's own context. A
  * span of the thread's context that is not the label's wins over it: it was entered further in. */
-void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *resolved);
+struct oteli_calls; /* missing_caller.h */
+void oteli_resolve(const struct oteli_sample *sample, struct oteli_calls *calls,
+                   struct oteli_resolved *resolved);
 
 /* Where samples come from. */
 struct oteli_source_options {
     uint64_t period_ns;
-    uint32_t ring_bytes;
-    uint32_t stack_bytes; /* 0: no copies of stacks */
+    uint32_t ring_bytes;        /* of a processor */
+    uint32_t thread_ring_bytes; /* where each thread has one; 0: as much */
+    uint32_t stack_bytes;       /* 0: no copies of stacks */
     int signal_number;
 };
 struct oteli_source_counts {
     uint64_t lost;           /* the ring was full */
     uint64_t missed_periods; /* see otel_profiler_stats */
+    uint64_t ring_bytes;     /* of the smallest ring; 0: they are as large as was asked for */
 };
 typedef void oteli_take_sample(void *state, const struct oteli_sample *sample);
 

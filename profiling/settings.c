@@ -30,3 +30,12 @@ otel_pprof_style oteli_pprof_style_of_word(const char *word)
         return OTEL_PPROF_PYROSCOPE;
     return OTEL_PPROF_OTEL;
 }
+
+bool oteli_profiler_names_of_word(const char *word, bool by_itself)
+{
+    if (word != NULL && strcmp(word, "on") == 0)
+        return true;
+    if (word != NULL && strcmp(word, "off") == 0)
+        return false;
+    return by_itself;
+}

@@ -16,4 +16,7 @@ bool oteli_profiler_source_of_word(const char *word, otel_profiler_source *sourc
 /* OTEL_PPROF_OTEL for a word that there is not, and for NULL. */
 otel_pprof_style oteli_pprof_style_of_word(const char *word);
 
+/* "on" and "off"; what the exporter wants, by itself, for all else. */
+bool oteli_profiler_names_of_word(const char *word, bool by_itself);
+
 #endif

@@ -12,12 +12,14 @@
  * included; the handler's code stays for those that are already on their way to it. */
 #include "profiling/signal_source.h"
 #include "common/clock.h"
+#include "common/error_text.h"
 #include "common/log.h"
 #include "common/pin.h"
-#include "profiling/frame_walk.h"
+#include "common/thread_time.h"
 #include "profiling/sample_buffer.h"
 #include "profiling/stack_bounds.h"
 #include "profiling/thread_timers.h"
+#include "profiling/walk_rooms.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,12 +49,13 @@ enum {
     LAST_WAITS = 200,
     LAST_WAIT_NS = 100000,
     LIBC_SIGNAL_LAST = 33,
-    NS_PER_MS = 1000000,
-    NS_PER_S = 1000000000
+    LEAST_ROOMS = 6,
+    NS_PER_MS = 1000000
 };
 
 struct session {
     struct oteli_sample_buffer buffer;
+    struct oteli_walk_rooms rooms;
     struct oteli_stack_bounds bounds;
     struct oteli_thread_timers timers;
     uint64_t next_look_ns;
@@ -72,23 +75,10 @@ static struct {
     struct sigaction before;
 } taken;
 
-static void drop_frame(void *state, size_t index, uint64_t frame)
-{
-    (void)state;
-    (void)index;
-    (void)frame;
-}
-
 struct writing {
     struct oteli_sample_buffer *buffer;
     uint64_t at;
 };
-
-static void put_frame(void *state, size_t index, uint64_t frame)
-{
-    const struct writing *writing = state;
-    oteli_sample_buffer_put(writing->buffer, writing->at, FRAMES + 1 + (uint32_t)index, frame);
-}
 
 static bool put_context(struct writing *writing)
 {
@@ -102,34 +92,48 @@ static bool put_context(struct writing *writing)
     return true;
 }
 
-/* In the handler. The chain is walked twice, so that no array of it is needed on a stack that may be
- * a small one; it is this thread's own, and does not change meanwhile. */
-static void record(struct session *session, const siginfo_t *info, const void *context)
+/* What a signal says, and a stack that has been walked. */
+static void write_sample(struct session *session, const siginfo_t *info,
+                         const struct oteli_registers *at, struct oteli_walk_room *room,
+                         uint64_t depth)
 {
-    struct oteli_registers at;
-    if (!oteli_registers_of(context, &at))
-        return;
-    const uint64_t high = oteli_stack_bounds_find(&session->bounds, at.sp);
-    const size_t callers =
-        high != 0 ? oteli_frame_walk(&at, high, OTELI_FRAMES_MAX - 1, drop_frame, NULL) : 0;
     struct writing writing = {.buffer = &session->buffer};
-    const uint32_t words = FRAMES + 1 + (uint32_t)callers;
+    const uint32_t words = FRAMES + (uint32_t)depth;
     if (!oteli_sample_buffer_reserve(&session->buffer, words, &writing.at))
         return;
     uint64_t top = 0;
     const uint64_t overrun = info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
     const uint64_t thread = (uint32_t)(uintptr_t)info->si_value.sival_ptr;
-    uint64_t shape = put_context(&writing) ? HAS_CONTEXT : 0;
-    if (high != 0 && oteli_word_at(at.sp, &top))
+    uint64_t shape = depth | (put_context(&writing) ? HAS_CONTEXT : 0);
+    if (oteli_stack_view_word(&room->view, at->sp, &top))
         shape |= HAS_TOP;
+    oteli_sample_buffer_put(&session->buffer, writing.at, SHAPE, shape);
     oteli_sample_buffer_put(&session->buffer, writing.at, TIME, oteli_monotonic_ns());
     oteli_sample_buffer_put(&session->buffer, writing.at, THREAD, thread << 32 | (overrun + 1));
-    oteli_sample_buffer_put(&session->buffer, writing.at, STACK_ADDRESS, at.sp);
+    oteli_sample_buffer_put(&session->buffer, writing.at, STACK_ADDRESS, at->sp);
     oteli_sample_buffer_put(&session->buffer, writing.at, STACK_TOP, top);
-    oteli_sample_buffer_put(&session->buffer, writing.at, FRAMES, at.pc);
-    shape |= 1 + oteli_frame_walk(&at, high, callers, put_frame, &writing);
-    oteli_sample_buffer_put(&session->buffer, writing.at, SHAPE, shape);
+    for (uint32_t i = 0; i < depth; i++)
+        oteli_sample_buffer_put(&session->buffer, writing.at, FRAMES + i, room->frames[i]);
     oteli_sample_buffer_publish(&session->buffer, writing.at, words);
+}
+
+/* In the handler. */
+static void record(struct session *session, const siginfo_t *info, const void *context)
+{
+    struct oteli_registers at;
+    if (!oteli_registers_of(context, &at))
+        return;
+    struct oteli_walk_room *room = oteli_walk_rooms_take(&session->rooms);
+    if (room == NULL) {
+        oteli_add_full_64(&session->buffer.lost, 1);
+        return;
+    }
+    oteli_stack_view_begin(&room->view, at.sp, oteli_stack_bounds_find(&session->bounds, at.sp));
+    room->frames[0] = at.pc;
+    const size_t callers =
+        oteli_frame_walk(&at, &room->view, OTELI_FRAMES_MAX - 1, room->frames + 1);
+    write_sample(session, info, &at, room, 1 + callers);
+    oteli_walk_rooms_give(&session->rooms, room);
 }
 
 static void on_signal(int signal_number, siginfo_t *info, void *context)
@@ -219,6 +223,7 @@ static void free_session(struct session *session)
 {
     oteli_thread_timers_fini(&session->timers);
     oteli_stack_bounds_fini(&session->bounds);
+    oteli_walk_rooms_fini(&session->rooms);
     oteli_sample_buffer_fini(&session->buffer);
     free(session);
 }
@@ -234,31 +239,28 @@ static void free_left(void)
     }
 }
 
-/* What this thread has had of the processors: others may have kept it from them for longer. */
-static uint64_t own_time_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 /* The threads that are new, and stacks that handlers have asked for. */
 static int look_around(struct session *session)
 {
-    const uint64_t start_ns = own_time_ns();
+    const uint64_t start_ns = oteli_thread_time_ns();
     const int error = oteli_thread_timers_scan(&session->timers);
     if (is_nobody_inside())
         oteli_stack_bounds_settle(&session->bounds);
     if (session->bounds.table == NULL || oteli_stack_bounds_is_stale(&session->bounds))
         (void)oteli_stack_bounds_read(&session->bounds);
-    uint64_t pause_ns = (own_time_ns() - start_ns) * LOOK_SHARE;
+    uint64_t pause_ns = (oteli_thread_time_ns() - start_ns) * LOOK_SHARE;
     if (pause_ns > (uint64_t)LONGEST_PAUSE_MS * NS_PER_MS)
         pause_ns = (uint64_t)LONGEST_PAUSE_MS * NS_PER_MS;
     session->next_look_ns = oteli_monotonic_ns() + pause_ns;
-    if (error != 0)
-        OTELI_LOG(OTEL_LOG_WARN, "profiler: not all threads are sampled: no timers (errno %d)",
-                  error);
     return error;
+}
+
+static void warn_of_missing(int error)
+{
+    struct oteli_error_text why;
+    if (error != 0)
+        OTELI_LOG(OTEL_LOG_WARN, "profiler: not all threads are sampled: no timers: %s",
+                  oteli_error_text(error, &why));
 }
 
 static bool has_timers(const struct oteli_thread_timers *timers)
@@ -269,10 +271,32 @@ static bool has_timers(const struct oteli_thread_timers *timers)
     return false;
 }
 
-static size_t buffer_bytes(const struct oteli_source_options *options)
+static void warn_of_limits(const struct session *session)
 {
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return (size_t)options->ring_bytes * (processors > 0 ? (size_t)processors : 1);
+    const int refused = oteli_stack_view_refused();
+    if (refused != 0)
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "profiler: the kernel refuses process_vm_readv (errno %d): of each stack no more "
+                  "than a page is seen",
+                  refused);
+    if (session->timers.blocking != 0 && !has_timers(&session->timers))
+        OTELI_LOG(OTEL_LOG_WARN, "profiler: all threads block signal %d: none of them is sampled",
+                  session->timers.signal_number);
+}
+
+static unsigned processors(void)
+{
+    const long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (unsigned)count : 1;
+}
+
+/* What all need that sample for these options. False: no memory. */
+static bool init_session(struct session *session, const struct oteli_source_options *options)
+{
+    return oteli_thread_timers_init(&session->timers, options->period_ns, options->signal_number,
+                                    ++last_tag) &&
+           oteli_walk_rooms_init(&session->rooms, LEAST_ROOMS + 2 * processors()) &&
+           oteli_sample_buffer_init(&session->buffer, (size_t)options->ring_bytes * processors());
 }
 
 static void stop(void *source)
@@ -306,9 +330,7 @@ static int start(const struct oteli_source_options *options, void **source)
     struct session *session = calloc(1, sizeof *session);
     if (session == NULL)
         return ENOMEM;
-    if (!oteli_thread_timers_init(&session->timers, options->period_ns, options->signal_number,
-                                  ++last_tag) ||
-        !oteli_sample_buffer_init(&session->buffer, buffer_bytes(options))) {
+    if (!init_session(session, options)) {
         free_session(session);
         return ENOMEM;
     }
@@ -326,6 +348,8 @@ static int start(const struct oteli_source_options *options, void **source)
         stop(session);
         return error;
     }
+    warn_of_missing(error);
+    warn_of_limits(session);
     *source = session;
     return 0;
 }
@@ -368,7 +392,7 @@ static void drain(void *source, oteli_take_sample *take, void *state,
             "profiler: the program has taken signal %d for itself; there are no samples any more",
             session->timers.signal_number);
     } else if (oteli_monotonic_ns() >= session->next_look_ns) {
-        (void)look_around(session);
+        warn_of_missing(look_around(session));
     }
 }
 

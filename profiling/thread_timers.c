@@ -16,7 +16,13 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { FIRST_ROOM = 64, CHECKED_A_SCAN = 32, STATUS_BYTES = 4096, NS_PER_S = 1000000000 };
+enum {
+    FIRST_ROOM = 64,
+    CHECKED_A_SCAN = 32,
+    STATUS_BYTES = 4096,
+    NUMBER_BYTES = 18, /* a tab, sixteen digits, and the end of the line */
+    NS_PER_S = 1000000000
+};
 
 bool oteli_thread_timers_init(struct oteli_thread_timers *timers, uint64_t period_ns,
                               int signal_number, uint32_t tag)
@@ -31,21 +37,37 @@ static clockid_t clock_of(pid_t thread)
     return (clockid_t)((~(unsigned)thread << 3) | 6);
 }
 
+/* The hexadecimal number behind a word; before it there may be more than fits here, such as the
+ * groups of a user who has many. 0: there is none. */
+static unsigned long long number_behind(int file, const char *word)
+{
+    char text[STATUS_BYTES];
+    const size_t needed = strlen(word) + NUMBER_BYTES;
+    size_t filled = 0;
+    for (;;) {
+        const ssize_t length = read(file, text + filled, sizeof text - 1 - filled);
+        filled += length > 0 ? (size_t)length : 0;
+        text[filled] = '\0';
+        const char *found = strstr(text, word);
+        if (found != NULL && (length <= 0 || filled - (size_t)(found - text) >= needed))
+            return strtoull(found + strlen(word), NULL, 16);
+        if (length <= 0)
+            return 0;
+        const size_t kept = filled < needed ? filled : needed;
+        memmove(text, text + filled - kept, kept);
+        filled = kept;
+    }
+}
+
 bool oteli_thread_blocks(pid_t thread, int signal_number)
 {
     char path[48];
-    char text[STATUS_BYTES];
     snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)thread);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return false;
-    const ssize_t length = read(file, text, sizeof text - 1);
+    const unsigned long long blocked = number_behind(file, "\nSigBlk:");
     close(file);
-    text[length > 0 ? length : 0] = '\0';
-    const char *line = strstr(text, "\nSigBlk:");
-    if (line == NULL)
-        return false;
-    const unsigned long long blocked = strtoull(line + strlen("\nSigBlk:"), NULL, 16);
     return (blocked >> (signal_number - 1) & 1) != 0;
 }
 

@@ -13,11 +13,10 @@
  *     lower    the function's frame
  *
  * A frameless function, which every leaf may be, hides whoever called it from a walk along frame
- * pointers, but not B, whose marker is not signed, and
- * is not the return address: a function's own frame, of which nobody wipes what it leaves behind,
- * may look like B but for that. Afterwards the marker is overwritten: what lies
- * below the stack pointer proves nothing any more. One symbol covers all trampolines, so that
- * whoever symbolizes sees one function.
+ * pointers, but not B, whose marker is not signed, and is not the return address: a function's own
+ * frame, of which nobody wipes what it leaves behind, may look like B but for that. Afterwards the
+ * marker is overwritten: what lies below the stack pointer proves nothing any more. One symbol
+ * covers all trampolines, so that whoever symbolizes sees one function.
  *
  * Whatever unwinds past a trampoline (an exception, the end of a thread) calls its personality,
  * oteli_trampoline_unwound, which overwrites the marker too. */
@@ -78,6 +77,6 @@ otel_profile_trampoline:
     .asciz "GNU"
     .word 0xc0000000 /* GNU_PROPERTY_AARCH64_FEATURE_1_AND */
     .word 4
-    .word 3          /* BTI, PAC */
+    .word 7          /* BTI, PAC, and GCS: each call has its return */
     .word 0
 #endif

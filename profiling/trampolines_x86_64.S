@@ -14,10 +14,11 @@
  *     lower    the function's frame
  *
  * so that a walk along frame pointers meets B also when the function has no frame of its own or
- * uses the register for something else above it. The marker is not the return address: a function's own frame, of which
- * nobody wipes what it leaves behind, may look like B but for that. Afterwards the marker is overwritten, below
- * the stack pointer, where nobody reads it soon: what lies there proves nothing any more.
- * One symbol covers all trampolines, so that whoever symbolizes sees one function.
+ * uses the register for something else above it. The marker is not the return address: a
+ * function's own frame, of which nobody wipes what it leaves behind, may look like B but for that.
+ * Afterwards the marker is overwritten, below the stack pointer, where nobody reads it soon: what
+ * lies there proves nothing any more. One symbol covers all trampolines, so
+ * that whoever symbolizes sees one function.
  *
  * Whatever unwinds past a trampoline (an exception, the end of a thread) calls its personality,
  * oteli_trampoline_unwound, which overwrites the marker too. */

@@ -6,6 +6,7 @@
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "exporters/otlp/delivery.h"
+#include "exporters/otlp/fitting.h"
 #include "exporters/otlp/options.h"
 #include "exporters/otlp/request.h"
 
@@ -15,14 +16,19 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
+enum phase { CLOSED, OPEN, WOKEN };
+
 struct oteli_posting {
     struct oteli_receiver receiver;
     struct oteli_delivery delivery;
     struct oteli_request request;
-    char *name;         /* of the receiver */
-    int64_t timeout_ms; /* of a message; below 0: none */
+    char *name;           /* of the receiver */
+    int64_t timeout_ms;   /* of a message; below 0: none */
+    uint64_t deadline_ns; /* of what is posted until the close */
+    struct oteli_meanwhile meanwhile;
     size_t max_bytes;
-    uint32_t is_woken; /* atomic */
+    struct oteli_fitting fitting;
+    uint32_t phase; /* atomic, enum phase; WOKEN by any thread, if it is OPEN */
     void (*free_add_headers_state)(void *state);
 };
 
@@ -103,18 +109,63 @@ static uint64_t deadline_of(const struct oteli_posting *posting, int64_t timeout
                : now + (uint64_t)timeout_ms * NS_PER_MS;
 }
 
+void oteli_posting_open(struct oteli_posting *posting, int64_t timeout_ms,
+                        struct oteli_meanwhile meanwhile)
+{
+    posting->deadline_ns = deadline_of(posting, timeout_ms);
+    posting->meanwhile = meanwhile;
+    oteli_store_release_32(&posting->phase, OPEN);
+}
+
+void oteli_posting_close(struct oteli_posting *posting)
+{
+    oteli_store_release_32(&posting->phase, CLOSED);
+}
+
+static bool is_woken(const struct oteli_posting *posting)
+{
+    return oteli_load_acquire_32(&posting->phase) == WOKEN;
+}
+
+/* How long to wait now. */
+static int patience_ms(const struct oteli_posting *posting, bool ends)
+{
+    if (ends)
+        return 0;
+    return posting->meanwhile.run != NULL ? posting->meanwhile.run(posting->meanwhile.state)
+                                          : INT_MAX;
+}
+
 /* Until the end, or until somebody does not want to wait for it. */
-static void deliver(struct oteli_posting *posting, uint64_t deadline_ns)
+static void deliver(struct oteli_posting *posting)
 {
     struct oteli_delivery *delivery = &posting->delivery;
-    oteli_fence_full(); /* either this sees the flag, or who sets it finds what there is to wake */
+    oteli_fence_full(); /* either this sees the wake, or who wakes finds what there is to wake */
     bool has_ended = !oteli_delivery_is_pending(delivery);
     while (!has_ended) {
-        const bool is_woken = oteli_load_acquire_32(&posting->is_woken) != 0;
-        has_ended =
-            oteli_delivery_go_on(delivery, is_woken ? 0 : INT_MAX, is_woken ? 0 : deadline_ns);
+        const bool ends = is_woken(posting);
+        has_ended = oteli_delivery_go_on(delivery, patience_ms(posting, ends),
+                                         ends ? 0 : posting->deadline_ns);
     }
     oteli_transport_rest(delivery->transport);
+}
+
+/* Whether it need not be tried. One that cannot be made smaller shows what the receiver takes now. */
+static bool is_too_large(const struct oteli_posting *posting, const struct oteli_message *message)
+{
+    return message->length > posting->max_bytes ||
+           oteli_fitting_spans(&posting->fitting, message->items, message->length) !=
+               message->items;
+}
+
+static void learn(struct oteli_posting *posting, const struct oteli_message *message,
+                  const struct oteli_posted *posted)
+{
+    if (posted->is_delivered)
+        oteli_fitting_taken(&posting->fitting, message->length, message->is_part,
+                            posting->max_bytes);
+    else if (posted->is_too_large)
+        oteli_fitting_refused(&posting->fitting, message->items, message->length);
 }
 
 static struct oteli_posted result_of(const struct oteli_delivery *delivery)
@@ -123,6 +174,7 @@ static struct oteli_posted result_of(const struct oteli_delivery *delivery)
     const bool is_delivered = delivery->end == OTELI_DELIVERED;
     return (struct oteli_posted){
         .is_delivered = is_delivered,
+        .is_too_large = delivery->end == OTELI_DELIVERY_TOO_LARGE,
         .has_no_service = !is_delivered && outcome->has_no_service,
         .has_no_time = delivery->end == OTELI_DELIVERY_EXHAUSTED ||
                        delivery->end == OTELI_DELIVERY_UNCONFIRMED,
@@ -133,24 +185,26 @@ static struct oteli_posted result_of(const struct oteli_delivery *delivery)
     };
 }
 
-struct oteli_posted oteli_posting_post(struct oteli_posting *posting, const void *message,
-                                       size_t length, int64_t timeout_ms)
+struct oteli_posted oteli_posting_post(struct oteli_posting *posting,
+                                       const struct oteli_message *message)
 {
     struct oteli_request *request = &posting->request;
-    struct oteli_posted posted = {.has_no_memory = true, .text = "no memory for the request"};
-    if (oteli_request_wrap(request, message, length, 0)) {
-        const uint64_t deadline_ns = deadline_of(posting, timeout_ms);
-        oteli_delivery_begin(&posting->delivery, request->bytes, request->length, deadline_ns);
-        deliver(posting, deadline_ns);
-        posted = result_of(&posting->delivery);
-    }
-    oteli_store_release_32(&posting->is_woken, 0);
+    if (is_too_large(posting, message))
+        return (struct oteli_posted){.is_too_large = true, .text = "it is too large"};
+    if (!oteli_request_wrap(request, message->bytes, message->length, 0))
+        return (struct oteli_posted){.has_no_memory = true, .text = "no memory for the request"};
+    oteli_delivery_begin(&posting->delivery, request->bytes, request->length,
+                         is_woken(posting) ? 0 : posting->deadline_ns);
+    deliver(posting);
+    const struct oteli_posted posted = result_of(&posting->delivery);
+    learn(posting, message, &posted);
     return posted;
 }
 
 void oteli_posting_wake(struct oteli_posting *posting)
 {
-    oteli_store_release_32(&posting->is_woken, 1);
+    if (!oteli_cas_full_32(&posting->phase, OPEN, WOKEN))
+        return;
     oteli_fence_full();
     oteli_delivery_wake(&posting->delivery);
 }

@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/text.h"
 
 #include <poll.h>
 
@@ -73,7 +74,8 @@ static void lose_without_memory(struct oteli_sending *sending, otel_export *call
 {
     const size_t left = leave_rest(sending, call, lane);
     otel_export_drop(call, OTEL_DROP_NO_MEMORY, left);
-    OTELI_LOG(OTEL_LOG_ERROR, "no memory for an OTLP request; %zu spans are lost", left);
+    OTELI_LOG(OTEL_LOG_ERROR, "no memory for an OTLP request; %zu span%s lost", left,
+              oteli_is_or_are(left));
 }
 
 /* Make the lane's next request: from the rest of its stretch, or else from a new one. Spans that
@@ -149,8 +151,8 @@ static void lose(const struct oteli_sending *sending, otel_export *call,
     const size_t spans = lane->request->spans;
     const bool may_be_there = delivery->may_have_arrived;
     otel_export_drop(call, may_be_there ? OTEL_DROP_UNCONFIRMED : reason, spans);
-    OTELI_LOG(OTEL_LOG_ERROR, "OTLP export to %s failed: %s; %zu spans are lost%s",
-              sending->receiver->name, delivery->outcome.problem, spans,
+    OTELI_LOG(OTEL_LOG_ERROR, "OTLP export to %s failed: %s; %zu span%s lost%s",
+              sending->receiver->name, delivery->outcome.problem, spans, oteli_is_or_are(spans),
               may_be_there ? ", or arrived unconfirmed" : "");
 }
 
@@ -166,10 +168,10 @@ static void give_up(struct oteli_sending *sending, otel_export *call, struct ote
         otel_export_drop(call, OTEL_DROP_UNCONFIRMED, spans);
     if (unsent != 0)
         otel_export_drop(call, OTEL_DROP_RETRY_EXHAUSTED, unsent);
-    OTELI_LOG(OTEL_LOG_ERROR,
-              "OTLP export to %s gave up after %u attempt%s: %s; %zu spans are lost%s",
+    OTELI_LOG(OTEL_LOG_ERROR, "OTLP export to %s gave up after %u attempt%s: %s; %zu span%s lost%s",
               sending->receiver->name, delivery->attempts, delivery->attempts == 1 ? "" : "s",
-              delivery->outcome.problem, left, may_be_there ? ", or arrived unconfirmed" : "");
+              delivery->outcome.problem, left, oteli_is_or_are(left),
+              may_be_there ? ", or arrived unconfirmed" : "");
 }
 
 /* true: the lane goes on with smaller requests. */

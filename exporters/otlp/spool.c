@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/random.h"
+#include "common/text.h"
 #include "exporters/otlp/spool_index.h"
 #include "exporters/otlp/spool_part.h"
 
@@ -219,8 +220,8 @@ static bool make_room(struct oteli_spool *spool, uint64_t needed)
         let_go(spool, entry, OTELI_SPOOL_EVICTED, 0);
     }
     if (spans != 0)
-        OTELI_LOG(OTEL_LOG_WARN, "the spool in %s is full: its oldest %" PRIu64 " spans are lost",
-                  spool->dir.parent, spans);
+        OTELI_LOG(OTEL_LOG_WARN, "the spool in %s is full: its oldest %" PRIu64 " span%s lost",
+                  spool->dir.parent, spans, oteli_is_or_are(spans));
     return spans != 0;
 }
 
@@ -314,8 +315,9 @@ static void disown(struct oteli_spool *spool, struct oteli_spool_entry *entry)
 
 static void throw_away(struct oteli_spool *spool, struct oteli_spool_entry *entry)
 {
-    OTELI_LOG(OTEL_LOG_WARN, "a file in %s/%s is damaged; its %" PRIu32 " spans are lost",
-              spool->dir.parent, spool->dir.name, entry->file.spans);
+    OTELI_LOG(OTEL_LOG_WARN, "a file in %s/%s is damaged; its %" PRIu32 " span%s lost",
+              spool->dir.parent, spool->dir.name, entry->file.spans,
+              oteli_is_or_are(entry->file.spans));
     let_go(spool, entry, OTELI_SPOOL_WAS_TORN, 0);
 }
 

@@ -14,7 +14,8 @@
  * Samples come from the kernel's perf events where it allows that, and otherwise from a timer of each
  * thread's processor time with a signal; otel_profiler_stats says which it is, and why. Only time on a
  * processor in user mode is seen: no sleeping, no waiting, no system calls. Names of functions are
- * left to who reads the profile, and has the programs and their debug information.
+ * those of symbol tables, or left to who reads the profile, and has the programs and their debug
+ * information.
  *
  * Threads:  start and stop start/stop only; flush and stats any thread.
  * Fork:     a child has no profiler; it may start its own.
@@ -43,17 +44,29 @@ typedef struct otel_profile_exporter {
     otel_status (*export_profile)(void *state, const otel_profile *profile, int64_t timeout_ms);
     void (*wake)(void *state);
     void (*free)(void *state);
+    bool wants_names; /* of functions, which the profiler's thread looks up before each export; true
+                         for OTLP, false for pprof files: change it before the start */
 } otel_profile_exporter;
+
+/* In export_profile: so many more samples of this profile are lost, although others have arrived, and
+ * the answer will be OTEL_OK. After any other answer all of them count as dropped. */
+OTEL_API void otel_profile_drop(const otel_profile *profile, uint64_t samples);
+
+/* In export_profile, by who waits there: takes in what has been sampled meanwhile. Without it rings are
+ * full after some 200 ms, and what comes then is lost (kernel_lost). Gives in how many ms it wants to be
+ * called again. The profile stays as it is. */
+OTEL_API int otel_profile_meanwhile(const otel_profile *profile);
 
 typedef struct otel_profiler_options {
     size_t size; /* sizeof(otel_profiler_options) */
     otel_profiler_source source;
     uint32_t frequency_hz;          /* a second of a thread's processor time; 0: 99 */
     uint32_t export_interval_ms;    /* 0: 10,000 */
-    uint32_t ring_kib;              /* of each processor, a power of two; 0: 64 */
+    uint32_t ring_kib;              /* of each processor, a power of two; 0: for 200 ms of
+                                       samples, at least 64 and at most 256 */
     int32_t stack_scan_bytes;       /* perf: how much of a stack is looked through for labels where
                                        its frames do not show them; OTEL_ZERO: nothing; 0: 4,096
-                                       where half a ring holds 50 ms of that (64 KiB: up to 120 Hz),
+                                       where half a ring holds 50 ms of that (256 KiB: up to 510 Hz),
                                        1,024 elsewhere */
     int signal_number;              /* 0: SIGPROF */
     uint32_t max_links;             /* distinct spans in a profile; the others count for their
@@ -81,14 +94,22 @@ OTEL_API OTEL_MUST_USE otel_status otel_profiler_flush(otel_profiler *profiler, 
  * parent's: nothing either, and OTEL_ERROR_NOT_STARTED. */
 OTEL_API otel_status otel_profiler_stop(otel_profiler *profiler, int64_t timeout_ms);
 
-/* What OTEL_C_PROFILER, _HZ, _OUT and OTEL_C_PPROF_LABEL_STYLE say, as docs/CONFIGURATION.md has
- * them, and otel_start calls it with. otel_shutdown stops this one first, in half of its time. A
+/* A profiler in words: what OTEL_C_PROFILER and its like say, as docs/CONFIGURATION.md has them. What is
+ * NULL or 0 is their default. */
+typedef struct otel_profiler_words {
+    size_t size;        /* sizeof(otel_profiler_words) */
+    const char *source; /* OTEL_C_PROFILER */
+    uint32_t frequency_hz;
+    const char *out;               /* "otlp", or a directory */
+    const char *label_style;       /* OTEL_C_PPROF_LABEL_STYLE */
+    const char *names;             /* OTEL_C_PROFILER_NAMES */
+    const otel_otlp_options *otlp; /* where out is "otlp"; NULL: OTEL_EXPORTER_OTLP_* */
+} otel_profiler_words;
+
+/* Start it: otel_start does, and otel_shutdown stops this one first, in half of its time. A
  * static program in which nothing else refers to this library calls it itself. Start/stop only.
- * Errors as above, and OTEL_ERROR_INVALID_ARGUMENT for a word that there is not. */
-OTEL_API OTEL_MUST_USE otel_status otel_profiler_start_by_name(const char *source,
-                                                               uint32_t frequency_hz,
-                                                               const char *out,
-                                                               const char *label_style);
+ * Errors as above, and OTEL_ERROR_INVALID_ARGUMENT for a source that there is not, as "off". */
+OTEL_API OTEL_MUST_USE otel_status otel_profiler_start_by_words(const otel_profiler_words *words);
 
 /* The one that was started so; NULL: none. Until otel_shutdown. Any thread. */
 OTEL_API otel_profiler *otel_profiler_of_environment(void);

@@ -120,6 +120,13 @@ typedef struct otel_sdk_options {
 
     const char *thread_context;        /* OTEL_C_THREAD_CONTEXT: on, off */
     const char *thread_context_schema; /* OTEL_C_THREAD_CONTEXT_SCHEMA */
+
+    const char *profiler;          /* OTEL_C_PROFILER: off, on, perf, signal */
+    int64_t profiler_hz;           /* OTEL_C_PROFILER_HZ */
+    const char *profiler_out;      /* OTEL_C_PROFILER_OUT: otlp, or a directory */
+    const char *profiler_endpoint; /* OTEL_C_PROFILER_ENDPOINT */
+    const char *profiler_names;    /* OTEL_C_PROFILER_NAMES: auto, on, off */
+    const char *pprof_label_style; /* OTEL_C_PPROF_LABEL_STYLE: otel, datadog, pyroscope */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})
