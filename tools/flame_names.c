@@ -15,11 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef ElfW(Ehdr) elf_header;
-typedef ElfW(Phdr) elf_segment;
-typedef ElfW(Shdr) elf_section;
-typedef ElfW(Sym) elf_symbol;
-typedef ElfW(Nhdr) elf_note;
+enum { PLACES = 4, OBJECTS_MAX = 4096 };
+
+/* Whatever an address in a file is a multiple of, files themselves keep to no more than this. */
+typedef ElfW(Ehdr) elf_header __attribute__((aligned(PLACES)));
+typedef ElfW(Phdr) elf_segment __attribute__((aligned(PLACES)));
+typedef ElfW(Shdr) elf_section __attribute__((aligned(PLACES)));
+typedef ElfW(Sym) elf_symbol __attribute__((aligned(PLACES)));
+typedef ElfW(Nhdr) elf_note __attribute__((aligned(PLACES)));
 
 struct function {
     uint64_t start;
@@ -44,7 +47,8 @@ struct object {
 };
 
 struct flame_names {
-    struct object *objects;
+    struct object *objects; /* that was looked for last is the first */
+    size_t count;
 };
 
 /* --- ELF --- */
@@ -52,7 +56,7 @@ struct flame_names {
 static const void *part(const struct image *image, uint64_t offset, uint64_t size)
 {
     if (image->bytes == NULL || offset > image->size || size > image->size - offset ||
-        offset % 4 != 0)
+        offset % PLACES != 0)
         return NULL;
     return image->bytes + offset;
 }
@@ -60,8 +64,10 @@ static const void *part(const struct image *image, uint64_t offset, uint64_t siz
 static struct image map_file(const char *path)
 {
     struct image image = {0};
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
+        return image; /* to open a device, or a pipe, may do something */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return image;
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
@@ -227,9 +233,17 @@ static void load(struct object *object, otel_slice build_id)
 
 static struct object *object_of(struct flame_names *names, const struct flame_mapping *mapping)
 {
-    for (struct object *object = names->objects; object != NULL; object = object->next)
-        if (is_same(object->path, mapping->file))
-            return object;
+    for (struct object **at = &names->objects; *at != NULL; at = &(*at)->next) {
+        struct object *found = *at;
+        if (!is_same(found->path, mapping->file))
+            continue;
+        *at = found->next;
+        found->next = names->objects;
+        names->objects = found;
+        return found;
+    }
+    if (names->count == OBJECTS_MAX)
+        return NULL;
     struct object *object = calloc(1, sizeof *object);
     char *path = malloc(mapping->file.length + 1);
     if (object == NULL || path == NULL) {
@@ -243,6 +257,7 @@ static struct object *object_of(struct flame_names *names, const struct flame_ma
     load(object, mapping->build_id);
     object->next = names->objects;
     names->objects = object;
+    names->count++;
     return object;
 }
 

@@ -12,8 +12,10 @@
 
 enum { ROW = 18, HEAD = 52, FUNCTIONS_SHOWN = 25, LISTED_MAX = 500, FILES_COLOURED = 6 };
 
-/* Boxes below this part of a graph are left out. */
+/* Boxes below this part of a graph are left out, and more of them where there would be too many for a
+ * browser: what is left has BOXES_MOST in a page of several graphs, and half of them in one. */
 static const double least_share = 0.0002;
+enum { BOXES_MOST = 40000 };
 /* Boxes below this part have no text, until the script knows how wide a window is. */
 static const double text_share = 0.012;
 
@@ -49,7 +51,7 @@ static bool choose_colours(struct page *page)
     }
     memset(page->colours, FILES_COLOURED, tree->text_count);
     for (uint32_t i = 1; i < tree->node_count; i++)
-        own[tree->nodes[i].file] += tree->nodes[i].self;
+        own[tree->nodes[i].file] = flame_sum(own[tree->nodes[i].file], tree->nodes[i].self);
     own[0] = 0;
     for (; page->legend_count < FILES_COLOURED; page->legend_count++) {
         uint32_t most = 0;
@@ -62,8 +64,10 @@ static bool choose_colours(struct page *page)
         page->legend[page->legend_count] = most;
         own[most] = 0;
     }
-    for (uint32_t i = 1; i < tree->text_count; i++)
-        page->has_others = page->has_others || own[i] != 0;
+    for (uint32_t i = 1; i < tree->node_count; i++)
+        page->has_others =
+            page->has_others ||
+            (tree->nodes[i].file != 0 && page->colours[tree->nodes[i].file] == FILES_COLOURED);
     free(own);
     return true;
 }
@@ -126,10 +130,52 @@ static void write_box(const struct page *page, const struct box *box, int64_t wh
     fputs("</text></svg>\n", page->out);
 }
 
+static double share_of(const struct page *page, uint32_t node, int64_t whole)
+{
+    return (double)page->tree->nodes[node].total / (double)whole;
+}
+
+static int compare_shares(const void *left, const void *right)
+{
+    double a;
+    double b;
+    memcpy(&a, left, sizeof a);
+    memcpy(&b, right, sizeof b);
+    return (a < b) - (a > b);
+}
+
+/* The share that a box has to have to be shown. */
+static double choose_least(const struct page *page, uint32_t root, int64_t whole)
+{
+    const size_t graphs =
+        page->tree->group_count < FLAME_GRAPHS_MAX ? page->tree->group_count : FLAME_GRAPHS_MAX;
+    const size_t most = graphs < 2 ? BOXES_MOST / 2 : BOXES_MOST / graphs;
+    double *shares = malloc(page->tree->node_count * sizeof *shares);
+    double least = least_share;
+    size_t count = 0;
+    unsigned depth = 0;
+    if (shares == NULL || whole <= 0) {
+        free(shares);
+        return least;
+    }
+    for (uint32_t node = flame_tree_next(page->tree, root, root, &depth); node != FLAME_NO_NODE;
+         node = flame_tree_next(page->tree, root, node, &depth)) {
+        const double share = share_of(page, node, whole);
+        if (share >= least_share)
+            shares[count++] = share;
+    }
+    if (count > most) {
+        qsort(shares, count, sizeof *shares, compare_shares);
+        least = shares[most] * (1 + 1e-9); /* and none of those that are as large */
+    }
+    free(shares);
+    return least;
+}
+
 /* Give each box of a tree that is wide enough to `take`, parents first and from left to right. What
  * is above a box that is too small is too small as well. Gives the number of rows. */
-static unsigned each_box(const struct page *page, uint32_t root, int64_t whole, int top,
-                         bool writes)
+static unsigned each_box(const struct page *page, uint32_t root, int64_t whole, double least,
+                         int top, bool writes)
 {
     const struct flame_tree *tree = page->tree;
     double *left = calloc(tree->node_count, sizeof *left); /* where the next child begins */
@@ -142,10 +188,10 @@ static unsigned each_box(const struct page *page, uint32_t root, int64_t whole, 
     for (uint32_t node = flame_tree_next(tree, root, root, &depth); node != FLAME_NO_NODE;
          node = flame_tree_next(tree, root, node, &depth)) {
         const struct box box = {node, depth - 1, left[tree->nodes[node].parent],
-                                (double)tree->nodes[node].total / (double)whole};
+                                share_of(page, node, whole)};
         left[tree->nodes[node].parent] += box.width;
         left[node] = box.x;
-        if (box.width < least_share)
+        if (box.width < least)
             continue;
         rows = rows > depth ? rows : depth;
         if (writes)
@@ -158,7 +204,8 @@ static unsigned each_box(const struct page *page, uint32_t root, int64_t whole, 
 static void write_graph(const struct page *page, const struct flame_group *group)
 {
     const int64_t whole = page->tree->nodes[group->root].total;
-    const unsigned rows = each_box(page, group->root, whole, 0, false);
+    const double least = choose_least(page, group->root, whole);
+    const unsigned rows = each_box(page, group->root, whole, least, 0, false);
     if (rows == 0) {
         fputs("<p>There is nothing to show: no time was spent.</p>\n", page->out);
         return;
@@ -167,8 +214,11 @@ static void write_graph(const struct page *page, const struct flame_group *group
             "<svg class=\"graph\" xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" "
             "height=\"%u\" role=\"group\" aria-label=\"Flame graph\">\n",
             rows * ROW);
-    each_box(page, group->root, whole, 0, true);
+    each_box(page, group->root, whole, least, 0, true);
     fputs("</svg>\n", page->out);
+    if (least > least_share)
+        fprintf(page->out, "<p>Boxes below %.2f %% are left out: there are too many.</p>\n",
+                100 * least);
 }
 
 /* --- Functions --- */
@@ -204,9 +254,10 @@ static void add_up(const struct flame_tree *tree, uint32_t root, struct function
         const struct flame_node *at = &tree->nodes[node];
         while (height >= depth)
             functions[stack[--height]].active--;
-        functions[at->name].self += at->self;
-        if (functions[at->name].active == 0)
-            functions[at->name].total += at->total;
+        struct function *function = &functions[at->name];
+        function->self = flame_sum(function->self, at->self);
+        if (function->active == 0)
+            function->total = flame_sum(function->total, at->total);
         if (height < FLAME_FRAMES_MAX + 2) {
             stack[height++] = at->name;
             functions[at->name].active++;
@@ -349,7 +400,8 @@ void flame_svg_write(FILE *out, const struct flame_tree *tree, const char *title
     const struct flame_group *all = &tree->groups[0];
     const int64_t whole = tree->nodes[all->root].total;
     if (choose_colours(&page)) {
-        const unsigned rows = each_box(&page, all->root, whole, HEAD, false);
+        const double least = choose_least(&page, all->root, whole);
+        const unsigned rows = each_box(&page, all->root, whole, least, HEAD, false);
         fprintf(out,
                 "<svg class=\"graph\" xmlns=\"http://www.w3.org/2000/svg\" width=\"1200\" "
                 "height=\"%u\" role=\"group\">\n<title>",
@@ -361,7 +413,7 @@ void flame_svg_write(FILE *out, const struct flame_tree *tree, const char *title
         fputs("</text><text class=\"under\" x=\"4\" y=\"40\">", out);
         flame_put_summary(out, tree);
         fputs("</text>\n", out);
-        each_box(&page, all->root, whole, HEAD, true);
+        each_box(&page, all->root, whole, least, HEAD, true);
         fprintf(out, "<script>//<![CDATA[\n%s//]]></script>\n</svg>\n", flame_script);
     }
     free(page.colours);

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 29 }; /* unpacked; a day's profile has a hundredth of that */
+enum {
+    MOST_BYTES = 1 << 29, /* unpacked; a day's profile has a hundredth of that */
+    MOST_ROWS = 1 << 24   /* of all tables: empty ones take more memory here than in a file */
+};
 
 /* The fields of profile.proto. */
 enum {
@@ -60,13 +63,15 @@ static bool each_number(const struct oteli_field *field, bool (*take)(void *, ui
 {
     if (is_number(field))
         return take(state, field->value);
+    if (!is_message(field))
+        return false;
     const uint8_t *at = field->bytes;
     const uint8_t *end = at + field->length;
     uint64_t value;
-    while (is_message(field) && at < end)
+    while (at < end)
         if (!get_varint(&at, end, &value) || !take(state, value))
             return false;
-    return is_message(field);
+    return true;
 }
 
 /* --- Tables --- */
@@ -248,7 +253,13 @@ static const char *count(const struct flame_profile *profile, struct counts *cou
         if (field.number == PROFILE_LOCATION)
             counts->lines += lines_in(&field);
     }
-    return step == OTELI_WALK_END && counts->strings != 0 ? NULL : broken;
+    if (step != OTELI_WALK_END || counts->strings == 0)
+        return broken;
+    return counts->strings + counts->mappings + counts->functions + counts->locations +
+                       counts->lines >
+                   MOST_ROWS
+               ? "has more than 16,777,216 texts and places"
+               : NULL;
 }
 
 static const char *allocate(struct flame_profile *profile, const struct counts *counts)
@@ -332,6 +343,7 @@ static const char *read_tables(struct flame_profile *profile)
 struct filling {
     const struct flame_profile *profile;
     struct flame_sample *sample;
+    size_t names; /* of frames, with those of inlined functions */
     const char *fault;
 };
 
@@ -341,9 +353,12 @@ static bool add_frame(void *state, uint64_t id)
     const struct flame_profile *profile = filling->profile;
     const struct flame_location *location =
         row_of(profile->locations, profile->location_count, sizeof *profile->locations, id);
-    if (location == NULL)
+    if (location == NULL) {
         filling->fault = dangling;
-    else if (filling->sample->depth == FLAME_FRAMES_MAX)
+        return false;
+    }
+    filling->names += location->function_count != 0 ? location->function_count : 1;
+    if (filling->names > FLAME_FRAMES_MAX)
         filling->fault = too_long;
     else
         filling->sample->frames[filling->sample->depth++] = location;
@@ -362,6 +377,8 @@ static bool add_value(void *state, uint64_t value)
 
 static bool add_label(struct filling *filling, const struct oteli_field *message)
 {
+    if (!is_message(message))
+        return false;
     if (filling->sample->label_count == FLAME_LABELS_MAX) {
         filling->fault = too_long;
         return false;
@@ -371,7 +388,7 @@ static bool add_label(struct filling *filling, const struct oteli_field *message
     struct oteli_walk walk = oteli_walk_into(message);
     struct oteli_field field;
     enum oteli_walk_step step = OTELI_WALK_END;
-    bool is_well = is_message(message);
+    bool is_well = true;
     while (is_well && (step = oteli_walk_next(&walk, &field)) == OTELI_WALK_FIELD) {
         is_well = is_number(&field);
         if (field.number == 1)

@@ -13,40 +13,76 @@ static const struct {
     const char *unit;
 } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
 
-/* U+FFFE and U+FFFF, which UTF-8 has and XML has not. */
-static bool is_noncharacter(const char *at, size_t left)
+static const char replacement[] = "\xef\xbf\xbd";
+
+/* How many bytes of UTF-8 to leave out here: control characters, what turns the direction of text or
+ * ends lines, and what XML does not have. */
+static size_t bad_bytes(const char *at, size_t left)
 {
-    return left >= 3 && memcmp(at, "\xef\xbf", 2) == 0 && (uint8_t)at[2] >= 0xbe;
+    const uint8_t first = (uint8_t)at[0];
+    const uint8_t second = left > 1 ? (uint8_t)at[1] : 0;
+    const uint8_t third = left > 2 ? (uint8_t)at[2] : 0;
+    if (first < 0x20 || first == 0x7f)
+        return 1;
+    if (first == 0xc2)
+        return second < 0xa0 ? 2 : 0;
+    const bool is_bad = (first == 0xe2 && second == 0x80 && third >= 0xa8 && third <= 0xae) ||
+                        (first == 0xe2 && second == 0x81 && third >= 0xa6 && third <= 0xa9) ||
+                        (first == 0xef && second == 0xbf && third >= 0xbe);
+    return is_bad ? 3 : 0;
 }
 
-void flame_put_text(FILE *out, otel_slice text)
+/* What XML has another word for. */
+static const char *entity_of(char byte)
 {
-    static const char replacement[] = "\xef\xbf\xbd";
+    switch (byte) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+static void put(FILE *out, otel_slice text, bool is_markup)
+{
     while (text.length != 0) {
         const size_t valid = oteli_utf8_valid_prefix(text.data, text.length);
+        size_t written = 0;
         for (size_t i = 0; i < valid; i++) {
-            const char byte = text.data[i];
-            if (byte == '&')
-                fputs("&amp;", out);
-            else if (byte == '<')
-                fputs("&lt;", out);
-            else if (byte == '>')
-                fputs("&gt;", out);
-            else if (byte == '"')
-                fputs("&quot;", out);
-            else if (((uint8_t)byte < ' ' && byte != '\n') || byte == 0x7f)
-                fputs(replacement, out);
-            else if (is_noncharacter(text.data + i, valid - i)) {
-                fputs(replacement, out);
-                i += 2;
-            } else
-                fputc(byte, out);
+            const size_t bad = bad_bytes(text.data + i, valid - i);
+            const char *entity = is_markup ? entity_of(text.data[i]) : NULL;
+            if (bad == 0 && entity == NULL)
+                continue;
+            const bool is_blank = text.data[i] >= '\t' && text.data[i] <= '\r';
+            fwrite(text.data + written, 1, i - written, out);
+            fputs(entity != NULL ? entity : (is_blank ? " " : replacement), out);
+            i += bad != 0 ? bad - 1 : 0;
+            written = i + 1;
         }
+        fwrite(text.data + written, 1, valid - written, out);
         const size_t step = valid < text.length ? valid + 1 : valid;
         if (step != valid)
             fputs(replacement, out);
         text = (otel_slice){text.data + step, text.length - step};
     }
+}
+
+void flame_put_text(FILE *out, otel_slice text)
+{
+    put(out, text, true);
+}
+
+void flame_put_plain(FILE *out, otel_slice text)
+{
+    put(out, text, false);
 }
 
 const char *flame_count(uint64_t count, char text[FLAME_NUMBER_SIZE])
@@ -75,7 +111,7 @@ const char *flame_value(const struct flame_tree *tree, int64_t value, char text[
     if (!tree->is_time) {
         char number[FLAME_NUMBER_SIZE];
         snprintf(text, FLAME_NUMBER_SIZE, "%s%s %.16s", value < 0 ? "-" : "",
-                 flame_count((uint64_t)(value < 0 ? -value : value), number), tree->unit);
+                 flame_count(value < 0 ? -(uint64_t)value : (uint64_t)value, number), tree->unit);
         return text;
     }
     size_t unit = 0;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_NODES = 1 << 25 };
+
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
@@ -105,7 +107,8 @@ static bool intern(struct flame_tree *tree, otel_slice text, uint32_t *number)
 static bool new_node(struct flame_tree *tree, uint32_t parent, uint32_t name, uint32_t file,
                      uint32_t *node)
 {
-    if (!make_room(&tree->nodes, tree->node_count, &tree->node_room, sizeof *tree->nodes))
+    if (tree->node_count == MOST_NODES ||
+        !make_room(&tree->nodes, tree->node_count, &tree->node_room, sizeof *tree->nodes))
         return false;
     *node = tree->node_count++;
     tree->nodes[*node] = (struct flame_node){.parent = parent, .name = name, .file = file};
@@ -177,6 +180,7 @@ void flame_tree_fini(struct flame_tree *tree)
     free(tree->groups);
     free(tree->node_table);
     free(tree->text_table);
+    free(tree->group_of_text);
 }
 
 /* --- Samples --- */
@@ -236,12 +240,28 @@ static bool add_stack(struct adding *adding, const struct flame_sample *sample, 
                            adding->profile->inlined[location->first_function + j - 1]->name, &node))
                 return false;
     }
-    tree->nodes[node].self += value;
+    tree->nodes[node].self = flame_sum(tree->nodes[node].self, value);
+    return true;
+}
+
+/* Labels that could have been chosen, until one turns up that was. */
+static bool note_keys(struct flame_tree *tree, const struct flame_sample *sample)
+{
+    for (size_t i = 0; i < sample->label_count && tree->key_count < FLAME_KEYS_MAX; i++) {
+        uint32_t key;
+        bool is_known = false;
+        if (!intern(tree, sample->labels[i].key, &key))
+            return false;
+        for (size_t j = 0; j < tree->key_count; j++)
+            is_known = is_known || tree->keys[j] == key;
+        if (!is_known && key != 0)
+            tree->keys[tree->key_count++] = key;
+    }
     return true;
 }
 
 /* The value of the label that was chosen; "": the sample has none. */
-static otel_slice value_of(const struct flame_tree *tree, const struct flame_sample *sample,
+static otel_slice value_of(struct flame_tree *tree, const struct flame_sample *sample,
                            char number[64])
 {
     const size_t length = tree->choice.key != NULL ? strlen(tree->choice.key) : 0;
@@ -249,6 +269,7 @@ static otel_slice value_of(const struct flame_tree *tree, const struct flame_sam
         const struct flame_label *label = &sample->labels[i];
         if (label->key.length != length || memcmp(label->key.data, tree->choice.key, length) != 0)
             continue;
+        tree->has_key = true;
         if (label->text.length != 0)
             return label->text;
         const int unit = (int)(label->unit.length < 32 ? label->unit.length : 32);
@@ -259,15 +280,34 @@ static otel_slice value_of(const struct flame_tree *tree, const struct flame_sam
     return (otel_slice){"", 0};
 }
 
+/* Texts have been added since the last group: they are of none yet. */
+static bool make_room_for_text(struct flame_tree *tree, uint32_t text)
+{
+    if (text < tree->group_slots)
+        return true;
+    const uint32_t larger = tree->text_room;
+    uint32_t *grown = realloc(tree->group_of_text, larger * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    memset(grown + tree->group_slots, 0, (larger - tree->group_slots) * sizeof *grown);
+    tree->group_of_text = grown;
+    tree->group_slots = larger;
+    return true;
+}
+
 static bool group_of(struct flame_tree *tree, otel_slice value, size_t *index)
 {
     uint32_t number;
-    if (!intern(tree, value.length != 0 ? value : (otel_slice){"(none)", 6}, &number))
+    if (!intern(tree, value.length != 0 ? value : (otel_slice){"(none)", 6}, &number) ||
+        !make_room_for_text(tree, number))
         return false;
-    for (*index = 1; *index < tree->group_count; ++*index)
-        if (tree->groups[*index].value == number)
-            return true;
-    return new_group(tree, number);
+    if (tree->group_of_text[number] == 0) {
+        if (!new_group(tree, number))
+            return false;
+        tree->group_of_text[number] = (uint32_t)(tree->group_count - 1);
+    }
+    *index = tree->group_of_text[number];
+    return true;
 }
 
 /* The frame "key=value", as the first one. */
@@ -290,6 +330,10 @@ static bool add_sample(void *state, const struct flame_sample *sample)
     struct flame_tree *tree = adding->tree;
     char number[64];
     const otel_slice value = value_of(tree, sample, number);
+    if (tree->choice.key != NULL && !tree->has_key && !note_keys(tree, sample)) {
+        adding->failed = true;
+        return false;
+    }
     const uint64_t count = adding->profile->value_count > 1 ? (uint64_t)sample->values[0] : 0;
     if (tree->choice.value != NULL && (value.length != strlen(tree->choice.value) ||
                                        memcmp(value.data, tree->choice.value, value.length) != 0)) {
@@ -318,12 +362,27 @@ static bool is_text(otel_slice text, const char *word)
     return text.length == strlen(word) && memcmp(text.data, word, text.length) == 0;
 }
 
+/* The unit as a plain word, which can stand anywhere. */
+static void put_unit(otel_slice unit, char word[FLAME_UNIT_SIZE])
+{
+    size_t length = 0;
+    for (; length < unit.length && length < FLAME_UNIT_SIZE - 1; length++) {
+        const char c = unit.data[length];
+        const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                              (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '/' ||
+                              c == '.' || c == '%';
+        word[length] = c;
+        if (!is_plain)
+            word[length] = '_';
+    }
+    word[length] = '\0';
+}
+
 const char *flame_tree_add(struct flame_tree *tree, const struct flame_profile *profile)
 {
     const otel_slice unit = profile->value_units[profile->default_value];
-    char word[sizeof tree->unit];
-    snprintf(word, sizeof word, "%.*s", (int)(unit.length < 31 ? unit.length : 31),
-             unit.length != 0 ? unit.data : "");
+    char word[FLAME_UNIT_SIZE];
+    put_unit(unit, word);
     if (tree->profiles != 0 && strcmp(word, tree->unit) != 0)
         return "counts in another unit than the profiles before it";
     memcpy(tree->unit, word, sizeof word);
@@ -332,7 +391,7 @@ const char *flame_tree_add(struct flame_tree *tree, const struct flame_profile *
         tree->has_samples && profile->value_count > 1 && is_text(profile->value_units[0], "count");
     if (tree->profiles++ == 0 || profile->time_ns < tree->time_ns)
         tree->time_ns = profile->time_ns;
-    tree->duration_ns += profile->duration_ns;
+    tree->duration_ns = flame_sum(tree->duration_ns, profile->duration_ns);
     struct flame_sample *sample = malloc(sizeof *sample);
     struct adding adding = {.tree = tree, .profile = profile};
     const bool is_added =
@@ -386,8 +445,10 @@ void flame_tree_finish(struct flame_tree *tree)
 {
     uint32_t *room = malloc(tree->node_count * sizeof *room);
     for (uint32_t i = tree->node_count - 1; i > 0; i--) { /* children come after their parents */
-        tree->nodes[i].total += tree->nodes[i].self;
-        tree->nodes[tree->nodes[i].parent].total += tree->nodes[i].total;
+        struct flame_node *node = &tree->nodes[i];
+        struct flame_node *parent = &tree->nodes[node->parent];
+        node->total = flame_sum(node->total, node->self);
+        parent->total = flame_sum(parent->total, node->total);
     }
     sorted = tree;
     for (uint32_t i = 1; room != NULL && i < tree->node_count; i++)

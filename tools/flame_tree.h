@@ -9,7 +9,7 @@
 #include "tools/flame_names.h"
 #include "tools/flame_pprof.h"
 
-enum { FLAME_NO_NODE = 0 };
+enum { FLAME_NO_NODE = 0, FLAME_UNIT_SIZE = 17, FLAME_KEYS_MAX = 16 };
 
 struct flame_node {
     uint32_t parent;
@@ -44,20 +44,25 @@ struct flame_tree {
     otel_slice *texts; /* the first is empty */
     uint32_t text_count;
 
-    bool is_time;     /* values are nanoseconds */
-    char unit[32];    /* otherwise */
-    bool has_samples; /* counts are known */
+    bool is_time;               /* values are nanoseconds */
+    char unit[FLAME_UNIT_SIZE]; /* otherwise: a word of ASCII */
+    bool has_samples;           /* counts are known */
     int64_t duration_ns;
     int64_t time_ns; /* of the first profile */
     size_t profiles;
     uint64_t left_out; /* samples that do not have the value that was chosen */
     uint64_t nameless; /* frames without a name, in samples */
+    bool has_key;      /* some sample has the label that was chosen; else these are there: */
+    uint32_t keys[FLAME_KEYS_MAX];
+    size_t key_count;
 
     /* Tables that find nodes and texts; and what has been allocated of the above. */
     uint32_t *node_table, *text_table;
     size_t node_slots, text_slots;
     uint32_t node_room, text_room;
     size_t group_room;
+    uint32_t *group_of_text; /* 0: none */
+    uint32_t group_slots;
 };
 
 /* False: no memory. */
@@ -71,6 +76,15 @@ const char *flame_tree_add(struct flame_tree *tree, const struct flame_profile *
 
 /* Add up and sort: groups and siblings, the largest first. */
 void flame_tree_finish(struct flame_tree *tree);
+
+/* Numbers of profiles may be anything. */
+static inline int64_t flame_sum(int64_t left, int64_t right)
+{
+    int64_t result;
+    if (!__builtin_add_overflow(left, right, &result))
+        return result;
+    return left < 0 ? INT64_MIN : INT64_MAX;
+}
 
 static inline otel_slice flame_tree_text(const struct flame_tree *tree, uint32_t text)
 {

@@ -16,22 +16,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FAILED = 1, USAGE = 2, LINES_MAX = 20, FAULTS_MAX = 5, MOST_BYTES = 1 << 29 };
+enum {
+    FAILED = 1,
+    USAGE = 2,
+    LINES_MAX = 20,
+    FAULTS_MAX = 5,
+    FIRST_BYTES = 1 << 16,
+    MOST_BYTES = 1 << 29
+};
 
 static const char usage_text[] =
     "usage: otel-flame [OPTION]... PROFILE...\n"
     "Draw pprof profiles (.pb.gz) as one flame graph.\n"
     "\n"
-    "  --label KEY        a graph for each value of this label, to choose from\n"
-    "  --label KEY=VALUE  only the samples with this value\n"
-    "  --out FILE         the page to write: .html, or .svg for one graph (flame.html; -: stdout)\n"
-    "  --title TEXT       what it is called\n"
-    "  --help             print this\n"
-    "  --version          print the version\n"
+    "  -l, --label KEY        a graph for each value of this label, to choose from\n"
+    "  -l, --label KEY=VALUE  only the samples with this value\n"
+    "  -o, --out FILE         the page to write: .html, or .svg for one graph (flame.html; -: stdout)\n"
+    "  -t, --title TEXT       what it is called\n"
+    "  -h, --help             print this\n"
+    "      --version          print the version\n"
     "\n"
-    "Several profiles are added up. With --label KEY the share of each value is printed as well.\n"
+    "PROFILE is a file, a pipe, or - for the standard input. Several are added up; what cannot be\n"
+    "read is said, and left out. With --label KEY the share of each value is printed as well.\n"
     "Names come from the symbol tables of the programs, which have to be where they ran.\n"
-    "Exit status: 0 it is written, 1 something is wrong, 2 wrong usage.\n";
+    "Exit status: 0 it is written, 1 something is wrong, 2 wrong usage.\n"
+    "\n"
+    "  otel-flame --label http.route --out shop.html profiles/shop-*.pb.gz\n";
 
 struct request {
     struct flame_choice choice;
@@ -52,33 +62,54 @@ static bool has_ending(const char *name, const char *ending)
     return length >= tail && strcmp(name + length - tail, ending) == 0;
 }
 
-/* All of a file, to be freed. NULL: it has been said what is wrong. */
-static void *read_file(const char *name, size_t *length)
+/* Until the end, to be freed. NULL: *fault says why. */
+static char *read_all(int fd, size_t *length, const char **fault)
+{
+    size_t room = 0;
+    char *bytes = NULL;
+    *length = 0;
+    for (;;) {
+        if (*length == room) {
+            room = room == 0 ? FIRST_BYTES : 2 * room;
+            char *larger = room <= MOST_BYTES ? realloc(bytes, room) : NULL;
+            if (larger == NULL) {
+                *fault = "is too large";
+                break;
+            }
+            bytes = larger;
+        }
+        const ssize_t got = read(fd, bytes + *length, room - *length);
+        if (got == 0)
+            return bytes;
+        if (got < 0) {
+            *fault = "cannot be read";
+            break;
+        }
+        *length += (size_t)got;
+    }
+    free(bytes);
+    return NULL;
+}
+
+/* A file, a pipe, or "-". NULL: it has been said what is wrong. */
+static char *read_file(const char *name, size_t *length)
 {
     struct stat status;
+    const char *fault = NULL;
     char *bytes = NULL;
-    const int fd = open(name, O_RDONLY | O_CLOEXEC);
-    *length = 0;
-    if (fd < 0 || fstat(fd, &status) != 0) {
-        complain(name, errno == ENOENT ? "is not there" : "cannot be read");
-    } else if (!S_ISREG(status.st_mode)) {
-        complain(name, "is no file");
-    } else if (status.st_size > MOST_BYTES ||
-               (bytes = malloc((size_t)status.st_size + 1)) == NULL) {
-        complain(name, "is too large");
-    } else {
-        ssize_t got = 1;
-        while (got > 0 && *length < (size_t)status.st_size) {
-            got = read(fd, bytes + *length, (size_t)status.st_size - *length);
-            *length += got > 0 ? (size_t)got : 0;
-        }
-        if (got < 0) {
-            complain(name, "cannot be read");
-            free(bytes);
-            bytes = NULL;
-        }
-    }
-    if (fd >= 0)
+    const bool is_stdin = strcmp(name, "-") == 0;
+    const int fd = is_stdin ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        fault = errno == ENOENT ? "is not there" : "cannot be read";
+    else if (S_ISDIR(status.st_mode))
+        fault = "is a directory";
+    else if (!is_stdin && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
+        fault = "is no file";
+    else
+        bytes = read_all(fd, length, &fault);
+    if (bytes == NULL)
+        complain(name, fault);
+    if (fd >= 0 && !is_stdin)
         close(fd);
     return bytes;
 }
@@ -101,6 +132,28 @@ static bool add_file(struct flame_tree *tree, const char *name)
     return fault == NULL;
 }
 
+/* Why there is nothing to draw, if there is nothing. */
+static bool has_samples(const struct flame_tree *tree)
+{
+    const struct flame_choice *choice = &tree->choice;
+    if (choice->key != NULL && !tree->has_key) {
+        fprintf(stderr, "otel-flame: no sample has a label %s", choice->key);
+        for (size_t i = 0; i < tree->key_count; i++) {
+            fputs(i == 0 ? "; there are " : ", ", stderr);
+            flame_put_plain(stderr, flame_tree_text(tree, tree->keys[i]));
+        }
+        fputc('\n', stderr);
+        return false;
+    }
+    if (tree->nodes[tree->groups[0].root].total > 0)
+        return true;
+    if (tree->left_out != 0)
+        fprintf(stderr, "otel-flame: no sample has %s=%s\n", choice->key, choice->value);
+    else
+        fputs("otel-flame: there are no samples\n", stderr);
+    return false;
+}
+
 /* What can be read without a browser. */
 static void print_shares(const struct flame_tree *tree)
 {
@@ -110,8 +163,10 @@ static void print_shares(const struct flame_tree *tree)
         const otel_slice value = flame_tree_text(tree, tree->groups[i].value);
         char share[FLAME_NUMBER_SIZE];
         char time[FLAME_NUMBER_SIZE];
-        printf("%8s  %8s  %s=%.*s\n", flame_share(total, whole, share),
-               flame_value(tree, total, time), tree->choice.key, (int)value.length, value.data);
+        printf("%8s  %8s  %s=", flame_share(total, whole, share), flame_value(tree, total, time),
+               tree->choice.key);
+        flame_put_plain(stdout, value);
+        putchar('\n');
     }
     if (tree->group_count > LINES_MAX + 1)
         printf("          and %zu more\n", tree->group_count - 1 - LINES_MAX);
@@ -126,8 +181,9 @@ static void print_faults(const struct flame_tree *tree)
         fault = flame_names_fault(tree->names, i, &file);
         if (fault == NULL)
             return;
-        fprintf(stderr, "otel-flame: no names of functions: %.*s %s\n", (int)file.length, file.data,
-                fault);
+        fputs("otel-flame: no names of functions: ", stderr);
+        flame_put_plain(stderr, file);
+        fprintf(stderr, " %s\n", fault);
     }
 }
 
@@ -159,21 +215,15 @@ static int make(const struct request *request, char *const *files, int count)
         complain("this", "does not fit into memory");
         goto done;
     }
+    int added = 0;
     for (int i = 0; i < count; i++)
-        if (!add_file(&tree, files[i]))
-            goto fini;
+        added += add_file(&tree, files[i]);
+    if (added == 0)
+        goto fini;
     flame_tree_finish(&tree);
-    if (tree.nodes[tree.groups[0].root].total <= 0) {
-        if (tree.left_out != 0)
-            fprintf(stderr, "otel-flame: no sample has %s=%s\n", request->choice.key,
-                    request->choice.value);
-        else
-            complain(count == 1 ? files[0] : "all of it", "has no samples");
+    if (!has_samples(&tree) || !write_out(request, &tree))
         goto fini;
-    }
-    if (!write_out(request, &tree))
-        goto fini;
-    status = 0;
+    status = added == count ? 0 : FAILED;
     print_faults(&tree);
     if (strcmp(request->out, "-") != 0) {
         print_shares(&tree);
@@ -199,6 +249,12 @@ static bool choose(struct request *request, const char *label)
     return request->key != NULL;
 }
 
+static int say_wrong(const char *what)
+{
+    fprintf(stderr, "otel-flame: %s (--help says more)\n", what);
+    return USAGE;
+}
+
 int main(int count, char **arguments)
 {
     static const struct option options[] = {
@@ -208,8 +264,10 @@ int main(int count, char **arguments)
     struct request request = {.out = "flame.html", .title = "Where the processor time goes"};
     int status = -1;
     int option;
-    while (status < 0 && (option = getopt_long(count, arguments, "l:o:", options, NULL)) >= 0) {
-        if (option == 'l')
+    while (status < 0 && (option = getopt_long(count, arguments, "l:o:t:h", options, NULL)) >= 0) {
+        if (option == 'l' && (optarg[0] == '\0' || optarg[0] == '='))
+            status = say_wrong("which label?");
+        else if (option == 'l')
             status = choose(&request, optarg) ? -1 : FAILED;
         else if (option == 'o')
             request.out = optarg;
@@ -220,12 +278,10 @@ int main(int count, char **arguments)
         else if (option == 'v')
             status = puts("otel-flame " OTEL_VERSION) < 0;
         else
-            status = USAGE;
+            status = say_wrong("that is no option of this program, or nothing stands behind it");
     }
-    if (status < 0 && optind == count) {
-        fputs("otel-flame: which profiles? (--help says more)\n", stderr);
-        status = USAGE;
-    }
+    if (status < 0 && optind == count)
+        status = say_wrong("which profiles?");
     request.choice.is_frame = has_ending(request.out, ".svg");
     if (status < 0)
         status = make(&request, arguments + optind, count - optind);
