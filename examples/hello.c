@@ -5,7 +5,7 @@
  *     OTEL_TRACES_EXPORTER=console ./hello
  *
  * draws one span, "charge". Without the variable the span is posted to a collector at
- * http://localhost:4318, and the program exits with 1 if none is there. */
+ * http://localhost:4318; where none is, the log says so, and the program ends as it would have. */
 #include <otel/otel.h>
 #include <stdio.h>
 
@@ -29,5 +29,7 @@ int main(void)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.shop", "1.0");
     charge(1299);
-    return otel_shutdown(5000 /* ms */) != OTEL_OK;
+    if (otel_shutdown(5000 /* ms */) != OTEL_OK) /* sends what is left */
+        fprintf(stderr, "not all spans were delivered\n");
+    return 0;
 }

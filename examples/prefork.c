@@ -10,10 +10,14 @@
  * otel_shutdown when it ends, as any program does. Its spans are below what was current in the
  * master when it was forked.
  *
- *     prefork PORT [WORKERS]          serve until SIGTERM; then finish what has begun
- *     prefork --demo REQUESTS         serve that many of its own requests, and end
+ *     cc prefork.c -o prefork $(pkg-config --cflags --libs otel)
+ *     ./prefork PORT [WORKERS]        serve until SIGTERM; then finish what has begun
+ *     ./prefork --demo REQUESTS       serve that many of its own requests, and end
  *
  * Try it: curl http://127.0.0.1:PORT/hello */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* ppoll, accept4 */
+#endif
 #include <otel/otel.h>
 
 #include <arpa/inet.h>

@@ -5,6 +5,7 @@
  *         $(pkg-config --cflags --libs otel otel-profiling) -pthread
  *
  *     mkdir profiles
+ *     export OTEL_TRACES_EXPORTER=none          # unless a collector is there
  *     OTEL_C_PROFILER=on OTEL_C_PROFILER_OUT=profiles ./query_server [SECONDS]
  *     otel-flame --label http.route profiles/query_server-*.pb.gz      # makes flame.html
  *

@@ -43,11 +43,11 @@ plot)
     exec scripts/bench-plot.sh "$@"
     ;;
 -h | --help)
-    sed -n '3,/^set /{s/^# \{0,1\}//;/^set /d;p}' scripts/bench.sh
+    sed -n '4,/^set /{s/^# \{0,1\}//;/^set /d;p}' scripts/bench.sh
     exit
     ;;
 *)
-    say "there are the benchmarks span, worker, processor, wakeup, e2e, service, clock and profile, and none called \"$name\""
+    say "${name:+there is no benchmark \"$name\": }name one of span, worker, processor, wakeup, e2e, service, clock, profile; or plot, which draws them"
     exit 2
     ;;
 esac

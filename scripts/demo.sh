@@ -116,13 +116,14 @@ sum() {
     awk -v field="$1" '$2 == "delivered" { total += $field } END { print total + 0 }' "$work/service"
 }
 
-# The server is sampled for some seconds, by its environment alone.
+# The server is sampled for some seconds, by its environment alone, and more often than by default:
+# a few hundred samples would give the shares to some points only.
 run_profile() {
     local out=$build/profile page=$build/profile/flame.html
     rm -rf "$out"
     mkdir -p "$out"
     say "running the example server for 5 seconds, two kinds of queries"
-    OTEL_TRACES_EXPORTER=none OTEL_C_PROFILER=on OTEL_C_PROFILER_OUT=$out \
+    OTEL_TRACES_EXPORTER=none OTEL_C_PROFILER=on OTEL_C_PROFILER_OUT=$out OTEL_C_PROFILER_HZ=499 \
         "$build/examples/query_server" 5 || die "the example server failed"
     printf 'by the profile:\n'
     "$build/tools/otel-flame" --label http.route --title "query_server, by query" --out "$page" \
@@ -132,6 +133,12 @@ run_profile() {
 
 main() {
     local with_view=true ended delivered
+    case ${1:-} in
+    -h | --help)
+        sed -n '4,/^set /{s/^# \{0,1\}//;/^set /d;p}' "${BASH_SOURCE[0]}"
+        exit
+        ;;
+    esac
     [[ $# -eq 0 || ($# -eq 1 && $1 == profile) ]] ||
         die "this script takes no argument, or the word profile"
     [[ -z ${OTEL_EXPORTER_OTLP_ENDPOINT:-} ]] || with_view=false

@@ -52,7 +52,9 @@ need_root_prefix() {
 run_quiet() {
     local label=$1 log=$2 ticker status=0
     shift 2
-    mkdir -p "$(dirname "$log")"
+    if ! mkdir -p "$(dirname "$log")" || ! : >"$log"; then
+        die "$label: there is no place for its output; is ${log%/*} yours?"
+    fi
     say "$label"
     _run_quiet_tick "$label" "$SECONDS" &
     ticker=$!

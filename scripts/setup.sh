@@ -5,9 +5,9 @@
 # does only what is still missing, so running it again costs next to nothing.
 #
 #   --build-deps  Debian packages that a build of the library needs: compilers,
-#                 CMake and Ninja, and the libraries it links or tests against
-#                 (libck, protobuf-c, libcurl, zlib, libzstd; libdw for otel-functions; libfyaml for otel-config; libmicrohttpd for
-#                 examples)
+#                 CMake and Ninja, and the libraries it is made with (libck, protobuf-c,
+#                 libcurl, zlib, libzstd; libdw for otel-functions; libfyaml for otel-config;
+#                 libmicrohttpd for otel-view and the examples, OpenSSL for otel-doctor)
 #   --bench-deps  the same, and what the benchmarks work with (SQLite, zlib)
 #   --plot-deps   what draws their figures (gnuplot, jq)
 #   --test-deps   all of the above, and what the tests and checks use:
@@ -43,7 +43,7 @@ source "$here/lib.sh"
 readonly build_packages=(
     gcc g++ libc6-dev make cmake ninja-build pkg-config
     libck-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
-    libcurl4-openssl-dev libmicrohttpd-dev libdw-dev libfyaml-dev ca-certificates
+    libcurl4-openssl-dev libmicrohttpd-dev libssl-dev libdw-dev libfyaml-dev ca-certificates
     zlib1g-dev libzstd-dev
 )
 readonly bench_packages=(libsqlite3-dev)
@@ -52,7 +52,7 @@ readonly test_packages=(
     libcmocka-dev
     clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev
     valgrind python3 python3-protobuf binutils jq curl spin
-    libssl-dev libnghttp2-dev
+    libnghttp2-dev
     gdb lld-14
 )
 

@@ -22,6 +22,10 @@ case "${1:-}" in
 "") ;;
 --long) mode=long && export OTEL_TEST_LONG=1 ;;
 --quick) mode=quick ;;
+-h | --help)
+    sed -n '4,/^set /{s/^# \{0,1\}//;/^set /d;p}' scripts/test.sh
+    exit
+    ;;
 *) die "unknown option $1: see the head of scripts/test.sh" ;;
 esac
 mkdir -p "$logs"
