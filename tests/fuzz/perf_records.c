@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ring[(tail + i) & (room - 1)] = data[BEFORE + i];
     uint64_t lost = 0;
     struct seen seen = {ring, room, &reader, 0};
-    reader.format = (struct oteli_perf_format){PROCESS, (data[0] & 1) != 0};
+    reader.format = (struct oteli_perf_format){.process = PROCESS, .has_stack = (data[0] & 1) != 0};
     reader.take = take;
     reader.state = &seen;
     reader.lost = &lost;

@@ -53,7 +53,7 @@ c_files() {
 
 # Every file of ours that is text, also what is not compiled, as paths without "./".
 text_files() {
-    find . -type f ! -path './.git/*' ! -path './build*/*' ! -path './.cache/*' \
+    find . -type f ! -path './.git' ! -path './.git/*' ! -path './build*/*' ! -path './.cache/*' \
         ! -path '*/__pycache__/*' ! -name '*.pb-c.[ch]' ! -name '*.proto' | sed 's|^\./||' | sort
 }
 

@@ -122,4 +122,11 @@ if command -v clang-format-14 >/dev/null; then
     judge format
 fi
 
-finish "layers, sizes, words and format find what was planted"
+mkdir -p "$tree/docs"
+cp README.md "$tree"
+cp docs/PERFORMANCE.md docs/RELIABILITY.md "$tree/docs"
+sed -i 's/A span takes [0-9]* ns/A span takes 1 ns/' "$tree/README.md"
+expected=('README.md:1: does not say "\*\*A span takes [0-9]+ ns\*\*"')
+judge figures
+
+finish "layers, sizes, words, format and figures find what was planted"

@@ -191,7 +191,9 @@ static void *trace(void *argument)
         const uint64_t longest_ns = trace_once(tracing, text);
         getrusage(RUSAGE_THREAD, &usage);
         const long waits = usage.ru_nvcsw - before.ru_nvcsw;
-        const long page_waits = usage.ru_minflt != before.ru_minflt ? waits : 0;
+        const bool has_faulted =
+            usage.ru_minflt != before.ru_minflt || usage.ru_majflt != before.ru_majflt;
+        const long page_waits = has_faulted ? waits : 0;
         tracing->page_waits += page_waits;
         if (longest_ns > tracing->longest_ns)
             tracing->longest_ns = longest_ns;

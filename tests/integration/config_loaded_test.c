@@ -45,7 +45,7 @@ static void test_D3_otel_start_loads_the_library_for_files(void **state)
     assert_true(otel_span_is_recording(span));
     otel_span_end(span);
 
-    assert_int_equal(otel_shutdown(5000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     assert_string_equal(error, "");
 }
 

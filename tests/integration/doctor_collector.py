@@ -25,7 +25,7 @@ def ask(endpoint, protocol, **variables):
                    "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
     environment.update({name: str(value) for name, value in variables.items()})
     done = subprocess.run([sys.argv[1], "--json"], env=environment, stdout=subprocess.PIPE,
-                          timeout=60, check=False)
+                          timeout=200, check=False)
     report = json.loads(done.stdout)
     assert done.returncode == (0 if report["healthy"] else 1), done
     print(f"{protocol}: {report['diagnosis']}")

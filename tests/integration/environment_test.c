@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { WAIT_MS = 10000, LOG_SIZE = 16384 };
+enum { WAIT_MS = 60000, LOG_SIZE = 16384 };
 
 static struct http_sink *sink;
 static char log_text[LOG_SIZE]; /* what was logged in this case, line by line */

@@ -29,7 +29,7 @@
 enum {
     RUNNERS = 4,
     LONG = 55,        /* times all combinations: over 10,000 programs */
-    HANGS_MS = 20000, /* whoever is silent for so long hangs; it has no meaning as a speed */
+    HANGS_MS = 60000, /* whoever is silent for so long hangs; it has no meaning as a speed */
     OUTPUT = 16384,
     STATUS = 7
 };

@@ -61,7 +61,7 @@ def record(program, folder, spans, seed, trace):
     process = subprocess.Popen([program, str(folder), str(spans), str(seed), str(trace)],
                                env=environment, stdout=subprocess.PIPE)
     try:
-        out, _ = process.communicate(timeout=100)
+        out, _ = process.communicate(timeout=250)
     finally:
         process.kill()
     assert process.returncode == 0, f"{program} ended with {process.returncode}"

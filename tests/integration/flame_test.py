@@ -214,7 +214,86 @@ class FlameTest(unittest.TestCase):
                                   check=False, timeout=60)
             self.assertIn(done.returncode, (0, 1))
 
+    def test_what_cannot_be_read_is_left_out_of_several_and_said(self):
+        good = two_queries().write(self.at / "a.pb.gz")
+        (self.at / "empty.pb.gz").touch()
+        os.mkdir(self.at / "folder")
+
+        said = self.flame(good, "empty.pb.gz", "folder", "/dev/zero", "missing", good, status=1)
+
+        self.assertEqual(said.stderr, "otel-flame: empty.pb.gz is empty\n"
+                                      "otel-flame: folder is a directory\n"
+                                      "otel-flame: /dev/zero is no file\n"
+                                      "otel-flame: missing is not there\n")
+        self.assertIn("2.00 s of processor time · 200 samples · 2 profiles", said.stdout)
+        self.assertTrue((self.at / "flame.html").exists())
+
+    def test_a_profile_may_come_through_a_pipe(self):
+        content = two_queries().bytes()
+
+        done = subprocess.run([FLAME, "-"], input=content, capture_output=True, cwd=self.at,
+                              timeout=60, check=True)
+
+        self.assertIn(b"100 samples", done.stdout)
+        pipe = self.at / "pipe"
+        os.mkfifo(pipe)
+        with subprocess.Popen([FLAME, pipe], cwd=self.at, stdout=subprocess.PIPE) as process:
+            pipe.write_bytes(content)
+            self.assertIn(b"100 samples", process.communicate(timeout=60)[0])
+        self.assertEqual(process.returncode, 0)
+
+    def test_a_label_that_is_not_there_is_answered_with_those_that_are(self):
+        profile = two_queries()
+        profile.sample(["idle", "main"], [50, 500 * MS], [("route", "/a"), ("esc\x1b[1m", "x")])
+        file = profile.write(self.at / "a.pb.gz")
+        for label in ("quary", "quary=A"):
+            said = self.flame("--label", label, file, status=1)
+            self.assertEqual(said.stderr, "otel-flame: no sample has a label quary; there are "
+                                          "query, route, esc\ufffd[1m\n")
+        self.assertFalse((self.at / "flame.html").exists())
+
+    def test_what_a_profile_says_does_nothing_to_a_terminal(self):
+        profile = Profile()
+        mapping = profile.mapping(0x1000, 0x2000, 0x1000, "/no\x1b[2Jwhere\n")
+        profile.sample([(mapping, 0x1100)], [1, MS], [("query", "\x1b]0;x\x07")])
+        file = profile.write(self.at / "a.pb.gz")
+
+        said = self.flame("--label", "query", file)
+
+        for text in (said.stdout, said.stderr):
+            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f]")
+        self.assertIn("query=\ufffd]0;x\ufffd\n", said.stdout)
+
+    def test_no_pipe_or_device_is_opened_for_names(self):
+        pipe = self.at / "pipe"
+        os.mkfifo(pipe)
+        profile = Profile()
+        mapping = profile.mapping(0x1000, 0x2000, 0x1000, str(pipe))
+        profile.sample([(mapping, 0x1100)], [1, MS])
+
+        said = self.flame(profile.write(self.at / "a.pb.gz"))
+
+        self.assertIn("cannot be read", said.stderr)
+
+    def test_a_page_stays_small_however_many_stacks_there_are(self):
+        profile = Profile()
+        for i in range(3000):
+            stack = [f"f{i * step % 4001}" for step in (7, 11, 13, 17)]
+            profile.sample([f"leaf{i}"] + stack[:i % 5] + ["main"], [1, MS],
+                           [("query", i % 50), ("span", str(i))])
+        file = profile.write(self.at / "a.pb.gz")
+
+        for label in ("query", "span"):
+            page = self.page("--label", label, file)
+            self.assertLess(len(page.text), 16_000_000)
+            self.assertLessEqual(len(page.graphs()), 41)
+            self.assertLess(sum(len(Page.boxes(graph)) for graph in page.graphs()), 41_000)
+
     def test_wrong_usage_is_said(self):
+        for label in ("", "=x"):
+            self.assertIn("which label?", self.flame("--label", label, "a", status=2).stderr)
+        self.assertIn("--help", self.flame("--bogus", status=2).stderr)
+        self.assertEqual(self.flame("-h").stdout, self.flame("--help").stdout)
         self.assertIn("which profiles?", self.flame(status=2).stderr)
         self.assertIn("is not there", self.flame("nothing.pb.gz", status=1).stderr)
         file = two_queries().write(self.at / "a.pb.gz")

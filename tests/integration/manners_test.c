@@ -11,9 +11,11 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,7 @@
 #include <cmocka.h>
 
 enum {
-    WAIT_MS = 10000,
+    WAIT_MS = 60000,
     SHORT_MS = 90, /* below any wait before another attempt */
     LAST_SIGNAL = 64,
     DESCRIPTORS = 1024,
@@ -33,19 +35,22 @@ enum {
 };
 
 static struct http_sink *sink;
-static int64_t timeout_ms = SHORT_MS; /* of the exporter */
+static int64_t timeout_ms;    /* of the exporter */
+static atomic_bool backs_off; /* it has said so */
 
-static void ignore_line(void *state, otel_log_level level, const char *message)
+static void look_at_line(void *state, otel_log_level level, const char *message)
 {
     (void)state;
     (void)level;
-    (void)message;
+    if (strstr(message, "again in") != NULL)
+        atomic_store(&backs_off, true);
 }
 
 static int setup(void **state)
 {
     (void)state;
-    otel_log_set_handler(ignore_line, NULL);
+    otel_log_set_handler(look_at_line, NULL);
+    timeout_ms = WAIT_MS;
     return 0;
 }
 
@@ -64,7 +69,7 @@ static void start_with(const struct http_sink_answer *script, size_t count)
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", (unsigned)http_sink_port(sink));
     assert_int_equal(
         otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "otlp", .exporter_otlp_endpoint = endpoint,
-                                    .exporter_otlp_timeout = timeout_ms,
+                                    .exporter_otlp_timeout = timeout_ms, .log_level = "debug",
                                     .bsp_schedule_delay = 3600000)),
         OTEL_OK);
 }
@@ -111,15 +116,16 @@ static void no_disposition_of_a_signal_changes(void **state)
 static void a_reset_in_the_middle_of_a_body_is_no_signal(void **state)
 {
     (void)state;
-    enum { RESETS = 200 };
-    static struct http_sink_answer script[RESETS];
+    enum { TRIES = 400, RESETS = 200 }; /* some have no time on a busy machine */
+    static struct http_sink_answer script[TRIES];
     struct sigaction action;
-    for (size_t i = 0; i < RESETS; i++)
+    for (size_t i = 0; i < TRIES; i++)
         script[i].then = HTTP_SINK_RESET_EARLY;
     signal(SIGPIPE, SIG_DFL);
 
-    start_with(script, RESETS);
-    for (size_t i = 0; i < RESETS; i++) {
+    timeout_ms = SHORT_MS;
+    start_with(script, TRIES);
+    for (size_t i = 0; i < TRIES && http_sink_connections(sink) < RESETS; i++) {
         trace(500);
         assert_int_equal(otel_flush(WAIT_MS), OTEL_ERROR_EXPORT_FAILED);
     }
@@ -175,6 +181,8 @@ static void there_is_one_thread_more_which_takes_no_signals(void **state)
     char text[64];
     start_with(&hang, 1); /* with the thread of the sink, and ours, which is ended again */
     assert_int_equal(otel_shutdown(WAIT_MS), OTEL_OK);
+    /* Ours may still be there: the kernel says that a thread has ended a little before it takes it
+     * off the list. */
     const size_t count_before = list_threads(before);
     char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", (unsigned)http_sink_port(sink));
@@ -187,10 +195,12 @@ static void there_is_one_thread_more_which_takes_no_signals(void **state)
     assert_true(http_sink_wait(sink, 1)); /* in the middle of a request */
 
     const size_t count_after = list_threads(after);
-    assert_int_equal(count_after, count_before + 1);
+    long more = 0;
     for (size_t i = 0; i < count_after; i++) {
         if (is_in(after[i], before, count_before))
             continue;
+        assert_int_equal(more, 0);
+        more = after[i];
         read_status(after[i], "Name", text, sizeof text);
         assert_string_equal(text, "otel-export");
         read_status(after[i], "SigBlk", text, sizeof text);
@@ -201,10 +211,8 @@ static void there_is_one_thread_more_which_takes_no_signals(void **state)
             assert_true(cannot_be || (blocked >> (number - 1) & 1) != 0);
         }
     }
+    assert_int_not_equal(more, 0);
     (void)!otel_shutdown(100);
-    /* The kernel says that a thread has ended a little before it takes it off the list. */
-    while (list_threads(after) != count_before)
-        continue;
 }
 
 static void note_descriptors(bool are_open[DESCRIPTORS])
@@ -237,6 +245,7 @@ static void every_descriptor_is_closed_on_exec(void **state)
             fail_msg("descriptor %d would outlive exec", fd);
     }
     assert_true(opened > 4); /* the sink alone has that many */
+    (void)!otel_shutdown(0); /* nobody answers */
 }
 
 /* Whether a descriptor is the exporter's: its connection, or the pair that wakes it. */
@@ -259,20 +268,20 @@ static void descriptors_taken_over_by_the_program_stay_its_own(void **state)
 {
     (void)state;
     static bool before[DESCRIPTORS];
-    static const struct http_sink_answer script[] = {{.status = 200}, {.status = 503}};
+    static const struct http_sink_answer script[] = {
+        {.status = 200}, {.status = 503, .headers = "Retry-After: 2\r\n"}};
     int taken[8];
     int ours[8];
     size_t count = 0;
     char byte;
     note_descriptors(before);
-    timeout_ms = WAIT_MS;
     start_with(script, 2);
     trace(10);
     assert_int_equal(otel_flush(WAIT_MS), OTEL_OK);
     trace(10);
     assert_int_equal(otel_flush(0), OTEL_ERROR_TIMEOUT);
-    assert_true(http_sink_wait(sink, 2));
-    usleep(100000); /* the exporter waits now before it tries again */
+    while (!atomic_load(&backs_off))
+        sched_yield();
     for (int fd = 0; fd < DESCRIPTORS && count < 8; fd++)
         if (!before[fd] && is_of_exporter(fd))
             taken[count++] = fd;
@@ -290,7 +299,6 @@ static void descriptors_taken_over_by_the_program_stay_its_own(void **state)
     assert_int_equal(otel_flush(WAIT_MS), OTEL_OK);
     assert_int_equal(otel_shutdown(WAIT_MS), OTEL_OK);
 
-    timeout_ms = SHORT_MS;
     assert_int_equal(http_sink_requests(sink), 4);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(recv(taken[i], &byte, 1, MSG_DONTWAIT), 1);
@@ -300,6 +308,19 @@ static void descriptors_taken_over_by_the_program_stay_its_own(void **state)
         close(taken[i]);
         close(ours[i]);
     }
+}
+
+static bool sink_has_connection(void)
+{
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        struct sockaddr_in name = {0};
+        socklen_t length = sizeof name;
+        if (getsockname(fd, (struct sockaddr *)&name, &length) == 0 && name.sin_family == AF_INET &&
+            ntohs(name.sin_port) == http_sink_port(sink) &&
+            getpeername(fd, (struct sockaddr *)&name, &length) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void nothing_stays_open(void **state)
@@ -313,9 +334,8 @@ static void nothing_stays_open(void **state)
     assert_int_equal(otel_shutdown(WAIT_MS), OTEL_OK); /* what is opened once stays */
     /* Nobody listens there: the sink's own descriptors do not change any more. */
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", (unsigned)http_sink_closed_port());
-    while (http_sink_requests(sink) != 1)
-        continue;
-    usleep(50000); /* for the sink to see the end of the connection */
+    while (http_sink_requests(sink) != 1 || sink_has_connection())
+        sched_yield();
     note_descriptors(before);
 
     for (size_t i = 0; i < 10; i++) {
@@ -345,6 +365,7 @@ static void nothing_is_written_to_stdout(void **state)
     const int saved_stderr = dup(STDERR_FILENO);
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(nowhere, STDERR_FILENO);
+    timeout_ms = SHORT_MS;
     start_with(script, 2);
     for (size_t i = 0; i < 3; i++) {
         trace(10);

@@ -40,7 +40,7 @@ import strict_receiver  # noqa: E402
 
 PROTOCOLS = ("http/protobuf", "http/json", "grpc")
 COMPRESSIONS = ("none", "gzip", "zstd")
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 60
 SETTINGS = dict(collector_equal.SETTINGS, OTEL_C_RESOURCE_DETECTORS="none",
                 OTEL_LOG_LEVEL="debug",
                 # The strict receiver takes its time over JSON.

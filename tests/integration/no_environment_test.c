@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-enum { WAIT_MS = 10000, ROUNDS = 200 };
+enum { WAIT_MS = 60000, SHORT_MS = 300, ROUNDS = 200 };
 
 static atomic_bool counts;
 static atomic_uint calls;
@@ -76,12 +76,12 @@ static int teardown(void **state)
 }
 
 /* The start itself may ask, and does: so this getenv is in the way of the library's calls. */
-static void start_counting(const char *endpoint)
+static void start_counting(const char *endpoint, int64_t timeout_ms)
 {
     atomic_store(&counts, true);
     assert_int_equal(
         otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "otlp", .exporter_otlp_endpoint = endpoint,
-                                    .exporter_otlp_timeout = 300)),
+                                    .exporter_otlp_timeout = timeout_ms)),
         OTEL_OK);
     assert_true(atomic_load(&calls) > 0);
     atomic_store(&calls, 0);
@@ -123,7 +123,7 @@ static void not_while_exporting(void **state)
     struct http_sink *sink = http_sink_start(script, 3);
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", (unsigned)http_sink_port(sink));
 
-    start_counting(endpoint);
+    start_counting(endpoint, SHORT_MS);
     for (size_t i = 0; i < 5; i++) {
         trace(10);
         (void)!otel_flush(WAIT_MS);
@@ -140,7 +140,7 @@ static void not_while_nobody_listens(void **state)
     char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", (unsigned)http_sink_closed_port());
 
-    start_counting(endpoint);
+    start_counting(endpoint, SHORT_MS);
     trace(10);
     (void)!otel_flush(WAIT_MS);
     (void)!otel_shutdown(WAIT_MS);
@@ -154,7 +154,7 @@ static void not_for_a_host_name(void **state)
     char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "http://localhost:%u", (unsigned)http_sink_closed_port());
 
-    start_counting(endpoint);
+    start_counting(endpoint, SHORT_MS);
     trace(10);
     (void)!otel_flush(WAIT_MS);
     (void)!otel_shutdown(WAIT_MS);
@@ -170,7 +170,7 @@ static void not_for_tls(void **state)
     struct http_sink *sink = http_sink_start(script, 1);
     snprintf(endpoint, sizeof endpoint, "https://127.0.0.1:%u", (unsigned)http_sink_port(sink));
 
-    start_counting(endpoint);
+    start_counting(endpoint, SHORT_MS);
     trace(10);
     (void)!otel_flush(WAIT_MS);
     (void)!otel_shutdown(WAIT_MS);
@@ -202,7 +202,7 @@ static void the_program_may_change_it_meanwhile(void **state)
     pthread_t thread;
     struct http_sink *sink = http_sink_start(NULL, 0);
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", (unsigned)http_sink_port(sink));
-    start_counting(endpoint);
+    start_counting(endpoint, WAIT_MS);
     atomic_store(&must_stop, false);
     assert_int_equal(pthread_create(&thread, NULL, change_environment, NULL), 0);
 

@@ -3,6 +3,7 @@
  * 70 samples in one function and under one label, 30 in another and under another.
  *
  *     pprof_made DIRECTORY STYLE        otel, datadog or pyroscope
+ *     pprof_made DIRECTORY STYLE NAMES  auto, on or off, as OTEL_C_PROFILER_NAMES
  *
  * The samples are made by hand, of real addresses, so that the text that pprof makes of the file is
  * the same every time. */
@@ -67,7 +68,7 @@ static bool add(struct oteli_profile_builder *builder, bool is_a)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3)
+    if (argc != 3 && argc != 4)
         return 2;
     serve(true);
     struct oteli_profile_builder *builder = oteli_profile_builder_new(PERIOD_NS, 100);
@@ -78,6 +79,8 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < SAMPLES_A; i++)
         if (!add(builder, true) || (i < SAMPLES_B && !add(builder, false)))
             return 1;
+    if (oteli_profiler_names_of_word(argv[3], exporter.wants_names))
+        oteli_profile_builder_name(builder, UINT64_MAX);
     const otel_profile *profile = oteli_profile_builder_finish(builder);
     const otel_status status = exporter.export_profile(exporter.state, profile, 1000);
     exporter.free(exporter.state);

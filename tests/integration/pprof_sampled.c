@@ -120,9 +120,9 @@ int main(int argc, char **argv)
         return 1;
 
     otel_profiler_stats stats = {.size = sizeof stats};
-    const otel_status flushed = otel_profiler_flush(profiler, 10000);
+    const otel_status flushed = otel_profiler_flush(profiler, 60000);
     (void)otel_profiler_get_stats(profiler, &stats);
     const otel_status stopped = otel_profiler_stop(profiler, 10000);
     printf("%s %s: %s\n", otel_status_string(flushed), otel_status_string(stopped), stats.why);
-    return flushed != OTEL_OK || stopped != OTEL_OK || otel_shutdown(1000) != OTEL_OK;
+    return flushed != OTEL_OK || stopped != OTEL_OK || otel_shutdown(60000) != OTEL_OK;
 }

@@ -83,7 +83,7 @@ def main():
                 break
             between.append(count_received(collector, mode))
             change(collector, mode, make_certificates)
-        out, _ = process.communicate(timeout=100)
+        out, _ = process.communicate(timeout=250)
         between.append(count_received(collector, mode))
         stats = json.loads(out)
         collector.stop()

@@ -94,7 +94,8 @@ def trace_and_kill(child, environment, run, path, dice):
 
 def main():
     child = sys.argv[1]
-    seed = int(os.environ.get("OTEL_TEST_SEED", random.randrange(1 << 32)))
+    seed = random.randrange(1 << 32) if os.environ.get("OTEL_TEST_LONG") == "1" else 1
+    seed = int(os.environ.get("OTEL_TEST_SEED", seed))
     print(f"OTEL_TEST_SEED={seed}", flush=True)
     dice = random.Random(seed)
     (port,) = receiver.free_ports(1)

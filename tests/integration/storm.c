@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 16, PAUSE_MS = 5, COUNT_MS = 1, SHUTDOWN_MS = 10000 };
+enum { THREADS = 16, PAUSE_MS = 5, COUNT_MS = 1, SHUTDOWN_MS = 60000 };
 
 struct counts {
     uint64_t is_whole;

@@ -207,7 +207,7 @@ int thread_context_scene(void)
     several_threads();
     forked();
     stand_alone("at_the_end", nothing);
-    CHECK(otel_shutdown(1000) == OTEL_OK);
+    CHECK(otel_shutdown(60000) == OTEL_OK);
     service = "none";
     stand_alone("shut_down", nothing);
     otel_memory_free(memory);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { SPANS = 5000, BATCH = 64, PATIENCE_MS = 30000 };
+enum { SPANS = 5000, BATCH = 64, PATIENCE_MS = 60000 };
 
 static struct http_sink *sink;
 static otel_tracer *tracer;
@@ -83,7 +83,7 @@ static void test_everything_arrives(void **state)
     (void)state;
     sink = http_sink_start(NULL, 0);
     const size_t before = threads_of_process();
-    start(http_sink_url(sink), 10000);
+    start(http_sink_url(sink), PATIENCE_MS);
     assert_int_equal(threads_of_process(), before);
 
     for (unsigned i = 0; i < SPANS; i++) {
@@ -104,7 +104,7 @@ static void test_the_descriptor_is_quiet_when_all_is_done(void **state)
 {
     (void)state;
     sink = http_sink_start(NULL, 0);
-    start(http_sink_url(sink), 10000);
+    start(http_sink_url(sink), PATIENCE_MS);
     otel_span_end(otel_span_enter(tracer, "a", NULL));
 
     while (otel_poll_timeout() >= 0 || stats().delivered == 0)
@@ -120,7 +120,7 @@ static void test_a_receiver_that_comes_back_gets_it(void **state)
     (void)state;
     static const struct http_sink_answer script[] = {{.status = 503}};
     sink = http_sink_start(script, 1);
-    start(http_sink_url(sink), 20000);
+    start(http_sink_url(sink), PATIENCE_MS);
     otel_span_end(otel_span_enter(tracer, "a", NULL));
 
     while (stats().delivered < 1)
@@ -168,7 +168,7 @@ static void test_a_flush_in_the_middle_of_the_loop_delivers(void **state)
 {
     (void)state;
     sink = http_sink_start(NULL, 0);
-    start(http_sink_url(sink), 10000);
+    start(http_sink_url(sink), PATIENCE_MS);
     for (unsigned i = 0; i < 300; i++)
         otel_span_end(otel_span_enter(tracer, "a", NULL));
 

@@ -60,7 +60,7 @@ static void shut_down_late(void)
 __attribute__((destructor)) static void at_unload(void)
 {
     if (shuts_down_late)
-        (void)!otel_shutdown(10000);
+        (void)!otel_shutdown(60000);
 }
 
 extern const struct plugin plugin;

@@ -87,11 +87,11 @@ class Viewer:
         prefix = "otel-view: listening on http://127.0.0.1:"
         assert first.startswith(prefix), first + self.process.stderr.read().decode()
         self.port = int(first[len(prefix):])
-        self.watchdog = threading.Timer(60, self.process.kill)
+        self.watchdog = threading.Timer(200, self.process.kill)
         self.watchdog.start()
 
     def ask(self, method, path, body, headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=100)
         connection.request(method, path, body, headers)
         answer = connection.getresponse()
         content = answer.read()
@@ -108,7 +108,7 @@ class Viewer:
         """What it printed: (stdout, the lines of stderr after the first)."""
         if with_signal is not None:
             self.process.send_signal(with_signal)
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=100)
         self.watchdog.cancel()
         assert self.process.returncode == 0, (self.process.returncode, err.decode())
         return out.decode(), err.decode().splitlines()

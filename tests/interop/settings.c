@@ -109,5 +109,5 @@ int main(void)
         otel_span_add_link(span, &link);
     }
     otel_span_end(span);
-    return otel_shutdown(10000) == OTEL_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return otel_shutdown(60000) == OTEL_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -68,6 +68,23 @@ build_with_pkgconfig() {
         $(pkg_config "$libraries/pkgconfig" --cflags --libs otel) "-Wl,-rpath,$libraries"
 }
 
+# The same from C++.
+build_with_cxx() {
+    local libraries cxx
+    libraries=$(library_directory "$moved")
+    for cxx in g++ clang++-14; do
+        if ! command -v "$cxx" >/dev/null; then
+            [[ -z ${CI:-} ]] || die "there is no $cxx"
+            continue
+        fi
+        # shellcheck disable=SC2046
+        quietly "$out/build.log" "$cxx" -std=c++11 -Wall -Wextra -Wpedantic -Werror \
+            -o "$out/from-$cxx" "$consumer/main.cc" \
+            $(pkg_config "$libraries/pkgconfig" --cflags --libs otel) "-Wl,-rpath,$libraries"
+        env -u LD_LIBRARY_PATH "$out/from-$cxx" || die "what $cxx made ran and failed"
+    done
+}
+
 # A tree of only archives: what --static names must then be enough.
 build_with_pkgconfig_static() {
     local libraries
@@ -117,6 +134,7 @@ mkdir -p "$out"
 case $way in
 pkgconfig)
     build_with_pkgconfig
+    build_with_cxx
     build_traced "$moved" --cflags --libs
     build_profiled "$moved" --cflags --libs
     ;;

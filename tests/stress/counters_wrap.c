@@ -66,11 +66,11 @@ static void set_mine(void)
 {
     struct oteli_thread *self = oteli_self;
     const uint64_t before = end_of_counters - SPANS / 2;
-    oteli_count(&self->counts.recorded, 2 * before);
+    oteli_count(&self->counts.recorded[OTELI_ORIGIN_LOCAL], 2 * before);
     oteli_count(&self->counts.ended, 2 * before);
     self->lot_end += 2 * before;
     oteli_count(&self->counts.dropped[OTEL_DROP_QUEUE_FULL], before);
-    oteli_count(&self->counts.unsampled, before);
+    oteli_count(&self->counts.unsampled[OTELI_ORIGIN_LOCAL], before);
     self->attaches = end_of_counters == UINT64_MAX ? INT64_MAX - 5 : UINT32_MAX - 5;
     self->random.state = end_of_counters - 10 * self->random.step;
 }

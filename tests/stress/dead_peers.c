@@ -144,7 +144,8 @@ static void *trace(void *argument)
                 before.ru_nivcsw == after.ru_nivcsw && before.ru_nvcsw == after.ru_nvcsw;
             if (is_alone && longest_ns > me->longest_ns)
                 me->longest_ns = longest_ns;
-            if (before.ru_minflt == after.ru_minflt) /* the kernel's lock, not one of ours */
+            /* One in a page fault is for the kernel's lock or the disk, not for one of ours. */
+            if (before.ru_minflt == after.ru_minflt && before.ru_majflt == after.ru_majflt)
                 me->waits += after.ru_nvcsw - before.ru_nvcsw;
             me->entered++;
         }

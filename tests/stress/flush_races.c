@@ -34,8 +34,7 @@ enum {
     NAP_US = 100
 };
 #define STALL_NS (UINT64_C(50) * 1000 * 1000)
-#define LOST_NS (UINT64_C(5) * 1000 * 1000 * 1000)
-#define LOST_SLOW_NS (UINT64_C(60) * 1000 * 1000 * 1000) /* under sanitizers */
+#define LOST_NS (UINT64_C(60) * 1000 * 1000 * 1000)
 
 struct plan {
     const char *name;
@@ -60,6 +59,7 @@ static otel_tracer *tracer;
 static uint32_t stop;    /* atomic */
 static uint64_t races;   /* calls so far; atomic */
 static uint64_t wanted;  /* calls */
+static bool is_long;     /* a machine for it: nobody else takes its processors away */
 static uint64_t answers; /* flushes that said OTEL_OK; atomic */
 static uint64_t late_ns; /* what the watchdog overslept so far; atomic */
 static uint32_t worker;  /* its thread; atomic */
@@ -281,7 +281,6 @@ static void *restart(void *argument)
 
 static void *watch(void *argument)
 {
-    const uint64_t limit_ns = process_memory_is_ours() ? LOST_NS : LOST_SLOW_NS;
     (void)argument;
     while (oteli_load_relaxed_32(&stop) == 0) {
         const uint64_t before_ns = process_now_ns();
@@ -292,7 +291,7 @@ static void *watch(void *argument)
             oteli_add_full_64(&late_ns, now_ns - due_ns);
         for (unsigned i = 0; i <= FLUSHERS; i++) {
             const uint64_t since_ns = oteli_load_acquire_64(&callers[i].since_ns);
-            if (since_ns == 0 || now_ns < since_ns || now_ns - since_ns < limit_ns)
+            if (since_ns == 0 || now_ns < since_ns || now_ns - since_ns < LOST_NS)
                 continue;
             fprintf(stderr, "%s: caller %u does not come back\n", plan->name, i);
             abort();
@@ -337,7 +336,7 @@ static void report(void)
     fflush(stdout);
     STRESS_CHECK(wrong == 0);
     STRESS_CHECK(answers != 0);
-    STRESS_CHECK(stalled_ns < STALL_NS);
+    STRESS_CHECK(!is_long || stalled_ns < STALL_NS);
 }
 
 static void run(const struct plan *next_plan, uint64_t scale, uint64_t seed)
@@ -383,6 +382,7 @@ int main(int argc, char **argv)
     };
     const uint64_t scale = stress_scale(argc, argv, 334);
     const uint64_t seed = stress_seed() | 1;
+    is_long = scale != 1;
     tracer = otel_tracer_get("stress", NULL);
     for (unsigned i = 0; i < sizeof plans / sizeof plans[0]; i++)
         run(&plans[i], scale, seed);

@@ -123,7 +123,7 @@ static otel_status start(const char *state)
         OTEL_SDK_OPTIONS(.service_name = "fork", .exporters = &exporter, .exporter_count = 1,
                          .bsp_schedule_delay = 20, .bsp_max_queue_size = QUEUE,
                          .queue_max_bytes = LINES_BYTES, .log_level = "none"));
-    return status == OTEL_OK ? otel_flush(10000) : status; /* its thread has settled down */
+    return status == OTEL_OK ? otel_flush(60000) : status; /* its thread has settled down */
 }
 
 /* --- spans with numbers --- */
@@ -156,7 +156,7 @@ static void trace(unsigned count)
 /* In a child, once its spans have ended: 0 if so many and no others were exported. */
 static int check_delivered(uint64_t count, bool shut_down)
 {
-    const otel_status status = shut_down ? otel_shutdown(10000) : otel_flush(10000);
+    const otel_status status = shut_down ? otel_shutdown(60000) : otel_flush(60000);
     otel_stats stats = {.size = sizeof stats};
     const bool is_right = otel_stats_read(0, &stats) == OTEL_OK && stats.started == count &&
                           stats.delivered == count && stats.ended == count && stats.open == 0;
@@ -298,9 +298,9 @@ static int become_a_daemon(unsigned number)
 static int live_raw(unsigned number)
 {
     trace(number % 4);
-    if (otel_tracer_enabled(tracer) || otel_flush(1000) != OTEL_OK)
+    if (otel_tracer_enabled(tracer) || otel_flush(60000) != OTEL_OK)
         return 1;
-    return otel_shutdown(1000) != OTEL_OK;
+    return otel_shutdown(60000) != OTEL_OK;
 }
 
 /* --- the parent --- */
@@ -465,7 +465,7 @@ static void test_open_over_fork(unsigned times)
         things.collected = begin_of_parent(false);
         reap(spawn(end_in_child, i, fork));
         end_things(&things);
-        STRESS_CHECK(otel_flush(10000) == OTEL_OK);
+        STRESS_CHECK(otel_flush(60000) == OTEL_OK);
         for (uint32_t number = first; number < next_of_parent; number++)
             STRESS_CHECK(seen[number] == 1);
     }
@@ -555,7 +555,7 @@ static void use_up_all_memory(void)
     for (int i = 0; i < 2 * QUEUE; i++)
         otel_span_end(otel_span_enter(tracer, "a name that makes it somewhat longer", NULL));
     oteli_store_release_32(&shared->blocked, 0);
-    STRESS_CHECK(otel_flush(10000) != OTEL_ERROR_TIMEOUT);
+    STRESS_CHECK(otel_flush(60000) != OTEL_ERROR_TIMEOUT);
     STRESS_CHECK(stress_stats().dropped[OTEL_DROP_BYTE_LIMIT] != 0);
 }
 
@@ -577,7 +577,7 @@ static void test_signal_handler(unsigned forks)
         if (is_child) {
             trace(10);
             const uint32_t exported = shared->children_spans;
-            _exit(otel_shutdown(10000) == OTEL_OK && shared->children_spans > exported ? 0 : 1);
+            _exit(otel_shutdown(60000) == OTEL_OK && shared->children_spans > exported ? 0 : 1);
         }
         if (last_child != 0) {
             reap(last_child);
@@ -598,7 +598,7 @@ static void *start_and_stop(void *argument)
         const otel_status status = start(&of_starter);
         STRESS_CHECK(status == OTEL_OK || status == OTEL_ERROR_EXPORT_FAILED);
         otel_span_end(otel_span_enter(tracer, "in between", NULL));
-        (void)!otel_shutdown(10000);
+        (void)!otel_shutdown(60000);
     }
     return NULL;
 }
@@ -607,7 +607,7 @@ static void *flush_often(void *argument)
 {
     (void)argument;
     while (oteli_load_relaxed_32(&stop) == 0)
-        (void)!otel_flush(10000);
+        (void)!otel_flush(60000);
     return NULL;
 }
 
@@ -616,7 +616,7 @@ static int live_in_between(unsigned number)
     trace(1);
     const bool has_sdk = otel_tracer_enabled(tracer);
     trace(4);
-    const otel_status status = otel_flush(10000);
+    const otel_status status = otel_flush(60000);
     if (has_sdk)
         return check_delivered(5, number % 2 == 0);
     return status != OTEL_OK && status != OTEL_ERROR_NOT_STARTED;

@@ -197,6 +197,36 @@ static void live_with_handler(void)
     CHECK(sigaction(SIGPROF, NULL, &now) == 0 && now.sa_handler == on_signal);
 }
 
+/* --- where /proc is not ours --- */
+
+static bool enter_namespace(int kind)
+{
+    const bool is_in = unshare(kind) == 0 || unshare(CLONE_NEWUSER | kind) == 0;
+    if (!is_in)
+        printf("no namespaces for us here: %s\n", strerror(errno));
+    return is_in;
+}
+
+/* Threads have other numbers there, and nothing would be sampled. */
+static void live_in_another_pid_namespace(void)
+{
+    if (!enter_namespace(CLONE_NEWPID))
+        return;
+    int status;
+    const pid_t child = fork();
+    if (child == 0) {
+        otel_profiler *profiler = NULL;
+        CHECK(start(OTEL_PROFILER_AUTO, 99, &profiler) == OTEL_ERROR_SYSTEM);
+        CHECK(start(OTEL_PROFILER_PERF, 99, &profiler) == OTEL_ERROR_SYSTEM);
+        CHECK(start(OTEL_PROFILER_SIGNAL, 99, &profiler) == OTEL_ERROR_SYSTEM);
+        CHECK(profiler == NULL);
+        _exit(0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    _exit(0); /* who looks for leaks at exit() can make no thread any more, here as well as there */
+}
+
 /* --- threads that come and go --- */
 
 static unsigned count_timers(void)
@@ -371,6 +401,7 @@ int main(int argc, char **argv)
     is_good &= live("perf events refused and asked for", live_refused_and_asked_for);
     is_good &= live("an ordinary user", live_as_ordinary_user);
     is_good &= live("a handler of the program's", live_with_handler);
+    is_good &= live("another PID namespace", live_in_another_pid_namespace);
     is_good &= live("short threads", live_with_short_threads);
     is_good &= live("short threads, default source", live_with_short_threads_by_default);
     is_good &= live("short profilers", live_with_short_profilers);

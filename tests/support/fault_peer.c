@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_S = 10 };
+enum { WAIT_S = 60 };
 
 void fault_must(bool fine)
 {
@@ -135,6 +135,33 @@ static void leave(struct fault_peer *peer)
 
 static void come_back(struct fault_peer *peer);
 
+/* Nobody else may have the port while the peer is away. */
+static void keep_port(struct fault_peer *peer)
+{
+    const struct sockaddr_in v4 = {.sin_family = AF_INET,
+                                   .sin_port = htons(peer->port),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+                                    .sin6_port = htons(peer->port),
+                                    .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    const bool is_v6 = peer->options.is_ipv6;
+    const int one = 1;
+    if (peer->options.unix_path != NULL)
+        return;
+    peer->kept = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fault_must(peer->kept >= 0);
+    setsockopt(peer->kept, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    fault_must(is_v6 ? bind(peer->kept, (const struct sockaddr *)&v6, sizeof v6) == 0
+                     : bind(peer->kept, (const struct sockaddr *)&v4, sizeof v4) == 0);
+}
+
+static void let_go_of_port(struct fault_peer *peer)
+{
+    if (peer->kept != -1)
+        close(peer->kept);
+    peer->kept = -1;
+}
+
 /* What the test's thread wants. False: the end. */
 static bool obey(struct fault_peer *peer)
 {
@@ -142,10 +169,14 @@ static bool obey(struct fault_peer *peer)
     (void)!read(peer->wake_pipe[0], woken, sizeof woken);
     pthread_mutex_lock(&peer->lock);
     const bool goes_on = !peer->must_stop;
-    if (peer->must_leave)
+    if (peer->must_leave) {
         leave(peer);
-    if (peer->must_return)
+        keep_port(peer);
+    }
+    if (peer->must_return) {
         come_back(peer);
+        let_go_of_port(peer);
+    }
     peer->must_leave = peer->must_return = false;
     pthread_cond_broadcast(&peer->changed);
     pthread_mutex_unlock(&peer->lock);
@@ -225,6 +256,7 @@ struct fault_peer *fault_peer_start(const struct fault_peer_options *options)
     peer->tls = fault_tls_context_new(&peer->options.tls);
     for (size_t i = 0; i < FAULT_LINKS; i++)
         peer->links[i].fd = -1;
+    peer->kept = -1;
     come_back(peer);
     const char *scheme = peer->tls != NULL ? "https" : "http";
     if (peer->options.unix_path != NULL) {
@@ -237,7 +269,11 @@ struct fault_peer *fault_peer_start(const struct fault_peer_options *options)
     }
     fault_must(pipe2(peer->wake_pipe, O_CLOEXEC | O_NONBLOCK) == 0);
     pthread_mutex_init(&peer->lock, NULL);
-    pthread_cond_init(&peer->changed, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&peer->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     fault_must(pthread_create(&peer->thread, NULL, serve, peer) == 0);
     return peer;
 }
@@ -255,6 +291,7 @@ void fault_peer_stop(struct fault_peer *peer)
     wake(peer);
     pthread_join(peer->thread, NULL);
     leave(peer);
+    let_go_of_port(peer);
     close(peer->wake_pipe[0]);
     close(peer->wake_pipe[1]);
     for (size_t i = 0; i < peer->request_count; i++)
@@ -315,7 +352,7 @@ void fault_peer_set_otherwise(struct fault_peer *peer, const struct fault_answer
 static bool wait_for(struct fault_peer *peer, const size_t *count, size_t wanted)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += WAIT_S;
     int result = 0;
     pthread_mutex_lock(&peer->lock);

@@ -194,6 +194,7 @@ struct fault_peer {
     struct fault_peer_options options;
     struct fault_tls_context *tls;
     int listener; /* -1: away */
+    int kept;     /* bound to the port meanwhile; -1: it is there */
     int wake_pipe[2];
     uint16_t port;
     char url[160];

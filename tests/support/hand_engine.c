@@ -83,14 +83,14 @@ void hand_spans(const struct hand_engine *hand, const char *name, size_t count)
         otel_span_end(otel_span_enter(hand->tracer, name, NULL));
 }
 
-struct oteli_thread_counts hand_counts(const struct hand_engine *hand)
+struct counted hand_counts(const struct hand_engine *hand)
 {
-    struct oteli_thread_counts sum = {0};
+    struct counted sum = {0};
     for (const struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
         if (at->generation != hand->engine->sdk.generation)
             continue;
-        sum.recorded += at->counts.recorded;
-        sum.unsampled += at->counts.unsampled;
+        sum.recorded += oteli_count_of_origins(at->counts.recorded);
+        sum.unsampled += oteli_count_of_origins(at->counts.unsampled);
         sum.ended += at->counts.ended;
         for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
             sum.dropped[i] += at->counts.dropped[i];

@@ -13,6 +13,7 @@
 #ifndef OTELI_TESTS_HAND_ENGINE_H
 #define OTELI_TESTS_HAND_ENGINE_H
 
+#include "tests/support/counted.h"
 #include "common/clock.h"
 #include "sdk/engine.h"
 
@@ -50,6 +51,6 @@ void hand_stop(struct hand_engine *hand);
 void hand_spans(const struct hand_engine *hand, const char *name, size_t count);
 
 /* Of all threads, for this engine. */
-struct oteli_thread_counts hand_counts(const struct hand_engine *hand);
+struct counted hand_counts(const struct hand_engine *hand);
 
 #endif

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 64, PIECE = 64 * 1024, WAIT_S = 10 };
+enum { CONNECTIONS_MAX = 64, PIECE = 64 * 1024, WAIT_S = 60 };
 
 struct buffer {
     uint8_t *bytes;
@@ -45,6 +45,7 @@ struct http_sink {
     size_t script_count;
     int listener;
     int stop_pipe[2];
+    int settle_pipe[2];
     uint16_t port;
     char url[64];
     pthread_t thread;
@@ -57,7 +58,8 @@ struct http_sink {
     size_t request_count;
     size_t connection_count;
     uint64_t bytes_sent;
-    size_t limit; /* of a body; 0: none */
+    size_t limit;    /* of a body; 0: none */
+    size_t settlers; /* of http_sink_settle, that wait */
 };
 
 static void must(bool fine)
@@ -298,13 +300,25 @@ static void accept_one(struct http_sink *sink)
     close(fd);
 }
 
+static void say_that_it_is_settled(struct http_sink *sink)
+{
+    char byte;
+    must(read(sink->settle_pipe[0], &byte, 1) == 1);
+    pthread_mutex_lock(&sink->lock);
+    sink->settlers--;
+    pthread_cond_broadcast(&sink->changed);
+    pthread_mutex_unlock(&sink->lock);
+}
+
 static void *serve(void *state)
 {
     struct http_sink *sink = state;
     for (;;) {
-        struct pollfd polled[CONNECTIONS_MAX + 2];
+        struct pollfd polled[CONNECTIONS_MAX + 3];
+        bool is_settled = true;
         polled[CONNECTIONS_MAX] = (struct pollfd){.fd = sink->listener, .events = POLLIN};
         polled[CONNECTIONS_MAX + 1] = (struct pollfd){.fd = sink->stop_pipe[0], .events = POLLIN};
+        polled[CONNECTIONS_MAX + 2] = (struct pollfd){.fd = sink->settle_pipe[0], .events = POLLIN};
         for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
             const struct connection *connection = &sink->connections[i];
             const bool writes =
@@ -312,12 +326,14 @@ static void *serve(void *state)
             polled[i] = (struct pollfd){.fd = connection->fd,
                                         .events = (short)(writes ? POLLIN | POLLOUT : POLLIN)};
         }
-        if (poll(polled, CONNECTIONS_MAX + 2, -1) < 0)
+        if (poll(polled, CONNECTIONS_MAX + 3, -1) < 0)
             continue;
         if (polled[CONNECTIONS_MAX + 1].revents != 0)
             return NULL;
         for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
             struct connection *connection = &sink->connections[i];
+            if (polled[i].revents != 0 && connection->endless.length == 0)
+                is_settled = false;
             if (polled[i].revents & (POLLIN | POLLERR | POLLHUP))
                 read_some(sink, connection);
             if (connection->fd != -1 && (polled[i].revents & POLLOUT))
@@ -325,16 +341,17 @@ static void *serve(void *state)
         }
         if (polled[CONNECTIONS_MAX].revents != 0)
             accept_one(sink);
+        else if (is_settled && polled[CONNECTIONS_MAX + 2].revents != 0)
+            say_that_it_is_settled(sink);
     }
 }
 
-static int listen_somewhere(uint16_t *port)
+static int bind_somewhere(uint16_t *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     must(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0);
-    must(listen(fd, CONNECTIONS_MAX) == 0);
     must(getsockname(fd, (struct sockaddr *)&address, &length) == 0);
     *port = ntohs(address.sin_port);
     return fd;
@@ -343,7 +360,7 @@ static int listen_somewhere(uint16_t *port)
 uint16_t http_sink_closed_port(void)
 {
     uint16_t port;
-    close(listen_somewhere(&port));
+    (void)bind_somewhere(&port); /* and it stays so, or another program would get it */
     return port;
 }
 
@@ -355,11 +372,16 @@ struct http_sink *http_sink_start(const struct http_sink_answer *script, size_t 
     sink->script_count = count;
     for (size_t i = 0; i < CONNECTIONS_MAX; i++)
         sink->connections[i].fd = -1;
-    sink->listener = listen_somewhere(&sink->port);
+    sink->listener = bind_somewhere(&sink->port);
+    must(listen(sink->listener, CONNECTIONS_MAX) == 0);
     snprintf(sink->url, sizeof sink->url, "http://127.0.0.1:%u/v1/traces", (unsigned)sink->port);
-    must(pipe2(sink->stop_pipe, O_CLOEXEC) == 0);
+    must(pipe2(sink->stop_pipe, O_CLOEXEC) == 0 && pipe2(sink->settle_pipe, O_CLOEXEC) == 0);
     pthread_mutex_init(&sink->lock, NULL);
-    pthread_cond_init(&sink->changed, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&sink->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     must(pthread_create(&sink->thread, NULL, serve, sink) == 0);
     return sink;
 }
@@ -375,6 +397,8 @@ void http_sink_stop(struct http_sink *sink)
     close(sink->listener);
     close(sink->stop_pipe[0]);
     close(sink->stop_pipe[1]);
+    close(sink->settle_pipe[0]);
+    close(sink->settle_pipe[1]);
     for (size_t i = 0; i < sink->request_count; i++) {
         free(sink->requests[i]->head);
         free(sink->requests[i]->body);
@@ -399,7 +423,7 @@ uint16_t http_sink_port(const struct http_sink *sink)
 bool http_sink_wait(struct http_sink *sink, size_t requests)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += WAIT_S;
     int result = 0;
     pthread_mutex_lock(&sink->lock);
@@ -408,6 +432,26 @@ bool http_sink_wait(struct http_sink *sink, size_t requests)
     const bool are_there = sink->request_count >= requests;
     pthread_mutex_unlock(&sink->lock);
     return are_there;
+}
+
+void http_sink_settle(struct http_sink *sink)
+{
+    pthread_mutex_lock(&sink->lock);
+    sink->settlers++;
+    must(write(sink->settle_pipe[1], "", 1) == 1);
+    while (sink->settlers != 0)
+        pthread_cond_wait(&sink->changed, &sink->lock);
+    pthread_mutex_unlock(&sink->lock);
+}
+
+void http_sink_hold(struct http_sink *sink)
+{
+    pthread_mutex_lock(&sink->lock);
+}
+
+void http_sink_go_on(struct http_sink *sink)
+{
+    pthread_mutex_unlock(&sink->lock);
 }
 
 void http_sink_limit(struct http_sink *sink, size_t body_bytes)

@@ -62,8 +62,16 @@ void http_sink_stop(struct http_sink *sink);
 const char *http_sink_url(const struct http_sink *sink);
 uint16_t http_sink_port(const struct http_sink *sink);
 
-/* Wait until that many requests have been read whole; false after ten seconds. */
+/* Wait until that many requests have been read whole; false after a minute. */
 bool http_sink_wait(struct http_sink *sink, size_t requests);
+
+/* Wait until it has done all that it can do with what was sent to it before: it may be late on a
+ * busy machine. Not in a forked child, whose sink is its parent's. */
+void http_sink_settle(struct http_sink *sink);
+
+/* Between these two calls no request is kept or answered. */
+void http_sink_hold(struct http_sink *sink);
+void http_sink_go_on(struct http_sink *sink);
 
 /* From now on what has a longer body is answered with 413, and takes nothing of the script. */
 void http_sink_limit(struct http_sink *sink, size_t body_bytes);
@@ -77,7 +85,7 @@ const struct http_sink_request *http_sink_request(struct http_sink *sink, size_t
 const char *http_sink_header(const struct http_sink_request *request, const char *name, char *out,
                              size_t size);
 
-/* A loopback port that nobody listens on. */
+/* A loopback port that nobody listens on, as long as this program runs. */
 uint16_t http_sink_closed_port(void);
 
 #endif

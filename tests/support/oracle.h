@@ -41,7 +41,9 @@ void oracle_name(uint32_t number, char name[ORACLE_NAME]);
 /* 1, or what `--long` or OTEL_TEST_LONG=1 makes of it. */
 unsigned stress_scale(int argc, char **argv, unsigned long_scale);
 
-/* The seed of this run, printed; OTEL_TEST_SEED repeats one. */
+/* The seed of this run, printed: always the same one in the short form, so that no change is
+ * refused for what chance has found, and another each time in the long form. OTEL_TEST_SEED repeats
+ * one. Call it after stress_scale. */
 uint64_t stress_seed(void);
 
 /* End the program when this is not so. */

@@ -67,6 +67,7 @@ static void check_places(const otel_profile *profile, struct used *used)
     for (size_t i = 0; i < profile->location_count; i++) {
         const struct oteli_profile_location *location = &profile->locations[i];
         use(used->mappings, location->mapping, profile->mapping_count);
+        use(used->strings, location->name, profile->string_count);
         const struct oteli_profile_mapping *mapping = &profile->mappings[location->mapping];
         if (location->mapping != 0)
             assert_in_range(location->address, mapping->start, mapping->limit - 1);

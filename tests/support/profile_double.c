@@ -121,11 +121,16 @@ void profile_double_init(struct profile_double *made)
 {
     static const char *const find[] = {"http.route", "/find", "query", "A"};
     static const char *const sell[] = {"http.route", "/sell"};
-    static const struct oteli_profile_location locations[] = {
-        {1, 0x401000}, {1, 0x401234}, {2, 0x7f0000001000}, {3, 0x600010}, {0, 0x1234}};
+    static const struct oteli_profile_location locations[] = {{1, 0x401000, 0},
+                                                              {1, 0x401234, 0},
+                                                              {2, 0x7f0000001000, 0},
+                                                              {3, 0x600010, 0},
+                                                              {0, 0x1234, 0}};
     profile_double_begin(made);
     add_mappings(made);
     memcpy(made->locations, locations, sizeof locations);
+    made->locations[0].name = profile_double_text(made, "main");
+    made->locations[1].name = made->locations[2].name = profile_double_text(made, "sort");
     made->profile.location_count = sizeof locations / sizeof *locations;
     made->threads[0].name = profile_double_text(made, "worker");
     made->threads[1].id = 4712;

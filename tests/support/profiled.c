@@ -2,6 +2,7 @@
 /* tests/support/profiled.c - see profiled.h. */
 #include "tests/support/profiled.h"
 #include "common/atomic.h"
+#include "profiling/missing_caller.h"
 #include "profiling/perf_source.h"
 #include "tests/support/oracle.h"
 
@@ -29,8 +30,9 @@ const struct oteli_source *profiled_source(const char *name)
 static void take(void *state, const struct oteli_sample *sample)
 {
     static struct oteli_resolved resolved; /* of the only thread that drains */
+    static struct oteli_calls calls;
     const struct profiled *profiled = state;
-    oteli_resolve(sample, &resolved);
+    oteli_resolve(sample, &calls, &resolved);
     profiled->take(profiled->state, &resolved);
 }
 

@@ -104,7 +104,7 @@ void received_start(otel_sdk_options *options)
 
 void received_stop(void)
 {
-    const otel_status status = otel_shutdown(1000);
+    const otel_status status = otel_shutdown(60000);
     otel_log_set_handler(NULL, NULL);
     if (status != OTEL_OK)
         refuse("the SDK does not stop", NULL, 0);

@@ -199,14 +199,14 @@ struct oteli_field recorder_field(size_t index, uint32_t number)
     return field;
 }
 
-struct oteli_thread_counts recorder_counts(void)
+struct counted recorder_counts(void)
 {
-    struct oteli_thread_counts sum = {0};
+    struct counted sum = {0};
     for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
         if (oteli_load_acquire_64(&at->generation) != recorder.sdk.generation)
             continue;
-        sum.recorded += oteli_load_relaxed_64(&at->counts.recorded);
-        sum.unsampled += oteli_load_relaxed_64(&at->counts.unsampled);
+        sum.recorded += oteli_count_of_origins(at->counts.recorded);
+        sum.unsampled += oteli_count_of_origins(at->counts.unsampled);
         sum.ended += oteli_load_relaxed_64(&at->counts.ended);
         for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
             sum.dropped[i] += oteli_load_relaxed_64(&at->counts.dropped[i]);

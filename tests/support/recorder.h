@@ -11,6 +11,7 @@
 #ifndef OTELI_TESTS_RECORDER_H
 #define OTELI_TESTS_RECORDER_H
 
+#include "tests/support/counted.h"
 #include "api/thread.h"
 #include "common/clock.h"
 #include "common/wire.h"
@@ -65,7 +66,7 @@ bool recorder_has_field(size_t index, uint32_t number);
 void recorder_at(uint64_t ns);
 
 /* What is counted for this start, over all threads. */
-struct oteli_thread_counts recorder_counts(void);
+struct counted recorder_counts(void);
 
 /* For cmocka: each case starts a recorder and ends with nothing allocated. */
 int recorder_setup(void **state);

@@ -255,7 +255,6 @@ def common_name(certificate):
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     daemon_threads = True
     block_on_close = False
-    allow_reuse_address = True
 
     def __init__(self, strict, mode, address, tls):
         self.address_family = socket.AF_UNIX if mode == "unix" else socket.AF_INET
@@ -264,6 +263,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.host = urlsplit(strict.endpoint_of("http/protobuf", mode)).netloc or "localhost"
 
     def server_bind(self):
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
 
     def handle_error(self, request, client_address):
@@ -284,6 +284,7 @@ class _Relay:
         self.to_address = self._name(to_address)
         self.count = 0
         self.listener = socket.socket(self.family)
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(self._name(address))
         self.listener.listen(64)
         threading.Thread(target=self._accept, daemon=True).start()

@@ -34,7 +34,7 @@ void traced_start(otel_sdk_options *options)
 
 void traced_stop(void)
 {
-    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
 }
 
 void traced_touch(const char *name)
@@ -45,7 +45,7 @@ void traced_touch(const char *name)
 /* Nothing is left in a queue; without an SDK there is none. */
 static void settle(void)
 {
-    const otel_status status = otel_flush(10000);
+    const otel_status status = otel_flush(60000);
     assert_int_not_equal(status, OTEL_ERROR_TIMEOUT);
 }
 
@@ -121,7 +121,7 @@ int traced_teardown(void **state)
     (void)state;
     oteli_leaks_fail_at(0);
     (void)traced_stats();
-    assert_int_not_equal(otel_shutdown(10000), OTEL_ERROR_TIMEOUT);
+    assert_int_not_equal(otel_shutdown(60000), OTEL_ERROR_TIMEOUT);
     otel_memory_free(traced.memory);
     oteli_lifecycle_reset();
     oteli_api_reset();

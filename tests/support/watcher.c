@@ -115,7 +115,7 @@ bool watcher_has_attribute(const otel_span_view *span, const char *key)
 bool watcher_exported(size_t index, const char *key)
 {
     otel_span_view span;
-    assert_int_not_equal(otel_flush(10000), OTEL_ERROR_TIMEOUT);
+    assert_int_not_equal(otel_flush(60000), OTEL_ERROR_TIMEOUT);
     assert_true(otel_memory_span(traced.memory, index, &span));
     return watcher_has_attribute(&span, key);
 }

@@ -5,11 +5,13 @@
 #include "config/create.h"
 #include "config/registry.h"
 #include "sdk/engine.h"
+#include "tests/support/config_path.h"
 #include "tests/support/fake_exporter.h"
 
 #include <otel/config.h>
 #include <otel/otel.h>
 #include <otel/sampler.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,12 +28,12 @@ enum { FOREVER_MS = INT32_MAX };
 
 static struct fake_exporter fake;
 static size_t errors;
-static char path[] = "/tmp/otel-config-XXXXXX.yaml";
+static char last_message[256];
 
 static void note(void *state, otel_log_level level, const char *message)
 {
     (void)state;
-    (void)message;
+    snprintf(last_message, sizeof last_message, "%s", message);
     errors += level == OTEL_LOG_ERROR;
 }
 
@@ -42,14 +44,6 @@ static otel_status make_fake(void *state, const otel_properties *properties, voi
         return OTEL_ERROR_INVALID_ARGUMENT;
     *(otel_exporter *)component = fake_exporter(state);
     return OTEL_OK;
-}
-
-static void write_file(const char *text)
-{
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 static int begin(void **state)
@@ -86,8 +80,8 @@ static void trace(const char *tracer, const char *span)
 static void test_D3_a_component_of_the_program_is_made_by_its_name(void **state)
 {
     (void)state;
-    write_file(FAKE);
-    assert_int_equal(otel_start_from_file(path, NULL), OTEL_OK);
+    config_path_write(FAKE);
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
     trace("test", "a");
 
     assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
@@ -117,9 +111,9 @@ static void test_D3_a_name_is_registered_once(void **state)
 static void test_D3_a_component_that_cannot_be_made_refuses_the_file(void **state)
 {
     (void)state;
-    write_file(HEAD "tracer_provider:\n  processors: [{batch: {exporter: {fake: }}}]\n");
+    config_path_write(HEAD "tracer_provider:\n  processors: [{batch: {exporter: {fake: }}}]\n");
 
-    assert_int_equal(otel_start_from_file(path, NULL), OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_ERROR_INVALID_ARGUMENT);
 
     assert_int_equal(errors, 1);
     assert_int_equal(otel_flush(0), OTEL_ERROR_NOT_STARTED);
@@ -128,11 +122,11 @@ static void test_D3_a_component_that_cannot_be_made_refuses_the_file(void **stat
 static void test_limits_and_the_queue_reach_the_engine(void **state)
 {
     (void)state;
-    write_file(HEAD "tracer_provider:\n  processors:\n    - batch:\n"
-                    "        schedule_delay: 1234\n        export_timeout: 55\n"
-                    "        max_queue_size: 100\n        max_export_batch_size: 7\n"
-                    "        exporter: {fake: {name: x}}\n");
-    assert_int_equal(otel_start_from_file(path, NULL), OTEL_OK);
+    config_path_write(HEAD "tracer_provider:\n  processors:\n    - batch:\n"
+                           "        schedule_delay: 1234\n        export_timeout: 55\n"
+                           "        max_queue_size: 100\n        max_export_batch_size: 7\n"
+                           "        exporter: {fake: {name: x}}\n");
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
 
     const struct oteli_engine *engine = oteli_lifecycle_engine();
     assert_int_equal(engine->queue_size, 100);
@@ -144,10 +138,11 @@ static void test_limits_and_the_queue_reach_the_engine(void **state)
 static void test_the_sampler_of_the_file_decides(void **state)
 {
     (void)state;
-    write_file(FAKE "  sampler:\n    composite/development:\n      rule_based:\n        rules:\n"
-                    "          - attribute_patterns: {key: p, included: [\"a*\"], excluded: [ab]}\n"
-                    "            sampler: {always_on: }\n");
-    assert_int_equal(otel_start_from_file(path, NULL), OTEL_OK);
+    config_path_write(
+        FAKE "  sampler:\n    composite/development:\n      rule_based:\n        rules:\n"
+             "          - attribute_patterns: {key: p, included: [\"a*\"], excluded: [ab]}\n"
+             "            sampler: {always_on: }\n");
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
     static const char *const values[] = {"a", "ab", "abc", "b"};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         const otel_attribute p = otel_attribute_of("p", otel_value_string(values[i]));
@@ -164,10 +159,10 @@ static void test_the_sampler_of_the_file_decides(void **state)
 static void test_D4_tracers_are_disabled_by_name(void **state)
 {
     (void)state;
-    write_file(FAKE "  tracer_configurator/development:\n    tracers:\n"
-                    "      - {name: \"noisy.*\", config: {enabled: false}}\n"
-                    "      - {name: \"lib?\", config: {enabled: false}}\n");
-    assert_int_equal(otel_start_from_file(path, NULL), OTEL_OK);
+    config_path_write(FAKE "  tracer_configurator/development:\n    tracers:\n"
+                           "      - {name: \"noisy.*\", config: {enabled: false}}\n"
+                           "      - {name: \"lib?\", config: {enabled: false}}\n");
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
     trace("noisy.one", "a");
     trace("noisy", "b");
     trace("lib1", "c");
@@ -210,8 +205,8 @@ static void test_D3_the_environment_does_not_count(void **state)
     setenv("OTEL_TRACES_EXPORTER", "console", 1);
     setenv("OTEL_SDK_DISABLED", "true", 1);
     setenv("OTEL_BSP_MAX_QUEUE_SIZE", "what", 1);
-    write_file(FAKE);
-    assert_int_equal(otel_start_from_file(path, NULL), OTEL_OK);
+    config_path_write(FAKE);
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
     trace("test", "a");
 
     assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
@@ -226,9 +221,9 @@ static void test_D3_otel_start_uses_the_file_that_the_environment_names(void **s
 {
     (void)state;
     static const char *const variables[] = {"OTEL_EXPERIMENTAL_CONFIG_FILE", "OTEL_CONFIG_FILE"};
-    write_file(FAKE);
+    config_path_write(FAKE);
     for (size_t i = 0; i < 2; i++) {
-        setenv(variables[i], path, 1);
+        setenv(variables[i], config_path, 1);
         assert_int_equal(otel_start(NULL), OTEL_OK);
         trace("test", "a");
         assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
@@ -237,6 +232,8 @@ static void test_D3_otel_start_uses_the_file_that_the_environment_names(void **s
     assert_string_equal(fake.text, "a|a|");
     assert_int_equal(otel_start(NULL), OTEL_ERROR_SYSTEM);
     assert_int_equal(errors, 1);
+    assert_non_null(strstr(last_message, "the file cannot be opened: "));
+    assert_non_null(strstr(last_message, strerror(ENOENT)));
 }
 
 /* spec: D5 configuration/sdk.md#parse SHOULD stable */
@@ -244,16 +241,17 @@ static void test_D5_nothing_starts_from_a_bad_file(void **state)
 {
     (void)state;
     const otel_exporter exporter = fake_exporter(&fake);
-    write_file(HEAD "tracer_provider: {processors: [{batch: {exporter: {console: }}}], x: 1}\n");
+    config_path_write(HEAD
+                      "tracer_provider: {processors: [{batch: {exporter: {console: }}}], x: 1}\n");
 
-    const otel_status status =
-        otel_start_from_file(path, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1));
+    const otel_status status = otel_start_from_file(
+        config_path, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1));
 
     assert_int_equal(status, OTEL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(errors, 1);
     assert_int_equal(fake.frees, 1);
     assert_int_equal(otel_flush(0), OTEL_ERROR_NOT_STARTED);
-    assert_int_equal(otel_check_file(path), OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(otel_check_file(config_path), OTEL_ERROR_INVALID_ARGUMENT);
 }
 
 /* spec: D1 configuration/data-model.md#yaml-file-format MUST stable */
@@ -265,8 +263,8 @@ static void test_D1_the_name_of_a_file_says_that_it_is_yaml(void **state)
     assert_int_equal(otel_check_file("/nowhere.yaml"), OTEL_ERROR_SYSTEM);
     assert_int_equal(otel_check_file(NULL), OTEL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(errors, 3);
-    write_file(FAKE);
-    assert_int_equal(otel_check_file(path), OTEL_OK);
+    config_path_write(FAKE);
+    assert_int_equal(otel_check_file(config_path), OTEL_OK);
     assert_int_equal(otel_flush(0), OTEL_ERROR_NOT_STARTED);
 }
 
@@ -275,10 +273,10 @@ static void test_exporters_of_the_program_come_after_those_of_the_file(void **st
     (void)state;
     struct fake_exporter own = {.frees = 0};
     const otel_exporter exporter = fake_exporter(&own);
-    write_file(FAKE);
-    assert_int_equal(
-        otel_start_from_file(path, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1)),
-        OTEL_OK);
+    config_path_write(FAKE);
+    assert_int_equal(otel_start_from_file(config_path, OTEL_SDK_OPTIONS(.exporters = &exporter,
+                                                                        .exporter_count = 1)),
+                     OTEL_OK);
     trace("test", "a");
 
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
@@ -292,30 +290,14 @@ static void test_exporters_of_the_program_come_after_those_of_the_file(void **st
 static void test_D4_a_disabled_sdk_makes_no_exporters(void **state)
 {
     (void)state;
-    write_file(FAKE "disabled: true\n");
-    assert_int_equal(otel_start_from_file(path, NULL), OTEL_OK);
+    config_path_write(FAKE "disabled: true\n");
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
     trace("test", "a");
 
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
 
     assert_string_equal(fake.text, "");
     assert_int_equal(fake.frees, 0);
-}
-
-/* A file of this run. */
-static int make_path(void **state)
-{
-    (void)state;
-    const int fd = mkstemps(path, 5);
-    if (fd >= 0)
-        close(fd);
-    return fd < 0;
-}
-
-static int remove_path(void **state)
-{
-    (void)state;
-    return unlink(path);
 }
 
 int main(void)
@@ -337,5 +319,6 @@ int main(void)
         TEST(D4_a_disabled_sdk_makes_no_exporters),
 #undef TEST
     };
-    return cmocka_run_group_tests_name("config_file_start", tests, make_path, remove_path);
+    return cmocka_run_group_tests_name("config_file_start", tests, config_path_make,
+                                       config_path_remove);
 }

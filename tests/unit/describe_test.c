@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/describe_test.c - specification of what can be said about a span: unique keys,
  * exact limits, the order of statuses, and that nothing here ever fails. */
+#include "api/handle.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 
@@ -493,11 +494,12 @@ static void test_handles_of_nothing_are_harmless(void **state)
 {
     (void)state;
     const otel_span_context context = {{1}, {1}, 1, false, {0}, 0};
-    const otel_span spans[] = {{{0}},
-                               otel_span_wrap(&context),
-                               {{1, 2, 3, UINT64_MAX}},
-                               {{1, 2, 3, OTEL_SPAN_IS_RECORDING_ | 0x200}},
-                               {{1, 2, 3, OTEL_SPAN_IS_RECORDING_ | 0x400 | 0xffffff0000u}}};
+    const otel_span spans[] = {
+        {{0}},
+        otel_span_wrap(&context),
+        {{1, 2, 3, UINT64_MAX}},
+        {{1, 2, 3, oteli_ref_make(0, OTELI_PLACE_LOCAL, true, 0, 0)}},
+        {{1, 2, 3, oteli_ref_make(0, OTELI_PLACE_DETACHED, true, OTELI_SLOT_MAX, OTELI_SLOT_MAX)}}};
     for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
         say_everything(spans[i]);
         assert_false(otel_span_is_recording(spans[i]));

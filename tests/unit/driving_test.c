@@ -188,6 +188,78 @@ static void test_what_has_their_numbers_now_is_left_alone(void **state)
     assert_int_equal(close(program), 0);
 }
 
+/* The others go as well in the end, or are used on; but for the first, if the two that are in it are
+ * gone: it is known by nothing else. */
+static void check_without(unsigned mask, const int ours[4])
+{
+    int pipes[4][2];
+    unsigned closed = 0;
+    for (unsigned i = 0; i < 4; i++)
+        if ((mask >> i & 1) != 0) {
+            assert_int_equal(close(ours[i]), 0);
+            closed++;
+        }
+    for (unsigned i = 0; i < closed; i++)
+        assert_int_equal(pipe2(pipes[i], O_CLOEXEC | O_NONBLOCK), 0);
+    poll_once();
+    spans("a", 1);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    oteli_lifecycle_reset();
+    for (unsigned i = 0; i < closed; i++) {
+        char text[8];
+        assert_int_equal(write(pipes[i][1], "mine", 4), 4);
+        assert_int_equal(read(pipes[i][0], text, sizeof text), 4);
+        assert_int_equal(close(pipes[i][0]), 0);
+        assert_int_equal(close(pipes[i][1]), 0);
+    }
+}
+
+static void test_of_some_that_were_closed_the_others_are_not_left(void **state)
+{
+    enum { FIRST_THREE = 7, IN_THE_FIRST = 6, ALL = 15 };
+    (void)state;
+    for (unsigned mask = 0; mask <= ALL; mask++) {
+        int ours[4];
+        unsigned count = 0;
+        start();
+        for (int fd = 0; fd < MOST_FDS; fd++)
+            if (!was_open[fd] && is_open(fd) && count < 4)
+                ours[count++] = fd;
+        assert_int_equal(count, 4);
+        assert_int_equal(ours[0], otel_poll_fd()); /* they are made in the order of these bits */
+
+        check_without(mask, ours);
+
+        for (unsigned i = 0; i < 4; i++) {
+            const bool is_left = (mask & FIRST_THREE) == IN_THE_FIRST && i == 0;
+            assert_int_equal(is_open(ours[i]), is_left);
+            if (is_left)
+                assert_int_equal(close(ours[i]), 0);
+        }
+        for (int fd = 0; fd < MOST_FDS; fd++)
+            assert_int_equal(was_open[fd], is_open(fd));
+    }
+}
+
+static void test_a_loop_keeps_the_descriptor_that_it_knows(void **state)
+{
+    (void)state;
+    for (int behind = 1; behind <= 3; behind++) { /* the timer, and the sockets */
+        start();
+        const int known = otel_poll_fd();
+        assert_int_equal(close(known + behind), 0);
+        assert_int_equal(otel_poll(2), OTEL_OK);
+        assert_int_equal(otel_poll_fd(), known);
+        spans("a", 1);
+        assert_true(is_readable());
+        assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+        oteli_lifecycle_reset();
+    }
+    assert_string_equal(fake.text, "a|a|a|");
+}
+
 static void test_also_when_only_the_shutdown_comes_after(void **state)
 {
     (void)state;
@@ -278,6 +350,8 @@ int main(void)
         TEST(what_was_closed_is_made_anew),
         TEST(spans_that_ended_meanwhile_are_not_forgotten),
         TEST(what_has_their_numbers_now_is_left_alone),
+        TEST(of_some_that_were_closed_the_others_are_not_left),
+        TEST(a_loop_keeps_the_descriptor_that_it_knows),
         TEST(also_when_only_the_shutdown_comes_after),
         TEST(without_any_descriptor_it_goes_on_and_does_not_spin),
         TEST(a_start_without_descriptors_fails_and_frees_the_exporter),

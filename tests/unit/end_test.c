@@ -202,7 +202,7 @@ static void test_without_a_lot_the_newest_span_is_dropped(void **state)
     otel_span_end(enter("fourth"));
     recorder_collect();
 
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     assert_int_equal(recorder.count, 2);
     check_name(1, "fourth");
     assert_int_equal(counts.ended, 4);
@@ -283,7 +283,7 @@ static void test_without_room_for_lines_spans_are_dropped(void **state)
         otel_span_end(enter("small"));
     oteli_lines_set_limit(UINT64_C(64) << 20);
 
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     recorder_collect();
     assert_true(recorder.count > 100);
     assert_int_equal(counts.ended, 1001);
@@ -310,7 +310,7 @@ static void test_an_end_without_memory_is_counted(void **state)
         if (nth % 2 != 0)
             recorder_collect();
 
-        const struct oteli_thread_counts counts = recorder_counts();
+        const struct counted counts = recorder_counts();
         uint64_t dropped = 0;
         for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
             dropped += counts.dropped[i];
@@ -350,7 +350,7 @@ static void test_after_the_shutdown_ends_are_counted_as_such(void **state)
     otel_span_end(started);
     otel_span_end(started);
 
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     assert_int_equal(counts.recorded, 2);
     assert_int_equal(counts.ended, 2);
     assert_int_equal(counts.dropped[OTEL_DROP_ALREADY_SHUTDOWN], 2);
@@ -390,7 +390,7 @@ static void test_spans_of_a_former_sdk_do_not_reach_the_next(void **state)
 
     assert_int_equal(recorder.count, 1);
     check_name(0, "of the new one");
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     assert_int_equal(counts.recorded, 1);
     assert_int_equal(counts.ended, 1);
 }

@@ -141,7 +141,7 @@ static void test_a_fibre_goes_on_with_its_span_on_another_thread(void **state)
     assert_int_equal(recorder.count, 3);
     assert_true(parent_of(1) == fibre.span.opaque[2]);
     assert_true(recorder_has_field(2, SPAN_ATTRIBUTES));
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     assert_int_equal(counts.recorded, 3);
     assert_int_equal(counts.ended, 3);
     otel_stack_free(fibre.stack);

@@ -39,7 +39,7 @@ static void start(bool is_renewable)
                                                       .service_name = "fork", .clock = "monotonic",
                                                       .log_level = "none")),
                      OTEL_OK);
-    assert_int_equal(otel_flush(10000), OTEL_OK); /* its thread has settled down */
+    assert_int_equal(otel_flush(60000), OTEL_OK); /* its thread has settled down */
     tracer = otel_tracer_get("fork", NULL);
 }
 
@@ -53,7 +53,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    (void)!otel_shutdown(10000);
+    (void)!otel_shutdown(60000);
     oteli_lifecycle_reset();
     return 0;
 }
@@ -100,7 +100,7 @@ static int trace_by_itself(void)
 {
     touch("first");
     touch("second");
-    if (otel_shutdown(10000) != OTEL_OK)
+    if (otel_shutdown(60000) != OTEL_OK)
         return 1;
     const otel_stats stats = stats_now();
     return strcmp(childs.text, "first second|") != 0 || parents.batches != 0 ||
@@ -114,7 +114,7 @@ static void test_a_child_exports_its_own_spans_and_nothing_of_its_parents(void *
     touch("before");
     check_child(trace_by_itself, false);
     touch("after");
-    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     assert_int_equal(parents.spans, 2);
     assert_int_equal(stats_now().delivered, 2);
 }
@@ -146,7 +146,7 @@ static int start_before_the_first_span(void)
 {
     start(false);
     touch("mine");
-    if (otel_flush(10000) != OTEL_OK)
+    if (otel_flush(60000) != OTEL_OK)
         return 1;
     return strcmp(parents.text, "mine|") != 0;
 }
@@ -162,7 +162,7 @@ static int trace_in_vain(void)
 {
     touch("a");
     touch("b");
-    if (otel_flush(10000) != OTEL_ERROR_EXPORT_FAILED)
+    if (otel_flush(60000) != OTEL_ERROR_EXPORT_FAILED)
         return 1;
     const otel_stats stats = stats_now();
     return stats.dropped[OTEL_DROP_FORKED_CHILD] != 2 || stats.delivered != 0 ||
@@ -174,7 +174,7 @@ static void test_what_cannot_be_renewed_drops_what_the_child_exports(void **stat
     (void)state;
     cannot_be_renewed = true;
     check_child(trace_in_vain, false);
-    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     start(false);
     check_child(trace_in_vain, false);
 }
@@ -189,7 +189,7 @@ static void test_an_sdk_that_was_shut_down_does_not_come_back(void **state)
 {
     (void)state;
     touch("before");
-    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     check_child(trace_nothing, false);
 }
 
@@ -204,7 +204,7 @@ static int end_the_parents(void)
     otel_span_end(below);
     otel_span_end(detached);
     otel_span_end(local);
-    if (!is_below || otel_current_span().opaque[2] != 0 || otel_flush(10000) != OTEL_OK)
+    if (!is_below || otel_current_span().opaque[2] != 0 || otel_flush(60000) != OTEL_OK)
         return 1;
     return strcmp(childs.text, "below|") != 0 || stats_now().open != 0;
 }
@@ -218,7 +218,7 @@ static void test_what_is_open_is_the_parents_and_goes_on_as_context(void **state
     check_child(end_the_parents, false);
     otel_span_end(detached);
     otel_span_end(local);
-    assert_int_equal(otel_flush(10000), OTEL_OK);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
     assert_string_equal(parents.text, "detached local|");
 }
 
@@ -269,7 +269,7 @@ static void test_a_child_that_nobody_told_does_nothing(void **state)
     check_child(start_before_the_first_span, true);
     otel_span_end(detached);
     otel_span_end(local);
-    assert_int_equal(otel_flush(10000), OTEL_OK);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
     assert_string_equal(parents.text, "detached local|");
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,6 +18,33 @@ enum { PAGE = 4096, WORDS = PAGE / 8, CODE = 0x400000, MOST = 10 };
 
 static uint64_t *stack; /* two pages, of which the second cannot be read */
 static uint64_t found[MOST];
+static struct oteli_stack_view view;
+
+/* --- the kernel --- */
+
+long __wrap_syscall(long number, ...);
+long __real_syscall(long number, ...);
+
+static unsigned copies; /* that the kernel was asked for */
+static bool is_unmapped_then;
+
+/* What has been copied may be unmapped a moment later. */
+long __wrap_syscall(long number, ...)
+{
+    long word[6];
+    va_list arguments;
+    va_start(arguments, number);
+    for (unsigned i = 0; i < 6; i++)
+        word[i] = va_arg(arguments, long);
+    va_end(arguments);
+    const long result =
+        __real_syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+    copies += number == SYS_process_vm_readv;
+    if (is_unmapped_then)
+        assert_int_equal(munmap(stack, PAGE), 0);
+    is_unmapped_then = false;
+    return result;
+}
 
 static int begin(void **state)
 {
@@ -26,6 +55,8 @@ static int begin(void **state)
         return 1;
     stack = pages;
     memset(found, 0, sizeof found);
+    view.process = getpid();
+    copies = 0;
     return mprotect(stack + WORDS, PAGE, PROT_NONE);
 }
 
@@ -47,17 +78,11 @@ static void put_record(size_t at, size_t next)
     stack[at + 1] = CODE + at;
 }
 
-static void take(void *state, size_t index, uint64_t frame)
-{
-    (void)state;
-    assert_true(index < MOST);
-    found[index] = frame;
-}
-
 static size_t walk(size_t sp, uint64_t fp, size_t high)
 {
     const struct oteli_registers registers = {.pc = CODE, .sp = address_of(sp), .fp = fp};
-    return oteli_frame_walk(&registers, address_of(high), MOST, take, NULL);
+    oteli_stack_view_begin(&view, registers.sp, address_of(high));
+    return oteli_frame_walk(&registers, &view, MOST, found);
 }
 
 static void test_follows_the_records_upward(void **state)
@@ -126,10 +151,64 @@ static void test_a_word_is_read_only_where_there_is_one(void **state)
     uint64_t word = 1;
     (void)state;
     stack[3] = 99;
-    assert_true(oteli_word_at(address_of(3), &word));
+    oteli_stack_view_begin(&view, address_of(2), address_of((size_t)2 * WORDS));
+    assert_true(oteli_stack_view_word(&view, address_of(3), &word));
     assert_true(word == 99);
-    assert_false(oteli_word_at(address_of(3) + 4, &word));
-    assert_false(oteli_word_at(address_of(WORDS), &word));
+    assert_false(oteli_stack_view_word(&view, address_of(1), &word));
+    assert_false(oteli_stack_view_word(&view, address_of(3) + 4, &word));
+    assert_false(oteli_stack_view_word(&view, address_of(WORDS), &word));
+    assert_true(oteli_stack_view_word(&view, address_of(WORDS - 1), &word));
+}
+
+static void test_what_is_unmapped_while_it_is_looked_at_does_no_harm(void **state)
+{
+    (void)state;
+    put_record(10, 20);
+    put_record(20, 0);
+    is_unmapped_then = true;
+    assert_int_equal(walk(4, address_of(10), WORDS), 2);
+    assert_int_equal(walk(4, address_of(10), WORDS), 0);
+}
+
+/* A chain that is longer than what is copied at once. */
+static void test_a_chain_is_followed_over_many_pages(void **state)
+{
+    enum { PAGES = 16, FAR = PAGES * WORDS / MOST };
+    (void)state;
+    uint64_t *const usual = stack;
+    void *pages = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED);
+    stack = pages;
+    for (size_t i = 0; i < MOST; i++)
+        put_record(3 + i * FAR, 3 + (i + 1) * FAR);
+    assert_int_equal(walk(1, address_of(3), (size_t)PAGES * WORDS), MOST);
+    for (size_t i = 0; i < MOST; i++)
+        assert_true(found[i] == CODE + 3 + i * FAR);
+    stack = usual;
+    assert_int_equal(munmap(pages, (size_t)PAGES * PAGE), 0);
+}
+
+/* As in a handler that runs on the stack that it looks at; AddressSanitizer puts arrays elsewhere. */
+__attribute__((no_sanitize("address"))) static void
+test_the_page_that_the_stack_pointer_is_in_is_read_without_the_kernel(void **state)
+{
+    _Alignas(PAGE) uint64_t own[2 * WORDS];
+    uint64_t *const usual = stack;
+    (void)state;
+    stack = own;
+    put_record(10, 20);
+    put_record(20, WORDS - 2);
+    put_record(WORDS - 2, WORDS);
+    put_record(WORDS, WORDS + 10);
+    put_record(WORDS + 10, 0);
+    assert_int_equal(walk(4, address_of(10), WORDS), 3);
+    assert_int_equal(copies, 0);
+    assert_int_equal(walk(4, address_of(10), (size_t)2 * WORDS), 5);
+    assert_int_equal(copies, 1);
+    assert_int_equal(walk(0, address_of(10), WORDS), 3); /* it may be the end of one below */
+    assert_int_equal(copies, 2);
+    stack = usual;
 }
 
 static void test_reads_lines_of_maps(void **state)
@@ -199,6 +278,11 @@ int main(void)
             test_ends_at_a_page_that_cannot_be_read_whatever_the_bounds_say, begin, end),
         cmocka_unit_test_setup_teardown(test_takes_no_more_than_there_is_room_for, begin, end),
         cmocka_unit_test_setup_teardown(test_a_word_is_read_only_where_there_is_one, begin, end),
+        cmocka_unit_test_setup_teardown(test_what_is_unmapped_while_it_is_looked_at_does_no_harm,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(test_a_chain_is_followed_over_many_pages, begin, end),
+        cmocka_unit_test_setup_teardown(
+            test_the_page_that_the_stack_pointer_is_in_is_read_without_the_kernel, begin, end),
         cmocka_unit_test_setup_teardown(test_reads_lines_of_maps, begin, end),
         cmocka_unit_test_setup_teardown(test_knows_how_far_stacks_reach, begin, end),
         cmocka_unit_test_setup_teardown(test_an_old_table_stays_until_nobody_can_be_looking_at_it,

@@ -54,7 +54,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     otel_set_name_resolver(NULL);
     otel_memory_free(memory);
     oteli_lifecycle_reset();
@@ -274,7 +274,7 @@ static void test_all_end_with_their_thread(void **state)
 static void test_without_an_sdk_nothing_happens(void **state)
 {
     (void)state;
-    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     enter(call('a', 900));
     enter(call('b', 800));
     leave(call('b', 800));

@@ -58,7 +58,7 @@ static int end(void **state)
     (void)state;
     const otel_span_context current = otel_span_get_context(otel_current_span());
     assert_false(otel_span_context_is_valid(&current));
-    (void)!otel_shutdown(1000);
+    (void)!otel_shutdown(60000);
     otel_memory_free(memory);
     return 0;
 }
@@ -66,7 +66,7 @@ static int end(void **state)
 /* What was exported until now, as text. */
 static const char *tree(void)
 {
-    assert_int_equal(otel_flush(5000), OTEL_OK);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
     span_tree_text(memory, text, sizeof text);
     return text;
 }
@@ -322,7 +322,7 @@ static void test_a_child_process_traces_when_it_starts_an_sdk(void **state)
 static void stop_here(void)
 {
     traced_take_us(1000);
-    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     traced_tree();
     start();
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/labels_test.c - specification of otel/profile.h, profiling/labels.h and label_pool.h. */
+/* tests/unit/labels_test.c - specification of otel/profile.h, profiling/labels.h. */
 #include "profiling/labels.h"
-#include "profiling/label_pool.h"
+#include "profiling/trampolines.h"
 #include "profiling/trampolines_shape.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 
 #include <otel/lines.h>
+#include <otel/thread_context.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -424,6 +425,44 @@ static void test_what_is_collected_has_no_ids_that_others_know(void **state)
     otel_lines_free(otel_lines_end());
 }
 
+static void test_a_span_has_the_label_that_its_trampoline_had_then(void **state)
+{
+    (void)state;
+    struct oteli_label found;
+    const otel_span span = otel_span_start(otel_tracer_get("test", NULL), "GET", NULL);
+    const uint8_t *span_id = (const uint8_t *)&span.opaque[2];
+    const otel_profile_kv kv = {"query", "A"};
+    recorder_at(1000);
+    otel_profile_label label = otel_profile_label_make(&span, &kv, 1);
+    const uint32_t index = label.index;
+    otel_profile_label_release(&label);
+    recorder_at(2000); /* another one's */
+    while ((label = named("B")).index != index)
+        otel_profile_label_release(&label);
+    otel_profile_label_release(&label);
+
+    recorder_at(999);
+    assert_false(oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found));
+    recorder_at(1999);
+    assert_true(oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found));
+    assert_memory_equal(found.text, "query\0A", sizeof "query\0A");
+    recorder_at(2000);
+    assert_false(oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found));
+    otel_span_end(span);
+}
+
+static void test_a_record_that_is_not_valid_is_not_around_a_label(void **state)
+{
+    (void)state;
+    static const otel_thread_context_record invalid = {.trace_id = {1}, .span_id = {2}};
+    const otel_span none = {{0}};
+    const otel_thread_context_record *before = otel_thread_ctx_v1;
+    otel_thread_ctx_v1 = &invalid;
+    const struct oteli_label found = label_of(&none);
+    otel_thread_ctx_v1 = before;
+    assert_memory_equal(found.around_id, nobody, 8);
+}
+
 /* --- running for a span --- */
 
 static void *current_and_label(void *argument)
@@ -563,70 +602,6 @@ static void test_a_child_has_all_labels_but_those_in_use(void **state)
     otel_profile_label_release(&held);
 }
 
-/* --- the pool --- */
-
-static struct oteli_label_pool pool;
-
-static int end_pool(void **state)
-{
-    (void)state;
-    memset(&pool, 0, sizeof pool);
-    return 0;
-}
-
-static void test_a_zeroed_pool_is_full_and_keeps_the_order(void **state)
-{
-    (void)state;
-    for (int i = 0; i < OTELI_TRAMPOLINES; i++)
-        assert_int_equal(oteli_label_pool_take(&pool), i);
-    assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
-    for (unsigned round = 0; round < 3; round++) {
-        for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
-            oteli_label_pool_give(&pool, (i + 7) % OTELI_TRAMPOLINES);
-        for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
-            assert_int_equal(oteli_label_pool_take(&pool), (i + 7) % OTELI_TRAMPOLINES);
-        assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
-    }
-}
-
-static void test_a_giver_that_was_preempted_hides_what_was_given_after_it(void **state)
-{
-    (void)state;
-    for (int i = 0; i < OTELI_TRAMPOLINES; i++)
-        (void)oteli_label_pool_take(&pool);
-    const uint64_t ticket = oteli_add_full_64(&pool.given, 1) + OTELI_TRAMPOLINES;
-    oteli_label_pool_give(&pool, 5);
-    assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
-
-    oteli_store_release_64(&pool.slots[ticket % OTELI_TRAMPOLINES],
-                           (ticket + 1) << OTELI_LABEL_POOL_SHIFT | 4);
-
-    assert_int_equal(oteli_label_pool_take(&pool), 4);
-    assert_int_equal(oteli_label_pool_take(&pool), 5);
-}
-
-static bool is_odd(unsigned index)
-{
-    return index % 2 == 1;
-}
-
-static void test_a_pool_is_rebuilt_of_what_is_free(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 700; i++)
-        (void)oteli_label_pool_take(&pool);
-    (void)oteli_add_full_64(&pool.given, 1); /* by a thread that is no more */
-
-    oteli_label_pool_rebuild(&pool, is_odd);
-
-    for (int i = 1; i < OTELI_TRAMPOLINES; i += 2)
-        assert_int_equal(oteli_label_pool_take(&pool), i);
-    assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
-    oteli_label_pool_give(&pool, 8);
-    assert_int_equal(oteli_label_pool_take(&pool), 8);
-    assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
-}
-
 int main(void)
 {
     const struct CMUnitTest cases[] = {
@@ -650,14 +625,12 @@ int main(void)
         LABELLED(test_the_local_root_of_detached_spans),
         LABELLED(test_ids_alone_are_a_label_and_a_zeroed_span_is_none),
         LABELLED(test_what_is_collected_has_no_ids_that_others_know),
+        LABELLED(test_a_span_has_the_label_that_its_trampoline_had_then),
+        LABELLED(test_a_record_that_is_not_valid_is_not_around_a_label),
         LABELLED(test_a_function_runs_for_a_span),
         LABELLED(test_checked_calls_nest_and_return),
         LABELLED(test_checked_calls_notice_mistakes),
         LABELLED(test_a_child_has_all_labels_but_those_in_use),
-        cmocka_unit_test_teardown(test_a_zeroed_pool_is_full_and_keeps_the_order, end_pool),
-        cmocka_unit_test_teardown(test_a_giver_that_was_preempted_hides_what_was_given_after_it,
-                                  end_pool),
-        cmocka_unit_test_teardown(test_a_pool_is_rebuilt_of_what_is_free, end_pool),
     };
     const struct CMUnitTest without_trampolines[] = {
         LABELLED(test_without_a_profiler_labels_are_empty_and_call),

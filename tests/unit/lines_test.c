@@ -19,11 +19,13 @@ static otel_span enter(const char *name)
     return otel_span_enter(traced.tracer, name, NULL);
 }
 
+static const uint8_t remote_span_id[8] = {8};
+
 static otel_span remote(uint8_t flags)
 {
     const uint8_t trace_id[16] = {7};
-    const uint8_t span_id[8] = {8};
-    const otel_span_context context = otel_span_context_make(trace_id, span_id, flags, true, NULL);
+    const otel_span_context context =
+        otel_span_context_make(trace_id, remote_span_id, flags, true, NULL);
     return otel_span_wrap(&context);
 }
 
@@ -432,7 +434,7 @@ static void test_at_the_limit_trees_are_still_trees(void **state)
     size_t inner = 0;
     for (size_t i = 0; otel_memory_span(traced.memory, i, &view); i++) {
         inner += view.name.data[0] == 'i';
-        outermost += view.parent_span_id[0] == 8;
+        outermost += memcmp(view.parent_span_id, remote_span_id, 8) == 0;
     }
     assert_in_range(inner, 2, 100);
     assert_in_range(outermost, 1, inner + 1);

@@ -60,6 +60,7 @@ static void attend_until(struct fixture *fixture, size_t requests)
 {
     for (int i = 0; i < 5000; i++) {
         int timeout_ms;
+        http_sink_settle(fixture->sink);
         const int again_ms = fixture->exporter.attend(fixture->exporter.state);
         if (again_ms < 0 && http_sink_requests(fixture->sink) >= requests)
             break;

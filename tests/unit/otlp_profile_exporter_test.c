@@ -362,15 +362,42 @@ static void test_an_export_that_is_woken_comes_back_and_the_next_one_works(void 
     http_sink_stop(sink);
 }
 
-static void test_a_wake_that_comes_early_counts_once(void **state)
+static void test_a_wake_that_comes_too_late_does_nothing_to_the_next_export(void **state)
+{
+    (void)state;
+    struct http_sink *sink = http_sink_start(NULL, 0);
+    otel_profile_exporter exporter = exporter_for(sink);
+
+    const otel_status first = send_shop(&exporter, PATIENCE_MS);
+    exporter.wake(exporter.state); /* for the first one */
+    const otel_status second = send_shop(&exporter, PATIENCE_MS);
+
+    assert_int_equal(first, OTEL_OK);
+    assert_int_equal(second, OTEL_OK);
+    assert_int_equal(http_sink_requests(sink), 2);
+    assert_string_equal(logged, "");
+    exporter.free(exporter.state);
+    http_sink_stop(sink);
+}
+
+static bool wake_at_once(void *state, otel_otlp_request_headers *headers)
+{
+    const otel_profile_exporter *exporter = state;
+    (void)headers;
+    exporter->wake(exporter->state);
+    return true;
+}
+
+static void test_a_wake_before_the_request_is_on_its_way_counts(void **state)
 {
     (void)state;
     static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG}};
     struct http_sink *sink = http_sink_start(script, COUNT(script));
-    otel_profile_exporter exporter = otel_otlp_profile_exporter(
-        OPTIONS(.endpoint = url_of(sink, "/p"), .timeout_ms = OTEL_ZERO));
+    otel_profile_exporter exporter;
+    exporter = otel_otlp_profile_exporter(
+        OPTIONS(.endpoint = url_of(sink, "/p"), .timeout_ms = OTEL_ZERO,
+                .add_headers = wake_at_once, .add_headers_state = &exporter));
 
-    exporter.wake(exporter.state);
     const otel_status woken = send_shop(&exporter, INT64_MAX);
 
     assert_int_equal(woken, OTEL_ERROR_TIMEOUT);
@@ -442,6 +469,40 @@ static void test_without_memory_there_is_no_exporter_and_nothing_is_left(void **
     }
 }
 
+/* The third time it has waited long enough. */
+struct waiter {
+    otel_profile_exporter exporter;
+    unsigned calls;
+};
+
+static int wake_at_the_third(void *state)
+{
+    struct waiter *waiter = state;
+    if (++waiter->calls == 3)
+        waiter->exporter.wake(waiter->exporter.state);
+    return 1;
+}
+
+static void test_what_there_is_to_do_meanwhile_is_done(void **state)
+{
+    (void)state;
+    static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG}};
+    struct http_sink *sink = http_sink_start(script, COUNT(script));
+    struct waiter waiter = {.exporter = exporter_for(sink)};
+    struct oteli_profile_exporting exporting = {.meanwhile = wake_at_the_third, .state = &waiter};
+    struct profile_double made;
+    profile_double_init(&made);
+    made.profile.exporting = &exporting;
+
+    const otel_status status =
+        waiter.exporter.export_profile(waiter.exporter.state, &made.profile, 5000);
+
+    assert_int_equal(status, OTEL_ERROR_TIMEOUT);
+    assert_int_equal(waiter.calls, 3);
+    waiter.exporter.free(waiter.exporter.state);
+    http_sink_stop(sink);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -460,7 +521,9 @@ int main(void)
         TEST(test_a_profile_above_the_limit_is_not_sent),
         TEST(test_without_time_nothing_is_sent),
         TEST(test_an_export_that_is_woken_comes_back_and_the_next_one_works),
-        TEST(test_a_wake_that_comes_early_counts_once),
+        TEST(test_a_wake_that_comes_too_late_does_nothing_to_the_next_export),
+        TEST(test_a_wake_before_the_request_is_on_its_way_counts),
+        TEST(test_what_there_is_to_do_meanwhile_is_done),
         TEST(test_headers_that_change_are_asked_for_and_their_state_is_freed),
         TEST(test_without_memory_there_is_no_exporter_and_nothing_is_left),
     };

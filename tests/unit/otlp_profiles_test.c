@@ -249,6 +249,64 @@ static void test_mappings_say_their_file_and_build_and_locations_are_native(void
     oteli_otlp_profiles_fini(&encoder);
 }
 
+/* The name of a location's function; "": it has none. */
+static const char *name_of(const profiles_request *request, size_t location)
+{
+    const Opentelemetry__Proto__Profiles__V1development__Location *row =
+        request->dictionary->location_table[location];
+    if (row->n_lines == 0)
+        return "";
+    assert_int_equal(row->n_lines, 1);
+    assert_int_equal(row->lines[0]->line, 0);
+    const Opentelemetry__Proto__Profiles__V1development__Function *function =
+        request->dictionary->function_table[row->lines[0]->function_index];
+    assert_int_equal(function->name_strindex, function->system_name_strindex);
+    assert_int_equal(function->filename_strindex, 0);
+    assert_int_equal(function->start_line, 0);
+    return string_of(request, function->name_strindex);
+}
+
+static void test_functions_have_names_where_the_profile_has(void **state)
+{
+    (void)state;
+    struct profile_double made;
+    struct oteli_otlp_profiles encoder = {.sums = NULL};
+    profile_double_init(&made);
+
+    profiles_request *request = send_through(&encoder, &made.profile);
+
+    const profiles_dictionary *dictionary = request->dictionary;
+    assert_int_equal(dictionary->n_function_table, 3);
+    for (size_t i = 1; i < dictionary->n_location_table; i++) {
+        const uint64_t address = dictionary->location_table[i]->address;
+        const bool is_sort = address == 0x401234 || address == 0x7f0000001000;
+        assert_string_equal(name_of(request, i), is_sort               ? "sort"
+                                                 : address == 0x401000 ? "main"
+                                                                       : "");
+    }
+    REQUEST(free_unpacked)(request, NULL);
+    oteli_otlp_profiles_fini(&encoder);
+}
+
+static void test_a_profile_without_names_has_no_functions(void **state)
+{
+    (void)state;
+    struct profile_double made;
+    struct oteli_otlp_profiles encoder = {.sums = NULL};
+    profile_double_init(&made);
+    for (size_t i = 0; i < made.profile.location_count; i++)
+        made.locations[i].name = 0;
+
+    profiles_request *request = send_through(&encoder, &made.profile);
+
+    assert_keeps_the_rules(request);
+    assert_int_equal(request->dictionary->n_function_table, 1);
+    for (size_t i = 0; i < request->dictionary->n_location_table; i++)
+        assert_int_equal(request->dictionary->location_table[i]->n_lines, 0);
+    REQUEST(free_unpacked)(request, NULL);
+    oteli_otlp_profiles_fini(&encoder);
+}
+
 /* --- What is equal, and what is bad --- */
 
 static void test_samples_that_otlp_cannot_tell_apart_are_added_up(void **state)
@@ -337,8 +395,9 @@ static void roll_tables(struct profile_double *made, struct dice *dice)
     }
     made->profile.mapping_count = 6;
     for (size_t i = 0; i < 20; i++)
-        made->locations[i] =
-            (struct oteli_profile_location){dice_below(dice, 6), dice_below(dice, 8)};
+        made->locations[i] = (struct oteli_profile_location){
+            dice_below(dice, 6), dice_below(dice, 8),
+            dice_one_in(dice, 2) ? profile_double_text(made, dice_text(dice)) : 0};
     made->profile.location_count = 20;
     for (size_t i = 0; i < 8; i++) {
         uint32_t locations[8];
@@ -505,6 +564,8 @@ int main(void)
         cmocka_unit_test(test_the_first_profile_is_of_time_and_the_second_of_samples),
         cmocka_unit_test(test_each_sample_has_its_stack_span_labels_and_thread),
         cmocka_unit_test(test_mappings_say_their_file_and_build_and_locations_are_native),
+        cmocka_unit_test(test_functions_have_names_where_the_profile_has),
+        cmocka_unit_test(test_a_profile_without_names_has_no_functions),
         cmocka_unit_test(test_samples_that_otlp_cannot_tell_apart_are_added_up),
         cmocka_unit_test(test_a_label_cannot_speak_for_the_thread_nor_without_a_key),
         cmocka_unit_test(test_texts_that_are_no_utf8_are_mended_and_still_there_once),

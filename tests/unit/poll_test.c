@@ -25,7 +25,7 @@
 
 #include <cmocka.h>
 
-enum { FOREVER_MS = INT32_MAX, PATIENCE_MS = 30000, NS_PER_MS = 1000000, MOST_FDS = 64 };
+enum { FOREVER_MS = INT32_MAX, PATIENCE_MS = 60000, NS_PER_MS = 1000000, MOST_FDS = 64 };
 
 int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms);
 int __real_epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms);

@@ -5,7 +5,9 @@
 #include "tests/support/resolved_sample.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <otel/otel.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -172,7 +174,11 @@ static void test_the_service_is_that_of_the_environment_or_the_program(void **st
 {
     (void)state;
     setenv("OTEL_SERVICE_NAME", "../a b/\xc3\xa4.c", 1);
-    assert_service("_._a_b___.c");
+    assert_service("_._a_b__.c");
+    setenv("OTEL_SERVICE_NAME", "-rf \xf0\x9f\x94\xa5$(x);\n", 1);
+    assert_service("_rf____x___");
+    setenv("OTEL_SERVICE_NAME", "unknown_service_is_fine", 1);
+    assert_service("unknown_service_is_fine");
     unsetenv("OTEL_SERVICE_NAME");
     setenv("OTEL_RESOURCE_ATTRIBUTES", "a=b, service.name = market ,c=d", 1);
     assert_service("market");
@@ -182,13 +188,40 @@ static void test_the_service_is_that_of_the_environment_or_the_program(void **st
     assert_service("pprof_file_test");
 }
 
+/* The last one that looks at names: the SDK that ran last stays the one whose name counts. */
+static void test_the_service_is_that_of_the_sdk_whenever_it_starts(void **state)
+{
+    (void)state;
+    char name[256];
+    const int id = getpid();
+    otel_profile_exporter exporter = otel_pprof_file_exporter(directory, OTEL_PPROF_OTEL);
+    assert_int_equal(export_to(&exporter), OTEL_OK);
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.service_name = "by/code")), OTEL_OK);
+    assert_int_equal(export_to(&exporter), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    assert_int_equal(export_to(&exporter), OTEL_OK);
+    const otel_attribute given = {"service.name", otel_value_string(name)};
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.resource = &given, .resource_count = 1)),
+                     OTEL_OK);
+    assert_int_equal(export_to(&exporter), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+
+    assert_listed("by_code-%d-2.pb.gz by_code-%d-3.pb.gz %.127s-%d-4.pb.gz shop-%d-1.pb.gz ", id,
+                  id, name, id, id);
+    exporter.free(exporter.state);
+}
+
 static void test_a_directory_that_is_missing_is_said_at_once(void **state)
 {
     (void)state;
     char missing[2 * PATH_SIZE];
     char expected[3 * PATH_SIZE];
     snprintf(missing, sizeof missing, "%s/none", directory);
-    snprintf(expected, sizeof expected, "profiles cannot be written in %s (errno 2)\n", missing);
+    snprintf(expected, sizeof expected, "profiles cannot be written in %s: %s\n", missing,
+             strerror(ENOENT));
 
     otel_profile_exporter exporter = otel_pprof_file_exporter(missing, OTEL_PPROF_OTEL);
 
@@ -270,6 +303,7 @@ int main(void)
         TEST(test_what_is_no_directory_is_said_at_once),
         TEST(test_of_a_file_that_does_not_fit_nothing_stays),
         TEST(test_without_memory_there_is_no_file),
+        TEST(test_the_service_is_that_of_the_sdk_whenever_it_starts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,6 +178,38 @@ static void test_samples_lead_to_mappings(void **state)
     end(read);
 }
 
+static void test_names_that_the_profile_has_are_functions(void **state)
+{
+    (void)state;
+    begin();
+    const uintptr_t addresses[] = {17, (uintptr_t)begin, (uintptr_t)begin + 1, (uintptr_t)end};
+    made_sample_begin(&made);
+    for (size_t i = 0; i < 4; i++)
+        made_sample_frame(&made, (const void *)(addresses[i] + (i != 0)));
+    add();
+    oteli_profile_builder_name(builder, UINT64_MAX);
+
+    pprof *read = encode(OTEL_PPROF_OTEL);
+
+    assert_int_equal(read->n_function, 2);
+    assert_int_equal(read->n_mapping, 1);
+    assert_true(read->mapping[0]->has_functions);
+    assert_false(read->mapping[0]->has_filenames || read->mapping[0]->has_line_numbers);
+    assert_int_equal(read->n_location, 4);
+    assert_int_equal(read->location[0]->n_line, 0);
+    for (size_t i = 1; i < 4; i++) {
+        assert_int_equal(read->location[i]->address, addresses[i]);
+        assert_int_equal(read->location[i]->n_line, 1);
+        const Perftools__Profiles__Function *function = read->function[i / 3];
+        assert_true(function->id != 0);
+        assert_int_equal(read->location[i]->line[0]->function_id, function->id);
+        assert_string_equal(text_of(read, function->name), i < 3 ? "begin" : "end");
+        assert_int_equal(function->system_name, function->name);
+        assert_int_equal(function->filename, 0);
+    }
+    end(read);
+}
+
 static void add_labelled(uint64_t root)
 {
     made_sample_begin(&made);
@@ -278,6 +310,10 @@ static void test_without_memory_there_are_no_bytes(void **state)
     (void)state;
     begin();
     add_labelled(1);
+    made_sample_begin(&made);
+    made_sample_frame(&made, (const void *)(uintptr_t)begin);
+    add();
+    oteli_profile_builder_name(builder, UINT64_MAX);
     const otel_profile *profile = oteli_profile_builder_finish(builder);
     bool all_tried = false;
     for (size_t nth = 1; !all_tried; nth++) {
@@ -304,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_head_says_what_the_numbers_are),
         cmocka_unit_test(test_samples_lead_to_mappings),
+        cmocka_unit_test(test_names_that_the_profile_has_are_functions),
         cmocka_unit_test(test_labels_are_called_as_the_style_says),
         cmocka_unit_test(test_a_root_that_is_not_known_is_left_out),
         cmocka_unit_test(test_no_text_is_there_twice_or_for_nothing),

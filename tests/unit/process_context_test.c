@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/process_context_test.c - specification of what a process says of itself to readers
  * outside (sdk/process_context.h), and of otel_thread_context_selftest. */
+#include "common/atomic.h"
 #include "common/wire.h"
 #include "sdk/engine.h"
 #include "tests/support/fake_exporter.h"
 #include <otel/thread_context.h>
 
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,7 +47,7 @@ static void start(void)
 
 static void stop(void)
 {
-    assert_int_equal(otel_shutdown(5000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
 }
 
 /* Where the kernel lists a mapping of that name; 0: nowhere. */
@@ -213,6 +216,145 @@ static void test_every_start_publishes_again(void **state)
     }
 }
 
+/* --- what the system has --- */
+
+static unsigned memory_files_refused; /* so many more */
+static int refused_with;
+static unsigned memory_files_opened;
+static unsigned times_named;
+
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags);
+int __real_prctl(int option, ...);
+int __wrap_prctl(int option, unsigned long two, unsigned long three, unsigned long four,
+                 unsigned long five);
+
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+    memory_files_opened++;
+    if (memory_files_refused == 0)
+        return __real_memfd_create(name, flags);
+    memory_files_refused--;
+    errno = refused_with;
+    return -1;
+}
+
+int __wrap_prctl(int option, unsigned long two, unsigned long three, unsigned long four,
+                 unsigned long five)
+{
+    const char *name = (const char *)five; /* NOLINT: so the call is */
+    if (option == 0x53564d41 && two == 0 && three == (uintptr_t)context() && four >= 32 &&
+        strcmp(name, "OTEL_CTX") == 0)
+        times_named++;
+    return __real_prctl(option, two, three, four, five);
+}
+
+static void test_each_writing_names_the_mapping(void **state)
+{
+    (void)state;
+    times_named = 0;
+    start();
+    assert_int_equal(times_named, 1);
+    oteli_process_context_publish(&(struct oteli_resource){0}, "another");
+    assert_int_equal(times_named, 2);
+    stop();
+}
+
+static void test_a_kernel_that_knows_no_seal_against_execution_has_a_file_without(void **state)
+{
+    (void)state;
+    memory_files_opened = 0;
+    memory_files_refused = 1;
+    refused_with = EINVAL;
+    start();
+    assert_int_equal(memory_files_opened, 2);
+    assert_int_equal(mapping(), (uintptr_t)context());
+    stop();
+}
+
+static void test_without_files_in_memory_there_is_anonymous_memory(void **state)
+{
+    (void)state;
+    memory_files_opened = 0;
+    memory_files_refused = 2;
+    refused_with = ENOSYS; /* or EPERM: system call filters */
+    start();
+    assert_int_equal(memory_files_opened, 1);
+    assert_non_null(context());
+    assert_memory_equal(context(), "OTEL_CTX", 8);
+    memory_files_refused = 0;
+    stop();
+}
+
+/* --- changes --- */
+
+static void test_a_clock_that_went_back_makes_no_earlier_time(void **state)
+{
+    (void)state;
+    const uint64_t far = UINT64_MAX / 2;
+    start();
+    ((struct oteli_process_context *)(uintptr_t)context())->published_at = far;
+    oteli_process_context_publish(&(struct oteli_resource){0}, "another");
+    assert_int_equal(context()->published_at, far + 1);
+    stop();
+}
+
+enum { ALIKE = 4000, CHANGES = 20000 };
+
+struct reader {
+    uint32_t is_over;
+    uint64_t whole; /* copies that were taken */
+    uint64_t halves;
+};
+
+/* As readers do: a copy counts if the time was there before, and is the same after it. Its bytes
+ * are alike, from the resource's first one on. */
+__attribute__((no_sanitize("thread"))) static void *read_along(void *argument)
+{
+    static char copy[ALIKE - 3];
+    struct reader *reader = argument;
+    const struct oteli_process_context *header = context();
+    while (oteli_load_relaxed_32(&reader->is_over) == 0) {
+        const uint64_t before = oteli_load_acquire_64(&header->published_at);
+        const volatile char *end =
+            (const volatile char *)(uintptr_t)header->payload + header->payload_size;
+        for (size_t i = 0; before != 0 && i < sizeof copy; i++)
+            copy[i] = end[-(ptrdiff_t)i - 1];
+        oteli_fence_full();
+        if (before == 0 || oteli_load_relaxed_64(&header->published_at) != before)
+            continue;
+        oteli_store_relaxed_64(&reader->whole, reader->whole + 1);
+        reader->halves += copy[0] != copy[sizeof copy - 1] || copy[0] != copy[ALIKE / 2];
+    }
+    return NULL;
+}
+
+static void test_whoever_reads_along_never_takes_half_of_a_change(void **state)
+{
+    (void)state;
+    struct reader reader = {0};
+    pthread_t thread;
+    static char alike[2][ALIKE];
+    start();
+    for (unsigned i = 0; i < 2; i++)
+        memset(alike[i], 'a' + (int)i, ALIKE);
+    for (unsigned i = 0; i < 2; i++) { /* one attribute each, of bytes that are alike */
+        alike[i][0] = 10;
+        alike[i][1] = (char)(0x80 | ((ALIKE - 3) & 0x7f));
+        alike[i][2] = (char)((ALIKE - 3) >> 7);
+    }
+    const struct oteli_resource resources[2] = {{.otlp = alike[0], .otlp_length = ALIKE},
+                                                {.otlp = alike[1], .otlp_length = ALIKE}};
+    oteli_process_context_publish(&resources[0], "s");
+    assert_int_equal(pthread_create(&thread, NULL, read_along, &reader), 0);
+    for (unsigned i = 0; i < CHANGES || oteli_load_relaxed_64(&reader.whole) < 100; i++)
+        oteli_process_context_publish(&resources[i % 2], "s");
+    oteli_store_relaxed_32(&reader.is_over, 1);
+    pthread_join(thread, NULL);
+    assert_int_equal(reader.halves, 0);
+    stop();
+}
+
 /* What a forked child answers, as its exit status. */
 static int in_child(void)
 {
@@ -228,7 +370,7 @@ static int in_child(void)
     const struct oteli_field pid = value_in(of_payload(1, 0), 1, "process.pid", 3);
     if (pid.value != (uint64_t)getpid())
         return 4;
-    return otel_shutdown(5000) == OTEL_OK && mapping() == 0 ? 0 : 5;
+    return otel_shutdown(60000) == OTEL_OK && mapping() == 0 ? 0 : 5;
 }
 
 static void test_a_forked_child_has_its_own_with_its_first_span(void **state)
@@ -282,6 +424,11 @@ int main(void)
         cmocka_unit_test(test_of_a_large_resource_they_get_the_attributes_that_fit),
         cmocka_unit_test(test_another_payload_takes_the_place_of_the_first),
         cmocka_unit_test(test_every_start_publishes_again),
+        cmocka_unit_test(test_each_writing_names_the_mapping),
+        cmocka_unit_test(test_a_kernel_that_knows_no_seal_against_execution_has_a_file_without),
+        cmocka_unit_test(test_without_files_in_memory_there_is_anonymous_memory),
+        cmocka_unit_test(test_a_clock_that_went_back_makes_no_earlier_time),
+        cmocka_unit_test(test_whoever_reads_along_never_takes_half_of_a_change),
         cmocka_unit_test(test_a_forked_child_has_its_own_with_its_first_span),
         cmocka_unit_test(test_the_selftest_looks_at_what_is_published),
     };

@@ -147,7 +147,7 @@ static void run_child(void)
     const bool was_parents = strcmp(watcher_journal(), "") == 0;
     otel_span_end(watcher_enter("child"));
     const bool is_told = strcmp(watcher_journal(), "+ ! -child ") == 0;
-    const bool is_stopped = otel_shutdown(5000) != OTEL_ERROR_TIMEOUT;
+    const bool is_stopped = otel_shutdown(60000) != OTEL_ERROR_TIMEOUT;
     _exit(was_parents && is_told && is_stopped && first.frees == 1 ? 0 : 1);
 }
 

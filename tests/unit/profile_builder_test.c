@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -130,6 +131,47 @@ static void test_a_stack_ends_where_there_is_no_code(void **state)
     assert_int_equal(profile->samples[0].count, 9);
     assert_int_equal(profile->stacks[0].count, 2);
     assert_int_equal(profile->stacks[1].count, 2);
+    end();
+}
+
+static void test_the_same_callers_of_other_leaves_are_other_stacks(void **state)
+{
+    (void)state;
+    begin(ROOM_FOR_ALL);
+    sample(100, 200);
+    add();
+    sample(104, 200);
+    add();
+    sample(104, 200);
+    add();
+    sample(100, 200);
+    add();
+    expect(finish(), "2 2000 | 100 199 | - | | tester\n"
+                     "2 2000 | 104 199 | - | | tester\n");
+    sample(108, 200);
+    add();
+    expect(finish(), "1 1000 | 108 199 | - | | tester\n");
+    end();
+}
+
+/* Where callers were no code once, they are looked at again. */
+static void test_callers_may_become_code(void **state)
+{
+    (void)state;
+    begin(ROOM_FOR_ALL);
+    uint8_t *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    sample_at(code() + 100, (uintptr_t)page + 50);
+    add();
+    assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
+    oteli_fake_clock.monotonic_ns += A_SECOND_NS;
+    sample_at(code() + 100, (uintptr_t)page + 50);
+    add();
+    const otel_profile *profile = finish();
+    assert_int_equal(profile->sample_count, 2);
+    assert_int_equal(profile->stacks[profile->samples[0].stack].count, 1);
+    assert_int_equal(profile->stacks[profile->samples[1].stack].count, 2);
+    munmap(page, 4096);
     end();
 }
 
@@ -350,6 +392,53 @@ static void test_a_full_interval_refuses_what_is_new_and_takes_the_rest(void **s
     end();
 }
 
+static void test_functions_have_names_once_they_are_asked_for(void **state)
+{
+    (void)state;
+    begin(ROOM_FOR_ALL);
+    oteli_profile_builder_name(builder, UINT64_MAX); /* of nothing */
+    for (unsigned i = 0; i < 3; i++) {
+        sample_at((uintptr_t)begin, (uintptr_t)begin + 2);
+        made_sample_frame(&made, (const void *)((uintptr_t)sample_number + 1));
+        add();
+        sample_at(17, 0);
+        add();
+        if (i != 1)
+            oteli_profile_builder_name(builder, UINT64_MAX);
+
+        const otel_profile *profile = finish();
+
+        static const char *const names[] = {"begin", "begin", "sample_number", ""};
+        assert_int_equal(profile->location_count, 4);
+        for (size_t j = 0; j < 4; j++)
+            assert_string_equal(profile->strings[profile->locations[j].name],
+                                i != 1 ? names[j] : "");
+        assert_int_equal(profile->locations[0].name, profile->locations[1].name);
+        oteli_profile_builder_name(builder, UINT64_MAX); /* too late: it changes nothing */
+        profile_check(profile);
+    }
+    end();
+}
+
+static void test_without_memory_functions_have_no_names(void **state)
+{
+    (void)state;
+    bool all_tried = false;
+    for (size_t nth = 1; !all_tried; nth++) {
+        begin(ROOM_FOR_ALL);
+        sample_at((uintptr_t)begin, 0);
+        add();
+        oteli_leaks_fail_at(nth);
+        oteli_profile_builder_name(builder, UINT64_MAX);
+        all_tried = !oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        const otel_profile *profile = finish();
+        const char *name = profile->strings[profile->locations[0].name];
+        assert_true(strcmp(name, "begin") == 0 || (!all_tried && name[0] == '\0'));
+        end();
+    }
+}
+
 static void test_without_memory_a_sample_is_not_there_and_leaves_nothing(void **state)
 {
     (void)state;
@@ -412,6 +501,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_samples_become_one),
         cmocka_unit_test(test_a_stack_ends_where_there_is_no_code),
+        cmocka_unit_test(test_the_same_callers_of_other_leaves_are_other_stacks),
+        cmocka_unit_test(test_callers_may_become_code),
         cmocka_unit_test(test_of_equal_keys_the_innermost_counts),
         cmocka_unit_test(test_labels_that_are_cut_or_no_utf8_are_good_texts),
         cmocka_unit_test(test_a_span_is_one_link_and_has_the_root_that_is_known),
@@ -420,6 +511,8 @@ int main(void)
         cmocka_unit_test(test_an_interval_is_told_of_only_once),
         cmocka_unit_test(test_the_program_is_the_first_mapping),
         cmocka_unit_test(test_a_full_interval_refuses_what_is_new_and_takes_the_rest),
+        cmocka_unit_test(test_functions_have_names_once_they_are_asked_for),
+        cmocka_unit_test(test_without_memory_functions_have_no_names),
         cmocka_unit_test(test_without_memory_a_sample_is_not_there_and_leaves_nothing),
         cmocka_unit_test(test_without_memory_there_is_no_profile_and_then_there_is_one),
         cmocka_unit_test(test_without_memory_there_is_no_builder),

@@ -227,6 +227,35 @@ static void mapping_out_of_range(void)
     dictionary()->location_table[1]->mapping_index = 3;
 }
 
+static void function_out_of_range(void)
+{
+    dictionary()->location_table[1]->lines[0]->function_index =
+        (int32_t)dictionary()->n_function_table;
+}
+
+static void no_function_is_called(void)
+{
+    for (size_t i = 0; i < dictionary()->n_location_table; i++)
+        for (size_t j = 0; j < dictionary()->location_table[i]->n_lines; j++)
+            dictionary()->location_table[i]->lines[j]->function_index = 1;
+}
+
+static void same_function(void)
+{
+    *dictionary()->function_table[2] = *dictionary()->function_table[1];
+}
+
+static void nameless_function(void)
+{
+    dictionary()->function_table[1]->name_strindex = 0;
+    dictionary()->function_table[1]->system_name_strindex = 0;
+}
+
+static void name_out_of_range(void)
+{
+    dictionary()->function_table[1]->name_strindex = -1;
+}
+
 static void no_functions(void)
 {
     dictionary()->n_function_table = 0;
@@ -328,6 +357,11 @@ static const struct {
     {"location_table.duplicate", same_location},
     {"location.mapping_index.range", mapping_out_of_range},
     {"function_table.empty", no_functions},
+    {"function_table.orphan", no_function_is_called},
+    {"function_table.duplicate", same_function},
+    {"function.nameless", nameless_function},
+    {"function.name_strindex.range", name_out_of_range},
+    {"line.function_index.range", function_out_of_range},
     {"link_table.zero", long_first_link},
     {"link_table.length", short_link},
     {"link_table.duplicate", same_link},

@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -31,7 +32,9 @@ struct fake_source {
     uint32_t waiting; /* samples that the next drain hands out; atomic */
     uint64_t lost;
     uint64_t missed;
+    uint64_t ring_bytes;
     struct oteli_source_options options;
+    uint64_t frames[2]; /* of each sample */
     bool has_name;
     bool blocks_signals;
 };
@@ -67,15 +70,15 @@ static int start_fake_signal(const struct oteli_source_options *options, void **
 static void drain_fake(void *source, oteli_take_sample *take, void *state,
                        struct oteli_source_counts *counts)
 {
-    static const uint64_t frames[] = {0x1000, 0x2000};
     struct fake_source *fake = source;
     const uint32_t count = oteli_exchange_full_32(&fake->waiting, 0);
     for (uint32_t i = 0; i < count; i++) {
         const struct oteli_sample sample = {
-            .time_ns = 1, .periods = 1, .thread = 1, .frames = frames, .depth = 2};
+            .time_ns = 1, .periods = 1, .thread = 1, .frames = fake->frames, .depth = 2};
         take(state, &sample);
     }
-    *counts = (struct oteli_source_counts){.lost = fake->lost, .missed_periods = fake->missed};
+    *counts = (struct oteli_source_counts){
+        .lost = fake->lost, .missed_periods = fake->missed, .ring_bytes = fake->ring_bytes};
 }
 
 static void stop_fake(void *source)
@@ -101,11 +104,13 @@ struct fake_exporter {
     otel_status status;
     uint32_t calls;
     uint32_t is_stuck;   /* atomic: it waits until this is 0 … */
-    uint32_t wake_frees; /* … or until it is woken, then it has not delivered */
+    uint32_t wake_frees; /* … or until it has been woken so often, then it has not delivered */
     uint32_t is_inside;  /* atomic */
     uint32_t wakes;      /* atomic */
     uint32_t frees;      /* atomic */
     uint64_t samples;
+    uint64_t loses; /* samples of each profile */
+    char name[32];  /* of the last profile's first function */
     bool was_silent;
 };
 static struct fake_exporter fake;
@@ -117,14 +122,18 @@ static otel_status export_fake(void *state, const otel_profile *profile, int64_t
     exporter->was_silent = oteli_thread_is_silent();
     for (size_t i = 0; i < profile->sample_count; i++)
         exporter->samples += profile->samples[i].count;
+    snprintf(exporter->name, sizeof exporter->name, "%s",
+             profile->strings[profile->locations[0].name]);
     oteli_add_full_32(&exporter->calls, 1);
     oteli_store_release_32(&exporter->is_inside, 1);
     bool is_woken = false;
     while (oteli_load_acquire_32(&exporter->is_stuck) != 0 && !is_woken) {
-        is_woken = exporter->wake_frees != 0 && oteli_load_acquire_32(&exporter->wakes) != 0;
+        is_woken = exporter->wake_frees != 0 &&
+                   oteli_load_acquire_32(&exporter->wakes) >= exporter->wake_frees;
         sched_yield();
     }
     oteli_store_release_32(&exporter->is_inside, 0);
+    otel_profile_drop(profile, exporter->loses);
     return is_woken ? OTEL_ERROR_TIMEOUT : exporter->status;
 }
 
@@ -142,7 +151,8 @@ static void free_fake(void *state)
 
 static otel_profile_exporter exporter(void)
 {
-    return (otel_profile_exporter){&fake, export_fake, wake_fake, free_fake};
+    return (otel_profile_exporter){
+        .state = &fake, .export_profile = export_fake, .wake = wake_fake, .free = free_fake};
 }
 
 /* --- the log --- */
@@ -162,6 +172,8 @@ static int begin(void **state)
     memset(&fake, 0, sizeof fake);
     memset(&fake_perf, 0, sizeof fake_perf);
     memset(&fake_signal, 0, sizeof fake_signal);
+    fake_perf.frames[0] = fake_signal.frames[0] = 0x1000;
+    fake_perf.frames[1] = fake_signal.frames[1] = 0x2000;
     memset(logged, 0, sizeof logged);
     otel_log_set_handler(log_line, NULL);
     oteli_leaks_begin();
@@ -203,6 +215,28 @@ static otel_profiler_stats stats_of(const otel_profiler *profiler)
 static void sample(struct fake_source *source, uint32_t count)
 {
     oteli_add_full_32(&source->waiting, count);
+}
+
+/* --- names --- */
+
+static void test_functions_are_named_for_exporters_that_want_it(void **state)
+{
+    (void)state;
+    for (int wants_names = 0; wants_names < 2; wants_names++) {
+        otel_profiler *profiler = NULL;
+        otel_profile_exporter given = exporter();
+        given.wants_names = wants_names;
+        fake_perf.frames[0] = (uintptr_t)export_fake;
+        assert_int_equal(try_start((otel_profiler_options){.exporter = given}, &profiler), OTEL_OK);
+        for (unsigned i = 0; i < 2; i++) {
+            sample(&fake_perf, 1);
+            assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
+            assert_string_equal(fake.name, wants_names ? "export_fake" : "");
+        }
+        sample(&fake_perf, 1);
+        assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+        assert_string_equal(fake.name, wants_names ? "export_fake" : "");
+    }
 }
 
 /* --- which source --- */
@@ -285,76 +319,19 @@ static void test_the_source_is_opened_on_a_thread_of_its_own_without_signals(voi
     assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
 }
 
+static void test_smaller_rings_than_asked_for_are_drained_more_often(void **state)
+{
+    const struct oteli_source_options got = {
+        .period_ns = 1000000000 / 99, .ring_bytes = 32 * 1024, .stack_bytes = 4096};
+    (void)state;
+    fake_perf.ring_bytes = got.ring_bytes;
+    otel_profiler *profiler = start();
+    assert_int_equal(fake_perf.options.ring_bytes, 128 * 1024);
+    assert_int_equal(profiler->most_drain_ns, oteli_profiler_drain_ns(&got, OTEL_PROFILER_PERF));
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+}
+
 /* --- options --- */
-
-static void test_options_have_defaults(void **state)
-{
-    struct oteli_profiler_plan plan;
-    (void)state;
-    assert_int_equal(oteli_profiler_plan(&(otel_profiler_options){0}, &plan), OTEL_OK);
-    assert_true(plan.source.period_ns == 1000000000 / 99);
-    assert_int_equal(plan.source.ring_bytes, 64 * 1024);
-    assert_int_equal(plan.source.stack_bytes, 4096);
-    assert_int_equal(plan.source.signal_number, SIGPROF);
-    assert_int_equal(plan.max_links, 4096);
-    assert_true(plan.export_ns == UINT64_C(10000000000));
-}
-
-static void test_options_are_what_they_say(void **state)
-{
-    struct oteli_profiler_plan plan;
-    const otel_profiler_options options = {.frequency_hz = 1000,
-                                           .export_interval_ms = 7,
-                                           .ring_kib = 256,
-                                           .stack_scan_bytes = OTEL_ZERO,
-                                           .signal_number = SIGURG,
-                                           .max_links = 3};
-    (void)state;
-    assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
-    assert_true(plan.source.period_ns == 1000000);
-    assert_int_equal(plan.source.ring_bytes, 256 * 1024);
-    assert_int_equal(plan.source.stack_bytes, 0);
-    assert_int_equal(plan.source.signal_number, SIGURG);
-    assert_int_equal(plan.max_links, 3);
-    assert_true(plan.export_ns == 7000000);
-}
-
-static uint64_t drain_ms(uint32_t hz, uint32_t ring_kib, otel_profiler_source source)
-{
-    struct oteli_profiler_plan plan;
-    const otel_profiler_options options = {.frequency_hz = hz, .ring_kib = ring_kib};
-    assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
-    return oteli_profiler_drain_ns(&plan.source, source) / 1000000;
-}
-
-/* Samples are taken to have 1 KiB, and perf's the copy of the stack besides. */
-static void test_drains_before_a_ring_is_half_full_and_no_more_often(void **state)
-{
-    (void)state;
-    assert_int_equal(drain_ms(1000, 64, OTEL_PROFILER_PERF), 16);   /* 32 samples, of 2 KiB */
-    assert_int_equal(drain_ms(1000, 64, OTEL_PROFILER_SIGNAL), 32); /* 64 samples */
-    assert_int_equal(drain_ms(100, 64, OTEL_PROFILER_PERF), 60);    /* 12 samples, of 5 KiB */
-    assert_int_equal(drain_ms(1, 64, OTEL_PROFILER_PERF), 200);
-    assert_int_equal(drain_ms(10000, 4, OTEL_PROFILER_PERF), 10);
-    assert_int_equal(oteli_profiler_busy_drain_ns(99000000, OTEL_PROFILER_PERF), 99000000);
-    assert_int_equal(oteli_profiler_busy_drain_ns(99000000, OTEL_PROFILER_SIGNAL), 25000000);
-    assert_int_equal(oteli_profiler_busy_drain_ns(9000000, OTEL_PROFILER_SIGNAL), 9000000);
-}
-
-static void test_looks_through_more_of_a_stack_where_the_ring_is_large_enough(void **state)
-{
-    struct oteli_profiler_plan plan;
-    otel_profiler_options options = {.frequency_hz = 1000};
-    (void)state;
-    assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
-    assert_int_equal(plan.source.stack_bytes, 1024);
-    options.ring_kib = 1024;
-    assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
-    assert_int_equal(plan.source.stack_bytes, 4096);
-    options.stack_scan_bytes = 100;
-    assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
-    assert_int_equal(plan.source.stack_bytes, 104);
-}
 
 static void test_options_that_cannot_be_are_refused(void **state)
 {
@@ -471,6 +448,24 @@ static void test_a_stop_exports_the_rest(void **state)
     assert_int_equal(fake.frees, 1);
 }
 
+static void test_what_arrives_in_part_is_counted_in_part(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    fake.loses = 3;
+    sample(&fake_perf, 7);
+    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    fake.loses = 0;
+    sample(&fake_perf, 2);
+    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
+    const otel_profiler_stats stats = stats_of(profiler);
+
+    assert_int_equal(stats.exported, 6);
+    assert_int_equal(stats.dropped, 3);
+    assert_int_equal(stats.profiles, 2);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+}
+
 static void test_what_the_exporter_refuses_is_dropped(void **state)
 {
     (void)state;
@@ -582,10 +577,21 @@ static void test_a_stop_wakes_an_exporter_and_still_exports_the_rest(void **stat
     fake.wake_frees = 1;
     wait_until_stuck(profiler);
     sample(&fake_perf, 2);
-    assert_int_equal(otel_profiler_stop(profiler, 200), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(otel_profiler_stop(profiler, 1000), OTEL_ERROR_EXPORT_FAILED);
     assert_int_equal(fake.calls, 2);
     assert_int_equal(fake.frees, 1);
     assert_int_equal(fake_perf.stops, 1);
+}
+
+/* It may have been deaf when it was woken first. */
+static void test_a_stop_wakes_an_exporter_until_it_comes_back(void **state)
+{
+    (void)state;
+    otel_profiler *profiler = start();
+    fake.wake_frees = 8;
+    wait_until_stuck(profiler);
+    assert_int_equal(otel_profiler_stop(profiler, 2000), OTEL_OK);
+    assert_true(fake.wakes >= 8);
 }
 
 static void test_a_stop_leaves_an_exporter_behind_that_does_not_come_back(void **state)
@@ -650,15 +656,13 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
+        CASE(test_functions_are_named_for_exporters_that_want_it),
         CASE(test_samples_with_perf_events_where_they_are_allowed),
         CASE(test_falls_back_to_the_signal_and_says_why),
         CASE(test_a_source_that_is_asked_for_is_the_only_one_tried),
         CASE(test_does_not_start_where_neither_is_allowed),
         CASE(test_the_source_is_opened_on_a_thread_of_its_own_without_signals),
-        CASE(test_options_have_defaults),
-        CASE(test_options_are_what_they_say),
-        CASE(test_drains_before_a_ring_is_half_full_and_no_more_often),
-        CASE(test_looks_through_more_of_a_stack_where_the_ring_is_large_enough),
+        CASE(test_smaller_rings_than_asked_for_are_drained_more_often),
         CASE(test_options_that_cannot_be_are_refused),
         CASE(test_an_exporter_that_could_not_be_made_is_no_memory),
         CASE(test_one_at_a_time),
@@ -667,12 +671,14 @@ int main(void)
         CASE(test_nothing_is_exported_where_nothing_was_sampled),
         CASE(test_each_interval_is_exported_without_being_asked_for),
         CASE(test_a_stop_exports_the_rest),
+        CASE(test_what_arrives_in_part_is_counted_in_part),
         CASE(test_what_the_exporter_refuses_is_dropped),
         CASE(test_what_the_source_loses_is_counted),
         CASE(test_statistics_are_as_long_as_the_caller_knows_them),
         CASE(test_does_without_any_allocation),
         CASE(test_a_flush_does_not_wait_for_an_exporter_that_hangs),
         CASE(test_a_stop_wakes_an_exporter_and_still_exports_the_rest),
+        CASE(test_a_stop_wakes_an_exporter_until_it_comes_back),
         CASE(test_a_stop_leaves_an_exporter_behind_that_does_not_come_back),
         CASE(test_a_forked_child_has_none_and_may_start_its_own),
     };

@@ -319,7 +319,7 @@ static void test_the_byte_limit_is_exact(void **state)
     start(100000, 10, 1 << 20);
     while (hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT] == 0)
         hand_spans(&hand, "a", 1);
-    const struct oteli_thread_counts full = hand_counts(&hand);
+    const struct counted full = hand_counts(&hand);
 
     assert_int_equal(oteli_lines_queued_bytes(), 1 << 20);
     hand_flush(&hand);

@@ -257,7 +257,7 @@ static void test_every_pipeline_gets_it(void **state)
                      OTEL_OK);
     record("a");
     record("b");
-    assert_int_equal(otel_flush(10000), OTEL_OK);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
     assert_string_equal(fakes[0].text, "a b|");
     assert_string_equal(fakes[1].text, "a b|");
 }
@@ -278,8 +278,8 @@ static void test_the_exporter_thread_records_nothing(void **state)
     assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1)),
                      OTEL_OK);
     record("a");
-    assert_int_equal(otel_flush(10000), OTEL_OK);
-    assert_int_equal(otel_flush(10000), OTEL_OK);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
     assert_string_equal(fake.text, "a|");
     assert_int_equal(traced_stats().started, 1);
 }
@@ -363,7 +363,7 @@ static int check_child(int (*life)(void))
 static int record_in_child(void)
 {
     record("childs");
-    if (otel_flush(10000) != OTEL_OK)
+    if (otel_flush(60000) != OTEL_OK)
         return 1;
     otel_stats stats = {.size = sizeof stats};
     if (otel_stats_read(0, &stats) != OTEL_OK || stats.started != 1 || stats.delivered != 1)
@@ -438,7 +438,7 @@ static void test_missing_memory_fails_nothing(void **state)
     (void)state;
     for (size_t nth = 1;; nth++) {
         traced_start(&(otel_sdk_options){.bsp_schedule_delay = 60000});
-        assert_int_equal(otel_flush(10000), OTEL_OK);
+        assert_int_equal(otel_flush(60000), OTEL_OK);
         oteli_leaks_fail_at(nth);
         errno = 77;
         record_all("a=1");

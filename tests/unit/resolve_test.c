@@ -2,6 +2,7 @@
 /* tests/unit/resolve_test.c - specification of what a sample's labels, span and frames are. The
  * trampolines and what they stood for are made here: number i is code at CODE + 32 i, functions
  * return to 18 bytes behind that, and its marker is 22 bytes behind it. */
+#include "profiling/missing_caller.h"
 #include "profiling/sample.h"
 #include "profiling/trampolines.h"
 
@@ -12,6 +13,8 @@
 #include <cmocka.h>
 
 enum { CODE = 0x10000, SIZE = 32, RETURN = 18, MARKER = 22, KNOWN = 20, TIME = 1000 };
+
+static struct oteli_sample sample;
 
 /* --- the stand-ins --- */
 
@@ -48,7 +51,7 @@ static bool is_known[KNOWN];
 
 bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *label)
 {
-    assert_int_equal(time_ns, TIME);
+    assert_int_equal(time_ns, sample.time_ns);
     if (index >= KNOWN || !is_known[index])
         return false;
     *label = known[index];
@@ -68,7 +71,7 @@ bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct o
 
 static uint64_t frames[OTELI_FRAMES_MAX];
 static uint64_t stack[16];
-static struct oteli_sample sample;
+static struct oteli_calls calls;
 static struct oteli_resolved resolved;
 
 static uint64_t marker(unsigned index)
@@ -96,6 +99,7 @@ static int set_up(void **state)
     (void)state;
     memset(is_known, 0, sizeof is_known);
     memset(&resolved, 0xAA, sizeof resolved);
+    memset(&calls, 0, sizeof calls);
     sample = (struct oteli_sample){.time_ns = TIME, .periods = 1, .frames = frames};
     return 0;
 }
@@ -105,7 +109,7 @@ static void resolve(const uint64_t *chain)
 {
     for (sample.depth = 0; chain[sample.depth] != 0; sample.depth++)
         frames[sample.depth] = chain[sample.depth];
-    oteli_resolve(&sample, &resolved);
+    oteli_resolve(&sample, &calls, &resolved);
     assert_ptr_equal(resolved.sample, &sample);
 }
 
@@ -501,6 +505,23 @@ static void test_an_old_return_address_is_no_caller(void **state)
     CHECK_FRAMES(in_code(70), next);
 }
 
+static void test_code_is_read_once_and_again_after_a_second(void **state)
+{
+    (void)state;
+    memset(code, 0x90, sizeof code);
+    const uint64_t caller = put_call(40, 64);
+    top_of_stack(caller);
+    sample.time_ns = 7000000000;
+    RESOLVE(in_code(70), in_code(100));
+    memset(code, 0x90, sizeof code);
+    sample.time_ns += 999999999;
+    RESOLVE(in_code(70), in_code(100));
+    CHECK_FRAMES(in_code(70), caller, in_code(100));
+    sample.time_ns += 1;
+    RESOLVE(in_code(70), in_code(100));
+    CHECK_FRAMES(in_code(70), in_code(100));
+}
+
 #endif
 
 int main(void)
@@ -536,6 +557,7 @@ int main(void)
       cmocka_unit_test_setup(test_a_word_that_no_call_returns_to_is_no_caller, set_up),
       cmocka_unit_test_setup(test_a_call_to_elsewhere_does_not_return_from_the_leaf, set_up),
       cmocka_unit_test_setup(test_an_old_return_address_is_no_caller, set_up),
+      cmocka_unit_test_setup(test_code_is_read_once_and_again_after_a_second, set_up),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

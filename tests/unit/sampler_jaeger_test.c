@@ -207,18 +207,27 @@ static void test_a_forked_child_asks_for_itself(void **state)
     otel_sampler sampler = remote_for(sink, "s");
     assert_true(http_sink_wait(sink, 2));
     int done[2];
+    int looked[2];
+    char byte;
     assert_int_equal(pipe(done), 0);
+    assert_int_equal(pipe(looked), 0);
+    http_sink_hold(sink); /* the child has no answer of its own before it has looked */
     const pid_t child = fork();
     if (child == 0) {
         close(done[1]);
         const bool has_parents = samples(&sampler, 0) && !samples(&sampler, upper_half);
-        char byte;
+        close(looked[0]);
+        close(looked[1]);
         (void)!read(done[0], &byte, 1); /* until the parent has seen two questions of ours */
         const bool has_own = !samples(&sampler, 0);
         free_sampler(&sampler);
         _exit(has_parents && has_own ? 0 : 1);
     }
     close(done[0]);
+    close(looked[1]);
+    (void)!read(looked[0], &byte, 1);
+    close(looked[0]);
+    http_sink_go_on(sink);
     const bool is_asked = http_sink_wait(sink, 4);
     close(done[1]);
     int status;
@@ -284,7 +293,7 @@ static void test_S12_the_sdk_samples_by_it_until_its_shutdown(void **state)
     otel_span_end(kept);
     otel_span_end(dropped);
     assert_int_equal(oteli_helpers(), 1);
-    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     oteli_lifecycle_reset();
     oteli_api_reset();
     assert_int_equal(oteli_helpers(), 0);

@@ -274,7 +274,7 @@ static void test_S9_spans_carry_the_threshold_and_keep_the_randomness(void **sta
     assert_int_equal(own.flags & OTEL_TRACE_FLAG_SAMPLED, OTEL_TRACE_FLAG_SAMPLED);
     assert_string_equal(text, "ot=th:8;rv:80000000000000,a=b");
     otel_span_end(span);
-    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     oteli_lifecycle_reset();
     oteli_api_reset();
 }

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -20,7 +21,7 @@
 
 #include <cmocka.h>
 
-enum { PERIOD_NS = 1000000, ENOUGH = 5, OURS = SIGPROF };
+enum { PERIOD_NS = 1000000, ENOUGH = 5, OURS = SIGPROF, SIGNAL_STACK = 1 << 16 };
 
 static const struct oteli_source_options options = {
     .period_ns = PERIOD_NS, .ring_bytes = 1 << 16, .signal_number = OURS};
@@ -31,16 +32,33 @@ struct worker {
     pthread_t thread;
     uint32_t id;
     uint32_t is_done;
-    uint32_t spoilt; /* errno has changed under its hands */
+    uint32_t spoilt;   /* errno has changed under its hands */
+    uint32_t is_asked; /* to block the signal, or no longer, before it goes on */
     bool blocks;
+    bool sleeps;
+    void *signal_stack; /* of SIGNAL_STACK bytes, or NULL */
     const otel_thread_context_record *context;
 };
+
+static void block(bool blocks)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, OURS);
+    pthread_sigmask(blocks ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
 
 __attribute__((noinline)) static uint64_t burn(struct worker *worker)
 {
     uint64_t sum = 1;
-    while (oteli_load_relaxed_32(&worker->is_done) == 0)
+    while (oteli_load_relaxed_32(&worker->is_done) == 0) {
         sum = sum * 3 + 1;
+        if (oteli_load_acquire_32(&worker->is_asked) == 0)
+            continue;
+        worker->blocks = !worker->blocks;
+        block(worker->blocks);
+        oteli_store_release_32(&worker->is_asked, 0);
+    }
     return sum;
 }
 
@@ -53,19 +71,28 @@ __attribute__((noinline)) static void work_on(struct worker *worker)
         oteli_store_relaxed_32(&worker->spoilt, 1);
 }
 
+static pthread_mutex_t bedroom = PTHREAD_MUTEX_INITIALIZER;
+
 static void *work(void *argument)
 {
     struct worker *worker = argument;
-    if (worker->blocks) {
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, OURS);
-        pthread_sigmask(SIG_BLOCK, &set, NULL);
-    }
+    stack_t before;
+    const stack_t signal_stack = {.ss_sp = worker->signal_stack, .ss_size = SIGNAL_STACK};
+    if (worker->blocks)
+        block(true);
+    if (worker->signal_stack != NULL)
+        sigaltstack(&signal_stack, &before);
     otel_thread_ctx_v1 = worker->context;
     oteli_store_release_32(&worker->id, (uint32_t)syscall(SYS_gettid));
-    work_on(worker);
+    if (worker->sleeps) {
+        pthread_mutex_lock(&bedroom); /* the test has it */
+        pthread_mutex_unlock(&bedroom);
+    } else {
+        work_on(worker);
+    }
     otel_thread_ctx_v1 = NULL;
+    if (worker->signal_stack != NULL)
+        sigaltstack(&before, NULL); /* a sanitizer's, which it will free */
     return NULL;
 }
 
@@ -83,18 +110,22 @@ static void end_worker(struct worker *worker)
     assert_int_equal(worker->spoilt, 0);
 }
 
-/* Until it has had so much more of the processors. */
-static void let_work(const struct worker *worker, long ms)
+/* What it has had of the processors. */
+static int64_t worked_ms(const struct worker *worker)
 {
     clockid_t clock;
     struct timespec now;
     assert_int_equal(pthread_getcpuclockid(worker->thread, &clock), 0);
     assert_int_equal(clock_gettime(clock, &now), 0);
-    const int64_t until = now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000 + ms;
-    do {
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* Until it has had so much more. */
+static void let_work(const struct worker *worker, long ms)
+{
+    const int64_t until_ms = worked_ms(worker) + ms;
+    while (worked_ms(worker) < until_ms)
         sched_yield();
-        assert_int_equal(clock_gettime(clock, &now), 0);
-    } while (now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000 < until);
 }
 
 /* --- what has been sampled of it --- */
@@ -177,9 +208,7 @@ static void test_samples_a_thread_that_comes_later(void **state)
     (void)state;
     void *source = start_source();
     start_worker(&worker);
-    const struct taken taken = sample(source, &worker);
-
-    assert_true(taken.samples >= ENOUGH);
+    (void)sample(source, &worker);
     oteli_signal_source.stop(source);
     end_worker(&worker);
 }
@@ -255,6 +284,41 @@ static void test_samples_lost_for_want_of_room_are_counted(void **state)
     end_worker(&worker);
 }
 
+/* A timer that comes less often than it is asked to says how often it should have. */
+static void test_periods_add_up_to_the_time_that_a_thread_has_worked(void **state)
+{
+    struct worker worker = {0};
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    struct taken taken = sample(source, &worker);
+    const int64_t before_ms = worked_ms(&worker) - (int64_t)taken.periods;
+    let_work(&worker, 300);
+    const int64_t after_ms = worked_ms(&worker);
+    drain(source, &taken);
+    assert_true((int64_t)taken.periods * 4 >= (after_ms - before_ms) * 3);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+static void test_the_handler_runs_on_the_signal_stack_of_its_thread(void **state)
+{
+    char *stack = calloc(1, SIGNAL_STACK);
+    struct worker worker = {.signal_stack = stack};
+    size_t used = 0;
+    (void)state;
+    assert_non_null(stack);
+    start_worker(&worker);
+    void *source = start_source();
+    (void)sample(source, &worker);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+    for (size_t i = 0; i < SIGNAL_STACK; i++)
+        used += stack[i] != 0;
+    assert_true(used > 100);
+    free(stack);
+}
+
 /* --- the program's signals --- */
 
 static uint32_t program_signals;
@@ -276,6 +340,18 @@ static void set_handler(void (*handler)(int))
 {
     const struct sigaction action = {.sa_handler = handler};
     assert_int_equal(sigaction(OURS, &action, NULL), 0);
+}
+
+/* No call of the program fails for it that can go on, and nothing comes between. */
+static void test_the_handler_disturbs_as_little_as_it_can(void **state)
+{
+    (void)state;
+    void *source = start_source();
+    const struct sigaction ours = action_now();
+    assert_int_equal(ours.sa_flags & (SA_RESTART | SA_ONSTACK), SA_RESTART | SA_ONSTACK);
+    for (int i = 1; i < 32; i++)
+        assert_true(i == SIGKILL || i == SIGSTOP || sigismember(&ours.sa_mask, i));
+    oteli_signal_source.stop(source);
 }
 
 static void test_a_handler_of_the_program_is_left_alone(void **state)
@@ -322,23 +398,24 @@ static void test_a_handler_that_comes_later_ends_the_sampling(void **state)
     set_handler(SIG_DFL);
 }
 
+static bool is_pending(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, OURS) == 1;
+}
+
 /* By default it would end this process. */
 static void test_a_signal_that_is_pending_at_the_stop_does_no_harm(void **state)
 {
-    sigset_t set;
-    sigset_t pending;
     (void)state;
     void *source = start_source();
-    sigemptyset(&set);
-    sigaddset(&set, OURS);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    block(true);
     raise(OURS);
-    sigpending(&pending);
-    assert_int_equal(sigismember(&pending, OURS), 1);
+    assert_true(is_pending());
     oteli_signal_source.stop(source);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    sigpending(&pending);
-    assert_int_equal(sigismember(&pending, OURS), 0);
+    block(false);
+    assert_false(is_pending());
 }
 
 static void test_a_signal_of_somebody_else_is_no_sample(void **state)
@@ -350,6 +427,30 @@ static void test_a_signal_of_somebody_else_is_no_sample(void **state)
     kill(getpid(), OURS);
     drain(source, &taken);
     assert_int_equal(taken.samples + taken.others, 0);
+    oteli_signal_source.stop(source);
+}
+
+/* One of a session before this one, for instance. */
+static void test_a_timer_of_somebody_else_is_no_sample(void **state)
+{
+    const pid_t self = (pid_t)syscall(SYS_gettid);
+    struct taken taken = {.of = self};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = OURS};
+    const struct itimerspec soon = {.it_value = {.tv_nsec = 1}};
+    timer_t timer;
+    (void)state;
+    void *source = start_source();
+    event.sigev_value.sival_ptr = (void *)(uintptr_t)(UINT64_C(0x7fffffff) << 32 | (uint32_t)self);
+    block(true);
+    assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+    assert_int_equal(timer_settime(timer, 0, &soon, NULL), 0);
+    while (!is_pending())
+        sched_yield();
+    block(false); /* here it comes */
+    drain(source, &taken);
+
+    assert_int_equal(taken.samples + taken.others, 0);
+    timer_delete(timer);
     oteli_signal_source.stop(source);
 }
 
@@ -378,8 +479,7 @@ static void test_another_signal_does_as_well(void **state)
     other.signal_number = SIGRTMAX - 1;
     start_worker(&worker);
     assert_int_equal(oteli_signal_source.start(&other, &source), 0);
-    const struct taken taken = sample(source, &worker);
-    assert_true(taken.samples >= ENOUGH);
+    (void)sample(source, &worker);
     oteli_signal_source.stop(source);
     end_worker(&worker);
 }
@@ -402,19 +502,17 @@ static void test_each_thread_has_a_timer_as_long_as_it_lives(void **state)
     (void)state;
     /* Ignored, so that they do no harm. */
     assert_true(oteli_thread_timers_init(&timers, PERIOD_NS, SIGURG, 1));
-    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    const size_t before = timers.count; /* a sanitizer's */
     for (unsigned i = 0; i < 3; i++)
         start_worker(&workers[i]);
     assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    assert_int_equal(timers.count, before + 3);
     for (unsigned i = 0; i < 3; i++)
         assert_true(timed(&timers, &workers[i])->has_timer);
 
     end_worker(&workers[0]);
-    while (oteli_thread_timers_scan(&timers) == 0 && timers.count != before + 2)
+    while (timed(&timers, &workers[0]) != NULL) {
         sched_yield(); /* the kernel forgets a thread after its join */
-    assert_null(timed(&timers, &workers[0]));
+        assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    }
     end_worker(&workers[1]);
     end_worker(&workers[2]);
     oteli_thread_timers_fini(&timers);
@@ -436,6 +534,89 @@ static void test_a_thread_that_blocks_the_signal_has_none(void **state)
     oteli_thread_timers_fini(&timers);
 }
 
+static void ask(struct worker *worker)
+{
+    oteli_store_release_32(&worker->is_asked, 1);
+    while (oteli_load_acquire_32(&worker->is_asked) != 0)
+        sched_yield();
+}
+
+/* Not at once: one thread's mask is looked at in each scan. */
+static void test_what_a_thread_blocks_later_is_noticed(void **state)
+{
+    struct worker worker = {0};
+    struct oteli_thread_timers timers;
+    (void)state;
+    assert_true(oteli_thread_timers_init(&timers, UINT64_C(3600000000000), OURS, 1));
+    start_worker(&worker);
+    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    assert_true(timed(&timers, &worker)->has_timer);
+    ask(&worker);
+    for (size_t i = 0; i <= timers.count; i++)
+        assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    assert_false(timed(&timers, &worker)->has_timer);
+    ask(&worker);
+    for (size_t i = 0; i <= timers.count; i++)
+        assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    assert_true(timed(&timers, &worker)->has_timer);
+    end_worker(&worker);
+    oteli_thread_timers_fini(&timers);
+}
+
+/* Of threads that do not run, timers stand. */
+static void test_timers_have_their_first_turn_at_a_time_of_their_own(void **state)
+{
+    enum { SLEEPERS = 4 };
+    const uint64_t period_ns = UINT64_C(3600000000000);
+    struct worker workers[SLEEPERS];
+    struct oteli_thread_timers timers;
+    uint64_t first_ns[SLEEPERS];
+    unsigned others = 0;
+    (void)state;
+    assert_true(oteli_thread_timers_init(&timers, period_ns, OURS, 1));
+    pthread_mutex_lock(&bedroom);
+    for (unsigned i = 0; i < SLEEPERS; i++) {
+        workers[i] = (struct worker){.sleeps = true};
+        start_worker(&workers[i]);
+    }
+    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    for (unsigned i = 0; i < SLEEPERS; i++) {
+        struct itimerspec left;
+        assert_int_equal(timer_gettime(timed(&timers, &workers[i])->timer, &left), 0);
+        first_ns[i] = (uint64_t)left.it_value.tv_sec * 1000000000 + (uint64_t)left.it_value.tv_nsec;
+        assert_true(first_ns[i] <= period_ns);
+        assert_int_equal(left.it_interval.tv_sec, 3600);
+        others += first_ns[i] / 1000000000 != first_ns[0] / 1000000000;
+    }
+    assert_true(others != 0);
+    pthread_mutex_unlock(&bedroom);
+    for (unsigned i = 0; i < SLEEPERS; i++)
+        end_worker(&workers[i]);
+    oteli_thread_timers_fini(&timers);
+}
+
+/* --- what is said --- */
+
+static char said[256];
+static void listen(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    if (level <= OTEL_LOG_WARN)
+        snprintf(said, sizeof said, "%s", message);
+}
+
+static void test_that_nobody_is_sampled_is_said_at_once(void **state)
+{
+    struct worker worker = {.blocks = true};
+    (void)state;
+    otel_log_set_handler(listen, NULL);
+    start_worker(&worker);
+    oteli_signal_source.stop(start_source());
+    otel_log_set_handler(NULL, NULL);
+    assert_non_null(strstr(said, "all threads block signal"));
+    end_worker(&worker);
+}
+
 /* --- fork, and again --- */
 
 static int life_of_child(void *source)
@@ -443,19 +624,13 @@ static int life_of_child(void *source)
     struct worker worker = {0};
     void *own = NULL;
     oteli_signal_source.forget(source);
-    if (pthread_create(&worker.thread, NULL, work, &worker) != 0)
-        return 1;
-    while (oteli_load_acquire_32(&worker.id) == 0)
-        sched_yield();
+    start_worker(&worker);
     if (oteli_signal_source.start(&options, &own) != 0)
         return 2;
-    struct taken taken = sample(own, &worker);
+    const struct taken taken = sample(own, &worker);
     oteli_signal_source.stop(own);
-    oteli_store_release_32(&worker.is_done, 1);
-    pthread_join(worker.thread, NULL);
-    struct sigaction now;
-    sigaction(OURS, NULL, &now);
-    return now.sa_handler == SIG_DFL && taken.samples >= ENOUGH ? 0 : 3;
+    end_worker(&worker);
+    return action_now().sa_handler == SIG_DFL && taken.samples >= ENOUGH ? 0 : 3;
 }
 
 static void test_a_forked_child_has_none_and_may_start_its_own(void **state)
@@ -501,15 +676,22 @@ int main(void)
         cmocka_unit_test(test_a_sample_has_the_span_that_its_thread_publishes),
         cmocka_unit_test(test_a_record_that_is_not_valid_is_no_span),
         cmocka_unit_test(test_samples_lost_for_want_of_room_are_counted),
+        cmocka_unit_test(test_periods_add_up_to_the_time_that_a_thread_has_worked),
+        cmocka_unit_test(test_the_handler_runs_on_the_signal_stack_of_its_thread),
+        cmocka_unit_test(test_the_handler_disturbs_as_little_as_it_can),
         cmocka_unit_test(test_a_handler_of_the_program_is_left_alone),
         cmocka_unit_test(test_what_the_signal_did_before_comes_back),
         cmocka_unit_test(test_a_handler_that_comes_later_ends_the_sampling),
         cmocka_unit_test(test_a_signal_that_is_pending_at_the_stop_does_no_harm),
         cmocka_unit_test(test_a_signal_of_somebody_else_is_no_sample),
+        cmocka_unit_test(test_a_timer_of_somebody_else_is_no_sample),
         cmocka_unit_test(test_only_signals_that_are_free_for_it_are_usable),
         cmocka_unit_test(test_another_signal_does_as_well),
         cmocka_unit_test(test_each_thread_has_a_timer_as_long_as_it_lives),
         cmocka_unit_test(test_a_thread_that_blocks_the_signal_has_none),
+        cmocka_unit_test(test_what_a_thread_blocks_later_is_noticed),
+        cmocka_unit_test(test_timers_have_their_first_turn_at_a_time_of_their_own),
+        cmocka_unit_test(test_that_nobody_is_sampled_is_said_at_once),
         cmocka_unit_test(test_a_forked_child_has_none_and_may_start_its_own),
         cmocka_unit_test(test_starts_again_and_again),
     };

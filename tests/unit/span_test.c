@@ -274,7 +274,7 @@ static void test_an_unsampled_span_has_an_id_of_its_own_and_nothing_else(void **
     otel_span_end(entered);
     assert_true(is_none(otel_current_span()));
 
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     assert_int_equal(counts.recorded, 0);
     assert_int_equal(counts.unsampled, 2);
     assert_int_equal(counts.ended, 0);
@@ -481,7 +481,7 @@ static void test_a_call_inside_a_call_is_refused_and_counted(void **state)
     assert_true(otel_span_is_recording(inside_outer));
     otel_span_end(inside_outer);
 
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     assert_true(same_span(inside_entered, span) && same_span(inside_started, span));
     assert_int_equal(recorder.count, 2);
     assert_int_equal(counts.dropped[OTEL_DROP_REENTRANT], 2);
@@ -545,7 +545,7 @@ static void test_without_memory_spans_pass_their_parent_on(void **state)
         work();
         assert_true(is_none(otel_current_span()));
         assert_true(recorder.count >= 2);
-        const struct oteli_thread_counts counts = recorder_counts();
+        const struct counted counts = recorder_counts();
         assert_int_equal(counts.ended, recorder.count + counts.dropped[OTEL_DROP_NO_MEMORY]);
         if (!failed)
             break;

@@ -112,7 +112,7 @@ static void test_P3_the_simple_processor_exports_on_the_thread_that_ends(void **
     otel_span_end(watcher_begin("b"));
     assert_int_equal(export.polls, 3);
     assert_string_equal(export.name, "b");
-    assert_int_equal(otel_flush(5000), OTEL_OK);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
     assert_int_equal(export.flushes, 1);
     traced_stop();
     assert_int_equal(export.frees, 1);
@@ -209,16 +209,16 @@ static void test_P16_an_exporter_of_the_program_exports_flushes_and_is_freed(voi
                                                       .bsp_max_export_batch_size = 1)),
                      OTEL_OK);
     otel_span_end(watcher_enter("a"));
-    assert_int_equal(otel_flush(10000), OTEL_OK);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
     assert_int_equal(export.exports, 1);
     assert_int_equal(export.flushes, 1);
     export.rejects = true;
     otel_span_end(watcher_enter("b"));
-    assert_int_equal(otel_flush(10000), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(otel_flush(60000), OTEL_ERROR_EXPORT_FAILED);
     const otel_stats stats = traced_stats();
     assert_int_equal(stats.delivered, 1);
     assert_int_equal(stats.rejected, 1);
-    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     assert_int_equal(export.frees, 1);
 }
 

@@ -216,15 +216,18 @@ static void test_a_bad_value_is_one_line_and_the_default(void **state)
     static const struct {
         const char *variable, *value, *said;
     } bad[] = {
-        {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "GRPCS", "\"GRPCS\"; it counts as unset"},
-        {"OTEL_EXPORTER_OTLP_COMPRESSION", "brotli", "\"brotli\"; using none"},
-        {"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "6", "\"6\"; it counts as unset"},
+        {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "GRPCS",
+         "\"GRPCS\" (it may be http/protobuf, http/json, grpc); it counts as unset"},
+        {"OTEL_EXPORTER_OTLP_COMPRESSION", "brotli",
+         "\"brotli\" (it may be none, gzip, zstd); using none"},
+        {"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "6",
+         "\"6\" (it may be none, gzip, zstd); it counts as unset"},
         {"OTEL_EXPORTER_OTLP_INSECURE", "yes", "is neither true nor false; using false"},
         {"OTEL_EXPORTER_OTLP_CLIENT_KEY", "/key", "only the key is given; it counts as unset"},
         {"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/c", "only the certificate is given"},
         {"OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318",
          "is no http or https URL; using http://localhost:4318/v1/traces"},
-        {"OTEL_C_OTLP_TLS_MIN", "1.1", "\"1.1\"; using 1.2"},
+        {"OTEL_C_OTLP_TLS_MIN", "1.1", "\"1.1\" (it may be 1.2, 1.3); using 1.2"},
         {"OTEL_C_OTLP_CONCURRENCY", "17", "is not a whole number from 1 to 16; using 1"},
         {"OTEL_C_SPOOL_MAX_BYTES", "64", "from 65536 to 1099511627776; using 67108864"},
         {"OTEL_C_SPOOL_MAX_AGE", "-1", "from 0 to 2147483647; using 86400000"},

@@ -173,14 +173,69 @@ static void test_a_deep_stack_is_published_while_it_grows(void **state)
     assert_null(otel_thread_ctx_v1);
 }
 
-static void test_without_memory_for_a_record_there_is_no_place(void **state)
+static otel_context with_tracestate(uint8_t number)
+{
+    uint8_t id[16];
+    memset(id, number, sizeof id);
+    const otel_span_context context =
+        otel_span_context_make(id, id, OTEL_TRACE_FLAG_SAMPLED, true, "vendor=value");
+    return (otel_context){.span = otel_span_wrap(&context)};
+}
+
+static void test_a_tracestate_is_not_in_what_is_published(void **state)
 {
     (void)state;
-    oteli_leaks_fail_at(3); /* the thread's state and its places are there by then */
-    const otel_context_token token = otel_context_attach(wrapped(1, 1, true));
+    tracer = otel_tracer_get("t", NULL);
+    for (uint8_t i = 1; i < 40; i++) { /* references to them differ in every part */
+        const otel_context context = with_tracestate(i);
+        const otel_context_token token = otel_context_attach(context);
+        assert_true(publishes(context.span));
+        const otel_span child = enter();
+        assert_true(publishes(child));
+        otel_span_end(child);
+        assert_true(publishes(context.span));
+        assert_true(otel_context_detach(token));
+        const otel_span other = enter();
+        assert_true(publishes(other));
+        otel_span_end(other);
+        assert_null(otel_thread_ctx_v1);
+    }
+}
+
+static void test_without_memory_for_a_record_apart_nothing_is_published(void **state)
+{
+    (void)state;
+    const otel_context context = with_tracestate(1);
+    const otel_context_token plain = otel_context_attach(wrapped(1, 1, true));
+    oteli_leaks_fail_at(1);
+    const otel_context_token token = otel_context_attach(context);
     assert_true(oteli_leaks_failed());
     oteli_leaks_fail_at(0);
-    assert_false(otel_context_detach(token));
+    assert_true(publishes_nothing());
+    const otel_span current = otel_current_span();
+    assert_memory_equal(&current, &context.span, sizeof current);
+    assert_true(otel_context_detach(token));
+    assert_true(publishes(wrapped(1, 1, true).span));
+    assert_true(otel_context_detach(plain));
+    assert_null(otel_thread_ctx_v1);
+}
+
+static void test_what_another_library_publishes_inside_of_a_span_comes_back(void **state)
+{
+    (void)state;
+    static const otel_thread_context_record theirs = {.valid = 1};
+    tracer = otel_tracer_get("t", NULL);
+    const otel_span outer = enter();
+    const otel_thread_context_record *const ours = otel_thread_ctx_v1;
+    otel_thread_ctx_v1 = &theirs;
+    const otel_span inner = enter();
+    assert_true(publishes(inner));
+    otel_span_end(inner);
+    assert_ptr_equal(otel_thread_ctx_v1, &theirs);
+    otel_thread_ctx_v1 = ours;
+    otel_span_end(enter());
+    assert_true(publishes(outer));
+    otel_span_end(outer);
     assert_null(otel_thread_ctx_v1);
 }
 
@@ -526,7 +581,9 @@ int main(void)
         FAST(test_what_was_published_by_another_library_comes_back),
         RECORDED(test_a_deep_stack_is_published_while_it_grows),
         FAST(test_a_deep_stack_is_published_while_it_grows),
-        WITHOUT_SDK(test_without_memory_for_a_record_there_is_no_place),
+        RECORDED(test_a_tracestate_is_not_in_what_is_published),
+        WITHOUT_SDK(test_without_memory_for_a_record_apart_nothing_is_published),
+        RECORDED(test_what_another_library_publishes_inside_of_a_span_comes_back),
         WITHOUT_SDK(test_a_context_in_the_place_of_the_last_of_too_many),
         RECORDED(test_a_shutdown_leaves_current_what_is),
         RECORDED(test_a_thread_that_ends_leaves_nothing_to_the_next),

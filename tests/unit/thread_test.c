@@ -96,7 +96,7 @@ static void test_what_a_thread_left_open_is_not_inherited(void **state)
 
     assert_int_equal(states(), 1);
     assert_int_equal(recorder.count, 2);
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     assert_int_equal(counts.recorded, 42);
     assert_int_equal(counts.ended, 42);
     assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED], 40);
@@ -121,7 +121,7 @@ static void test_spans_that_only_their_thread_could_end_are_abandoned_with_it(vo
 {
     (void)state;
     recorder_on_thread(leave_each_kind_open, tracer());
-    struct oteli_thread_counts counts = recorder_counts();
+    struct counted counts = recorder_counts();
     assert_int_equal(counts.recorded, 5);
     assert_int_equal(counts.ended, 4);
     assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED], 3);
@@ -148,7 +148,7 @@ static void test_unsampled_spans_are_not_counted_as_abandoned(void **state)
     memset(recorder.sdk.decide, OTELI_DECIDE_DROP, sizeof recorder.sdk.decide);
     recorder_on_thread(leave_unsampled_ones_open, tracer());
 
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     assert_int_equal(counts.unsampled, 2);
     assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED] + counts.ended, 0);
 }
@@ -240,7 +240,7 @@ static void test_many_threads_at_once_lose_nothing(void **state)
 
     assert_true(states() <= THREADS);
     assert_int_equal(recorder.count, 3 * THREADS * ROUNDS * 2);
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     assert_int_equal(counts.recorded, recorder.count);
     assert_int_equal(counts.ended, recorder.count);
 }
@@ -372,7 +372,7 @@ static int child_starts_an_sdk(const otel_span *spans)
     otel_span_end(started);
     otel_span_end(span);
     recorder_collect();
-    const struct oteli_thread_counts counts = recorder_counts();
+    const struct counted counts = recorder_counts();
     return recorder.count == 2 && counts.recorded == 2 && counts.ended == 2 ? 0 : 2;
 }
 

@@ -222,7 +222,7 @@ static void test_no_batch_is_larger_than_its_limit_also_when_passes_are_left(voi
 
     assert_int_equal(fake.largest, 7);
     assert_int_equal(fake.unprepared, 0);
-    const struct oteli_thread_counts counts = hand_counts(&hand);
+    const struct counted counts = hand_counts(&hand);
     assert_int_equal(fake.spans + counts.dropped[OTEL_DROP_QUEUE_FULL], counts.ended);
 }
 

@@ -387,7 +387,7 @@ static void test_spans_that_end_after_the_shutdown_are_counted_as_such(void **st
     otel_span_end(detached);
     otel_span_end(local);
 
-    const struct oteli_thread_counts counts = hand_counts(&hand);
+    const struct counted counts = hand_counts(&hand);
     assert_int_equal(counts.ended, 3);
     assert_int_equal(hand.engine->pipelines[0].delivered, 1);
     assert_int_equal(

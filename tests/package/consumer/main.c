@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/package/consumer/main.c - the least that uses every library of otel-c: starts,
- * makes a span, shuts down, and looks at what arrived. Built by run.sh in five ways from
+ * makes a span, shuts down, and looks at what arrived. Built by run.sh in several ways from
  * an installed tree; it must not know where that tree was. */
 #include <otel/memory.h>
 #include <otel/otel.h>
@@ -54,7 +54,7 @@ int main(void)
         otel_span_set_int(span, "answer", 42);
     }
     const bool visible = is_visible();
-    status = otel_shutdown(5000);
+    status = otel_shutdown(60000);
 
     otel_span_view span;
     const bool arrived = otel_memory_count(memory) == 1 && otel_memory_span(memory, 0, &span) &&

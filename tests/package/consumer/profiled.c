@@ -38,7 +38,9 @@ int main(void)
 {
     struct seen seen = {0};
     const otel_profiler_options options = {
-        .size = sizeof options, .frequency_hz = 499, .exporter = {&seen, see, leave, leave}};
+        .size = sizeof options,
+        .frequency_hz = 499,
+        .exporter = {.state = &seen, .export_profile = see, .wake = leave, .free = leave}};
     otel_profiler *profiler = NULL;
     otel_profiler_stats stats = {.size = sizeof stats};
     const otel_status started = otel_profiler_start(&options, &profiler);
@@ -51,12 +53,12 @@ int main(void)
     bool is_called = true;
     while (stats.exported == 0 && clock() < (clock_t)MOST_SECONDS * CLOCKS_PER_SEC) {
         is_called = is_called && otel_profile_apply(&label, work, &seen) == &seen;
-        if (otel_profiler_flush(profiler, 5000) != OTEL_OK ||
+        if (otel_profiler_flush(profiler, 60000) != OTEL_OK ||
             otel_profiler_get_stats(profiler, &stats) != OTEL_OK)
             break;
     }
     otel_profile_label_release(&label);
-    const otel_status stopped = otel_profiler_stop(profiler, 5000);
+    const otel_status stopped = otel_profiler_stop(profiler, 60000);
     printf("profiler: stop %s, %u profiles, %s\n", otel_status_string(stopped), seen.profiles,
            stats.why);
     return is_called && stopped == OTEL_OK && seen.profiles != 0 ? 0 : 1;

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/thread_timers_test.c - specification of profiling/thread_timers.h: what a thread blocks, for
+ * users of every kind, and threads that have the number of another one. The rest of it is in
+ * signal_source_test.c. */
+#include "profiling/thread_timers.h"
+
+#include <grp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { CANNOT = 77, GROUPS = 3000, GROUPS_STEP = 7 };
+
+static bool blocks_what_it_blocks(void)
+{
+    const pid_t self = (pid_t)syscall(SYS_gettid);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPROF);
+    sigaddset(&set, SIGRTMAX);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    const bool is_seen = oteli_thread_blocks(self, SIGPROF) &&
+                         oteli_thread_blocks(self, SIGRTMAX) && !oteli_thread_blocks(self, SIGURG);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    return is_seen && !oteli_thread_blocks(self, SIGPROF);
+}
+
+static void test_a_thread_blocks_what_its_mask_says(void **state)
+{
+    (void)state;
+    assert_true(blocks_what_it_blocks());
+    assert_false(oteli_thread_blocks(0x7ffffff0, SIGPROF)); /* there is none */
+}
+
+/* The list of groups stands before the mask. From none to many, so that each part of the line of the
+ * mask comes to lie where one reading ends and the next begins. */
+static int with_groups(void)
+{
+    static gid_t groups[GROUPS];
+    for (size_t count = 0; count <= GROUPS; count += GROUPS_STEP) {
+        for (size_t i = 0; i < count; i++)
+            groups[i] = (gid_t)(i % 3 == 0 ? 1000 + i : 100000 + i);
+        if (setgroups(count, groups) != 0)
+            return CANNOT;
+        if (!blocks_what_it_blocks())
+            return 1;
+    }
+    return 0;
+}
+
+static void test_the_mask_is_found_behind_many_groups(void **state)
+{
+    (void)state;
+    int status = 0;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(with_groups());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == CANNOT)
+        printf("only root may have other groups\n");
+    else
+        assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* --- numbers --- */
+
+struct sleeper {
+    pthread_t thread;
+    pid_t id;
+    sem_t is_there;
+    sem_t may_end;
+};
+
+static void wait_for(sem_t *semaphore)
+{
+    while (sem_wait(semaphore) != 0)
+        continue;
+}
+
+static void *sleep_on(void *argument)
+{
+    struct sleeper *sleeper = argument;
+    sleeper->id = (pid_t)syscall(SYS_gettid);
+    sem_post(&sleeper->is_there);
+    wait_for(&sleeper->may_end);
+    return NULL;
+}
+
+static void start_sleeper(struct sleeper *sleeper)
+{
+    assert_int_equal(sem_init(&sleeper->is_there, 0, 0), 0);
+    assert_int_equal(sem_init(&sleeper->may_end, 0, 0), 0);
+    assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_on, sleeper), 0);
+    wait_for(&sleeper->is_there);
+}
+
+static void end_sleeper(struct sleeper *sleeper)
+{
+    sem_post(&sleeper->may_end);
+    pthread_join(sleeper->thread, NULL);
+}
+
+static struct oteli_timed_thread *timed(const struct oteli_thread_timers *timers,
+                                        const struct sleeper *sleeper)
+{
+    for (size_t i = 0; i < timers->count; i++)
+        if (timers->threads[i].thread == sleeper->id)
+            return &timers->threads[i];
+    return NULL;
+}
+
+static bool is_running(timer_t timer)
+{
+    struct itimerspec left;
+    assert_int_equal(timer_gettime(timer, &left), 0);
+    return left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0;
+}
+
+/* Its timer is one of a thread that has ended: so it is where the number has come back between two
+ * looks. */
+static void test_a_thread_with_the_number_of_another_gets_a_timer_of_its_own(void **state)
+{
+    struct sleeper first;
+    struct sleeper second;
+    struct oteli_thread_timers timers;
+    (void)state;
+    assert_true(oteli_thread_timers_init(&timers, UINT64_C(3600000000000), SIGPROF, 1));
+    start_sleeper(&first);
+    start_sleeper(&second);
+    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    struct oteli_timed_thread *one = timed(&timers, &first);
+    struct oteli_timed_thread *other = timed(&timers, &second);
+    assert_true(one->has_timer && other->has_timer);
+    const timer_t of_first = one->timer;
+    one->timer = other->timer;
+    other->timer = of_first;
+    end_sleeper(&first);
+    while (is_running(of_first))
+        sched_yield(); /* the kernel forgets a thread after its join */
+
+    for (size_t i = 0; i <= timers.count; i++)
+        assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+
+    other = timed(&timers, &second);
+    assert_true(other->has_timer);
+    assert_true(is_running(other->timer));
+    end_sleeper(&second);
+    oteli_thread_timers_fini(&timers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_thread_with_the_number_of_another_gets_a_timer_of_its_own),
+        cmocka_unit_test(test_a_thread_blocks_what_its_mask_says),
+        cmocka_unit_test(test_the_mask_is_found_behind_many_groups),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
