@@ -81,8 +81,9 @@ class Viewer:
     """A running otel-view, and everything it says."""
 
     def __init__(self, *options):
+        # Without buffers: communicate() does not know what readline() has read in advance.
         self.process = subprocess.Popen([VIEW, "--port", "0", *options], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
+                                        stderr=subprocess.PIPE, bufsize=0)
         first = self.process.stderr.readline().decode()
         prefix = "otel-view: listening on http://127.0.0.1:"
         assert first.startswith(prefix), first + self.process.stderr.read().decode()
