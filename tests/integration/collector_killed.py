@@ -9,8 +9,8 @@ storm traces steadily while its collector is ended by kill -9 again and again. T
     ended = delivered + rejected + spooled + the sum of dropped,
     the spans received contain all that were delivered,
     and those received beyond that are among the unconfirmed;
-a span that came twice came in a request that was sent again whole, and no kill of a process
-makes more than one of those.
+a span that came twice came in a request that was sent again whole, and no end of a process
+makes more than one of those: who ends while it sends from disk breaks that request off.
 
 With `spool` requests go to disk while the collector is away, and the program is killed, too,
 and started again. Then no span is lost that had been delivered or put to disk, as far as the
@@ -24,6 +24,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 import struct
 import subprocess
 import sys
@@ -53,28 +54,37 @@ SETTINGS = {
 SPOOL_SETTINGS = {
     "OTEL_BSP_MAX_QUEUE_SIZE": "100000",
     "OTEL_C_SPOOL_MAX_BYTES": str(2 << 30),
+    "OTEL_EXPORTER_OTLP_TIMEOUT": "60000",
 }
 Counts = collections.namedtuple("Counts", "is_whole ended delivered spooled rejected dropped")
 
 
 class Killer(threading.Thread):
-    """Kills the collector and starts it again, until it is told to stop; then it is up."""
+    """Kills the collector and starts it again, until it is told to stop; then it is up. It has had
+    spans before, and the first time it is away until some are lost or on disk."""
 
     def __init__(self, collector, chance):
         super().__init__()
         self.collector, self.chance = collector, chance
+        self.life = None  # the one that is traced now
         self.is_over = threading.Event()
         self.kills = 0
 
     def run(self):
+        self._wait_until(lambda counts: counts.delivered > 0)
         while not self.is_over.wait(self.chance.uniform(*UP_SECONDS)):
             self._wait_for_a_write(0.1)
             self.collector.kill()
             self.kills += 1
-            # The first time it is away for long, so that the queue fills up.
-            self.is_over.wait(max(DOWN_SECONDS) if self.kills == 1
-                              else self.chance.choice(DOWN_SECONDS))
+            if self.kills == 1:
+                self._wait_until(lambda counts: counts.dropped + counts.spooled > 0)
+            self.is_over.wait(self.chance.choice(DOWN_SECONDS))
             self.collector.start()
+
+    def _wait_until(self, condition):
+        while self.life is None or not condition(self.life.read_counts()):
+            if self.is_over.wait(0.02):
+                break
 
     def _wait_for_a_write(self, seconds):
         """Return the moment that a request is written and not yet answered."""
@@ -103,16 +113,19 @@ class Life:
 
     def finish(self, seconds):
         try:
-            out, _ = self.process.communicate(timeout=seconds + 90)
+            out, _ = self.process.communicate(timeout=seconds + 240)
         finally:
             self.process.kill()
         assert self.process.returncode == 0, f"storm ended with {self.process.returncode}"
         self.stats = json.loads(out)
 
     def kill(self):
-        assert self.process.poll() is None, "the program ended before its time"
+        """It may have ended by itself, where nobody looked for so long."""
         self.process.kill()
-        self.process.communicate()
+        out, _ = self.process.communicate()
+        if self.process.returncode != -signal.SIGKILL:
+            assert self.process.returncode == 0, f"storm ended with {self.process.returncode}"
+            self.stats = json.loads(out)
 
     def read(self):
         """Sets the ids of its spans, and for one that was killed, what it had counted."""
@@ -120,10 +133,18 @@ class Life:
         size = self.spans * 8
         ids = (content[at:at + 8] for at in range(0, size, 8))
         self.ids = {one.hex() for one in ids if any(one)}
-        halves = [Counts(*struct.unpack("<6Q", content[size + at:size + at + 48]))
-                  for at in (0, 48)]
+        self.counts = self.read_counts()
+
+    def read_counts(self):
+        """While it runs, they may be of two moments."""
+        if not self.path.exists():
+            return Counts(0, 0, 0, 0, 0, 0)
+        with open(self.path, "rb") as file:
+            file.seek(self.spans * 8)
+            found = file.read(96).ljust(96, b"\0")
+        halves = [Counts(*struct.unpack("<6Q", found[at:at + 48])) for at in (0, 48)]
         whole = [half for half in halves if half.is_whole]
-        self.counts = max(whole, key=lambda one: one.ended) if whole else Counts(0, 0, 0, 0, 0, 0)
+        return max(whole, key=lambda one: one.ended) if whole else Counts(0, 0, 0, 0, 0, 0)
 
 
 def environment_of(collector, protocol, queue, spool):
@@ -137,13 +158,15 @@ def environment_of(collector, protocol, queue, spool):
     return environment
 
 
-def live(program, folder, sizes, environment, chance):
-    """The program's lives: all but the last end by kill -9. Together they trace all spans."""
+def live(program, folder, sizes, environment, chance, killer):
+    """The program's lives: all but the last end by kill -9. Together they trace all spans, unless
+    one has ended before it was killed: then that is the last."""
     lives, left = [], sizes["spans"]
     for number in range(sizes["lives"]):
         seconds = sizes["seconds"] * left / sizes["spans"]
         life = Life(program, folder / f"life-{number}", left, seconds, environment)
         lives.append(life)
+        killer.life = life
         if number == sizes["lives"] - 1:
             life.finish(seconds)
         else:
@@ -151,11 +174,14 @@ def live(program, folder, sizes, environment, chance):
             life.kill()
         life.read()
         left -= len(life.ids)
+        if life.stats is not None:
+            break
     return lives
 
 
 def files_in(spool):
-    return [file for file in spool.rglob("*") if file.is_file() and file.stat().st_size > 0]
+    """Whole ones: what a program was writing when it was killed stays for a minute."""
+    return list(spool.rglob("*.otlp"))
 
 
 def sweep(program, folder, spool, environment):
@@ -258,7 +284,7 @@ def main():
         killer = Killer(collector, random.Random(chance.random()))
         killer.start()
         try:
-            lives = live(program, folder, sizes, environment, chance)
+            lives = live(program, folder, sizes, environment, chance, killer)
         finally:
             killer.stop()
         sweeps = sweep(program, folder, spool, environment) if spool else 0
@@ -271,7 +297,8 @@ def main():
           f"again; {sweeps} programs more sent what was left on disk")
     assert received <= ids, "spans were received that nobody ended"
     assert killer.kills >= sizes["kills"], f"only {killer.kills} kills"
-    assert again_requests <= killer.kills + len(lives) - 1, f"{again_requests} requests came again"
+    ends = killer.kills + (len(lives) + sweeps if with_spool else 0)
+    assert again_requests <= ends, f"{again_requests} requests came again, {ends} processes ended"
     if with_spool:
         check_with_spool(lives, received)
     else:
