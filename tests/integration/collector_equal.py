@@ -24,6 +24,7 @@ import journal  # noqa: E402
 import receiver  # noqa: E402
 
 SPANS = {"collector": 100_000, "rotel": 10_000}
+PATIENCE_SECONDS = 120
 LIMITS = {"length": 2500, "attributes": 20, "events": 8, "links": 5, "event_attributes": 6,
           "link_attributes": 4}
 SETTINGS = {
@@ -163,6 +164,15 @@ def check_that_differences_are_found(asked, spans):
     return count
 
 
+def wait_for(collector, spans):
+    """Rotel answers before it hands on, and when it is stopped it does not wait for a collector."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while (found := sum(1 for request in collector.requests()
+                        for _ in receiver.spans_of(request))) < spans:
+        assert time.monotonic() < until, f"Rotel has handed on {found} of {spans} spans"
+        time.sleep(0.2)
+
+
 def main():
     kind, program = sys.argv[1], sys.argv[2]
     spans = int(sys.argv[3]) if len(sys.argv) > 3 else SPANS[kind]
@@ -177,10 +187,11 @@ def main():
             front.start()
         statistics, others = record(program, folder, front.endpoint, spans, seed)
         recorded = time.monotonic()
-        if front is not collector:
-            front.stop()  # which hands on what it still has
-        collector.stop()
         asked = journal.Journal(folder, LIMITS)
+        if front is not collector:
+            wait_for(collector, len(asked.lines))
+            front.stop()
+        collector.stop()
         check_statistics(statistics, asked)
         received = compare(asked, others, collector.requests(), schema_url_of_detectors())
         journal.equal("number of spans", received, len(asked.lines))

@@ -25,7 +25,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-START_SECONDS = 60
+START_SECONDS = STOP_SECONDS = 120
 SKIPPED = 77
 
 _running = []
@@ -124,7 +124,7 @@ class Certificates:
 
 
 class Receiver:
-    """A process that is ready when its HTTP port takes connections."""
+    """A process that is ready when all its addresses take connections."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -154,14 +154,18 @@ class Receiver:
                 sys.exit(f"{command[0]} does not start:\n{log.read_text(errors='replace')}")
             time.sleep(0.02)
 
-    def ports(self):
-        """What has to take connections."""
-        return [self.http_port]
+    def listens_at(self):
+        """Ports of loopback and paths of sockets."""
+        return [self.http_port, self.grpc_port]
 
     def _is_ready(self):
+        """A socket's path is there before anybody listens, so only a connection tells."""
         try:
-            for port in self.ports():
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            for address in self.listens_at():
+                is_port = isinstance(address, int)
+                with socket.socket(socket.AF_INET if is_port else socket.AF_UNIX) as one:
+                    one.settimeout(START_SECONDS)
+                    one.connect(("127.0.0.1", address) if is_port else str(address))
             return True
         except OSError:
             return False
@@ -169,7 +173,7 @@ class Receiver:
     def stop(self):
         """Let it finish what it has."""
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=STOP_SECONDS)
 
     def kill(self):
         """kill -9."""
@@ -184,9 +188,6 @@ class Collector(Receiver):
         super().__init__(folder)
         self.program = collector_path()
         self.files = []
-
-    def ports(self):
-        return [self.http_port, self.grpc_port]
 
     def command(self):
         name = f"{self.starts}-{self.http_port}"
@@ -254,12 +255,8 @@ class EveryWay(Collector):
         self.files_of = {mode: [] for mode in self.MODES}
         self.read = collections.Counter()  # bytes, by file
 
-    def ports(self):
-        return [port for port in self.addresses.values() if isinstance(port, int)]
-
-    def _is_ready(self):
-        return super()._is_ready() and all(self.addresses["unix", kind].exists()
-                                           for kind in ("HTTP", "GRPC"))
+    def listens_at(self):
+        return self.addresses.values()
 
     def command(self):
         values = {f"{mode.upper()}_{kind}": value
@@ -310,6 +307,9 @@ class Rotel(Receiver):
                 "--otlp-exporter-endpoint", self.to_endpoint,
                 "--otlp-exporter-protocol", "http",
                 "--otlp-exporter-compression", "none",
+                # Who loses patience sends again, and the collector has it twice.
+                "--otlp-exporter-request-timeout", "120s",
+                "--otlp-exporter-retry-max-elapsed-time", "120s",
                 "--disable-batching"]  # it forgets the resource when it splits a batch
 
 
