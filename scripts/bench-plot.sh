@@ -47,7 +47,7 @@ done
 [[ ${#names[@]} -gt 0 ]] || names=("${studies[@]}")
 
 # The machine, for the line below the title.
-machine=$(sed -nE 's/^model name[ \t]*: *//p' /proc/cpuinfo | head -n 1)
+machine=$(sed -nE '/^model name[ \t]*: */{s///p;q}' /proc/cpuinfo)
 machine="${machine:-$(uname -m)}, $(nproc) cores"
 
 # table NAME SUFFIX FILTER: what jq's FILTER makes of the figures, as a file for gnuplot.

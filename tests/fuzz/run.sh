@@ -20,7 +20,7 @@ name=$2
 found=$(cache_dir)/fuzz/$name
 stamps=$(cache_dir)/fuzz/had-their-time
 mkdir -p "$found" "$stamps"
-find "$stamps" -type f -mtime +30 -delete
+find "$stamps" -ignore_readdir_race -type f -mtime +30 -delete # others do so meanwhile
 
 stripped=$(mktemp)
 trap 'rm -f "$stripped"' EXIT

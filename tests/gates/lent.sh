@@ -23,11 +23,12 @@ declare -A components=([otel-api]="common api" [otel-sdk]="sdk memory console ot
     [otel-otlp]="otlp proto" [otel]="start" [otel-functions]="functions"
     [otel-config]="config" [otel-profiling]="profiling")
 
+# Below tests there are builds of tests, whose objects come and go.
 for library in "${!components[@]}"; do
     objects=()
     for component in ${components[$library]}; do
-        mapfile -t -O "${#objects[@]}" objects < <(find "$build" -name '*.o' \
-            -path "*/otel-objects-$component.dir/*")
+        mapfile -t -O "${#objects[@]}" objects < <(find "$build" -path "$build/tests" -prune -o \
+            -name '*.o' -path "*/otel-objects-$component.dir/*" -print)
     done
     : >"$work/$library.has"
     : >"$work/$library.wants"

@@ -51,10 +51,11 @@ c_files() {
     done | sort
 }
 
-# Every file of ours that is text, also what is not compiled, as paths without "./".
+# Every file of ours that is text, also what is not compiled, as paths without "./". It does not go
+# into build trees, where other tests make and remove directories meanwhile.
 text_files() {
-    find . -type f ! -path './.git' ! -path './.git/*' ! -path './build*/*' ! -path './.cache/*' \
-        ! -path '*/__pycache__/*' ! -name '*.pb-c.[ch]' ! -name '*.proto' | sed 's|^\./||' | sort
+    find . \( -path './.git' -o -path './build*' -o -path './.cache' -o -name __pycache__ \) -prune \
+        -o -type f ! -name '*.pb-c.[ch]' ! -name '*.proto' -print | sed 's|^\./||' | sort
 }
 
 # without_comments FILE: the file with comments and the text of strings blanked, lines

@@ -6,7 +6,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # What all CMakeLists.txt say, as words: otel_test(wire) makes the words otel_test and wire.
-words=$(find . -name CMakeLists.txt ! -path './build*/*' -exec cat {} + | grep -v '^ *#' |
+words=$(find . -path './build*' -prune -o -name CMakeLists.txt -exec cat {} + | grep -v '^ *#' |
     grep -oE '[A-Za-z0-9_./-]+' | sort -u)
 named() {
     grep -qxF -- "$1" <<<"$words"

@@ -40,7 +40,7 @@ while IFS= read -r file; do
     *.md | *.json | *.txt.in | LICENSE | *.png | *.svg | *.pc.in | *corpus*) continue ;;
     tests/*/expected/* | tests/*/data/*) continue ;;
     esac
-    head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
+    [[ $(head -n 3 "$file") == *'SPDX-License-Identifier: Apache-2.0'* ]] ||
         wrong "$file:1: no SPDX line"
 done < <(text_files)
 

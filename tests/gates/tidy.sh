@@ -20,7 +20,7 @@ root=$(pwd)
 wanted=("${@/#/$root/}")
 stamps=$(cache_dir)/tidy
 mkdir -p "$stamps"
-find "$stamps" -type f -mtime +30 -delete
+find "$stamps" -ignore_readdir_race -type f -mtime +30 -delete # others do so meanwhile
 
 # look_at BUILD STAMP FILE: what clang-tidy finds; the stamp is set if it is nothing. A database
 # written by gcc may hold flags of its own. With OTELI_TSAN atomics are the compiler's, which the

@@ -59,7 +59,8 @@ build() {
         fail "$what: cannot be linked"
     said=$("${run[@]}" "$work/program" 2>&1) || fail "$what: $said"
     [[ $said == ok ]] || fail "$what: $said"
-    readelf -lW "$work/program" | grep -q 'GNU_STACK .* RW ' || fail "$what: the stack is executable"
+    readelf -lW "$work/program" >"$work/said"
+    grep -q 'GNU_STACK .* RW ' "$work/said" || fail "$what: the stack is executable"
     printf '  %s\n' "$what"
 }
 
@@ -76,7 +77,8 @@ check_symbols() {
 # links to every program does not say so, therefore programs cannot be asked.)
 check_protection() {
     "$1" -r "$work"/objects/*.o -o "$work/all.o"
-    readelf -nW "$work/all.o" | grep -q "$2" || fail "not protected: $(readelf -nW "$work/all.o")"
+    readelf -nW "$work/all.o" >"$work/said"
+    grep -q "$2" "$work/said" || fail "not protected: $(cat "$work/said")"
 }
 
 # What nobody refers to is not linked.
