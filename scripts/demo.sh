@@ -116,15 +116,15 @@ sum() {
     awk -v field="$1" '$2 == "delivered" { total += $field } END { print total + 0 }' "$work/service"
 }
 
-# The server is sampled for some seconds, by its environment alone, and more often than by default:
-# a few hundred samples would give the shares to some points only.
+# The server is sampled for some seconds of its processor time, by its environment alone, and more
+# often than by default: a few hundred samples would give the shares to some points only.
 run_profile() {
     local out=$build/profile page=$build/profile/flame.html
     rm -rf "$out"
     mkdir -p "$out"
-    say "running the example server for 5 seconds, two kinds of queries"
+    say "running the example server for 10 seconds of processor time, two kinds of queries"
     OTEL_TRACES_EXPORTER=none OTEL_C_PROFILER=on OTEL_C_PROFILER_OUT=$out OTEL_C_PROFILER_HZ=499 \
-        "$build/examples/query_server" 5 || die "the example server failed"
+        "$build/examples/query_server" 10 || die "the example server failed"
     printf 'by the profile:\n'
     "$build/tools/otel-flame" --label http.route --title "query_server, by query" --out "$page" \
         "$out"/query_server-*.pb.gz || die "there is no profile"

@@ -188,8 +188,9 @@ def run_profiled(program, folder, **settings):
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("OTEL_")}
     environment.update(OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint, OTEL_C_PROFILER="on",
-                       OTEL_C_PROFILER_OUT="otlp", OTEL_C_PROFILER_HZ="997", **settings)
-    subprocess.run([program, "1"], env=environment, check=True, timeout=60, cwd=folder)
+                       OTEL_C_PROFILER_OUT="otlp", OTEL_C_PROFILER_HZ="997",
+                       OTEL_BSP_MAX_QUEUE_SIZE="1000000", **settings)
+    subprocess.run([program, "1"], env=environment, check=True, timeout=250, cwd=folder)
     collector.stop()
     return list(collector.requests())
 

@@ -3,6 +3,7 @@
 #
 # The way from a program to its profile per query: the example is sampled, by its environment alone,
 # and otel-flame says which route had how much of the time. What the kernel refuses is the signal's.
+# Its seconds are those of the processor, so there are as many samples on a machine that is busy.
 # At this frequency 4 KiB of each stack are looked through, which glibc's recursive qsort needs.
 #
 #   query_server.sh PATH-OF-QUERY-SERVER PATH-OF-OTEL-FLAME
@@ -16,7 +17,7 @@ trap 'rm -rf "$work"' EXIT
 for source in on signal; do
     mkdir "$work/$source"
     OTEL_TRACES_EXPORTER=none OTEL_C_PROFILER=$source OTEL_C_PROFILER_HZ=110 \
-        OTEL_C_PROFILER_OUT=$work/$source "$server" 3 >"$work/said"
+        OTEL_C_PROFILER_OUT=$work/$source "$server" 2 >"$work/said"
     cat "$work/said"
     grep -q '^profiler: .* samples, ' "$work/said"
     "$flame" --label http.route --out "$work/$source.html" "$work/$source"/query_server-*.pb.gz \
