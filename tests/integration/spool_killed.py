@@ -25,6 +25,7 @@ import time
 
 RUNS = 8
 SPANS_AT_LEAST = 100
+PATIENCE_SECONDS = 120
 NAME = re.compile(rb"span-(\d\d)-(\d{7})")
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -81,14 +82,16 @@ def trace_and_kill(child, environment, run, path, dice):
         return struct.unpack("=Q", path.read_bytes())[0]
 
     process = subprocess.Popen([child, "trace", f"{run:02}", str(path)], env=environment)
-    until = time.monotonic() + 60
-    while handed() < SPANS_AT_LEAST:
-        assert process.poll() is None, f"run {run} ended by itself"
-        assert time.monotonic() < until, f"run {run} has handed over {handed()} spans in a minute"
-        time.sleep(0.005)
-    time.sleep(dice.random() * 0.1)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    until = time.monotonic() + PATIENCE_SECONDS
+    try:
+        while handed() < SPANS_AT_LEAST:
+            assert process.poll() is None, f"run {run} ended by itself"
+            assert time.monotonic() < until, f"run {run} has handed over {handed()} spans only"
+            time.sleep(0.005)
+        time.sleep(dice.random() * 0.1)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     return handed()
 
 
@@ -103,7 +106,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         spool = pathlib.Path(folder) / "spool"
         spool.mkdir()
-        environment = {**os.environ, "OTEL_TRACES_EXPORTER": "otlp",
+        environment = {**{name: value for name, value in os.environ.items()
+                          if not name.startswith("OTEL_")}, "OTEL_TRACES_EXPORTER": "otlp",
                        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
                        "OTEL_C_SPOOL_DIR": str(spool)}
         handed = []
@@ -118,7 +122,7 @@ def main():
         sink.breaks_off = False
         sink.start()
         drained = subprocess.run([child, "drain"], env=environment, stdout=subprocess.PIPE,
-                                 timeout=90)
+                                 timeout=PATIENCE_SECONDS * 2)
         print(drained.stdout.decode().strip(), f"handed over {sum(handed)}")
         sink.stop()
         assert drained.returncode == 0, "the spool does not get empty"

@@ -56,7 +56,7 @@ class Strictness(unittest.TestCase):
 
     def post(self, body, head):
         port = self.strict.addresses["plain", "http"]
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=100)
         connection.request("POST", "/v1/traces", body, head)
         status = connection.getresponse().status
         connection.close()
@@ -67,7 +67,7 @@ class Strictness(unittest.TestCase):
         with grpc.insecure_channel(address,
                                    options=[("grpc.primary_user_agent", agent)]) as channel:
             try:
-                return channel.unary_unary(strict_receiver.METHOD)(body, timeout=10)
+                return channel.unary_unary(strict_receiver.METHOD)(body, timeout=100)
             except grpc.RpcError as error:
                 return error.code()
 

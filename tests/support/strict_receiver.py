@@ -283,6 +283,7 @@ class _Relay:
         self.family = socket.AF_UNIX if mode == "unix" else socket.AF_INET
         self.to_address = self._name(to_address)
         self.count = 0
+        self.counting = threading.Lock()
         self.listener = socket.socket(self.family)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(self._name(address))
@@ -303,15 +304,17 @@ class _Relay:
     def _serve(self, client):
         with client, socket.socket(self.family) as server:
             server.connect(self.to_address)
-            back = threading.Thread(target=self._copy, args=(server, client, 0), daemon=True)
+            back = threading.Thread(target=self._copy, args=(server, client, False), daemon=True)
             back.start()
-            self._copy(client, server, 1)
+            self._copy(client, server, True)
             back.join()
 
-    def _copy(self, one, other, weight):
+    def _copy(self, one, other, counts):
         try:
             while piece := one.recv(1 << 18):
-                self.count += weight * len(piece)
+                if counts:
+                    with self.counting:
+                        self.count += len(piece)
                 other.sendall(piece)
         except OSError:
             pass
