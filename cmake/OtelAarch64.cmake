@@ -106,5 +106,5 @@ function(otel_aarch64_test name)
     otel_aarch64_program(${name} SOURCES ${arg_SOURCES} OPTIONS ${arg_OPTIONS} LINK ${arg_LINK})
     add_test(NAME aarch64.${name} COMMAND ${otel_aarch64_run}
         "${CMAKE_CURRENT_BINARY_DIR}/${name}-aarch64" ${arg_ARGUMENTS})
-    otel_describe_test(aarch64.${name} aarch64 120)
+    otel_describe_test(aarch64.${name} aarch64 600)
 endfunction()

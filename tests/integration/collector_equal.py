@@ -53,7 +53,7 @@ def record(program, folder, endpoint, spans, seed):
     process = subprocess.Popen([program, str(folder), str(spans), str(seed)],
                                env=environment, stdout=subprocess.PIPE)
     try:
-        out, _ = process.communicate(timeout=250)
+        out, _ = process.communicate(timeout=800)
     finally:
         process.kill()
     assert process.returncode == 0, f"{program} ended with {process.returncode}"

@@ -61,7 +61,7 @@ def record(program, folder, spans, seed, trace):
     process = subprocess.Popen([program, str(folder), str(spans), str(seed), str(trace)],
                                env=environment, stdout=subprocess.PIPE)
     try:
-        out, _ = process.communicate(timeout=250)
+        out, _ = process.communicate(timeout=800)
     finally:
         process.kill()
     assert process.returncode == 0, f"{program} ended with {process.returncode}"
@@ -72,7 +72,7 @@ def record(program, folder, spans, seed, trace):
 def post(endpoint, line):
     request = urllib.request.Request(endpoint + "/v1/traces", line.encode(),
                                      {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=100) as answer:
         assert read(answer.read()) == {"partialSuccess": {}}, "the collector refused spans"
 
 

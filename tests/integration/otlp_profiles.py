@@ -43,7 +43,7 @@ def run(program, endpoint, protocol, compression, *arguments):
                        OTEL_EXPORTER_OTLP_PROTOCOL=protocol,
                        OTEL_EXPORTER_OTLP_COMPRESSION=compression)
     done = subprocess.run([program, *arguments], env=environment, capture_output=True, text=True,
-                          timeout=60)
+                          timeout=200)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip(), done.stderr.splitlines()
 
@@ -190,7 +190,7 @@ def run_profiled(program, folder, **settings):
     environment.update(OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint, OTEL_C_PROFILER="on",
                        OTEL_C_PROFILER_OUT="otlp", OTEL_C_PROFILER_HZ="997",
                        OTEL_BSP_MAX_QUEUE_SIZE="1000000", **settings)
-    subprocess.run([program, "1"], env=environment, check=True, timeout=250, cwd=folder)
+    subprocess.run([program, "1"], env=environment, check=True, timeout=600, cwd=folder)
     collector.stop()
     return list(collector.requests())
 
