@@ -41,6 +41,9 @@ SETTINGS = {
     "OTEL_BSP_MAX_QUEUE_SIZE": 200_000,
     "OTEL_C_QUEUE_MAX_BYTES": 2_000_000_000,
     "OTEL_LOG_LEVEL": "error",
+    # The strict receiver takes its time over JSON, and a busy machine over everything.
+    "OTEL_EXPORTER_OTLP_TIMEOUT": 120_000,
+    "OTEL_BSP_EXPORT_TIMEOUT": 120_000,
 }
 
 

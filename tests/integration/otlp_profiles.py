@@ -35,13 +35,14 @@ SHOP = [
 ]
 
 
-def run(program, endpoint, protocol, compression, *arguments):
+def run(program, endpoint, protocol, compression, *arguments, timeout_ms=60_000):
     """What the program says of the export, and the lines of its log."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("OTEL_")}
     environment.update(OTEL_EXPORTER_OTLP_ENDPOINT=endpoint, OTEL_SERVICE_NAME="by-environment",
                        OTEL_EXPORTER_OTLP_PROTOCOL=protocol,
-                       OTEL_EXPORTER_OTLP_COMPRESSION=compression)
+                       OTEL_EXPORTER_OTLP_COMPRESSION=compression,
+                       OTEL_EXPORTER_OTLP_TIMEOUT=str(timeout_ms))
     done = subprocess.run([program, *arguments], env=environment, capture_output=True, text=True,
                           timeout=200)
     assert done.returncode == 0, done.stderr
@@ -152,7 +153,7 @@ def run_until_answered(*arguments):
     stream. libcurl 7.88 forgets such an answer when both come before it has sent the body: then the
     exporter tries again until its time is over, and may never see one."""
     for _ in range(6):
-        said, log = run(*arguments)
+        said, log = run(*arguments, timeout_ms=10_000)
         if said != "out of time":
             break
     return said, log

@@ -123,13 +123,15 @@ static uint64_t send_some(const char *endpoint, otel_otlp_protocol protocol, uin
     otel_exporter exporter;
     memory_used = 0;
     STRESS_CHECK(
-        otel_otlp_exporter_new(OTEL_OTLP_OPTIONS(.endpoint = endpoint, .protocol = protocol),
-                               &exporter) == OTEL_OK);
+        otel_otlp_exporter_new(
+            OTEL_OTLP_OPTIONS(.endpoint = endpoint, .protocol = protocol, .timeout_ms = FLUSH_MS),
+            &exporter) == OTEL_OK);
     const otel_attribute resource[] = {some_attribute(), some_attribute(), some_attribute()};
-    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.service_name = some_string(),
-                                                  .resource = resource, .resource_count = 3,
-                                                  .exporters = &exporter, .exporter_count = 1,
-                                                  .bsp_max_queue_size = 4 * BATCH)) == OTEL_OK);
+    STRESS_CHECK(
+        otel_start_with(OTEL_SDK_OPTIONS(.service_name = some_string(), .resource = resource,
+                                         .resource_count = 3, .exporters = &exporter,
+                                         .exporter_count = 1, .bsp_export_timeout = FLUSH_MS,
+                                         .bsp_max_queue_size = 4 * BATCH)) == OTEL_OK);
     otel_tracer *tracers[TRACERS];
     for (size_t i = 0; i < TRACERS; i++)
         tracers[i] = some_tracer();
