@@ -407,10 +407,12 @@ struct oteli_mappings *oteli_mappings_new(void)
 
 static void forget_known(struct oteli_mappings *mappings)
 {
+    const struct ranges *const lists[] = {&mappings->live, &mappings->gone};
     while (mappings->known_count != 0)
         free(mappings->known[--mappings->known_count].path);
-    for (size_t i = 0; i < mappings->live.count; i++)
-        mappings->live.all[i]->number = 0;
+    for (size_t list = 0; list < sizeof lists / sizeof lists[0]; list++)
+        for (size_t i = 0; i < lists[list]->count; i++)
+            lists[list]->all[i]->number = 0; /* of what is gone, too: it may be there again */
 }
 
 void oteli_mappings_settle(struct oteli_mappings *mappings)

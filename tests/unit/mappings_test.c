@@ -152,6 +152,24 @@ static void unmap(struct copy *copy)
     assert_int_equal(munmap(copy->image, copy->size), 0);
 }
 
+/* In its place, which nobody else gets, is nothing; and then it is there again. */
+static void map_nothing(const struct copy *copy)
+{
+    assert_ptr_equal(
+        mmap(copy->image, copy->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+        copy->image);
+}
+
+static void map_again(const struct copy *copy)
+{
+    const int fd = open(copy->path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_ptr_equal(
+        mmap(copy->image, copy->size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
+        copy->image);
+    close(fd);
+}
+
 static struct oteli_mappings *begin(void)
 {
     oteli_leaks_begin();
@@ -271,6 +289,29 @@ static void test_what_was_unmapped_is_known_until_it_settles(void **state)
     oteli_mappings_settle(mappings);
     assert_null(look(mappings, (uintptr_t)copy.image + 100));
     assert_non_null(look(mappings, (uintptr_t)look));
+    end(mappings);
+}
+
+static void test_what_is_mapped_again_when_it_settles_is_looked_up_again(void **state)
+{
+    (void)state;
+    struct oteli_mappings *mappings = begin();
+    struct copy copy;
+    make_copy(&copy, 0);
+    assert_int_not_equal(number_of(mappings, (uintptr_t)copy.image), 0);
+    map_nothing(&copy);
+    oteli_fake_clock.monotonic_ns += A_WHILE_NS;
+    assert_null(look(mappings, 1)); /* is nowhere, so the maps are read again */
+    map_again(&copy);
+
+    oteli_mappings_settle(mappings);
+
+    assert_non_null(look(mappings, (uintptr_t)look)); /* gets the first number */
+    const struct oteli_known_mapping *again = look(mappings, (uintptr_t)copy.image);
+    assert_non_null(again);
+    assert_string_equal(again->path, copy.path);
+    unmap(&copy);
+    unlink(copy.path);
     end(mappings);
 }
 
@@ -414,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_the_kernels_code_has_its_name),
         cmocka_unit_test(test_what_is_no_file_is_nothing),
         cmocka_unit_test(test_what_was_unmapped_is_known_until_it_settles),
+        cmocka_unit_test(test_what_is_mapped_again_when_it_settles_is_looked_up_again),
         cmocka_unit_test(test_new_code_is_found_after_a_while),
         cmocka_unit_test(test_other_code_at_an_old_address_is_another_mapping),
         cmocka_unit_test(test_a_deleted_file_has_its_old_name_if_it_has_a_build_id),
