@@ -189,10 +189,17 @@ static void count_from_zero(struct oteli_thread *thread)
         oteli_store_relaxed_64(&counts[i], 0);
 }
 
+/* It will not be exported. Who ends what does not record need not look for attributes. */
+static void record_no_more(struct oteli_open *open)
+{
+    open->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
+    oteli_open_no_attributes(open);
+}
+
 void oteli_thread_stop_recording(struct oteli_thread *thread)
 {
     for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++)
-        open->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
+        record_no_more(open);
 }
 
 /* Another SDK than the one before: whatever is open or in the line belongs to that one. */
@@ -444,7 +451,8 @@ static void disown(struct oteli_thread *thread, struct oteli_open *open)
     if (is_cover(open)) {
         show_again(thread, open);
     } else if (!is_collected) {
-        open->self.opaque[3] &= ~(OTEL_SPAN_IS_RECORDING_ | OTELI_REF_HELD | OTELI_REF_HOLDER);
+        record_no_more(open);
+        open->self.opaque[3] &= ~(OTELI_REF_HELD | OTELI_REF_HOLDER);
         if (open->traits.is_unusual && (open->self.opaque[3] & OTELI_REF_ATTACHED) == 0)
             (void)oteli_tracestate_retain(oteli_open_tracestate(open));
     } else if (oteli_open_is_mention(open)) {

@@ -7,6 +7,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -395,6 +397,42 @@ static void test_spans_of_a_former_sdk_do_not_reach_the_next(void **state)
     assert_int_equal(counts.ended, 1);
 }
 
+/* Another SDK, whose spans are where one with an attribute was. Whoever ends what is current has a
+ * handle that does not record. */
+static bool next_has_attributes(void)
+{
+    recorder_start_queued();
+    otel_span_end(enter("between")); /* from here on this thread's state is for the new one */
+    otel_span_end(otel_current_span());
+    otel_span_end(enter("next"));
+    recorder_collect();
+    return recorder.count != 2 || recorder_has_field(1, 9);
+}
+
+static void test_attributes_of_a_former_sdks_span_are_not_those_of_the_next(void **state)
+{
+    (void)state;
+    otel_span_set_int(enter("former"), "k", 1);
+    recorder_stop();
+    assert_false(next_has_attributes());
+}
+
+static void test_attributes_of_a_parents_span_are_not_those_of_its_childs(void **state)
+{
+    (void)state;
+    const otel_span span = enter("the parent's");
+    otel_span_set_int(span, "k", 1);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(next_has_attributes());
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    otel_span_end(span);
+    recorder_collect();
+    assert_true(recorder_has_field(0, 9));
+}
+
 /* The first span gets a line. */
 static void test_a_plain_span_is_left_to_the_worker_to_finish(void **state)
 {
@@ -437,6 +475,8 @@ int main(void)
         QUEUED(test_after_the_shutdown_ends_are_counted_as_such),
         RECORDED(test_a_thread_that_is_new_after_the_shutdown_counts_too),
         QUEUED(test_spans_of_a_former_sdk_do_not_reach_the_next),
+        QUEUED(test_attributes_of_a_former_sdks_span_are_not_those_of_the_next),
+        QUEUED(test_attributes_of_a_parents_span_are_not_those_of_its_childs),
         QUEUED(test_a_plain_span_is_left_to_the_worker_to_finish),
         FAST(test_an_old_handle_does_not_end_the_next_span_of_its_slot),
         FAST(test_a_parent_that_ends_first_leaves_its_child_current),
@@ -455,6 +495,8 @@ int main(void)
         QUEUED_FAST(test_a_worker_that_sleeps_is_woken_once),
         QUEUED_FAST(test_after_the_shutdown_ends_are_counted_as_such),
         QUEUED_FAST(test_spans_of_a_former_sdk_do_not_reach_the_next),
+        QUEUED_FAST(test_attributes_of_a_former_sdks_span_are_not_those_of_the_next),
+        QUEUED_FAST(test_attributes_of_a_parents_span_are_not_those_of_its_childs),
         QUEUED_FAST(test_a_plain_span_is_left_to_the_worker_to_finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
