@@ -330,7 +330,7 @@ OTELI_HOT bool otel_context_detach_n(uint64_t token)
     if (OTELI_UNLIKELY(open->token != token || open->shape[1] != SIMPLE_TRAITS ||
                        oteli_thread_is_busy(thread)))
         return detach_any(token);
-    open->shape[1] = 0;
+    open->traits.bits = OTELI_IS_ATTACHED; /* still, while it is the top: it is no cover */
     thread->attached = open->below;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     oteli_thread_return(thread, open - 1);
