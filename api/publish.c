@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
 
@@ -34,7 +35,7 @@ static bool has_memory(struct oteli_open *open)
     if (oteli_fork_is_orphan())
         return false;
     const int saved_errno = errno;
-    open->apart = malloc(sizeof *open->apart);
+    open->apart = calloc(1, sizeof *open->apart);
     errno = saved_errno;
     return open->apart != NULL;
 }
@@ -43,10 +44,12 @@ const otel_thread_context_record *oteli_record_apart(struct oteli_open *open)
 {
     if (!is_known(&open->self) || !has_memory(open))
         return &nothing;
-    *open->apart = open->record;
-    open->apart->valid = 1;
-    open->apart->trace_flags = oteli_ref_flags(open->self.opaque[3]);
-    open->apart->attributes_size = 0;
+    otel_thread_context_record record = open->record;
+    record.valid = 1;
+    record.trace_flags = oteli_ref_flags(open->self.opaque[3]);
+    record.attributes_size = 0;
+    if (memcmp(open->apart, &record, sizeof record) != 0) /* or it may be shown just now */
+        *open->apart = record;
     return open->apart;
 }
 

@@ -480,11 +480,28 @@ static void note_current(void)
     add_state(&record);
 }
 
+/* A context that is published apart, because of its tracestate, in turn with what a fibre has. */
+static void change_stacks(void)
+{
+    static otel_stack *fibre;
+    if (fibre == NULL)
+        fibre = otel_stack_new();
+    const otel_context_token token = otel_context_attach(with_tracestate(3));
+    note_current();
+    otel_stack_switch(fibre);
+    note_current();
+    otel_stack_switch(NULL);
+    note_current();
+    otel_context_detach(token);
+    note_current();
+}
+
 static void change_what_is_current(size_t depth)
 {
     otel_span spans[DEEP];
     state_count = 0;
     note_current();
+    change_stacks();
     const otel_context_token outer = otel_context_attach(wrapped(1, 1, true));
     note_current();
     for (size_t i = 0; i < depth; i++) {
