@@ -271,11 +271,11 @@ static void work(struct otel_profiler *profiler)
     }
 }
 
+/* Whose state it is has to be known before there is one: a child forgets it from then on. */
 static int try_source(struct otel_profiler *profiler, const struct oteli_source *source)
 {
-    const int error = source->start(&profiler->plan.source, &profiler->source_state);
-    profiler->source = error == 0 ? source : NULL;
-    return error;
+    profiler->source = source;
+    return source->start(&profiler->plan.source, &profiler->source_state);
 }
 
 /* perf, or the signal where that is allowed; `counted` says which, and why. */
