@@ -13,6 +13,7 @@
 #include "profiling/signal_source.h"
 #include "common/clock.h"
 #include "common/error_text.h"
+#include "common/fork.h"
 #include "common/log.h"
 #include "common/pin.h"
 #include "common/thread_time.h"
@@ -67,8 +68,14 @@ struct session {
 static struct session *active; /* what handlers work for */
 static uint32_t inside;        /* handlers; full */
 static uint32_t last_tag;
-static struct session *left;      /* sessions that a handler may still be in */
-static struct session *of_parent; /* in a forked child: never looked at */
+static struct session *left; /* sessions that a handler may still be in */
+
+/* In a forked child, where they are never looked at. */
+static struct {
+    struct session *active;
+    struct session *left;
+    void *source;
+} of_parent;
 
 static struct {
     int number;
@@ -318,6 +325,18 @@ static void stop(void *source)
     free_left();
 }
 
+/* In a forked child, where no other thread is inside, and no timer; also where the parent has no
+ * profiler any more, or is stopping it. What it was doing to its sessions nobody knows, so they stay as
+ * they are. */
+static void forget_sessions(void)
+{
+    of_parent.active = active;
+    of_parent.left = left;
+    OTELI_STORE_RELEASE_PTR(&active, (struct session *)NULL);
+    oteli_store_relaxed_32(&inside, 0);
+    left = NULL;
+}
+
 static int start(const struct oteli_source_options *options, void **source)
 {
     static bool is_pinned;
@@ -326,6 +345,7 @@ static int start(const struct oteli_source_options *options, void **source)
         return ENOSYS;
     if (!oteli_signal_is_usable(options->signal_number))
         return EINVAL;
+    oteli_fork_add(forget_sessions);
     free_left();
     struct session *session = calloc(1, sizeof *session);
     if (session == NULL)
@@ -396,14 +416,10 @@ static void drain(void *source, oteli_take_sample *take, void *state,
     }
 }
 
-/* In a forked child, where no other thread is inside, and no timer. What the parent was doing to the
- * session nobody knows, so it stays as it is. */
+/* Its session; those that there are besides are forgotten at any fork. */
 static void forget(void *source)
 {
-    OTELI_STORE_RELEASE_PTR(&active, (struct session *)NULL);
-    oteli_store_relaxed_32(&inside, 0);
-    left = NULL;
-    of_parent = source;
+    of_parent.source = source;
 }
 
 const struct oteli_source oteli_signal_source = {

@@ -12,7 +12,9 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -30,6 +32,7 @@ static uint32_t is_held;    /* handlers stay */
 static uint32_t inside;     /* handlers that do */
 static uint32_t waits;      /* of a stop */
 static uint32_t lets_go_at; /* so many of them */
+static uint32_t forks_at;   /* likewise */
 static uint32_t turns;      /* of the thread that is interrupted */
 static uint32_t is_over;
 
@@ -52,11 +55,37 @@ static void let_handler_go(void)
         sched_yield();
 }
 
+static int child_status;
+
+/* In a child, which has none of the threads that are sampled. Gives how often its stop has waited. */
+static uint32_t start_and_stop(void)
+{
+    void *source = NULL;
+    waits = 0;
+    lets_go_at = UINT32_MAX; /* nobody would go */
+    if (oteli_signal_source.start(&options, &source) != 0)
+        return UINT32_MAX;
+    oteli_signal_source.stop(source);
+    return waits;
+}
+
+static void have_a_child(void)
+{
+    forks_at = UINT32_MAX; /* it has none itself */
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(start_and_stop() != 0);
+    assert_int_equal(waitpid(child, &child_status, 0), child);
+}
+
 int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left)
 {
     (void)wanted;
     (void)left;
-    if (oteli_add_full_32(&waits, 1) + 1 == oteli_load_relaxed_32(&lets_go_at))
+    const uint32_t now = oteli_add_full_32(&waits, 1) + 1;
+    if (now == forks_at)
+        have_a_child();
+    if (now == oteli_load_relaxed_32(&lets_go_at))
         let_handler_go();
     return 0;
 }
@@ -79,6 +108,7 @@ static int begin(void **state)
     is_held = 0;
     inside = 0;
     waits = 0;
+    forks_at = UINT32_MAX;
     turns = 0;
     is_over = 0;
     const int error = pthread_create(&worker, NULL, work, NULL);
@@ -146,6 +176,18 @@ static void test_a_handler_that_stays_keeps_the_memory_until_the_next_start(void
     oteli_leaks_check();
 }
 
+static void test_a_child_that_is_forked_meanwhile_waits_for_nobody(void **state)
+{
+    (void)state;
+    oteli_leaks_begin();
+    child_status = -1;
+    forks_at = 2;
+    lets_go_at = 3;
+    oteli_signal_source.stop(start_and_hold());
+    assert_int_equal(child_status, 0);
+    oteli_leaks_check();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +195,8 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(
             test_a_handler_that_stays_keeps_the_memory_until_the_next_start, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_child_that_is_forked_meanwhile_waits_for_nobody,
+                                        begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
