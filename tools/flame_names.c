@@ -38,7 +38,8 @@ struct image {
 
 struct object {
     struct object *next;
-    otel_slice path; /* of the profile; owned */
+    otel_slice path;     /* of the profile; owned, with: */
+    otel_slice build_id; /* likewise: profiles may be of several builds */
     const char *fault;
     struct image file;
     struct image debug;
@@ -201,7 +202,7 @@ static bool is_same(otel_slice left, otel_slice right)
            (left.length == 0 || memcmp(left.data, right.data, left.length) == 0);
 }
 
-static void load(struct object *object, otel_slice build_id)
+static void load(struct object *object)
 {
     char id[65] = "";
     char path[128];
@@ -215,7 +216,7 @@ static void load(struct object *object, otel_slice build_id)
         return;
     }
     build_id_of(&object->file, id);
-    if (build_id.length != 0 && !is_same(build_id, (otel_slice){id, strlen(id)})) {
+    if (object->build_id.length != 0 && !is_same(object->build_id, (otel_slice){id, strlen(id)})) {
         object->fault = "is not the one that ran: its build id is another";
         return;
     }
@@ -235,7 +236,7 @@ static struct object *object_of(struct flame_names *names, const struct flame_ma
 {
     for (struct object **at = &names->objects; *at != NULL; at = &(*at)->next) {
         struct object *found = *at;
-        if (!is_same(found->path, mapping->file))
+        if (!is_same(found->path, mapping->file) || !is_same(found->build_id, mapping->build_id))
             continue;
         *at = found->next;
         found->next = names->objects;
@@ -245,7 +246,7 @@ static struct object *object_of(struct flame_names *names, const struct flame_ma
     if (names->count == OBJECTS_MAX)
         return NULL;
     struct object *object = calloc(1, sizeof *object);
-    char *path = malloc(mapping->file.length + 1);
+    char *path = malloc(mapping->file.length + 1 + mapping->build_id.length);
     if (object == NULL || path == NULL) {
         free(object);
         free(path);
@@ -254,7 +255,10 @@ static struct object *object_of(struct flame_names *names, const struct flame_ma
     memcpy(path, mapping->file.data, mapping->file.length);
     path[mapping->file.length] = '\0';
     object->path = (otel_slice){path, mapping->file.length};
-    load(object, mapping->build_id);
+    object->build_id = (otel_slice){path + mapping->file.length + 1, mapping->build_id.length};
+    if (mapping->build_id.length != 0)
+        memcpy(path + mapping->file.length + 1, mapping->build_id.data, mapping->build_id.length);
+    load(object);
     object->next = names->objects;
     names->objects = object;
     names->count++;
@@ -327,10 +331,19 @@ otel_slice flame_names_find(struct flame_names *names, const struct flame_mappin
     return (otel_slice){function->name, strlen(function->name)};
 }
 
+/* Another build of it has a fault as well. */
+static bool is_said(const struct flame_names *names, const struct object *object)
+{
+    const struct object *before = names->objects;
+    while (before != object && (before->fault == NULL || !is_same(before->path, object->path)))
+        before = before->next;
+    return before != object;
+}
+
 const char *flame_names_fault(const struct flame_names *names, size_t index, otel_slice *file)
 {
     for (const struct object *object = names->objects; object != NULL; object = object->next) {
-        if (object->fault == NULL)
+        if (object->fault == NULL || is_said(names, object))
             continue;
         if (index-- == 0) {
             *file = object->path;

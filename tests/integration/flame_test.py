@@ -47,6 +47,20 @@ class Page:
                 for box in graph.iter(SVG + "svg") if box.get("class").startswith("f ")]
 
 
+def place_of_main():
+    """Where main is mapped that is loaded at this address: the mapping as a profile has it, and the
+    address in it."""
+    lines = subprocess.run(["nm", PROGRAM], capture_output=True, text=True, check=True).stdout
+    address = int(re.search(r"^([0-9a-f]+) [tT] main$", lines, re.M).group(1), 16)
+    program = subprocess.run(["readelf", "-lW", PROGRAM], capture_output=True, text=True,
+                             check=True).stdout
+    # LOAD of the code: its offset in the file, and the address that goes with it.
+    offset, virtual, size = (int(word, 16) for word in re.search(
+        r"LOAD +(0x\w+) (0x\w+) 0x\w+ (0x\w+) 0x\w+ R E", program).groups())
+    base = 0x555500000000
+    return (base, base + size, offset), base + address - virtual + 4
+
+
 class FlameTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="flame_test.")
@@ -125,17 +139,10 @@ class FlameTest(unittest.TestCase):
         self.assertIn("33.3 %    500 ms  query=(none)\n", self.said.stdout)
 
     def test_names_come_from_the_symbols_of_the_program(self):
-        lines = subprocess.run(["nm", PROGRAM], capture_output=True, text=True, check=True).stdout
-        address = int(re.search(r"^([0-9a-f]+) [tT] main$", lines, re.M).group(1), 16)
-        program = subprocess.run(["readelf", "-lW", PROGRAM], capture_output=True, text=True,
-                                 check=True).stdout
-        # LOAD of the code: its offset in the file, and the address that goes with it.
-        offset, virtual, size = (int(word, 16) for word in re.search(
-            r"LOAD +(0x\w+) (0x\w+) 0x\w+ (0x\w+) 0x\w+ R E", program).groups())
-        base = 0x555500000000
+        place, address = place_of_main()
         profile = Profile()
-        mapping = profile.mapping(base, base + size, offset, PROGRAM)
-        profile.sample([(mapping, base + address - virtual + 4)], [1, MS])
+        profile.sample([(profile.mapping(*place, PROGRAM), address)], [1, MS])
+        base = place[0]
         other = profile.mapping(base + (1 << 30), base + (2 << 30), 0,
                                 PROGRAM + ".not-there")
         profile.sample([(other, base + (1 << 30) + 0x123)], [1, MS])
@@ -155,6 +162,25 @@ class FlameTest(unittest.TestCase):
         self.page(profile.write(self.at / "a.pb.gz"))
 
         self.assertIn("is not the one that ran", self.said.stderr)
+
+    def test_builds_of_a_program_are_told_apart_in_one_page(self):
+        place, address = place_of_main()
+        notes = subprocess.run(["readelf", "-nW", PROGRAM], capture_output=True, text=True,
+                               check=True).stdout
+        build_id = re.search(r"Build ID: ([0-9a-f]+)", notes).group(1)
+        files = []
+        for number_of, build in enumerate((build_id, "00" * 20, build_id, "11" * 20)):
+            profile = Profile()
+            profile.sample([(profile.mapping(*place, PROGRAM, build), address)], [1, MS])
+            files.append(profile.write(self.at / f"{number_of}.pb.gz"))
+
+        graph, = self.page(*files).graphs()
+
+        name = os.path.basename(PROGRAM)
+        boxes = {box[0]: box[3] for box in Page.boxes(graph)}
+        self.assertAlmostEqual(boxes[f"main ({name})"], 50, places=3)
+        self.assertEqual(len(boxes), 2)
+        self.assertEqual(self.said.stderr.count("is not the one that ran"), 1)
 
     def test_whatever_names_there_are_the_page_is_well_formed(self):
         profile = Profile()
