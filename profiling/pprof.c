@@ -220,8 +220,8 @@ static void put_link(struct encoder *encoder, const struct oteli_profile_link *l
 /* Whether it would be taken for one of those that are not the program's. */
 static bool is_taken(const struct names *names, const char *key)
 {
-    const char *const taken[] = {names->trace,  names->span,        names->root,
-                                 names->thread, names->thread_name, NULL};
+    const char *const taken[] = {names->trace, names->span,   names->root,
+                                 names->route, names->thread, names->thread_name};
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
         if (taken[i] != NULL && strcmp(taken[i], key) == 0)
             return true;
@@ -236,8 +236,9 @@ static void put_pairs(struct encoder *encoder, const struct oteli_profile_label_
         const char *key = profile->strings[pair->key];
         if (strcmp(key, "http.route") == 0)
             key = encoder->names->route;
-        if (!is_taken(encoder->names, key))
-            put_label(encoder, key, LABEL_TEXT, string_of(encoder, profile->strings[pair->value]));
+        else if (is_taken(encoder->names, key))
+            continue;
+        put_label(encoder, key, LABEL_TEXT, string_of(encoder, profile->strings[pair->value]));
     }
 }
 

@@ -239,6 +239,25 @@ static void test_labels_are_called_as_the_style_says(void **state)
     }
 }
 
+static void test_a_key_of_the_programs_is_not_taken_for_the_route(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {
+        [OTEL_PPROF_OTEL] = ("http.route=/a span_name=b trace endpoint=c thread.id* "
+                             "thread.name=tester "),
+        [OTEL_PPROF_DATADOG] = "trace endpoint=/a span_name=b thread id* thread name=tester ",
+        [OTEL_PPROF_PYROSCOPE] = "span_name=/a trace endpoint=c thread.id* thread.name=tester "};
+    for (int style = OTEL_PPROF_OTEL; style <= OTEL_PPROF_PYROSCOPE; style++) {
+        begin();
+        made_sample_begin(&made);
+        made_sample_label(&made, "http.route", "/a", "span_name", "b", "trace endpoint", "c", NULL);
+        add();
+        pprof *read = encode((otel_pprof_style)style);
+        assert_labels(read, 0, expected[style]);
+        end(read);
+    }
+}
+
 static void test_a_root_that_is_not_known_is_left_out(void **state)
 {
     (void)state;
@@ -342,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_samples_lead_to_mappings),
         cmocka_unit_test(test_names_that_the_profile_has_are_functions),
         cmocka_unit_test(test_labels_are_called_as_the_style_says),
+        cmocka_unit_test(test_a_key_of_the_programs_is_not_taken_for_the_route),
         cmocka_unit_test(test_a_root_that_is_not_known_is_left_out),
         cmocka_unit_test(test_no_text_is_there_twice_or_for_nothing),
         cmocka_unit_test(test_nothing_sampled_is_a_profile_too),
