@@ -299,8 +299,10 @@ static void look_around(struct perf_source *source)
         return;
     source->next_look_ns = now_ns + LOOK_NS;
     int result = open_rings(source);
-    if (result == 0 && source->ring_count != before)
-        result = watch_all(source, before);
+    if (source->ring_count != before) { /* also where others were refused */
+        const int watched = watch_all(source, before);
+        result = result != 0 ? result : watched;
+    }
     if (result != 0)
         OTELI_LOG(OTEL_LOG_WARN,
                   "profiler: not all is sampled on processors that were switched on (errno %d)",
