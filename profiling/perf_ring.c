@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -144,6 +145,21 @@ void oteli_perf_ring_close(struct oteli_perf_ring *ring)
         munmap(ring->page, (size_t)sysconf(_SC_PAGESIZE) + (size_t)ring->size);
     oteli_perf_close(ring->event);
     *ring = (struct oteli_perf_ring){.event = -1};
+}
+
+bool oteli_perf_move(void *at, size_t used, size_t size)
+{
+    void *before;
+    memcpy(&before, at, sizeof before);
+    void *moved = malloc(size);
+    if (moved == NULL)
+        return false;
+    if (used != 0)
+        memcpy(moved, before, used);
+    oteli_fence_before_stores();
+    memcpy(at, &moved, sizeof moved);
+    free(before);
+    return true;
 }
 
 size_t oteli_perf_budget(void)

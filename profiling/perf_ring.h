@@ -40,6 +40,10 @@ void oteli_perf_close(int event);
 /* What its samples have in them. */
 struct oteli_perf_format oteli_perf_format(const struct oteli_source_options *options);
 
+/* Move what is `used` of an array that a forked child may look at to memory of `size` bytes: at any
+ * moment it is there whole. `at` is the address of a pointer of any type. False: no memory. */
+bool oteli_perf_move(void *at, size_t used, size_t size);
+
 /* How many events a process may have before they take the descriptors that it needs itself. */
 size_t oteli_perf_budget(void);
 

@@ -25,6 +25,7 @@
 #include "profiling/processors.h"
 #include "profiling/thread_list.h"
 
+#include "common/atomic.h"
 #include "common/clock.h"
 #include "common/log.h"
 
@@ -72,15 +73,12 @@ struct perf_source {
 /* Of one processor, without any event that writes to it. -ENODEV: it is off. */
 static int open_ring(struct perf_source *source, unsigned cpu)
 {
-    const size_t count = source->ring_count + 1;
-    struct oteli_perf_ring *rings = realloc(source->rings, count * sizeof *rings);
-    if (rings == NULL)
+    const size_t count = source->ring_count;
+    if (!oteli_perf_move(&source->rings, count * sizeof *source->rings,
+                         (count + 1) * sizeof *source->rings) ||
+        !oteli_perf_move(&source->cpus, count * sizeof *source->cpus,
+                         (count + 1) * sizeof *source->cpus))
         return -ENOMEM;
-    source->rings = rings;
-    unsigned *cpus = realloc(source->cpus, count * sizeof *cpus);
-    if (cpus == NULL)
-        return -ENOMEM;
-    source->cpus = cpus;
     const int event = oteli_perf_open_silent((int)cpu);
     if (event < 0)
         return event;
@@ -118,26 +116,27 @@ static struct watched *new_watched(struct perf_source *source, pid_t thread)
 {
     if (source->watched_count == source->watched_room) {
         const size_t room = source->watched_room == 0 ? 16 : 2 * source->watched_room;
-        struct watched *larger = realloc(source->watched, room * sizeof *larger);
-        if (larger == NULL)
+        if (!oteli_perf_move(&source->watched, source->watched_count * sizeof *source->watched,
+                             room * sizeof *source->watched))
             return NULL;
-        source->watched = larger;
         source->watched_room = room;
     }
-    struct watched *watched = &source->watched[source->watched_count++];
+    struct watched *watched = &source->watched[source->watched_count];
     *watched = (struct watched){.thread = thread};
+    oteli_fence_before_stores();
+    source->watched_count++;
     return watched;
 }
 
 /* Room for an event of each ring; none in those before `first` that are new for it. */
 static bool have_events(struct watched *watched, unsigned first, unsigned ring_count)
 {
-    int *events = realloc(watched->events, ring_count * sizeof *events);
-    if (events == NULL)
+    if (!oteli_perf_move(&watched->events, watched->rings * sizeof *watched->events,
+                         ring_count * sizeof *watched->events))
         return false;
     for (unsigned i = watched->rings; i < ring_count; i++)
-        events[i] = -1;
-    watched->events = events;
+        watched->events[i] = -1;
+    oteli_fence_before_stores();
     if (watched->rings < first)
         watched->rings = first;
     return true;
@@ -276,8 +275,9 @@ static void settle_doubt(struct perf_source *source, uint64_t event, pid_t threa
         int *own = &watched->events[source->draining];
         uint64_t id;
         if (*own >= 0 && ioctl(*own, PERF_EVENT_IOC_ID, &id) == 0 && id != event) {
-            oteli_perf_close(*own);
-            *own = -1;
+            const int closed = *own;
+            *own = -1; /* first: its number may be somebody else's afterwards, also in a child */
+            oteli_perf_close(closed);
         }
     }
 }

@@ -5,6 +5,7 @@
  * Threads:  the profiler's thread, which is not sampled.
  * Owns:     descriptors, CLOEXEC; mappings, which a forked child does not get. */
 #include "profiling/perf_source.h"
+#include "common/atomic.h"
 #include "profiling/perf_clock.h"
 #include "profiling/thread_list.h"
 
@@ -36,10 +37,9 @@ static bool have_room(struct thread_source *source)
     if (source->watched_count < source->watched_room)
         return true;
     const size_t room = source->watched_room == 0 ? 16 : 2 * source->watched_room;
-    struct watched *larger = realloc(source->watched, room * sizeof *larger);
-    if (larger == NULL)
+    if (!oteli_perf_move(&source->watched, source->watched_count * sizeof *source->watched,
+                         room * sizeof *source->watched))
         return false;
-    source->watched = larger;
     source->watched_room = room;
     return true;
 }
@@ -62,6 +62,7 @@ static int watch(struct thread_source *source, pid_t thread)
         return result;
     }
     watched->thread = thread;
+    oteli_fence_before_stores();
     source->watched_count++;
     return 0;
 }
@@ -86,13 +87,14 @@ static int watch_new(struct thread_source *source)
     return result;
 }
 
-/* An event hangs up when its thread has ended; its ring has been read by then. */
+/* An event hangs up when its thread has ended; its ring has been read by then. Its descriptor may be
+ * somebody else's once it is closed: nobody finds it here then, and closes that in a child. */
 static void leave_ended(struct thread_source *source, size_t index)
 {
-    struct watched *watched = &source->watched[index];
-    oteli_perf_ring_read(&watched->ring, &source->reader);
-    oteli_perf_ring_close(&watched->ring);
-    *watched = source->watched[--source->watched_count];
+    struct oteli_perf_ring ended = source->watched[index].ring;
+    oteli_perf_ring_read(&ended, &source->reader);
+    source->watched[index] = source->watched[--source->watched_count];
+    oteli_perf_ring_close(&ended);
 }
 
 static bool has_ended(const struct watched *watched)
