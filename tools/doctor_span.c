@@ -14,6 +14,7 @@ otel_status doctor_span_start(unsigned timeout_ms)
     unsetenv("OTEL_C_SPOOL_DIR");
     return otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "otlp", .traces_sampler = "always_on",
                                        .sdk_disabled = "false", .log_level = "info",
+                                       .profiler = "off",
                                        .exporter_otlp_traces_timeout = timeout_ms));
 }
 

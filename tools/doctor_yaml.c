@@ -257,6 +257,7 @@ otel_status doctor_yaml_start(struct doctor_yaml *yaml, unsigned timeout_ms)
     settings.sampler_count = 0; /* the default takes every root */
     settings.has_tracer_rules = false;
     settings.log_level = "info";
+    settings.profiler.source = "off";
     struct oteli_creation creation;
     const otel_status status = oteli_create(&settings, NULL, &yaml->faults, &creation);
     if (status != OTEL_OK)

@@ -147,6 +147,16 @@ class Settings(SetUp):
         self.assertEqual(report["rule"], "config.file")
         self.assertIn(f"{file}:4:5: ", report["diagnosis"])
 
+    def test_a_profiler_is_left_alone(self):
+        url = local(servers.unused_port())
+        file = CERTIFICATES / "profiler.yaml"
+        file.write_text("file_format: \"1.0\"\ntracer_provider:\n  processors:\n"
+                        f"  - batch: {{exporter: {{otlp_http: {{endpoint: {url}}}}}}}\n"
+                        "distribution: {otel-c: {profiler: {source: auto}}}\n")
+        variables = {"OTEL_C_PROFILER": "on", ENDPOINT: url}
+        for done in (run("--json", **variables), run("--json", "--config", str(file))):
+            self.assertNotIn("profiler", " ".join(json.loads(done.stdout)["log"]))
+
     def diagnose_file(self, file):
         return json.loads(run("--json", "--config", str(file)).stdout)
 
