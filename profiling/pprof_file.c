@@ -197,14 +197,18 @@ static void free_files(void *state)
 
 static void warn_of_directory(const char *directory)
 {
+    static const char hint_for_urls[] =
+        " (a URL goes into OTEL_C_PROFILER_ENDPOINT, with OTEL_C_PROFILER_OUT=otlp)";
     struct stat status;
     struct oteli_error_text why;
-    if (stat(directory, &status) != 0 || access(directory, W_OK | X_OK) != 0)
-        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "profiles cannot be written in %s: %s", directory,
-                         oteli_error_text(errno, &why));
-    else if (!S_ISDIR(status.st_mode))
+    const bool is_there = stat(directory, &status) == 0;
+    if (is_there && !S_ISDIR(status.st_mode))
         OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "profiles cannot be written in %s, which is no directory",
                          directory);
+    else if (!is_there || access(directory, W_OK | X_OK) != 0)
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "profiles cannot be written in %s: %s%s", directory,
+                         oteli_error_text(errno, &why),
+                         strstr(directory, "://") == NULL ? "" : hint_for_urls);
 }
 
 otel_profile_exporter otel_pprof_file_exporter(const char *directory, otel_pprof_style style)

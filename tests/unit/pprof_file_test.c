@@ -241,8 +241,17 @@ static void test_what_is_no_directory_is_said_at_once(void **state)
 {
     (void)state;
     otel_profile_exporter exporter = otel_pprof_file_exporter("/dev/null", OTEL_PPROF_OTEL);
-    assert_non_null(strstr(logged, "profiles cannot be written in /dev/null"));
+    assert_string_equal(logged, "profiles cannot be written in /dev/null, which is no directory\n");
     assert_int_equal(export_to(&exporter), OTEL_ERROR_EXPORT_FAILED);
+    exporter.free(exporter.state);
+}
+
+static void test_where_a_url_belongs_is_said(void **state)
+{
+    (void)state;
+    otel_profile_exporter exporter =
+        otel_pprof_file_exporter("http://localhost:4318", OTEL_PPROF_OTEL);
+    assert_non_null(strstr(logged, "a URL goes into OTEL_C_PROFILER_ENDPOINT"));
     exporter.free(exporter.state);
 }
 
@@ -301,6 +310,7 @@ int main(void)
         TEST(test_the_service_is_that_of_the_environment_or_the_program),
         TEST(test_a_directory_that_is_missing_is_said_at_once),
         TEST(test_what_is_no_directory_is_said_at_once),
+        TEST(test_where_a_url_belongs_is_said),
         TEST(test_of_a_file_that_does_not_fit_nothing_stays),
         TEST(test_without_memory_there_is_no_file),
         TEST(test_the_service_is_that_of_the_sdk_whenever_it_starts),
