@@ -111,15 +111,33 @@ static uint64_t lose(struct sending *sending, const otel_profile *profile, bool 
 
 /* --- What becomes of a part --- */
 
+/* http://host/, as somebody says who expects the path to be put behind it. */
+static bool lacks_path(const char *receiver)
+{
+    const char *host = strstr(receiver, "://");
+    const char *path = host != NULL ? strchr(host + 3, '/') : NULL;
+    return path != NULL && path[1] == '\0';
+}
+
 /* Profiles are new enough for most receivers not to have them, so what is missing is said. */
 static void say_no_service(const struct exporter *exporter, const struct oteli_posted *posted)
 {
+    const char *receiver = oteli_posting_receiver(exporter->posting);
+    const bool is_http = strncmp(posted->text, "HTTP", 4) == 0;
+    if (is_http && lacks_path(receiver)) {
+        OTELI_LOG(
+            OTEL_LOG_ERROR,
+            "%s does not take profiles (%s): an endpoint for profiles alone is used as it is, "
+            "so /v1development/profiles has to be behind it",
+            receiver, posted->text);
+        return;
+    }
     OTELI_LOG(
         OTEL_LOG_ERROR,
         "%s does not take profiles (%s): it needs OTLP 1.10 and profiles switched on, for the "
         "OpenTelemetry Collector 0.148 with --feature-gates=service.profilesSupport and a "
         "pipeline \"profiles\"",
-        oteli_posting_receiver(exporter->posting), posted->text);
+        receiver, posted->text);
 }
 
 static void accept(struct sending *sending, const otel_profile *profile,

@@ -230,6 +230,22 @@ static void test_a_busy_receiver_is_asked_again(void **state)
     http_sink_stop(sink);
 }
 
+static void test_an_endpoint_without_a_path_is_said_to_need_one(void **state)
+{
+    (void)state;
+    static const struct http_sink_answer script[] = {{.status = 404}};
+    struct http_sink *sink = http_sink_start(script, COUNT(script));
+    setenv("OTEL_C_PROFILER_ENDPOINT", url_of(sink, ""), 1);
+
+    otel_profile_exporter exporter = otel_otlp_profile_exporter(NULL);
+    const otel_status status = send_shop(&exporter, PATIENCE_MS);
+
+    assert_int_equal(status, OTEL_ERROR_EXPORT_FAILED);
+    assert_non_null(strstr(logged, "so /v1development/profiles has to be behind it"));
+    exporter.free(exporter.state);
+    http_sink_stop(sink);
+}
+
 static void test_a_receiver_without_profiles_is_told_about_in_one_line(void **state)
 {
     (void)state;
@@ -515,6 +531,7 @@ int main(void)
         TEST(test_what_cannot_be_is_no_exporter_and_one_line_in_the_log),
         TEST(test_a_profile_without_samples_is_not_sent),
         TEST(test_a_busy_receiver_is_asked_again),
+        TEST(test_an_endpoint_without_a_path_is_said_to_need_one),
         TEST(test_a_receiver_without_profiles_is_told_about_in_one_line),
         TEST(test_a_refusal_is_final_and_says_what_is_lost),
         TEST(test_partial_success_is_told_and_never_sent_again),
