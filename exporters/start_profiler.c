@@ -51,8 +51,9 @@ void oteli_start_profiler(const struct oteli_config *config)
     if (start_with == NULL) {
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "no profiler: OTEL_C_PROFILER is \"%s\", and library %s cannot be loaded "
-                         "into this program",
-                         config->profiler, OTELI_LIBRARY("otel-profiling", OTEL_VERSION_MAJOR));
+                         "into this program: put it beside %s, or link the program with it",
+                         config->profiler, OTELI_LIBRARY("otel-profiling", OTEL_VERSION_MAJOR),
+                         OTELI_LIBRARY("otel-api", OTEL_VERSION_MAJOR));
         return;
     }
     const otel_status status = start(start_with, config);
