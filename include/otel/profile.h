@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otel/profile.h - labels: which query, request or route the processor time went to.
  *
- *     otel_profile_label label = otel_profile_label_for_span(span);
+ *     otel_profile_label label = otel_profile_label_for_span(&span);
  *     otel_profile_apply(&label, run_query, query);     // run_query(query), under the label
  *     otel_profile_label_release(&label);
+ *
+ * or, with the span current as well, otel_span_run(span, run_query, query). Library otel-profiling.
  *
  * otel_profile_apply calls the function through a small piece of code, a trampoline, of which there
  * is one for each label in use. Its return address is on the stack as long as the function runs, so

@@ -4,18 +4,20 @@
  *
  *     otel_profiler *profiler;
  *     otel_profiler_options options = {
- *         .size = sizeof options, .exporter = otel_pprof_file_exporter("/var/tmp/profiles")};
- *     otel_status status = otel_profiler_start(&options, &profiler);
- *     ...
- *     otel_profiler_stop(profiler, 1000);
+ *         .size = sizeof options,
+ *         .exporter = otel_pprof_file_exporter("/var/tmp/profiles", OTEL_PPROF_OTEL)};
+ *     if (otel_profiler_start(&options, &profiler) == OTEL_OK) {
+ *         ...
+ *         otel_profiler_stop(profiler, 1000);
+ *     }
  *
  * or, without code, OTEL_C_PROFILER=on and otel_start. It is a library of its own, otel-profiling.
  *
  * Samples come from the kernel's perf events where it allows that, and otherwise from a timer of each
- * thread's processor time with a signal; otel_profiler_stats says which it is, and why. Only time on a
- * processor in user mode is seen: no sleeping, no waiting, no system calls. Names of functions are
- * those of symbol tables, or left to who reads the profile, and has the programs and their debug
- * information.
+ * thread's processor time with a signal; otel_profiler_get_stats says which it is, and why. Only time
+ * on a processor is seen: no sleeping and no waiting. Time in system calls is left out by perf events;
+ * by the signal it counts for the function that made the call. Names of functions are those of symbol
+ * tables, or left to who reads the profile, and has the programs and their debug information.
  *
  * Threads:  start and stop start/stop only; flush and stats any thread.
  * Fork:     a child has no profiler; it may start its own.
