@@ -203,6 +203,23 @@ static void test_numbers_that_are_too_large_stay_numbers(void **state)
     free(text);
 }
 
+/* Programs that know no variables of CSS would draw black letters on black boxes. */
+static void test_a_picture_has_colours_without_variables(void **state)
+{
+    (void)state;
+    static const char variable[] = "; fill: var(";
+    enum { COLOUR_LENGTH = sizeof "fill: #000000" - 1 };
+    const char *at = flame_style;
+    int count = 0;
+    for (; (at = strstr(at, "fill: var(")) != NULL; at++, count++) {
+        const char *before = at - 2 - COLOUR_LENGTH;
+        assert_true(before > flame_style);
+        assert_memory_equal(before, "fill: #", strlen("fill: #"));
+        assert_memory_equal(at - 2, variable, strlen(variable));
+    }
+    assert_true(count > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +227,7 @@ int main(void)
         cmocka_unit_test(test_the_checker_sees_what_gets_out),
         cmocka_unit_test(test_texts_stay_readable),
         cmocka_unit_test(test_numbers_that_are_too_large_stay_numbers),
+        cmocka_unit_test(test_a_picture_has_colours_without_variables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
