@@ -10,6 +10,9 @@
  * go through as well. Here it is one socket that never blocks: what it waits for, an epoll
  * descriptor says, which the SDK hands on to the program's loop (otel_poll_fd). For brevity there
  * is one attempt for each request, and an answer has a Content-Length or no body. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* strcasestr, accept4 */
+#endif
 #include <otel/otel.h>
 #include <otel/otlp_encode.h>
 

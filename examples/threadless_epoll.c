@@ -9,6 +9,9 @@
  * every other one, and does it in otel_poll(0), without waiting for anybody.
  *
  *     ./threadless_epoll --demo 5        talks to itself, five lines, and ends */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* accept4 */
+#endif
 #include <otel/otel.h>
 
 #include <arpa/inet.h>
