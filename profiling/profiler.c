@@ -132,14 +132,16 @@ static void leave(const struct otel_profiler *profiler)
     pthread_mutex_unlock(&lock);
 }
 
-/* Start the thread, and wait until it has a source. */
+/* Start the thread, and wait until it has a source. It begins when this one waits: while a thread is
+ * made its maker blocks all signals, and would be taken for one that is not to be sampled. */
 static otel_status run(struct otel_profiler *profiler)
 {
+    pthread_mutex_lock(&profiler->mutex);
     if (!oteli_helper_start(&profiler->thread, oteli_profiler_main, profiler)) {
+        pthread_mutex_unlock(&profiler->mutex);
         discard_exporter(&profiler->exporter);
         return OTEL_ERROR_SYSTEM;
     }
-    pthread_mutex_lock(&profiler->mutex);
     while (!profiler->is_started)
         (void)oteli_profiler_wait(profiler, UINT64_MAX);
     const otel_status status = profiler->start_status;

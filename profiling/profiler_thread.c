@@ -378,6 +378,8 @@ void *oteli_profiler_main(void *argument)
 {
     struct otel_profiler *profiler = argument;
     oteli_helper_begin("otel-profiler");
+    pthread_mutex_lock(&profiler->mutex); /* until the maker waits: run, in profiler.c */
+    pthread_mutex_unlock(&profiler->mutex);
     const otel_status status = begin(profiler);
     report_start(profiler, status);
     if (status == OTEL_OK) {

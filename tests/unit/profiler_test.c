@@ -4,6 +4,7 @@
 #include "api/thread.h"
 #include "common/atomic.h"
 #include "profiling/profiler_inside.h"
+#include "profiling/thread_timers.h"
 #include "sdk/thread.h"
 #include "tests/support/leaks.h"
 
@@ -37,6 +38,7 @@ struct fake_source {
     uint64_t frames[2]; /* of each sample */
     bool has_name;
     bool blocks_signals;
+    bool starter_blocks;
 };
 static struct fake_source fake_perf;
 static struct fake_source fake_signal;
@@ -51,6 +53,7 @@ static int start_fake(struct fake_source *fake, const struct oteli_source_option
     fake->has_name = strcmp(name, "otel-profiler") == 0;
     fake->blocks_signals =
         sigismember(&blocked, SIGPROF) == 1 && sigismember(&blocked, SIGINT) == 1;
+    fake->starter_blocks |= oteli_thread_blocks(getpid(), SIGPROF);
     fake->starts++;
     fake->options = *options;
     *source = fake->error == 0 ? fake : NULL;
@@ -255,6 +258,14 @@ static void test_samples_with_perf_events_where_they_are_allowed(void **state)
     assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
     assert_int_equal(fake_perf.stops, 1);
     assert_int_equal(fake.frees, 1);
+}
+
+static void test_the_starter_has_its_signals_back_when_a_source_looks(void **state)
+{
+    (void)state;
+    while (fake_perf.starts < 200)
+        assert_int_equal(otel_profiler_stop(start(), FOREVER_MS), OTEL_OK);
+    assert_false(fake_perf.starter_blocks);
 }
 
 static void test_falls_back_to_the_signal_and_says_why(void **state)
@@ -658,6 +669,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_functions_are_named_for_exporters_that_want_it),
         CASE(test_samples_with_perf_events_where_they_are_allowed),
+        CASE(test_the_starter_has_its_signals_back_when_a_source_looks),
         CASE(test_falls_back_to_the_signal_and_says_why),
         CASE(test_a_source_that_is_asked_for_is_the_only_one_tried),
         CASE(test_does_not_start_where_neither_is_allowed),
