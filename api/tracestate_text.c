@@ -189,26 +189,29 @@ static bool make_member(const char *key, const char *value, char *text, struct m
     return parse_member(member) && member->key_length == key_length;
 }
 
+/* The text may lie where the copy goes. */
+static void copy_value(const char *text, size_t length, char *value, size_t size)
+{
+    if (size == 0)
+        return;
+    const size_t copied = length < size ? length : size - 1;
+    memmove(value, text, copied);
+    value[copied] = '\0';
+}
+
 size_t otel_tracestate_get(const char *tracestate, const char *key, char *value, size_t size)
 {
     struct member members[OTELI_TRACESTATE_MEMBERS];
-    const size_t count = members_of(tracestate, members);
-    if (size != 0)
-        value[0] = '\0';
-    if (key == NULL)
-        return SIZE_MAX;
-    const size_t key_length = strnlen(key, LONGEST_KEY + 1);
+    const size_t count = key != NULL ? members_of(tracestate, members) : 0;
+    const size_t key_length = key != NULL ? strnlen(key, LONGEST_KEY + 1) : 0;
     for (size_t i = 0; i < count; i++) {
         if (members[i].key_length != key_length || memcmp(members[i].text, key, key_length) != 0)
             continue;
         const size_t length = members[i].length - key_length - 1;
-        if (size != 0) {
-            const size_t copied = length < size ? length : size - 1;
-            memcpy(value, members[i].text + key_length + 1, copied);
-            value[copied] = '\0';
-        }
+        copy_value(members[i].text + key_length + 1, length, value, size);
         return length;
     }
+    copy_value("", 0, value, size);
     return SIZE_MAX;
 }
 

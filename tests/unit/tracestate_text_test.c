@@ -188,6 +188,12 @@ static void test_A27_the_text_that_was_given_stays_unless_it_is_the_result(void 
     otel_span_context context = otel_span_context_make(id, id, 1, true, text);
     otel_span_context_tracestate(&context, text, sizeof text);
     assert_string_equal(text, "a=1");
+
+    assert_int_equal(otel_tracestate_get(text, "a", text, sizeof text), 1);
+    assert_string_equal(text, "1");
+    char cut[] = "a=1,b=23456";
+    assert_int_equal(otel_tracestate_get(cut, "b", cut, 4), 5);
+    assert_string_equal(cut, "234");
 }
 
 int main(void)
