@@ -28,21 +28,74 @@ static void put_text(struct output *output, const char *text)
     put(output, text, strlen(text));
 }
 
+/* Where the last @ of a piece of text is; NULL: nowhere. */
+static const char *find_at(const char *text, size_t length)
+{
+    return length != 0 ? memrchr(text, '@', length) : NULL;
+}
+
+/* Whether what stands between the slashes can be an address, or a password has an end to it that
+ * only looks like a part of the URL: what is behind the colon is a number. */
+static bool is_address(const char *authority, size_t length)
+{
+    const char *colon = *authority != '[' ? memchr(authority, ':', length) : NULL;
+    if (colon == NULL)
+        return true;
+    const size_t port = strspn(colon + 1, "0123456789");
+    return colon + 1 + port == authority + length || colon[1 + port] == ',';
+}
+
+/* The host behind a scheme, and in front of it whoever uses it. */
+static const char *host_of(const char *authority)
+{
+    const size_t length = strcspn(authority, "/?# \"");
+    const char *at = find_at(authority, length);
+    if (at == NULL && !is_address(authority, length))
+        at = find_at(authority, strcspn(authority, " \""));
+    return at != NULL ? at + 1 : authority;
+}
+
+/* A word in which there is no scheme: name=user:password@host. */
+static void put_word(struct output *output, const char *word, size_t length)
+{
+    const char *colon = length != 0 ? memchr(word, ':', length) : NULL;
+    const char *at = find_at(word, length);
+    if (colon == NULL || at == NULL || at < colon) {
+        put(output, word, length);
+        return;
+    }
+    const char *equals = memrchr(word, '=', (size_t)(colon - word));
+    if (equals != NULL)
+        put(output, word, (size_t)(equals + 1 - word));
+    put_text(output, "***");
+    put(output, at, (size_t)(word + length - at));
+}
+
+/* Words, and the blanks and quotation marks between them. */
+static void put_words(struct output *output, const char *text, size_t length)
+{
+    const char *const end = text + length;
+    while (text < end) {
+        size_t word = strcspn(text, " \"");
+        word = word < (size_t)(end - text) ? word : (size_t)(end - text);
+        put_word(output, text, word);
+        text += word;
+        if (text < end)
+            put(output, text++, 1);
+    }
+}
+
 const char *doctor_hide_in_urls(const char *text, char *out, size_t size)
 {
     struct output output = {out, size};
+    out[0] = '\0';
     for (const char *scheme; (scheme = strstr(text, "://")) != NULL;) {
         const char *authority = scheme + 3;
-        put(&output, text, (size_t)(authority - text));
-        const size_t length = strcspn(authority, "/?#, ");
-        const char *host = authority;
-        for (const char *at = authority; at < authority + length; at++) {
-            if (*at == '@')
-                host = at + 1;
-        }
+        put_words(&output, text, (size_t)(authority - text));
+        const char *host = host_of(authority);
         if (host != authority)
             put_text(&output, "***@");
-        const size_t path = strcspn(host, "?#, ");
+        const size_t path = strcspn(host, "?#, \"");
         put(&output, host, path);
         text = host + path;
         if (*text == '?' || *text == '#') {
@@ -51,7 +104,7 @@ const char *doctor_hide_in_urls(const char *text, char *out, size_t size)
             text += strcspn(text, ", ");
         }
     }
-    put_text(&output, text);
+    put_words(&output, text, strlen(text));
     return out;
 }
 

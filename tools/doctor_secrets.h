@@ -6,8 +6,9 @@
 
 #include <stddef.h>
 
-/* A text with URLs in it, without their users, passwords and queries, for which asterisks
- * stand. */
+/* A text with URLs in it, without their users, passwords and queries, for which asterisks stand;
+ * also where a password has characters in it that a URL cannot have there, and in front of a host
+ * without a scheme. */
 const char *doctor_hide_in_urls(const char *text, char *out, size_t size);
 
 /* A list of headers, with asterisks for their values. */

@@ -146,6 +146,19 @@ static void test_S10_values_are_compared_by_their_text(void **state)
     assert_false(value_matches(otel_value_int_array(NULL, 0), ""));
 }
 
+/* As everywhere: what points nowhere is empty, whatever its length says. */
+static void test_nothing_is_read_where_nothing_is(void **state)
+{
+    (void)state;
+    assert_true(value_matches(otel_value_string_n(NULL, 8), ""));
+    assert_true(value_matches(otel_value_bytes(NULL, 8), ""));
+    assert_false(value_matches(otel_value_string_array(NULL, 2), ""));
+    assert_false(value_matches(otel_value_bool_array(NULL, 2), "false"));
+    assert_false(value_matches(otel_value_int_array(NULL, 2), "0"));
+    assert_false(value_matches(otel_value_double_array(NULL, 2), "0"));
+    assert_false(value_matches(otel_value_array(NULL, 2), ""));
+}
+
 /* spec: S10 trace/sdk.md#composablerulebased MUST development */
 static void test_S10_patterns_include_and_exclude_values(void **state)
 {
@@ -261,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_S10_a_rule_without_conditions_matches_everything),
         cmocka_unit_test(test_S10_a_rule_can_ask_for_kind_parent_and_name),
         cmocka_unit_test(test_S10_values_are_compared_by_their_text),
+        cmocka_unit_test(test_nothing_is_read_where_nothing_is),
         cmocka_unit_test(test_S10_patterns_include_and_exclude_values),
         cmocka_unit_test(test_S10_all_conditions_have_to_hold),
         cmocka_unit_test(test_no_memory_is_an_error_and_no_leak),
