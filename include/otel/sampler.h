@@ -128,7 +128,7 @@ OTEL_API OTEL_MUST_USE otel_status otel_composable_probability(double ratio,
 OTEL_API OTEL_MUST_USE otel_status otel_composable_parent_threshold(otel_composable root,
                                                                     otel_composable *composable);
 /* Adds attributes to what `inner` samples; they are copied. With those that `inner` adds they
- * are at most OTEL_SAMPLING_ROOM. */
+ * are at most OTEL_SAMPLING_ROOM. OTEL_ERROR_INVALID_ARGUMENT: a value of values, or a map. */
 OTEL_API OTEL_MUST_USE otel_status otel_composable_annotating(otel_composable inner,
                                                               const otel_attribute *attributes,
                                                               size_t count,

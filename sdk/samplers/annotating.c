@@ -117,33 +117,34 @@ static const void *copy_bytes(const void *bytes, size_t length)
     return copy;
 }
 
-/* After an error `copy` has nothing to free. */
+/* After an error `copy` has nothing to free. What points nowhere is empty. */
 static otel_status copy_value(const otel_value *value, otel_value *copy)
 {
     *copy = *value;
-    switch (value->type) {
-    case OTEL_VALUE_BOOL:
-    case OTEL_VALUE_INT:
-    case OTEL_VALUE_DOUBLE:
+    if (value->type == OTEL_VALUE_BOOL || value->type == OTEL_VALUE_INT ||
+        value->type == OTEL_VALUE_DOUBLE)
         return OTEL_OK;
+    if (value->as.bytes == NULL)
+        copy->length = 0;
+    switch (value->type) {
     case OTEL_VALUE_EMPTY:
         *copy = otel_value_empty();
         return OTEL_OK;
     case OTEL_VALUE_STRING:
     case OTEL_VALUE_BYTES:
-        copy->as.bytes = copy_bytes(value->as.bytes, value->length);
+        copy->as.bytes = copy_bytes(value->as.bytes, copy->length);
         break;
     case OTEL_VALUE_STRING_ARRAY:
-        copy->as.strings = copy_strings(value->as.strings, value->length);
+        copy->as.strings = copy_strings(value->as.strings, copy->length);
         break;
     case OTEL_VALUE_BOOL_ARRAY:
-        copy->as.bytes = copy_bytes(value->as.bytes, value->length * sizeof(bool));
+        copy->as.bytes = copy_bytes(value->as.bytes, copy->length * sizeof(bool));
         break;
     case OTEL_VALUE_INT_ARRAY:
-        copy->as.bytes = copy_bytes(value->as.bytes, value->length * sizeof(int64_t));
+        copy->as.bytes = copy_bytes(value->as.bytes, copy->length * sizeof(int64_t));
         break;
     case OTEL_VALUE_DOUBLE_ARRAY:
-        copy->as.bytes = copy_bytes(value->as.bytes, value->length * sizeof(double));
+        copy->as.bytes = copy_bytes(value->as.bytes, copy->length * sizeof(double));
         break;
     default:
         *copy = otel_value_empty();

@@ -143,10 +143,11 @@ static bool element_is_accepted(const otel_sampling_rule *rule, accepts *accept,
 static bool value_is_accepted(const otel_sampling_rule *rule, accepts *accept,
                               const otel_value *value)
 {
+    const bool is_there = value->as.bytes != NULL; /* of what is behind a pointer */
     switch (value->type) {
     case OTEL_VALUE_STRING:
     case OTEL_VALUE_BYTES:
-        return accept(rule, value->as.string != NULL ? value->as.string : "", value->length);
+        return accept(rule, is_there ? value->as.string : "", is_there ? value->length : 0);
     case OTEL_VALUE_BOOL:
         return boolean_is_accepted(rule, accept, value->as.boolean);
     case OTEL_VALUE_INT:
@@ -158,7 +159,7 @@ static bool value_is_accepted(const otel_sampling_rule *rule, accepts *accept,
     default:
         break;
     }
-    for (size_t i = 0; i < value->length; i++)
+    for (size_t i = 0; is_there && i < value->length; i++)
         if (element_is_accepted(rule, accept, value, i))
             return true;
     return false;

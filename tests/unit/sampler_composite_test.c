@@ -219,6 +219,33 @@ static void test_annotations_are_copies_of_every_type(void **state)
     }
 }
 
+static void test_annotations_that_point_nowhere_are_empty(void **state)
+{
+    (void)state;
+    const otel_attribute attributes[] = {
+        otel_attribute_of("string", otel_value_string_n(NULL, 8)),
+        otel_attribute_of("strings", otel_value_string_array(NULL, 8)),
+        otel_attribute_of("booleans", otel_value_bool_array(NULL, 8)),
+        otel_attribute_of("integers", otel_value_int_array(NULL, 8)),
+        otel_attribute_of("reals", otel_value_double_array(NULL, 8)),
+        otel_attribute_of("bytes", otel_value_bytes(NULL, SIZE_MAX))};
+    enum { COUNT = sizeof attributes / sizeof attributes[0] };
+    otel_composable composable;
+    assert_int_equal(
+        otel_composable_annotating(otel_composable_always_on(), attributes, COUNT, &composable),
+        OTEL_OK);
+    otel_sampler sampler = composite(composable);
+    struct question question;
+    ask(&question, NO_PARENT, "", 1);
+    const otel_sampling_result result = answer_of(&sampler, &question);
+    assert_int_equal(result.attribute_count, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(result.attributes[i].value.type, attributes[i].value.type);
+        assert_int_equal(result.attributes[i].value.length, 0);
+    }
+    free_sampler(&sampler);
+}
+
 static void test_attributes_beyond_the_room_are_left_out(void **state)
 {
     (void)state;
@@ -401,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_S10_a_threshold_that_the_flag_contradicts_is_erased),
         cmocka_unit_test(test_S10_annotating_adds_attributes_to_what_is_sampled),
         cmocka_unit_test(test_annotations_are_copies_of_every_type),
+        cmocka_unit_test(test_annotations_that_point_nowhere_are_empty),
         cmocka_unit_test(test_attributes_beyond_the_room_are_left_out),
         cmocka_unit_test(test_S10_the_first_rule_that_matches_decides),
         cmocka_unit_test(test_S10_without_a_rule_that_matches_nothing_is_sampled),
