@@ -52,8 +52,10 @@ static enum view_inflate_result inflate_all(z_stream *stream, struct output *out
         stream->avail_out = (uInt)(output->capacity - output->length);
         const int answer = inflate(stream, Z_NO_FLUSH);
         output->length = output->capacity - stream->avail_out;
-        if (answer == Z_STREAM_END)
+        if (answer == Z_STREAM_END && stream->avail_in == 0)
             return VIEW_INFLATE_DONE;
+        if (answer == Z_STREAM_END && inflateReset(stream) == Z_OK)
+            continue; /* RFC 1952: there may be several members, one behind the other */
         if (answer != Z_OK || (stream->avail_in == 0 && stream->avail_out != 0))
             return VIEW_INFLATE_BAD;
     }

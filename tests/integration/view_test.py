@@ -195,6 +195,10 @@ checkout  @shop                                                200 ms ━━━�
     def test_gzip(self):
         self.check_compressed("gzip", gzip.compress)
 
+    def test_a_gzip_of_several_members(self):
+        self.check_compressed("gzip", lambda body: gzip.compress(body[:9]) + gzip.compress(b"")
+                              + gzip.compress(body[9:]))
+
     def test_zstd(self):
         self.check_compressed("zstd", zstd_frame)
 
@@ -290,8 +294,10 @@ class Refusing(unittest.TestCase):
         self.refuse(request, "AnyValue.array_value: is nested too deeply")
 
     def test_a_broken_gzip(self):
-        answer, _ = self.view.post(b"\x1f\x8bnonsense", Content_Encoding="gzip")
-        self.assertIn(answer.status, (400, 415))
+        whole = gzip.compress(make_request("shop", (1, 0, "root", 0, 1)).SerializeToString())
+        for body in b"", b"\x1f\x8bnonsense", whole[:-1], whole + b"x", whole + whole[:-1]:
+            answer, _ = self.view.post(body, Content_Encoding="gzip")
+            self.assertIn(answer.status, (400, 415))
 
     def test_a_broken_zstd(self):
         for body in b"", b"nonsense", zstd_frame(b"\x0a\x00")[:-1], zstd_frame(b"") + b"x":
