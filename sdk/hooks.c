@@ -58,7 +58,8 @@ void oteli_hooks_sample(const struct oteli_hooks *hooks,
         .name = {about->name != NULL ? about->name : "", about->name_length},
     };
     if (options != NULL) {
-        query.kind = options->kind;
+        if ((unsigned)options->kind <= OTEL_SPAN_KIND_CONSUMER)
+            query.kind = options->kind; /* what is none is internal, as in the record */
         query.attributes = options->attributes;
         query.attribute_count = options->attributes != NULL ? options->attribute_count : 0;
         query.links = options->links;

@@ -201,6 +201,10 @@ static void test_S1_the_sampler_is_told_all_that_is_known_at_the_start(void **st
     assert_string_equal(judge.parent_tracestate, "a=1");
     assert_true(judge.is_random);
     assert_ptr_equal(judge.value, &value);
+
+    const otel_span_kind none = (otel_span_kind)(OTEL_SPAN_KIND_CONSUMER + 1);
+    otel_span_end(otel_span_start(traced.tracer, "name", OTEL_SPAN_OPTIONS(.kind = none)));
+    assert_int_equal(judge.kind, OTEL_SPAN_KIND_INTERNAL); /* as on the wire */
 }
 
 /* spec: S1 trace/sdk.md#sdk-span-creation MUST stable */
