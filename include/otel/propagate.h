@@ -106,17 +106,17 @@ OTEL_API otel_context otel_propagator_extract_from(const otel_propagator *propag
                                                    const otel_carrier_reader *reader);
 
 /* The same with the global propagator. */
-static inline void otel_inject(const otel_context *context, otel_set_header *set, void *carrier)
+OTEL_INLINE void otel_inject(const otel_context *context, otel_set_header *set, void *carrier)
 {
     otel_propagator_inject(otel_propagator_get(), context, set, carrier);
 }
-static inline otel_context otel_extract(const otel_context *context, otel_get_header *get,
-                                        void *carrier)
+OTEL_INLINE otel_context otel_extract(const otel_context *context, otel_get_header *get,
+                                      void *carrier)
 {
     return otel_propagator_extract(otel_propagator_get(), context, get, carrier);
 }
-static inline otel_context otel_extract_from(const otel_context *context,
-                                             const otel_carrier_reader *reader)
+OTEL_INLINE otel_context otel_extract_from(const otel_context *context,
+                                           const otel_carrier_reader *reader)
 {
     return otel_propagator_extract_from(otel_propagator_get(), context, reader);
 }

@@ -94,6 +94,31 @@ static void test_they_are_children_of_the_current_span(void **state)
     assert_string_equal(tree(), "request(traced_tree(first second(third)))");
 }
 
+static void keep_traceparent(void *carrier, const char *name, const char *value, size_t length)
+{
+    if (strcmp(name, "traceparent") == 0)
+        snprintf(carrier, 56, "%.*s", (int)length, value);
+    traced_take_us(1000);
+}
+
+/* And not a span of the inline function that does so. */
+static void test_what_is_sent_is_the_span_of_the_function_that_sends(void **state)
+{
+    (void)state;
+    char sent[56] = "";
+    otel_propagator_set(otel_propagator_trace_context());
+    traced_sends(keep_traceparent, sent);
+    otel_propagator_set(NULL);
+
+    assert_string_equal(tree(), "traced_sends");
+    otel_span_view span;
+    assert_true(otel_memory_span(memory, 0, &span));
+    char hex[17];
+    for (int i = 0; i < 8; i++)
+        snprintf(hex + 2 * i, 3, "%02x", span.span_id[i]);
+    assert_memory_equal(sent + 36, hex, 16);
+}
+
 static void test_functions_of_a_shared_library_have_spans(void **state)
 {
     (void)state;
@@ -381,6 +406,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CASE(test_functions_have_spans_with_their_names),
         CASE(test_they_are_children_of_the_current_span),
+        CASE(test_what_is_sent_is_the_span_of_the_function_that_sends),
         CASE(test_functions_of_a_shared_library_have_spans),
         CASE(test_what_is_between_needs_not_be_instrumented),
         CASE(test_short_functions_are_counted_and_not_kept),
