@@ -9,6 +9,7 @@
  * Source: opentelemetry/proto/common/v1/common.proto (field numbers);
  * OpenTelemetry specification, common/README.md "AnyValue" and "Attribute Limits". */
 #include "api/nested.h"
+#include "api/keys.h"
 #include "api/values.h"
 #include "common/wire.h"
 
@@ -20,8 +21,9 @@ enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 }; /* KeyValue */
 /* An array or a map on the way to where we are. */
 struct level {
     const otel_value *of;
-    size_t left;   /* elements that have yet to come, from the front */
-    size_t behind; /* bytes that stand behind it */
+    size_t left;            /* elements that have yet to come, from the front */
+    size_t behind;          /* bytes that stand behind it */
+    struct oteli_keys keys; /* of a long map */
 };
 
 struct walk {
@@ -40,9 +42,16 @@ static bool is_container(const otel_value *value)
 
 static void descend(struct walk *walk, const otel_value *container)
 {
+    struct level *level = &walk->levels[walk->depth++];
     const bool is_there = container->as.bytes != NULL;
-    walk->levels[walk->depth++] =
-        (struct level){container, is_there ? container->length : 0, walk->used};
+    *level = (struct level){container, is_there ? container->length : 0, walk->used, {NULL}};
+    if (container->type == OTEL_VALUE_MAP)
+        oteli_keys_init(&level->keys, container->as.entries, level->left, true);
+}
+
+static void ascend(struct walk *walk)
+{
+    oteli_keys_fini(&walk->levels[--walk->depth].keys);
 }
 
 /* Put the head of a message in front of its bytes, which end where `behind` bytes follow. */
@@ -84,9 +93,12 @@ static void finish_element(struct walk *walk, size_t behind)
     wrap(walk, ELEMENTS, behind);
 }
 
-static bool is_overwritten(const otel_value *map, size_t index)
+static bool is_overwritten(const struct level *level, size_t index)
 {
+    const otel_value *map = level->of;
     const char *key = key_of(map, index);
+    if (level->keys.last != NULL)
+        return level->keys.last[index] == OTELI_KEYS_LEFT_OUT;
     for (size_t i = index + 1; i < map->length; i++)
         if (oteli_key_is_same(key_of(map, i), key))
             return true;
@@ -101,7 +113,7 @@ static const otel_value *next_element(struct walk *walk)
     const size_t index = --level->left;
     const otel_value *element;
     if (level->of->type == OTEL_VALUE_MAP) {
-        if (is_overwritten(level->of, index))
+        if (is_overwritten(level, index))
             return NULL;
         element = &level->of->as.entries[index].value;
     } else {
@@ -144,12 +156,16 @@ static size_t walk_all(uint8_t *end, const otel_value *value, size_t length_limi
     descend(&walk, value);
     for (;;) {
         const struct level level = walk.levels[walk.depth - 1];
-        if (walk.used > LARGEST || (level.left != 0 && !go_on(&walk)))
+        if (walk.used > LARGEST || (level.left != 0 && !go_on(&walk))) {
+            while (walk.depth != 0)
+                ascend(&walk);
             return SIZE_MAX;
+        }
         if (level.left != 0)
             continue;
         wrap(&walk, level.of->type == OTEL_VALUE_MAP ? MAP : ARRAY, level.behind);
-        if (--walk.depth == 0)
+        ascend(&walk);
+        if (walk.depth == 0)
             return walk.used;
         finish_element(&walk, level.behind);
     }

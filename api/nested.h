@@ -2,7 +2,8 @@
 /* api/nested.h - values in values: OTEL_VALUE_ARRAY and OTEL_VALUE_MAP as AnyValue bytes.
  *
  * `depth_limit` is at least 1 and at most OTELI_VALUE_DEPTH_MOST (values.h); an array or a map
- * that is deeper is an empty value. Any thread; nothing is kept, nothing allocates. */
+ * that is deeper is an empty value. Any thread; nothing is kept, and nothing allocates but for
+ * long maps (keys.h). */
 #ifndef OTELI_NESTED_H
 #define OTELI_NESTED_H
 

@@ -5,6 +5,7 @@
  * OpenTelemetry specification, common/attribute-type-mapping.md (a string that is not
  * UTF-8 becomes bytes). */
 #include "api/values.h"
+#include "api/keys.h"
 #include "api/nested.h"
 #include "common/utf8.h"
 #include "common/wire.h"
@@ -249,84 +250,63 @@ uint8_t *oteli_key_value_put(uint8_t *at, uint32_t field, const struct oteli_key
     return put_composite(at, plan);
 }
 
-/* A text being read as it will be written, bad UTF-8 replaced. */
-struct reading {
-    const char *at;
-    size_t left;
-    const char *piece; /* good bytes of the text, or the replacement of a bad one */
-    size_t piece_left;
-};
-
-static int next_byte(struct reading *reading)
-{
-    if (reading->piece_left == 0) {
-        if (reading->left == 0)
-            return -1;
-        const size_t good = oteli_utf8_valid_prefix(reading->at, reading->left);
-        reading->piece = good != 0 ? reading->at : "\xEF\xBF\xBD";
-        reading->piece_left = good != 0 ? good : 3;
-        reading->at += good != 0 ? good : 1;
-        reading->left -= good != 0 ? good : 1;
-    }
-    reading->piece_left--;
-    return (uint8_t)*reading->piece++;
-}
-
-/* A key that is not UTF-8 is known by what it becomes. Where the first difference is between
- * two ASCII characters, what is before it becomes the same, and they become themselves. */
-bool oteli_key_is_same(const char *a, const char *b)
-{
-    size_t same = 0;
-    while (a[same] == b[same] && a[same] != '\0')
-        same++;
-    if (a[same] == b[same])
-        return true;
-    if (((uint8_t)a[same] | (uint8_t)b[same]) < 0x80)
-        return false;
-    struct reading one = {a, strlen(a), NULL, 0};
-    struct reading other = {b, strlen(b), NULL, 0};
-    int byte;
-    do {
-        byte = next_byte(&one);
-        if (byte != next_byte(&other))
-            return false;
-    } while (byte >= 0);
-    return true;
-}
-
 static bool has_key(const otel_attribute *attribute)
 {
     return attribute->key != NULL && attribute->key[0] != '\0';
 }
 
-/* Plan attribute `index` of a list, with the last value of its key, unless the key is empty or
- * was there before. */
-static bool plan_next(struct oteli_key_value *plan, const otel_attribute *attributes, size_t count,
-                      size_t index, const struct oteli_list_limits *limits)
+/* A list on the way into bytes. */
+struct list {
+    const otel_attribute *attributes;
+    size_t count;
+    const struct oteli_list_limits *limits;
+    struct oteli_keys keys; /* if it is long */
+};
+
+/* Whether the key of attribute `index` is new; `*last` is where its last value stands. */
+static bool is_first(const struct list *list, size_t index, size_t *last)
 {
+    const otel_attribute *attributes = list->attributes;
     const char *key = attributes[index].key;
+    if (list->keys.last != NULL) {
+        *last = list->keys.last[index];
+        return list->keys.last[index] != OTELI_KEYS_LEFT_OUT;
+    }
     if (!has_key(&attributes[index]))
         return false;
     for (size_t i = 0; i < index; i++)
         if (has_key(&attributes[i]) && oteli_key_is_same(attributes[i].key, key))
             return false;
-    size_t last = count - 1;
-    while (last > index &&
-           !(has_key(&attributes[last]) && oteli_key_is_same(attributes[last].key, key)))
-        last--;
-    return oteli_key_value_plan(plan, key, strlen(key), &attributes[last].value, limits->length,
-                                limits->depth);
+    *last = list->count - 1;
+    while (*last > index &&
+           !(has_key(&attributes[*last]) && oteli_key_is_same(attributes[*last].key, key)))
+        --*last;
+    return true;
+}
+
+/* Plan attribute `index` of a list, with the last value of its key, unless the key is empty or
+ * was there before. */
+static bool plan_next(struct oteli_key_value *plan, const struct list *list, size_t index)
+{
+    size_t last;
+    if (!is_first(list, index, &last))
+        return false;
+    const char *key = list->attributes[index].key;
+    return oteli_key_value_plan(plan, key, strlen(key), &list->attributes[last].value,
+                                list->limits->length, list->limits->depth);
 }
 
 size_t oteli_list_size(const otel_attribute *attributes, size_t count,
                        const struct oteli_list_limits *limits, uint32_t *dropped)
 {
+    struct list list = {attributes, count, limits, {NULL}};
     struct oteli_key_value plan;
     size_t size = 0;
     uint32_t kept = 0;
     *dropped = 0;
+    oteli_keys_init(&list.keys, attributes, count, false);
     for (size_t i = 0; i < count; i++) {
-        if (!plan_next(&plan, attributes, count, i, limits))
+        if (!plan_next(&plan, &list, i))
             continue;
         if (kept == limits->count) {
             ++*dropped;
@@ -335,20 +315,24 @@ size_t oteli_list_size(const otel_attribute *attributes, size_t count,
         kept++;
         size += plan.bytes;
     }
+    oteli_keys_fini(&list.keys);
     return size;
 }
 
 uint8_t *oteli_list_put(uint8_t *at, uint32_t field, const otel_attribute *attributes, size_t count,
                         const struct oteli_list_limits *limits)
 {
+    struct list list = {attributes, count, limits, {NULL}};
     struct oteli_key_value plan;
     uint32_t kept = 0;
+    oteli_keys_init(&list.keys, attributes, count, false);
     for (size_t i = 0; i < count && kept < limits->count; i++) {
-        if (!plan_next(&plan, attributes, count, i, limits))
+        if (!plan_next(&plan, &list, i))
             continue;
         kept++;
         at = oteli_key_value_put(at, field, &plan);
     }
+    oteli_keys_fini(&list.keys);
     return at;
 }
 

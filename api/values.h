@@ -5,7 +5,7 @@
  * oteli_key_value_plan looks at a value once (is it UTF-8? how much of it is kept?), and
  * oteli_key_value_put writes exactly as many bytes as the plan says.
  *
- * Any thread; nothing is kept, nothing allocates. */
+ * Any thread; nothing is kept, and nothing allocates but for long lists and maps (keys.h). */
 #ifndef OTELI_VALUES_H
 #define OTELI_VALUES_H
 
@@ -35,8 +35,7 @@ bool oteli_key_value_plan(struct oteli_key_value *plan, const char *key, size_t 
 uint8_t *oteli_key_value_put(uint8_t *at, uint32_t field, const struct oteli_key_value *plan);
 
 /* The same for a whole list, each key once: it is among the first `count` keys of the list or
- * left out, and its last value counts. `*dropped` counts the keys that are left out. Lists are
- * short: quadratic in their length. */
+ * left out, and its last value counts. `*dropped` counts the keys that are left out. */
 struct oteli_list_limits {
     uint32_t count;
     uint32_t depth;
@@ -59,9 +58,6 @@ OTELI_LENT uint8_t *oteli_key_values_put(uint8_t *at, uint32_t field,
  * type an empty one. */
 size_t oteli_leaf_size(const otel_value *value, size_t length_limit);
 uint8_t *oteli_leaf_put(uint8_t *at, const otel_value *value, size_t length_limit);
-
-/* Whether two keys are the same as they will be written. */
-bool oteli_key_is_same(const char *a, const char *b);
 
 /* A text that must be UTF-8: its size with bad bytes replaced, and the copy. */
 size_t oteli_text_size(const char *text, size_t length);

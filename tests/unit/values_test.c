@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/values_test.c - specification of api/values.h, with protobuf-c as the oracle. */
+#include "api/keys.h"
 #include "api/values.h"
+#include "tests/support/leaks.h"
 #include "tests/support/span_oracle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -295,6 +298,90 @@ static void test_keys_of_a_list_that_become_the_same_are_the_same(void **state)
     assert_int_equal(dropped, 0);
 }
 
+enum { MANY = 1000, DIFFERENT = 100 };
+
+/* 100 keys that come again and again, among them an empty one, one that is missing, and two that
+ * become the same. */
+static void fill_many(otel_attribute many[MANY])
+{
+    static char names[DIFFERENT][8];
+    for (int i = 0; i < MANY; i++) {
+        const int name = i * 7 % DIFFERENT;
+        snprintf(names[name], sizeof names[name], "%d", name);
+        many[i] = otel_attribute_of(names[name], otel_value_int(i));
+        if (name >= DIFFERENT - 4)
+            many[i].key = (const char *const[]){"", NULL, "a\xff", "a\xfe"}[DIFFERENT - 1 - name];
+    }
+}
+
+/* A list that is long enough for an index of its keys, with one and without memory for one. */
+static void test_long_lists_are_as_short_ones(void **state)
+{
+    (void)state;
+    static uint8_t with[ROOM];
+    static uint8_t without[ROOM];
+    otel_attribute many[MANY];
+    fill_many(many);
+    for (uint32_t limit = 90; limit < 100; limit++) {
+        uint32_t dropped;
+        oteli_leaks_begin();
+        const size_t size = oteli_key_values_size(many, MANY, limit, SIZE_MAX, &dropped);
+        assert_int_equal(dropped, limit < 97 ? 97 - limit : 0);
+        assert_int_equal(oteli_key_values_put(with, 3, many, MANY, limit, SIZE_MAX) - with, size);
+        for (size_t nth = 1; nth <= 2; nth++) {
+            uint32_t still_dropped;
+            oteli_leaks_fail_at(nth);
+            assert_int_equal(oteli_key_values_size(many, MANY, limit, SIZE_MAX, &still_dropped),
+                             size);
+            assert_int_equal(still_dropped, dropped);
+            oteli_leaks_fail_at(nth);
+            oteli_key_values_put(without, 3, many, MANY, limit, SIZE_MAX);
+            assert_true(oteli_leaks_failed());
+            assert_memory_equal(with, without, size);
+        }
+        oteli_leaks_check();
+    }
+}
+
+static void test_long_maps_are_as_short_ones(void **state)
+{
+    (void)state;
+    static uint8_t with[ROOM];
+    static uint8_t without[ROOM];
+    otel_attribute many[MANY];
+    fill_many(many);
+    oteli_leaks_begin();
+    const size_t size = write_value("map", otel_value_map(many, MANY), SIZE_MAX, with);
+    oteli_leaks_fail_at(1);
+    assert_int_equal(write_value("map", otel_value_map(many, MANY), SIZE_MAX, without), size);
+    assert_true(oteli_leaks_failed());
+    oteli_leaks_check();
+    assert_memory_equal(with, without, size);
+}
+
+/* Each key compared with each, this would not come back. */
+static void test_very_many_keys_come_to_an_end(void **state)
+{
+    (void)state;
+    enum { COUNT = 300000 };
+    char(*names)[12] = malloc(COUNT * sizeof *names);
+    otel_attribute *all = malloc(COUNT * sizeof *all);
+    assert_true(names != NULL && all != NULL);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "%07d", i);
+        all[i] = otel_attribute_of(names[i], otel_value_bool(true));
+    }
+    uint32_t dropped;
+    oteli_key_values_size(all, COUNT, 128, SIZE_MAX, &dropped);
+    assert_int_equal(dropped, COUNT - 128);
+    struct oteli_key_value plan;
+    const otel_value map = otel_value_map(all, COUNT);
+    assert_true(oteli_key_value_plan(&plan, "map", 3, &map, SIZE_MAX, 64));
+    assert_int_equal(plan.bytes, 1 + 4 + 5 + 1 + 4 + 1 + 4 + COUNT * 15);
+    free(all);
+    free(names);
+}
+
 static void test_an_empty_list_is_nothing(void **state)
 {
     (void)state;
@@ -335,6 +422,9 @@ int main(void)
         cmocka_unit_test(test_an_empty_key_and_what_is_too_large_have_no_plan),
         cmocka_unit_test(test_a_list_has_each_key_once_and_no_more_than_its_limit),
         cmocka_unit_test(test_keys_of_a_list_that_become_the_same_are_the_same),
+        cmocka_unit_test(test_long_lists_are_as_short_ones),
+        cmocka_unit_test(test_long_maps_are_as_short_ones),
+        cmocka_unit_test(test_very_many_keys_come_to_an_end),
         cmocka_unit_test(test_an_empty_list_is_nothing),
         cmocka_unit_test(test_text_is_copied_as_utf8),
     };
