@@ -395,6 +395,24 @@ static void test_A21_an_end_leaves_children_alone_and_a_parent_behind(void **sta
     assert_string_equal(traced_tree(), "parent(late child)");
 }
 
+/* spec: A21 trace/api.md#end MUST stable */
+static void test_A21_a_context_has_its_span_also_when_that_has_ended(void **state)
+{
+    (void)state;
+    const otel_span span = otel_span_start(traced.tracer, "started", NULL);
+    const otel_context_token token = otel_context_attach((otel_context){.span = span});
+    otel_span_end(span);
+    assert_same_ids(otel_current_span(), span);
+    assert_true(otel_context_detach(token));
+
+    const otel_span entered = otel_span_enter(traced.tracer, "entered", NULL);
+    const otel_context context = otel_current_context();
+    otel_span_end(entered);
+    assert_same_ids(context.span, entered);
+    const otel_span_context current = otel_span_get_context(otel_current_span());
+    assert_false(otel_span_context_is_valid(&current));
+}
+
 /* spec: A22 trace/api.md#record-exception MUST stable */
 static void test_A22_an_exception_is_an_event_with_its_attributes(void **state)
 {
@@ -534,6 +552,7 @@ int main(void)
         TRACED(test_A13_a_span_records_until_it_ends),
         TRACED(test_A21_the_first_end_counts_and_nothing_after_it),
         TRACED(test_A21_an_end_leaves_children_alone_and_a_parent_behind),
+        TRACED(test_A21_a_context_has_its_span_also_when_that_has_ended),
         TRACED(test_A22_an_exception_is_an_event_with_its_attributes),
         TRACED(test_A23_there_are_five_kinds_and_none_is_zero_on_the_wire),
         TRACED(test_A24_a_wrapped_context_is_a_span_that_records_nothing),
