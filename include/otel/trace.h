@@ -40,7 +40,7 @@ OTEL_API otel_tracer *otel_tracer_get(const char *name, const char *version);
 OTEL_API otel_tracer *otel_tracer_get_with(const char *name, const char *version,
                                            const otel_tracer_options *options);
 
-/* Whether a span started now could be recorded and seen by an exporter or a processor. */
+/* Whether a span started now could be recorded and seen by anybody. It changes: ask for each. */
 OTEL_API bool otel_tracer_enabled(const otel_tracer *tracer);
 
 /* Ask otel_sdk_options.tracer_enabled about every tracer again. Any thread. */
@@ -190,7 +190,7 @@ OTEL_API void otel_set_name_resolver(otel_name_resolver *resolver);
 /* Whether what is set on this span is kept: not once it has ended, nor if it is unsampled. */
 OTEL_API bool otel_span_is_recording(otel_span span);
 
-/* Set an attribute. The same key again replaces its value. */
+/* Set an attribute; better in the options if it is known then. The same key again replaces it. */
 OTEL_INLINE void otel_span_set_string(otel_span span, const char *key, const char *value)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_RECORDING_)
