@@ -93,6 +93,11 @@ void oteli_spool_close(struct oteli_spool *spool)
     free(spool);
 }
 
+void oteli_spool_close_copies(const struct oteli_spool *parents)
+{
+    oteli_spool_dir_close_copies(&parents->dir);
+}
+
 /* ---- what there is -------------------------------------------------------------------- */
 
 static void note_stamp(struct oteli_spool *spool, const struct timespec *changed)

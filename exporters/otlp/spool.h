@@ -44,6 +44,10 @@ struct oteli_spool *oteli_spool_open(const char *directory, const char *endpoint
                                      int64_t max_age_ms);
 void oteli_spool_close(struct oteli_spool *spool);
 
+/* In a forked child: close its copies of a parent's descriptors, whatever the parent's thread was
+ * doing. With the lock among them, nobody could send any more once the parent has ended. */
+void oteli_spool_close_copies(const struct oteli_spool *parents);
+
 /* False: it cannot be written, and the log says why. */
 bool oteli_spool_put(struct oteli_spool *spool, const void *bytes, size_t length, uint32_t spans);
 

@@ -72,7 +72,7 @@ static void set_name(struct oteli_spool_dir *dir, const char *endpoint, otel_otl
 bool oteli_spool_dir_init(struct oteli_spool_dir *dir, const char *directory, const char *endpoint,
                           otel_otlp_protocol format)
 {
-    *dir = (struct oteli_spool_dir){.own.fd = -1, .lock.fd = -1};
+    *dir = (struct oteli_spool_dir){.own.fd = -1, .lock.fd = -1, .process = getpid()};
     set_name(dir, endpoint, format);
     dir->parent = realpath(directory, NULL); /* the program may go to another directory */
     if (dir->parent == NULL && errno != ENOMEM)
@@ -113,6 +113,17 @@ void oteli_spool_dir_fini(struct oteli_spool_dir *dir)
     close_fd(&dir->own);
     free(dir->parent);
     dir->parent = NULL;
+}
+
+/* The lock is not given up: it is the parent's as long as that lives. */
+void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents)
+{
+    struct oteli_spool_fd own = parents->own;
+    struct oteli_spool_fd lock = parents->lock;
+    if (parents->process == getpid())
+        return;
+    close_fd(&own);
+    close_fd(&lock);
 }
 
 /* Nobody else can have put anything into it. */

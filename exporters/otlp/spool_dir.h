@@ -28,12 +28,16 @@ struct oteli_spool_dir {
     char name[sizeof "otel-" + 16];
     struct oteli_spool_fd own;
     struct oteli_spool_fd lock; /* while we have it */
+    pid_t process;              /* whose they are. Constant */
 };
 
 /* Ours within `directory` is for requests of this format to this endpoint. false: no memory. */
 bool oteli_spool_dir_init(struct oteli_spool_dir *dir, const char *directory, const char *endpoint,
                           otel_otlp_protocol format);
 void oteli_spool_dir_fini(struct oteli_spool_dir *dir);
+
+/* In a forked child, of its parent's: close the copies of its descriptors. */
+void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents);
 
 /* Make it, or find it, or see whether it still is what it was; before each of the calls below.
  * *changed: when something came into it or left it last. */

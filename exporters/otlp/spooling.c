@@ -118,6 +118,7 @@ struct oteli_spooling *oteli_spooling_renew(const struct oteli_spooling *parents
                                                    .compression = parents->compression,
                                                    .max_request_bytes = parents->max_request_bytes,
                                                    .timeout_ns = parents->timeout_ns};
+    oteli_spool_close_copies(parents->spool);
     struct oteli_spooling *made = new_with(&options, receiver);
     if (made == NULL || oteli_delivery_renew(&made->delivery, receiver, &parents->delivery))
         return made;

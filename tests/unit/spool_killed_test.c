@@ -241,6 +241,49 @@ static void test_a_forked_child_does_not_keep_the_lock(void **state)
     oteli_spool_close(other);
 }
 
+/* Whoever is sending when it forks, and ends at once, as a daemon's first process does, leaves its
+ * lock to the child. 0: the child is the sender then. */
+static int send_in_the_place_of(const struct oteli_spool *parents, int parents_end)
+{
+    char nothing;
+    bool is_sent[REQUESTS];
+    if (read(parents_end, &nothing, 1) != 0)
+        return 1;
+    oteli_spool_close_copies(parents);
+    struct oteli_spool *own = open_one(REQUESTS);
+    return own != NULL && send_oldest(own, is_sent) == 0 ? 0 : 2;
+}
+
+static void test_a_child_whose_parent_has_ended_can_send(void **state)
+{
+    (void)state;
+    int end[2];
+    int answer[2];
+    int status;
+    char result = 1;
+    struct oteli_spool_item item;
+    assert_int_equal(pipe(end), 0);
+    assert_int_equal(pipe(answer), 0);
+    const pid_t parent = fork();
+    if (parent == 0) {
+        struct oteli_spool *spool = open_one(REQUESTS);
+        put_number(spool, 0);
+        if (!oteli_spool_first(spool, &item) || fork() != 0)
+            _exit(0);
+        close(end[1]);
+        result = (char)send_in_the_place_of(spool, end[0]);
+        (void)!write(answer[1], &result, 1);
+        _exit(0);
+    }
+    close(end[1]);
+    close(answer[1]);
+    assert_int_equal(waitpid(parent, &status, 0), parent);
+    assert_int_equal(read(answer[0], &result, 1), 1);
+    close(end[0]);
+    close(answer[0]);
+    assert_int_equal(result, 0);
+}
+
 static void test_a_forked_child_counts_from_zero(void **state)
 {
     (void)state;
@@ -273,6 +316,7 @@ int main(void)
         TEST(a_sender_that_is_killed_is_none_any_more),
         TEST(processes_that_put_and_send_at_once_lose_nothing_and_send_nothing_twice),
         TEST(a_forked_child_does_not_keep_the_lock),
+        TEST(a_child_whose_parent_has_ended_can_send),
         TEST(a_forked_child_counts_from_zero),
 #undef TEST
     };
