@@ -286,10 +286,13 @@ static otel_export_result export_batch(void *state, otel_export *call)
     struct console *console = state;
     const otel_slice service = service_of(call->batch);
     const size_t count = otel_batch_size(call->batch);
+    size_t kept = 0;
+    size_t lost = 0;
     for (size_t i = 0; i < count; i++) {
         otel_span_view view;
         otel_batch_span(call->batch, i, &view);
         struct oteli_gather_trace *trace = keep_span(console, &view, service);
+        kept += trace != NULL;
         if (trace == NULL)
             otel_export_drop(call, OTEL_DROP_NO_MEMORY, 1);
         else if (view.parent_span_id == NULL || (view.flags & PARENT_IS_REMOTE) != 0)
@@ -300,10 +303,14 @@ static otel_export_result export_batch(void *state, otel_export *call)
     struct oteli_gather_trace *newer;
     for (struct oteli_gather_trace *trace = console->gather.oldest; trace != NULL; trace = newer) {
         newer = trace->newer;
+        const size_t spans = trace->span_count;
         if (trace->is_ready || console->gather.span_count > SPANS_HELD_MAX ||
             console->gather.bytes > BYTES_HELD_MAX)
-            (void)draw(console, trace);
+            lost += draw(console, trace) ? 0 : spans;
     }
+    /* Those of earlier batches have been counted as delivered. */
+    if (lost != 0)
+        otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, lost < kept ? lost : kept);
     return OTEL_EXPORT_DONE;
 }
 

@@ -320,6 +320,27 @@ static void a_stream_that_takes_nothing_fails_the_flush(void **state)
     end(&fixture);
 }
 
+/* Those of the batch are lost then; those of earlier ones have been counted as delivered. */
+static void what_cannot_be_drawn_is_counted_as_lost(void **state)
+{
+    (void)state;
+    oteli_leaks_begin();
+    struct fixture fixture = {.stream = fopen("/dev/full", "we")};
+    assert_non_null(fixture.stream);
+    assert_int_equal(otel_console_exporter_new(fixture.stream, &fixture.exporter), OTEL_OK);
+    add_named(&fixture.batch, 7, 3, 1, "early child");
+    const struct export_double early = export_batch(&fixture);
+    add_named(&fixture.batch, 7, 2, 1, "child");
+    add_named(&fixture.batch, 7, 1, 0, "root");
+
+    const struct export_double call = export_batch(&fixture);
+
+    assert_int_equal(export_double_lost(&early), 0);
+    assert_int_equal(call.dropped[OTEL_DROP_PERMANENT_ERROR], 2);
+    assert_int_equal(export_double_lost(&call), 2);
+    end(&fixture);
+}
+
 /* A thread that has the stream locked until it is told. */
 struct holder {
     FILE *stream;
@@ -441,6 +462,7 @@ int main(void)
         cmocka_unit_test(what_is_held_is_bounded),
         cmocka_unit_test(spans_without_memory_are_counted),
         cmocka_unit_test(a_stream_that_takes_nothing_fails_the_flush),
+        cmocka_unit_test(what_cannot_be_drawn_is_counted_as_lost),
         cmocka_unit_test(a_child_draws_its_own_traces_past_the_stream),
         cmocka_unit_test(without_a_descriptor_there_is_nothing_for_a_child),
         cmocka_unit_test(a_child_without_memory_says_so),
