@@ -81,9 +81,14 @@ struct ended {
     const struct oteli_resource *resource;
 };
 
+const struct oteli_resource *oteli_span_view_resource(const otel_span_view *span)
+{
+    return ((const struct ended *)(const void *)span)->resource;
+}
+
 otel_slice otel_span_view_resource(const otel_span_view *span)
 {
-    const struct oteli_resource *resource = ((const struct ended *)(const void *)span)->resource;
+    const struct oteli_resource *resource = oteli_span_view_resource(span);
     return (otel_slice){resource->otlp, resource->otlp_length};
 }
 

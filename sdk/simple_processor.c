@@ -9,7 +9,7 @@
 #include "common/wire.h"
 #include "sdk/arena.h"
 #include "sdk/batch.h"
-#include "sdk/resource.h"
+#include "sdk/processors.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -100,14 +100,11 @@ static void on_end(void *state, const otel_span_view *span)
     struct simple *simple = state;
     if ((span->flags & OTEL_TRACE_FLAG_SAMPLED) == 0)
         return;
-    const otel_slice resource = otel_span_view_resource(span);
     pthread_mutex_lock(&simple->lock);
     struct oteli_record *record = make_record(simple, span);
     bool is_lost = true;
     if (record != NULL && simple->exporter.export_batch != NULL) {
-        const struct oteli_resource known = {.otlp = (char *)(uintptr_t)resource.data,
-                                             .otlp_length = resource.length};
-        simple->batch.resource = &known;
+        simple->batch.resource = oteli_span_view_resource(span);
         oteli_batch_add(&simple->batch, record);
         is_lost = !is_exported(simple);
         oteli_batch_empty(&simple->batch);

@@ -26,6 +26,7 @@ static struct {
     bool rejects;
     pthread_t thread;
     size_t resource_length;
+    char schema_url[32]; /* of the resource */
     char name[16];
     uint32_t frees;
     uint32_t flushes;
@@ -38,6 +39,8 @@ static void look(const otel_batch *batch)
     otel_batch_span(batch, 0, &span);
     snprintf(export.name, sizeof export.name, "%.*s", (int)span.name.length, span.name.data);
     export.resource_length = otel_batch_resource(batch).length;
+    const otel_slice url = otel_batch_resource_schema_url(batch);
+    snprintf(export.schema_url, sizeof export.schema_url, "%.*s", (int)url.length, url.data);
     export.thread = pthread_self();
     assert_true(span.start_ns != 0 && span.end_ns >= span.start_ns);
     assert_memory_equal(span.scope->name.data, "traced", 6);
@@ -168,6 +171,15 @@ static void test_P3_the_option_simple_still_exports_at_once(void **state)
     assert_string_equal(watcher_journal(), "+ ! -a ");
 }
 
+static void test_a_simple_processor_gives_the_schema_of_the_resource(void **state)
+{
+    (void)state;
+    start_simple(&(otel_sdk_options){.resource_detectors = "none",
+                                     .resource_schema_url = "https://example.com/1"});
+    otel_span_end(watcher_enter("a"));
+    assert_string_equal(export.schema_url, "https://example.com/1");
+}
+
 static void test_a_simple_processor_without_an_exporter_is_refused(void **state)
 {
     (void)state;
@@ -229,6 +241,7 @@ int main(void)
         WATCHED(test_P3_the_simple_processor_exports_sampled_spans_only),
         WATCHED(test_P3_exports_of_a_simple_processor_do_not_overlap),
         WATCHED(test_P3_the_option_simple_still_exports_at_once),
+        WATCHED(test_a_simple_processor_gives_the_schema_of_the_resource),
         WATCHED(test_a_simple_processor_without_an_exporter_is_refused),
         WATCHED(test_P15_each_pipeline_has_every_span),
         WATCHED(test_P16_an_exporter_of_the_program_exports_flushes_and_is_freed),
