@@ -7,6 +7,7 @@
 #include "common/fork.h"
 #include "common/log.h"
 #include "sdk/companion.h"
+#include "sdk/deadline.h"
 #include "sdk/ending.h"
 #include "sdk/engine.h"
 #include "sdk/fork.h"
@@ -290,25 +291,10 @@ static bool flush_worker(struct oteli_engine *flushed, uint64_t deadline_ns)
     return is_done;
 }
 
-/* Lock the engine's mutex, which a simple export holds, unless the deadline comes first.
- * The wait is in wall time, the only one that every libc offers for it. */
-static bool lock_until(struct oteli_engine *locked, uint64_t deadline_ns)
-{
-    if (deadline_ns == UINT64_MAX)
-        return pthread_mutex_lock(&locked->mutex) == 0;
-    const uint64_t now_ns = oteli_monotonic_ns();
-    const uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    const uint64_t ns = (uint64_t)until.tv_nsec + left_ns;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
-    return pthread_mutex_timedlock(&locked->mutex, &until) == 0;
-}
-
+/* A simple export holds the engine's mutex. */
 static bool flush_simple(struct oteli_engine *flushed, uint64_t deadline_ns)
 {
-    if (!lock_until(flushed, deadline_ns))
+    if (!oteli_deadline_lock(&flushed->mutex, deadline_ns))
         return false;
     if (!flushed->done)
         oteli_export_flush(flushed, deadline_ns);
@@ -401,7 +387,7 @@ static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
 {
     oteli_store_release_64(&stopped->stop_deadline_ns, worker_deadline(deadline_ns));
     oteli_export_wake(stopped);
-    if (!lock_until(stopped, deadline_ns)) {
+    if (!oteli_deadline_lock(&stopped->mutex, deadline_ns)) {
         give_up(stopped); /* the export that hangs does the rest when it comes back */
         return;
     }

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/processors.c - the contracts are in sdk/processors.h. */
 #include "sdk/processors.h"
-#include "common/clock.h"
 #include "sdk/batch.h"
+#include "sdk/deadline.h"
 #include "sdk/simple_processor.h"
 #include "sdk/view.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-enum { NS_PER_MS = 1000000 };
-#define NS_PER_S UINT64_C(1000000000)
 
 otel_processor oteli_processors_known(const struct oteli_engine_options *options, size_t index)
 {
@@ -105,36 +101,14 @@ void oteli_processors_end(const struct oteli_processors *processors, struct otel
 
 /* --- flush and stop --- */
 
-static int64_t milliseconds_until(uint64_t deadline_ns)
-{
-    const uint64_t now_ns = oteli_monotonic_ns();
-    const uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    const uint64_t ms = left_ns / NS_PER_MS + (left_ns % NS_PER_MS != 0);
-    return ms > INT64_MAX ? INT64_MAX : (int64_t)ms;
-}
-
-/* In wall time, the only one that every libc offers for it. */
-static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
-{
-    if (deadline_ns == UINT64_MAX)
-        return pthread_mutex_lock(lock) == 0;
-    const uint64_t now_ns = oteli_monotonic_ns();
-    const uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    const uint64_t ns = (uint64_t)until.tv_nsec + left_ns % NS_PER_S;
-    until.tv_sec += (time_t)(left_ns / NS_PER_S + ns / NS_PER_S);
-    until.tv_nsec = (long)(ns % NS_PER_S);
-    return pthread_mutex_timedlock(lock, &until) == 0;
-}
-
 static otel_status flush_locked(struct oteli_processors *processors, uint64_t deadline_ns)
 {
     otel_status status = OTEL_OK;
     for (size_t i = 0; i < processors->count; i++) {
         const otel_processor *one = &processors->list[i];
-        const otel_status answer =
-            one->flush != NULL ? one->flush(one->state, milliseconds_until(deadline_ns)) : OTEL_OK;
+        const otel_status answer = one->flush != NULL
+                                       ? one->flush(one->state, oteli_deadline_left_ms(deadline_ns))
+                                       : OTEL_OK;
         if (status == OTEL_OK && answer != OTEL_OK)
             status = answer == OTEL_ERROR_TIMEOUT ? answer : OTEL_ERROR_EXPORT_FAILED;
     }
@@ -145,7 +119,7 @@ otel_status oteli_processors_flush(struct oteli_processors *processors, uint64_t
 {
     if (processors->list == NULL)
         return OTEL_OK;
-    if (!lock_until(&processors->lock, deadline_ns))
+    if (!oteli_deadline_lock(&processors->lock, deadline_ns))
         return OTEL_ERROR_TIMEOUT;
     const otel_status status = flush_locked(processors, deadline_ns);
     pthread_mutex_unlock(&processors->lock);
@@ -166,7 +140,7 @@ bool oteli_processors_stop(struct oteli_processors *processors, uint64_t deadlin
     *status = OTEL_OK;
     if (processors->list == NULL)
         return true;
-    if (!lock_until(&processors->lock, deadline_ns))
+    if (!oteli_deadline_lock(&processors->lock, deadline_ns))
         return false;
     *status = flush_locked(processors, deadline_ns);
     free_all(processors);

@@ -8,7 +8,8 @@
 #include "common/log.h"
 #include "common/wire.h"
 #include "sdk/arena.h"
-#include "sdk/batch.h"
+#include "sdk/deadline.h"
+#include "sdk/engine.h"
 #include "sdk/processors.h"
 
 #include <pthread.h>
@@ -117,10 +118,13 @@ static void on_end(void *state, const otel_span_view *span)
 static otel_status flush(void *state, int64_t timeout_ms)
 {
     struct simple *simple = state;
+    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
     otel_status status = OTEL_OK;
-    pthread_mutex_lock(&simple->lock);
+    if (!oteli_deadline_lock(&simple->lock, deadline_ns))
+        return OTEL_ERROR_TIMEOUT;
     if (simple->exporter.flush != NULL)
-        status = simple->exporter.flush(simple->exporter.state, timeout_ms);
+        status =
+            simple->exporter.flush(simple->exporter.state, oteli_deadline_left_ms(deadline_ns));
     pthread_mutex_unlock(&simple->lock);
     return status;
 }

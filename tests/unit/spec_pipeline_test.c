@@ -30,6 +30,7 @@ static struct {
     char name[16];
     uint32_t frees;
     uint32_t flushes;
+    uint32_t is_held; /* atomic: an export goes on for as long as this is set */
 } export;
 
 static void look(const otel_batch *batch)
@@ -53,6 +54,8 @@ static otel_export_result export_batch(void *state, otel_export *call)
     look(call->batch);
     for (unsigned i = 0; i < 4; i++)
         sched_yield(); /* so that others could come in, if they were let in */
+    while (oteli_load_acquire_32(&export.is_held) != 0)
+        sched_yield();
     export.exports++;
     if (export.rejects)
         otel_export_reject(call, 1);
@@ -90,20 +93,21 @@ static otel_exporter exporter_of_ours(void)
                          .flush = flush_export, .free = free_export);
 }
 
-static void start_simple(otel_sdk_options *options)
+static otel_processor start_simple(otel_sdk_options *options)
 {
     otel_processor simple;
     assert_int_equal(otel_simple_processor_new(exporter_of_ours(), &simple), OTEL_OK);
     options->processors = &simple;
     options->processor_count = 1;
     traced_start(options);
+    return simple;
 }
 
 /* spec: P3 trace/sdk.md#simple-processor MUST stable */
 static void test_P3_the_simple_processor_exports_on_the_thread_that_ends(void **state)
 {
     (void)state;
-    start_simple(&(otel_sdk_options){0});
+    (void)start_simple(&(otel_sdk_options){0});
     const otel_span span = watcher_enter("a");
     assert_int_equal(export.exports, 0);
     otel_span_end(span);
@@ -135,7 +139,7 @@ static void test_P3_the_simple_processor_exports_sampled_spans_only(void **state
 {
     (void)state;
     const otel_sampler sampler = OTEL_SAMPLER(.sample = record_only);
-    start_simple(&(otel_sdk_options){.sampler = &sampler});
+    (void)start_simple(&(otel_sdk_options){.sampler = &sampler});
     otel_span_end(watcher_enter("a"));
     assert_int_equal(export.exports, 0);
 }
@@ -151,7 +155,7 @@ static void *touch_many(void *unused)
 static void test_P3_exports_of_a_simple_processor_do_not_overlap(void **state)
 {
     (void)state;
-    start_simple(&(otel_sdk_options){.bsp_max_queue_size = 8192});
+    (void)start_simple(&(otel_sdk_options){.bsp_max_queue_size = 8192});
     pthread_t threads[THREADS];
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, touch_many, NULL), 0);
@@ -174,10 +178,37 @@ static void test_P3_the_option_simple_still_exports_at_once(void **state)
 static void test_a_simple_processor_gives_the_schema_of_the_resource(void **state)
 {
     (void)state;
-    start_simple(&(otel_sdk_options){.resource_detectors = "none",
-                                     .resource_schema_url = "https://example.com/1"});
+    (void)start_simple(&(otel_sdk_options){.resource_detectors = "none",
+                                           .resource_schema_url = "https://example.com/1"});
     otel_span_end(watcher_enter("a"));
     assert_string_equal(export.schema_url, "https://example.com/1");
+}
+
+static void *touch_once(void *unused)
+{
+    traced_touch("a");
+    return unused;
+}
+
+/* An export of another thread may take as long as it likes, and a flush may not. */
+static void test_a_simple_processor_does_not_flush_longer_than_it_may(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    const otel_processor simple = start_simple(&(otel_sdk_options){0});
+    export.is_held = 1;
+    assert_int_equal(pthread_create(&thread, NULL, touch_once, NULL), 0);
+    while (oteli_load_acquire_32(&export.exporting) == 0)
+        sched_yield();
+
+    const otel_status held = simple.flush(simple.state, 0);
+    oteli_store_release_32(&export.is_held, 0);
+    pthread_join(thread, NULL);
+
+    assert_int_equal(held, OTEL_ERROR_TIMEOUT);
+    assert_int_equal(export.flushes, 0);
+    assert_int_equal(simple.flush(simple.state, 60000), OTEL_OK);
+    assert_int_equal(export.flushes, 1);
 }
 
 static void test_a_simple_processor_without_an_exporter_is_refused(void **state)
@@ -242,6 +273,7 @@ int main(void)
         WATCHED(test_P3_exports_of_a_simple_processor_do_not_overlap),
         WATCHED(test_P3_the_option_simple_still_exports_at_once),
         WATCHED(test_a_simple_processor_gives_the_schema_of_the_resource),
+        WATCHED(test_a_simple_processor_does_not_flush_longer_than_it_may),
         WATCHED(test_a_simple_processor_without_an_exporter_is_refused),
         WATCHED(test_P15_each_pipeline_has_every_span),
         WATCHED(test_P16_an_exporter_of_the_program_exports_flushes_and_is_freed),
