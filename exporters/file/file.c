@@ -22,14 +22,14 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { TEXT_KEPT = 1 << 20 }; /* a larger buffer is given back after its batch */
 
 struct file_exporter {
     struct oteli_sink sink;
-    int wake_fd; /* -1: of a regular file */
+    struct oteli_held wake[2]; /* a byte sent to [1] ends a wait; none of a regular file */
     struct oteli_otlp_json encoder;
     size_t sent; /* of the encoder's text */
     size_t line; /* where this export's begins in it */
@@ -142,11 +142,12 @@ static otel_export_result export_to_stream(void *state, otel_export *call)
 
 static void wait_for_room(const struct file_exporter *file, int timeout_ms)
 {
-    struct pollfd wanted[] = {{.fd = file->sink.fd, .events = POLLOUT},
-                              {.fd = file->wake_fd, .events = POLLIN}};
-    uint64_t wakes;
+    const int wake_fd = oteli_held_is_ours(&file->wake[0]) ? file->wake[0].fd : -1;
+    struct pollfd wanted[] = {{.fd = file->sink.held.fd, .events = POLLOUT},
+                              {.fd = wake_fd, .events = POLLIN}};
+    char woken[64];
     if (poll(wanted, 2, timeout_ms) > 0 && wanted[1].revents != 0)
-        (void)!read(file->wake_fd, &wakes, sizeof wakes);
+        (void)!recv(wake_fd, woken, sizeof woken, MSG_DONTWAIT);
 }
 
 static otel_export_result poll_stream(void *state, otel_export *call, int timeout_ms, bool abandon)
@@ -164,9 +165,9 @@ static otel_export_result poll_stream(void *state, otel_export *call, int timeou
 static void wake(void *state)
 {
     const struct file_exporter *file = state;
-    const uint64_t once = 1;
     const int saved_errno = errno;
-    (void)!write(file->wake_fd, &once, sizeof once);
+    if (oteli_held_is_ours(&file->wake[1]))
+        (void)!send(file->wake[1].fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     errno = saved_errno;
 }
 
@@ -196,8 +197,8 @@ static void file_free(void *state)
     struct file_exporter *file = state;
     if (file->encoder.text.length != 0)
         (void)push(file);
-    if (file->wake_fd >= 0)
-        close(file->wake_fd);
+    oteli_held_close(&file->wake[0]);
+    oteli_held_close(&file->wake[1]);
     oteli_sink_close(&file->sink);
     oteli_otlp_json_fini(&file->encoder);
     free(file);
@@ -210,8 +211,9 @@ static otel_status hand_out(struct oteli_sink *sink, otel_exporter *exporter)
 {
     struct file_exporter *file = calloc(1, sizeof *file);
     const bool is_file = sink->kind == OTELI_SINK_FILE;
-    const int wake_fd = is_file || file == NULL ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (file == NULL || (!is_file && wake_fd < 0)) {
+    int pair[2] = {-1, -1};
+    if (file == NULL ||
+        (!is_file && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)) {
         const int error = errno;
         oteli_sink_close(sink);
         free(file);
@@ -219,7 +221,8 @@ static otel_status hand_out(struct oteli_sink *sink, otel_exporter *exporter)
         return file == NULL ? OTEL_ERROR_NO_MEMORY : OTEL_ERROR_SYSTEM;
     }
     file->sink = *sink;
-    file->wake_fd = wake_fd;
+    for (int i = 0; i < 2; i++)
+        file->wake[i] = oteli_held_of(pair[i]);
     *exporter =
         OTEL_EXPORTER(.name = sink->path != NULL ? "otlp_file_exporter" : "otlp_stdout_exporter",
                       .state = file, .export_batch = export_to_file, .free = file_free,
@@ -237,8 +240,8 @@ static otel_status renew(const void *state, otel_exporter *renewed)
 {
     const struct file_exporter *parents = state;
     struct oteli_sink sink;
-    if (parents->wake_fd >= 0)
-        close(parents->wake_fd);
+    oteli_held_close(&parents->wake[0]);
+    oteli_held_close(&parents->wake[1]);
     const otel_status status = oteli_sink_reopen(&sink, &parents->sink);
     return status == OTEL_OK ? hand_out(&sink, renewed) : status;
 }

@@ -33,7 +33,7 @@ enum {
 static const char tail[] = "\n]}\n";
 
 struct perfetto {
-    int fd;
+    struct oteli_held held;
     off_t end; /* where the tail stands */
     struct oteli_trace_events events;
     struct oteli_lanes lanes;
@@ -85,8 +85,8 @@ static bool write_events(struct perfetto *perfetto)
     if (length == 0 && !text->failed)
         return true;
     oteli_json_add(text, tail, sizeof tail - 1);
-    const bool is_written =
-        !text->failed && write_at(perfetto->fd, text->data, text->length, perfetto->end);
+    const int fd = oteli_held_is_ours(&perfetto->held) ? perfetto->held.fd : -1;
+    const bool is_written = !text->failed && write_at(fd, text->data, text->length, perfetto->end);
     if (is_written) {
         perfetto->end += (off_t)length;
         perfetto->said.events = perfetto->events.has_events;
@@ -95,8 +95,8 @@ static bool write_events(struct perfetto *perfetto)
         const int error = text->failed ? ENOMEM : errno;
         OTELI_LOG(OTEL_LOG_ERROR, "perfetto exporter: a trace could not be written: error %d",
                   error);
-        (void)write_at(perfetto->fd, tail, sizeof tail - 1, perfetto->end);
-        (void)!ftruncate(perfetto->fd, perfetto->end + (off_t)sizeof tail - 1);
+        (void)write_at(fd, tail, sizeof tail - 1, perfetto->end);
+        (void)!ftruncate(fd, perfetto->end + (off_t)sizeof tail - 1);
         perfetto->said = perfetto->written;
         perfetto->events.has_events = perfetto->said.events;
         errno = error;
@@ -334,7 +334,7 @@ static void perfetto_free(void *state)
     free(perfetto->waiting);
     oteli_lanes_fini(&perfetto->lanes);
     oteli_json_fini(&perfetto->events.text);
-    close(perfetto->fd);
+    oteli_held_close(&perfetto->held);
     free(perfetto);
 }
 
@@ -366,11 +366,11 @@ otel_status otel_perfetto_exporter_new(const char *path, otel_exporter *exporter
     if (perfetto == NULL)
         return OTEL_ERROR_NO_MEMORY;
     perfetto->events.zero_ns = last_midnight_ns();
-    perfetto->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
-    if (perfetto->fd < 0 || !write_head(perfetto)) {
+    perfetto->held = oteli_held_of(
+        open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+    if (perfetto->held.fd < 0 || !write_head(perfetto)) {
         const int error = errno;
-        if (perfetto->fd >= 0)
-            close(perfetto->fd);
+        oteli_held_close(&perfetto->held);
         oteli_json_fini(&perfetto->events.text);
         free(perfetto);
         errno = error;

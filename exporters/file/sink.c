@@ -68,8 +68,8 @@ static bool find_stdout(struct oteli_sink *sink)
     struct stat status;
     if (fstat(STDOUT_FILENO, &status) != 0)
         return false;
-    sink->fd = open_stdout(sink, status.st_mode);
-    return sink->fd >= 0;
+    sink->held = oteli_held_of(open_stdout(sink, status.st_mode));
+    return sink->held.fd >= 0;
 }
 
 /* Absolute, so that the program can change its directory, with room for ".number". */
@@ -88,18 +88,18 @@ static otel_status keep_path(struct oteli_sink *sink, const char *path)
 otel_status oteli_sink_open(struct oteli_sink *sink, const char *path, int64_t max_bytes,
                             int64_t max_files)
 {
-    *sink = (struct oteli_sink){.fd = -1, .max_bytes = max_bytes};
+    *sink = (struct oteli_sink){.held.fd = -1, .max_bytes = max_bytes};
     sink->max_files = max_files == 0        ? ROTATED_FILES
                       : max_files < INT_MAX ? (int)max_files
                                             : INT_MAX;
     if (path == NULL)
         return find_stdout(sink) ? OTEL_OK : OTEL_ERROR_SYSTEM;
     struct stat status;
-    sink->fd = open_path(path);
-    if (sink->fd < 0)
+    sink->held = oteli_held_of(open_path(path));
+    if (sink->held.fd < 0)
         return OTEL_ERROR_SYSTEM;
     const otel_status kept = keep_path(sink, path);
-    if (kept != OTEL_OK || fstat(sink->fd, &status) != 0) {
+    if (kept != OTEL_OK || fstat(sink->held.fd, &status) != 0) {
         const int error = errno;
         oteli_sink_close(sink);
         errno = error;
@@ -112,42 +112,44 @@ otel_status oteli_sink_open(struct oteli_sink *sink, const char *path, int64_t m
 otel_status oteli_sink_reopen(struct oteli_sink *sink, const struct oteli_sink *parents)
 {
     if (parents->path != NULL) {
-        close(parents->fd);
+        oteli_held_close(&parents->held);
         return oteli_sink_open(sink, parents->path, parents->max_bytes, parents->max_files);
     }
+    if (!oteli_held_is_ours(&parents->held))
+        return OTEL_ERROR_SYSTEM;
     *sink = *parents;
     return OTEL_OK;
 }
 
 void oteli_sink_close(struct oteli_sink *sink)
 {
-    if (sink->fd >= 0)
-        close(sink->fd);
+    oteli_held_close(&sink->held);
     free(sink->path);
-    *sink = (struct oteli_sink){.fd = -1};
+    *sink = (struct oteli_sink){.held.fd = -1};
 }
 
 /* ---- rotation ------------------------------------------------------------------------- */
 
-/* Whether the path leads to the file that is open; its size, too. */
+/* Whether the path leads to the file that is open, and still ours; its size, too. */
 static bool is_current(const struct oteli_sink *sink, int64_t *bytes)
 {
     struct stat opened, named;
-    if (fstat(sink->fd, &opened) != 0)
-        return true; /* what stands at the path now would be no better */
-    *bytes = opened.st_size;
-    return stat(sink->path, &named) == 0 && named.st_dev == opened.st_dev &&
-           named.st_ino == opened.st_ino;
+    if (fstat(sink->held.fd, &opened) == 0)
+        *bytes = opened.st_size;
+    return stat(sink->path, &named) == 0 && named.st_dev == sink->held.device &&
+           named.st_ino == sink->held.inode;
 }
 
 /* Go on in the file of this name; where that cannot be, in the one that is open. */
 static void follow_path(struct oteli_sink *sink)
 {
-    const int fd = open_path(sink->path);
+    const bool was_ours = oteli_held_is_ours(&sink->held);
+    const int fd = open_path(sink->path); /* the same number, perhaps, of the same file */
     if (fd < 0)
         return;
-    (void)dup3(fd, sink->fd, O_CLOEXEC);
-    close(fd);
+    if (was_ours)
+        close(sink->held.fd);
+    sink->held = oteli_held_of(fd);
 }
 
 /* path.2 becomes path.3, then path.1 path.2, then the path itself path.1. */
@@ -174,26 +176,31 @@ static void shift_files(const struct oteli_sink *sink)
 static void rotate(struct oteli_sink *sink)
 {
     int64_t bytes = 0;
-    if (flock(sink->fd, LOCK_EX | LOCK_NB) != 0)
+    if (flock(sink->held.fd, LOCK_EX | LOCK_NB) != 0)
         return; /* somebody else is at it: this once the file becomes larger */
     if (is_current(sink, &bytes))
         shift_files(sink);
-    (void)flock(sink->fd, LOCK_UN);
+    (void)flock(sink->held.fd, LOCK_UN);
     follow_path(sink);
 }
 
-static void prepare_file(struct oteli_sink *sink, size_t more)
+/* False: what was open is not ours any more, and cannot be opened again. */
+static bool prepare_file(struct oteli_sink *sink, size_t more)
 {
     int64_t bytes = 0;
+    const bool is_ours = oteli_held_is_ours(&sink->held);
     if (sink->path == NULL)
-        return;
-    if (!is_current(sink, &bytes)) {
+        return is_ours;
+    if (!is_ours || !is_current(sink, &bytes)) {
         follow_path(sink);
+        if (!oteli_held_is_ours(&sink->held))
+            return false;
         (void)is_current(sink, &bytes);
     }
     if (sink->max_bytes > 0 && bytes > 0 &&
         (more > (size_t)INT64_MAX - (size_t)bytes || bytes + (int64_t)more > sink->max_bytes))
         rotate(sink);
+    return true;
 }
 
 /* ---- writing -------------------------------------------------------------------------- */
@@ -202,19 +209,22 @@ static void prepare_file(struct oteli_sink *sink, size_t more)
 static void cut_off(const struct oteli_sink *sink, size_t bytes)
 {
     struct stat status;
-    const off_t end = lseek(sink->fd, 0, SEEK_CUR);
-    if (end < 0 || fstat(sink->fd, &status) != 0 || status.st_size != end)
+    const off_t end = lseek(sink->held.fd, 0, SEEK_CUR);
+    if (end < 0 || fstat(sink->held.fd, &status) != 0 || status.st_size != end)
         return;
-    if (ftruncate(sink->fd, end - (off_t)bytes) == 0)
-        (void)lseek(sink->fd, end - (off_t)bytes, SEEK_SET);
+    if (ftruncate(sink->held.fd, end - (off_t)bytes) == 0)
+        (void)lseek(sink->held.fd, end - (off_t)bytes, SEEK_SET);
 }
 
 bool oteli_sink_append(struct oteli_sink *sink, const char *text, size_t length)
 {
-    prepare_file(sink, length);
     size_t done = 0;
+    if (!prepare_file(sink, length)) {
+        errno = EBADF;
+        return false;
+    }
     while (done < length) {
-        const ssize_t written = oteli_write_quietly(sink->fd, text + done, length - done, -1);
+        const ssize_t written = oteli_write_quietly(sink->held.fd, text + done, length - done, -1);
         if (written <= 0) {
             const int error = written < 0 ? errno : EIO;
             if (done != 0)
@@ -236,12 +246,17 @@ static bool has_room(int fd)
 ssize_t oteli_sink_push(const struct oteli_sink *sink, const char *text, size_t length)
 {
     ssize_t written;
+    if (!oteli_held_is_ours(&sink->held)) {
+        errno = EBADF;
+        return -1;
+    }
     if (sink->kind == OTELI_SINK_SOCKET)
-        written = send(sink->fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+        written = send(sink->held.fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     else if (sink->kind == OTELI_SINK_STREAM)
-        written = oteli_write_quietly(sink->fd, text, length, -1);
-    else if (has_room(sink->fd)) /* a pipe that can be written to has room for this much */
-        written = oteli_write_quietly(sink->fd, text, length < PIPE_BUF ? length : PIPE_BUF, -1);
+        written = oteli_write_quietly(sink->held.fd, text, length, -1);
+    else if (has_room(sink->held.fd)) /* a pipe that can be written to has room for this much */
+        written =
+            oteli_write_quietly(sink->held.fd, text, length < PIPE_BUF ? length : PIPE_BUF, -1);
     else
         return 0;
     if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))

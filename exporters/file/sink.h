@@ -6,12 +6,15 @@
  *
  * A file may be shared with other processes that append whole lines, a forked child for example.
  * Before each append it is looked up whether the path still leads to this file: who renames it,
- * another process that rotates or a tool, finds the lines that follow in a new one.
+ * another process that rotates or a tool, finds the lines that follow in a new one. A file whose
+ * descriptor the program has closed is opened again; what else it has closed takes nothing more.
  *
  * Threads:  one thread at a time. No call changes what the signals of the program do: neither
  *           SIGPIPE nor SIGXFSZ comes from here. */
 #ifndef OTELI_FILE_SINK_H
 #define OTELI_FILE_SINK_H
+
+#include "exporters/file/held.h"
 
 #include <otel/base.h>
 #include <stdbool.h>
@@ -25,9 +28,9 @@ enum oteli_sink_kind {
     OTELI_SINK_WAITING /* a stream whose O_NONBLOCK is not ours to set */
 };
 
-/* All of it is constant, but for the file that `fd` stands for. */
+/* All of it is constant, but for the file that is held. */
 struct oteli_sink {
-    int fd; /* the same number all the time */
+    struct oteli_held held;
     enum oteli_sink_kind kind;
     char *path; /* absolute; NULL: stdout. Owned */
     int64_t max_bytes;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -326,6 +327,35 @@ static void test_what_does_not_fit_is_taken_back_and_counted(void **state)
                         PROCESS LANE("1") SPAN("1", "3.000", "1.000", "kept", "2", "1", ""));
 }
 
+/* R47: a program closes what it does not know, and opens its own. */
+static void test_what_has_taken_the_place_of_the_file_is_left_alone(void **state)
+{
+    (void)state;
+    char theirs[] = "/tmp/otel-perfetto-theirs-XXXXXX";
+    struct stat known, named, now;
+    int number = 3;
+    assert_int_equal(stat(path, &named), 0);
+    while (fstat(number, &now) != 0 || now.st_ino != named.st_ino || now.st_dev != named.st_dev)
+        number++;
+    const int fd = mkstemp(theirs);
+    assert_int_equal(unlink(theirs), 0);
+    assert_int_equal(write(fd, "theirs", 6), 6);
+    assert_int_equal(dup3(fd, number, O_CLOEXEC), number);
+    assert_int_equal(fstat(fd, &known), 0);
+    close(fd);
+
+    ADD(1, 1, 0, "lost", 1000, 2000);
+    const struct export_double lost = export_batch();
+    exporter.free(exporter.state);
+    const int found = fstat(number, &now);
+    assert_int_equal(otel_perfetto_exporter_new(path, &exporter), OTEL_OK);
+
+    assert_int_equal(lost.dropped[OTEL_DROP_PERMANENT_ERROR], 1);
+    assert_int_equal(found, 0);
+    assert_true(now.st_ino == known.st_ino && now.st_size == 6);
+    close(number);
+}
+
 static void test_a_child_has_none(void **state)
 {
     (void)state;
@@ -386,6 +416,7 @@ int main(void)
         CASE(test_a_flush_and_the_end_write_what_waits),
         CASE(test_what_waits_is_bounded),
         CASE(test_what_does_not_fit_is_taken_back_and_counted),
+        CASE(test_what_has_taken_the_place_of_the_file_is_left_alone),
         CASE(test_a_child_has_none),
         CASE(test_what_cannot_be_is_refused),
         CASE(test_without_memory_spans_are_counted_and_the_file_is_json),
