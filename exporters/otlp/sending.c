@@ -343,10 +343,20 @@ otel_export_result oteli_sending_begin(struct oteli_sending *sending, otel_expor
     return result_of(sending);
 }
 
+/* The descriptor that the program watches is the first lane's, and says that somebody has woken it,
+ * also when only others are busy: nobody else would take that back. */
+static void hear_wakes(struct oteli_sending *sending)
+{
+    const struct oteli_lane *first = &sending->lanes[0];
+    if (!first->is_busy)
+        oteli_transport_sleep(first->delivery.transport, 0);
+}
+
 otel_export_result oteli_sending_go_on(struct oteli_sending *sending, otel_export *call,
                                        int timeout_ms, bool abandon)
 {
     struct oteli_lane *only = NULL;
+    hear_wakes(sending);
     if (abandon) {
         /* With the deadline in the past every way leads to the end at once. */
         sending->deadline_ns = 0;

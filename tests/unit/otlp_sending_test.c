@@ -5,6 +5,7 @@
 #include "tests/support/leaks.h"
 #include "tests/support/otlp_fixture.h"
 
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -312,6 +313,44 @@ static void test_a_wake_ends_a_wait_for_several(void **state)
     fixture_fini(&fixture);
 }
 
+/* Go on for as long as the descriptor says so, or the time has come. */
+static void step_until_quiet(struct fixture *fixture)
+{
+    enum { TURNS_MAX = 2000, INSTANT_MS = 20 };
+    int timeout_ms;
+    struct pollfd watched = {.events = POLLIN};
+    for (unsigned turns = 0; turns < TURNS_MAX; turns++) {
+        watched.fd = fixture->exporter.descriptor(fixture->exporter.state, &timeout_ms);
+        http_sink_settle(fixture->sink);
+        if (poll(&watched, 1, timeout_ms != 0 ? INSTANT_MS : 0) == 0 && timeout_ms != 0)
+            return;
+        assert_false(fixture_step(fixture));
+    }
+    fail_msg("the descriptor is never quiet");
+}
+
+/* The descriptor is that of the first connection, which here has nothing more to do. */
+static void test_an_event_loop_hears_of_a_wake_once(void **state)
+{
+    (void)state;
+    static const struct http_sink_answer script[] = {{.status = 200}, {.then = HTTP_SINK_HANG}};
+    struct fixture fixture;
+    fixture_init(&fixture, script, COUNT(script),
+                 OPTIONS(.max_request_bytes = 29, .timeout_ms = OTEL_ZERO, .concurrency = 2));
+    assert_false(fixture_export(&fixture));
+    while (http_sink_requests(fixture.sink) < 3)
+        assert_false(fixture_step(&fixture));
+    step_until_quiet(&fixture);
+
+    fixture.exporter.wake(fixture.exporter.state);
+    step_until_quiet(&fixture);
+
+    assert_int_equal(fixture.exporter.poll(fixture.exporter.state, &fixture.call.export, 0, true),
+                     OTEL_EXPORT_DONE);
+    assert_int_equal(export_double_lost(&fixture.call), 1);
+    fixture_fini(&fixture);
+}
+
 /* Whether or not anybody asks for the descriptor. */
 static void test_an_event_loop_is_told_when_to_look_after_several(void **state)
 {
@@ -545,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_refused_after_an_attempt_without_an_answer_is_unconfirmed),
         cmocka_unit_test(test_X24_parts_of_a_batch_go_side_by_side),
         cmocka_unit_test(test_a_wake_ends_a_wait_for_several),
+        cmocka_unit_test(test_an_event_loop_hears_of_a_wake_once),
         cmocka_unit_test(test_an_event_loop_is_told_when_to_look_after_several),
         cmocka_unit_test(test_X23_each_attempt_has_headers_of_its_own),
         cmocka_unit_test(test_X23_without_headers_nothing_is_sent_and_it_is_tried_again),
