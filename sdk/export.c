@@ -18,8 +18,10 @@ void otel_export_reject(otel_export *call, size_t count)
 
 void otel_export_drop(otel_export *call, otel_drop_reason reason, size_t count)
 {
-    if (reason >= OTEL_DROP_QUEUE_FULL && reason < OTEL_DROP_REASON_COUNT)
-        ((struct oteli_call *)(void *)call)->dropped[reason] += count;
+    /* Perhaps the exporter was built for a later version. */
+    const bool is_known = reason >= OTEL_DROP_QUEUE_FULL && reason < OTEL_DROP_REASON_COUNT;
+    ((struct oteli_call *)(void *)call)->dropped[is_known ? reason : OTEL_DROP_PERMANENT_ERROR] +=
+        count;
 }
 
 void otel_export_spool(otel_export *call, size_t count)

@@ -167,7 +167,8 @@ typedef struct otel_export {
     uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX: none. It can only become earlier */
 } otel_export;
 
-/* Say that the receiver refused some spans, or that some were dropped and why. */
+/* Say that the receiver refused some spans, or that some were dropped and why: a reason that this
+ * version does not know is counted as OTEL_DROP_PERMANENT_ERROR. */
 OTEL_API void otel_export_reject(otel_export *call, size_t count);
 OTEL_API void otel_export_drop(otel_export *call, otel_drop_reason reason, size_t count);
 
