@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Its thousandths fit into 64 bits, in which they are described. */
+#define RATE_MAX 1e15
+
 enum { NUMBER_LENGTH_MAX = 63, EXPONENT_MAX = 18 };
 
 static void set_rate(struct oteli_rate *rate, double per_second)
@@ -82,9 +85,9 @@ static void read_rate(struct oteli_json *json, double *rate)
     for (i++; i < number.length; i++)
         if (number.data[i] >= '0' && exponent < EXPONENT_MAX)
             exponent = exponent * 10 + (number.data[i] - '0');
-    for (; exponent > 0 && value < 1e18; exponent--)
+    for (; exponent > 0 && (is_negative || value < RATE_MAX); exponent--)
         value = is_negative ? value / 10 : value * 10;
-    *rate = value < 1e18 ? value : 1e18;
+    *rate = value < RATE_MAX ? value : RATE_MAX;
 }
 
 /* {"samplingRate": 0.5}; what is left out is 0. */

@@ -32,6 +32,8 @@ enum { SOON_MS = 5, LATE_MS = 60000 };
 #define NONE "{\"probabilisticSampling\":{\"samplingRate\":0}}"
 #define RATE \
     "{\"strategyType\":\"RATE_LIMITING\",\"rateLimitingSampling\":{\"maxTracesPerSecond\":7}}"
+#define BEYOND_ALL \
+    "{\"strategyType\":\"RATE_LIMITING\",\"rateLimitingSampling\":{\"maxTracesPerSecond\":1e300}}"
 #define OPERATIONS                                                                          \
     "{\"operationSampling\":{\"defaultSamplingProbability\":0,\"perOperationStrategies\":[" \
     "{\"operation\":\"GET /\",\"probabilisticSampling\":{\"samplingRate\":1}}]}}"
@@ -97,6 +99,20 @@ static void test_S12_the_strategy_follows_the_server(void **state)
     free_sampler(&sampler);
     http_sink_stop(sink);
     oteli_leaks_check();
+}
+
+static void test_a_rate_that_no_number_can_say_is_described_as_a_large_one(void **state)
+{
+    (void)state;
+    static const struct http_sink_answer script[] = {ANSWER(BEYOND_ALL)};
+    struct http_sink *sink = http_sink_start(script, 1);
+    otel_sampler sampler = remote_for(sink, "s");
+    assert_true(http_sink_wait(sink, 2));
+    assert_string_equal(description_of(&sampler),
+                        "JaegerRemoteSampler{RateLimiting{1000000000000000.000}}");
+    assert_true(samples(&sampler, upper_half));
+    free_sampler(&sampler);
+    http_sink_stop(sink);
 }
 
 /* spec: S12 trace/sdk.md#jaegerremotesampler SHOULD stable */
@@ -323,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_S12_the_server_is_asked_over_http),
         cmocka_unit_test(test_S12_the_strategy_follows_the_server),
+        cmocka_unit_test(test_a_rate_that_no_number_can_say_is_described_as_a_large_one),
         cmocka_unit_test(test_S12_the_initial_sampler_decides_until_there_is_an_answer),
         cmocka_unit_test(test_S12_the_last_good_strategy_holds),
         cmocka_unit_test(test_the_default_initial_sampler_keeps_a_thousandth),
