@@ -66,7 +66,8 @@ static void read_rate(struct oteli_json *json, double *rate)
     if (!oteli_json_number(json, &number))
         return;
     double value = 0;
-    double place = 0; /* 0: before the point */
+    double place = 1; /* of the digit, behind the point; it may become too small to count */
+    bool is_behind_point = false;
     size_t i = 0;
     for (; i < number.length && number.data[i] != 'e' && number.data[i] != 'E'; i++) {
         if (number.data[i] == '-') {
@@ -74,11 +75,11 @@ static void read_rate(struct oteli_json *json, double *rate)
             return;
         }
         if (number.data[i] == '.') {
-            place = 1;
+            is_behind_point = true;
             continue;
         }
         const double digit = number.data[i] - '0';
-        value = place > 0 ? value + digit * (place /= 10) : value * 10 + digit;
+        value = is_behind_point ? value + digit * (place /= 10) : value * 10 + digit;
     }
     const bool is_negative = i + 1 < number.length && number.data[i + 1] == '-';
     int exponent = 0;

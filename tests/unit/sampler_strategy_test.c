@@ -9,12 +9,14 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #define SECOND UINT64_C(1000000000)
+#define RATE(rate) "{\"strategyType\":1,\"rateLimitingSampling\":{\"maxTracesPerSecond\":" rate "}}"
 
 static struct oteli_strategy *parse(const char *json)
 {
@@ -96,6 +98,24 @@ static void test_S12_operations_have_probabilities_of_their_own(void **state)
     assert_false(samples(strategy, "", 0x80, SECOND));
     oteli_strategy_free(strategy);
     oteli_leaks_check();
+}
+
+static void test_a_rate_may_be_written_in_many_ways(void **state)
+{
+    (void)state;
+    char zeros[401];
+    char answers[3][512];
+    memset(zeros, '0', sizeof zeros - 1);
+    zeros[sizeof zeros - 1] = '\0';
+    snprintf(answers[0], sizeof answers[0], RATE("2.%s"), zeros);
+    snprintf(answers[1], sizeof answers[1], RATE("0.02e%.10s2"), zeros);
+    snprintf(answers[2], sizeof answers[2], RATE("2%.16se-16"), zeros);
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        struct oteli_strategy *strategy = parse(answers[i]);
+        assert_non_null(strategy);
+        assert_true(strategy->rate.per_second > 1.999 && strategy->rate.per_second < 2.001);
+        oteli_strategy_free(strategy);
+    }
 }
 
 /* spec: S12 trace/sdk.md#jaegerremotesampler SHOULD stable */
@@ -237,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_S12_a_probability_decides_by_the_trace_id),
         cmocka_unit_test(test_S12_a_rate_lets_so_many_traces_through),
         cmocka_unit_test(test_S12_operations_have_probabilities_of_their_own),
+        cmocka_unit_test(test_a_rate_may_be_written_in_many_ways),
         cmocka_unit_test(test_S12_an_operation_has_its_lower_bound_against_chance),
         cmocka_unit_test(test_what_is_no_strategy_is_refused_whole),
         cmocka_unit_test(test_no_memory_is_no_strategy_and_no_leak),
