@@ -39,19 +39,32 @@ static unsigned count_threads(void)
                                                                       : 0;
 }
 
-static void *look_for_others(void *unused)
+/* Until there is no exporter thread. false: it cannot be seen who else is there. */
+static bool look_until_stopped(void)
 {
     const struct timespec pause = {0, LOOK_NS};
     unsigned exporting;
     while ((exporting = oteli_lifecycle_threads()) != 0) {
         const unsigned all = count_threads();
         if (all == 0)
-            break;
+            return false;
         if (all <= 2 + exporting) /* with the main thread and this one */
             exit(EXIT_SUCCESS);
         nanosleep(&pause, NULL);
     }
-    oteli_store_release_32(&is_looking, 0);
+    return true;
+}
+
+/* Who starts an SDK behind the last look finds somebody looking. So there is one look more when
+ * nobody is: either of the two sees what the other has done. */
+static void *look_for_others(void *unused)
+{
+    const uint32_t self = (uint32_t)getpid();
+    bool can_see;
+    do {
+        can_see = look_until_stopped();
+        (void)oteli_cas_full_32(&is_looking, self, 0);
+    } while (can_see && oteli_lifecycle_threads() != 0 && oteli_cas_full_32(&is_looking, 0, self));
     return unused;
 }
 
