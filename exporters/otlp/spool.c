@@ -474,23 +474,29 @@ static bool halve(struct oteli_spool *spool)
     return is_done;
 }
 
-bool oteli_spool_halve(struct oteli_spool *spool)
+static bool can_be_halved(const struct oteli_spool *spool)
+{
+    return spool->is_sending && spool->format != OTEL_OTLP_HTTP_JSON && spool->sent.spans >= 2 &&
+           oteli_spool_spans(spool->buffer.bytes + OTELI_SPOOL_HEAD, spool->sent.length) ==
+               spool->sent.spans &&
+           oteli_spool_index_find(&spool->index, &spool->sent) != NULL;
+}
+
+enum oteli_spool_halving oteli_spool_halve(struct oteli_spool *spool)
 {
     const int saved_errno = errno;
     struct timespec changed;
-    const bool is_done =
-        spool->is_sending && spool->format != OTEL_OTLP_HTTP_JSON && spool->sent.spans >= 2 &&
-        oteli_spool_spans(spool->buffer.bytes + OTELI_SPOOL_HEAD, spool->sent.length) ==
-            spool->sent.spans &&
-        oteli_spool_index_find(&spool->index, &spool->sent) != NULL &&
-        oteli_spool_dir_use(&spool->dir, &changed) && halve(spool);
-    if (is_done) {
+    enum oteli_spool_halving result = OTELI_HALVES_NEVER;
+    if (can_be_halved(spool))
+        result = oteli_spool_dir_use(&spool->dir, &changed) && halve(spool) ? OTELI_HALVES_ARE_THERE
+                                                                            : OTELI_HALVES_NOT_NOW;
+    if (result == OTELI_HALVES_ARE_THERE) {
         note_own_change(spool);
         spool->is_sending = false;
         oteli_spool_dir_unlock(&spool->dir);
     }
     errno = saved_errno;
-    return is_done;
+    return result;
 }
 
 bool oteli_spool_is_empty(const struct oteli_spool *spool)

@@ -22,7 +22,9 @@
 enum {
     ASKED_MS_MAX = 5 * 60 * 1000, /* the longest that a receiver can send us away for */
     TAKEN_MS = 1000,              /* between looks whether another process still is the sender */
-    UNREADABLE_MS = 5000          /* between looks at a directory that cannot be read */
+    UNREADABLE_MS = 5000,         /* between looks at a directory that cannot be read */
+    ROOM_MS = 5000,               /* until there may be room for halves, and twice that next … */
+    ROOM_WAITS_MAX = 7            /* … so often, which is about ten minutes */
 };
 
 struct oteli_spooling {
@@ -43,6 +45,8 @@ struct oteli_spooling {
     unsigned failures;    /* since it was last there */
     uint64_t asked_ms;    /* by the receiver, with the last of them */
     uint64_t next_try_ns; /* when to look for it again */
+    unsigned room_waits;  /* since something was last written to disk */
+    uint64_t room_ns;     /* while the receiver is there: when to send files again */
     bool is_sending;      /* a file */
     unsigned attempts;    /* with it, that are known to have failed */
     uint64_t deadline_ns;
@@ -192,8 +196,13 @@ void oteli_spooling_hold_off(struct oteli_spooling *spooling, uint64_t asked_ms)
 
 bool oteli_spooling_keep(struct oteli_spooling *spooling, const struct oteli_request *request)
 {
-    return oteli_spool_put(spooling->spool, request->plain, request->plain_length,
-                           (uint32_t)request->spans);
+    const bool is_kept = oteli_spool_put(spooling->spool, request->plain, request->plain_length,
+                                         (uint32_t)request->spans);
+    if (is_kept) {
+        spooling->room_waits = 0;
+        spooling->room_ns = 0;
+    }
+    return is_kept;
 }
 
 /* ---- sending --------------------------------------------------------------------------- */
@@ -210,6 +219,31 @@ static void tell_delivered(const struct oteli_spooling *spooling)
                   spooling->receiver->name, outcome->message);
 }
 
+/* Go on with the halves of a file that the receiver finds too large, or wait for room for them: it
+ * is the oldest, so the others wait with it. false: it is refused. */
+static bool halve(struct oteli_spooling *spooling)
+{
+    switch (oteli_spool_halve(spooling->spool)) {
+    case OTELI_HALVES_ARE_THERE:
+        spooling->room_waits = 0;
+        return true;
+    case OTELI_HALVES_NOT_NOW:
+        if (spooling->room_waits == ROOM_WAITS_MAX)
+            return false;
+        if (spooling->room_waits == 0)
+            OTELI_LOG(OTEL_LOG_WARN,
+                      "%s finds %zu spans from disk too large, and there is no room for their "
+                      "halves in %s; they wait",
+                      spooling->receiver->name, spooling->request.spans, spooling->directory);
+        spooling->room_ns = in_ms((uint64_t)ROOM_MS << spooling->room_waits++);
+        oteli_spool_settle(spooling->spool, OTELI_DELIVERY_EXHAUSTED, 0);
+        return true;
+    case OTELI_HALVES_NEVER:
+        break;
+    }
+    return false;
+}
+
 /* What became of the file. */
 static void end_request(struct oteli_spooling *spooling)
 {
@@ -217,10 +251,11 @@ static void end_request(struct oteli_spooling *spooling)
     const struct oteli_outcome *outcome = &delivery->outcome;
     const enum oteli_delivery_end end = delivery->end;
     spooling->is_sending = false;
-    if (end == OTELI_DELIVERY_TOO_LARGE && oteli_spool_halve(spooling->spool)) {
+    if (end == OTELI_DELIVERY_TOO_LARGE && halve(spooling)) {
         find_there(spooling);
         return;
     }
+    spooling->room_ns = 0; /* a file less */
     if (end == OTELI_DELIVERED)
         tell_delivered(spooling);
     else if (oteli_delivery_was_answered(end))
@@ -295,19 +330,25 @@ static int ms_until(uint64_t then_ns)
     return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
+/* Until a file may be sent. Whoever is away is not looked for less often for want of room. */
+static int wait_ms(const struct oteli_spooling *spooling)
+{
+    return ms_until(spooling->is_away ? spooling->next_try_ns : spooling->room_ns);
+}
+
 int oteli_spooling_attend(struct oteli_spooling *spooling)
 {
     int again_ms;
     if (spooling->is_sending && go_on(spooling))
-        return ms_until(spooling->next_try_ns); /* what comes next can wait for a batch */
+        return wait_ms(spooling); /* what comes next can wait for a batch */
     if (!spooling->is_sending) {
-        again_ms = ms_until(spooling->next_try_ns);
-        if (spooling->is_away && again_ms != 0)
+        again_ms = wait_ms(spooling);
+        if (again_ms != 0)
             return again_ms;
         if (!begin(spooling, &again_ms))
             return again_ms;
         if (go_on(spooling))
-            return ms_until(spooling->next_try_ns);
+            return wait_ms(spooling);
     }
     again_ms = oteli_delivery_timeout_ms(&spooling->delivery, spooling->deadline_ns);
     return again_ms >= 0 ? again_ms : INT_MAX;

@@ -339,11 +339,11 @@ static void test_a_file_that_is_too_large_is_sent_in_halves(void **state)
 }
 
 /* R27, R48 */
-static void test_what_cannot_be_halved_is_counted_as_refused(void **state)
+static void test_what_finds_no_room_for_its_halves_waits_for_it(void **state)
 {
     (void)state;
-    static const struct http_sink_answer script[] = {BUSY, {.status = 413}};
-    for (unsigned nth = 1; nth <= 2; nth++) { /* each half in turn finds no room */
+    static const struct http_sink_answer script[] = {BUSY, {.status = 413}, {.status = 413}};
+    for (unsigned nth = 1; nth <= 2; nth++) { /* each half in turn finds none */
         if (nth == 2)
             spool_files_begin(&files);
         start(script, COUNT(script));
@@ -351,17 +351,64 @@ static void test_what_cannot_be_halved_is_counted_as_refused(void **state)
         fixture_advance_ms(1200);
         spool_calls.fail_writev_at = nth;
         spool_calls.fail_with = ENOSPC;
+        assert_int_equal(attend_to_the_end(), 5000);
+        assert_int_equal(spool_files_count(&files, ".otlp"), 1);
+
+        fixture_advance_ms(5000);
         assert_int_equal(attend_to_the_end(), -1);
 
-        assert_int_equal(COUNTED(refused), 3);
-        assert_int_equal(COUNTED(stored), 3);
-        assert_int_equal(requests(), 2);
+        assert_int_equal(COUNTED(refused), 0);
+        assert_int_equal(COUNTED(sent), 3);
         assert_int_equal(spool_files_count(&files, ""), 0);
         if (nth == 1) {
             fixture_fini(&fixture);
             spool_files_end(&files);
         }
     }
+}
+
+/* R27, R48 */
+static void test_a_disk_that_stays_full_holds_files_up_for_ten_minutes_only(void **state)
+{
+    (void)state;
+    struct http_sink_answer script[9] = {BUSY};
+    for (size_t i = 1; i < COUNT(script); i++)
+        script[i].status = 413;
+    start(script, COUNT(script));
+    export_named("first");
+    export_named("2nd..");
+    fixture_advance_ms(1200);
+    spool_calls.errors[SPOOL_WRITEV] = ENOSPC;
+    uint64_t waited_ms = 0;
+    for (int wanted_ms; (wanted_ms = attend_to_the_end()) > 0; waited_ms += (uint64_t)wanted_ms) {
+        fixture_advance_ms((uint64_t)wanted_ms);
+        assert_true(waited_ms < 11 * 60 * 1000);
+    }
+
+    assert_true(waited_ms > 9 * 60 * 1000);
+    assert_int_equal(COUNTED(refused), 3);
+    assert_arrived(9, "2nd..");
+    assert_int_equal(COUNTED(sent), 3);
+    assert_non_null(strstr(fixture.log, "there is no room for their halves"));
+}
+
+/* While it waits for room its receiver goes away, and is looked for as usual. */
+static void test_who_waits_for_room_looks_for_the_receiver_all_the_same(void **state)
+{
+    (void)state;
+    static const struct http_sink_answer script[] = {BUSY, {.status = 413}, BUSY};
+    start(script, COUNT(script));
+    export_named("first");
+    fixture_advance_ms(1200);
+    spool_calls.errors[SPOOL_WRITEV] = ENOSPC;
+    assert_int_equal(attend_to_the_end(), 5000);
+    spool_calls.errors[SPOOL_WRITEV] = 0;
+    export_named("2nd..");
+
+    fixture_advance_ms(1200);
+    assert_int_equal(attend_to_the_end(), -1);
+    assert_arrived(3, "first");
+    assert_arrived(4, "2nd..");
 }
 
 static void test_what_is_rejected_of_a_file_is_counted_and_not_sent_again(void **state)
@@ -631,7 +678,9 @@ int main(void)
         TEST(an_empty_spool_wants_nothing),
         TEST(a_file_that_is_refused_holds_nothing_up),
         TEST(a_file_that_is_too_large_is_sent_in_halves),
-        TEST(what_cannot_be_halved_is_counted_as_refused),
+        TEST(what_finds_no_room_for_its_halves_waits_for_it),
+        TEST(a_disk_that_stays_full_holds_files_up_for_ten_minutes_only),
+        TEST(who_waits_for_room_looks_for_the_receiver_all_the_same),
         TEST(what_is_rejected_of_a_file_is_counted_and_not_sent_again),
         TEST(a_request_without_an_answer_is_sent_again),
         TEST(a_receiver_that_hangs_is_given_up_after_the_timeout),
