@@ -93,7 +93,7 @@ typedef struct otel_otlp_options {
      * first when it is back, or by the next program that uses the directory, which must exist.
      * NULL: none. */
     const char *spool_directory;
-    uint64_t spool_max_bytes; /* 0: 64 MiB; the oldest go when there is no room */
+    uint64_t spool_max_bytes; /* 0: 64 MiB; the oldest make room, but not what is on its way */
     int64_t spool_max_age_ms; /* 0: one day; OTEL_ZERO: none */
 } otel_otlp_options;
 

@@ -229,6 +229,25 @@ static void test_what_is_on_its_way_is_not_evicted(void **state)
     assert_string_equal(take(), "six");
 }
 
+/* Then it may be more than there should be: to lose either would be worse. */
+static void test_what_is_on_its_way_does_not_keep_anything_out(void **state)
+{
+    (void)state;
+    struct oteli_spool_item item;
+    open_again(HEAD + 3, 0);
+    assert_true(put("one", 1));
+    assert_true(oteli_spool_first(spool, &item));
+
+    assert_true(put("two", 2));
+    assert_true(put("six", 6));
+
+    assert_int_equal(COUNTED(waiting), 7);
+    assert_true(spool_files_stats().waiting_bytes == 2 * (HEAD + 3)); /* one file too much */
+    assert_int_equal(COUNTED(evicted), 2);
+    oteli_spool_settle(spool, OTELI_DELIVERY_EXHAUSTED, 0);
+    assert_string_equal(take(), "six"); /* the limit holds again: the oldest has gone */
+}
+
 static uint64_t seconds_ago(uint64_t seconds)
 {
     struct timespec now;
@@ -401,6 +420,7 @@ int main(void)
         TEST(the_oldest_go_when_there_is_no_room),
         TEST(what_is_larger_than_the_spool_is_refused_and_nothing_goes_for_it),
         TEST(what_is_on_its_way_is_not_evicted),
+        TEST(what_is_on_its_way_does_not_keep_anything_out),
         TEST(what_is_too_old_is_not_sent),
         TEST(a_put_clears_away_what_is_too_old),
         TEST(without_a_limit_nothing_is_too_old),
