@@ -2,6 +2,7 @@
 /* exporters/otlp/spool_dir.c - see spool_dir.h. */
 #include "exporters/otlp/spool_dir.h"
 #include "common/quiet.h"
+#include "exporters/otlp/spool_held.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -335,9 +336,13 @@ bool oteli_spool_dir_lock(struct oteli_spool_dir *dir)
                S_IRUSR | S_IWUSR);
     if (fd < 0)
         return false;
-    if (fstat(fd, &status) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        keep_fd(&dir->lock, fd, &status);
-        return true;
+    if (fstat(fd, &status) == 0) {
+        oteli_spool_held_note(fd, &status);
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            keep_fd(&dir->lock, fd, &status);
+            return true;
+        }
+        oteli_spool_held_forget(fd);
     }
     close_quietly(fd);
     return false;
@@ -349,5 +354,7 @@ void oteli_spool_dir_unlock(struct oteli_spool_dir *dir)
     struct stat status;
     if (is_ours(&dir->lock, &status))
         (void)flock(dir->lock.fd, LOCK_UN);
+    if (dir->lock.fd >= 0)
+        oteli_spool_held_forget(dir->lock.fd);
     close_fd(&dir->lock);
 }

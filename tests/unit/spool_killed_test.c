@@ -241,6 +241,39 @@ static void test_a_forked_child_does_not_keep_the_lock(void **state)
     oteli_spool_close(other);
 }
 
+/* Nor does one whose parent has ended in the middle of sending: not even if it never traces. */
+static void test_a_child_that_does_nothing_does_not_keep_the_lock_for_its_parent(void **state)
+{
+    (void)state;
+    int end[2];
+    int begin[2];
+    int status;
+    char byte = 1;
+    bool is_sent[REQUESTS];
+    struct oteli_spool_item item;
+    assert_int_equal(pipe(end), 0);
+    assert_int_equal(pipe(begin), 0);
+    const pid_t parent = fork();
+    if (parent == 0) {
+        struct oteli_spool *spool = open_one(REQUESTS);
+        put_number(spool, 0);
+        close(end[1]);
+        if (oteli_spool_first(spool, &item) && fork() == 0 && write(begin[1], &byte, 1) == 1)
+            (void)!read(end[0], &byte, 1);
+        _exit(0);
+    }
+    close(end[0]);
+    close(begin[1]);
+    assert_int_equal(waitpid(parent, &status, 0), parent);
+    assert_int_equal(read(begin[0], &byte, 1), 1); /* the child lives */
+    close(begin[0]);
+
+    struct oteli_spool *other = open_one(REQUESTS);
+    assert_int_equal(send_oldest(other, is_sent), 0);
+    oteli_spool_close(other);
+    close(end[1]); /* the child ends */
+}
+
 /* Whoever is sending when it forks, and ends at once, as a daemon's first process does, leaves its
  * lock to the child. 0: the child is the sender then. */
 static int send_in_the_place_of(const struct oteli_spool *parents, int parents_end)
@@ -316,6 +349,7 @@ int main(void)
         TEST(a_sender_that_is_killed_is_none_any_more),
         TEST(processes_that_put_and_send_at_once_lose_nothing_and_send_nothing_twice),
         TEST(a_forked_child_does_not_keep_the_lock),
+        TEST(a_child_that_does_nothing_does_not_keep_the_lock_for_its_parent),
         TEST(a_child_whose_parent_has_ended_can_send),
         TEST(a_forked_child_counts_from_zero),
 #undef TEST

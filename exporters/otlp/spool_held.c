@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/spool_held.c - see spool_held.h. Owns the places.
+ *
+ * A fork may come at any point of another thread. A place says last that it is in use, and first that
+ * it is not any more; and what is closed is only what still is the file that was noted. */
+#include "exporters/otlp/spool_held.h"
+#include "common/atomic.h"
+#include "common/fork.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#define FREE UINT32_C(0)
+#define BEING_FILLED UINT32_MAX
+
+enum { PLACES = 16 };
+
+static struct {
+    uint32_t use; /* the descriptor and one, or one of the two above */
+    uint64_t device;
+    uint64_t inode;
+} places[PLACES];
+
+/* In a forked child, on its only thread. */
+static void close_copies(void)
+{
+    const int saved_errno = errno;
+    struct stat status;
+    for (unsigned i = 0; i < PLACES; i++) {
+        const uint32_t use = oteli_load_acquire_32(&places[i].use);
+        oteli_store_relaxed_32(&places[i].use, FREE);
+        if (use == FREE || use == BEING_FILLED)
+            continue;
+        const int fd = (int)(use - 1);
+        if (fstat(fd, &status) == 0 &&
+            (uint64_t)status.st_dev == oteli_load_relaxed_64(&places[i].device) &&
+            (uint64_t)status.st_ino == oteli_load_relaxed_64(&places[i].inode))
+            close(fd);
+    }
+    oteli_fork_remove(close_copies);
+    errno = saved_errno;
+}
+
+static bool is_any_in_use(void)
+{
+    for (unsigned i = 0; i < PLACES; i++)
+        if (oteli_load_acquire_32(&places[i].use) != FREE)
+            return true;
+    return false;
+}
+
+void oteli_spool_held_note(int fd, const struct stat *status)
+{
+    for (unsigned i = 0; i < PLACES; i++) {
+        if (!oteli_cas_full_32(&places[i].use, FREE, BEING_FILLED))
+            continue;
+        oteli_fork_add(close_copies);
+        oteli_store_relaxed_64(&places[i].device, (uint64_t)status->st_dev);
+        oteli_store_relaxed_64(&places[i].inode, (uint64_t)status->st_ino);
+        oteli_store_release_32(&places[i].use, (uint32_t)fd + 1); /* pairs with close_copies */
+        return;
+    }
+}
+
+/* This library may be unloaded when nothing is locked. Whoever notes something in between has taken
+ * its place before it looks for the function, and is seen here after that was removed. */
+void oteli_spool_held_forget(int fd)
+{
+    for (unsigned i = 0; i < PLACES; i++)
+        if (oteli_cas_full_32(&places[i].use, (uint32_t)fd + 1, FREE))
+            break;
+    if (is_any_in_use())
+        return;
+    oteli_fork_remove(close_copies);
+    if (is_any_in_use())
+        oteli_fork_add(close_copies);
+}
