@@ -6,6 +6,7 @@
 
 #include "common/config_text.h"
 #include "common/log.h"
+#include "common/secrets.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -101,17 +102,21 @@ static void note_origin(const struct loader *loader, size_t index, enum oteli_co
 static void explain_word(const struct oteli_config_row *row, otel_status status, otel_slice culprit,
                          bool in_code, char *out, size_t size)
 {
-    const int length = culprit.length < 64 ? (int)culprit.length : 64;
+    /* No word has a colon, but the list can be a URL that belongs into another variable. */
+    const char *colon = memchr(culprit.data, ':', culprit.length);
+    const int length = (int)(colon != NULL ? colon - culprit.data : (ptrdiff_t)culprit.length);
+    char shown[65];
     char words[200];
+    snprintf(shown, sizeof shown, "%.*s%s", length < 60 ? length : 60, culprit.data,
+             colon != NULL ? ":***" : "");
     oteli_setting_words(row, in_code, words, sizeof words);
     if (status == OTEL_ERROR_UNSUPPORTED)
-        snprintf(out, size, "has \"%.*s\", which otel-c does not support yet (it may be %s)",
-                 length, culprit.data, words);
+        snprintf(out, size, "has \"%s\", which otel-c does not support yet (it may be %s)", shown,
+                 words);
     else if (row->type == OTELI_TYPE_LIST && oteli_is_word(culprit, "none"))
         snprintf(out, size, "has \"none\" beside other words");
     else
-        snprintf(out, size, "has the unknown word \"%.*s\" (it may be %s)", length, culprit.data,
-                 words);
+        snprintf(out, size, "has the unknown word \"%s\" (it may be %s)", shown, words);
 }
 
 /* What is wrong with a value, as the end of a sentence that begins with it. */
@@ -132,8 +137,10 @@ static otel_status complain_about_option(const struct oteli_config_row *row, con
                                          otel_status status, otel_slice culprit)
 {
     char why[320];
+    char shown[201];
     explain(row, status, culprit, true, why, sizeof why);
-    OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "otel_sdk_options.%s=\"%.200s\" %s", row->name, text, why);
+    OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "otel_sdk_options.%s=\"%s\" %s", row->name,
+                     oteli_hide_in_setting(text, shown, sizeof shown), why);
     return status;
 }
 
@@ -242,11 +249,13 @@ static otel_status from_environment(const struct loader *loader, size_t index,
     explain(row, status, culprit, false, why, sizeof why);
     const char *instead = setting->text != NULL ? setting->text : row->default_text;
     char whole[sizeof why + 208];
+    char shown[201];
     if (instead != NULL)
         snprintf(whole, sizeof whole, "%s; using %.200s", why, instead);
     else
         snprintf(whole, sizeof whole, "%s; it counts as unset", why);
-    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%.200s\" %s", row->variable, text, whole);
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%s\" %s", row->variable,
+                     oteli_hide_in_setting(text, shown, sizeof shown), whole);
     note_problem(loader, index, "%s", whole);
     return OTEL_OK;
 }

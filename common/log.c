@@ -15,6 +15,7 @@
 #include "common/log.h"
 
 #include "common/atomic.h"
+#include "common/secrets.h"
 #include "common/utf8.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -155,10 +156,12 @@ static void format_and_call(otel_log_level level, uint64_t left_out, const char 
 static void format_and_call(otel_log_level level, uint64_t left_out, const char *format,
                             va_list arguments)
 {
+    char text[LINE_BYTES - LEFT_OUT_BYTES];
     char line[LINE_BYTES];
-    const int wanted = vsnprintf(line, sizeof line - LEFT_OUT_BYTES, format, arguments);
+    const int wanted = vsnprintf(text, sizeof text, format, arguments);
     if (wanted < 0)
         return;
+    oteli_hide_in_words(text, line, sizeof text);
     size_t length = strlen(line);
     make_one_line(line, length);
     if (left_out != 0)

@@ -256,7 +256,7 @@ static void on_scalar(struct reader *reader, struct fy_event *event)
     if (style_of(event) == FYSS_PLAIN || tag.length != 0)
         oteli_scalar_resolve(node);
     if (tag.length != 0 && !apply_tag(node, tag))
-        oteli_fault(reader->faults, reader->place, "\"%.60s\" cannot have the tag %.*s", node->text,
+        oteli_fault(reader->faults, reader->place, "this value cannot have the tag %.*s",
                     tag.length < 60 ? (int)tag.length : 60, tag.data);
     take_anchor(reader, event, node);
     attach(reader, node);

@@ -2,6 +2,7 @@
 /* config/schema.c - the walk through a document and the table; see schema.h. */
 #include "config/schema.h"
 
+#include "common/secrets.h"
 #include "common/text.h"
 #include "config/registry.h"
 #include <inttypes.h>
@@ -70,14 +71,29 @@ static const char *kind_name(const struct oteli_node *node)
     return names[node->kind];
 }
 
+/* Whether what is being visited belongs to the headers of requests, among which keys are. */
+static bool is_secret(const struct walk *walk)
+{
+    for (size_t i = 0; i < walk->depth; i++) {
+        const struct oteli_item *item = walk->frames[i].item;
+        if (item != NULL && item->key != NULL && strncmp(item->key, "headers", 7) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void say_expected(struct walk *walk, const struct oteli_node *node, const char *expected)
 {
     char reason[WORDS_BYTES + 128];
-    if (node->kind >= OTELI_NODE_SEQUENCE || node->kind == OTELI_NODE_NULL)
-        snprintf(reason, sizeof reason, "has to be %s, and is %s", expected, kind_name(node));
+    char shown[61];
+    const bool is_scalar = node->kind < OTELI_NODE_SEQUENCE && node->kind != OTELI_NODE_NULL;
+    const char *quotes = is_scalar && node->kind != OTELI_NODE_TEXT ? " without quotes" : "";
+    if (!is_scalar || is_secret(walk))
+        snprintf(reason, sizeof reason, "has to be %s, and is %s%s", expected, kind_name(node),
+                 quotes);
     else
-        snprintf(reason, sizeof reason, "has to be %s, and is \"%.60s\"%s", expected, node->text,
-                 node->kind == OTELI_NODE_TEXT ? "" : " without quotes");
+        snprintf(reason, sizeof reason, "has to be %s, and is \"%s\"%s", expected,
+                 oteli_hide_in_setting(node->text, shown, sizeof shown), quotes);
     say(walk, node, reason);
 }
 

@@ -3,6 +3,7 @@
 #include "exporters/start_otlp.h"
 
 #include "common/log.h"
+#include "common/secrets.h"
 #include "exporters/otlp/compress.h"
 #include "exporters/otlp/endpoint.h"
 #include "exporters/otlp/transport.h"
@@ -88,9 +89,10 @@ static bool choose_endpoint(struct oteli_start_otlp *otlp, enum oteli_otlp_signa
     const otel_otlp_protocol protocol = otlp->options.protocol;
     const char *own = settings->endpoint;
     if (!oteli_otlp_endpoint_of(signal, protocol, general, own, &otlp->endpoint)) {
+        char shown[256];
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s is \"%s\", which is no %s; using %s",
                          own != NULL ? settings->endpoint_variable : "OTEL_EXPORTER_OTLP_ENDPOINT",
-                         own != NULL ? own : general,
+                         oteli_hide_in_setting(own != NULL ? own : general, shown, sizeof shown),
                          protocol == OTEL_OTLP_GRPC ? "endpoint for gRPC" : "http or https URL",
                          oteli_otlp_default_endpoint_of(signal, protocol));
         if (!oteli_otlp_endpoint_of(signal, protocol, NULL, NULL, &otlp->endpoint))

@@ -4,6 +4,7 @@
 #include "exporters/start_sampler.h"
 
 #include "common/log.h"
+#include "common/secrets.h"
 #include "common/text.h"
 #include "exporters/otlp/jaeger_url.h"
 
@@ -66,11 +67,13 @@ static otel_status make_remote(const struct oteli_engine_options *start, otel_sa
     struct oteli_jaeger_argument argument;
     char name[NAME_SIZE];
     find_service_name(start, name);
-    if (!oteli_jaeger_argument_parse(text, &argument))
+    if (!oteli_jaeger_argument_parse(text, &argument)) {
+        char shown[256];
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "OTEL_TRACES_SAMPLER_ARG is \"%s\", which is no list of endpoint=URL, "
                          "pollingIntervalMs=NUMBER and initialSamplingRate=RATIO; it is left out",
-                         text);
+                         oteli_hide_in_setting(text, shown, sizeof shown));
+    }
     otel_jaeger_remote_options options = {.size = sizeof options,
                                           .endpoint = argument.endpoint,
                                           .service_name = name,

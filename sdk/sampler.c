@@ -2,6 +2,7 @@
 /* sdk/sampler.c - built-in samplers. Start/stop only, but for the ratio (app threads). */
 #include "sdk/sampler.h"
 #include "common/log.h"
+#include "common/secrets.h"
 #include "sdk/samplers/ratio.h"
 
 #include <string.h>
@@ -29,10 +30,11 @@ static void set_ratio(struct oteli_sampler *sampler, const char *text)
 {
     double ratio = 1.0;
     if (text != NULL && !oteli_parse_ratio(text, &ratio)) {
+        char shown[256];
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "OTEL_TRACES_SAMPLER_ARG is \"%s\", which is no number from 0 to 1; "
                          "using 1.0",
-                         text);
+                         oteli_hide_in_setting(text, shown, sizeof shown));
         ratio = 1.0;
     }
     sampler->ratio = oteli_ratio_of(ratio);

@@ -2,6 +2,7 @@
 /* tools/doctor_request.c - the contracts are in tools/doctor_request.h. */
 #include "tools/doctor_request.h"
 
+#include "common/secrets.h"
 #include "common/text.h"
 #include "exporters/otlp/answer.h"
 #include "tools/doctor_secrets.h"
@@ -54,7 +55,7 @@ static size_t note_header(char *line, size_t size, size_t count, void *state)
     if (length > 5 && memcmp(line, "HTTP/", 5) == 0)
         answer->length = 0; /* what came before was not the last answer */
     else if (take_header(line, length, "location", location, sizeof location))
-        doctor_hide_in_urls(location, http->location, sizeof http->location);
+        oteli_hide_in_setting(location, http->location, sizeof http->location);
     else if (take_header(line, length, "www-authenticate", http->wants_authentication,
                          sizeof http->wants_authentication))
         http->wants_authentication[strcspn(http->wants_authentication, " ,")] = '\0';

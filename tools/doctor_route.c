@@ -2,9 +2,9 @@
 /* tools/doctor_route.c - the contracts are in tools/doctor_route.h. */
 #include "tools/doctor_route.h"
 
+#include "common/secrets.h"
 #include "common/text.h"
 #include "tools/doctor_log.h"
-#include "tools/doctor_secrets.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ const char *doctor_url_hint(const char *given, char *out, size_t size)
     const char *scheme = strstr(given, "://");
     const size_t length = scheme != NULL ? (size_t)(scheme - given) : 0;
     char shown[256];
-    doctor_hide_in_urls(given, shown, sizeof shown);
+    oteli_hide_in_setting(given, shown, sizeof shown);
     if (scheme == NULL && strncasecmp(given, "unix:", 5) == 0)
         snprintf(out, size, "write unix:///path, with the whole path of the socket");
     else if (scheme == NULL && strpbrk(given, " \t\"'") == NULL)
@@ -97,7 +97,7 @@ static void describe_proxy(const struct doctor_route *route, struct doctor_targe
     if (route->proxy[0] == '\0' || target->unix_path[0] != '\0' ||
         doctor_skips_proxy(target->host, route->no_proxy))
         return;
-    doctor_hide_in_urls(route->proxy, target->proxy, sizeof target->proxy);
+    oteli_hide_in_setting(route->proxy, target->proxy, sizeof target->proxy);
     split(route->proxy, true, target->proxy_host, &target->proxy_port, path, sizeof path);
     snprintf(target->proxy_from, sizeof target->proxy_from, "the configuration");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -193,7 +193,7 @@ static bool examine_endpoint(const struct doctor_settings *settings, otel_otlp_p
     }
     char shown[256];
     snprintf(record->settings.url_fault, sizeof record->settings.url_fault, "%s=\"%s\"", variable,
-             doctor_hide_in_urls(given, shown, sizeof shown));
+             oteli_hide_in_setting(given, shown, sizeof shown));
     doctor_url_hint(given, record->settings.url_hint, sizeof record->settings.url_hint);
     return false;
 }

@@ -2,6 +2,7 @@
 /* tools/doctor_settings.c - the contracts are in tools/doctor_settings.h. */
 #include "tools/doctor_settings.h"
 
+#include "common/secrets.h"
 #include "common/text.h"
 #include "tools/doctor_secrets.h"
 #include "tools/doctor_slips.h"
@@ -28,6 +29,11 @@ static bool is_headers(const struct oteli_config_row *row)
     return strstr(row->variable, "HEADERS") != NULL;
 }
 
+static bool is_endpoint(const struct oteli_config_row *row)
+{
+    return strstr(row->variable, "ENDPOINT") != NULL;
+}
+
 /* The value as it is shown; NULL: unset. */
 static const char *show(const struct doctor_settings *settings, const struct oteli_config_row *row,
                         char *out, size_t size)
@@ -40,8 +46,9 @@ static const char *show(const struct doctor_settings *settings, const struct ote
         const char *text = *(char *const *)field;
         if (text == NULL)
             return NULL;
-        return is_headers(row) ? doctor_hide_headers(text, out, size)
-                               : doctor_hide_in_urls(text, out, size);
+        return is_headers(row)    ? doctor_hide_headers(text, out, size)
+               : is_endpoint(row) ? oteli_hide_in_setting(text, out, size)
+                                  : oteli_hide_in_words(text, out, size);
     }
     case OTELI_TYPE_BOOL:
         return *(const bool *)field ? "true" : "false";
@@ -92,7 +99,7 @@ static void describe_problem(const struct doctor_settings *settings, size_t inde
     char shown[200];
     if (given != NULL)
         snprintf(out, size, "%s=\"%s\" %s", variable,
-                 doctor_hide_in_urls(given, shown, sizeof shown), problem);
+                 oteli_hide_in_setting(given, shown, sizeof shown), problem);
     else
         snprintf(out, size, "%s %s", variable, problem);
 }

@@ -3,6 +3,7 @@
  * doctor_no_yaml.c stands in its place where it is not. */
 #include "tools/doctor_yaml.h"
 
+#include "common/secrets.h"
 #include "config/create.h"
 #include "config/file.h"
 #include "tools/doctor_log.h"
@@ -48,7 +49,8 @@ static const char *show(const char *path, const char *key, const struct oteli_no
         return doctor_hide_headers(node->text, out, size);
     if (strstr(path, ".headers[") != NULL && strcmp(key, "value") == 0)
         return "***";
-    return doctor_hide_in_urls(node->text, out, size);
+    return strcmp(key, "endpoint") == 0 ? oteli_hide_in_setting(node->text, out, size)
+                                        : oteli_hide_in_words(node->text, out, size);
 }
 
 static bool add_leaf(struct doctor_settings *settings, const char *path, const char *key,

@@ -499,7 +499,11 @@ static void test_D5_what_an_exporter_cannot_be_given_is_refused(void **state)
         {"tls: {insecure: true}", "otlp_http.tls.insecure"},
         {"headers: [{name: \"a b\", value: c}]", "has a name that cannot be that of a header"},
         {"headers: [{name: a, value: \"c\\nd\"}]", "has a value with a line break"},
-        {"headers: [{name: a, value: 5}]", "headers[0].value has to be a text, and is \"5\""},
+        {"headers: [{name: a, value: 5}]",
+         "headers[0].value has to be a text, and is an integer without quotes"},
+        {"headers: \"a=secret\"", "headers has to be a list, and is a text\n"},
+        {"headers_list: true", "has to be a text, and is a boolean without quotes"},
+        {"encoding: http://user:secret@h", "and is \"http://***@h\""},
         {"headers: {a: b}", "otlp_http.headers has to be a list, and is a mapping"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {

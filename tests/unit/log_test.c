@@ -123,6 +123,22 @@ static void test_errno_stays_and_nothing_is_allocated(void **state)
     oteli_leaks_check();
 }
 
+static void test_a_line_has_no_password(void **state)
+{
+    (void)state;
+    char name[2000];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s is \"%s\"", "http_proxy", "http://user:p?w@h:3128");
+    assert_string_equal(said.last, "http_proxy is \"http://***@h:3128\"");
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "to http://user:secret@h/%s", name);
+    assert_ptr_equal(strstr(said.last, "to http://***@h/xxx"), said.last);
+    assert_int_equal(strspn(said.last + strlen("to http://***@h/"), "x"),
+                     strlen(said.last) - strlen("to http://***@h/"));
+}
+
 static void test_a_line_is_one_line_of_utf8(void **state)
 {
     (void)state;
@@ -321,6 +337,7 @@ int main(void)
         LISTENING(test_sites_do_not_silence_each_other),
         LISTENING(test_lines_without_a_site_are_never_left_out),
         LISTENING(test_errno_stays_and_nothing_is_allocated),
+        LISTENING(test_a_line_has_no_password),
         LISTENING(test_a_line_is_one_line_of_utf8),
         LISTENING(test_a_long_line_is_cut_and_still_tells_what_was_left_out),
         LISTENING(test_a_handler_is_not_entered_by_itself),
