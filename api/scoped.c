@@ -3,12 +3,16 @@
  *
  * Source: OpenTelemetry enhancement proposal 4931. */
 #include "api/scoped.h"
+#include "api/keys.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1024 }; /* that one span gets from its context */
+enum {
+    MOST = 1024, /* that one span gets from its context */
+    FEW = sizeof((struct oteli_scoped){0}).few / sizeof(otel_attribute)
+};
 
 otel_context otel_context_with_attributes(otel_context context, const otel_attribute *attributes,
                                           size_t count, otel_context_attributes *place)
@@ -47,11 +51,79 @@ static bool is_hidden(const otel_context_value *values, const otel_context_attri
     return has_key(place->attributes + at + 1, place->count - at - 1, key);
 }
 
+static size_t count_all(const otel_context_value *values)
+{
+    size_t count = 0;
+    const otel_context_attributes *place = place_of(values);
+    for (; place != NULL; place = place_of(place->value.next))
+        count += place->count;
+    return count;
+}
+
+static void copy(otel_attribute *to, const otel_attribute *from, size_t count)
+{
+    if (count != 0)
+        memcpy(to, from, count * sizeof *to);
+}
+
+/* All that collect has to choose from, such that the last with a key is the one that counts: from
+ * the oldest place to `own`. */
+static otel_attribute *list_all(const otel_context_value *values, const otel_attribute *own,
+                                size_t own_count, size_t count)
+{
+    const int saved_errno = errno;
+    otel_attribute *list = calloc(count, sizeof *list);
+    errno = saved_errno;
+    if (list == NULL)
+        return NULL;
+    size_t begin = count - own_count;
+    copy(list + begin, own, own_count);
+    const otel_context_attributes *place = place_of(values);
+    for (; place != NULL; place = place_of(place->value.next)) {
+        begin -= place->count;
+        copy(list + begin, place->attributes, place->count);
+    }
+    return list;
+}
+
+/* The same as collect, by an index of the keys. false: there is no memory for it. */
+OTELI_COLD static bool collect_many(const otel_context_value *values, const otel_attribute *own,
+                                    size_t own_count, otel_attribute *to, size_t size,
+                                    size_t *count)
+{
+    size_t end = count_all(values);
+    if (end == 0)
+        return false;
+    struct oteli_keys keys = {NULL};
+    otel_attribute *list = list_all(values, own, own_count, end + own_count);
+    if (list != NULL)
+        oteli_keys_make(&keys, list, end + own_count, true);
+    const bool is_made = keys.last != NULL;
+    *count = 0;
+    const otel_context_attributes *place = place_of(values);
+    for (; is_made && place != NULL; place = place_of(place->value.next)) {
+        for (size_t i = end - place->count; i < end; i++) {
+            if (list[i].key == NULL || keys.last[i] == OTELI_KEYS_LEFT_OUT)
+                continue;
+            if (*count < size)
+                to[*count] = list[i];
+            ++*count;
+        }
+        end -= place->count;
+    }
+    oteli_keys_fini(&keys);
+    free(list);
+    return is_made;
+}
+
 /* Write those of a context whose keys `own` has not, at most `size`. Returns how many. */
 static size_t collect(const otel_context_value *values, const otel_attribute *own, size_t own_count,
                       otel_attribute *to, size_t size)
 {
     size_t count = 0;
+    if (OTELI_UNLIKELY(count_all(values) >= OTELI_KEYS_MANY) &&
+        collect_many(values, own, own_count, to, size, &count))
+        return count;
     const otel_context_attributes *place = place_of(values);
     for (; place != NULL; place = place_of(place->value.next)) {
         for (size_t i = 0; i < place->count; i++) {
@@ -97,20 +169,20 @@ void oteli_scoped_begin(struct oteli_scoped *scoped, const otel_context_value *c
     const otel_context_value *values = made->parent != NULL ? made->parent->values : current;
     const otel_attribute *own = made->attributes;
     const size_t own_count = own != NULL ? made->attribute_count : 0;
-    size_t more = collect(values, own, own_count, NULL, 0);
-    if (more > MOST)
-        more = MOST;
     otel_attribute *all = scoped->few;
-    if (own_count + more > sizeof scoped->few / sizeof scoped->few[0]) {
+    const size_t room = own_count < FEW ? FEW - own_count : 0;
+    size_t more = collect(values, own, own_count, all + FEW - room, room);
+    if (own_count + more > FEW) {
+        if (more > MOST)
+            more = MOST;
         const int saved_errno = errno;
         all = scoped->attributes = malloc((own_count + more) * sizeof *all);
         errno = saved_errno;
         if (all == NULL)
             return; /* no memory: its own */
+        collect(values, own, own_count, all + own_count, more);
     }
-    if (own_count != 0)
-        memcpy(all, own, own_count * sizeof *all);
-    collect(values, own, own_count, all + own_count, more);
+    copy(all, own, own_count);
     made->attributes = all;
     made->attribute_count = own_count + more;
 }
