@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* functions/exclude.c - sorted ranges of addresses, and a table of recent answers.
  *
- * Asked by app threads, without a lock: what they read is immutable once published. A table
- * of ranges that another replaced stays, because somebody may be reading it; there is one
- * for each time that modules were loaded. */
+ * Asked by app threads, without a lock. There are two tables, which take turns: an update takes
+ * the next ticket, fills that ticket's table, and publishes the ticket. Whoever asks reads the
+ * table of the published ticket, and counts what was read unless an update has come round to that
+ * table again in the meantime. So memory of tables stays while anybody may ask, but it is used
+ * again: there is as much as for the largest tables, however often modules come and go.
+ *
+ *     taken      moves before a table is touched
+ *     published  the ticket whose table is valid; 0: none */
 #include "functions/exclude.h"
 
 #include "common/text.h"
@@ -15,19 +20,29 @@
 enum { ANSWERS = 4096 };
 
 struct ranges {
-    struct oteli_range *range; /* sorted and apart from one another once published */
+    struct oteli_range *range;
     size_t count;
     size_t capacity;
 };
 
+/* Ranges that can be read while they are written, which gives nonsense, but nothing else. */
+struct shelf {
+    struct shelf *older; /* of all that there are */
+    size_t capacity;
+    uint64_t count;             /* release by put, acquire by is_in; these as well: */
+    struct oteli_range range[]; /* sorted and apart from one another once published */
+};
+
 struct table {
-    struct table *older;
-    struct ranges known;    /* modules whose symbols were read */
-    struct ranges excluded; /* functions */
+    struct shelf *known;    /* modules whose symbols were read; release by put */
+    struct shelf *excluded; /* functions; the same */
 };
 
 uint32_t oteli_exclude_is_on;
-static struct table *newest; /* release by update */
+static struct table tables[2];
+static struct shelf *shelves; /* update's alone */
+static uint64_t taken;
+static uint64_t published;
 
 /* Twice the address of a function, plus one if it is excluded. Any thread, relaxed. */
 static uint64_t answers[ANSWERS];
@@ -38,40 +53,60 @@ static uint64_t *answer_of(uint64_t address)
 }
 _Static_assert(ANSWERS == 1 << (64 - 52), "the index is what the shift leaves");
 
-static bool is_in(const struct ranges *ranges, uint64_t address)
+static bool is_in(const struct shelf *shelf, uint64_t address)
 {
     size_t low = 0;
-    size_t high = ranges->count;
+    const size_t count = oteli_load_acquire_64(&shelf->count);
+    size_t high = count;
     while (low != high) {
         const size_t middle = low + (high - low) / 2;
-        if (address >= ranges->range[middle].end)
+        if (address >= oteli_load_acquire_64(&shelf->range[middle].end))
             low = middle + 1;
         else
             high = middle;
     }
-    return low != ranges->count && address >= ranges->range[low].begin;
+    return low != count && address >= oteli_load_acquire_64(&shelf->range[low].begin);
+}
+
+/* Remember an answer of a ticket. Either update sees it behind its fence and clears it, or here it
+ * is seen that there is another ticket. */
+static void remember(uint64_t *answer, uint64_t value, uint64_t ticket)
+{
+    oteli_store_relaxed_64(answer, value);
+    oteli_fence_full(); /* pairs with publish */
+    if (oteli_load_relaxed_64(&published) != ticket)
+        oteli_store_relaxed_64(answer, 0);
 }
 
 bool oteli_is_among_excluded(const void *function)
 {
     const uint64_t address = (uintptr_t)function;
     uint64_t *answer = answer_of(address);
-    const uint64_t known = oteli_load_relaxed_64(answer);
-    if (OTELI_LIKELY(known >> 1 == address))
-        return known & 1;
-    const struct table *table = OTELI_LOAD_ACQUIRE_PTR(&newest); /* pairs with update */
-    if (table == NULL || !is_in(&table->known, address))
-        return false;
-    const bool is_excluded = is_in(&table->excluded, address);
-    oteli_store_relaxed_64(answer, address << 1 | is_excluded);
-    return is_excluded;
+    const uint64_t remembered = oteli_load_relaxed_64(answer);
+    if (OTELI_LIKELY(remembered >> 1 == address))
+        return remembered & 1;
+    for (;;) {
+        const uint64_t ticket = oteli_load_acquire_64(&published); /* pairs with publish */
+        if (ticket == 0)
+            return false;
+        const struct table *table = &tables[ticket % 2];
+        const bool is_known = is_in(OTELI_LOAD_ACQUIRE_PTR(&table->known), address);
+        const bool is_excluded = is_in(OTELI_LOAD_ACQUIRE_PTR(&table->excluded), address);
+        /* Who saw anything of a later table's sees its ticket as well. */
+        if (oteli_load_acquire_64(&taken) - ticket >= 2)
+            continue;
+        if (is_known)
+            remember(answer, address << 1 | is_excluded, ticket);
+        return is_known && is_excluded;
+    }
 }
 
 /* ---- looking names up -------------------------------------------------------------------- */
 
 struct search {
     const char *patterns;
-    struct table *table;
+    struct ranges known;
+    struct ranges excluded;
     bool has_failed;
 };
 
@@ -109,14 +144,14 @@ static bool is_match(const char *patterns, const char *name)
 static void on_module(void *state, struct oteli_range range)
 {
     struct search *search = state;
-    add(search, &search->table->known, range);
+    add(search, &search->known, range);
 }
 
 static void on_function(void *state, const char *name, struct oteli_range range)
 {
     struct search *search = state;
     if (is_match(search->patterns, name))
-        add(search, &search->table->excluded, range);
+        add(search, &search->excluded, range);
 }
 
 static int by_begin(const void *left, const void *right)
@@ -142,11 +177,50 @@ static void tidy(struct ranges *ranges)
     ranges->count = last + 1;
 }
 
-static void free_table(struct table *table)
+/* ---- putting them where they are read ---------------------------------------------------- */
+
+/* Twice what is needed: shelves that became too small are, together, no more than the last. */
+static struct shelf *new_shelf(size_t count)
 {
-    free(table->known.range);
-    free(table->excluded.range);
-    free(table);
+    const size_t capacity = 2 * count + 64;
+    struct shelf *shelf = malloc(sizeof *shelf + capacity * sizeof shelf->range[0]);
+    if (shelf == NULL)
+        return NULL;
+    *shelf = (struct shelf){.older = shelves, .capacity = capacity};
+    shelves = shelf;
+    return shelf;
+}
+
+/* false: no memory. */
+static bool put(struct shelf **place, const struct ranges *ranges)
+{
+    struct shelf *shelf = *place;
+    if (shelf == NULL || shelf->capacity < ranges->count)
+        shelf = new_shelf(ranges->count);
+    if (shelf == NULL)
+        return false;
+    for (size_t i = 0; i < ranges->count; i++) {
+        oteli_store_release_64(&shelf->range[i].begin, ranges->range[i].begin);
+        oteli_store_release_64(&shelf->range[i].end, ranges->range[i].end);
+    }
+    oteli_store_release_64(&shelf->count, ranges->count);
+    OTELI_STORE_RELEASE_PTR(place, shelf);
+    return true;
+}
+
+/* Without memory the table of before stays; the ticket is taken again the next time. */
+static void publish(const struct ranges *known, const struct ranges *excluded)
+{
+    const uint64_t ticket = published + 1;
+    struct table *table = &tables[ticket % 2];
+    oteli_store_relaxed_64(&taken, ticket);
+    if (!put(&table->known, known) || !put(&table->excluded, excluded))
+        return;
+    oteli_store_release_64(&published, ticket); /* pairs with oteli_is_among_excluded */
+    oteli_fence_full();                         /* pairs with remember */
+    for (size_t i = 0; i < ANSWERS; i++)
+        oteli_store_relaxed_64(&answers[i], 0);
+    oteli_store_relaxed_32(&oteli_exclude_is_on, 1);
 }
 
 void oteli_exclude_update(const char *patterns)
@@ -155,30 +229,25 @@ void oteli_exclude_update(const char *patterns)
         oteli_store_relaxed_32(&oteli_exclude_is_on, 0);
         return;
     }
-    struct table *table = calloc(1, sizeof *table);
-    if (table == NULL)
-        return;
-    struct search search = {.patterns = patterns, .table = table};
+    struct search search = {.patterns = patterns};
     oteli_symbols_each(on_module, on_function, &search);
-    if (search.has_failed) {
-        free_table(table);
-        return;
-    }
-    tidy(&table->known);
-    tidy(&table->excluded);
-    table->older = newest;
-    OTELI_STORE_RELEASE_PTR(&newest, table);
-    for (size_t i = 0; i < ANSWERS; i++)
-        oteli_store_relaxed_64(&answers[i], 0);
-    oteli_store_relaxed_32(&oteli_exclude_is_on, 1);
+    tidy(&search.known);
+    tidy(&search.excluded);
+    if (!search.has_failed)
+        publish(&search.known, &search.excluded);
+    free(search.known.range);
+    free(search.excluded.range);
 }
 
 void oteli_exclude_fini(void)
 {
     oteli_exclude_update(NULL);
-    while (newest != NULL) {
-        struct table *older = newest->older;
-        free_table(newest);
-        newest = older;
+    while (shelves != NULL) {
+        struct shelf *older = shelves->older;
+        free(shelves);
+        shelves = older;
     }
+    memset(tables, 0, sizeof tables);
+    memset(answers, 0, sizeof answers);
+    taken = published = 0;
 }

@@ -5,6 +5,7 @@
 #include "functions/symbols.h"
 #include "tests/support/leaks.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -99,6 +100,63 @@ static void test_functions_of_no_module_are_not_excluded(void **state)
     assert_false(oteli_is_excluded((const void *)(uintptr_t)16));
 }
 
+/* As for a program that loads and unloads plug-ins for ever. */
+static void test_updates_do_not_pile_up(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"*", "apple", "nothing"};
+    oteli_exclude_fini();
+    oteli_symbols_fini();
+    oteli_leaks_begin();
+    for (size_t i = 0; i < 6; i++)
+        oteli_exclude_update(lists[i % 3]);
+    const size_t live = oteli_leaks_live();
+    for (size_t i = 0; i < 60; i++) {
+        oteli_exclude_update(lists[i % 3]);
+        assert_true(is_excluded(apple) == (i % 3 != 2));
+        assert_true(is_excluded(banana) == (i % 3 == 0));
+    }
+    assert_int_equal(oteli_leaks_live(), live);
+}
+
+enum { ASKERS = 2, UPDATES = 40 };
+
+struct asking {
+    pthread_t thread;
+    uint32_t is_over;
+    bool is_wrong;
+};
+
+static void *ask(void *argument)
+{
+    struct asking *asking = argument;
+    do {
+        const char *code = (const char *)(uintptr_t)apple;
+        for (size_t i = 0; i < 8; i++)
+            asking->is_wrong |= !is_excluded(apple) || is_excluded(apricot) ||
+                                (i < 2 && !oteli_is_excluded(code + i));
+    } while (oteli_load_acquire_32(&asking->is_over) == 0);
+    return NULL;
+}
+
+/* The tables take turns below those who read them. */
+static void test_what_all_lists_say_is_said_while_they_change(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"apple,banana", "apple", "apple,f*,t*", "apple,m*"};
+    struct asking asking[ASKERS] = {{.is_over = 0}};
+    oteli_exclude_update("apple");
+    for (size_t i = 0; i < ASKERS; i++)
+        assert_int_equal(pthread_create(&asking[i].thread, NULL, ask, &asking[i]), 0);
+    for (size_t i = 0; i < UPDATES; i++)
+        oteli_exclude_update(lists[i % 4]);
+    for (size_t i = 0; i < ASKERS; i++) {
+        oteli_store_release_32(&asking[i].is_over, 1);
+        pthread_join(asking[i].thread, NULL);
+        assert_false(asking[i].is_wrong);
+    }
+}
+
 /* Without memory the list that was there stays. */
 static void test_without_memory_the_last_list_holds(void **state)
 {
@@ -130,6 +188,8 @@ int main(void)
         CASE(test_the_answer_stays_the_same_when_asked_again),
         CASE(test_another_list_takes_the_place_of_the_last),
         CASE(test_functions_of_no_module_are_not_excluded),
+        CASE(test_updates_do_not_pile_up),
+        CASE(test_what_all_lists_say_is_said_while_they_change),
         CASE(test_without_memory_the_last_list_holds),
     };
     return cmocka_run_group_tests_name("functions_exclude", tests, NULL, NULL);
