@@ -2,6 +2,8 @@
 /* tools/doctor_speech.c - the contracts are in tools/doctor_speech.h. */
 #include "tools/doctor_speech.h"
 
+#include "common/clock.h"
+
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -30,13 +32,23 @@ enum doctor_speech doctor_speech_of(const unsigned char *bytes, size_t length)
     return DOCTOR_SPEECH_UNKNOWN;
 }
 
-static bool wait_for(int fd, short events, unsigned timeout_ms)
+static uint64_t deadline_in(unsigned timeout_ms)
+{
+    return oteli_monotonic_ns() + timeout_ms * UINT64_C(1000000);
+}
+
+/* false: the deadline has passed. However often one waits for the same deadline, whoever sends
+ * byte after byte does not move it. */
+static bool wait_for(int fd, short events, uint64_t deadline_ns)
 {
     struct pollfd waiting = {.fd = fd, .events = events};
     int ready;
-    do
-        ready = poll(&waiting, 1, (int)timeout_ms);
-    while (ready < 0 && errno == EINTR);
+    do {
+        const uint64_t now_ns = oteli_monotonic_ns();
+        if (now_ns >= deadline_ns)
+            return false;
+        ready = poll(&waiting, 1, (int)((deadline_ns - now_ns + 999999) / 1000000));
+    } while (ready == 0 || (ready < 0 && errno == EINTR));
     return ready == 1;
 }
 
@@ -50,8 +62,9 @@ static enum doctor_speech answer_to(const struct doctor_door *door, const char *
     unsigned char heard[HEARD];
     size_t count = 0;
     enum doctor_speech speech = DOCTOR_SPEECH_SILENT;
+    const uint64_t deadline_ns = deadline_in(timeout_ms);
     if (send(fd, bytes, length, MSG_NOSIGNAL) == (ssize_t)length) {
-        while (count < sizeof heard && wait_for(fd, POLLIN, timeout_ms)) {
+        while (count < sizeof heard && wait_for(fd, POLLIN, deadline_ns)) {
             const ssize_t more = recv(fd, heard + count, sizeof heard - count, 0);
             if (more > 0)
                 count += (size_t)more;
@@ -67,13 +80,14 @@ static enum doctor_speech answer_to(const struct doctor_door *door, const char *
 /* Go on with a handshake until it has succeeded or failed. */
 static bool shake_hands(SSL *ssl, int fd, unsigned timeout_ms)
 {
+    const uint64_t deadline_ns = deadline_in(timeout_ms);
     int result;
     int error;
     do {
         result = SSL_connect(ssl);
         error = SSL_get_error(ssl, result);
     } while (result != 1 && (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) &&
-             wait_for(fd, error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, timeout_ms));
+             wait_for(fd, error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline_ns));
     return result == 1;
 }
 

@@ -9,11 +9,15 @@
 #include "tools/doctor_slips.h"
 #include "tools/doctor_speech.h"
 #include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -392,6 +396,55 @@ static void test_pages_become_one_line(void **state)
     assert_string_equal(doctor_one_line("", 0, out, sizeof out), "");
 }
 
+/* ---- who never comes to an end ---------------------------------------------------------- */
+
+struct drip {
+    int listener;
+    size_t most; /* bytes that one connection got */
+};
+
+/* A byte now and then, for as long as somebody is there, in each of their connections. */
+static void *drip(void *argument)
+{
+    struct drip *drip = argument;
+    int fd;
+    while ((fd = accept(drip->listener, NULL, NULL)) >= 0) {
+        size_t sent = 0;
+        struct pollfd gone = {.fd = fd, .events = POLLRDHUP};
+        while (send(fd, "x", 1, MSG_NOSIGNAL) == 1) {
+            sent++;
+            if (poll(&gone, 1, 50) != 0)
+                break;
+        }
+        drip->most = sent > drip->most ? sent : drip->most;
+        close(fd);
+    }
+    return NULL;
+}
+
+/* If each byte had the time for itself, all 256 that fit would be waited for. */
+static void test_all_bytes_of_an_answer_have_one_deadline(void **state)
+{
+    (void)state;
+    struct drip dripping = {.listener = socket(AF_INET, SOCK_STREAM, 0)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct doctor_door door = {.length = sizeof address};
+    assert_int_equal(bind(dripping.listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(dripping.listener, 8), 0);
+    assert_int_equal(getsockname(dripping.listener, (struct sockaddr *)&door.address, &door.length),
+                     0);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, drip, &dripping), 0);
+    const struct doctor_target target = {.host = "127.0.0.1", .timeout_ms = 200};
+
+    (void)doctor_speech_ask(&door, &target, false);
+
+    shutdown(dripping.listener, SHUT_RDWR);
+    pthread_join(thread, NULL);
+    close(dripping.listener);
+    assert_in_range(dripping.most, 0, 255);
+}
+
 /* ---- protocols and ways --------------------------------------------------------------- */
 
 static enum doctor_speech speech_of(const char *bytes, size_t length)
@@ -461,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_distances),
         cmocka_unit_test(test_names_that_are_nearly_ours),
         cmocka_unit_test(test_names_that_are_right_or_none_of_ours),
+        cmocka_unit_test(test_all_bytes_of_an_answer_have_one_deadline),
         cmocka_unit_test(test_headers_are_shown_without_values),
         cmocka_unit_test(test_pages_become_one_line),
         cmocka_unit_test(test_protocols_are_known_by_their_first_bytes),
