@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/profiler_test.c - specification of profiling/profiler.c and profiler_thread.c: from start
- * to stop, with sources and an exporter that do as the test says. */
+ * to stop, with sources and an exporter that do as the test says. Exporters that hang are in
+ * profiler_hanging_test.c. */
 #include "api/thread.h"
 #include "common/atomic.h"
 #include "profiling/profiler_inside.h"
@@ -106,11 +107,7 @@ static const struct oteli_source signal_source = {start_fake_signal, drain_fake,
 struct fake_exporter {
     otel_status status;
     uint32_t calls;
-    uint32_t is_stuck;   /* atomic: it waits until this is 0 … */
-    uint32_t wake_frees; /* … or until it has been woken so often, then it has not delivered */
-    uint32_t is_inside;  /* atomic */
-    uint32_t wakes;      /* atomic */
-    uint32_t frees;      /* atomic */
+    uint32_t frees; /* atomic */
     uint64_t samples;
     uint64_t loses; /* samples of each profile */
     char name[32];  /* of the last profile's first function */
@@ -128,22 +125,8 @@ static otel_status export_fake(void *state, const otel_profile *profile, int64_t
     snprintf(exporter->name, sizeof exporter->name, "%s",
              profile->strings[profile->locations[0].name]);
     oteli_add_full_32(&exporter->calls, 1);
-    oteli_store_release_32(&exporter->is_inside, 1);
-    bool is_woken = false;
-    while (oteli_load_acquire_32(&exporter->is_stuck) != 0 && !is_woken) {
-        is_woken = exporter->wake_frees != 0 &&
-                   oteli_load_acquire_32(&exporter->wakes) >= exporter->wake_frees;
-        sched_yield();
-    }
-    oteli_store_release_32(&exporter->is_inside, 0);
     otel_profile_drop(profile, exporter->loses);
-    return is_woken ? OTEL_ERROR_TIMEOUT : exporter->status;
-}
-
-static void wake_fake(void *state)
-{
-    struct fake_exporter *exporter = state;
-    oteli_add_full_32(&exporter->wakes, 1);
+    return exporter->status;
 }
 
 static void free_fake(void *state)
@@ -155,7 +138,7 @@ static void free_fake(void *state)
 static otel_profile_exporter exporter(void)
 {
     return (otel_profile_exporter){
-        .state = &fake, .export_profile = export_fake, .wake = wake_fake, .free = free_fake};
+        .state = &fake, .export_profile = export_fake, .free = free_fake};
 }
 
 /* --- the log --- */
@@ -557,75 +540,6 @@ static void test_does_without_any_allocation(void **state)
     }
 }
 
-/* --- deadlines --- */
-
-static void wait_until_stuck(otel_profiler *profiler)
-{
-    oteli_store_release_32(&fake.is_stuck, 1);
-    sample(&fake_perf, 1);
-    assert_int_equal(otel_profiler_flush(profiler, 1), OTEL_ERROR_TIMEOUT);
-    while (oteli_load_acquire_32(&fake.is_inside) == 0)
-        sched_yield();
-}
-
-static void test_a_flush_does_not_wait_for_an_exporter_that_hangs(void **state)
-{
-    (void)state;
-    otel_profiler *profiler = start();
-    wait_until_stuck(profiler);
-    assert_int_equal(otel_profiler_flush(profiler, 0), OTEL_ERROR_TIMEOUT);
-    assert_int_equal(fake.wakes, 0); /* it may still deliver */
-    oteli_store_release_32(&fake.is_stuck, 0);
-    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
-    assert_int_equal(stats_of(profiler).exported, 1);
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
-}
-
-static void test_a_stop_wakes_an_exporter_and_still_exports_the_rest(void **state)
-{
-    (void)state;
-    otel_profiler *profiler = start();
-    fake.wake_frees = 1;
-    wait_until_stuck(profiler);
-    sample(&fake_perf, 2);
-    assert_int_equal(otel_profiler_stop(profiler, 1000), OTEL_ERROR_EXPORT_FAILED);
-    assert_int_equal(fake.calls, 2);
-    assert_int_equal(fake.frees, 1);
-    assert_int_equal(fake_perf.stops, 1);
-}
-
-/* It may have been deaf when it was woken first. */
-static void test_a_stop_wakes_an_exporter_until_it_comes_back(void **state)
-{
-    (void)state;
-    otel_profiler *profiler = start();
-    fake.wake_frees = 8;
-    wait_until_stuck(profiler);
-    assert_int_equal(otel_profiler_stop(profiler, 2000), OTEL_OK);
-    assert_true(fake.wakes >= 8);
-}
-
-static void test_a_stop_leaves_an_exporter_behind_that_does_not_come_back(void **state)
-{
-    (void)state;
-    otel_profiler *profiler = start();
-    wait_until_stuck(profiler);
-    assert_int_equal(otel_profiler_stop(profiler, 1), OTEL_ERROR_TIMEOUT);
-    assert_int_equal(fake_perf.stops, 1); /* no samples any more, nevertheless */
-    assert_int_equal(fake.frees, 0);
-    assert_non_null(strstr(logged, "did not come back"));
-
-    profiler = start(); /* another one is possible meanwhile */
-    oteli_store_release_32(&fake.is_stuck, 0);
-    while (oteli_load_acquire_32(&fake.frees) == 0)
-        sched_yield();
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
-    assert_int_equal(fake.frees, 2);
-    assert_int_equal(fake_perf.stops, 2);
-    while (oteli_helpers() != 0)
-        sched_yield(); /* the one that was left has ended, and freed what was left to it */
-}
-
 /* --- fork --- */
 
 static int life_of_child(otel_profiler *of_parent)
@@ -654,7 +568,7 @@ static void test_a_forked_child_has_none_and_may_start_its_own(void **state)
     otel_profiler *profiler = start();
     const pid_t child = fork();
     if (child == 0) {
-        alarm(30);
+        alarm(60);
         _exit(life_of_child(profiler));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -688,10 +602,6 @@ int main(void)
         CASE(test_what_the_source_loses_is_counted),
         CASE(test_statistics_are_as_long_as_the_caller_knows_them),
         CASE(test_does_without_any_allocation),
-        CASE(test_a_flush_does_not_wait_for_an_exporter_that_hangs),
-        CASE(test_a_stop_wakes_an_exporter_and_still_exports_the_rest),
-        CASE(test_a_stop_wakes_an_exporter_until_it_comes_back),
-        CASE(test_a_stop_leaves_an_exporter_behind_that_does_not_come_back),
         CASE(test_a_forked_child_has_none_and_may_start_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
