@@ -363,7 +363,9 @@ static int start(const struct oteli_source_options *options, void **source)
         (void)oteli_pin((oteli_code *)start); /* and kept: signals may be under way for ever */
     is_pinned = true;
     OTELI_STORE_RELEASE_PTR(&active, session);
-    const int error = look_around(session);
+    int error = look_around(session);
+    for (int i = 1; i < OTELI_TIMER_LOOKS && error == 0 && !has_timers(&session->timers); i++)
+        error = look_around(session);
     if (error != 0 && !has_timers(&session->timers)) {
         stop(session);
         return error;

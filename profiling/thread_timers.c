@@ -85,6 +85,12 @@ static struct timespec duration(uint64_t ns)
     return (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
 }
 
+/* Whether it has been seen blocking the signal, but not often enough. */
+static bool is_undecided(const struct oteli_timed_thread *timed)
+{
+    return timed->looks != 0 && timed->looks < OTELI_TIMER_LOOKS;
+}
+
 /* 0, or an errno; none if the thread has ended meanwhile. */
 static int arm(struct oteli_thread_timers *timers, struct oteli_timed_thread *timed)
 {
@@ -93,9 +99,11 @@ static int arm(struct oteli_thread_timers *timers, struct oteli_timed_thread *ti
     event.sigev_value.sival_ptr =
         (void *)(uintptr_t)((uint64_t)timers->tag << 32 | (uint32_t)timed->thread);
     if (oteli_thread_blocks(timed->thread, timers->signal_number)) {
-        timers->blocking++;
+        if (timed->looks < OTELI_TIMER_LOOKS && ++timed->looks == OTELI_TIMER_LOOKS)
+            timers->blocking++;
         return 0;
     }
+    timed->looks = 0;
     if (timer_create(clock_of(timed->thread), &event, &timed->timer) != 0) {
         if (errno == EINVAL || errno == ESRCH)
             return 0;
@@ -187,10 +195,14 @@ static void check_some(struct oteli_thread_timers *timers)
         return;
     timers->next_mask = timers->next_mask + 1 < timers->count ? timers->next_mask + 1 : 0;
     struct oteli_timed_thread *timed = &timers->threads[timers->next_mask];
-    if (!timed->has_timer)
+    if (is_undecided(timed))
+        return; /* it is looked at in each scan */
+    if (!timed->has_timer) {
         (void)arm(timers, timed);
-    else if (oteli_thread_blocks(timed->thread, timers->signal_number))
+    } else if (oteli_thread_blocks(timed->thread, timers->signal_number)) {
         disarm(timed);
+        timed->looks = 1;
+    }
 }
 
 int oteli_thread_timers_scan(struct oteli_thread_timers *timers)
@@ -206,7 +218,8 @@ int oteli_thread_timers_scan(struct oteli_thread_timers *timers)
             disarm(&timers->threads[old++]);
         if (old < timers->count && timers->threads[old].thread == timed->thread) {
             *timed = timers->threads[old++];
-            continue;
+            if (!is_undecided(timed))
+                continue;
         }
         const int refused = arm(timers, timed);
         if (error == 0)

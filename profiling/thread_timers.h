@@ -19,9 +19,14 @@
 #include <sys/types.h>
 #include <time.h>
 
+/* In so many scans, one after the other, a thread has to block the signal to be taken for one that
+ * does. Each thread begins with all signals blocked, and blocks them while it makes another one. */
+enum { OTELI_TIMER_LOOKS = 3 };
+
 struct oteli_timed_thread {
     pid_t thread;
     bool has_timer;
+    unsigned char looks; /* at which it blocked the signal, until they are enough */
     timer_t timer;
 };
 
@@ -37,7 +42,7 @@ struct oteli_thread_timers {
     size_t room;                      /* of each of the two */
     size_t next_check;                /* whose timer, */
     size_t next_mask;                 /* and whose signals are looked at next */
-    uint64_t blocking;                /* threads that had no timer because they block the signal */
+    uint64_t blocking;                /* threads that have no timer because they block the signal */
     uint64_t refused;                 /* … because the kernel had none */
 };
 

@@ -32,8 +32,7 @@ struct worker {
     pthread_t thread;
     uint32_t id;
     uint32_t is_done;
-    uint32_t spoilt;   /* errno has changed under its hands */
-    uint32_t is_asked; /* to block the signal, or no longer, before it goes on */
+    uint32_t spoilt; /* errno has changed under its hands */
     bool blocks;
     bool sleeps;
     void *signal_stack; /* of SIGNAL_STACK bytes, or NULL */
@@ -51,14 +50,8 @@ static void block(bool blocks)
 __attribute__((noinline)) static uint64_t burn(struct worker *worker)
 {
     uint64_t sum = 1;
-    while (oteli_load_relaxed_32(&worker->is_done) == 0) {
+    while (oteli_load_relaxed_32(&worker->is_done) == 0)
         sum = sum * 3 + 1;
-        if (oteli_load_acquire_32(&worker->is_asked) == 0)
-            continue;
-        worker->blocks = !worker->blocks;
-        block(worker->blocks);
-        oteli_store_release_32(&worker->is_asked, 0);
-    }
     return sum;
 }
 
@@ -518,51 +511,6 @@ static void test_each_thread_has_a_timer_as_long_as_it_lives(void **state)
     oteli_thread_timers_fini(&timers);
 }
 
-static void test_a_thread_that_blocks_the_signal_has_none(void **state)
-{
-    struct worker worker = {.blocks = true};
-    struct oteli_thread_timers timers;
-    (void)state;
-    assert_true(oteli_thread_timers_init(&timers, PERIOD_NS, OURS, 1));
-    start_worker(&worker);
-    assert_true(oteli_thread_blocks((pid_t)worker.id, OURS));
-    assert_false(oteli_thread_blocks((pid_t)worker.id, SIGURG));
-    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    assert_false(timed(&timers, &worker)->has_timer);
-    assert_true(timers.blocking != 0);
-    end_worker(&worker);
-    oteli_thread_timers_fini(&timers);
-}
-
-static void ask(struct worker *worker)
-{
-    oteli_store_release_32(&worker->is_asked, 1);
-    while (oteli_load_acquire_32(&worker->is_asked) != 0)
-        sched_yield();
-}
-
-/* Not at once: one thread's mask is looked at in each scan. */
-static void test_what_a_thread_blocks_later_is_noticed(void **state)
-{
-    struct worker worker = {0};
-    struct oteli_thread_timers timers;
-    (void)state;
-    assert_true(oteli_thread_timers_init(&timers, UINT64_C(3600000000000), OURS, 1));
-    start_worker(&worker);
-    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    assert_true(timed(&timers, &worker)->has_timer);
-    ask(&worker);
-    for (size_t i = 0; i <= timers.count; i++)
-        assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    assert_false(timed(&timers, &worker)->has_timer);
-    ask(&worker);
-    for (size_t i = 0; i <= timers.count; i++)
-        assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    assert_true(timed(&timers, &worker)->has_timer);
-    end_worker(&worker);
-    oteli_thread_timers_fini(&timers);
-}
-
 /* Of threads that do not run, timers stand. */
 static void test_timers_have_their_first_turn_at_a_time_of_their_own(void **state)
 {
@@ -573,7 +521,7 @@ static void test_timers_have_their_first_turn_at_a_time_of_their_own(void **stat
     uint64_t first_ns[SLEEPERS];
     unsigned others = 0;
     (void)state;
-    assert_true(oteli_thread_timers_init(&timers, period_ns, OURS, 1));
+    assert_true(oteli_thread_timers_init(&timers, period_ns, SIGURG, 1));
     pthread_mutex_lock(&bedroom);
     for (unsigned i = 0; i < SLEEPERS; i++) {
         workers[i] = (struct worker){.sleeps = true};
@@ -688,8 +636,6 @@ int main(void)
         cmocka_unit_test(test_only_signals_that_are_free_for_it_are_usable),
         cmocka_unit_test(test_another_signal_does_as_well),
         cmocka_unit_test(test_each_thread_has_a_timer_as_long_as_it_lives),
-        cmocka_unit_test(test_a_thread_that_blocks_the_signal_has_none),
-        cmocka_unit_test(test_what_a_thread_blocks_later_is_noticed),
         cmocka_unit_test(test_timers_have_their_first_turn_at_a_time_of_their_own),
         cmocka_unit_test(test_that_nobody_is_sampled_is_said_at_once),
         cmocka_unit_test(test_a_forked_child_has_none_and_may_start_its_own),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/thread_timers_test.c - specification of profiling/thread_timers.h: what a thread blocks, for
- * users of every kind, and threads that have the number of another one. The rest of it is in
+ * users of every kind, who has a timer, and threads that have the number of another one. The rest of it is in
  * signal_source_test.c. */
 #include "profiling/thread_timers.h"
 
@@ -72,13 +72,19 @@ static void test_the_mask_is_found_behind_many_groups(void **state)
         assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* --- numbers --- */
+/* --- timers --- */
+
+/* Timers of an hour, and of a signal that does nothing, should one of them come. */
+#define HOUR_NS UINT64_C(3600000000000)
+enum { OURS = SIGURG, MANY = 40 };
 
 struct sleeper {
     pthread_t thread;
     pid_t id;
+    bool blocks;
+    bool ends;
     sem_t is_there;
-    sem_t may_end;
+    sem_t is_asked;
 };
 
 static void wait_for(sem_t *semaphore)
@@ -90,23 +96,38 @@ static void wait_for(sem_t *semaphore)
 static void *sleep_on(void *argument)
 {
     struct sleeper *sleeper = argument;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, OURS);
     sleeper->id = (pid_t)syscall(SYS_gettid);
-    sem_post(&sleeper->is_there);
-    wait_for(&sleeper->may_end);
+    while (!sleeper->ends) {
+        pthread_sigmask(sleeper->blocks ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+        sem_post(&sleeper->is_there);
+        wait_for(&sleeper->is_asked);
+    }
     return NULL;
 }
 
-static void start_sleeper(struct sleeper *sleeper)
+static void start_sleeper(struct sleeper *sleeper, bool blocks)
 {
+    *sleeper = (struct sleeper){.blocks = blocks};
     assert_int_equal(sem_init(&sleeper->is_there, 0, 0), 0);
-    assert_int_equal(sem_init(&sleeper->may_end, 0, 0), 0);
+    assert_int_equal(sem_init(&sleeper->is_asked, 0, 0), 0);
     assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_on, sleeper), 0);
+    wait_for(&sleeper->is_there);
+}
+
+static void let_block(struct sleeper *sleeper, bool blocks)
+{
+    sleeper->blocks = blocks;
+    sem_post(&sleeper->is_asked);
     wait_for(&sleeper->is_there);
 }
 
 static void end_sleeper(struct sleeper *sleeper)
 {
-    sem_post(&sleeper->may_end);
+    sleeper->ends = true;
+    sem_post(&sleeper->is_asked);
     pthread_join(sleeper->thread, NULL);
 }
 
@@ -118,6 +139,91 @@ static struct oteli_timed_thread *timed(const struct oteli_thread_timers *timers
             return &timers->threads[i];
     return NULL;
 }
+
+static void scan(struct oteli_thread_timers *timers, size_t times)
+{
+    for (size_t i = 0; i < times; i++)
+        assert_int_equal(oteli_thread_timers_scan(timers), 0);
+}
+
+/* While a thread is made it blocks all signals, and so does its maker. */
+static void test_threads_that_blocked_for_a_moment_have_timers_after_the_next_scan(void **state)
+{
+    static struct sleeper sleepers[MANY];
+    struct oteli_thread_timers timers;
+    (void)state;
+    assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
+    for (size_t i = 0; i < MANY; i++)
+        start_sleeper(&sleepers[i], true);
+    scan(&timers, 1);
+    assert_int_equal(timers.blocking, 0);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_false(timed(&timers, &sleepers[i])->has_timer);
+        let_block(&sleepers[i], false);
+    }
+
+    scan(&timers, 1);
+
+    for (size_t i = 0; i < MANY; i++)
+        assert_true(timed(&timers, &sleepers[i])->has_timer);
+    assert_int_equal(timers.blocking, 0);
+    for (size_t i = 0; i < MANY; i++)
+        end_sleeper(&sleepers[i]);
+    oteli_thread_timers_fini(&timers);
+}
+
+static void test_threads_that_go_on_blocking_are_counted_once(void **state)
+{
+    struct sleeper sleepers[3];
+    struct oteli_thread_timers timers;
+    (void)state;
+    assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
+    for (size_t i = 0; i < 3; i++)
+        start_sleeper(&sleepers[i], i != 1);
+    scan(&timers, OTELI_TIMER_LOOKS);
+    const uint64_t counted = timers.blocking;
+    assert_in_range(counted, 2, timers.count - 1); /* a sanitizer's thread may be another one */
+
+    scan(&timers, 5 * timers.count);
+
+    assert_int_equal(timers.blocking, counted);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(timed(&timers, &sleepers[i])->has_timer, i == 1);
+        end_sleeper(&sleepers[i]);
+    }
+    oteli_thread_timers_fini(&timers);
+}
+
+/* Not at once: one thread's mask is looked at in each scan, and those in which it has just changed. */
+static void test_what_a_thread_blocks_later_is_noticed(void **state)
+{
+    struct sleeper sleeper;
+    struct oteli_thread_timers timers;
+    (void)state;
+    assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
+    start_sleeper(&sleeper, false);
+    scan(&timers, 1);
+    assert_true(timed(&timers, &sleeper)->has_timer);
+
+    let_block(&sleeper, true);
+    for (size_t i = 0; i <= timers.count && timed(&timers, &sleeper)->has_timer; i++)
+        scan(&timers, 1);
+    assert_false(timed(&timers, &sleeper)->has_timer);
+    let_block(&sleeper, false);
+    scan(&timers, 1);
+    assert_true(timed(&timers, &sleeper)->has_timer);
+
+    let_block(&sleeper, true);
+    scan(&timers, timers.count + 1 + OTELI_TIMER_LOOKS);
+    assert_false(timed(&timers, &sleeper)->has_timer);
+    let_block(&sleeper, false);
+    scan(&timers, timers.count + 1);
+    assert_true(timed(&timers, &sleeper)->has_timer);
+    end_sleeper(&sleeper);
+    oteli_thread_timers_fini(&timers);
+}
+
+/* --- numbers --- */
 
 static bool is_running(timer_t timer)
 {
@@ -134,9 +240,9 @@ static void test_a_thread_with_the_number_of_another_gets_a_timer_of_its_own(voi
     struct sleeper second;
     struct oteli_thread_timers timers;
     (void)state;
-    assert_true(oteli_thread_timers_init(&timers, UINT64_C(3600000000000), SIGPROF, 1));
-    start_sleeper(&first);
-    start_sleeper(&second);
+    assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
+    start_sleeper(&first, false);
+    start_sleeper(&second, false);
     assert_int_equal(oteli_thread_timers_scan(&timers), 0);
     struct oteli_timed_thread *one = timed(&timers, &first);
     struct oteli_timed_thread *other = timed(&timers, &second);
@@ -148,8 +254,7 @@ static void test_a_thread_with_the_number_of_another_gets_a_timer_of_its_own(voi
     while (is_running(of_first))
         sched_yield(); /* the kernel forgets a thread after its join */
 
-    for (size_t i = 0; i <= timers.count; i++)
-        assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    scan(&timers, timers.count + 1);
 
     other = timed(&timers, &second);
     assert_true(other->has_timer);
@@ -161,6 +266,9 @@ static void test_a_thread_with_the_number_of_another_gets_a_timer_of_its_own(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_that_blocked_for_a_moment_have_timers_after_the_next_scan),
+        cmocka_unit_test(test_threads_that_go_on_blocking_are_counted_once),
+        cmocka_unit_test(test_what_a_thread_blocks_later_is_noticed),
         cmocka_unit_test(test_a_thread_with_the_number_of_another_gets_a_timer_of_its_own),
         cmocka_unit_test(test_a_thread_blocks_what_its_mask_says),
         cmocka_unit_test(test_the_mask_is_found_behind_many_groups),
