@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     otel_profiler_stats stats = {.size = sizeof stats};
     const otel_status flushed = otel_profiler_flush(profiler, 60000);
     (void)otel_profiler_get_stats(profiler, &stats);
-    const otel_status stopped = otel_profiler_stop(profiler, 10000);
+    const otel_status stopped = otel_profiler_stop(profiler, 60000);
     printf("%s %s: %s\n", otel_status_string(flushed), otel_status_string(stopped), stats.why);
     return flushed != OTEL_OK || stopped != OTEL_OK || otel_shutdown(60000) != OTEL_OK;
 }

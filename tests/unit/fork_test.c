@@ -87,7 +87,7 @@ static void check_child(int (*life)(void), bool is_raw)
     const pid_t child = is_raw ? raw_fork() : fork();
     assert_true(child >= 0);
     if (child == 0) {
-        alarm(30);
+        alarm(60);
         _exit(life());
     }
     int status = -1;

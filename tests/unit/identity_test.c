@@ -63,13 +63,13 @@ static void test_it_follows_the_sdk_that_runs_and_stays_when_that_has_stopped(vo
     start("first");
     assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
     assert_string_equal(service_of(&identity), "first");
-    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
     assert_string_equal(service_of(&identity), "first");
     start("second");
     assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
     assert_string_equal(service_of(&identity), "second");
-    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     oteli_identity_fini(&identity);
 }
 
@@ -79,7 +79,7 @@ static void test_without_memory_it_is_as_it_was(void **state)
     struct oteli_identity identity = {0};
     start("first");
     assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
-    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     start("second");
     oteli_leaks_begin();
     oteli_leaks_fail_at(1);
@@ -91,7 +91,7 @@ static void test_without_memory_it_is_as_it_was(void **state)
     oteli_leaks_check();
     assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
     assert_string_equal(service_of(&identity), "first");
-    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     oteli_identity_fini(&identity);
 }
 

@@ -515,7 +515,7 @@ static void test_lines_that_outlive_their_sdk_are_counted_there(void **state)
 {
     (void)state;
     otel_lines *lines = collect_three();
-    assert_int_equal(otel_shutdown(10000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     traced_thread(mount_lines, lines);
     assert_int_equal(otel_lines_size(lines), 3);
     traced_thread(free_lines, lines);

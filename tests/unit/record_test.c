@@ -352,7 +352,7 @@ static int check_child(int (*life)(void))
 {
     const pid_t child = fork();
     if (child == 0) {
-        alarm(30);
+        alarm(60);
         _exit(life());
     }
     int status = -1;
@@ -406,7 +406,7 @@ static void test_a_fork_in_a_processor_leaves_the_span_to_the_parent(void **stat
     watcher_start(1, &(otel_sdk_options){.bsp_schedule_delay = 60000});
     record("the parents");
     if (forked_in_end == 0) {
-        alarm(30);
+        alarm(60);
         _exit(record_in_child());
     }
     int status = -1;

@@ -591,7 +591,7 @@ static void test_a_forked_child_has_none_and_may_start_its_own(void **state)
     (void)sample(source, &worker);
     const pid_t child = fork();
     if (child == 0) {
-        alarm(30);
+        alarm(60);
         _exit(life_of_child(source));
     }
     assert_int_equal(waitpid(child, &status, 0), child);

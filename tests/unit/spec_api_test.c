@@ -27,7 +27,7 @@ static otel_context remote(const char *tracestate)
 static otel_span_view exported(size_t index)
 {
     otel_span_view span;
-    assert_int_not_equal(otel_flush(10000), OTEL_ERROR_TIMEOUT);
+    assert_int_not_equal(otel_flush(60000), OTEL_ERROR_TIMEOUT);
     assert_true(otel_memory_span(traced.memory, index, &span));
     return span;
 }
@@ -173,11 +173,11 @@ static void test_A5_a_tracer_is_enabled_when_somebody_sees_its_spans(void **stat
     assert_false(otel_tracer_enabled(traced.tracer));
     assert_int_equal(otel_start_with(NULL), OTEL_OK);
     assert_false(otel_tracer_enabled(traced.tracer));
-    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     assert_int_equal(
         otel_start_with(OTEL_SDK_OPTIONS(.processors = &processor, .processor_count = 1)), OTEL_OK);
     assert_true(otel_tracer_enabled(traced.tracer));
-    assert_int_equal(otel_shutdown(1000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
     assert_false(otel_tracer_enabled(traced.tracer));
 
     start_configured(&(otel_sdk_options){.simple = true});

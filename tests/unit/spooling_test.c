@@ -613,7 +613,7 @@ static void test_the_descriptor_is_readable_when_there_is_an_answer(void **state
     while (COUNTED(sent) == 0) {
         struct pollfd waited = {.fd = descriptor(), .events = POLLIN};
         assert_true(waited.fd >= 0);
-        assert_int_equal(poll(&waited, 1, 10000), 1);
+        assert_int_equal(poll(&waited, 1, 60000), 1);
         (void)attend();
     }
     assert_int_equal(attend_to_the_end(), -1);
