@@ -352,7 +352,7 @@ static void test_it_has_the_same_settings(void **state)
     otel_exporter renewed;
     fixture_init(&fixture, NULL, 0,
                  OPTIONS(.headers = headers, .header_count = 2, .user_agent = "shop/2",
-                         .max_request_bytes = 30, .timeout_ms = 500));
+                         .max_request_bytes = 30, .timeout_ms = 60000));
     fixture_deliver(&fixture);
     const otel_exporter first = fixture.exporter;
 
@@ -378,7 +378,7 @@ static void test_it_has_the_same_timeout(void **state)
     static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG}};
     struct fixture fixture;
     otel_exporter renewed;
-    fixture_init(&fixture, script, 1, OPTIONS(.timeout_ms = 500));
+    fixture_init(&fixture, script, 1, OPTIONS(.timeout_ms = 60000));
     assert_int_equal(fixture.exporter.renew(fixture.exporter.state, &renewed), OTEL_OK);
     fixture.exporter.free(fixture.exporter.state);
     fixture.exporter = renewed;
@@ -386,7 +386,7 @@ static void test_it_has_the_same_timeout(void **state)
     while (http_sink_requests(fixture.sink) == 0)
         assert_false(fixture_step(&fixture));
 
-    fixture_advance_ms(499);
+    fixture_advance_ms(59999);
     assert_false(fixture_step(&fixture));
     fixture_advance_ms(1);
     assert_true(fixture_step(&fixture));
