@@ -23,7 +23,7 @@
 
 #define OPTIONS(...) OTEL_OTLP_OPTIONS(__VA_ARGS__)
 
-enum { WAIT_MS = 60000, TURNS_MAX = 1000 };
+enum { WAIT_MS = 60000, TURNS_MAX = 60000 };
 
 static const char fine[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
