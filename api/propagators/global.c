@@ -43,12 +43,14 @@ void otel_propagator_set(const otel_propagator *propagator)
 
 const char *const *otel_propagator_fields(const otel_propagator *propagator)
 {
-    return propagator->fields != NULL ? propagator->fields : no_fields;
+    return propagator != NULL && propagator->fields != NULL ? propagator->fields : no_fields;
 }
 
 void otel_propagator_inject(const otel_propagator *propagator, const otel_context *context,
                             otel_set_header *set, void *carrier)
 {
+    if (propagator == NULL)
+        return;
     const otel_context current = otel_current_context();
     propagator->inject(propagator->state, context != NULL ? context : &current, set, carrier);
 }
@@ -58,6 +60,8 @@ otel_context otel_propagator_extract_from(const otel_propagator *propagator,
                                           const otel_carrier_reader *reader)
 {
     const otel_context current = otel_current_context();
+    if (propagator == NULL)
+        propagator = &none;
     return propagator->extract(propagator->state, context != NULL ? context : &current, reader);
 }
 

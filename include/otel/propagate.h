@@ -84,7 +84,8 @@ OTEL_API const otel_propagator *otel_propagator_compose(otel_composite_propagato
                                                         size_t count);
 
 /* Fields: the headers that inject may set, ended by NULL, for who clears them first or sets
- * memory aside. Jaeger's baggage has names of its own, which are not among them. */
+ * memory aside. Jaeger's baggage has names of its own, which are not among them. Here and in the
+ * calls below NULL, as of a name that is unknown, is the propagator that does nothing. */
 OTEL_API const char *const *otel_propagator_fields(const otel_propagator *propagator);
 
 /* The global propagator. Until otel_start or otel_propagator_set chooses another, it is the

@@ -74,7 +74,8 @@ OTEL_API otel_sampler otel_sampler_always_off(void);
 /* TraceIdRatioBased{0.000100}, as OTEL_TRACES_SAMPLER=traceidratio. `ratio` from 0 to 1. */
 OTEL_API OTEL_MUST_USE otel_status otel_sampler_trace_id_ratio(double ratio, otel_sampler *sampler);
 
-/* ParentBased. Samplers that are zeroed have the specification's defaults. */
+/* ParentBased. Samplers that are zeroed have the specification's defaults, but for the root, which
+ * has none: without it, or with NULL, it is OTEL_ERROR_INVALID_ARGUMENT. */
 typedef struct otel_parent_based_options {
     size_t size;       /* sizeof(otel_parent_based_options) */
     otel_sampler root; /* must be given */

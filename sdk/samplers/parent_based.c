@@ -61,12 +61,13 @@ static void free_state(void *state)
     free(based);
 }
 
-/* The samplers of the options, as far as their size goes, and the specification's for the rest. */
+/* The samplers of the options, which may be NULL, as far as their size goes, and the specification's for the rest. */
 static void take_delegates(const otel_parent_based_options *options,
                            otel_sampler delegates[DELEGATES])
 {
     otel_parent_based_options known = {.size = sizeof known};
-    memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+    if (options != NULL)
+        memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
     delegates[ROOT] = known.root;
     delegates[REMOTE_SAMPLED] = known.remote_parent_sampled;
     delegates[REMOTE_NOT_SAMPLED] = known.remote_parent_not_sampled;

@@ -185,6 +185,20 @@ static void test_names_are_those_of_the_environment(void **state)
     assert_null(otel_propagator_named(NULL));
 }
 
+static void test_a_propagator_that_is_not_there_does_nothing(void **state)
+{
+    (void)state;
+    const otel_propagator *unknown = otel_propagator_named("xray");
+    carrier_add(&in, "traceparent", "00-" TRACE "-" SPAN "-01");
+    const otel_context context =
+        otel_propagator_extract(otel_propagator_trace_context(), NULL, carrier_get, &in);
+    otel_propagator_inject(unknown, &context, carrier_set, &out);
+    assert_string_equal(carrier_text(&out), "");
+    const otel_context extracted = otel_propagator_extract(unknown, &context, carrier_get, &in);
+    assert_memory_equal(&extracted, &context, sizeof context);
+    assert_null(otel_propagator_fields(unknown)[0]);
+}
+
 /* spec: C16 context/api-propagators.md#propagators-distribution MUST_NOT stable */
 static void test_C16_formats_of_vendors_are_not_here(void **state)
 {
@@ -282,6 +296,7 @@ int main(void)
         CASE(test_C5_fields_are_the_headers_that_are_set),
         CASE(test_C5_inject_and_extract_work_on_any_carrier),
         CASE(test_names_are_those_of_the_environment),
+        CASE(test_a_propagator_that_is_not_there_does_nothing),
         CASE(test_C16_formats_of_vendors_are_not_here),
         CASE(test_C7_the_global_propagator_does_nothing_until_one_is_chosen),
         CASE(test_C7_an_sdk_that_starts_makes_the_usual_two_global),

@@ -246,6 +246,7 @@ static void test_what_is_adopted_is_freed_when_nothing_comes_of_it(void **state)
     const otel_parent_based_options rootless = {.size = sizeof rootless,
                                                 .local_parent_sampled = counted_sampler(&counted)};
     assert_int_equal(otel_sampler_parent_based(&rootless, &sampler), OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(otel_sampler_parent_based(NULL, &sampler), OTEL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(counted.freed, 1);
     const otel_parent_based_options options = {.size = sizeof options,
                                                .root = counted_sampler(&counted)};
