@@ -8,7 +8,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -591,75 +590,6 @@ static void test_A29_the_limit_of_attributes_drops_the_contexts_first(void **sta
     assert_int_equal(recorder_field(0, SPAN_DROPPED_ATTRIBUTES).value, OF_CONTEXT + OWN - LIMIT);
 }
 
-enum { MANY = 1000, DIFFERENT = 100 };
-
-/* Three places with keys that come again and again, and own attributes; with memory for an index
- * of the keys and without. */
-static void test_A29_many_attributes_are_as_few(void **state)
-{
-    (void)state;
-    static char names[DIFFERENT][8];
-    otel_attribute many[MANY];
-    otel_attribute with[MANY];
-    otel_attribute without[MANY];
-    for (int i = 0; i < MANY; i++) {
-        const int name = i * 7 % DIFFERENT;
-        snprintf(names[name], sizeof names[name], "%d", name);
-        many[i] = otel_attribute_of(i % 9 != 0 ? names[name] : NULL, otel_value_int(i));
-    }
-    otel_context_attributes places[4];
-    otel_context context = otel_context_with_attributes(empty, many, 300, &places[0]);
-    context = otel_context_with_attributes(context, many + 300, 610, &places[1]);
-    context = otel_context_with_attributes(context, NULL, 0, &places[2]);
-    context = otel_context_with_attributes(context, many + 910, 55, &places[3]);
-    for (size_t nth = 1; nth <= 3; nth++) {
-        assert_int_equal(otel_context_get_attributes(&context, with, MANY), DIFFERENT);
-        oteli_leaks_fail_at(nth);
-        assert_int_equal(otel_context_get_attributes(&context, without, MANY), DIFFERENT);
-        assert_true(oteli_leaks_failed());
-        for (size_t i = 0; i < DIFFERENT; i++) {
-            assert_string_equal(with[i].key, without[i].key);
-            assert_int_equal(with[i].value.as.integer, without[i].value.as.integer);
-        }
-    }
-    assert_int_equal(with[0].value.as.integer, 910);
-    assert_int_equal(otel_context_get_attributes(&context, with, 3), DIFFERENT);
-
-    otel_tracer *tracer = otel_tracer_get("a29", NULL);
-    otel_span_end(otel_span_start(
-        tracer, "span",
-        OTEL_SPAN_OPTIONS(.parent = &context, .attributes = many + 965, .attribute_count = 35)));
-    size_t count;
-    assert_string_equal(attribute(0, "86", &count), "998");
-    assert_int_equal(count, DIFFERENT);
-    assert_string_equal(attribute(0, "70", NULL), "910");
-}
-
-/* Each key compared with each, this would not come back. */
-static void test_A29_very_many_attributes_come_to_an_end(void **state)
-{
-    (void)state;
-    enum { COUNT = 300000 };
-    char(*names)[12] = malloc(COUNT * sizeof *names);
-    otel_attribute *all = malloc(COUNT * sizeof *all);
-    otel_context_attributes *places = malloc(COUNT / 1000 * sizeof *places);
-    assert_true(names != NULL && all != NULL && places != NULL);
-    otel_context context = empty;
-    for (size_t i = 0; i < COUNT; i++) {
-        snprintf(names[i], sizeof names[i], "%07zu", i);
-        all[i] = otel_attribute_of(names[i], otel_value_bool(true));
-        if (i % 1000 == 999)
-            context = otel_context_with_attributes(context, all + i - 999, 1000, &places[i / 1000]);
-    }
-    assert_int_equal(otel_context_get_attributes(&context, NULL, 0), COUNT);
-    otel_span_end(otel_span_start(otel_tracer_get("a29", NULL), "span",
-                                  OTEL_SPAN_OPTIONS(.parent = &context)));
-    assert_int_equal(recorder_field(0, SPAN_DROPPED_ATTRIBUTES).value, 1024 - 128);
-    free(places);
-    free(all);
-    free(names);
-}
-
 static size_t seen_by_sampler;
 
 static bool sample(const struct oteli_sdk *sdk, const struct oteli_sampling *about)
@@ -750,8 +680,6 @@ int main(void)
         FAST(test_A29_every_span_under_a_context_has_its_attributes),
         RECORDED(test_A29_the_spans_own_attributes_have_precedence),
         RECORDED(test_A29_the_limit_of_attributes_drops_the_contexts_first),
-        RECORDED(test_A29_many_attributes_are_as_few),
-        RECORDED(test_A29_very_many_attributes_come_to_an_end),
         RECORDED(test_A29_samplers_see_them),
         RECORDED(test_A29_another_sdk_and_no_memory_change_nothing),
     };
