@@ -39,6 +39,12 @@ OTELI_LENT bool oteli_cut(otel_slice text, char mark, otel_slice *before, otel_s
 /* Whether the text is this word; ASCII letters in any case. */
 OTELI_LENT bool oteli_is_word(otel_slice text, const char *word);
 
+/* Whether it is exactly this text. */
+static inline bool oteli_is_text(otel_slice slice, const char *text)
+{
+    return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;
+}
+
 /* Copy a text and a NUL behind it: length + 1 bytes. Returns `out`. */
 static inline char *oteli_slice_put(char *out, otel_slice text)
 {

@@ -59,11 +59,6 @@ static void set_service(struct pprof_files *files, otel_slice name)
     files->service[used] = '\0';
 }
 
-static bool is_text(otel_slice slice, const char *text)
-{
-    return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;
-}
-
 /* As the specification has it: "unknown_service:program", or without the program. */
 static bool is_unknown(otel_slice name)
 {
@@ -80,8 +75,8 @@ static otel_slice service_of(const struct oteli_identity *identity)
     otel_attribute_view attribute;
     while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute)) {
         const otel_slice name = attribute.value.slice;
-        if (attribute.value.type == OTEL_VALUE_STRING && is_text(attribute.key, "service.name") &&
-            !is_unknown(name))
+        if (attribute.value.type == OTEL_VALUE_STRING &&
+            oteli_is_text(attribute.key, "service.name") && !is_unknown(name))
             return name;
     }
     return (otel_slice){"", 0};

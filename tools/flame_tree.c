@@ -2,6 +2,8 @@
 /* tools/flame_tree.c - see flame_tree.h. One thread. */
 #include "tools/flame_tree.h"
 
+#include "common/text.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -357,11 +359,6 @@ static bool add_sample(void *state, const struct flame_sample *sample)
     return !adding->failed;
 }
 
-static bool is_text(otel_slice text, const char *word)
-{
-    return text.length == strlen(word) && memcmp(text.data, word, text.length) == 0;
-}
-
 /* The unit as a plain word, which can stand anywhere. */
 static void put_unit(otel_slice unit, char word[FLAME_UNIT_SIZE])
 {
@@ -386,9 +383,9 @@ const char *flame_tree_add(struct flame_tree *tree, const struct flame_profile *
     if (tree->profiles != 0 && strcmp(word, tree->unit) != 0)
         return "counts in another unit than the profiles before it";
     memcpy(tree->unit, word, sizeof word);
-    tree->is_time = is_text(unit, "nanoseconds");
-    tree->has_samples =
-        tree->has_samples && profile->value_count > 1 && is_text(profile->value_units[0], "count");
+    tree->is_time = oteli_is_text(unit, "nanoseconds");
+    tree->has_samples = tree->has_samples && profile->value_count > 1 &&
+                        oteli_is_text(profile->value_units[0], "count");
     if (tree->profiles++ == 0 || profile->time_ns < tree->time_ns)
         tree->time_ns = profile->time_ns;
     tree->duration_ns = flame_sum(tree->duration_ns, profile->duration_ns);

@@ -90,6 +90,16 @@ static void test_words_are_compared_without_case(void **state)
     assert_true(oteli_is_word((otel_slice){.data = "truely", .length = 4}, "true"));
 }
 
+static void test_texts_are_compared_byte_by_byte(void **state)
+{
+    (void)state;
+    assert_true(oteli_is_text(oteli_slice_of("true"), "true"));
+    assert_false(oteli_is_text(oteli_slice_of("True"), "true"));
+    assert_false(oteli_is_text(oteli_slice_of("tru"), "true"));
+    assert_false(oteli_is_text(oteli_slice_of("true2"), "true"));
+    assert_true(oteli_is_text((otel_slice){.data = "truely", .length = 4}, "true"));
+}
+
 static void test_a_copy_is_terminated_and_the_callers(void **state)
 {
     (void)state;
@@ -229,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_an_empty_list_has_no_members),
         cmocka_unit_test(test_cut_is_at_the_first_mark),
         cmocka_unit_test(test_words_are_compared_without_case),
+        cmocka_unit_test(test_texts_are_compared_byte_by_byte),
         cmocka_unit_test(test_a_copy_is_terminated_and_the_callers),
         cmocka_unit_test(test_a_copy_without_memory_is_null),
         cmocka_unit_test(test_percent_decoding_is_strict),
