@@ -7,7 +7,6 @@
 #include "exporters/json/otlp_json.h"
 
 #include "common/wire.h"
-#include "sdk/view.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/json_check.h"
 #include <stdlib.h>
@@ -18,14 +17,6 @@ struct input {
     const uint8_t *at;
     const uint8_t *end;
 };
-
-/* What the SDK would do, on the double's bytes. */
-void otel_batch_span(const otel_batch *batch, size_t index, otel_span_view *span)
-{
-    const otel_scope_view *of_span;
-    const otel_slice otlp = otel_batch_span_otlp(batch, index, &of_span);
-    oteli_span_view_fill(span, otlp, of_span);
-}
 
 static uint8_t take(struct input *input)
 {

@@ -3,7 +3,6 @@
 #include <otel/console.h>
 
 #include "opentelemetry/proto/trace/v1/trace.pb-c.h"
-#include "sdk/view.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/leaks.h"
 #include <math.h>
@@ -28,14 +27,6 @@ typedef Opentelemetry__Proto__Common__V1__KeyValue key_value;
 #define TIME "2026-08-01 16:00:00.123Z"
 
 static const otel_scope_view scope;
-
-/* What the SDK would do, on the double's bytes. */
-void otel_batch_span(const otel_batch *batch, size_t index, otel_span_view *span)
-{
-    const otel_scope_view *of_span;
-    const otel_slice otlp = otel_batch_span_otlp(batch, index, &of_span);
-    oteli_span_view_fill(span, otlp, of_span);
-}
 
 struct ids {
     uint8_t trace[16], span[8], parent[8];

@@ -4,7 +4,6 @@
 #include <otel/file.h>
 
 #include "common/wire.h"
-#include "sdk/view.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/leaks.h"
 #include <fcntl.h>
@@ -25,14 +24,6 @@ static const otel_scope_view scope;
 static char folder[64];
 static char path[96];
 static otel_exporter exporter;
-
-/* What the SDK would do, on the double's bytes. */
-void otel_batch_span(const otel_batch *batch, size_t index, otel_span_view *span)
-{
-    const otel_scope_view *of_span;
-    const otel_slice otlp = otel_batch_span_otlp(batch, index, &of_span);
-    oteli_span_view_fill(span, otlp, of_span);
-}
 
 static void silent(void *state, otel_log_level level, const char *message)
 {

@@ -5,7 +5,6 @@
 
 #include "common/wire.h"
 #include "exporters/file/sink.h"
-#include "sdk/view.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/json_check.h"
 #include "tests/support/leaks.h"
@@ -30,14 +29,6 @@ static const otel_scope_view scope;
 static char folder[64];
 static char path[96];
 static char content[2 * LARGE];
-
-/* What the SDK would do, on the double's bytes. */
-void otel_batch_span(const otel_batch *batch, size_t index, otel_span_view *span)
-{
-    const otel_scope_view *of_span;
-    const otel_slice otlp = otel_batch_span_otlp(batch, index, &of_span);
-    oteli_span_view_fill(span, otlp, of_span);
-}
 
 static void silent(void *state, otel_log_level level, const char *message)
 {

@@ -4,7 +4,6 @@
 #include <otel/file.h>
 
 #include "common/wire.h"
-#include "sdk/view.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/json_check.h"
 #include "tests/support/leaks.h"
@@ -28,14 +27,6 @@ static char content[8 << 20];
 static uint64_t zero_ns; /* of the file */
 static otel_exporter exporter;
 static struct batch_double batch;
-
-/* What the SDK would do, on the double's bytes. */
-void otel_batch_span(const otel_batch *of, size_t index, otel_span_view *span)
-{
-    const otel_scope_view *of_span;
-    const otel_slice otlp = otel_batch_span_otlp(of, index, &of_span);
-    oteli_span_view_fill(span, otlp, of_span);
-}
 
 static void silent(void *state, otel_log_level level, const char *message)
 {
