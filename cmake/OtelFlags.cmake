@@ -37,12 +37,6 @@ if(OTEL_WERROR)
     target_compile_options(otel-warnings INTERFACE -Werror)
 endif()
 
-# Sanitizers go to every file, tests and examples included.
-if(OTEL_SANITIZE)
-    add_compile_options(-fsanitize=${OTEL_SANITIZE} -fno-omit-frame-pointer
-        -fno-sanitize-recover=all)
-    add_link_options(-fsanitize=${OTEL_SANITIZE})
-endif()
 if(OTEL_BUILD_FUZZERS)
     # The same code is the same program wherever the tree is: tests/fuzz/run.sh compares.
     add_compile_options(-fsanitize=fuzzer-no-link "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Nothing is globbed, so a source that no CMakeLists.txt names is never built, and a test
-# that none names never fails. Each source and each program that a test may be is named somewhere.
+# Nothing is globbed, so a source that no CMakeLists.txt, and nothing in cmake/, names is never
+# built, and a test that none names never fails. Each source and each program that a test may be is
+# named somewhere.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# What all CMakeLists.txt say, as words: otel_test(wire) makes the words otel_test and wire.
-words=$(find . -path './build*' -prune -o -name CMakeLists.txt -exec cat {} + | grep -v '^ *#' |
-    grep -oE '[A-Za-z0-9_./-]+' | sort -u)
+# What all of them say, as words: otel_test(wire) makes the words otel_test and wire.
+words=$(find . -path './build*' -prune -o \( -name CMakeLists.txt -o -path './cmake/*.cmake' \) \
+    -exec cat {} + | grep -v '^ *#' | grep -oE '[A-Za-z0-9_./-]+' | sort -u)
 named() {
     grep -qxF -- "$1" <<<"$words"
 }
@@ -25,7 +26,7 @@ while IFS= read -r file; do
     tests/gates/lib.sh | tests/gates/tidy_stamps.py) true ;; # parts of gates
     tests/gates/*.sh) named "$base" ;;
     *) named "$name" || grep -qE "/${name//./\\.}\$" <<<"$words" ;;
-    esac || wrong "$file:1: no CMakeLists.txt names it"
+    esac || wrong "$file:1: no CMakeLists.txt and no cmake/*.cmake names it"
 done < <(find common api sdk exporters functions config profiling proto tools examples benchmarks tests -type f \
     \( -name '*.c' -o -path 'tests/*' -perm -u+x \) 2>/dev/null | sort)
 
