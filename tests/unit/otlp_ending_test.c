@@ -20,7 +20,9 @@
 
 #include <cmocka.h>
 
-enum { LONG_ENOUGH = 10000 }; /* times to let others run, when nobody is expected to */
+/* Who keeps the other away looks for it until the other has paused so often, which it does a
+ * thousand times and more before it gives up; or has let others run so often, if nobody pauses. */
+enum { PAUSES_SEEN = 20, LONG_ENOUGH = 10000 };
 
 static pthread_key_t their_key;
 static pthread_t thread;
@@ -29,6 +31,7 @@ static atomic_bool is_freeing_for_thread;
 static atomic_bool is_cleaning_up;
 static atomic_bool have_met;
 static atomic_bool waits_for_exit;
+static atomic_int pauses; /* of whoever waits at the door */
 
 /* The door's pauses: there is one only where somebody is inside. */
 static bool has_to_wait_for_nobody;
@@ -40,12 +43,14 @@ int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left)
 {
     if (has_to_wait_for_nobody)
         _exit(3);
+    atomic_fetch_add(&pauses, 1);
     return __real_nanosleep(wanted, left);
 }
 
 static void let_others_run_until(const atomic_bool *word)
 {
-    for (int i = 0; i < LONG_ENOUGH && !atomic_load(word); i++)
+    const int enough = atomic_load(&pauses) + PAUSES_SEEN;
+    for (int i = 0; i < LONG_ENOUGH && atomic_load(&pauses) < enough && !atomic_load(word); i++)
         sched_yield();
 }
 
