@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TURN_MS = 100, TURNS = 10000, CONNECT_MS = 5000 };
+enum { TURN_MS = 100, TURNS = 10000, CONNECT_MS = 60000 };
 
 static char lines[8192];
 static char taken[sizeof lines];

@@ -187,7 +187,7 @@ static void test_a_flood_of_pings_holds_nothing_up(void **state)
     struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
     struct oteli_transport_answer answer;
     const struct oteli_transport_request request = {
-        .body = asking_message(SMALL), .length = SMALL, .connect_ms = 5000};
+        .body = asking_message(SMALL), .length = SMALL, .connect_ms = 60000};
 
     oteli_transport_start(transport, &request);
     for (int i = 0; i < 10 && !oteli_transport_poll(transport, 10, &answer); i++)
@@ -212,7 +212,7 @@ static void test_a_request_that_stalls_can_be_broken_off(void **state)
         .connections = stalled, .connection_count = sizeof stalled / sizeof *stalled});
     struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
     struct oteli_transport_request request = {
-        .body = asking_message(LARGE), .length = LARGE, .connect_ms = 5000};
+        .body = asking_message(LARGE), .length = LARGE, .connect_ms = 60000};
 
     for (size_t i = 0; i < sizeof stalled / sizeof *stalled; i++) {
         struct oteli_transport_answer answer;
@@ -239,7 +239,7 @@ static void test_a_descriptor_says_when_to_go_on(void **state)
     struct oteli_transport *transport = oteli_transport_new(
         GRPC_OPTIONS(peer, .tls.ca_file = certificates_path(certificates, "ca.pem")));
     const struct oteli_transport_request request = {
-        .body = asking_message(LARGE), .length = LARGE, .connect_ms = 5000};
+        .body = asking_message(LARGE), .length = LARGE, .connect_ms = 60000};
     struct oteli_transport_answer answer;
 
     for (int i = 0; i < 3; i++) {
@@ -324,7 +324,7 @@ static void test_headers_of_a_request_replace_constant_ones(void **state)
     (void)asking_request(transport, &(struct oteli_transport_request){
                                         .body = asking_message(SMALL),
                                         .length = SMALL,
-                                        .connect_ms = 5000,
+                                        .connect_ms = 60000,
                                         .headers = own,
                                         .header_count = 2,
                                     });

@@ -48,7 +48,7 @@ static void export_to(struct wire *wire, unsigned way, const char *host, const c
              wire_protocol(way) == OTEL_OTLP_GRPC ? "" : "/v1/traces");
     fixture_init(&wire->fixture, NULL, 0,
                  OTEL_OTLP_OPTIONS(.endpoint = endpoint, .protocol = wire_protocol(way),
-                                   .proxy = proxy, .no_proxy = no_proxy, .timeout_ms = 3000,
+                                   .proxy = proxy, .no_proxy = no_proxy, .timeout_ms = 30000,
                                    .ca_file = wire_is_tls(way)
                                                   ? certificates_path(wire_certificates(), "ca.pem")
                                                   : NULL));

@@ -310,7 +310,7 @@ static void test_R35_what_was_good_last_makes_new_connections(void **state)
         write_file(files[i], "-----BEGIN CERTIFICATE-----\n", 28);
     const struct oteli_transport_answer answer = asking_request(
         transport, &(const struct oteli_transport_request){
-                       .body = "spans", .length = 5, .connect_ms = 5000, .fresh = true});
+                       .body = "spans", .length = 5, .connect_ms = 60000, .fresh = true});
     assert_int_equal(answer.status, 200);
     for (size_t i = 0; i < COUNT(files); i++)
         assert_int_equal(unlink(path(files[i])), 0);

@@ -36,7 +36,7 @@ static struct oteli_transport_answer post_afresh(struct oteli_transport *transpo
 {
     return asking_request(transport,
                           &(const struct oteli_transport_request){
-                              .body = "spans", .length = 5, .connect_ms = 5000, .fresh = true});
+                              .body = "spans", .length = 5, .connect_ms = 60000, .fresh = true});
 }
 
 /* ---- Unix sockets ---- */
@@ -333,7 +333,7 @@ static void test_R34_a_socks_proxy_is_asked_for_the_name(void **state)
     struct oteli_transport_answer answer;
 
     oteli_transport_start(transport, &(const struct oteli_transport_request){
-                                         .body = "spans", .length = 5, .connect_ms = 5000});
+                                         .body = "spans", .length = 5, .connect_ms = 60000});
     const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     (void)hear(transport, fd, text, sizeof text);
     assert_int_equal(text[0], 5);

@@ -26,7 +26,7 @@ static void test_R17_a_reset_within_the_body_harms_nobody(void **state)
     FOR_EACH_WAY(way)
     {
         struct wire wire;
-        wire_init(&wire, way, NULL, OPTIONS(.timeout_ms = 3000));
+        wire_init(&wire, way, NULL, OPTIONS(.timeout_ms = 30000));
         wire_clear(&wire);
         wire_add(&wire, 1, LARGE);
         for (size_t i = 0; i < RESETS; i++) {
@@ -144,7 +144,7 @@ static void test_R31_every_http_status_has_its_action(void **state)
         struct wire wire;
         const bool is_busy = status == 429 || (status >= 502 && status <= 504);
         wire_init_answer(&wire, 0, &(struct fault_answer){.status = status},
-                         OPTIONS(.timeout_ms = 3000));
+                         OPTIONS(.timeout_ms = 30000));
 
         wire_export(&wire);
 
@@ -176,7 +176,7 @@ static void test_R31_every_grpc_status_has_its_action(void **state)
                                                 .has_retry_info = form / 2 == 1,
                                                 .retry_info_ms = 10};
             const bool is_busy = is_retried[code] || (code == 8 && answer.has_retry_info);
-            wire_init_answer(&wire, OTEL_OTLP_GRPC, &answer, OPTIONS(.timeout_ms = 3000));
+            wire_init_answer(&wire, OTEL_OTLP_GRPC, &answer, OPTIONS(.timeout_ms = 30000));
 
             wire_export(&wire);
 
