@@ -83,6 +83,24 @@ static void make_room(void)
     __real_free(before);
 }
 
+static void lock_before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void unlock_after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* A child of a fork while another thread is in here would wait for it for ever. Before all handlers of
+ * ours, which may free something: the first ones are the last before a fork, and the first after it. */
+__attribute__((constructor(101))) static void watch_forks(void)
+{
+    if (pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork) != 0)
+        abort();
+}
+
 /* Whether the allocation that begins now must fail. */
 static bool must_fail(void)
 {

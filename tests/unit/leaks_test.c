@@ -3,11 +3,15 @@
 #include "tests/support/leaks.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -124,6 +128,37 @@ static void test_a_refused_realloc_leaves_the_old_piece(void **state)
     oteli_leaks_check();
 }
 
+static atomic_bool is_over;
+
+static void *allocate_until_it_is_over(void *unused)
+{
+    while (!atomic_load(&is_over))
+        free(allocate(16));
+    return unused;
+}
+
+/* Whatever another thread was doing when it was forked. */
+static void test_a_forked_child_allocates(void **state)
+{
+    (void)state;
+    enum { FORKS = 100, HANGS_AFTER_S = 60 };
+    pthread_t busy;
+    assert_int_equal(pthread_create(&busy, NULL, allocate_until_it_is_over, NULL), 0);
+    for (unsigned i = 0; i < FORKS; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(HANGS_AFTER_S);
+            free(allocate(8));
+            _exit(0);
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&is_over, true);
+    pthread_join(busy, NULL);
+}
+
 /* Not in the list of tests: the one below runs it, and wants it to fail. */
 static void leaks_one_piece(void **state)
 {
@@ -153,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_many_pieces_are_all_found_again),
         cmocka_unit_test(test_the_chosen_allocation_fails_once),
         cmocka_unit_test(test_a_refused_realloc_leaves_the_old_piece),
+        cmocka_unit_test(test_a_forked_child_allocates),
         cmocka_unit_test(test_a_leak_fails_the_test_that_makes_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
