@@ -92,6 +92,14 @@ static void start_producers(void)
         STRESS_CHECK(pthread_create(&producers[i].thread, NULL, produce, &producers[i]) == 0);
 }
 
+/* Wait until each of them has what a thread with such spans has. */
+static void wait_for_producers(void)
+{
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        while (oteli_load_relaxed_64(&producers[i].ended) == 0)
+            stress_sleep_us(100);
+}
+
 /* Wait until all of them have seen it. */
 static void park_producers(void)
 {
@@ -297,6 +305,7 @@ static void play(const struct scene *scene, unsigned scale)
     start_producers();
     oteli_store_release_32(&mode, CANCELS);
     stress_sleep_us(LAPS_MS * 1000 / 2);
+    wait_for_producers();
     park_producers();
     const uint64_t before_kib = process_peak_kib();
     oteli_store_release_32(&mode, TRACES);
