@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-enum { TRACERS = 6, POLLERS = 3, ROUNDS = 12, NUMBERS = 1 << 22, SPANS = 2000, STALL_MS = 20000 };
+enum { TRACERS = 6, POLLERS = 3, ROUNDS = 12, NUMBERS = 1 << 22, SPANS = 2000, STALL_MS = 60000 };
 
 static struct oracle oracle;
 static otel_exporter inner; /* what the oracle counts */

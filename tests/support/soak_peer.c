@@ -25,7 +25,7 @@ enum {
     HEAD = 4096, /* of the file: struct soak_shared */
     CHILD_FILE = 3,
     LOOK_US = 2000,
-    READY_TRIES = 20000,
+    READY_TRIES = 60000,
     FIRST_PORT = 12000, /* below those that the kernel gives to clients: one that connects to a */
     PORTS = 12000,      /* receiver that is away might otherwise find itself */
     TOO_LARGE = 16 * 1024,
