@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { THREADS = 3, TIMES = 20000, CHILDREN = 30, CHILD_MAY_TAKE_S = 30 };
+enum { THREADS = 3, TIMES = 20000, CHILDREN = 30, CHILD_MAY_TAKE_S = 60 };
 
 struct converted {
     uint64_t stored[TIMES];
