@@ -86,7 +86,7 @@ static unsigned http_get(const char *url, struct curl_slist *headers, const char
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, ignore_body);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, 5000L);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, 60000L);
     const CURLcode code = curl_easy_perform(curl);
     if (code == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { POLLS_MAX = 400, FAST_POLLS_MAX = 100000, POLL_MS = 100 };
+enum { POLLS_MAX = 10000, FAST_POLLS_MAX = 100000, POLL_MS = 100 };
 
 static struct fixture *listening; /* to what is logged; NULL: nobody */
 

@@ -25,7 +25,7 @@
     }
 #define COUNTED(what) (spool_files_stats().what - before.what)
 
-enum { LOOKS_MAX = 400, TURN_MS = 100 };
+enum { LOOKS_MAX = 10000, TURN_MS = 100 };
 
 static struct spool_files files;
 static struct fixture fixture;
