@@ -269,7 +269,7 @@ static void descriptors_taken_over_by_the_program_stay_its_own(void **state)
     (void)state;
     static bool before[DESCRIPTORS];
     static const struct http_sink_answer script[] = {
-        {.status = 200}, {.status = 503, .headers = "Retry-After: 2\r\n"}};
+        {.status = 200}, {.status = 503, .headers = "Retry-After: 5\r\n"}};
     int taken[8];
     int ours[8];
     size_t count = 0;
