@@ -215,36 +215,44 @@ static OTELI_NOINLINE uint64_t attach_any(const otel_context *context)
     return token;
 }
 
-/* The traits of a context that was attached the fast way, as the word that they are in memory. */
-enum { SIMPLY = OTELI_IS_ATTACHED | OTELI_ATTACHED_SIMPLY };
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define SIMPLE_TRAITS ((uint64_t)SIMPLY << 8 * offsetof(struct oteli_traits, bits))
-#else
-#define SIMPLE_TRAITS ((uint64_t)SIMPLY << (56 - 8 * offsetof(struct oteli_traits, bits)))
-#endif
+/* The fast way has the state held, and finds that it cannot go on. */
+static OTELI_NOINLINE uint64_t let_go_and_attach(const otel_context *context,
+                                                 struct oteli_thread *thread)
+{
+    oteli_thread_finish(thread);
+    return attach_any(context);
+}
+
+/* Whether a place, which is a context's, was attached so, and nothing has been left below it. What
+ * spans have of traits a context has not. */
+static OTELI_INLINE bool is_simply_attached(const struct oteli_open *open)
+{
+    const struct oteli_traits simple = {.bits = OTELI_IS_ATTACHED_SIMPLY};
+    const size_t at = offsetof(struct oteli_traits, wire_kind);
+    return memcmp((const char *)&open->traits + at, (const char *)&simple + at,
+                  sizeof simple - at) == 0;
+}
 
 /* The epoch of an open span's children is looked up once while the span is attached again and
- * again; then the fast way is open. */
-static OTELI_NOINLINE uint64_t attach_another(const otel_context *context)
+ * again; then the fast way is open. The state is held. */
+static OTELI_NOINLINE uint64_t attach_another(const otel_context *context,
+                                              struct oteli_thread *thread)
 {
-    struct oteli_thread *thread = oteli_self;
-    oteli_thread_hurry(thread);
     thread->epoch = oteli_epoch_under(thread, &context->span);
     thread->epoch_of = context->span.opaque[2];
     oteli_thread_finish(thread);
     return otel_context_attach_n(context);
 }
 
-/* Whether the fast way is open, but for the epoch: nothing but the span changes, which is one to be
- * published, and there is a place that is not above any cover. */
+/* Whether the fast way may be open: nothing but the span changes, which is one to be published, and
+ * no call is under way. */
 static OTELI_INLINE bool is_simple(const struct oteli_thread *thread, const otel_context *context)
 {
     /* One question is less than many: each is a place where the processor has to guess. */
     const uint64_t no_record = oteli_ref_beside_record(context->span.opaque[3]);
     const uint64_t other_values = (uintptr_t)context->values ^ (uintptr_t)thread->values;
     const uint64_t busy = thread->fast ^ thread->generation;
-    return OTELI_LIKELY((no_record | other_values | context->baggage | busy) == 0) &&
-           OTELI_LIKELY(thread->top < thread->attach_end);
+    return OTELI_LIKELY((no_record | other_values | context->baggage | busy) == 0);
 }
 
 /* The fast way finds out first and calls nothing, like those of span.c and end.c. */
@@ -255,22 +263,27 @@ OTELI_HOT uint64_t otel_context_attach_n(const otel_context *context)
         return attach_any(context);
     const uint64_t span_id = context->span.opaque[2];
     const uint64_t ref = context->span.opaque[3];
+    const otel_context_value *values = thread->values;
     uint32_t epoch = oteli_clock_epoch();
+    oteli_thread_hurry(thread);
+    struct oteli_open *open = thread->top;
+    if (OTELI_UNLIKELY(open >= thread->attach_end)) /* no place, or one that is above a cover */
+        return let_go_and_attach(context, thread);
     if ((ref & OTEL_SPAN_IS_OPEN_) != 0) {
         if (OTELI_UNLIKELY(span_id != thread->epoch_of))
-            return attach_another(context);
+            return attach_another(context, thread);
         epoch = thread->epoch;
     }
-    struct oteli_open *open = thread->top + 1;
+    open++;
     OTELI_OPAQUE(open);
-    const otel_context_value *values = thread->values;
     const oteli_half trace_id = oteli_half_load(context->span.opaque);
     const oteli_half second = oteli_half_load(context->span.opaque + 2);
     const uint64_t number = thread->attaches + 1;
-    oteli_thread_hurry(thread);
+    uint64_t traits;
+    memcpy(&traits, &oteli_simple_traits, sizeof traits);
     oteli_half_store(open->self.opaque, trace_id);
     oteli_half_store(open->self.opaque + 2, second | (oteli_half){0, OTELI_REF_ATTACHED});
-    oteli_half_store(open->shape, (oteli_half){epoch, SIMPLE_TRAITS});
+    oteli_half_store(open->shape, (oteli_half){epoch, traits});
     open->hold_and_below = oteli_word_of(0, thread->attached);
     oteli_half_store(open->values_and_token, (oteli_half){(uint64_t)(uintptr_t)values, number});
     thread->attaches = number;
@@ -296,15 +309,8 @@ static void complicate(const struct oteli_thread *thread, struct oteli_open *ope
         open->traits.bits &= (uint8_t)~OTELI_ATTACHED_SIMPLY;
 }
 
-static OTELI_NOINLINE bool detach_any(uint64_t token)
+static void detach_place(struct oteli_thread *thread, struct oteli_open *open, bool in_order)
 {
-    struct oteli_thread *thread = oteli_self;
-    struct oteli_open *open = find_attached(thread, token);
-    const bool in_order = open != NULL && open == newest_attached(thread);
-    if (token != 0 && !in_order)
-        OTELI_LOG(OTEL_LOG_WARN, "contexts are detached in another order than attached");
-    if (open == NULL || !oteli_thread_begin(thread))
-        return false;
     open->token = 0;
     open->traits.bits = 0;
     complicate(thread, open);
@@ -317,23 +323,41 @@ static OTELI_NOINLINE bool detach_any(uint64_t token)
     oteli_thread_leave(thread, open);
     if (in_order)
         oteli_thread_cover(thread, open);
-    oteli_thread_finish(thread);
-    return in_order;
 }
 
-/* The fast way is for the top, attached the fast way, while nothing below it has been left. A
- * signal handler between the stores finds the context detached, or current once more. */
+/* It is not the newest one's, or none of this thread's. */
+static OTELI_COLD bool warn_of_order(uint64_t token)
+{
+    if (token != 0)
+        OTELI_LOG(OTEL_LOG_WARN, "contexts are detached in another order than attached");
+    return false;
+}
+
+/* The state is held, and let go. */
+static OTELI_NOINLINE bool detach_any(uint64_t token, struct oteli_thread *thread)
+{
+    struct oteli_open *open = find_attached(thread, token);
+    const bool in_order = open != NULL && open == newest_attached(thread);
+    if (open != NULL)
+        detach_place(thread, open, in_order);
+    oteli_thread_finish(thread);
+    return in_order || warn_of_order(token);
+}
+
+/* The fast way is for the top, attached the fast way, while nothing below it has been left. */
 OTELI_HOT bool otel_context_detach_n(uint64_t token)
 {
     struct oteli_thread *thread = oteli_self;
+    const uint64_t generation = thread->fast;
+    if (OTELI_UNLIKELY(!oteli_thread_may_begin(generation)))
+        return !oteli_thread_is_busy(thread) && warn_of_order(token);
+    oteli_thread_hurry(thread);
     struct oteli_open *open = thread->top;
-    if (OTELI_UNLIKELY(open->token != token || open->shape[1] != SIMPLE_TRAITS ||
-                       oteli_thread_is_busy(thread)))
-        return detach_any(token);
-    open->traits.bits = OTELI_IS_ATTACHED; /* still, while it is the top: it is no cover */
+    if (OTELI_UNLIKELY(open->token != token || !is_simply_attached(open)))
+        return detach_any(token, thread);
     thread->attached = open->below;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     oteli_thread_return(thread, open - 1);
+    oteli_thread_finish_as(thread, generation);
     return true;
 }
 

@@ -16,9 +16,13 @@ static struct oteli_open *grab(otel_span_ref span, struct oteli_thread **owner)
     oteli_notice_fork();
     struct oteli_thread *thread = oteli_self;
     if (OTELI_LIKELY(oteli_ref_place(span.place) == OTELI_PLACE_LOCAL)) {
-        struct oteli_open *open = oteli_thread_find(thread, span);
-        if (open == NULL || !oteli_open_records(open) || !oteli_thread_begin(thread))
+        if (!oteli_thread_begin(thread))
             return NULL;
+        struct oteli_open *open = oteli_thread_find(thread, span);
+        if (open == NULL || !oteli_open_records(open)) {
+            oteli_thread_finish(thread);
+            return NULL;
+        }
         *owner = thread;
         return open;
     }

@@ -53,9 +53,13 @@ static inline uint64_t time_of_end(uint64_t end_ns)
 static void end_local(otel_span_ref span, uint64_t end_ns)
 {
     struct oteli_thread *thread = oteli_self;
-    struct oteli_open *open = oteli_thread_find(thread, span);
-    if (open == NULL || !oteli_thread_begin(thread))
+    if (!oteli_thread_begin(thread))
         return;
+    struct oteli_open *open = oteli_thread_find(thread, span);
+    if (open == NULL) {
+        oteli_thread_finish(thread);
+        return;
+    }
     const uint64_t end = time_of_end(end_ns);
     if (OTELI_UNLIKELY(oteli_processing_knows(open))) {
         open = oteli_processing_end_local(thread, open, span, end);
@@ -70,14 +74,11 @@ static void end_local(otel_span_ref span, uint64_t end_ns)
     oteli_thread_finish(thread);
 }
 
-static void end_detached(otel_span_ref span, uint64_t end_ns)
+/* The state is held, and let go. */
+static OTELI_NOINLINE void end_detached(otel_span_ref span, uint64_t end_ns,
+                                        struct oteli_thread *thread)
 {
-    struct oteli_thread *thread = oteli_self;
     const uint64_t end = time_of_end(end_ns);
-    if (OTELI_UNLIKELY(thread == &oteli_empty_thread))
-        thread = oteli_thread_own();
-    if (OTELI_UNLIKELY(thread == NULL || !oteli_thread_begin(thread)))
-        return;
     struct oteli_open *open = oteli_detached_try_lock(span);
     if (OTELI_UNLIKELY(open == NULL))
         open = oteli_detached_lock(span);
@@ -100,6 +101,14 @@ static void end_detached(otel_span_ref span, uint64_t end_ns)
         oteli_detached_give(thread, open);
     }
     oteli_thread_finish(thread);
+    wake();
+}
+
+static void end_detached_slow(otel_span_ref span, uint64_t end_ns)
+{
+    struct oteli_thread *thread = oteli_thread_own();
+    if (thread != NULL && oteli_thread_begin(thread))
+        end_detached(span, end_ns, thread);
 }
 
 static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
@@ -109,12 +118,24 @@ static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
     if (place == OTELI_PLACE_LOCAL)
         end_local(span, end_ns);
     else if (place == OTELI_PLACE_DETACHED)
-        end_detached(span, end_ns);
+        end_detached_slow(span, end_ns);
     if ((span.place & OTEL_SPAN_IS_RECORDING_) != 0)
         wake(); /* for a span that records nothing there is nothing to do */
 }
 
-/* The same for a span that is larger than most: it has attributes, or a long name. The state is
+/* The same where the fast way has the state held, and finds that it cannot go on. */
+static OTELI_NOINLINE void end_held(otel_span_ref span, uint64_t end_ns,
+                                    struct oteli_thread *thread)
+{
+    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED) {
+        end_detached(span, end_ns, thread);
+        return;
+    }
+    oteli_thread_finish(thread);
+    end_slow(span, end_ns);
+}
+
+/* The fast way for a span that is larger than most: it has attributes, or a long name. The state is
  * held. */
 static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end_ns,
                                                 struct oteli_thread *thread,
@@ -122,8 +143,7 @@ static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end
 {
     const uint32_t size = oteli_raw_size(open);
     if (OTELI_UNLIKELY(!oteli_is_plain(thread, open, size))) {
-        oteli_thread_finish(thread);
-        end_slow(span, end_ns);
+        end_held(span, end_ns, thread);
         return;
     }
     oteli_append_plain(thread, open, size, oteli_counter());
@@ -141,21 +161,30 @@ OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
 {
     struct oteli_thread *thread = oteli_self;
     const uint64_t generation = thread->fast;
-    struct oteli_open *open = thread->top;
-    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_fast_generation, generation) ||
-                       span.place != open->self.opaque[3] || span.id != open->self.opaque[2] ||
-                       end_ns != 0)) {
+    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_fast_generation, generation))) {
         end_slow(span, end_ns);
         return;
     }
-    if ((span.place & OTEL_SPAN_IS_RECORDING_) == 0) {
-        if (OTELI_UNLIKELY(open->traits.is_unusual))
-            end_slow(span, end_ns);
-        else
-            oteli_thread_return(thread, open - 1);
+    oteli_thread_hurry(thread); /* first: a signal handler that forks would take the line away, and
+                                   one that goes deep would move the places */
+    struct oteli_open *open = thread->top;
+    if (OTELI_UNLIKELY(span.place != open->self.opaque[3] || span.id != open->self.opaque[2])) {
+        end_held(span, end_ns, thread);
         return;
     }
-    oteli_thread_hurry(thread); /* first: a signal handler that forks would take the line away */
+    if ((span.place & OTEL_SPAN_IS_RECORDING_) == 0) { /* nor has it an end, then */
+        if (OTELI_UNLIKELY(open->traits.is_unusual)) {
+            end_held(span, end_ns, thread);
+            return;
+        }
+        oteli_thread_return(thread, open - 1);
+        oteli_thread_finish_as(thread, generation);
+        return;
+    }
+    if (OTELI_UNLIKELY(end_ns != 0)) {
+        end_held(span, end_ns, thread);
+        return;
+    }
     const uint32_t name_length = open->name_length;
     if (name_length > sizeof(oteli_half) || open->attributes.length != 0) {
         end_larger(span, end_ns, thread, open);
@@ -166,8 +195,7 @@ OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
     size_t used = thread->used;
     OTELI_OPAQUE(used); /* not the same once more in 32 bits */
     if (OTELI_UNLIKELY(!oteli_is_plain_to(thread, open, used + size))) {
-        oteli_thread_finish(thread);
-        end_slow(span, end_ns);
+        end_held(span, end_ns, thread);
         return;
     }
     oteli_raw_write_small(oteli_line_raw(line, used), open, size, 0, oteli_counter());
@@ -212,6 +240,8 @@ otel_span otel_span_enter_address(otel_tracer *tracer, const void *address)
         return otel_span_none_();
     const otel_span span = otel_span_enter_n(tracer, "", 0, NULL);
     struct oteli_thread *thread = oteli_self;
+    if (!oteli_thread_begin(thread))
+        return span;
     struct oteli_open *open = oteli_thread_find(thread, otel_span_ref_of(&span));
     if (open != NULL && oteli_open_records(open)) {
         memcpy(open->name, &address, sizeof address);
@@ -220,16 +250,20 @@ otel_span otel_span_enter_address(otel_tracer *tracer, const void *address)
         open->traits.is_unusual = true;
         open->mark = started_and_left(thread);
     }
+    oteli_thread_finish(thread);
     return span;
 }
 
 void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns)
 {
     struct oteli_thread *thread = oteli_self;
-    struct oteli_open *open = oteli_thread_find(thread, otel_span_ref_of(&span));
-    if (open != NULL && (open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 &&
-        open->mark == started_and_left(thread) &&
-        oteli_ticks() - open->start < oteli_clock_ticks_of_ns(min_ns))
-        open->traits.lost_as = 1 + OTEL_DROP_TOO_SHORT;
+    if (oteli_thread_begin(thread)) {
+        struct oteli_open *open = oteli_thread_find(thread, otel_span_ref_of(&span));
+        if (open != NULL && (open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 &&
+            open->mark == started_and_left(thread) &&
+            oteli_ticks() - open->start < oteli_clock_ticks_of_ns(min_ns))
+            open->traits.lost_as = 1 + OTEL_DROP_TOO_SHORT;
+        oteli_thread_finish(thread);
+    }
     otel_span_end(span);
 }

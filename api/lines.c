@@ -73,14 +73,17 @@ otel_lines *otel_lines_end(void)
 {
     oteli_notice_fork();
     struct oteli_thread *thread = oteli_self;
-    struct oteli_open *open = find_stretch(thread);
-    if (open == NULL || !oteli_thread_begin(thread))
+    if (!oteli_thread_begin(thread))
         return NULL;
-    otel_lines *lines = oteli_hold_at(open->hold);
-    open->hold = 0;
-    oteli_thread_leave(thread, open);
-    oteli_thread_cover(thread, open);
-    lines = give_to_caller(lines);
+    struct oteli_open *open = find_stretch(thread);
+    otel_lines *lines = NULL;
+    if (open != NULL) {
+        lines = oteli_hold_at(open->hold);
+        open->hold = 0;
+        oteli_thread_leave(thread, open);
+        oteli_thread_cover(thread, open);
+        lines = give_to_caller(lines);
+    }
     oteli_thread_finish(thread);
     return lines;
 }

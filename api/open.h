@@ -48,7 +48,8 @@ enum {
     OTELI_IS_PROCESSED = 16,    /* processors have seen its start */
     OTELI_IS_ENDING = 32,       /* and are being told of its end */
     OTELI_ATTACHED_SIMPLY = 64, /* a context that changed nothing but the span, and still would */
-    OTELI_IS_ATTACHED = 128     /* a context, and no cover of one */
+    OTELI_IS_ATTACHED = 128,    /* a context, and no cover of one */
+    OTELI_IS_ATTACHED_SIMPLY = OTELI_IS_ATTACHED | OTELI_ATTACHED_SIMPLY
 };
 
 /* Traits of a span that is not unusual, as the word that they are in memory. */

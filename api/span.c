@@ -5,9 +5,9 @@
  * thread-local access, one comparison that covers every unusual state, ids, the name, and
  * the clock. scripts/bench.sh span measures what it costs.
  *
- * The fast way finds out that it cannot go on before it has changed anything that counts,
- * and then leaves it all to a function ending in _slow. So it calls nothing, and the
- * compiler keeps everything in registers that need not be saved. */
+ * The fast way holds the state, finds out that it cannot go on before it has changed anything
+ * that counts, and then lets the state go and leaves it all to a function ending in _slow. So it
+ * calls nothing, and the compiler keeps everything in registers that need not be saved. */
 #include "api/compose.h"
 #include "api/detached.h"
 #include "api/hold.h"
@@ -314,12 +314,22 @@ static OTELI_INLINE bool is_usual(const struct oteli_open *parent)
     return (parent->self.opaque[3] & asked) == (OTELI_REF_SAMPLED | OTELI_REF_RANDOM);
 }
 
-/* The same of one that makes a span that is not sampled, in its place with all but its identity. */
-static OTELI_INLINE void show_unsampled(otel_span *span, struct oteli_thread *thread,
-                                        struct oteli_open *open, const struct oteli_identity *made,
-                                        uint64_t generation)
+/* The same where the fast way has the state held, and finds that it cannot go on. */
+static OTELI_NOINLINE void let_go_and_enter(otel_span *span, otel_tracer *tracer, const char *name,
+                                            size_t name_length, const otel_span_options *options,
+                                            struct oteli_thread *thread)
 {
-    open->traits.is_unusual = false;
+    oteli_thread_finish(thread);
+    enter_slow(span, tracer, name, name_length, options);
+}
+
+/* The last of entering a span that is not sampled. */
+static OTELI_INLINE void show_unsampled(otel_span *span, struct oteli_thread *thread,
+                                        struct oteli_open *open, uint32_t epoch,
+                                        const struct oteli_identity *made, uint64_t generation)
+{
+    open->epoch = epoch;
+    open->shape[1] = 0; /* no traits */
     oteli_span_store_identity(span, made);
     oteli_span_store_identity(&open->self, made);
     oteli_thread_raise(thread, open, &open->record);
@@ -333,39 +343,24 @@ static OTELI_INLINE void enter_unsampled_root(otel_span *span, struct oteli_thre
 {
     struct oteli_identity made;
     uint64_t second;
-    oteli_thread_hurry(thread);
     const uint64_t first = oteli_random_pair(&thread->random, &second);
     made.trace_id = (oteli_half){first, second | 1};
     made.span_id = (first ^ (second << 32 | second >> 32)) | 1;
     made.ref = open->usual_ref & ~OTELI_SAMPLED_AND_RECORDING;
-    open->epoch = oteli_clock_epoch();
     oteli_count(&thread->counts.unsampled[OTELI_ORIGIN_NONE], 1);
-    show_unsampled(span, thread, open, &made, generation);
+    show_unsampled(span, thread, open, oteli_clock_epoch(), &made, generation);
 }
 
 static OTELI_INLINE void enter_unsampled_child(otel_span *span, struct oteli_thread *thread,
-                                               struct oteli_open *open, uint64_t generation)
+                                               struct oteli_open *open)
 {
     const struct oteli_open *parent = open - 1;
     struct oteli_identity made;
-    oteli_thread_hurry(thread);
     made.trace_id = oteli_half_load(parent->self.opaque);
     made.span_id = oteli_random_id(&thread->random);
     made.ref = oteli_open_place_ref(open) | (parent->self.opaque[3] & OTELI_REF_INHERITED);
-    open->epoch = parent->epoch;
     oteli_count(&thread->counts.unsampled[OTELI_ORIGIN_LOCAL], 1);
-    show_unsampled(span, thread, open, &made, generation);
-}
-
-/* Hold the state and copy the name. false: it is not short and ASCII, and nothing is held. */
-static OTELI_INLINE bool hurry_with_name(struct oteli_thread *thread, struct oteli_open *open,
-                                         const char *name, size_t name_length)
-{
-    oteli_thread_hurry(thread);
-    if (OTELI_LIKELY(oteli_span_set_short_name(open, name, name_length)))
-        return true;
-    oteli_thread_finish(thread);
-    return false;
+    show_unsampled(span, thread, open, parent->epoch, &made, thread->generation);
 }
 
 /* Its name, and what most spans have of an epoch, of this kind. */
@@ -423,26 +418,22 @@ static OTELI_INLINE void show_fast(otel_span *span, struct oteli_thread *thread,
     oteli_thread_finish(thread);
 }
 
-/* The fast way where the parent is not usual, or spans under it are not sampled. */
+/* The fast way where the parent is not usual, or spans under it are not sampled. The state is held. */
 static OTELI_NOINLINE OTELI_HOT void enter_child(otel_span *span, otel_tracer *tracer,
                                                  const char *name, size_t name_length,
                                                  const otel_span_options *options,
                                                  struct oteli_thread *thread)
 {
-    const uint64_t generation = thread->fast;
     struct oteli_open *open = thread->top + 1;
     const struct oteli_open *parent = open - 1;
     const unsigned decision = decision_under(thread, parent);
     if (decision == OTELI_DECIDE_DROP) {
-        enter_unsampled_child(span, thread, open, generation);
+        enter_unsampled_child(span, thread, open);
         return;
     }
-    if (OTELI_UNLIKELY(decision != OTELI_DECIDE_SAMPLE)) {
-        enter_slow(span, tracer, name, name_length, options);
-        return;
-    }
-    if (OTELI_UNLIKELY(!hurry_with_name(thread, open, name, name_length))) {
-        enter_slow(span, tracer, name, name_length, options);
+    if (OTELI_UNLIKELY(decision != OTELI_DECIDE_SAMPLE) ||
+        OTELI_UNLIKELY(!oteli_span_set_short_name(open, name, name_length))) {
+        let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
     const uint8_t wire_kind =
@@ -460,11 +451,15 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
 {
     struct oteli_thread *thread = oteli_self;
     const uint64_t generation = thread->fast;
-    struct oteli_open *open = thread->top;
-    /* Nothing is under way, the state fits the SDK, and there is a place left. */
-    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_fast_generation, generation) ||
-                       open == thread->last)) {
+    /* Nothing is under way, and the state fits the SDK. */
+    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_fast_generation, generation))) {
         enter_slow(span, tracer, name, name_length, options);
+        return;
+    }
+    oteli_thread_hurry(thread);
+    struct oteli_open *open = thread->top;
+    if (OTELI_UNLIKELY(open == thread->last)) {
+        let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
     open++;
@@ -475,7 +470,7 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
             if (thread->decide[OTELI_PARENT_NONE] == OTELI_DECIDE_DROP)
                 enter_unsampled_root(span, thread, open, generation);
             else
-                enter_slow(span, tracer, name, name_length, options);
+                let_go_and_enter(span, tracer, name, name_length, options, thread);
             return;
         }
     } else if (!is_usual(parent) ||
@@ -483,8 +478,8 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         enter_child(span, tracer, name, name_length, options, thread);
         return;
     }
-    if (OTELI_UNLIKELY(!hurry_with_name(thread, open, name, name_length))) {
-        enter_slow(span, tracer, name, name_length, options);
+    if (OTELI_UNLIKELY(!oteli_span_set_short_name(open, name, name_length))) {
+        let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
     struct oteli_identity made;
@@ -599,13 +594,16 @@ static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const 
                                     size_t name_length)
 {
     struct oteli_thread *thread = oteli_self;
-    const struct oteli_open *parent = thread->top;
-    if (OTELI_UNLIKELY(thread->fast != oteli_load_relaxed_64(&oteli_fast_generation) ||
-                       thread->detached_count == 0 ||
-                       decision_under(thread, parent) != OTELI_DECIDE_SAMPLE))
+    if (OTELI_UNLIKELY(thread->fast != oteli_load_relaxed_64(&oteli_fast_generation)))
         return false;
-    struct oteli_open *open = thread->detached[thread->detached_count - 1];
     oteli_thread_hurry(thread);
+    const struct oteli_open *parent = thread->top;
+    const uint32_t count = thread->detached_count;
+    if (OTELI_UNLIKELY(count == 0 || decision_under(thread, parent) != OTELI_DECIDE_SAMPLE)) {
+        oteli_thread_finish(thread);
+        return false;
+    }
+    struct oteli_open *open = thread->detached[count - 1];
     const bool is_short = oteli_span_set_short_name(open, name, name_length);
     if (OTELI_LIKELY(is_short)) {
         struct oteli_identity made;

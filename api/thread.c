@@ -25,12 +25,13 @@ enum { FIRST_DEPTH = 16, FIRST_DEPTH_OF_FIBRE = 4, DEEPEST = 1 << 16 };
 
 static struct oteli_open bottom = {.self = {{0, 0, 0, OTELI_REF_ATTACHED}},
                                    .below = OTELI_NOT_A_COVER};
-struct oteli_thread oteli_empty_thread = {.fast = OTELI_NO_GENERATION,
+struct oteli_thread oteli_empty_thread = {.fast = OTELI_NOBODYS,
                                           .generation = OTELI_NO_GENERATION,
                                           .top = &bottom,
                                           .last = &bottom,
                                           .stack = &bottom};
 OTELI_TLS struct oteli_thread *oteli_self = &oteli_empty_thread;
+const struct oteli_traits oteli_simple_traits = {.bits = OTELI_IS_ATTACHED_SIMPLY};
 
 uint32_t otel_is_in_use_;
 
@@ -97,13 +98,14 @@ static void on_thread_exit(void *state)
     struct oteli_thread *thread = state;
     if (thread != oteli_self)
         return; /* of before a fork, when it was in the middle of a call: the parent's */
+    oteli_thread_hurry(thread); /* it may be already: pthread_exit in an exporter */
     oteli_detached_flush(thread);
     oteli_thread_leave_fibre(thread);
     publish_nothing(thread);
     oteli_thread_abandon(thread);
     thread->in_processors = 0;
     thread->ending = NULL;
-    oteli_thread_finish(thread); /* it may have ended in a call: pthread_exit in an exporter */
+    oteli_thread_finish(thread);
     oteli_store_release_32(&thread->in_sdk, 0);
     oteli_self = &oteli_empty_thread;
     oteli_store_release_32(&thread->in_use, 0); /* pairs with the CAS of take_over */

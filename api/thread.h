@@ -70,10 +70,11 @@ struct oteli_places {
     const struct oteli_thread *thread; /* … and where */
 };
 
-/* What oteli_thread.fast holds while a call is under way, and the generation of a state
- * that fits no SDK. */
+/* What oteli_thread.fast holds in the state that is nobody's, and while a call is under way; and the
+ * generation of a state that fits no SDK. */
+#define OTELI_NOBODYS UINT64_MAX
 #define OTELI_BUSY (UINT64_MAX - 1)
-#define OTELI_NO_GENERATION UINT64_MAX
+#define OTELI_NO_GENERATION (OTELI_NEVER_FAST - 1)
 
 struct oteli_thread {
     /* of the owner: every span touches these */
@@ -130,6 +131,10 @@ _Static_assert(offsetof(struct oteli_thread, counts.recorded[OTELI_ORIGIN_LOCAL]
                "and so is the second");
 
 extern struct oteli_thread oteli_empty_thread;
+
+/* Of a context that was attached the fast way. In memory, whence one instruction puts it beside
+ * the other half of a pair. */
+OTELI_NOT_LENT extern const struct oteli_traits oteli_simple_traits __attribute__((aligned(8)));
 
 OTELI_NOT_LENT extern OTELI_TLS struct oteli_thread *oteli_self;
 
@@ -216,16 +221,25 @@ static inline bool oteli_thread_is_busy(const struct oteli_thread *thread)
 }
 
 /* Calls of one thread do not nest, except from a signal handler; then the inner one is
- * refused. Only this thread and its handlers look at it: no ordering but the compiler's. */
+ * refused. Only this thread and its handlers look at it: no ordering but the compiler's.
+ *
+ * Before, a handler may go so deep that the stack is moved: where a place is has to be found
+ * out in here. */
 static inline void oteli_thread_hurry(struct oteli_thread *thread)
 {
     thread->fast = OTELI_BUSY;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
+/* Of what `fast` holds: whether no call is under way, and the state is a thread's own. */
+static OTELI_INLINE bool oteli_thread_may_begin(uint64_t fast)
+{
+    return fast < OTELI_BUSY;
+}
+
 static inline bool oteli_thread_begin(struct oteli_thread *thread)
 {
-    if (OTELI_UNLIKELY(oteli_thread_is_busy(thread)))
+    if (OTELI_UNLIKELY(!oteli_thread_may_begin(thread->fast)))
         return false;
     oteli_thread_hurry(thread);
     return true;

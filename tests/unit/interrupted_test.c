@@ -1,78 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/interrupted_test.c - specification of calls of the API that a signal handler interrupts
- * which traces itself: after any instruction. The processor takes each step alone, and says so by a
- * signal. */
+ * which traces itself: after any instruction. */
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
+#include "tests/support/single_steps.h"
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
-#include <ucontext.h>
 
 #include <cmocka.h>
 
 #if defined(__x86_64__)
-
-enum { TRAP_FLAG = 0x100, RED_ZONE = 128, MANY_STEPS = 64, MOST_STEPS = 10000 };
 
 static otel_tracer *tracer;
 static otel_context_token outer_context;
 static otel_context_token inner_context;
 static otel_span outer;
 static otel_span inner;
-
-static void (*handle)(void);
-static unsigned step;
-static unsigned chosen; /* after which the handler has its turn */
-static volatile sig_atomic_t is_stepping;
-static bool is_wrong; /* something was not as it should be: said when nobody steps any more */
-
-static void on_step(int number, siginfo_t *info, void *context)
-{
-    ucontext_t *const interrupted = context;
-    (void)number;
-    (void)info;
-    if (++step == chosen)
-        handle();
-    if (is_stepping == 0)
-        interrupted->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
-}
-
-static __attribute__((noinline)) void begin_to_step(void)
-{
-    is_stepping = 1;
-    __asm__ volatile("leaq -%c0(%%rsp), %%rsp\n\tpushfq\n\torq %1, (%%rsp)\n\tpopfq\n\t"
-                     "leaq %c0(%%rsp), %%rsp"
-                     :
-                     : "i"(RED_ZONE), "i"(TRAP_FLAG)
-                     : "memory", "cc");
-}
-
-/* Do it once for each of its steps, and let the handler have its turn there; sanitizers make so many
- * of them that some are left out. */
-static void interrupt_each_step(void (*prepare)(void), void (*act)(void), void (*finish)(void))
-{
-    const struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
-    struct sigaction before;
-    assert_int_equal(sigaction(SIGTRAP, &action, &before), 0);
-    chosen = step = 0;
-    do {
-        prepare();
-        chosen += 1 + step / MANY_STEPS;
-        step = 0;
-        begin_to_step();
-        act();
-        is_stepping = 0;
-        finish();
-    } while (chosen < step && !is_wrong && chosen < MOST_STEPS);
-    assert_int_equal(sigaction(SIGTRAP, &before, NULL), 0);
-    if (is_wrong)
-        print_error("after step %u of %u\n", chosen, step);
-    assert_false(is_wrong);
-    assert_true(chosen > 5 && chosen < MOST_STEPS);
-}
 
 static otel_context wrapped(uint8_t number)
 {
@@ -85,7 +30,7 @@ static otel_context wrapped(uint8_t number)
 static void check_current(otel_span span)
 {
     const otel_span now = otel_current_span();
-    is_wrong |= memcmp(now.opaque, span.opaque, 3 * sizeof now.opaque[0]) != 0;
+    single_steps_are_wrong |= memcmp(now.opaque, span.opaque, 3 * sizeof now.opaque[0]) != 0;
 }
 
 static void trace_in_handler(void)
@@ -98,7 +43,7 @@ static void trace_in_handler(void)
     const otel_context_token token = otel_context_attach(wrapped(3));
     if (token.opaque != 0)
         check_current(wrapped(3).span);
-    is_wrong |= !otel_context_detach(token) && token.opaque != 0;
+    single_steps_are_wrong |= !otel_context_detach(token) && token.opaque != 0;
     check_current(before);
 }
 
@@ -122,13 +67,13 @@ static void attach_both(void)
 
 static void detach_inner(void)
 {
-    is_wrong |= !otel_context_detach(inner_context);
+    single_steps_are_wrong |= !otel_context_detach(inner_context);
 }
 
 static void detach_outer(void)
 {
     check_current(wrapped(1).span);
-    is_wrong |= !otel_context_detach(outer_context);
+    single_steps_are_wrong |= !otel_context_detach(outer_context);
     check_current((otel_span){{0}});
 }
 
@@ -143,10 +88,13 @@ static int set_up(void **state)
 {
     const int status = recorder_setup_queued_fast(state);
     tracer = otel_tracer_get("t", NULL);
-    handle = trace_in_handler;
-    is_wrong = false;
     trace_in_handler(); /* so that the interrupted thread has a state */
     return status;
+}
+
+static void interrupt_each_step(void (*prepare)(void), void (*act)(void), void (*finish)(void))
+{
+    single_steps_interrupt(&(struct single_steps){prepare, act, finish}, trace_in_handler);
 }
 
 static void test_a_context_is_attached(void **state)

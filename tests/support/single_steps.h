@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/support/single_steps.h - calls that a signal handler interrupts, after any instruction. The
+ * processor takes each step alone, and says so by a signal. x86-64.
+ *
+ * Threads:  the test's. */
+#ifndef OTELI_TESTS_SINGLE_STEPS_H
+#define OTELI_TESTS_SINGLE_STEPS_H
+
+#include <stdbool.h>
+
+/* What is interrupted, and what comes before and after it, each time. */
+struct single_steps {
+    void (*prepare)(void);
+    void (*act)(void);
+    void (*finish)(void);
+};
+
+/* Something was not as it should be: said when nobody steps any more. */
+extern bool single_steps_are_wrong;
+
+/* Do it once for each of its steps, and let the handler have its turn there. Of calls with many steps,
+ * as sanitizers make them, few of the later ones are tried. */
+void single_steps_interrupt(const struct single_steps *steps, void (*handle)(void));
+
+#endif
