@@ -124,11 +124,16 @@ static void let_block(struct sleeper *sleeper, bool blocks)
     wait_for(&sleeper->is_there);
 }
 
+/* The kernel forgets a thread after its join: until then it is in lists of threads, and blocks all. */
 static void end_sleeper(struct sleeper *sleeper)
 {
+    char path[48];
+    snprintf(path, sizeof path, "/proc/self/task/%d", (int)sleeper->id);
     sleeper->ends = true;
     sem_post(&sleeper->is_asked);
     pthread_join(sleeper->thread, NULL);
+    while (access(path, F_OK) == 0)
+        sched_yield();
 }
 
 static struct oteli_timed_thread *timed(const struct oteli_thread_timers *timers,
@@ -252,7 +257,7 @@ static void test_a_thread_with_the_number_of_another_gets_a_timer_of_its_own(voi
     other->timer = of_first;
     end_sleeper(&first);
     while (is_running(of_first))
-        sched_yield(); /* the kernel forgets a thread after its join */
+        sched_yield();
 
     scan(&timers, timers.count + 1);
 
