@@ -115,12 +115,13 @@ static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
 {
     const enum oteli_span_place place = oteli_ref_place(span.place);
     oteli_notice_fork();
-    if (place == OTELI_PLACE_LOCAL)
+    if (place == OTELI_PLACE_LOCAL) {
         end_local(span, end_ns);
-    else if (place == OTELI_PLACE_DETACHED)
+        if ((span.place & OTEL_SPAN_IS_RECORDING_) != 0)
+            wake(); /* for a span that records nothing there is nothing to do */
+    } else if (place == OTELI_PLACE_DETACHED) {
         end_detached_slow(span, end_ns);
-    if ((span.place & OTEL_SPAN_IS_RECORDING_) != 0)
-        wake(); /* for a span that records nothing there is nothing to do */
+    }
 }
 
 /* The same where the fast way has the state held, and finds that it cannot go on. */
