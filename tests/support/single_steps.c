@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <ucontext.h>
 
 #include <cmocka.h>
@@ -21,6 +22,17 @@ static void (*handle_step)(void);
 static unsigned step;
 static unsigned chosen; /* after which the handler has its turn */
 static volatile sig_atomic_t is_stepping;
+
+void single_steps_check(bool is_right)
+{
+    single_steps_are_wrong |= !is_right;
+}
+
+void single_steps_check_current(otel_span span)
+{
+    const otel_span now = otel_current_span();
+    single_steps_check(memcmp(now.opaque, span.opaque, 3 * sizeof now.opaque[0]) == 0);
+}
 
 static void on_step(int number, siginfo_t *info, void *context)
 {

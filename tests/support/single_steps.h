@@ -6,6 +6,7 @@
 #ifndef OTELI_TESTS_SINGLE_STEPS_H
 #define OTELI_TESTS_SINGLE_STEPS_H
 
+#include <otel/trace.h>
 #include <stdbool.h>
 
 /* What is interrupted, and what comes before and after it, each time. */
@@ -17,6 +18,10 @@ struct single_steps {
 
 /* Something was not as it should be: said when nobody steps any more. */
 extern bool single_steps_are_wrong;
+void single_steps_check(bool is_right);
+
+/* This span is the current one. */
+void single_steps_check_current(otel_span span);
 
 /* Do it once for each of its steps, and let the handler have its turn there. Of calls with many steps,
  * as sanitizers make them, few of the later ones are tried. */

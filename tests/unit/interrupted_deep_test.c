@@ -33,23 +33,12 @@ static size_t seen;          /* of what is recorded */
 static uint32_t field;       /* that the inner span should have; 0: any */
 static unsigned inner_count; /* how often it should be recorded */
 
-static void check(bool is_right)
-{
-    single_steps_are_wrong |= !is_right;
-}
-
 static otel_context wrapped(uint8_t number)
 {
     otel_span_context context = {.flags = 1, .is_remote = number == 4};
     memset(context.trace_id, number, sizeof context.trace_id);
     memset(context.span_id, number, sizeof context.span_id);
     return (otel_context){.span = otel_span_wrap(&context)};
-}
-
-static void check_current(otel_span span)
-{
-    const otel_span now = otel_current_span();
-    check(memcmp(now.opaque, span.opaque, 3 * sizeof now.opaque[0]) == 0);
 }
 
 /* --- the handler --- */
@@ -63,12 +52,12 @@ static void trace_deeply(void)
         spans[i] = otel_span_enter(tracer, "in the handler", NULL);
     for (unsigned i = DEEP; i-- > 0;)
         otel_span_end(spans[i]);
-    check_current(before);
+    single_steps_check_current(before);
     for (unsigned i = 0; i < DEEP; i++)
         tokens[i] = otel_context_attach(wrapped(3));
     for (unsigned i = DEEP; i-- > 0;)
-        check(otel_context_detach(tokens[i]) || tokens[i].opaque == 0);
-    check_current(before);
+        single_steps_check(otel_context_detach(tokens[i]) || tokens[i].opaque == 0);
+    single_steps_check_current(before);
 }
 
 /* --- before and after --- */
@@ -79,7 +68,7 @@ static void begin_stack(void)
     stack = otel_stack_new();
     (void)otel_stack_switch(stack);
     otel_span_end(otel_span_enter(tracer, "first", NULL));
-    check(oteli_self->last - oteli_self->top == ROOM);
+    single_steps_check(oteli_self->last - oteli_self->top == ROOM);
     for (unsigned i = 0; i < filler_count; i++)
         fillers[i] = otel_span_enter(tracer, "filler", NULL);
 }
@@ -100,23 +89,23 @@ static void check_records(void)
         if (!is_inner(seen))
             continue;
         found++;
-        check(field == 0 || recorder_has_field(seen, field));
+        single_steps_check(field == 0 || recorder_has_field(seen, field));
     }
-    check(found == inner_count);
+    single_steps_check(found == inner_count);
     const struct counted counts = recorder_counts();
-    check(counts.recorded == counts.ended);
+    single_steps_check(counts.recorded == counts.ended);
 }
 
 static void end_stack(void)
 {
     for (unsigned i = filler_count; i-- > 0;) {
-        check_current(fillers[i]);
+        single_steps_check_current(fillers[i]);
         otel_span_end(fillers[i]);
     }
     const struct oteli_thread *thread = oteli_self;
-    check_current((otel_span){{0}});
-    check(thread->top == thread->stack);
-    check(thread->last == thread->stack + thread->open_capacity - 1);
+    single_steps_check_current((otel_span){{0}});
+    single_steps_check(thread->top == thread->stack);
+    single_steps_check(thread->last == thread->stack + thread->open_capacity - 1);
     check_records();
     if (!single_steps_are_wrong)
         otel_stack_free(stack);
@@ -225,7 +214,7 @@ static void cancel_inner(void)
 
 static void end_outer(void)
 {
-    check_current(outer);
+    single_steps_check_current(outer);
     otel_span_end(outer);
     end_stack();
 }
@@ -238,14 +227,14 @@ static void end_other(void)
 
 static void end_inner_only(void)
 {
-    check_current(inner);
+    single_steps_check_current(inner);
     end_inner();
     end_stack();
 }
 
 static void end_both(void)
 {
-    check_current(inner);
+    single_steps_check_current(inner);
     end_inner();
     end_outer();
 }
@@ -380,13 +369,13 @@ static void add_event(void)
 
 static void ask_whether_it_records(void)
 {
-    check(otel_span_is_recording(inner));
+    single_steps_check(otel_span_is_recording(inner));
 }
 
 static void ask_what_is_current(void)
 {
-    check_current(inner);
-    check(otel_context_get_attributes(NULL, NULL, 0) == 0);
+    single_steps_check_current(inner);
+    single_steps_check(otel_context_get_attributes(NULL, NULL, 0) == 0);
 }
 
 static void describe_current(void (*act)(void), uint32_t expected)
@@ -460,13 +449,13 @@ static void attach_the_current_span(void)
 
 static void detach_inner(void)
 {
-    check(otel_context_detach(inner_context));
+    single_steps_check(otel_context_detach(inner_context));
 }
 
 static void detach_outer(void)
 {
-    check_current(wrapped(1).span);
-    check(otel_context_detach(outer_context));
+    single_steps_check_current(wrapped(1).span);
+    single_steps_check(otel_context_detach(outer_context));
     end_stack();
 }
 
@@ -477,14 +466,14 @@ static void detach_outer_first(void)
 
 static void detach_inner_last(void)
 {
-    check_current(wrapped(2).span);
+    single_steps_check_current(wrapped(2).span);
     detach_inner();
     end_stack();
 }
 
 static void detach_both(void)
 {
-    check_current(wrapped(2).span);
+    single_steps_check_current(wrapped(2).span);
     detach_inner();
     detach_outer();
 }
@@ -556,12 +545,12 @@ static void end_lines_and_stack(void)
 
 static void switch_stacks(void)
 {
-    check(otel_stack_switch(NULL) == stack);
+    single_steps_check(otel_stack_switch(NULL) == stack);
 }
 
 static void switch_back(void)
 {
-    check(otel_stack_switch(stack) == NULL);
+    single_steps_check(otel_stack_switch(stack) == NULL);
     end_outer();
 }
 
