@@ -155,7 +155,7 @@ void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open, uint
 {
     if ((open->traits.bits & OTELI_RECORD_ONLY) != 0)
         return;
-    if (oteli_open_hold(open) != 0 || open->traits.lost_as != 0) {
+    if (oteli_open_hold(open) != 0 || open->traits.end_as != OTELI_END_EXPORTED) {
         oteli_hold_end(thread, open, end);
         return;
     }

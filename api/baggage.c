@@ -30,7 +30,7 @@ static const struct oteli_baggage_entry *find(const struct oteli_baggage_entries
 void oteli_baggage_begin(struct oteli_baggage_builder *builder, otel_baggage from)
 {
     struct oteli_baggage_entries *made = &builder->made.entries;
-    builder->text_left = OTELI_BAGGAGE_BYTES + 1; /* and a comma behind the last header */
+    builder->text_left = OTELI_BAGGAGE_TEXT + 1; /* and a comma behind the last header */
     const struct oteli_baggage_entries *entries = oteli_baggage_hold(from);
     if (entries == NULL) {
         *made = (struct oteli_baggage_entries){0};
@@ -66,7 +66,7 @@ static void append(struct oteli_baggage_entries *made, const struct oteli_baggag
     *at++ = '\0';
     at = oteli_baggage_clean(at, member->value, member->value_length, member->is_encoded);
     *at++ = '\0';
-    at = oteli_baggage_clean(at, member->metadata, member->metadata_length, false);
+    at = oteli_baggage_clean_metadata(at, member->metadata, member->metadata_length);
     *at = '\0';
     made->count++;
     made->wire_length = (uint16_t)(made->wire_length + head->wire_length);
@@ -83,9 +83,9 @@ bool oteli_baggage_put(struct oteli_baggage_builder *builder,
         !oteli_utf8_is_valid(member->name, member->name_length))
         return false;
     const struct oteli_baggage_size value =
-        oteli_baggage_measure(member->value, member->value_length, member->is_encoded, false);
+        oteli_baggage_measure(member->value, member->value_length, member->is_encoded);
     const struct oteli_baggage_size metadata =
-        oteli_baggage_measure(member->metadata, member->metadata_length, false, true);
+        oteli_baggage_measure_metadata(member->metadata, member->metadata_length);
     const size_t wire =
         member->name_length + 1 + value.wire + (metadata.wire != 0 ? 1 + metadata.wire : 0) + 1;
     const struct oteli_baggage_entry *old = find(made, member->name, member->name_length);

@@ -18,6 +18,10 @@
  * header's text as we write it. */
 enum { OTELI_BAGGAGE_MEMBERS = 64, OTELI_BAGGAGE_BYTES = 8192 };
 
+/* How much text of headers is looked at, with what is not kept of it: blanks, malformed members, %xx
+ * that need not be. */
+enum { OTELI_BAGGAGE_TEXT = 64 * 1024 };
+
 /* An entry's head. The three texts follow it, each with a final NUL, and perhaps one byte so
  * that the next head is aligned. */
 struct oteli_baggage_entry {
@@ -79,7 +83,7 @@ otel_baggage oteli_baggage_finish(const struct oteli_baggage_builder *builder);
 /* --- the W3C header: baggage_text.c --- */
 
 /* Put the members of one baggage header in. Several headers follow each other and have common
- * limits: what is behind the first OTELI_BAGGAGE_BYTES of all of them is not looked at, and
+ * limits: what is behind the first OTELI_BAGGAGE_TEXT of all of them is not looked at, and
  * members that are malformed or do not fit are left out. Returns how many were put in. */
 size_t oteli_baggage_parse(struct oteli_baggage_builder *builder, const char *text, size_t length);
 
@@ -88,16 +92,18 @@ size_t oteli_baggage_parse(struct oteli_baggage_builder *builder, const char *te
  * names are no tokens cannot be sent, and are left out. */
 size_t oteli_baggage_format(otel_baggage baggage, char *text, size_t size);
 
-/* How long a value or metadata is once it is clean UTF-8, and on the wire. */
+/* How long a value is once it is clean UTF-8, and on the wire, which is never less. Metadata is
+ * cleaned of blanks that mean nothing, too. */
 struct oteli_baggage_size {
     size_t stored;
     size_t wire;
 };
-struct oteli_baggage_size oteli_baggage_measure(const char *text, size_t length, bool is_encoded,
-                                                bool is_metadata);
+struct oteli_baggage_size oteli_baggage_measure(const char *text, size_t length, bool is_encoded);
+struct oteli_baggage_size oteli_baggage_measure_metadata(const char *text, size_t length);
 
 /* Write it as clean UTF-8, as long as measured; returns the end. */
 char *oteli_baggage_clean(char *out, const char *text, size_t length, bool is_encoded);
+char *oteli_baggage_clean_metadata(char *out, const char *text, size_t length);
 
 /* --- the pool: baggage_pool.c --- */
 

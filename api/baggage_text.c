@@ -4,8 +4,8 @@
  *     name=value;metadata,name=value
  *
  * Names are tokens and stand there as they are. Values are percent-encoded UTF-8; a + is a +.
- * Metadata is what the sender wrote, and is passed on so; only bytes that cannot be in a header
- * are encoded. We read more than may be written: blanks, quotes and UTF-8 inside of values are
+ * Metadata is what the sender wrote, and is passed on so; only what cannot be in a header is encoded,
+ * and blanks between properties go. We read more than may be written: blanks, quotes and UTF-8 inside of values are
  * taken for what they are. Control characters are not.
  *
  * Source: W3C Baggage, "Header Content"; RFC 7230, section 3.2.6 (token). */
@@ -17,13 +17,10 @@
 
 /* --- characters --- */
 
-/* baggage-octet, but for %, which stands for itself in metadata only. There, what separates
- * properties is as the sender wrote it, too. */
-static bool is_plain(char c, bool is_metadata)
+/* baggage-octet, but for %. */
+static bool is_plain(char c)
 {
-    if (c == '%' || c == ';' || c == ' ' || c == '\t')
-        return is_metadata;
-    return c > ' ' && c <= '~' && c != '"' && c != ',' && c != '\\';
+    return c > ' ' && c <= '~' && c != '"' && c != ',' && c != '\\' && c != '%' && c != ';';
 }
 
 static bool is_control(char c)
@@ -91,8 +88,81 @@ static struct reader reader_of(const char *text, size_t length, bool is_encoded)
     return (struct reader){text, length != 0 ? text + length : text, is_encoded};
 }
 
-struct oteli_baggage_size oteli_baggage_measure(const char *text, size_t length, bool is_encoded,
-                                                bool is_metadata)
+/* What stands in metadata on the wire as it is: there, a ; separates properties, and %xx is the
+ * sender's. */
+static bool is_plain_metadata(const char *at, const char *end)
+{
+    const bool is_code =
+        end - at > 2 && *at == '%' && oteli_hex_digit(at[1]) >= 0 && oteli_hex_digit(at[2]) >= 0;
+    return is_plain(*at) || *at == ';' || is_code;
+}
+
+/* Metadata as it is stored: blanks beside a ; or the = of a property mean nothing, and some peers
+ * drop members that have them. */
+struct metadata {
+    struct reader reader;
+    size_t blanks; /* that wait for what follows them */
+    char last;     /* that was no blank */
+};
+
+static struct metadata metadata_of(const char *text, size_t length)
+{
+    return (struct metadata){.reader = reader_of(text, length, false), .last = ';'};
+}
+
+static bool separates(char c)
+{
+    return c == ';' || c == '=';
+}
+
+/* The next character that is no blank, where it stands, and in `blanks` how many are to be kept in
+ * front of it. Returns how many bytes it has; 0: the end. */
+static size_t next_of_metadata(struct metadata *metadata, char character[4], const char **at)
+{
+    size_t bytes;
+    metadata->blanks = 0;
+    do {
+        *at = metadata->reader.at;
+        bytes = next_character(&metadata->reader, character);
+    } while (bytes != 0 && is_blank(character[0]) && ++metadata->blanks != 0);
+    if (bytes == 0)
+        return 0;
+    if (separates(metadata->last) || separates(character[0]))
+        metadata->blanks = 0;
+    metadata->last = character[0];
+    return bytes;
+}
+
+struct oteli_baggage_size oteli_baggage_measure_metadata(const char *text, size_t length)
+{
+    struct oteli_baggage_size size = {0, 0};
+    struct metadata metadata = metadata_of(text, length);
+    const char *at;
+    char character[4];
+    size_t bytes;
+    while (length != 0 && (bytes = next_of_metadata(&metadata, character, &at)) != 0) {
+        const bool is_one = bytes == 1 && is_plain_metadata(at, metadata.reader.end);
+        size.stored += metadata.blanks + bytes;
+        size.wire += 3 * metadata.blanks + (is_one ? 1 : 3 * bytes);
+    }
+    return size;
+}
+
+char *oteli_baggage_clean_metadata(char *out, const char *text, size_t length)
+{
+    struct metadata metadata = metadata_of(text, length);
+    const char *at;
+    char character[4];
+    size_t bytes;
+    while (length != 0 && (bytes = next_of_metadata(&metadata, character, &at)) != 0) {
+        memset(out, ' ', metadata.blanks);
+        memcpy(out + metadata.blanks, character, bytes);
+        out += metadata.blanks + bytes;
+    }
+    return out;
+}
+
+struct oteli_baggage_size oteli_baggage_measure(const char *text, size_t length, bool is_encoded)
 {
     struct oteli_baggage_size size = {0, 0};
     struct reader reader = reader_of(text, length, is_encoded);
@@ -100,7 +170,7 @@ struct oteli_baggage_size oteli_baggage_measure(const char *text, size_t length,
     size_t bytes;
     while (length != 0 && (bytes = next_character(&reader, character)) != 0) {
         size.stored += bytes;
-        size.wire += is_plain(character[0], is_metadata) ? 1 : 3 * bytes;
+        size.wire += is_plain(character[0]) ? 1 : 3 * bytes;
     }
     return size;
 }
@@ -209,14 +279,9 @@ size_t oteli_baggage_parse(struct oteli_baggage_builder *builder, const char *te
 
 /* --- writing --- */
 
-static char *put_encoded(char *out, const char *text, size_t length, bool is_metadata)
+static char *put_byte(char *out, char byte)
 {
-    for (size_t i = 0; i < length; i++) {
-        if (is_plain(text[i], is_metadata))
-            *out++ = text[i];
-        else
-            out = oteli_percent_put(out, text[i]);
-    }
+    *out++ = byte;
     return out;
 }
 
@@ -225,11 +290,16 @@ static char *put_member(char *out, const struct oteli_baggage_entry *entry)
     memcpy(out, oteli_baggage_name(entry), entry->name_length);
     out += entry->name_length;
     *out++ = '=';
-    out = put_encoded(out, oteli_baggage_value(entry), entry->value_length, false);
-    if (entry->metadata_length != 0) {
+    const char *at = oteli_baggage_value(entry);
+    const char *end = at + entry->value_length;
+    for (; at < end; at++)
+        out = is_plain(*at) ? put_byte(out, *at) : oteli_percent_put(out, *at);
+    if (entry->metadata_length != 0)
         *out++ = ';';
-        out = put_encoded(out, oteli_baggage_metadata(entry), entry->metadata_length, true);
-    }
+    at = oteli_baggage_metadata(entry);
+    end = at + entry->metadata_length;
+    for (; at < end; at++)
+        out = is_plain_metadata(at, end) ? put_byte(out, *at) : oteli_percent_put(out, *at);
     return out;
 }
 

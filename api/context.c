@@ -10,19 +10,16 @@
 
 #include <string.h>
 
-/* What a span context keeps in `reserved` for propagators of other formats than W3C's. */
-enum { IS_DEBUG = 1, IS_DEFERRED = 2 };
-
 static uint8_t of_other_formats(uint64_t ref)
 {
-    return (uint8_t)(((ref & OTELI_REF_DEBUG) != 0 ? IS_DEBUG : 0) |
-                     ((ref & OTELI_REF_DEFERRED) != 0 ? IS_DEFERRED : 0));
+    return (uint8_t)(((ref & OTELI_REF_DEBUG) != 0 ? OTELI_KEEPS_DEBUG : 0) |
+                     ((ref & OTELI_REF_DEFERRED) != 0 ? OTELI_KEEPS_DEFERRED : 0));
 }
 
 static uint64_t ref_of_other_formats(uint8_t kept)
 {
-    return ((kept & IS_DEBUG) != 0 ? OTELI_REF_DEBUG : 0) |
-           ((kept & IS_DEFERRED) != 0 ? OTELI_REF_DEFERRED : 0);
+    return ((kept & OTELI_KEEPS_DEBUG) != 0 ? OTELI_REF_DEBUG : 0) |
+           ((kept & OTELI_KEEPS_DEFERRED) != 0 ? OTELI_REF_DEFERRED : 0);
 }
 
 otel_span_context otel_span_get_context(otel_span span)
@@ -170,18 +167,33 @@ static OTELI_NOINLINE void hold_baggage(struct oteli_open *open, uint64_t baggag
     oteli_baggage_release(before);
 }
 
-static void fill_in(struct oteli_open *open, const otel_context *context, uint32_t epoch)
+/* In bytes from the lowest place. */
+static inline uint32_t distance_of(const struct oteli_thread *thread, const struct oteli_open *open)
+{
+    return (uint32_t)((const char *)open - (const char *)thread->stack);
+}
+
+/* Make a context current in a place that is the top, or the one above it. */
+static void put_context(struct oteli_thread *thread, struct oteli_open *open,
+                        const otel_context *context, uint64_t token, uint32_t epoch)
 {
     open->traits = (struct oteli_traits){.bits = OTELI_IS_ATTACHED};
     open->epoch = epoch;
     open->hold = 0;
     open->values = context->values;
-}
-
-/* In bytes from the lowest place. */
-static inline uint32_t distance_of(const struct oteli_thread *thread, const struct oteli_open *open)
-{
-    return (uint32_t)((const char *)open - (const char *)thread->stack);
+    open->token = token;
+    if (OTELI_UNLIKELY((context->baggage | open->baggage) != 0))
+        hold_baggage(open, context->baggage);
+    take_from(thread, context->values, open->baggage);
+    thread->attached = distance_of(thread, open);
+    otel_span self = context->span;
+    self.opaque[3] |= OTELI_REF_ATTACHED;
+    if (open == thread->top) {
+        oteli_thread_rewrite(thread, open, &self);
+    } else {
+        open->self = self;
+        oteli_thread_push(thread, open);
+    }
 }
 
 static OTELI_NOINLINE uint64_t attach_any(const otel_context *context)
@@ -196,20 +208,8 @@ static OTELI_NOINLINE uint64_t attach_any(const otel_context *context)
     thread->epoch_of = context->span.opaque[2];
     struct oteli_open *open = place_for(thread);
     if (OTELI_LIKELY(open != NULL)) {
-        fill_in(open, context, thread->epoch);
-        open->token = token = ++thread->attaches;
-        if (OTELI_UNLIKELY((context->baggage | open->baggage) != 0))
-            hold_baggage(open, context->baggage);
-        take_from(thread, context->values, open->baggage);
-        thread->attached = distance_of(thread, open);
-        otel_span self = context->span;
-        self.opaque[3] |= OTELI_REF_ATTACHED;
-        if (open == thread->top) {
-            oteli_thread_rewrite(thread, open, &self);
-        } else {
-            open->self = self;
-            oteli_thread_push(thread, open);
-        }
+        token = ++thread->attaches;
+        put_context(thread, open, context, token, thread->epoch);
     }
     oteli_thread_finish(thread);
     return token;
@@ -324,6 +324,23 @@ static void detach_place(struct oteli_thread *thread, struct oteli_open *open, b
     if (in_order)
         oteli_thread_cover(thread, open);
 }
+
+/* --- the context of an entered span --- */
+
+void oteli_context_put(struct oteli_thread *thread, const otel_context *context)
+{
+    struct oteli_open *open = thread->top + 1;
+    open->below = thread->attached;
+    put_context(thread, open, context, OTELI_TOKEN_OF_SPAN,
+                oteli_epoch_under(thread, &context->span));
+}
+
+void oteli_context_take(struct oteli_thread *thread, struct oteli_open *context)
+{
+    detach_place(thread, context, false);
+}
+
+/* --- detaching --- */
 
 /* It is not the newest one's, or none of this thread's. */
 static OTELI_COLD bool warn_of_order(uint64_t token)

@@ -70,8 +70,30 @@ static void end_local(otel_span_ref span, uint64_t end_ns)
         append(thread, open, end);
     else
         oteli_hold_abandon(thread, open); /* its SDK is gone */
+    const bool is_around_top =
+        OTELI_UNLIKELY(open != thread->top) && oteli_thread_is_around_top(thread, open);
     oteli_thread_leave(thread, open);
+    if (is_around_top)
+        oteli_thread_cover(thread, open);
     oteli_thread_finish(thread);
+}
+
+/* Whether the end of a detached span may call the program, to export or to ask whether a trace is
+ * kept, which takes its time. */
+static inline bool calls_program(const struct oteli_thread *thread, const struct oteli_open *open)
+{
+    return thread->program.gets_exports || (open->traits.bits & OTELI_HOLDS) != 0;
+}
+
+/* Other threads that look for the span meanwhile do not find it, and its lock is free. */
+static OTELI_COLD void append_aside(struct oteli_thread *thread, struct oteli_open *open,
+                                    otel_span_ref span, uint64_t end)
+{
+    struct oteli_ending ending = {.span = span};
+    oteli_detached_take_aside(open, &ending);
+    append(thread, &ending.aside.open, end);
+    if (oteli_detached_is_known(open)) /* or the program has forked, and this is the child */
+        oteli_detached_put_back(open, &ending);
 }
 
 /* The state is held, and let go. */
@@ -90,10 +112,12 @@ static OTELI_NOINLINE void end_detached(otel_span_ref span, uint64_t end_ns,
             if (open == NULL)
                 return;
         }
-        if (OTELI_LIKELY(open->generation == thread->generation))
-            append(thread, open, end);
-        else
+        if (OTELI_UNLIKELY(open->generation != thread->generation))
             oteli_hold_abandon(thread, open);
+        else if (OTELI_UNLIKELY(calls_program(thread, open)))
+            append_aside(thread, open, span, end);
+        else
+            append(thread, open, end);
         if (OTELI_UNLIKELY(open->traits.is_unusual))
             oteli_open_lighten(open);
         oteli_store_relaxed_64(&open->self.opaque[2], 0);
@@ -154,23 +178,45 @@ static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end
     wake();
 }
 
+/* Scopes are lexical: what was entered in this one, and is open, was jumped past. */
+static OTELI_NOINLINE void unwind_and_end(otel_span_ref span)
+{
+    struct oteli_thread *thread = oteli_self;
+    const struct oteli_open *open = oteli_thread_find(thread, span);
+    if (open != NULL)
+        oteli_unwind(thread, (uint32_t)(open - thread->stack));
+    end_slow(span, 0);
+}
+
+static OTELI_NOINLINE void let_go_and_unwind(otel_span_ref span, struct oteli_thread *thread)
+{
+    oteli_thread_finish(thread);
+    unwind_and_end(span);
+}
+
 /* The fast way is for the current span when nothing about it is unusual; like the fast way of
  * starting it finds out first and calls nothing. The span is compared with the top of the
  * stack, and its data taken from there: the handle has been through memory several times by
  * now, and what the next span does would have to wait for it. */
-OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
+static OTELI_INLINE void end_fast(otel_span_ref span, uint64_t end_ns, bool is_scope)
 {
     struct oteli_thread *thread = oteli_self;
     const uint64_t generation = thread->fast;
     if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_fast_generation, generation))) {
-        end_slow(span, end_ns);
+        if (is_scope)
+            unwind_and_end(span);
+        else
+            end_slow(span, end_ns);
         return;
     }
     oteli_thread_hurry(thread); /* first: a signal handler that forks would take the line away, and
                                    one that goes deep would move the places */
     struct oteli_open *open = thread->top;
     if (OTELI_UNLIKELY(span.place != open->self.opaque[3] || span.id != open->self.opaque[2])) {
-        end_held(span, end_ns, thread);
+        if (is_scope)
+            let_go_and_unwind(span, thread);
+        else
+            end_held(span, end_ns, thread);
         return;
     }
     if ((span.place & OTEL_SPAN_IS_RECORDING_) == 0) { /* nor has it an end, then */
@@ -206,7 +252,17 @@ OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
     wake();
 }
 
-/* --- ends that drop --- */
+OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
+{
+    end_fast(span, end_ns, false);
+}
+
+OTELI_HOT void otel_span_end_scope_n(otel_span_ref span)
+{
+    end_fast(span, 0, true);
+}
+
+/* --- ends that withhold --- */
 
 void otel_span_cancel(otel_span span)
 {
@@ -219,7 +275,7 @@ void otel_span_cancel(otel_span span)
     if (open != NULL && (open->traits.bits & OTELI_HOLDS) != 0) {
         oteli_hold_at(open->hold)->is_cancelled = true;
     } else if (open != NULL) {
-        open->traits.lost_as = 1 + OTEL_DROP_CANCELLED;
+        open->traits.end_as = OTELI_END_CANCELLED;
         open->traits.is_unusual = true;
     }
     if (locked != NULL)
@@ -232,7 +288,7 @@ void otel_span_cancel(otel_span span)
 static uint64_t started_and_left(const struct oteli_thread *thread)
 {
     return oteli_count_of_origins(thread->counts.recorded) -
-           thread->counts.dropped[OTEL_DROP_TOO_SHORT];
+           thread->counts.withheld[OTEL_WITHHELD_TOO_SHORT];
 }
 
 otel_span otel_span_enter_address(otel_tracer *tracer, const void *address)
@@ -263,7 +319,7 @@ void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns)
         if (open != NULL && (open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 &&
             open->mark == started_and_left(thread) &&
             oteli_ticks() - open->start < oteli_clock_ticks_of_ns(min_ns))
-            open->traits.lost_as = 1 + OTEL_DROP_TOO_SHORT;
+            open->traits.end_as = OTELI_END_TOO_SHORT;
         oteli_thread_finish(thread);
     }
     otel_span_end(span);

@@ -62,6 +62,9 @@ enum {
 };
 #define OTELI_REF_BIT(shift) (UINT64_C(1) << (shift))
 
+/* What a span context keeps in reserved[0] for propagators of other formats than W3C's. */
+enum { OTELI_KEEPS_DEBUG = 1, OTELI_KEEPS_DEFERRED = 2 };
+
 #define OTELI_REF_STATE (UINT64_C(0xffffffff) << (32 - OTELI_REF_WHERE_SHIFT))
 #define OTELI_REF_VALID OTELI_REF_BIT(OTELI_REF_BYTE(0))
 #define OTELI_REF_LONE OTELI_REF_BIT(OTELI_REF_BYTE(0) + 1)

@@ -103,8 +103,9 @@ struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint6
     hold->generation = thread->generation;
     oteli_half_copy(hold->trace_id, trace_id);
     hold->count = 0;
+    hold->outer = 0;
     hold->records.length = 0;
-    hold->has_error = hold->is_cancelled = hold->is_collected = false;
+    hold->has_error = hold->is_cancelled = hold->is_collected = hold->is_abandoned = false;
     oteli_store_relaxed_32(&hold->is_unaccounted, 1);
     oteli_store_relaxed_32(&hold->state, OTELI_HOLDING);
     oteli_store_release_32(&hold->members, 1);
@@ -142,10 +143,13 @@ void oteli_hold_leave(struct otel_lines *hold)
 {
     if (!is_in_pool(hold) || oteli_add_full_32(&hold->members, UINT32_MAX) != 1)
         return;
+    const uint32_t outer = hold->outer;
     if (hold->records.capacity > OTELI_BUFFER_KEPT)
         strip(hold);
     oteli_free_list_push(hold->records.capacity != 0 ? &pool.furnished : &pool.bare, link_of,
                          hold->index);
+    if (outer != 0)
+        oteli_hold_leave(oteli_hold_at(outer));
 }
 
 /* Take one buffer away from a set that nobody uses. */
@@ -208,9 +212,9 @@ static uint8_t *room(struct otel_lines *hold, size_t bytes)
 
 /* --- who belongs to a set --- */
 
-/* The set of an open parent, joined, and what its children are lost as. */
+/* The set of an open parent, joined, and what the ends of its children do. */
 static struct otel_lines *set_of(const struct oteli_thread *thread, const otel_span *parent,
-                                 uint8_t *lost_as)
+                                 uint8_t *end_as)
 {
     const struct oteli_open *open = oteli_thread_place(thread, otel_span_ref_of(parent));
     struct oteli_open *locked = open == NULL ? oteli_detached_lock(otel_span_ref_of(parent)) : NULL;
@@ -221,25 +225,37 @@ static struct otel_lines *set_of(const struct oteli_thread *thread, const otel_s
         hold = oteli_hold_at(open->hold);
         oteli_hold_join(hold);
     }
-    if (open != NULL && open->traits.lost_as == 1 + OTEL_DROP_LATE)
-        *lost_as = open->traits.lost_as;
+    if (open != NULL &&
+        (open->traits.end_as == OTELI_END_LATE || open->traits.end_as == OTELI_END_ABANDONED))
+        *end_as = open->traits.end_as;
     if (locked != NULL)
         oteli_detached_unlock(locked);
     else if (open == NULL && (parent->opaque[3] & OTELI_REF_HELD) != 0)
-        hold = oteli_holders_find(parent->opaque, oteli_ref_holder(parent->opaque[3]), lost_as);
+        hold = oteli_holders_find(parent->opaque, oteli_ref_holder(parent->opaque[3]), end_as);
     return hold;
 }
 
-static void begin_to_hold(struct oteli_thread *thread, struct oteli_open *open,
+/* The set that takes what this one would: itself, or the one around it once that has what it kept. */
+static struct otel_lines *taker_of(struct otel_lines *hold)
+{
+    while (state_of(hold) == OTELI_KEPT && hold->outer != 0)
+        hold = oteli_hold_at(hold->outer);
+    return hold;
+}
+
+/* `outer`: the set that the span would be a member of, joined, or 0. */
+static void begin_to_hold(struct oteli_thread *thread, struct oteli_open *open, uint32_t outer,
                           const uint64_t trace_id[2], uint64_t *ref)
 {
     struct otel_lines *hold = oteli_hold_new(thread, trace_id);
     if (hold == NULL)
-        return; /* no memory: its spans are exported as they end */
+        return; /* no memory: its spans are exported as they end, or go where it goes */
+    hold->outer = outer;
     open->hold = oteli_hold_index(hold);
     open->traits.bits |= OTELI_HOLDS;
     open->traits.is_unusual = true;
     oteli_holders_add(hold);
+    *ref &= ~OTELI_REF_HOLDER;
     *ref |= OTELI_REF_HELD | (uint64_t)hold->number << OTELI_REF_HOLDER_SHIFT;
 }
 
@@ -247,17 +263,23 @@ static void begin_to_hold(struct oteli_thread *thread, struct oteli_open *open,
 static bool is_member(const struct oteli_thread *thread, struct oteli_open *open,
                       const otel_span *parent)
 {
-    struct otel_lines *hold = set_of(thread, parent, &open->traits.lost_as);
+    struct otel_lines *hold = set_of(thread, parent, &open->traits.end_as);
+    if (hold != NULL && taker_of(hold) != hold) {
+        struct otel_lines *taker = taker_of(hold);
+        oteli_hold_join(taker);
+        oteli_hold_leave(hold);
+        hold = taker;
+    }
     const bool is_of_another_sdk = hold != NULL && hold->generation != thread->generation;
     if (is_of_another_sdk || (hold != NULL && state_of(hold) == OTELI_KEPT)) {
         oteli_hold_leave(hold);
         if (!oteli_span_is_collected(parent))
             return false; /* its trace is kept, or nobody will decide any more */
         hold = NULL;
-        open->traits.lost_as = 1 + OTEL_DROP_LATE;
+        open->traits.end_as = OTELI_END_LATE;
     }
     open->hold = hold != NULL ? oteli_hold_index(hold) : 0;
-    return hold != NULL || open->traits.lost_as != 0;
+    return hold != NULL || open->traits.end_as != OTELI_END_EXPORTED;
 }
 
 void oteli_hold_inherit(struct oteli_thread *thread, struct oteli_open *open,
@@ -269,8 +291,11 @@ void oteli_hold_inherit(struct oteli_thread *thread, struct oteli_open *open,
     if (!is_root && (parent->opaque[3] & bits) != 0 && is_member(thread, open, parent)) {
         open->traits.is_unusual = true;
         *ref |= parent->opaque[3] & (bits | OTELI_REF_HOLDER);
+        if (oteli_hold_is_wanted(options) && !oteli_span_is_collected(parent) && open->hold != 0 &&
+            state_of(oteli_hold_at(open->hold)) == OTELI_HOLDING)
+            begin_to_hold(thread, open, open->hold, trace_id, ref);
     } else if (oteli_hold_is_wanted(options) || (is_root && thread->limits.roots_hold)) {
-        begin_to_hold(thread, open, trace_id, ref);
+        begin_to_hold(thread, open, 0, trace_id, ref);
     }
 }
 
@@ -297,11 +322,29 @@ static enum outcome add(struct otel_lines *hold, const struct oteli_open *open, 
     return outcome;
 }
 
+/* Whether an answer was overtaken: the set has passed everything on meanwhile. */
+static bool is_overtaken(enum outcome outcome, const struct otel_lines *hold)
+{
+    return outcome == NOT_HOLDING && state_of(hold) == OTELI_KEPT && hold->outer != 0;
+}
+
+/* The same for the set that takes what `hold` would. */
+static enum outcome add_to(struct otel_lines **taker, struct otel_lines *hold,
+                           const struct oteli_open *open, uint64_t end)
+{
+    enum outcome outcome;
+    do {
+        *taker = taker_of(hold);
+        outcome = add(*taker, open, end);
+    } while (is_overtaken(outcome, *taker));
+    return outcome;
+}
+
 static uint64_t duration_of(const struct oteli_open *open, uint64_t end)
 {
-    const uint64_t start_ns = oteli_clock_to_ns(oteli_open_start(open), open->epoch);
-    const uint64_t end_ns = oteli_clock_to_ns(end, open->epoch);
-    return end_ns > start_ns ? end_ns - start_ns : 0;
+    const struct oteli_span_times times =
+        oteli_clock_span_times(oteli_open_start(open), end, open->epoch);
+    return times.end_ns > times.start_ns ? times.end_ns - times.start_ns : 0;
 }
 
 static bool is_kept(struct oteli_thread *thread, struct otel_lines *hold,
@@ -309,6 +352,8 @@ static bool is_kept(struct oteli_thread *thread, struct otel_lines *hold,
 {
     if (hold->is_cancelled || hold->is_collected)
         return false;
+    if (hold->outer != 0)
+        return true; /* its root decides */
     bool kept = true;
     oteli_spin_lock(&hold->lock);
     const size_t span_count = hold->count;
@@ -338,54 +383,108 @@ static void hand_on(struct oteli_thread *thread, const struct otel_lines *hold)
     }
 }
 
+static enum outcome add_all(struct otel_lines *outer, const struct otel_lines *hold)
+{
+    enum outcome outcome = NOT_HOLDING;
+    oteli_spin_lock(&outer->lock);
+    if (state_of(outer) == OTELI_HOLDING) {
+        uint8_t *at =
+            room(outer, hold->records.length + oteli_outermost_scratch(outer->count + hold->count));
+        outcome = at != NULL ? ADDED : NO_ROOM;
+        if (at != NULL && hold->records.length != 0) {
+            memcpy(at, hold->records.data, hold->records.length);
+            outer->records.length += hold->records.length;
+            outer->count += hold->count;
+        }
+        outer->has_error |= hold->has_error;
+    }
+    oteli_spin_unlock(&outer->lock);
+    return outcome;
+}
+
+/* Spans that a closed set takes no more. */
+static void refuse(struct oteli_thread *thread, const struct otel_lines *hold, uint64_t count)
+{
+    if (hold->is_abandoned)
+        oteli_thread_lose(thread, OTEL_DROP_ABANDONED, count);
+    else
+        oteli_thread_withhold(thread, OTEL_WITHHELD_LATE, count);
+}
+
+/* What is kept goes to the set around it; or the way that was decided there. */
+static void pass_on(struct oteli_thread *thread, struct otel_lines *hold)
+{
+    struct otel_lines *outer;
+    enum outcome outcome;
+    do {
+        outer = taker_of(hold);
+        outcome = outer != hold ? add_all(outer, hold) : NOT_HOLDING;
+    } while (is_overtaken(outcome, outer));
+    if (outcome == NO_ROOM)
+        oteli_thread_lose(thread, OTEL_DROP_HELD_LIMIT, hold->count);
+    else if (outcome == NOT_HOLDING && state_of(outer) == OTELI_KEPT)
+        hand_on(thread, hold);
+    else if (outcome == NOT_HOLDING)
+        refuse(thread, outer, hold->count);
+}
+
 static void decide(struct oteli_thread *thread, struct otel_lines *hold,
                    const struct oteli_open *open, uint64_t end)
 {
     const bool kept = is_kept(thread, hold, open, end);
-    oteli_holders_decide(hold, kept);
+    if (kept && hold->outer != 0)
+        oteli_holders_pass_on(hold, oteli_hold_at(hold->outer));
+    else
+        oteli_holders_decide(hold, kept);
     set_state(hold, kept ? OTELI_KEPT : OTELI_CLOSED);
     oteli_store_relaxed_32(&hold->is_unaccounted, 0);
     if (kept)
-        hand_on(thread, hold);
+        pass_on(thread, hold);
     else if (hold->is_collected)
-        oteli_thread_lose(thread, OTEL_DROP_COLLECTED, hold->count);
+        oteli_thread_withhold(thread, OTEL_WITHHELD_COLLECTED, hold->count);
     else if (hold->is_cancelled)
-        oteli_thread_lose(thread, OTEL_DROP_CANCELLED, hold->count);
+        oteli_thread_withhold(thread, OTEL_WITHHELD_CANCELLED, hold->count);
     else
-        oteli_thread_lose(thread, OTEL_DROP_NOT_KEPT, hold->count);
+        oteli_thread_withhold(thread, OTEL_WITHHELD_NOT_KEPT, hold->count);
 }
 
-/* The set takes no further spans: the span goes the way that was decided. */
-static void end_decided(struct oteli_thread *thread, const struct otel_lines *hold,
-                        struct oteli_open *open, uint64_t end, otel_drop_reason reason)
+static bool is_kept_for_good(const struct otel_lines *hold)
 {
-    if (state_of(hold) == OTELI_KEPT)
-        oteli_append_any(thread, open, end);
-    else
-        oteli_thread_lose(thread, reason, 1);
+    return state_of(hold) == OTELI_KEPT && hold->outer == 0;
 }
 
 void oteli_hold_end(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
 {
     const bool holds = (open->traits.bits & OTELI_HOLDS) != 0;
-    const uint8_t lost_as = open->traits.lost_as;
+    const uint8_t end_as = open->traits.end_as;
     struct otel_lines *hold = oteli_open_hold(open) != 0 ? oteli_hold_at(open->hold) : NULL;
     open->hold = 0;
     open->traits.bits &= (uint8_t)~OTELI_HOLDS;
-    open->traits.lost_as = 0;
+    open->traits.end_as = OTELI_END_EXPORTED;
+    struct otel_lines *taker = hold;
     enum outcome outcome = ADDED;
-    if (lost_as != 0)
-        oteli_thread_lose(thread, (otel_drop_reason)(lost_as - 1), 1);
+    if (end_as == OTELI_END_CANCELLED)
+        oteli_thread_withhold(thread, OTEL_WITHHELD_CANCELLED, 1);
+    else if (end_as == OTELI_END_TOO_SHORT)
+        oteli_thread_withhold(thread, OTEL_WITHHELD_TOO_SHORT, 1);
+    else if (end_as == OTELI_END_LATE)
+        oteli_thread_withhold(thread, OTEL_WITHHELD_LATE, 1);
+    else if (end_as == OTELI_END_ABANDONED)
+        oteli_thread_lose(thread, OTEL_DROP_ABANDONED, 1);
     else if (hold != NULL)
-        outcome = add(hold, open, end);
-    if (outcome == NOT_HOLDING)
-        end_decided(thread, hold, open, end, OTEL_DROP_LATE);
+        outcome = add_to(&taker, hold, open, end);
+    if (outcome == NOT_HOLDING && is_kept_for_good(taker))
+        oteli_append_any(thread, open, end);
+    else if (outcome == NOT_HOLDING)
+        refuse(thread, taker, 1);
     else if (outcome == NO_ROOM && !holds)
         oteli_thread_lose(thread, OTEL_DROP_HELD_LIMIT, 1);
     if (holds && hold != NULL)
         decide(thread, hold, open, end);
-    if (outcome == NO_ROOM && holds) /* a root needs no room once it is decided */
-        end_decided(thread, hold, open, end, OTEL_DROP_HELD_LIMIT);
+    if (outcome == NO_ROOM && holds && is_kept_for_good(hold))
+        oteli_append_any(thread, open, end); /* a root needs no room once it is decided */
+    else if (outcome == NO_ROOM && holds)
+        oteli_thread_lose(thread, OTEL_DROP_HELD_LIMIT, 1);
     if (hold != NULL)
         oteli_hold_leave(hold);
 }
@@ -398,6 +497,8 @@ void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_open *open)
     const bool holds = (open->traits.bits & OTELI_HOLDS) != 0;
     const bool is_stretch = (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0;
     const bool is_of_another_sdk = hold->generation != thread->generation;
+    if (holds || is_stretch) /* members end on other threads */
+        hold->is_abandoned = true;
     if (holds) /* a former SDK's verdict does not bind this one's spans */
         oteli_holders_decide(hold, is_of_another_sdk);
     if (holds || is_stretch) {
@@ -420,7 +521,7 @@ void oteli_hold_close(struct otel_lines *hold)
     for (uint32_t at = 0; at < hold->records.length;) {
         struct oteli_record *record = (struct oteli_record *)(void *)(hold->records.data + at);
         at += record->size;
-        oteli_record_settle(record);
+        oteli_record_convert(record);
     }
 }
 

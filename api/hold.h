@@ -6,6 +6,9 @@
  *   a collected stretch       COLLECTED bit, in the place that otel_lines_begin puts on the
  *                             stack and in the local spans on top of it
  *
+ * A span with .hold below another that holds has a set of its own inside the other's: what it keeps
+ * goes on to that one, which decides in turn. Below one that was decided against it is a member.
+ *
  * A held set has one lock, and members: its root or its stretch, each open span that would
  * end into it, the caller's otel_lines and each mount that is not exported yet. It goes back
  * to the pool with the last of them. Its records are like those of a line; they do not change
@@ -26,7 +29,7 @@
 enum oteli_hold_state {
     OTELI_HOLDING = 0, /* spans that end are added */
     OTELI_KEPT,        /* spans that end go their usual way */
-    OTELI_CLOSED       /* spans that end are late, and dropped */
+    OTELI_CLOSED       /* spans that end are late, or abandoned with its root */
 };
 
 /* The most that held sets may occupy together. Start/stop only. */
@@ -42,6 +45,7 @@ struct otel_lines {
     uint32_t state;   /* enum oteli_hold_state; atomic, for those who only look */
     uint32_t count;   /* of records */
     uint32_t number;  /* of its root in the table of holders */
+    uint32_t outer;   /* the set around it, joined, which takes what this one keeps; 0: none */
     struct oteli_buffer records;
     uint64_t generation;
     uint64_t trace_id[2];
@@ -49,10 +53,12 @@ struct otel_lines {
     bool has_error;
     bool is_cancelled; /* when it ends nothing is kept … */
     bool is_collected; /* … because its caller takes it */
+    bool is_abandoned; /* its root or stretch was left open: no decision was made */
 };
 
-/* The message of a mount's record: a set in the trace of one parent. The worker makes the
- * spans of it, and leaves the set and the tracestate when it is done. */
+/* The message of a mount's record: a set in the trace of one parent. The worker, or with
+ * the simple processor the thread that makes the mount, makes the spans of it, and leaves the set
+ * and the tracestate when it is done. */
 struct oteli_mount {
     struct otel_lines *lines; /* joined */
     uint64_t trace_id[2];

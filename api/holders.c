@@ -9,11 +9,11 @@ enum { ROWS = 512, WAYS = 8 };
 _Static_assert((int)WAYS <= (int)OTELI_HOLDER_MAX,
                "there always is a number that no place of a row has");
 
-enum verdict { NOBODY = 0, NOT_YET, KEPT, DROPPED };
+enum verdict { FREE = 0, NOT_YET, KEPT, DROPPED, ABANDONED, PASSED_ON };
 
 struct holder {
     uint64_t trace_id[2];
-    uint32_t hold;   /* oteli_hold_index, while NOT_YET */
+    uint32_t hold;   /* oteli_hold_index, while NOT_YET; the number of another, if PASSED_ON */
     uint32_t age;    /* when it came, by its row's count */
     uint32_t number; /* among those of its trace */
     enum verdict verdict;
@@ -41,7 +41,7 @@ static struct holder *find(struct row *row, const uint64_t trace_id[2], uint32_t
 {
     for (unsigned i = 0; i < WAYS; i++) {
         struct holder *way = &row->ways[i];
-        if (way->verdict != NOBODY && way->number == number && way->trace_id[0] == trace_id[0] &&
+        if (way->verdict != FREE && way->number == number && way->trace_id[0] == trace_id[0] &&
             way->trace_id[1] == trace_id[1])
             return way;
     }
@@ -56,7 +56,7 @@ static struct holder *least_needed(struct row *row)
         struct holder *way = &row->ways[i];
         const bool is_open = way->verdict == NOT_YET;
         const bool least_is_open = least->verdict == NOT_YET;
-        if (way->verdict == NOBODY)
+        if (way->verdict == FREE)
             return way;
         if (is_open == least_is_open ? row->count - way->age > row->count - least->age
                                      : least_is_open)
@@ -85,22 +85,37 @@ void oteli_holders_decide(const struct otel_lines *hold, bool kept)
     struct row *row = lock_row(hold->trace_id);
     struct holder *way = find(row, hold->trace_id, hold->number);
     if (way != NULL && way->hold == oteli_hold_index(hold)) {
-        way->verdict = kept ? KEPT : DROPPED;
+        way->verdict = kept ? KEPT : hold->is_abandoned ? ABANDONED : DROPPED;
         way->hold = 0;
     }
     unlock_row(row);
 }
 
-struct otel_lines *oteli_holders_find(const uint64_t trace_id[2], uint32_t number, uint8_t *lost_as)
+void oteli_holders_pass_on(const struct otel_lines *hold, const struct otel_lines *outer)
+{
+    struct row *row = lock_row(hold->trace_id);
+    struct holder *way = find(row, hold->trace_id, hold->number);
+    if (way != NULL && way->hold == oteli_hold_index(hold)) {
+        way->verdict = PASSED_ON;
+        way->hold = outer->number;
+    }
+    unlock_row(row);
+}
+
+struct otel_lines *oteli_holders_find(const uint64_t trace_id[2], uint32_t number, uint8_t *end_as)
 {
     struct otel_lines *hold = NULL;
     struct row *row = lock_row(trace_id);
     const struct holder *way = find(row, trace_id, number);
+    for (unsigned i = 0; i <= OTELI_HOLDER_MAX && way != NULL && way->verdict == PASSED_ON; i++)
+        way = find(row, trace_id, way->hold);
     if (way != NULL && way->verdict == NOT_YET) {
         hold = oteli_hold_at(way->hold); /* its root is a member until it is decided here */
         oteli_hold_join(hold);
     } else if (way != NULL && way->verdict == DROPPED) {
-        *lost_as = 1 + OTEL_DROP_LATE;
+        *end_as = OTELI_END_LATE;
+    } else if (way != NULL && way->verdict == ABANDONED) {
+        *end_as = OTELI_END_ABANDONED;
     }
     unlock_row(row);
     return hold;

@@ -17,11 +17,12 @@
 /* A new root: gives the set its number, at most OTELI_HOLDER_MAX. */
 void oteli_holders_add(struct otel_lines *hold);
 void oteli_holders_decide(const struct otel_lines *hold, bool kept);
+/* From now on the set around it decides. */
+void oteli_holders_pass_on(const struct otel_lines *hold, const struct otel_lines *outer);
 
-/* The set of a root that still holds back, joined; or NULL, and in `*lost_as` what follows
+/* The set of a root that still holds back, joined; or NULL, and in `*end_as` what follows
  * from a verdict that is known. */
-struct otel_lines *oteli_holders_find(const uint64_t trace_id[2], uint32_t number,
-                                      uint8_t *lost_as);
+struct otel_lines *oteli_holders_find(const uint64_t trace_id[2], uint32_t number, uint8_t *end_as);
 
 void oteli_holders_forget(void);
 

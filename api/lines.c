@@ -43,18 +43,11 @@ void otel_lines_begin(void)
     oteli_thread_finish(thread);
 }
 
-static bool is_stretch(const struct oteli_open *open)
-{
-    const uint64_t both = OTELI_REF_COLLECTED | OTELI_REF_ATTACHED;
-    return (open->self.opaque[3] & both) == both && open->below == OTELI_NOT_A_COVER &&
-           open->hold != 0;
-}
-
 /* The innermost stretch of this thread. */
 static struct oteli_open *find_stretch(const struct oteli_thread *thread)
 {
     for (struct oteli_open *open = thread->top; open != thread->stack; open--)
-        if (is_stretch(open))
+        if (oteli_open_is_stretch(open))
             return open;
     return NULL;
 }
@@ -229,7 +222,7 @@ void otel_lines_free(otel_lines *lines)
     struct oteli_thread *thread = begin_for(lines);
     if (thread != NULL) {
         if (oteli_exchange_full_32(&lines->is_unaccounted, 0) != 0)
-            oteli_thread_lose(thread, OTEL_DROP_UNMOUNTED, lines->count);
+            oteli_thread_withhold(thread, OTEL_WITHHELD_UNMOUNTED, lines->count);
         oteli_thread_finish(thread);
     }
     oteli_hold_leave(lines);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/mount.h - a mount's record in a line: what it still stands for, and how it ends.
- * The worker, and whoever takes a line that no worker will read any more. */
+ * Threads: the worker; with the simple processor the thread that makes the mount; and the thread
+ * that takes a line which no worker will read any more. */
 #ifndef OTELI_MOUNT_H
 #define OTELI_MOUNT_H
 
 #include "api/hold.h"
 
-/* How far the worker is with a mount; all zeros at first. These members of a record's head
+/* How far the expansion of a mount is; all zeros at first. These members of a record's head
  * say other things of spans. */
 #define OTELI_MOUNT_SPANS_DONE(record) ((record)->times_at)
 #define OTELI_MOUNT_BYTES_DONE(record) ((record)->events_at)
@@ -24,7 +25,7 @@ static inline uint64_t oteli_record_spans(const struct oteli_record *record)
     return oteli_record_mount(record)->lines->count - OTELI_MOUNT_SPANS_DONE(record);
 }
 
-/* A mount is done, or nobody will ever do it: let go of its set and its tracestate. */
+/* A mount is expanded, or never will be: let go of its set and its tracestate. */
 OTELI_LENT void oteli_mount_discard(const struct oteli_mount *mount);
 
 /* The same for all mounts in a line that is not read any further. */

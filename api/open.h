@@ -37,9 +37,17 @@ struct oteli_traits {
     bool is_unusual;     /* has anything but ids, a short name, times and attributes, or a
                             dead place below: its end goes the long way */
     uint8_t bits;        /* OTELI_HOLDS and below */
-    uint8_t lost_as;     /* 0, or 1 more than the otel_drop_reason that its end will have */
+    uint8_t end_as;      /* enum oteli_end_as */
 };
 _Static_assert(sizeof(struct oteli_traits) == 8, "one word");
+/* What becomes of a span when it ends. */
+enum oteli_end_as {
+    OTELI_END_EXPORTED = 0, /* or held back, with its set */
+    OTELI_END_CANCELLED,
+    OTELI_END_TOO_SHORT,
+    OTELI_END_LATE,     /* below a root that was decided against */
+    OTELI_END_ABANDONED /* below a root that was left open */
+};
 enum {
     OTELI_HOLDS = 1,            /* the root of the held set `hold` */
     OTELI_NAME_IS_ADDRESS = 2,  /* the name is the bytes of a pointer to code */

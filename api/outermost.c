@@ -77,22 +77,27 @@ void oteli_outermost_mark(uint8_t *records, uint32_t length, uint8_t *scratch, u
     }
 }
 
-static uint64_t settle(uint8_t *time, uint32_t epoch, uint64_t earliest_ns)
-{
-    const uint64_t ns = oteli_clock_to_ns(oteli_get_fixed64(time), epoch);
-    oteli_put_fixed64(time, ns > earliest_ns ? ns : earliest_ns);
-    return ns;
-}
-
-void oteli_record_settle(struct oteli_record *record)
+/* The times of events are the first field of each: tag, eight bytes. */
+static void convert_events(struct oteli_record *record)
 {
     uint8_t *message = oteli_record_message(record);
-    const uint64_t start_ns = settle(message + record->times_at + 1, record->epoch, 0);
-    settle(message + record->times_at + 10, record->epoch, start_ns);
-    if (record->events_at == 0)
-        return;
     const uint8_t *at = message + record->events_at;
+    const uint8_t *end = message + record->length;
     struct oteli_field event;
-    while (oteli_next_field(&at, message + record->length, &event) && event.number == SPAN_EVENTS)
-        settle(message + (event.bytes - message) + 1, record->epoch, 0);
+    while (oteli_next_field(&at, end, &event) && event.number == SPAN_EVENTS) {
+        uint8_t *time = message + (event.bytes - message) + 1;
+        oteli_put_fixed64(time, oteli_clock_to_ns(oteli_get_fixed64(time), record->epoch));
+    }
+}
+
+void oteli_record_convert(struct oteli_record *record)
+{
+    uint8_t *const start = oteli_record_message(record) + record->times_at + 1;
+    uint8_t *const end = start + 9;
+    const struct oteli_span_times times =
+        oteli_clock_span_times(oteli_get_fixed64(start), oteli_get_fixed64(end), record->epoch);
+    oteli_put_fixed64(start, times.start_ns);
+    oteli_put_fixed64(end, times.end_ns);
+    if (OTELI_UNLIKELY(record->events_at != 0))
+        convert_events(record);
 }

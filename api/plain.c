@@ -8,19 +8,17 @@ struct oteli_record *oteli_raw_finish(struct oteli_raw *raw)
     /* Everything is read before anything is written: the two overlap. */
     const struct oteli_raw from = *raw;
     uint8_t *const name = raw->name;
-    const uint64_t start = oteli_clock_to_ns(from.start | OTELI_TICKS_BIT, from.epoch);
-    uint64_t end = oteli_clock_to_ns(from.end | OTELI_TICKS_BIT, from.epoch);
-    if (end < start)
-        end = start; /* another core's counter, within the error of measuring */
+    const struct oteli_span_times spanned = oteli_clock_span_times(
+        from.start | OTELI_TICKS_BIT, from.end | OTELI_TICKS_BIT, from.epoch);
 
     uint8_t *at = name + from.name_length;
     *at++ = OTELI_TAG(OTELI_SPAN_KIND, OTELI_WIRE_VARINT);
     *at++ = from.traits.wire_kind;
     uint8_t *const times = at;
     *at++ = OTELI_TAG(OTELI_SPAN_START_TIME, OTELI_WIRE_FIXED64);
-    at = oteli_put_fixed64(at, start);
+    at = oteli_put_fixed64(at, spanned.start_ns);
     *at++ = OTELI_TAG(OTELI_SPAN_END_TIME, OTELI_WIRE_FIXED64);
-    at = oteli_put_fixed64(at, end) + from.attributes_length;
+    at = oteli_put_fixed64(at, spanned.end_ns) + from.attributes_length;
     at = oteli_compose_flags(at, from.traits.wire_flags);
 
     uint8_t *front = name;

@@ -46,19 +46,19 @@ static bool resume(struct oteli_thread *thread)
     return thread == oteli_self && oteli_thread_begin(thread);
 }
 
-/* Nobody was to see its end. */
-static bool is_lost(const struct oteli_open *open)
+/* Its end is not to be seen. */
+static bool is_withheld(const struct oteli_open *open)
 {
     const bool holds = (open->traits.bits & OTELI_HOLDS) != 0;
-    return open->traits.lost_as == 1 + OTEL_DROP_CANCELLED ||
-           open->traits.lost_as == 1 + OTEL_DROP_TOO_SHORT ||
+    return open->traits.end_as == OTELI_END_CANCELLED ||
+           open->traits.end_as == OTELI_END_TOO_SHORT ||
            (holds && oteli_open_hold(open) != 0 && oteli_hold_at(open->hold)->is_cancelled);
 }
 
 static bool is_told_of(const struct oteli_open *open)
 {
     return oteli_open_records(open) && (open->traits.bits & OTELI_IS_PROCESSED) != 0 &&
-           !is_lost(open);
+           !is_withheld(open);
 }
 
 static otel_span handle_of(const struct oteli_open *open)
@@ -70,11 +70,7 @@ static otel_span handle_of(const struct oteli_open *open)
 
 static uint64_t end_ns_of(const struct oteli_open *open, uint64_t end)
 {
-    const uint64_t start = oteli_open_start(open);
-    const uint64_t start_ns = oteli_clock_to_ns(start, open->epoch);
-    const uint64_t end_ns = oteli_clock_to_ns(end, open->epoch);
-    const bool is_measured = (start & end & OTELI_TICKS_BIT) != 0;
-    return is_measured && end_ns < start_ns ? start_ns : end_ns; /* as oteli_record_convert */
+    return oteli_clock_span_times(oteli_open_start(open), end, open->epoch).end_ns;
 }
 
 static void tell_ending(struct oteli_thread *thread, const otel_span *span, uint64_t end_ns)

@@ -51,7 +51,6 @@ static void make_trace_id(struct oteli_thread *thread, struct identity *made)
         is_random = thread->program.ids_are_random;
     } else {
         made->trace_id[0] = oteli_random_pair(&thread->random, &made->trace_id[1]);
-        made->trace_id[1] |= 1; /* never all zero */
     }
     made->flags = OTEL_TRACE_FLAG_SAMPLED | (is_random ? OTEL_TRACE_FLAG_RANDOM : 0);
 }

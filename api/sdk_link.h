@@ -40,6 +40,7 @@ struct oteli_program {
     bool ids_are_random; /* … and the traces' are, as W3C means it */
     bool asks_tracers;   /* is_tracer_enabled */
     bool has_no_outlet;  /* nothing of it, but spans go nowhere: no exporter either */
+    bool gets_exports;   /* its threads export spans, in the ends of them: `synchronous` */
 };
 
 /* What kind of parent a span has; the samplers of the specification know these five. */

@@ -84,7 +84,7 @@ static void repeat(struct oteli_thread *thread, struct oteli_open *open, otel_sp
     uint64_t *const ref = &span->opaque[3];
     const uint32_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(*ref));
     *ref &= ~(OTELI_REF_SLOT | OTELI_REF_TRACESTATE);
-    *ref |= oteli_open_place_ref(open) | oteli_ref_of_tracestate(tracestate);
+    *ref |= (oteli_open_place_ref(open) & ~OTELI_REF_VALID) | oteli_ref_of_tracestate(tracestate);
     open->traits = (struct oteli_traits){.is_unusual = tracestate != 0};
     open->epoch = oteli_epoch_under(thread, parent);
     open->hold = 0;
@@ -93,20 +93,34 @@ static void repeat(struct oteli_thread *thread, struct oteli_open *open, otel_sp
     open->self = *span;
 }
 
+/* The context of the options if it has to become current with the span: its baggage or values are
+ * others than those that are current now. */
+static const otel_context *context_to_put(const struct oteli_thread *thread,
+                                          const otel_span_options *options)
+{
+    const bool has_one = options != NULL && !options->root && options->parent != NULL;
+    return has_one && oteli_context_is_another(thread, options->parent) ? options->parent : NULL;
+}
+
 /* Without an SDK a parent of the options' is current until the end, so that it is what
- * calls further down propagate. */
+ * calls further down propagate; and so is its baggage, also where there is no parent. */
 static void enter_nothing(otel_span *span, const otel_span_options *options)
 {
     pass_on(span, oteli_self, options);
-    if (options == NULL || options->root || options->parent == NULL || !oteli_span_is_valid(span))
+    const otel_context *put = context_to_put(oteli_self, options);
+    if (options == NULL || options->root || options->parent == NULL ||
+        (!oteli_span_is_valid(span) && put == NULL))
         return;
     struct oteli_thread *thread = oteli_thread_own();
     if (thread == NULL || !oteli_thread_begin(thread))
         return;
-    if (thread->top != thread->last || oteli_thread_deepen(thread)) {
-        struct oteli_open *open = thread->top + 1;
+    if (oteli_thread_has_room(thread, put != NULL ? 2 : 1)) {
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
+        if (put != NULL)
+            oteli_context_put(thread, put);
+        struct oteli_open *open = thread->top + 1;
         repeat(thread, open, span, &options->parent->span);
+        open->traits.is_unusual |= put != NULL; /* its end takes the context away */
         oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
@@ -251,9 +265,12 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
         return;
     }
     otel_context context = {0};
-    if (OTELI_UNLIKELY(thread->top == thread->last) && !oteli_thread_deepen(thread)) {
+    const otel_context *put = context_to_put(thread, options);
+    if (!oteli_thread_has_room(thread, put != NULL ? 2 : 1)) {
         refuse(span, thread, options);
     } else {
+        if (put != NULL)
+            oteli_context_put(thread, put);
         struct oteli_open *open = thread->top + 1;
         struct oteli_identity made;
         const otel_span *parent = oteli_span_parent_of(thread, options, true);
@@ -263,6 +280,7 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
                         &made);
         oteli_span_store_identity(span, &made);
         oteli_span_store_identity(&open->self, &made);
+        open->traits.is_unusual |= put != NULL; /* its end takes the context away */
         oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
@@ -344,8 +362,8 @@ static OTELI_INLINE void enter_unsampled_root(otel_span *span, struct oteli_thre
     struct oteli_identity made;
     uint64_t second;
     const uint64_t first = oteli_random_pair(&thread->random, &second);
-    made.trace_id = (oteli_half){first, second | 1};
-    made.span_id = (first ^ (second << 32 | second >> 32)) | 1;
+    made.trace_id = (oteli_half){first, second};
+    made.span_id = oteli_random_not_zero(first ^ (second << 32 | second >> 32));
     made.ref = open->usual_ref & ~OTELI_SAMPLED_AND_RECORDING;
     oteli_count(&thread->counts.unsampled[OTELI_ORIGIN_NONE], 1);
     show_unsampled(span, thread, open, oteli_clock_epoch(), &made, generation);
@@ -386,7 +404,7 @@ static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_ope
         __atomic_signal_fence(__ATOMIC_SEQ_CST); /* what is written now needs no register below */
         uint64_t second;
         const uint64_t first = oteli_random_pair_and_id(&thread->random, &second, &made->span_id);
-        made->trace_id = (oteli_half){first, second | 1};
+        made->trace_id = (oteli_half){first, second};
     } else {
         oteli_span_set_origin(open, tracer, parent->self.opaque[2]);
         set_usual_shape(open, parent->epoch, name_length, wire_kind);

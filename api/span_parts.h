@@ -40,10 +40,13 @@ static OTELI_COLD bool oteli_span_ask_sampler(struct oteli_thread *thread,
     return sampled;
 }
 
-/* What kind of parent a handle with a span id is: enum oteli_parent. */
+/* What kind of parent a handle with a span id is: enum oteli_parent. Where the sender left the
+ * decision open (B3), this process decides, as for a root. */
 static inline unsigned oteli_span_kind_of_parent(uint64_t ref)
 {
     _Static_assert(OTELI_PARENT_REMOTE_SAMPLED == 1 + (1 | 2), "two bits behind the first kind");
+    if (OTELI_UNLIKELY((ref & OTELI_REF_DEFERRED) != 0))
+        return OTELI_PARENT_NONE;
     return OTELI_PARENT_LOCAL_UNSAMPLED +
            (unsigned)(ref >> OTELI_REF_FLAGS_SHIFT & OTEL_TRACE_FLAG_SAMPLED) +
            2 * (unsigned)(ref >> OTELI_REF_REMOTE_SHIFT & 1);
@@ -70,7 +73,7 @@ static OTELI_INLINE void oteli_span_identify(struct oteli_thread *thread, const 
     if (parent_id == 0) {
         uint64_t second;
         const uint64_t first = oteli_random_pair(&thread->random, &second);
-        made->trace_id = (oteli_half){first, second | 1}; /* never all zero */
+        made->trace_id = (oteli_half){first, second};
         made->ref = OTELI_REF_RANDOM;
     } else {
         made->trace_id = oteli_half_load(parent->opaque);

@@ -345,18 +345,11 @@ static bool is_dead(const struct oteli_open *open)
     return (open->self.opaque[3] & OTELI_REF_DEAD) != 0;
 }
 
-/* A place that repeats the context of one further down, over spans that are still open. */
-static bool is_cover(const struct oteli_open *open)
-{
-    return (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0 &&
-           (open->traits.bits & OTELI_IS_ATTACHED) == 0 && open->below != OTELI_NOT_A_COVER;
-}
-
 /* Whether nothing is open any more between a cover and what it repeats. */
 static bool covers_nothing(const struct oteli_thread *thread, const struct oteli_open *cover)
 {
     const struct oteli_open *open = cover - 1;
-    while (open > thread->stack + cover->below && (is_dead(open) || is_cover(open)))
+    while (open > thread->stack + cover->below && (is_dead(open) || oteli_open_is_cover(open)))
         open--;
     return open <= thread->stack + cover->below;
 }
@@ -380,9 +373,13 @@ static void show_others(struct oteli_thread *thread, const struct oteli_open *le
         return;
     const uint32_t after = (uint32_t)(left - thread->stack) + 1;
     const uint32_t from = after > thread->lowest_cover ? after : thread->lowest_cover;
-    for (struct oteli_open *open = thread->stack + from; open <= thread->top; open++)
-        if (is_cover(open))
-            show_again(thread, open);
+    for (struct oteli_open *open = thread->stack + from; open <= thread->top; open++) {
+        if (!oteli_open_is_cover(open))
+            continue;
+        show_again(thread, open);
+        if (open != thread->top)
+            open[1].traits.is_unusual = true; /* its end must look whether the cover is needed */
+    }
 }
 
 /* The top is the newest place that says what is current; that is not published yet. */
@@ -391,7 +388,7 @@ static OTELI_INLINE void settle_top(struct oteli_thread *thread)
     for (;;) {
         while (is_dead(thread->top))
             thread->top--;
-        if (!is_cover(thread->top) || !covers_nothing(thread, thread->top))
+        if (!oteli_open_is_cover(thread->top) || !covers_nothing(thread, thread->top))
             break;
         thread->top = thread->stack + thread->top->below;
     }
@@ -403,6 +400,8 @@ static OTELI_INLINE void settle_top(struct oteli_thread *thread)
 
 void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
 {
+    if (OTELI_UNLIKELY(open->traits.is_unusual) && oteli_context_is_of_span(open - 1))
+        oteli_context_take(thread, open - 1);
     struct oteli_open *const before = thread->top;
     if (open == before) { /* what is shown stays whole until something else is */
         thread->top--;
@@ -420,11 +419,33 @@ void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
         oteli_thread_return(thread, thread->top);
 }
 
-void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *detached)
+/* What is above a place is open and not current any more, and so is what covers have put there. */
+static OTELI_COLD void abandon_covered(struct oteli_thread *thread, const struct oteli_open *from)
 {
-    const uint32_t at = (uint32_t)(detached - thread->stack);
-    if (thread->top <= &thread->stack[at] ||
-        (thread->top == thread->last && !oteli_thread_deepen(thread)))
+    struct oteli_open *const before = thread->top;
+    while (oteli_open_is_cover(from))
+        from = thread->stack + from->below;
+    thread->top = thread->stack + (from - thread->stack);
+    settle_top(thread);
+    OTELI_LOG(OTEL_LOG_WARN,
+              "%u spans were left open on one thread: are they ended? See otel_span_unwind",
+              (unsigned)(before - thread->top));
+    oteli_thread_return(thread, thread->top);
+    for (struct oteli_open *open = before; open > thread->top; open--)
+        abandon(thread, open);
+}
+
+void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *left)
+{
+    const uint32_t at = (uint32_t)(left - thread->stack);
+    const struct oteli_open *const top = thread->top;
+    if (top <= &thread->stack[at])
+        return;
+    if (top - thread->stack >= OTELI_MOST_ATTACHED) {
+        abandon_covered(thread, &thread->stack[at - 1]);
+        return;
+    }
+    if (top == thread->last && !oteli_thread_deepen(thread))
         return;
     struct oteli_open *open = thread->top + 1;
     open->traits = (struct oteli_traits){0};
@@ -447,19 +468,22 @@ static void disown(struct oteli_thread *thread, struct oteli_open *open)
     const bool is_collected = (open->self.opaque[3] & OTELI_REF_COLLECTED) != 0;
     open->hold = 0;
     open->traits.bits &= (uint8_t)~OTELI_HOLDS;
-    open->traits.lost_as = 0;
+    open->traits.end_as = OTELI_END_EXPORTED;
     if (is_dead(open))
         return;
-    if (is_cover(open)) {
+    if (oteli_open_is_cover(open)) {
         show_again(thread, open);
     } else if (!is_collected) {
         record_no_more(open);
         open->self.opaque[3] &= ~(OTELI_REF_HELD | OTELI_REF_HOLDER);
-        if (open->traits.is_unusual && (open->self.opaque[3] & OTELI_REF_ATTACHED) == 0)
-            (void)oteli_tracestate_retain(oteli_open_tracestate(open));
+        if (open->traits.is_unusual && (open->self.opaque[3] & OTELI_REF_ATTACHED) == 0 &&
+            oteli_tracestate_retain(oteli_open_tracestate(open)) == 0)
+            open->self.opaque[3] &= ~OTELI_REF_TRACESTATE; /* by now another span may have it */
     } else if (oteli_open_is_mention(open)) {
         open->self = (otel_span){{0, 0, 0, OTELI_REF_ATTACHED}};
     } else {
+        if (oteli_context_is_of_span(open - 1))
+            oteli_context_take(thread, open - 1);
         oteli_open_forget(open);
         open->self = (otel_span){{0, 0, 0, OTELI_REF_DEAD}};
         if (open != thread->top)

@@ -36,10 +36,11 @@ enum oteli_origin {
 /* Counted by the owner with relaxed stores, read by anybody. */
 struct oteli_thread_counts {
     uint64_t ended;
-    uint64_t recorded[OTELI_ORIGINS];         /* started, and recording, by enum oteli_origin */
-    uint64_t unsampled[OTELI_ORIGINS];        /* started, but not recording; likewise */
-    uint64_t record_only[OTELI_ORIGINS];      /* of the unsampled: recorded for processors all
+    uint64_t recorded[OTELI_ORIGINS];    /* started, and recording, by enum oteli_origin */
+    uint64_t unsampled[OTELI_ORIGINS];   /* started, but not recording; likewise */
+    uint64_t record_only[OTELI_ORIGINS]; /* of the unsampled: recorded for processors all
                                                  the same; likewise */
+    uint64_t withheld[OTEL_WITHHELD_REASON_COUNT];
     uint64_t dropped[OTEL_DROP_REASON_COUNT]; /* never OTEL_DROP_REENTRANT, but: */
     uint64_t reentrant; /* started, ended and dropped at once; added to atomically */
 };
@@ -266,11 +267,35 @@ static inline void oteli_thread_lose(struct oteli_thread *thread, otel_drop_reas
     oteli_count(&thread->counts.dropped[reason], count);
 }
 
+/* Spans end, and are not to be exported. */
+static inline void oteli_thread_withhold(struct oteli_thread *thread, otel_withheld_reason reason,
+                                         uint64_t count)
+{
+    thread->lot_end += count;
+    oteli_count(&thread->counts.ended, count);
+    oteli_count(&thread->counts.withheld[reason], count);
+}
+
 /* The place of an attached context. The lowest has neither values nor baggage. */
 static inline struct oteli_open *oteli_thread_attached(const struct oteli_thread *thread,
                                                        uint32_t attached)
 {
     return (struct oteli_open *)(void *)((char *)thread->stack + attached);
+}
+
+/* A place that repeats the context of one further down, over spans that are still open. */
+static inline bool oteli_open_is_cover(const struct oteli_open *open)
+{
+    return (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0 &&
+           (open->traits.bits & OTELI_IS_ATTACHED) == 0 && open->below != OTELI_NOT_A_COVER;
+}
+
+/* The place of a stretch that is being collected (lines.c). */
+static inline bool oteli_open_is_stretch(const struct oteli_open *open)
+{
+    const uint64_t both = OTELI_REF_COLLECTED | OTELI_REF_ATTACHED;
+    return (open->self.opaque[3] & both) == both && open->below == OTELI_NOT_A_COVER &&
+           open->hold != 0;
 }
 
 /* Whether a place only mentions its span: an attached context, or a cover of one. A stretch
@@ -338,13 +363,51 @@ static OTELI_INLINE void oteli_thread_return(struct oteli_thread *thread, struct
 void oteli_thread_rewrite(struct oteli_thread *thread, struct oteli_open *open,
                           const otel_span *self);
 
-/* A place of the stack is left. If it is not the top it stays until those above it have left
- * too. */
+/* A span that is entered in a context of its own (otel_span_options.parent) has that context in the
+ * place below its own. It is detached when the span's place is left: what it was attached with is
+ * no token that is given out. */
+#define OTELI_TOKEN_OF_SPAN UINT64_MAX
+
+/* Whether to enter a span in this context changes more than the current span. */
+static inline bool oteli_context_is_another(const struct oteli_thread *thread,
+                                            const otel_context *context)
+{
+    return context->values != thread->values || context->baggage != thread->baggage;
+}
+
+/* Put a context, which a span is about to be entered in, on top; there is a place for it. */
+void oteli_context_put(struct oteli_thread *thread, const otel_context *context);
+
+/* The place of a span is left: detach the context that lies below it. */
+void oteli_context_take(struct oteli_thread *thread, struct oteli_open *context);
+
+static inline bool oteli_context_is_of_span(const struct oteli_open *open)
+{
+    return (open->traits.bits & OTELI_IS_ATTACHED) != 0 && open->token == OTELI_TOKEN_OF_SPAN;
+}
+
+/* Room for `count` places above the top, one or two. */
+static inline bool oteli_thread_has_room(struct oteli_thread *thread, unsigned count)
+{
+    return OTELI_LIKELY(thread->last - thread->top >= (ptrdiff_t)count) ||
+           oteli_thread_deepen(thread);
+}
+
+/* A place of the stack is left, and the context that was put for it. If it is not the top it stays
+ * until those above it have left too. */
 void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open);
 
-/* A context is detached while spans that were entered in it are open. They stay where they
- * are until they end; what was current before is put on top of them. */
-void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *detached);
+/* A context is detached, or a span has ended, while spans that were entered in it are open. They
+ * stay where they are until they end; what was current before is put on top of them. Where the
+ * stack is deep they are abandoned: a program that never ends them would fill it. */
+void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *left);
+
+/* A span that is not the top is about to be left: whether it will have to be covered, because what
+ * is current was entered in it. A context that was attached since, and another trace, stay current. */
+bool oteli_thread_is_around_top(const struct oteli_thread *thread, const struct oteli_open *open);
+
+/* End and detach everything above the place at `depth` of the stack. The state is not held. */
+OTELI_COLD void oteli_unwind(struct oteli_thread *thread, uint32_t depth);
 
 /* The epoch of a child of `parent`: the parent's if that is open in this process. */
 uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *parent);

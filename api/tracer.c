@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/tracer.c - get tracers: an interned list that only grows. It has no lock, so that a
- * child forked at any moment can ask for tracers too. Any thread. */
+/* api/tracer.c - get tracers: an interned table of lists that only grow. It has no lock, so that
+ * a child forked at any moment can ask for tracers too. Any thread. */
 #include "api/tracer.h"
 #include "api/sdk_link.h"
 #include "api/thread.h"
@@ -14,7 +14,9 @@
 
 enum { SCOPE_NAME = 1, SCOPE_VERSION = 2, SCOPE_ATTRIBUTES = 3 };
 
-static otel_tracer *tracers;
+enum { HEADS = 1024 };
+
+static otel_tracer *heads[HEADS]; /* by a hash of what makes a tracer different */
 
 /* Even, and another one whenever tracers have to be asked for again. */
 static uint64_t stamp = 2;
@@ -94,17 +96,31 @@ static bool is_same(const otel_tracer *a, const otel_tracer *b)
     return equals(a->scope.otlp, b->scope.otlp) && equals(a->scope.schema_url, b->scope.schema_url);
 }
 
-/* The tracer of the list that is like this one, which joins the list if there is none. */
+static uint64_t hash_on(uint64_t hash, otel_slice text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return hash;
+}
+
+static otel_tracer **head_of(const otel_scope_view *scope)
+{
+    const uint64_t hash = hash_on(UINT64_C(0xcbf29ce484222325), scope->otlp);
+    return &heads[hash_on(hash, scope->schema_url) % HEADS];
+}
+
+/* The known tracer that is like this one, or this one, which is known from now on. */
 static otel_tracer *intern(otel_tracer *tracer)
 {
+    otel_tracer **const head = head_of(&tracer->scope);
     otel_tracer *newest;
     do {
-        newest = OTELI_LOAD_ACQUIRE_PTR(&tracers); /* pairs with the CAS below */
+        newest = OTELI_LOAD_ACQUIRE_PTR(head); /* pairs with the CAS below */
         for (otel_tracer *known = newest; known != NULL; known = known->next)
             if (is_same(known, tracer))
                 return known;
         tracer->next = newest;
-    } while (!OTELI_CAS_FULL_PTR(&tracers, newest, tracer));
+    } while (!OTELI_CAS_FULL_PTR(head, newest, tracer));
     return tracer;
 }
 
@@ -187,9 +203,10 @@ void otel_tracers_reconfigure(void)
 
 void oteli_tracers_free(void)
 {
-    while (tracers != NULL) {
-        otel_tracer *next = tracers->next;
-        free(tracers);
-        tracers = next;
-    }
+    for (size_t i = 0; i < HEADS; i++)
+        while (heads[i] != NULL) {
+            otel_tracer *next = heads[i]->next;
+            free(heads[i]);
+            heads[i] = next;
+        }
 }

@@ -12,7 +12,10 @@
 #include "common/lent.h"
 #include "api/sdk_link.h"
 
-enum { OTELI_VALUE_DEPTH_MOST = 128, OTELI_VALUE_LARGEST = 0x7fffffff / 4 };
+/* Protobuf's parsers refuse a whole request in which a message is more than 100 messages below the
+ * outermost one (C++, Java, Python, C#, Rust). The value of an event's attribute is 6 below it, and
+ * each map adds 3: KeyValueList, KeyValue, AnyValue. 6 + 31 * 3 = 99. */
+enum { OTELI_VALUE_DEPTH_MOST = 31, OTELI_VALUE_LARGEST = 0x7fffffff / 4 };
 
 /* One KeyValue field about to be written: tag, length, key, value. */
 struct oteli_key_value {

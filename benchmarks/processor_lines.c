@@ -91,7 +91,9 @@ static uint64_t lines_dropped(void *queue)
 static void lines_stop(void *queue)
 {
     struct lines_queue *lines = queue;
-    bench_expect_ok(otel_shutdown(SHUTDOWN_MS), "otel_shutdown");
+    const otel_status stopped = otel_shutdown(SHUTDOWN_MS);
+    if (stopped != OTEL_ERROR_EXPORT_FAILED) /* spans were dropped: a figure of this benchmark */
+        bench_expect_ok(stopped, "otel_shutdown");
     const otel_stats stats = read_stats();
     if (stats.delivered != lines->exporter->exported || stats.queued != 0 || stats.open != 0)
         bench_fail("the SDK's books do not close");

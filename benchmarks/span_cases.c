@@ -92,6 +92,36 @@ static void enter_end_5attr(uint64_t count)
     }
 }
 
+static void enter_end_5attr_mixed(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const otel_span span = otel_span_enter(tracer, "GET /users", NULL);
+        otel_span_set_string(span, "http.request.method", "GET");
+        otel_span_set_string(span, "url.path", "/api/users/12345");
+        otel_span_set_int(span, "http.response.status_code", 200);
+        otel_span_set_int(span, "server.port", 8080);
+        otel_span_set_bool(span, "cache.hit", true);
+        otel_span_end(span);
+    }
+}
+
+static void enter_end_5attr_options(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const otel_attribute attributes[] = {
+            {"http.request.method", otel_value_string("GET")},
+            {"url.path", otel_value_string("/api/users/12345")},
+            {"server.address", otel_value_string("example.com")},
+            {"http.response.status_code", otel_value_int(200)},
+            {"server.port", otel_value_int(8080)},
+        };
+        const otel_span span =
+            otel_span_enter(tracer, "GET /users",
+                            OTEL_SPAN_OPTIONS(.attributes = attributes, .attribute_count = 5));
+        otel_span_end(span);
+    }
+}
+
 static void start_end(uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -206,11 +236,15 @@ const struct bench_case bench_cases[] = {
     {"enter_end_draining", BENCH_DRAINING, 1, enter_end, 1, 0, NULL},
     {"enter_end_kind", BENCH_SAMPLED, 1, enter_end_kind, 1, 0, NULL},
     {"enter_end_5attr", BENCH_SAMPLED, 1, enter_end_5attr, 1, 0, NULL},
+    {"enter_end_5attr_mixed", BENCH_SAMPLED, 1, enter_end_5attr_mixed, 1, 0, NULL},
+    {"enter_end_5attr_options", BENCH_SAMPLED, 1, enter_end_5attr_options, 1, 0, NULL},
+    {"enter_end_none_exporter", BENCH_NO_EXPORTER, 1, enter_end, 1, 0, NULL},
     {"start_end", BENCH_SAMPLED, 1, start_end, 1, 0, NULL},
     {"start_end_5attr", BENCH_SAMPLED, 1, start_end_5attr, 1, 0, NULL},
     {"unsampled", BENCH_UNSAMPLED, 1, enter_end, 0, 0, NULL},
     {"unsampled_5attr", BENCH_UNSAMPLED, 1, enter_end_5attr, 0, 0, NULL},
     {"no_sdk", BENCH_NO_SDK, 1, enter_end, 0, 0, NULL},
+    {"no_sdk_kind", BENCH_NO_SDK, 1, enter_end_kind, 0, 0, NULL},
     {"attach_detach", BENCH_SAMPLED, 1, attach_detach, 0, 0, NULL},
     {"held_kept", BENCH_SAMPLED, HELD, held_kept, 1, 0, NULL},
     {"held_cancelled", BENCH_SAMPLED, HELD, held_cancelled, 0, 1, NULL},

@@ -19,8 +19,16 @@
 #endif
 
 /* What the process must be in which a case runs. DRAINING: sampled as well, and batches are
- * so small that the exporter thread takes spans away meanwhile. */
-enum bench_world { BENCH_NO_SDK, BENCH_UNSAMPLED, BENCH_SAMPLED, BENCH_DRAINING, BENCH_WORLDS };
+ * so small that the exporter thread takes spans away meanwhile. NO_EXPORTER: sampled, and no
+ * exporter is there to get the spans. */
+enum bench_world {
+    BENCH_NO_SDK,
+    BENCH_UNSAMPLED,
+    BENCH_SAMPLED,
+    BENCH_DRAINING,
+    BENCH_NO_EXPORTER,
+    BENCH_WORLDS
+};
 
 struct bench_case {
     const char *name;

@@ -15,7 +15,7 @@
 # On such a machine the tests themselves are what these stand for; and sanitizers are for the host.
 set(OTEL_HAVE_AARCH64 OFF)
 set(otel_want_aarch64 ON)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" OR NOT BUILD_TESTING OR OTEL_SANITIZE)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" OR NOT OTEL_BUILD_TESTING OR OTEL_SANITIZE)
     set(otel_want_aarch64 OFF)
 endif()
 

@@ -6,7 +6,8 @@
 include(CheckCCompilerFlag)
 
 add_library(otel-flags INTERFACE)
-target_compile_definitions(otel-flags INTERFACE _GNU_SOURCE)
+target_compile_definitions(otel-flags INTERFACE _GNU_SOURCE
+    "OTELI_SOVERSION=\"${otel_soversion}\"")
 target_include_directories(otel-flags INTERFACE "${PROJECT_SOURCE_DIR}/include"
     "${PROJECT_SOURCE_DIR}")
 target_include_directories(otel-flags SYSTEM INTERFACE "${PROJECT_SOURCE_DIR}/proto"

@@ -11,25 +11,37 @@ set(otel_pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 install(DIRECTORY include/otel DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     COMPONENT dev FILES_MATCHING PATTERN "*.h")
 
-set(otel_targets otel-api-shared otel-api-static otel-sdk-shared otel-sdk-static)
-if(OTEL_WITH_OTLP)
-    list(APPEND otel_targets otel-otlp-shared otel-otlp-static otel-shared otel-static)
-endif()
-if(OTEL_HAVE_FUNCTIONS)
-    list(APPEND otel_targets otel-functions-shared otel-functions-static)
-endif()
-if(OTEL_HAVE_CONFIG)
-    list(APPEND otel_targets otel-config-shared otel-config-static)
-endif()
-if(OTEL_HAVE_PROFILING)
-    list(APPEND otel_targets otel-profiling-shared otel-profiling-static)
-endif()
+# The documents and examples lie to one another as they do in the source tree.
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc)
+install(DIRECTORY docs examples DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc
+    PATTERN CMakeLists.txt EXCLUDE)
+
+set(otel_targets "")
+foreach(kind IN LISTS otel_kinds)
+    list(APPEND otel_targets otel-api-${kind} otel-sdk-${kind})
+    if(OTEL_WITH_OTLP)
+        list(APPEND otel_targets otel-otlp-${kind} otel-${kind})
+    endif()
+    if(OTEL_HAVE_FUNCTIONS)
+        list(APPEND otel_targets otel-functions-${kind})
+    endif()
+    if(OTEL_HAVE_CONFIG)
+        list(APPEND otel_targets otel-config-${kind})
+    endif()
+    if(OTEL_HAVE_PROFILING)
+        list(APPEND otel_targets otel-profiling-${kind})
+    endif()
+endforeach()
 install(TARGETS ${otel_targets} EXPORT otel
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev)
 install(EXPORT otel NAMESPACE otel:: FILE otelTargets.cmake
     DESTINATION "${otel_cmake_dir}" COMPONENT dev)
 
+set(otel_static_only OFF)
+if(otel_kinds STREQUAL "static")
+    set(otel_static_only ON)
+endif()
 configure_package_config_file(cmake/otelConfig.cmake.in otelConfig.cmake
     INSTALL_DESTINATION "${otel_cmake_dir}" NO_SET_AND_CHECK_MACRO)
 # Before 1.0 a new minor version may break its users.
@@ -43,12 +55,17 @@ install(FILES "${PROJECT_BINARY_DIR}/otelConfig.cmake"
 # The libraries that ours need are in Libs.private by their names, not in
 # Requires.private: that would ask users of the shared libraries for the development
 # files of libcurl, and users of the static ones for static copies of everything that
-# libcurl itself was built with. Who links all of it statically asks libcurl.pc too.
+# libcurl itself was built with. Who links all of it statically asks libcurl.pc too. Where
+# only static libraries are built, what they need is in Libs: no --static is needed.
 function(otel_pkgconfig OTEL_PC_NAME OTEL_PC_DESCRIPTION OTEL_PC_REQUIRES OTEL_PC_LIBS_PRIVATE)
-    set(OTEL_PC_LINK "")
     if(OTEL_PC_NAME STREQUAL "otel-api")
         # Of a static library; with the shared one there is no such symbol to export.
-        set(OTEL_PC_LINK " -Wl,--export-dynamic-symbol=otel_thread_ctx_v1")
+        string(APPEND OTEL_PC_LIBS_PRIVATE " -Wl,--export-dynamic-symbol=otel_thread_ctx_v1")
+    endif()
+    set(OTEL_PC_LIBS_ALWAYS "")
+    if(otel_kinds STREQUAL "static")
+        set(OTEL_PC_LIBS_ALWAYS " ${OTEL_PC_LIBS_PRIVATE}")
+        set(OTEL_PC_LIBS_PRIVATE "")
     endif()
     configure_file(cmake/otel.pc.in "${PROJECT_BINARY_DIR}/${OTEL_PC_NAME}.pc" @ONLY)
     install(FILES "${PROJECT_BINARY_DIR}/${OTEL_PC_NAME}.pc" DESTINATION "${otel_pc_dir}"
@@ -77,7 +94,7 @@ set(v ${PROJECT_VERSION})
 otel_pkgconfig(otel-api "OpenTelemetry for C: the tracing API" "" "-pthread")
 otel_pkgconfig(otel-sdk "OpenTelemetry for C: the SDK" "otel-api = ${v}" "-pthread")
 if(OTEL_WITH_OTLP)
-    set(otlp_needs "-lcurl -lprotobuf-c -lz")
+    set(otlp_needs "-lcurl -lz")
     if(OTEL_HAVE_ZSTD)
         string(APPEND otlp_needs " -lzstd")
     endif()

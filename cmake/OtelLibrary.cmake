@@ -6,18 +6,22 @@
 #   otel_library(NAME COMPONENTS name... [REQUIRES library...] [LIBRARIES lib...])
 #   otel_inside()
 #
-# A library NAME gives the targets otel::NAME (shared) and otel::NAME_static. A shared
-# one exports what its version script cmake/<output>.map names. A static one is a single
+# A library NAME gives the targets otel::NAME, which is shared if otel_kinds has that, and
+# otel::NAME_static. A shared one exports what its version script cmake/<output>.map names. A static one is a single
 # relocatable object in which everything hidden is local: nothing of ours but otel_* and
-# the lent oteli_* can clash with the names of a program, the generated protobuf
-# descriptors included. otel-inside, made last, is every component in one archive with
+# the lent oteli_* can clash with the names of a program. otel-inside, made last, is every component in one archive with
 # nothing made local: for tests, tools and benchmarks, which see the inside.
 
 set_property(GLOBAL PROPERTY OTEL_COMPONENTS "")
 
+# What is made local in an object of a static library (OneObject.cmake) has to be machine code, also
+# in a project that is optimised when it is linked.
+set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
+
 function(otel_component name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "GENERATED" "" "SOURCES")
     add_library(otel-objects-${name} OBJECT ${arg_SOURCES})
+    target_compile_options(otel-objects-${name} PRIVATE -fno-lto)
     set_target_properties(otel-objects-${name} PROPERTIES
         POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
     if(arg_GENERATED)
@@ -55,21 +59,25 @@ function(otel_library name)
 
     add_library(${output}-shared SHARED ${objects})
     # An archive cannot depend on a file that is no source: an empty source does for it.
-    set(map "${PROJECT_SOURCE_DIR}/cmake/${output}.map")
+    set(map "${CMAKE_CURRENT_BINARY_DIR}/${output}.map")
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/${output}.map" "${map}" @ONLY)
     set(empty "${CMAKE_CURRENT_BINARY_DIR}/${output}-map.c")
     file(CONFIGURE OUTPUT "${empty}" CONTENT "extern int otel_nothing;\n")
     set_source_files_properties("${empty}" PROPERTIES OBJECT_DEPENDS "${map}")
     add_library(${output}-static STATIC ${objects} "${empty}")
-    add_library(otel::${name} ALIAS ${output}-shared)
+    target_compile_options(${output}-static PRIVATE -fno-lto)
+    add_library(otel::${name} ALIAS ${output}-${otel_kind})
     add_library(otel::${name}_static ALIAS ${output}-static)
     set_target_properties(${output}-shared PROPERTIES EXPORT_NAME ${name}
-        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH "$ORIGIN"
-        BUILD_WITH_INSTALL_RPATH ON)
+        VERSION ${PROJECT_VERSION} SOVERSION ${otel_soversion} BUILD_RPATH_USE_ORIGIN ON)
     set_target_properties(${output}-static PROPERTIES EXPORT_NAME ${name}_static)
 
     foreach(kind shared static)
         set_target_properties(${output}-${kind} PROPERTIES OUTPUT_NAME ${output}
             LINKER_LANGUAGE C)
+        if(NOT kind IN_LIST otel_kinds AND NOT OTEL_BUILD_TESTING)
+            set_target_properties(${output}-${kind} PROPERTIES EXCLUDE_FROM_ALL ON)
+        endif()
         target_include_directories(${output}-${kind} PUBLIC
             $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -80,12 +88,19 @@ function(otel_library name)
             endif()
             target_link_libraries(${output}-${kind} PUBLIC ${other}-${kind})
         endforeach()
-        # Installed, a dependency is known by its name: its place is the consumer's matter.
+        # Installed, a dependency is known by its name: its place is the consumer's matter
+        # (otelConfig.cmake.in).
         foreach(library IN LISTS arg_LIBRARIES)
             string(TOUPPER "OTEL_${library}_LIBRARY" path)
             string(REPLACE "-" "_" path "${path}")
+            set(installed ${library})
+            if(library STREQUAL "curl")
+                set(installed CURL::libcurl)
+            elseif(library STREQUAL "z")
+                set(installed ZLIB::ZLIB)
+            endif()
             target_link_libraries(${output}-${kind} PRIVATE
-                $<BUILD_INTERFACE:${${path}}> $<INSTALL_INTERFACE:${library}>)
+                $<BUILD_INTERFACE:${${path}}> $<INSTALL_INTERFACE:${installed}>)
         endforeach()
     endforeach()
 
@@ -123,8 +138,10 @@ function(otel_inside)
     target_link_libraries(otel-inside PUBLIC otel-warnings Threads::Threads)
     target_link_options(otel-inside INTERFACE "LINKER:--export-dynamic-symbol=otel_thread_ctx_v1")
     if(OTEL_WITH_OTLP)
-        target_link_libraries(otel-inside PUBLIC ${OTEL_CURL_LIBRARY} ${OTEL_PROTOBUF_C_LIBRARY}
-            ${OTEL_Z_LIBRARY})
+        target_link_libraries(otel-inside PUBLIC ${OTEL_CURL_LIBRARY} ${OTEL_Z_LIBRARY})
+    endif()
+    if(OTEL_HAVE_PROTO)
+        target_link_libraries(otel-inside PUBLIC ${OTEL_PROTOBUF_C_LIBRARY})
     endif()
     if(OTEL_HAVE_ZSTD)
         target_link_libraries(otel-inside PUBLIC ${OTEL_ZSTD_LIBRARY})

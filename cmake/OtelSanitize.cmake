@@ -16,9 +16,10 @@ if(OTEL_SANITIZE)
     add_link_options(-fsanitize=${OTEL_SANITIZE})
 endif()
 if(OTEL_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    try_compile(OTEL_ASAN_FORK_LINKS
+    file(CONFIGURE OUTPUT asan_fork_main.c CONTENT "int main(void) { return 0; }\n")
+    try_compile(OTEL_ASAN_FORK_LINKS "${CMAKE_CURRENT_BINARY_DIR}/asan_fork"
         SOURCES "${PROJECT_SOURCE_DIR}/tests/support/asan_fork.c"
-        SOURCE_FROM_CONTENT main.c "int main(void) { return 0; }"
+            "${CMAKE_CURRENT_BINARY_DIR}/asan_fork_main.c"
         LINK_OPTIONS -fsanitize=address -static-libasan)
     set(otel_watches_forks ${OTEL_ASAN_FORK_LINKS})
 endif()

@@ -9,6 +9,7 @@
 #include "common/clock_curve.h"
 #include "common/clock_offsets.h"
 #include "common/clock_reading.h"
+#include "common/spin_lock.h"
 
 #include <stddef.h>
 
@@ -28,8 +29,8 @@ enum {
     EPOCHS = 4096,
     CURVE_TOLERANCE_NS = 100, /* a reading is good to 10 or 20 */
     WALL_TOLERANCE_NS = 500,
+    LEAST_SUSPEND_NS = 1000000, /* no suspend takes less */
     COVER_AHEAD = 8, /* a rate is trusted for this part of the time it was measured over */
-    LOOKS = 1000     /* at the lock */
 };
 
 /* Ticks before the origin of their own span's epoch are of a counter that began anew since.
@@ -45,17 +46,19 @@ struct epoch {
 struct renewer {
     uint32_t lock;
     bool counts;
-    bool may_correct;   /* the epoch was begun by a rest */
-    bool is_torn;       /* after a fork: the two readings below may be half of another */
-    bool is_compared;   /* the cores are, since the clock was started */
-    uint32_t core;      /* on which the clock was started */
-    uint64_t base;      /* see struct epoch; changes when the counter begins anew; relaxed */
-    uint64_t rate;      /* as in struct oteli_knot */
-    uint64_t rate_ns;   /* how long a time it was measured over */
-    uint64_t narrowest; /* reading */
-    uint64_t newest_ns; /* of the readings' CLOCK_BOOTTIME */
-    uint64_t ahead_ns;  /* of CLOCK_BOOTTIME; what the curve could not follow */
-    uint64_t suspended_ns;
+    bool may_correct;     /* the epoch was begun by a rest */
+    bool is_torn;         /* after a fork: the two readings below may be half of another */
+    bool is_compared;     /* the cores are, since the clock was started */
+    uint32_t core;        /* on which the clock was started */
+    uint64_t base;        /* see struct epoch; changes when the counter begins anew; relaxed */
+    uint64_t rate;        /* as in struct oteli_knot */
+    uint64_t rate_ns;     /* how long a time it was measured over */
+    uint64_t narrowest;   /* reading */
+    uint64_t newest_ns;   /* of the readings' CLOCK_BOOTTIME */
+    uint64_t ahead_ns;    /* of CLOCK_BOOTTIME; what the curve could not follow */
+    int64_t suspended_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC, as one reading estimated it */
+    int64_t suspended_least_ns; /* and what all readings since then allow */
+    int64_t suspended_most_ns;
     struct oteli_reading older; /* the rate is measured since here */
     struct oteli_reading newer; /* and will be since here */
 };
@@ -66,12 +69,18 @@ static struct renewer renewer;
 
 static bool try_lock(void)
 {
-    return oteli_load_relaxed_32(&renewer.lock) == 0 && oteli_cas_full_32(&renewer.lock, 0, 1);
+    return oteli_spin_try_lock(&renewer.lock);
+}
+
+/* For threads that may wait. */
+static void lock(void)
+{
+    oteli_spin_lock(&renewer.lock);
 }
 
 static void unlock(void)
 {
-    oteli_store_release_32(&renewer.lock, 0); /* pairs with try_lock */
+    oteli_spin_unlock(&renewer.lock);
 }
 
 uint64_t oteli_clock_ticks_of_ns(uint64_t ns)
@@ -131,13 +140,31 @@ static void measure_rate(const struct oteli_reading *now)
     }
 }
 
+static void set_suspended(const struct oteli_reading *now)
+{
+    renewer.suspended_least_ns = now->suspended_least_ns;
+    renewer.suspended_most_ns = now->suspended_most_ns;
+    renewer.suspended_ns =
+        now->suspended_least_ns + (now->suspended_most_ns - now->suspended_least_ns) / 2;
+}
+
+/* Only bounds that contradict those known so far are of a suspend: a reader that is preempted gets
+ * wide bounds, and those contain what was true before. */
 static bool notice_suspend(const struct oteli_reading *now)
 {
-    if (distance(now->suspended_ns, renewer.suspended_ns) < NS_PER_MS)
-        return false;
-    renewer.suspended_ns = now->suspended_ns;
-    restart_baseline(now);
-    return true;
+    const int64_t least_ns = now->suspended_least_ns;
+    const int64_t most_ns = now->suspended_most_ns;
+    if (least_ns - renewer.suspended_most_ns >= LEAST_SUSPEND_NS ||
+        renewer.suspended_least_ns - most_ns >= LEAST_SUSPEND_NS) {
+        set_suspended(now);
+        restart_baseline(now);
+        return true;
+    }
+    if (least_ns > renewer.suspended_least_ns)
+        renewer.suspended_least_ns = least_ns;
+    if (most_ns < renewer.suspended_most_ns)
+        renewer.suspended_most_ns = most_ns;
+    return false;
 }
 
 static void mend(const struct oteli_reading *now)
@@ -151,7 +178,7 @@ static void mend(const struct oteli_reading *now)
  * only moved, so that they stay exact. */
 static uint64_t target_of(const struct oteli_reading *now)
 {
-    const uint64_t ns = renewer.counts ? now->boot_ns : now->ticks + renewer.suspended_ns;
+    const uint64_t ns = renewer.counts ? now->boot_ns : now->ticks + (uint64_t)renewer.suspended_ns;
     return ns + renewer.ahead_ns;
 }
 
@@ -257,8 +284,7 @@ static void follow_wall(const struct oteli_reading *now)
 
 const char *oteli_clock_start(const char *wish)
 {
-    for (unsigned i = 0; i < LOOKS && !try_lock(); i++) /* a child's may be held by nobody */
-        oteli_stall();
+    lock();
     const char *refused = oteli_clock_choose(wish);
     renewer.is_torn = false;
     renewer.is_compared = false;
@@ -269,7 +295,7 @@ const char *oteli_clock_start(const char *wish)
     renewer.ahead_ns = 0;
     renewer.narrowest = UINT64_MAX;
     struct oteli_reading now = oteli_clock_read();
-    renewer.suspended_ns = now.suspended_ns;
+    set_suspended(&now);
     renewer.newest_ns = now.boot_ns;
     restart_baseline(&now);
     while (renewer.counts && oteli_clock_source() != OTELI_CLOCK_FAKE &&
@@ -311,14 +337,13 @@ void oteli_clock_rest(void)
     unlock();
 }
 
-bool oteli_clock_measure_offsets(void)
+bool oteli_clock_measure_offsets(const uint64_t *stop)
 {
     enum { BUDGET_NS = 5000000 };
     if (oteli_clock_source() != OTELI_CLOCK_COUNTER || renewer.is_compared)
         return false;
-    const bool found = oteli_cores_measure(renewer.core, oteli_clock_ticks_of_ns(BUDGET_NS));
-    while (!try_lock())
-        oteli_stall();
+    const bool found = oteli_cores_measure(renewer.core, oteli_clock_ticks_of_ns(BUDGET_NS), stop);
+    lock();
     renewer.is_compared = true;
     if (found) {
         oteli_store_release_32(&oteli_clock.source, OTELI_CLOCK_COUNTER_BY_CORE);

@@ -99,19 +99,38 @@ OTELI_LENT void oteli_clock_rest(void);
 /* Convert a stored time of a span with this epoch to Unix nanoseconds. Equal times of one
  * epoch give equal answers, whoever asks and whenever. A time that no renewal has covered
  * yet makes one. */
-OTELI_LENT uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch);
+uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch);
+
+/* The times of a span as everybody gets them. What the program gave stays as it is, also an end
+ * before the start. Of two measured times the end is not before the start: the counter of another
+ * core may be behind, within the error of measuring. */
+struct oteli_span_times {
+    uint64_t start_ns;
+    uint64_t end_ns;
+};
+
+static inline struct oteli_span_times oteli_clock_span_times(uint64_t start, uint64_t end,
+                                                             uint32_t epoch)
+{
+    const uint64_t start_ns = oteli_clock_to_ns(start, epoch);
+    const uint64_t end_ns = oteli_clock_to_ns(end, epoch);
+    const bool is_measured = (start & end & OTELI_TICKS_BIT) != 0;
+    return (struct oteli_span_times){start_ns,
+                                     is_measured && end_ns < start_ns ? start_ns : end_ns};
+}
 
 /* How many ticks a duration is, at the best rate known: for thresholds. */
 OTELI_LENT uint64_t oteli_clock_ticks_of_ns(uint64_t ns);
 
 /* Compare the counters of the cores that the calling thread may run on, by pinning it to
- * each; its affinity is restored. Takes up to 5 ms and one more visit of a core, once for each
- * start of the clock, of which a forked child inherits what its parent has found. True: one
+ * each; its affinity is restored, but if other code has changed it meanwhile the comparison ends and
+ * the new affinity stays. Takes up to 5 ms and one more visit of a core, or until `*stop` is not 0,
+ * once for each start of the clock; a forked child inherits what its parent has found. True: one
  * is ahead of another by more than the error of measuring, and the source is from now on
  * OTELI_CLOCK_COUNTER_BY_CORE: threads that remember that the source is the plain counter
  * must look again. The reference is the core on which oteli_clock_start ran, so what was
  * read there before stays exact; what was read elsewhere is off by that core's offset. */
-OTELI_LENT bool oteli_clock_measure_offsets(void);
+OTELI_LENT bool oteli_clock_measure_offsets(const uint64_t *stop);
 
 /* In a forked child: whoever was at the clock does not exist here. Stores only. */
 void oteli_clock_forget(void);

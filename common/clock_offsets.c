@@ -25,12 +25,26 @@ struct bounds {
 
 uint64_t oteli_core_offsets[OTELI_CORES];
 
+/* The affinity that the visiting thread should have: what it had before, or what we gave it. */
+static struct core_set ours;
+
+static bool is_ours(void)
+{
+    struct core_set set;
+    memset(&set, 0, sizeof set);
+    return sched_getaffinity(0, sizeof set, set.parts) == 0 &&
+           CPU_EQUAL_S(sizeof set, set.parts, ours.parts);
+}
+
 static bool go_to(uint32_t core)
 {
     struct core_set set;
     memset(&set, 0, sizeof set);
     CPU_SET_S(core, sizeof set, set.parts);
-    return sched_setaffinity(0, sizeof set, set.parts) == 0;
+    if (!is_ours() || sched_setaffinity(0, sizeof set, set.parts) != 0)
+        return false;
+    ours = set;
+    return true;
 }
 
 static uint64_t read_counter(uint32_t *core)
@@ -90,7 +104,7 @@ static int64_t offset_between(const struct bounds *bounds)
 }
 
 bool oteli_cores_compare(const struct oteli_core_probe *probe, const uint32_t *cores, size_t count,
-                         uint64_t budget, int64_t *ahead)
+                         uint64_t budget, const uint64_t *stop, int64_t *ahead)
 {
     struct bounds bounds[MOST_CORES];
     if (count > MOST_CORES)
@@ -102,8 +116,8 @@ bool oteli_cores_compare(const struct oteli_core_probe *probe, const uint32_t *c
     bool has_time = start != 0;
     for (unsigned round = 0; round < ROUNDS && has_time; round++) {
         for (size_t i = 1; i < count && has_time; i++) {
-            has_time =
-                visit(probe, cores[0], cores[i], &bounds[i]) && probe->read(&at) - start < budget;
+            has_time = visit(probe, cores[0], cores[i], &bounds[i]) &&
+                       probe->read(&at) - start < budget && oteli_load_relaxed_64(stop) == 0;
         }
     }
     bool found = false;
@@ -139,7 +153,7 @@ static bool can_tell_core(void)
 #endif
 }
 
-bool oteli_cores_measure(uint32_t reference, uint64_t budget)
+bool oteli_cores_measure(uint32_t reference, uint64_t budget, const uint64_t *stop)
 {
     uint32_t cores[MOST_CORES];
     int64_t ahead[MOST_CORES];
@@ -150,8 +164,10 @@ bool oteli_cores_measure(uint32_t reference, uint64_t budget)
     const size_t count = list_cores(&allowed, reference % OTELI_CORES, cores);
     if (count < 2)
         return false;
-    const bool found = oteli_cores_compare(&oteli_core_probe, cores, count, budget, ahead);
-    (void)sched_setaffinity(0, sizeof allowed, allowed.parts);
+    ours = allowed;
+    const bool found = oteli_cores_compare(&oteli_core_probe, cores, count, budget, stop, ahead);
+    if (is_ours())
+        (void)sched_setaffinity(0, sizeof allowed, allowed.parts);
     for (size_t i = 0; i < count; i++)
         oteli_store_relaxed_64(&oteli_core_offsets[cores[i]], (uint64_t)ahead[i]);
     return found;

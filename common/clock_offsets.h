@@ -53,16 +53,18 @@ static inline uint64_t oteli_ticks_of_reference(void)
 }
 #endif
 
-/* Visit `cores`, of which the first is the reference, for `budget` ticks and a visit, and
+/* Visit `cores`, of which the first is the reference, for `budget` ticks and a visit, or until
+ * `*stop` (atomic) is not 0, and
  * fill `ahead` with their offsets, which are 0 where nothing was found or measured. True:
  * one is not. */
 bool oteli_cores_compare(const struct oteli_core_probe *probe, const uint32_t *cores, size_t count,
-                         uint64_t budget, int64_t *ahead);
+                         uint64_t budget, const uint64_t *stop, int64_t *ahead);
 
 /* The same for the cores that this thread may run on, into oteli_core_offsets, with
- * `reference` as the reference if it is one of them. The thread's affinity is what it was
- * afterwards. True: one of them is off. */
-bool oteli_cores_measure(uint32_t reference, uint64_t budget);
+ * `reference` as the reference if it is one of them. Afterwards the thread's affinity is what it was;
+ * if other code changes it meanwhile, the visits end and the new affinity stays. True: one of the
+ * cores is off. */
+bool oteli_cores_measure(uint32_t reference, uint64_t budget, const uint64_t *stop);
 
 /* The core that this thread runs on. */
 uint32_t oteli_core_now(void);

@@ -125,7 +125,8 @@ static struct oteli_reading read_fake(void)
         .ticks = fake->ticks,
         .boot_ns = fake->monotonic_ns + fake->suspended_ns,
         .wall_ns = fake->wall_ns,
-        .suspended_ns = fake->suspended_ns,
+        .suspended_least_ns = (int64_t)fake->suspended_ns,
+        .suspended_most_ns = (int64_t)fake->suspended_ns,
     };
 }
 
@@ -140,14 +141,17 @@ static struct oteli_reading read_coarse(void)
         if (clock_ns(CLOCK_MONOTONIC_COARSE) == reading.ticks)
             break;
     }
+    const uint64_t boot_before_ns = clock_ns(CLOCK_BOOTTIME);
     const uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
     reading.boot_ns = clock_ns(CLOCK_BOOTTIME);
-    reading.suspended_ns = reading.boot_ns - monotonic_ns;
+    reading.suspended_least_ns = (int64_t)(boot_before_ns - monotonic_ns);
+    reading.suspended_most_ns = (int64_t)(reading.boot_ns - monotonic_ns);
     return reading;
 }
 
-/* The wall clock in the middle, the others symmetrically around it: the middle of each pair
- * is the moment at which the wall clock was read. */
+/* The wall clock in the middle, ticks and CLOCK_BOOTTIME symmetrically around it: the middle of
+ * each pair is the moment at which the wall clock was read. CLOCK_MONOTONIC stands between the two
+ * readings of CLOCK_BOOTTIME, so that a preemption widens bounds and moves none. */
 static struct oteli_reading read_once(void)
 {
     const uint64_t start = oteli_ticks();
@@ -155,13 +159,15 @@ static struct oteli_reading read_once(void)
     const uint64_t before = oteli_ticks();
     const uint64_t wall_ns = clock_ns(CLOCK_REALTIME);
     const uint64_t after = oteli_ticks();
+    const uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
     const uint64_t boot_after_ns = clock_ns(CLOCK_BOOTTIME);
     const uint64_t end = oteli_ticks();
     return (struct oteli_reading){
         .ticks = before + (after - before) / 2,
         .boot_ns = boot_before_ns + (boot_after_ns - boot_before_ns) / 2,
         .wall_ns = wall_ns,
-        .suspended_ns = boot_after_ns - clock_ns(CLOCK_MONOTONIC),
+        .suspended_least_ns = (int64_t)(boot_before_ns - monotonic_ns),
+        .suspended_most_ns = (int64_t)(boot_after_ns - monotonic_ns),
         .width = end - start,
     };
 }

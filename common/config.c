@@ -16,15 +16,20 @@
 #define OFFSET_OTELI_OPTION(name) ((ptrdiff_t)offsetof(otel_sdk_options, name))
 #define OFFSET_OTELI_NO_OPTION(name) ((ptrdiff_t)-1)
 
+/* The name of a setting is the end of what messages call its option (oteli_config_called). */
+#define OPTIONS "otel_sdk_options."
+enum { NAME_AT = sizeof OPTIONS - 1 };
+
 /* clang-format off */
 #define DATA_OF(name, variable, type, default_text, min, max, words, option, doc)    \
-    {#name, variable, type, default_text, min, max, words,                           \
+    {&(OPTIONS #name)[NAME_AT], variable, type, default_text, min, max, words,        \
      offsetof(struct oteli_config, name), OFFSET_##option(name), doc},
 /* clang-format on */
 const struct oteli_config_row oteli_config_rows[] = {OTELI_CONFIG_TABLE(DATA_OF)};
 
 #define INDEX_OF(name, ...) ROW_##name,
 enum { OTELI_CONFIG_TABLE(INDEX_OF) ROW_COUNT };
+_Static_assert(ROW_COUNT == (int)OTELI_CONFIG_ROWS && ROW_COUNT <= UINT8_MAX, "a giver's general");
 const size_t oteli_config_row_count = ROW_COUNT;
 
 /* A member of otel_sdk_options has the type that its row says: text or number. One that is
@@ -94,8 +99,40 @@ __attribute__((format(printf, 3, 4))) static void note_problem(const struct load
 
 static void note_origin(const struct loader *loader, size_t index, enum oteli_config_source source)
 {
+    loader->config->givers[index].source = (uint8_t)source;
     if (loader->origins != NULL)
         loader->origins[index].source = source;
+}
+
+/* The row whose giver gave the value of a field. */
+static size_t giver_of(const struct oteli_config *config, const void *field)
+{
+    const size_t offset = (size_t)((const char *)field - (const char *)config);
+    size_t index = 0;
+    while (index + 1 < ROW_COUNT && oteli_config_rows[index].offset != offset)
+        index++;
+    const struct oteli_config_giver *giver = &config->givers[index];
+    return giver->source == OTELI_FROM_GENERAL ? giver->general : index;
+}
+
+const char *oteli_config_origin(const struct oteli_config *config, const void *field)
+{
+    const size_t index = giver_of(config, field);
+    switch (config->givers[index].source) {
+    case OTELI_FROM_CODE:
+        return "code";
+    case OTELI_FROM_ENVIRONMENT:
+        return oteli_config_rows[index].variable;
+    default:
+        return "default";
+    }
+}
+
+const char *oteli_config_called(const struct oteli_config *config, const void *field)
+{
+    const size_t index = giver_of(config, field);
+    const struct oteli_config_row *row = &oteli_config_rows[index];
+    return config->givers[index].source == OTELI_FROM_CODE ? row->name - NAME_AT : row->variable;
 }
 
 /* What is wrong with a word of an enumeration or a list. */
@@ -316,10 +353,10 @@ static otel_status apply_fallbacks(struct loader *loader)
         if (loader->given[fallbacks[i].specific])
             continue;
         const struct oteli_config_row *specific = &oteli_config_rows[fallbacks[i].specific];
-        if (loader->origins != NULL) {
-            loader->origins[fallbacks[i].specific].source = OTELI_FROM_GENERAL;
+        note_origin(loader, fallbacks[i].specific, OTELI_FROM_GENERAL);
+        loader->config->givers[fallbacks[i].specific].general = (uint8_t)fallbacks[i].general;
+        if (loader->origins != NULL)
             loader->origins[fallbacks[i].specific].general = fallbacks[i].general;
-        }
         void *to = field_of(loader->config, specific);
         const void *from = field_of(loader->config, &oteli_config_rows[fallbacks[i].general]);
         if (specific->type == OTELI_TYPE_BOOL) {
@@ -349,21 +386,24 @@ static void fit_batch_to_queue(struct loader *loader)
         return;
     const int64_t queue = config->bsp_max_queue_size;
     const int64_t batch = config->bsp_max_export_batch_size;
+    const bool is_of_environment =
+        config->givers[ROW_bsp_max_queue_size].source == OTELI_FROM_ENVIRONMENT ||
+        config->givers[ROW_bsp_max_export_batch_size].source == OTELI_FROM_ENVIRONMENT;
+    const char *variables =
+        is_of_environment ? " (OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE)" : "";
     if (batch > queue) {
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "a batch of %" PRId64 " spans does not fit in a queue of %" PRId64
-                         "; using batches of %" PRId64
-                         " (OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE)",
-                         batch, queue, queue);
+                         "; using batches of %" PRId64 "%s",
+                         batch, queue, queue, variables);
         config->bsp_max_export_batch_size = queue;
         note_problem(loader, ROW_bsp_max_export_batch_size,
                      "is %" PRId64 " and does not fit in the queue; using %" PRId64, batch, queue);
     } else if (batch > queue / 2) {
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "batches of %" PRId64 " spans fill more than half of a queue of %" PRId64
-                         "; under load, spans will be dropped while a batch is exported "
-                         "(OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE)",
-                         batch, queue);
+                         "; under load, spans will be dropped while a batch is exported%s",
+                         batch, queue, variables);
     }
 }
 
@@ -442,4 +482,18 @@ void oteli_config_fini(struct oteli_config *config)
             free(*(char **)field_of(config, &oteli_config_rows[i]));
     }
     memset(config, 0, sizeof *config);
+}
+
+void oteli_config_tell(const struct oteli_config *config, oteli_config_teller *tell,
+                       const void *state)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const struct oteli_config_row *row = &oteli_config_rows[i];
+        const uint8_t source = config->givers[i].source;
+        const bool is_told = source == OTELI_FROM_CODE || source == OTELI_FROM_ENVIRONMENT;
+        char shown[256];
+        const char *value = is_told ? oteli_config_show(config, row, shown, sizeof shown) : NULL;
+        if (value != NULL)
+            tell(state, row->variable, value, source == OTELI_FROM_CODE ? "code" : "environment");
+    }
 }

@@ -46,6 +46,22 @@ enum oteli_setting_type {
 #define OTELI_FIELD_OTELI_TYPE_ENUM(name) char *name;
 #define OTELI_FIELD_OTELI_TYPE_LIST(name) char *name;
 
+/* Where a value comes from. */
+enum oteli_config_source {
+    OTELI_FROM_DEFAULT,
+    OTELI_FROM_CODE,        /* the options */
+    OTELI_FROM_ENVIRONMENT, /* the variable of its row */
+    OTELI_FROM_GENERAL      /* unset: it is the value of another row, wherever that is from */
+};
+struct oteli_config_giver {
+    uint8_t source;  /* enum oteli_config_source */
+    uint8_t general; /* OTELI_FROM_GENERAL: that row */
+};
+
+#define OTELI_ROW(...) +1
+enum { OTELI_CONFIG_ROWS = 0 OTELI_CONFIG_TABLE(OTELI_ROW) };
+#undef OTELI_ROW
+
 struct oteli_config {
 #define OTELI_ROW(name, variable, type, default_text, min, max, words, option, doc) \
     OTELI_FIELD_##type(name)
@@ -56,6 +72,9 @@ struct oteli_config {
     bool (*tail_keep)(void *state, const otel_tail *tail);
     void *tail_keep_state;
     const char *resource_schema_url; /* borrowed: there while the SDK starts */
+
+    /* Where each row's value comes from. */
+    struct oteli_config_giver givers[OTELI_CONFIG_ROWS];
 };
 
 /* Fill in `config` from options (may be NULL), and from the environment when
@@ -73,14 +92,13 @@ OTELI_LENT void oteli_config_fini(struct oteli_config *config);
 /* Whether the options (or NULL) say that no variable counts. */
 OTELI_LENT bool oteli_config_ignores_environment(const otel_sdk_options *options);
 
-/* Where a value comes from, for tools that show it. */
-enum oteli_config_source {
-    OTELI_FROM_DEFAULT,
-    OTELI_FROM_CODE,        /* the options */
-    OTELI_FROM_ENVIRONMENT, /* the variable of its row */
-    OTELI_FROM_GENERAL      /* unset: it is the value of another row, wherever that is from */
-};
+/* For messages about the value of a field of `config`: where it comes from, as "default", "code"
+ * or a variable; and by which name its giver knows it: a variable, or
+ * "otel_sdk_options." and a member, which is static text as well. */
+OTELI_LENT const char *oteli_config_origin(const struct oteli_config *config, const void *field);
+OTELI_LENT const char *oteli_config_called(const struct oteli_config *config, const void *field);
 
+/* The same for tools that show it. */
 struct oteli_config_origin {
     enum oteli_config_source source;
     size_t general;    /* OTELI_FROM_GENERAL: that row */
@@ -109,15 +127,29 @@ struct oteli_config_row {
 extern const struct oteli_config_row oteli_config_rows[];
 extern const size_t oteli_config_row_count;
 
+/* A value as it may be shown, without secrets: in at most `size` bytes of `out`, or elsewhere. NULL:
+ * unset. */
+const char *oteli_config_show(const struct oteli_config *config, const struct oteli_config_row *row,
+                              char *out, size_t size);
+
+/* Tell each setting that is not the default, without secrets; `from`: "environment" or "code". */
+typedef void oteli_config_teller(const void *state, const char *variable, const char *value,
+                                 const char *from);
+OTELI_LENT void oteli_config_tell(const struct oteli_config *config, oteli_config_teller *tell,
+                                  const void *state);
+
 /* Read a decimal number from 0 to 1, perhaps with an exponent, whatever the locale; blanks
  * around it are fine and anything else is not. false: it is no such number. */
 OTELI_LENT bool oteli_parse_ratio(const char *text, double *ratio);
 
-/* common/env.c: the only caller of getenv. NULL when unset or empty. For what has no row,
- * and only while the SDK starts or an exporter is made; copy what it returns. */
+/* common/env.c: the only caller of getenv. NULL when unset or empty, and in a program with more
+ * rights than its caller (setuid and its like). For what has no row, and only while the SDK
+ * starts or an exporter is made; copy what it returns. */
 OTELI_LENT const char *oteli_env_get(const char *variable);
 
-/* All of it, as `name=value` texts ended by NULL. */
+/* All of it, as `name=value` texts ended by NULL; and that which may be believed, which is nothing
+ * in a program with more rights than its caller. */
 const char *const *oteli_env_all(void);
+const char *const *oteli_env_trusted(void);
 
 #endif

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define OTELI_MAX_COUNT INT32_MAX
-#define OTELI_MAX_VALUE_DEPTH 128 /* as in api/values.h */
+#define OTELI_MAX_VALUE_DEPTH 31 /* as in api/values.h */
 #define OTELI_MAX_MS INT32_MAX
 #define OTELI_MIN_QUEUE_BYTES (INT64_C(1) << 20)
 #define OTELI_MAX_QUEUE_BYTES (INT64_C(1) << 40)
@@ -43,45 +43,47 @@
     OTELI_CONFIG_PROFILING(ROW)  \
     OTELI_CONFIG_FUNCTIONS(ROW)
 
-#define OTELI_CONFIG_GENERAL(ROW)                                                                 \
-    ROW(log_level, "OTEL_LOG_LEVEL", OTELI_TYPE_ENUM, "info", 0, 0, "none error warn info debug", \
-        OTELI_OPTION,                                                                             \
-        "How much otel-c says about itself. Without a handler of your own, `info` shows "         \
-        "warnings and errors on stderr, and `debug` shows everything.")                           \
-    ROW(config_file, "OTEL_CONFIG_FILE", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,    \
-        "A YAML file that says everything, as docs/DECLARATIVE.md describes it. All other "       \
-        "variables are ignored then, but for those that the file refers to. It needs the "        \
-        "library `otel-config`.")                                                                 \
-    ROW(experimental_config_file, "OTEL_EXPERIMENTAL_CONFIG_FILE", OTELI_TYPE_STRING, NULL, 0, 0, \
-        NULL, OTELI_NO_OPTION, "The former name of `OTEL_CONFIG_FILE`, which beats it.")          \
-    ROW(sdk_disabled, "OTEL_SDK_DISABLED", OTELI_TYPE_BOOL, "false", 0, 0, NULL, OTELI_OPTION,    \
-        "`true` records and exports nothing. Contexts are still propagated.")                     \
-    ROW(service_name, "OTEL_SERVICE_NAME", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_OPTION,     \
-        "The resource attribute `service.name`. It beats the one in "                             \
-        "`OTEL_RESOURCE_ATTRIBUTES`. Unset everywhere: `unknown_service:` and the name of the "   \
-        "program.")                                                                               \
-    ROW(resource_attributes, "OTEL_RESOURCE_ATTRIBUTES", OTELI_TYPE_STRING, NULL, 0, 0, NULL,     \
-        OTELI_OPTION,                                                                             \
-        "More resource attributes, as `key=value,key=value`. Values are percent-decoded. One "    \
-        "bad pair and the whole text is left out, with a warning.")                               \
-    ROW(propagators, "OTEL_PROPAGATORS", OTELI_TYPE_LIST, "tracecontext,baggage", 0, 0,           \
-        "tracecontext baggage b3 b3multi jaeger none -xray -ottrace", OTELI_OPTION,               \
-        "How a context travels to another process, in this order: W3C Trace Context, W3C "        \
-        "Baggage, B3 in one header or in several, Jaeger's headers; or not at all.")              \
-    ROW(clock, "OTEL_C_CLOCK", OTELI_TYPE_ENUM, "auto", 0, 0, "auto tsc monotonic coarse !fake",  \
-        OTELI_OPTION,                                                                             \
-        "Where timestamps come from. `auto` takes the processor's counter if it can be trusted "  \
-        "and `monotonic` if not; `tsc` asks for the counter, `monotonic` for "                    \
-        "`CLOCK_MONOTONIC`, `coarse` for its cheap variant with a resolution of milliseconds.")   \
-    ROW(thread_context, "OTEL_C_THREAD_CONTEXT", OTELI_TYPE_ENUM, "on", 0, 0, "on off",           \
-        OTELI_OPTION,                                                                             \
-        "Whether profilers outside the process, such as OpenTelemetry's eBPF profiler, can see "  \
-        "which service it is and which span each thread is working for. `off` does not publish "  \
-        "the context of the process, without which they do not look at its threads.")             \
-    ROW(thread_context_schema, "OTEL_C_THREAD_CONTEXT_SCHEMA", OTELI_TYPE_STRING,                 \
-        "tlsdesc_v1_dev", 0, 0, NULL, OTELI_OPTION,                                               \
-        "The name that these profilers are given for the layout of what threads publish, at "     \
-        "most 63 bytes. There is one layout; its name is in development: set another if your "    \
+#define OTELI_CONFIG_GENERAL(ROW)                                                                  \
+    ROW(log_level, "OTEL_LOG_LEVEL", OTELI_TYPE_ENUM, "info", 0, 0, "none error warn info debug",  \
+        OTELI_OPTION,                                                                              \
+        "How much otel-c says about itself. Without a handler of your own, `info` shows "          \
+        "warnings and errors on stderr, and where spans go if that is the default; `debug` shows " \
+        "everything.")                                                                             \
+    ROW(config_file, "OTEL_CONFIG_FILE", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,     \
+        "A YAML file that says everything, as docs/DECLARATIVE.md describes it. All other "        \
+        "variables are ignored then, but for those that the file refers to. It needs the "         \
+        "library `otel-config`.")                                                                  \
+    ROW(experimental_config_file, "OTEL_EXPERIMENTAL_CONFIG_FILE", OTELI_TYPE_STRING, NULL, 0, 0,  \
+        NULL, OTELI_NO_OPTION, "The former name of `OTEL_CONFIG_FILE`, which beats it.")           \
+    ROW(sdk_disabled, "OTEL_SDK_DISABLED", OTELI_TYPE_BOOL, "false", 0, 0, NULL, OTELI_OPTION,     \
+        "`true` records and exports nothing. Contexts are still propagated.")                      \
+    ROW(service_name, "OTEL_SERVICE_NAME", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_OPTION,      \
+        "The resource attribute `service.name`. It beats the one in "                              \
+        "`OTEL_RESOURCE_ATTRIBUTES`. Unset everywhere: `unknown_service:` and the name of the "    \
+        "program.")                                                                                \
+    ROW(resource_attributes, "OTEL_RESOURCE_ATTRIBUTES", OTELI_TYPE_STRING, NULL, 0, 0, NULL,      \
+        OTELI_OPTION,                                                                              \
+        "More resource attributes, as `key=value,key=value`. Values are percent-decoded. One "     \
+        "bad pair and the whole text is left out, with a warning.")                                \
+    ROW(propagators, "OTEL_PROPAGATORS", OTELI_TYPE_LIST, "tracecontext,baggage", 0, 0,            \
+        "tracecontext baggage b3 b3multi jaeger none -xray -ottrace", OTELI_OPTION,                \
+        "How a context travels to another process, in this order: W3C Trace Context, W3C "         \
+        "Baggage, B3 in one header or in several, Jaeger's headers; or not at all.")               \
+    ROW(clock, "OTEL_C_CLOCK", OTELI_TYPE_ENUM, "auto", 0, 0, "auto tsc monotonic coarse !fake",   \
+        OTELI_OPTION,                                                                              \
+        "Where timestamps come from. `auto` takes the processor's counter if it can be trusted "   \
+        "and `monotonic` if not; `tsc` asks for the counter, `monotonic` for "                     \
+        "`CLOCK_MONOTONIC`, `coarse` for its cheap variant with a resolution of milliseconds.")    \
+    ROW(thread_context, "OTEL_C_THREAD_CONTEXT", OTELI_TYPE_ENUM, "on", 0, 0, "on off",            \
+        OTELI_OPTION,                                                                              \
+        "Whether profilers outside the process, such as OpenTelemetry's eBPF profiler, can see "   \
+        "which service it is and which span each thread is working for. `off` does not publish "   \
+        "the context of the process, without which they do not look at its threads; nor what "     \
+        "`otel-doctor --pid` shows, where spans go and which settings count.")                     \
+    ROW(thread_context_schema, "OTEL_C_THREAD_CONTEXT_SCHEMA", OTELI_TYPE_STRING,                  \
+        "tlsdesc_v1_dev", 0, 0, NULL, OTELI_OPTION,                                                \
+        "The name that these profilers are given for the layout of what threads publish, at "      \
+        "most 63 bytes. There is one layout; its name is in development: set another if your "     \
         "profiler expects that.")
 
 #define OTELI_CONFIG_RESOURCE(ROW)                                                            \
@@ -121,11 +123,11 @@
     ROW(attribute_count_limit, "OTEL_ATTRIBUTE_COUNT_LIMIT", OTELI_TYPE_COUNT, "128", 0,           \
         OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                       \
         "How many attributes are kept. The others are counted as dropped.")                        \
-    ROW(attribute_value_depth_limit, "OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT", OTELI_TYPE_COUNT, "64", \
+    ROW(attribute_value_depth_limit, "OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT", OTELI_TYPE_COUNT, "31", \
         0, OTELI_MAX_VALUE_DEPTH, NULL, OTELI_OPTION,                                              \
         "How deep the arrays and maps of an attribute value may be nested: the value itself is "   \
-        "at depth 1. What is deeper is an empty value instead. Receivers have limits of their "    \
-        "own, some of them below this one.")                                                       \
+        "at depth 1. What is deeper is an empty value instead. Protobuf's parsers refuse whole "   \
+        "requests in which maps are nested more deeply than 31.")                                  \
     ROW(span_attribute_value_length_limit, "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT",               \
         OTELI_TYPE_COUNT, NULL, 0, INT64_MAX, NULL, OTELI_OPTION,                                  \
         "The same for spans. Unset: `OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`.")                         \
@@ -183,7 +185,8 @@
 #define OTELI_CONFIG_EXPORT(ROW)                                                                  \
     ROW(traces_exporter, "OTEL_TRACES_EXPORTER", OTELI_TYPE_LIST, "otlp", 0, 0,                   \
         "otlp console otlp/stdout none -zipkin -logging", OTELI_OPTION,                           \
-        "Where spans go; with several exporters, to each of them.")                               \
+        "Where spans go; with several exporters, to each of them. `none`: spans are sampled and " \
+        "propagated, and then discarded.")                                                        \
     ROW(exporter_otlp_endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT", OTELI_TYPE_STRING, NULL, 0, 0,     \
         NULL, OTELI_OPTION,                                                                       \
         "The base URL of the receiver; `v1/traces` is put behind it. Unset: "                     \
@@ -277,6 +280,11 @@
         "`auto` is `on`. It needs the library `otel-profiling`.")                                  \
     ROW(profiler_hz, "OTEL_C_PROFILER_HZ", OTELI_TYPE_COUNT, "99", 1, OTELI_MAX_PROFILER_HZ, NULL, \
         OTELI_OPTION, "Samples in a second of a thread's processor time.")                         \
+    ROW(profiler_signal, "OTEL_C_PROFILER_SIGNAL", OTELI_TYPE_COUNT, "27", 1, 64, NULL,            \
+        OTELI_OPTION,                                                                              \
+        "The number of the signal that the timers send: 27 is `SIGPROF`. Another one, such as 12 " \
+        "(`SIGUSR2`), where the program has a handler of that one. Signals of faults, `SIGKILL`, " \
+        "`SIGSTOP`, `SIGCONT` and those of the C library (32, 33) cannot be taken.")               \
     ROW(profiler_out, "OTEL_C_PROFILER_OUT", OTELI_TYPE_STRING, "otlp", 0, 0, NULL, OTELI_OPTION,  \
         "Where profiles go: `otlp`, a receiver that takes profiles, which the `OTEL_EXPORTER_"     \
         "OTLP` variables name; or a directory, which must exist, for pprof files.")                \

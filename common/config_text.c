@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/config_text.c - the contracts are in common/config_text.h, and for the ratio in
- * common/config.h. Runs while the SDK starts; owns nothing.
+/* common/config_text.c - the contracts are in common/config_text.h, and for the ratio and
+ * for what is shown in common/config.h. Runs while the SDK starts; owns nothing.
  *
  * strtol and strtod are not used: they take signs and hexadecimal, follow the locale's
  * decimal point, and answer through errno. */
 #include "common/config_text.h"
 
+#include "common/secrets.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -245,4 +248,43 @@ bool oteli_parse_ratio(const char *text, double *ratio)
         return false;
     *ratio = value;
     return true;
+}
+
+static bool is_headers(const struct oteli_config_row *row)
+{
+    return strstr(row->variable, "HEADERS") != NULL;
+}
+
+static bool is_endpoint(const struct oteli_config_row *row)
+{
+    return strstr(row->variable, "ENDPOINT") != NULL;
+}
+
+const char *oteli_config_show(const struct oteli_config *config, const struct oteli_config_row *row,
+                              char *out, size_t size)
+{
+    const void *field = (const char *)config + row->offset;
+    switch (row->type) {
+    case OTELI_TYPE_STRING:
+    case OTELI_TYPE_ENUM:
+    case OTELI_TYPE_LIST: {
+        const char *text = *(char *const *)field;
+        if (text == NULL)
+            return NULL;
+        return is_headers(row)    ? oteli_hide_header_values(text, out, size)
+               : is_endpoint(row) ? oteli_hide_in_setting(text, out, size)
+                                  : oteli_hide_in_words(text, out, size);
+    }
+    case OTELI_TYPE_BOOL:
+        return *(const bool *)field ? "true" : "false";
+    case OTELI_TYPE_COUNT:
+    case OTELI_TYPE_DURATION:
+    case OTELI_TYPE_TIMEOUT:
+        break;
+    }
+    const int64_t number = *(const int64_t *)field;
+    if (number == OTELI_UNLIMITED)
+        return row->default_text == NULL && row->type != OTELI_TYPE_TIMEOUT ? NULL : "no limit";
+    snprintf(out, size, "%" PRId64 "%s", number, row->type == OTELI_TYPE_COUNT ? "" : " ms");
+    return out;
 }

@@ -3,6 +3,7 @@
 #include "common/fork.h"
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "common/log.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -44,13 +45,18 @@ static void on_fork_child(void)
 void oteli_fork_add(void (*forget)(void))
 {
     const uint64_t number = number_of(forget);
-    for (unsigned i = 0; i < MOST; i++) {
+    bool is_known = false;
+    for (unsigned i = 0; i < MOST && !is_known; i++) {
         const uint64_t there = oteli_load_relaxed_64(&forgets[i]);
-        if (there == number || (there == 0 && oteli_cas_full_64(&forgets[i], 0, number)))
-            break;
+        is_known = there == number || (there == 0 && oteli_cas_full_64(&forgets[i], 0, number));
     }
-    if (oteli_load_relaxed_32(&is_registered) == 0 && oteli_cas_full_32(&is_registered, 0, 1))
+    if (!is_known)
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "forked children will not work: MOST in common/fork.c is "
+                                         "less than there are parts of otel-c");
+    if (oteli_load_relaxed_32(&is_registered) == 0 && oteli_cas_full_32(&is_registered, 0, 1)) {
         pthread_atfork(NULL, NULL, on_fork_child);
+        oteli_log_share();
+    }
 }
 
 void oteli_fork_remove(void (*forget)(void))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/lent.h - marks what one library of ours lends to another: exported under the
- * symbol version OTEL_PRIVATE, and for nobody else. Variables of the hot path are marked as
+/* common/lent.h - marks what one library of ours lends to another: exported under a
+ * symbol version that has the full version of otel-c in it, so that the loader refuses to mix
+ * libraries of different versions. Variables of the hot path are marked as
  * not lent: then they are read without asking first where they are. */
 #ifndef OTELI_LENT_H
 #define OTELI_LENT_H

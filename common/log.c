@@ -3,7 +3,7 @@
  *
  * Threads:  any thread. Nothing waits for anything: a call site lets one thread of several
  *           through, and a handler is exchanged without stopping those who read it.
- * Owns:     the level, and the handlers.
+ * Owns:     the level, the handlers, and a page that forked children share.
  *
  * A handler is two words, function and state, that must never be mixed. They live in a
  * ring of slots: a change takes the next ticket, fills that ticket's slot, and publishes
@@ -15,19 +15,21 @@
 #include "common/log.h"
 
 #include "common/atomic.h"
+#include "common/fork.h"
+#include "common/quiet.h"
 #include "common/secrets.h"
 #include "common/utf8.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/select.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOT_COUNT = 8, LINE_BYTES = 1024, LEFT_OUT_BYTES = 48 };
+enum { SLOT_COUNT = 8, LINE_BYTES = 1024, LEFT_OUT_BYTES = 48, ROWS = 128 };
 
 #define SILENCE_NS (UINT64_C(10) * 1000 * 1000 * 1000)
 
@@ -40,6 +42,21 @@ static struct slot slots[SLOT_COUNT];
 static uint64_t taken;
 static uint64_t published;
 static uint32_t top_level = OTEL_LOG_INFO;
+
+/* What has been said, in memory that forked children share with their parent: a server with a
+ * process for each connection says a kind of line as often as a server with one process. */
+struct row {
+    uint64_t site; /* its address, which is the parent's in children too; 0: a free row */
+    struct oteli_log_site said;
+};
+
+/* A page of the library's own, which goes with it when it is unloaded. */
+static _Alignas(OTELI_FORK_PAGE) union {
+    struct row rows[ROWS];
+    uint8_t bytes[OTELI_FORK_PAGE];
+} page;
+
+static struct row *shared; /* NULL: each process counts by itself */
 
 /* A handler that calls into otel-c, or is interrupted by a signal handler that does, must
  * not be entered again by its own thread. */
@@ -72,26 +89,36 @@ static otel_log_handler *current_handler(void **state)
     }
 }
 
-/* Write to stderr, unless nobody reads it or it would block: telemetry must neither stop
- * the program nor end it by SIGPIPE. */
+bool oteli_log_is_default(void)
+{
+    void *state;
+    return current_handler(&state) == NULL;
+}
+
+/* A sandbox that refuses poll makes exports fail, and that has to be said: it may allow select. */
+static bool can_write_at_once(int descriptor)
+{
+    struct pollfd polled = {.fd = descriptor, .events = POLLOUT};
+    const int count = poll(&polled, 1, 0);
+    if (count >= 0)
+        return count == 1 && polled.revents == POLLOUT;
+    struct timeval no_time = {0};
+    fd_set selected;
+    FD_ZERO(&selected);
+    FD_SET(descriptor, &selected);
+    return select(descriptor + 1, NULL, &selected, NULL, &no_time) == 1;
+}
+
+/* Write to stderr, unless the write would block: telemetry must neither stop the program nor end
+ * it by SIGPIPE or SIGXFSZ. */
 static void write_to_stderr(const char *line, size_t length)
 {
-    struct pollfd stderr_poll = {.fd = STDERR_FILENO, .events = POLLOUT};
-    if (poll(&stderr_poll, 1, 0) != 1 || stderr_poll.revents != POLLOUT)
+    if (!can_write_at_once(STDERR_FILENO))
         return;
-
-    sigset_t broken_pipe, before, pending;
-    sigemptyset(&broken_pipe);
-    sigaddset(&broken_pipe, SIGPIPE);
-    sigpending(&pending);
-    if (pthread_sigmask(SIG_BLOCK, &broken_pipe, &before) != 0)
-        return;
-    if (write(STDERR_FILENO, line, length) < 0 && errno == EPIPE &&
-        !sigismember(&pending, SIGPIPE)) {
-        const struct timespec at_once = {0, 0};
-        sigtimedwait(&broken_pipe, NULL, &at_once);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    struct oteli_quiet quiet;
+    oteli_quiet_begin(&quiet);
+    const ssize_t written = write(STDERR_FILENO, line, length);
+    oteli_quiet_end(&quiet, written < 0 ? errno : 0);
 }
 
 static const char *level_word(otel_log_level level)
@@ -110,9 +137,9 @@ static const char *level_word(otel_log_level level)
 
 /* What is no error and no warning appears only when everything was asked for: a program
  * that works must not find our news among its own output. */
-static void default_handler(otel_log_level level, const char *message)
+static void default_handler(otel_log_level level, bool is_news, const char *message)
 {
-    if (level > OTEL_LOG_WARN && oteli_load_relaxed_32(&top_level) < OTEL_LOG_DEBUG)
+    if (level > OTEL_LOG_WARN && !is_news && oteli_load_relaxed_32(&top_level) < OTEL_LOG_DEBUG)
         return;
     char line[LINE_BYTES + 32];
     const int length = snprintf(line, sizeof line, "otel-c: %s: %s\n", level_word(level), message);
@@ -135,6 +162,31 @@ static void make_one_line(char *line, size_t length)
     }
 }
 
+void oteli_log_share(void)
+{
+    const int errno_before = errno;
+    if (sysconf(_SC_PAGESIZE) == (long)sizeof page &&
+        mmap(&page, sizeof page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1,
+             0) != MAP_FAILED)
+        OTELI_STORE_RELEASE_PTR(&shared, page.rows); /* pairs with the acquire in shared_site */
+    errno = errno_before;
+}
+
+/* What counts for a site: its row, or the site itself where there is no row. */
+static struct oteli_log_site *shared_site(struct oteli_log_site *site)
+{
+    struct row *rows = OTELI_LOAD_ACQUIRE_PTR(&shared);
+    const uint64_t number = (uint64_t)(uintptr_t)site;
+    for (unsigned i = 0; rows != NULL && i < ROWS; i++) {
+        struct row *row = &rows[(number / sizeof *site + i) % ROWS];
+        if (oteli_load_relaxed_64(&row->site) == 0)
+            oteli_cas_full_64(&row->site, 0, number);
+        if (oteli_load_relaxed_64(&row->site) == number)
+            return &row->said;
+    }
+    return site;
+}
+
 /* Whether this call may speak; then `left_out` is how many before it were not. */
 static bool may_speak(struct oteli_log_site *site, uint64_t *left_out)
 {
@@ -142,7 +194,9 @@ static bool may_speak(struct oteli_log_site *site, uint64_t *left_out)
     clock_gettime(CLOCK_MONOTONIC, &now);
     const uint64_t now_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
     const uint64_t next_ns = oteli_load_relaxed_64(&site->next_ns);
-    if (now_ns < next_ns || !oteli_cas_full_64(&site->next_ns, next_ns, now_ns + SILENCE_NS)) {
+    /* A child in a time namespace of its own may find a time that is far ahead of its clock. */
+    const bool is_silent = now_ns < next_ns && next_ns - now_ns <= SILENCE_NS;
+    if (is_silent || !oteli_cas_full_64(&site->next_ns, next_ns, now_ns + SILENCE_NS)) {
         oteli_add_full_64(&site->suppressed, 1);
         return false;
     }
@@ -150,11 +204,12 @@ static bool may_speak(struct oteli_log_site *site, uint64_t *left_out)
     return true;
 }
 
-static void format_and_call(otel_log_level level, uint64_t left_out, const char *format,
-                            va_list arguments) __attribute__((format(printf, 3, 0)));
+static void format_and_call(otel_log_level level, bool is_news, uint64_t left_out,
+                            const char *format, va_list arguments)
+    __attribute__((format(printf, 4, 0)));
 
-static void format_and_call(otel_log_level level, uint64_t left_out, const char *format,
-                            va_list arguments)
+static void format_and_call(otel_log_level level, bool is_news, uint64_t left_out,
+                            const char *format, va_list arguments)
 {
     char text[LINE_BYTES - LEFT_OUT_BYTES];
     char line[LINE_BYTES];
@@ -172,7 +227,7 @@ static void format_and_call(otel_log_level level, uint64_t left_out, const char 
     if (handler != NULL)
         handler(state, level, line);
     else
-        default_handler(level, line);
+        default_handler(level, is_news, line);
 }
 
 void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const char *format, ...)
@@ -181,13 +236,27 @@ void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const ch
         return;
     const int errno_before = errno;
     uint64_t left_out = 0;
-    if (site == NULL || may_speak(site, &left_out)) {
+    if (site == NULL || may_speak(shared_site(site), &left_out)) {
         va_list arguments;
         va_start(arguments, format);
         inside = true;
-        format_and_call(level, left_out, format, arguments);
+        format_and_call(level, false, left_out, format, arguments);
         inside = false;
         va_end(arguments);
     }
+    errno = errno_before;
+}
+
+void oteli_log_tell(bool is_news, const char *format, ...)
+{
+    if (inside || (uint32_t)OTEL_LOG_INFO > oteli_load_relaxed_32(&top_level))
+        return;
+    const int errno_before = errno;
+    va_list arguments;
+    va_start(arguments, format);
+    inside = true;
+    format_and_call(OTEL_LOG_INFO, is_news, 0, format, arguments);
+    inside = false;
+    va_end(arguments);
     errno = errno_before;
 }

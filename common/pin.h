@@ -21,9 +21,8 @@ OTELI_LENT void *oteli_pin(oteli_code *inside);
 /* NULL is allowed. The caller must be sure that its own code stays, or is no part of it. */
 OTELI_LENT void oteli_unpin(void *pin);
 
-/* What the loader calls a library of ours: OTELI_LIBRARY("otel-config", OTEL_VERSION_MAJOR). */
-#define OTELI_TEXT_OF(number) #number
-#define OTELI_LIBRARY(name, major) "lib" name ".so." OTELI_TEXT_OF(major)
+/* What the loader calls a library of ours: OTELI_LIBRARY("otel-config"). CMake says the version. */
+#define OTELI_LIBRARY(name) "lib" name ".so." OTELI_SOVERSION
 
 /* The function `name` of a library that is loaded for it, and stays. NULL: it cannot be loaded
  * or has no such function; or else `inside` is not in the shared library `own`, so that what is

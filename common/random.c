@@ -38,7 +38,7 @@ bool oteli_random_seed(struct oteli_random *random)
     size_t missing = sizeof *random;
     const int saved_errno = errno;
     while (missing != 0) {
-        const ssize_t got = getrandom(at, missing, 0);
+        const ssize_t got = getrandom(at, missing, GRND_NONBLOCK); /* early in the boot */
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)

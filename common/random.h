@@ -58,22 +58,6 @@ static inline uint64_t oteli_random_next(struct oteli_random *random)
     return oteli_random_step(random, &high) ^ high;
 }
 
-/* The next number, and a second one out of the same product: enough for an identifier of 128
- * bits, since state and step together have 127. */
-static inline uint64_t oteli_random_pair_of(uint64_t low, uint64_t high, uint64_t step,
-                                            uint64_t *second)
-{
-    *second = high ^ (low << 27 | low >> 37) ^ step;
-    return high ^ low;
-}
-
-static inline uint64_t oteli_random_pair(struct oteli_random *random, uint64_t *second)
-{
-    uint64_t high;
-    const uint64_t low = oteli_random_step(random, &high);
-    return oteli_random_pair_of(low, high, random->step, second);
-}
-
 /* A number as an identifier: any value but zero, in whose place is 1. */
 static inline uint64_t oteli_random_not_zero(uint64_t id)
 {
@@ -81,6 +65,23 @@ static inline uint64_t oteli_random_not_zero(uint64_t id)
     __asm__("" : "+r"(id)); /* one number: it is not to be compared by its halves */
 #endif
     return id + (id == 0);
+}
+
+/* The next number, and a second one out of the same product: enough for an identifier of 128
+ * bits, since state and step together have 127. The first is never zero, so the two are a valid
+ * trace id. No bit of them is fixed: samplers compare either half as a number. */
+static inline uint64_t oteli_random_pair_of(uint64_t low, uint64_t high, uint64_t step,
+                                            uint64_t *second)
+{
+    *second = high ^ (low << 27 | low >> 37) ^ step;
+    return oteli_random_not_zero(high ^ low);
+}
+
+static inline uint64_t oteli_random_pair(struct oteli_random *random, uint64_t *second)
+{
+    uint64_t high;
+    const uint64_t low = oteli_random_step(random, &high);
+    return oteli_random_pair_of(low, high, random->step, second);
 }
 
 static inline uint64_t oteli_random_id(struct oteli_random *random)

@@ -2,7 +2,10 @@
 /* common/secrets.c - the contracts are in common/secrets.h. */
 #include "common/secrets.h"
 
+#include "common/text.h"
+
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 struct output {
@@ -120,4 +123,20 @@ const char *oteli_hide_in_words(const char *text, char *out, size_t size)
 const char *oteli_hide_in_setting(const char *text, char *out, size_t size)
 {
     return hide(text, out, size, "");
+}
+
+const char *oteli_hide_header_values(const char *list, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    otel_slice rest = oteli_slice_of(list);
+    otel_slice pair;
+    while (used < size && oteli_list_next(&rest, &pair)) {
+        otel_slice name = {.data = "", .length = 0};
+        otel_slice value;
+        (void)oteli_cut(pair, '=', &name, &value);
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s=***", used != 0 ? "," : "",
+                                 (int)name.length, name.data);
+    }
+    return out;
 }

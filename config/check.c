@@ -64,6 +64,12 @@ const char *oteli_check_tls(const struct oteli_node *node)
     return has_key != has_certificate ? "has only one of key_file and cert_file" : NULL;
 }
 
+/* The values may be secrets: they are not shown. */
+const char *oteli_check_headers_list(const struct oteli_node *node)
+{
+    return oteli_otlp_headers_are_pairs(node->text) ? NULL : "has an entry that is not name=value";
+}
+
 /* The value may be a secret: it is not shown. */
 const char *oteli_check_header(const struct oteli_node *node)
 {
@@ -89,7 +95,7 @@ const char *oteli_check_output_stream(const struct oteli_node *node)
     return "is neither stdout nor file:// and an absolute path";
 }
 
-/* --- Resource and propagators --- */
+/* --- Resource --- */
 
 const char *oteli_check_not_empty(const struct oteli_node *node)
 {
@@ -127,23 +133,6 @@ const char *oteli_check_attribute(const struct oteli_node *node)
         for (const struct oteli_item *item = value->items; item != NULL; item = item->next)
             is_good = is_good && has_kind(item->value, types[i].kind);
         return is_good ? NULL : "has a value that is not of its type (string, if none is given)";
-    }
-    return NULL;
-}
-
-const char *oteli_check_propagators(const struct oteli_node *node)
-{
-    static const char *const names[] = {"tracecontext", "baggage", "b3",
-                                        "b3multi",      "jaeger",  "none"};
-    otel_slice rest = oteli_slice_of(node->text);
-    otel_slice name;
-    while (oteli_list_next(&rest, &name)) {
-        bool is_known = false;
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-            is_known = is_known || (name.length == strlen(names[i]) &&
-                                    memcmp(name.data, names[i], name.length) == 0);
-        if (!is_known)
-            return "has a propagator that is not in this build";
     }
     return NULL;
 }

@@ -155,6 +155,8 @@ static otel_status make_processors(const struct oteli_settings *settings,
     status = OTEL_OK;
     for (size_t i = 0; i < count && status == OTEL_OK && !settings->is_disabled; i++)
         status = make_processor(&settings->processors[i], faults, creation);
+    creation->file_exporters = options->exporter_count;
+    creation->file_processors = options->processor_count;
     for (size_t i = 0; i < own.exporter_count; i++)
         creation->exporters[options->exporter_count++] = own.exporters[i];
     for (size_t i = 0; i < own.processor_count; i++)
@@ -296,6 +298,7 @@ static void set_words(const struct oteli_settings *settings, otel_sdk_options *o
 static void set_profiler(const struct oteli_profiler_setting *profiler, otel_sdk_options *options)
 {
     set_number(&options->profiler_hz, profiler->hz);
+    set_number(&options->profiler_signal, profiler->signal);
     if (profiler->source != NULL)
         options->profiler = profiler->source;
     if (profiler->out != NULL)

@@ -24,6 +24,7 @@ struct oteli_creation {
     otel_sdk_options options;
     otel_exporter *exporters; /* those of the file, then the program's */
     otel_processor *processors;
+    size_t file_exporters, file_processors; /* how many of them are of the file */
     otel_sampler sampler;
     otel_attribute *attributes;
 };

@@ -2,9 +2,11 @@
 /* config/make_exporter.c - exporters as their settings say; see create.h. Start/stop only. */
 #include "config/create.h"
 
+#include "common/error_text.h"
 #include "common/text.h"
 #include "exporters/otlp/endpoint.h"
 
+#include <errno.h>
 #include <otel/console.h>
 #include <otel/file.h>
 #include <stdlib.h>
@@ -95,8 +97,13 @@ otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
                                                      setting->component.properties, exporter);
         break;
     }
-    if (status != OTEL_OK)
+    if (status == OTEL_ERROR_SYSTEM && setting->path != NULL) {
+        struct oteli_error_text text;
+        oteli_fault(faults, setting->place, "this exporter cannot be made: %.240s: %s",
+                    setting->path, oteli_error_text(errno, &text));
+    } else if (status != OTEL_OK) {
         oteli_fault(faults, setting->place, "this exporter cannot be made: %s",
                     otel_status_string(status));
+    }
     return status;
 }

@@ -54,6 +54,11 @@ static void add_name(char *names, otel_slice name)
     memcpy(names + length + (length != 0), name.data, name.length);
 }
 
+static bool is_propagator(otel_slice name)
+{
+    return has_name("tracecontext,baggage,b3,b3multi,jaeger,none", name);
+}
+
 /* The mappings first, then the list, each name once. "none" is what others leave of it. */
 static void read_propagators(const struct oteli_node *node, struct oteli_pool *pool,
                              struct oteli_faults *faults, struct oteli_settings *settings)
@@ -76,7 +81,11 @@ static void read_propagators(const struct oteli_node *node, struct oteli_pool *p
     otel_slice rest = oteli_slice_of(list);
     otel_slice name;
     while (oteli_list_next(&rest, &name))
-        if (name.length != 4 || memcmp(name.data, "none", 4) != 0)
+        if (!is_propagator(name))
+            oteli_fault(faults, oteli_node_value(node, "composite_list")->place,
+                        "propagator.composite_list has \"%.*s\", which is not in this build",
+                        (int)(name.length < 80 ? name.length : 80), name.data);
+        else if (name.length != 4 || memcmp(name.data, "none", 4) != 0)
             add_name(names, name);
     settings->propagators = names[0] != '\0' ? names : "none";
 }
@@ -113,6 +122,7 @@ static struct oteli_profiler_setting profiler_of(const struct oteli_node *own)
     struct oteli_profiler_setting setting = {
         .source = oteli_read_text(profiler, "source"),
         .hz = oteli_read_number(profiler, "hz"),
+        .signal = oteli_read_number(profiler, "signal"),
         .out = oteli_read_text(profiler, "out"),
         .endpoint = oteli_read_text(profiler, "endpoint"),
         .label_style = oteli_read_text(profiler, "label_style"),

@@ -5,6 +5,7 @@
  * All batch processors share one queue here, so they must agree on its settings. */
 #include "config/settings.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static void read_headers(const struct oteli_node *list, struct oteli_pool *pool,
@@ -108,7 +109,15 @@ static bool is_same_batch(const struct oteli_batch_setting *a, const struct otel
 static void read_batch(const struct oteli_item *item, struct oteli_faults *faults,
                        struct oteli_settings *settings, bool is_first, size_t index)
 {
-    const struct oteli_batch_setting batch = batch_of(item->value);
+    struct oteli_batch_setting batch = batch_of(item->value);
+    if (is_first && batch.max_export_batch_size > batch.max_queue_size)
+        oteli_doubt(faults, item->key_place,
+                    "tracer_provider.processors[%zu].batch has batches of %" PRId64
+                    " spans, which do not fit in its queue of %" PRId64
+                    "; using batches of %" PRId64,
+                    index, batch.max_export_batch_size, batch.max_queue_size, batch.max_queue_size);
+    if (batch.max_export_batch_size > batch.max_queue_size)
+        batch.max_export_batch_size = batch.max_queue_size;
     if (is_first)
         settings->batch = batch;
     else if (!is_same_batch(&batch, &settings->batch))

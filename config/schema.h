@@ -74,9 +74,9 @@ const char *oteli_check_endpoint(const struct oteli_node *node);
 const char *oteli_check_grpc_endpoint(const struct oteli_node *node);
 const char *oteli_check_tls(const struct oteli_node *node);
 const char *oteli_check_header(const struct oteli_node *node);
+const char *oteli_check_headers_list(const struct oteli_node *node);
 const char *oteli_check_output_stream(const struct oteli_node *node);
 const char *oteli_check_attribute(const struct oteli_node *node);
-const char *oteli_check_propagators(const struct oteli_node *node);
 const char *oteli_check_not_empty(const struct oteli_node *node);
 
 #endif

@@ -132,11 +132,9 @@ static const struct oteli_property propagator_list[] = {
 };
 static const struct oteli_schema propagator = CHOICE(propagator_list, "propagator");
 static const struct oteli_schema propagators = LIST_OF(propagator);
-static const struct oteli_schema propagator_names = {
-    .shape = OTELI_SHAPE_TEXT, .may_be_null = true, .check = oteli_check_propagators};
 static const struct oteli_property propagation_list[] = {
     {"composite", &propagators, 0},
-    {"composite_list", &propagator_names, 0},
+    {"composite_list", &text_or_null, 0},
     {NULL, NULL, 0},
 };
 static const struct oteli_schema propagation = OBJECT(propagation_list);
@@ -151,6 +149,8 @@ static const struct oteli_property header_list[] = {
 static const struct oteli_schema header = {
     .shape = OTELI_SHAPE_MAP, .properties = header_list, .check = oteli_check_header};
 static const struct oteli_schema headers = LIST_OF(header);
+static const struct oteli_schema header_pairs = {
+    .shape = OTELI_SHAPE_TEXT, .may_be_null = true, .check = oteli_check_headers_list};
 #define TLS(list)                                                            \
     {                                                                        \
         .shape = OTELI_SHAPE_MAP, .may_be_null = true, .properties = (list), \
@@ -183,7 +183,7 @@ static const struct oteli_property otlp_http_list[] = {
     {"endpoint", &endpoint, 0},
     {"tls", &http_tls, 0},
     {"headers", &headers, 0},
-    {"headers_list", &text_or_null, 0},
+    {"headers_list", &header_pairs, 0},
     {"compression", &compression, 0},
     {"max_request_size", &length_or_null, 0},
     {"max_response_size", &positive_or_null, 0},
@@ -196,7 +196,7 @@ static const struct oteli_property otlp_grpc_list[] = {
     {"endpoint", &grpc_endpoint, 0},
     {"tls", &grpc_tls, 0},
     {"headers", &headers, 0},
-    {"headers_list", &text_or_null, 0},
+    {"headers_list", &header_pairs, 0},
     {"compression", &compression, 0},
     {"max_request_size", &length_or_null, 0},
     {"max_response_size", &positive_or_null, 0},
@@ -376,18 +376,16 @@ static const struct oteli_schema tracer_provider = OBJECT(tracer_provider_list);
 static const struct oteli_schema profiler_source = {
     .shape = OTELI_SHAPE_WORD, .may_be_null = true, .words = "off on auto perf signal"};
 static const struct oteli_schema profiler_hz = INTEGER(1, OTELI_MAX_PROFILER_HZ);
+static const struct oteli_schema profiler_signal = INTEGER(1, 64);
 static const struct oteli_schema label_style = {
     .shape = OTELI_SHAPE_WORD, .may_be_null = true, .words = "otel datadog pyroscope"};
 static const struct oteli_schema profiler_names = {
     .shape = OTELI_SHAPE_WORD, .may_be_null = true, .words = "auto on off"};
 static const struct oteli_property profiler_list[] = {
-    {"source", &profiler_source, 0},
-    {"hz", &profiler_hz, 0},
-    {"out", &text_or_null, 0},
-    {"endpoint", &endpoint, 0},
-    {"label_style", &label_style, 0},
-    {"names", &profiler_names, 0},
-    {NULL, NULL, 0},
+    {"source", &profiler_source, 0}, {"hz", &profiler_hz, 0},
+    {"signal", &profiler_signal, 0}, {"out", &text_or_null, 0},
+    {"endpoint", &endpoint, 0},      {"label_style", &label_style, 0},
+    {"names", &profiler_names, 0},   {NULL, NULL, 0},
 };
 static const struct oteli_schema profiler = OBJECT_OR_NULL(profiler_list);
 static const struct oteli_property own_list[] = {

@@ -140,6 +140,7 @@ struct oteli_tracer_setting {
 struct oteli_profiler_setting {
     const char *source;
     int64_t hz;
+    int64_t signal;
     const char *out;
     const char *endpoint;
     const char *label_style;

@@ -5,6 +5,8 @@
  * them, and those of the one before it: a thread might still be asking. */
 #include "config/create.h"
 #include "config/file.h"
+#include "exporters/start.h"
+#include "sdk/start.h"
 
 #include <stdlib.h>
 
@@ -40,14 +42,18 @@ static otel_status load(const char *path, struct oteli_faults *faults, struct lo
     return oteli_file_read(path, &loaded->pool, faults, &loaded->settings);
 }
 
-static otel_status start_with(struct loaded *loaded, const otel_sdk_options *options,
-                              struct oteli_faults *faults)
+static otel_status start_with(struct loaded *loaded, const char *path,
+                              const otel_sdk_options *options, struct oteli_faults *faults)
 {
     struct oteli_creation creation;
     otel_status status = oteli_create(&loaded->settings, options, faults, &creation);
     if (status != OTEL_OK)
         return status;
-    status = otel_start(&creation.options);
+    const struct oteli_start_file file = {.path = path,
+                                          .exporters = creation.file_exporters,
+                                          .processors = creation.file_processors,
+                                          .has_sampler = loaded->settings.sampler_count != 0};
+    status = oteli_start_as(&creation.options, &file);
     oteli_creation_free(&creation);
     return status;
 }
@@ -60,7 +66,7 @@ otel_status otel_start_from_file(const char *path, const otel_sdk_options *optio
     if (path != NULL)
         status = load(path, &faults, &loaded);
     if (status == OTEL_OK) {
-        status = start_with(loaded, options, &faults);
+        status = start_with(loaded, path, options, &faults);
     } else {
         otel_sdk_options own;
         if (oteli_options_copy(options, &own) == OTEL_OK)

@@ -97,6 +97,7 @@ static void finish(struct request *request)
 {
     otel_span_set_int(request->span, "http.response.status_code", 200);
     otel_span_end(request->span);
+    otel_baggage_let_go(otel_context_baggage(&request->context));
     close(request->fd);
     in_flight--;
 }
@@ -121,11 +122,14 @@ static bool accept_one(struct request *request, int64_t id)
         return false;
     in_flight++;
 
-    /* With a real client, .parent is what otel_propagator_extract finds in its headers. */
-    request->span = otel_span_start(tracer, "GET /orders",
-                                    OTEL_SPAN_OPTIONS(.root = true, .kind = OTEL_SPAN_KIND_SERVER));
+    /* With a real client, this is what otel_extract finds in its headers. The request's context has
+     * the client's baggage too, which is kept until the request is done. */
+    const otel_context client = {0};
+    request->span = otel_span_start(
+        tracer, "GET /orders", OTEL_SPAN_OPTIONS(.parent = &client, .kind = OTEL_SPAN_KIND_SERVER));
     otel_span_set_int(request->span, "request.id", id);
-    request->context = otel_context_with_span((otel_context){0}, request->span);
+    request->context = otel_context_with_span(client, request->span);
+    otel_baggage_keep(otel_context_baggage(&client));
     await(request, "read order", price);
     return true;
 }

@@ -21,6 +21,9 @@
  *
  * The names of attributes are those of OpenTelemetry's semantic conventions for HTTP
  * (otel/semconv.h). */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* asprintf */
+#endif
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <errno.h>
@@ -60,11 +63,13 @@ static void work_for_us(long us)
 static void set_header(void *carrier, const char *name, const char *value, size_t length)
 {
     struct curl_slist **headers = carrier;
-    char line[1024];
-    snprintf(line, sizeof line, "%s: %.*s", name, (int)length, value);
+    char *line; /* whole: baggage can have 8,192 bytes */
+    if (asprintf(&line, "%s: %.*s", name, (int)length, value) < 0)
+        return;
     struct curl_slist *longer = curl_slist_append(*headers, line);
     if (longer != NULL)
         *headers = longer;
+    free(line);
 }
 
 static size_t ignore_body(char *body, size_t size, size_t count, void *state)

@@ -15,6 +15,7 @@
 struct oteli_start_otlp {
     otel_otlp_options options; /* its texts are the configuration's, or below */
     char *endpoint;
+    const char *endpoint_origin; /* where it is from: oteli_config_origin */
     otel_otlp_header *headers;
 };
 
@@ -30,8 +31,10 @@ OTELI_LENT bool oteli_start_otlp_init_of(struct oteli_start_otlp *otlp,
 OTELI_LENT void oteli_start_otlp_fini(struct oteli_start_otlp *otlp);
 
 /* Make the exporter that a configuration means. *is_made is false with OTEL_OK where libcurl cannot
- * do what is asked of it: that is in the log, and spans do not go there. */
+ * do what is asked of it: that is in the log, and spans do not go there. *endpoint_origin is
+ * oteli_start_otlp.endpoint_origin. */
 OTELI_LENT otel_status oteli_start_otlp_exporter(const struct oteli_config *config,
-                                                 otel_exporter *exporter, bool *is_made);
+                                                 otel_exporter *exporter, bool *is_made,
+                                                 const char **endpoint_origin);
 
 #endif

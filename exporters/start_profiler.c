@@ -19,9 +19,9 @@ static start_by_words *find(void)
 {
     if (&otel_profiler_start_by_words != NULL)
         return otel_profiler_start_by_words;
-    return (start_by_words *)oteli_load(
-        OTELI_LIBRARY("otel-profiling", OTEL_VERSION_MAJOR), "otel_profiler_start_by_words",
-        OTELI_LIBRARY("otel-api", OTEL_VERSION_MAJOR), (oteli_code *)otel_log_set_handler);
+    return (start_by_words *)oteli_load(OTELI_LIBRARY("otel-profiling"),
+                                        "otel_profiler_start_by_words", OTELI_LIBRARY("otel-api"),
+                                        (oteli_code *)otel_log_set_handler);
 }
 
 static otel_status start(start_by_words *start_with, const struct oteli_config *config)
@@ -31,7 +31,8 @@ static otel_status start(start_by_words *start_with, const struct oteli_config *
                                  .frequency_hz = (uint32_t)config->profiler_hz,
                                  .out = config->profiler_out,
                                  .label_style = config->pprof_label_style,
-                                 .names = config->profiler_names};
+                                 .names = config->profiler_names,
+                                 .signal_number = (int)config->profiler_signal};
     struct oteli_start_otlp otlp;
     if (strcmp(config->profiler_out, "otlp") != 0)
         return start_with(&words);
@@ -52,8 +53,8 @@ void oteli_start_profiler(const struct oteli_config *config)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "no profiler: OTEL_C_PROFILER is \"%s\", and library %s cannot be loaded "
                          "into this program: put it beside %s, or link the program with it",
-                         config->profiler, OTELI_LIBRARY("otel-profiling", OTEL_VERSION_MAJOR),
-                         OTELI_LIBRARY("otel-api", OTEL_VERSION_MAJOR));
+                         config->profiler, OTELI_LIBRARY("otel-profiling"),
+                         OTELI_LIBRARY("otel-api"));
         return;
     }
     const otel_status status = start(start_with, config);

@@ -70,8 +70,9 @@ static otel_status make_remote(const struct oteli_engine_options *start, otel_sa
     if (!oteli_jaeger_argument_parse(text, &argument)) {
         char shown[256];
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
-                         "OTEL_TRACES_SAMPLER_ARG is \"%s\", which is no list of endpoint=URL, "
+                         "%s is \"%s\", which is no list of endpoint=URL, "
                          "pollingIntervalMs=NUMBER and initialSamplingRate=RATIO; it is left out",
+                         oteli_config_called(start->config, &start->config->traces_sampler_arg),
                          oteli_hide_in_setting(text, shown, sizeof shown));
     }
     otel_jaeger_remote_options options = {.size = sizeof options,

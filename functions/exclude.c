@@ -11,6 +11,7 @@
  *     published  the ticket whose table is valid; 0: none */
 #include "functions/exclude.h"
 
+#include "common/log.h"
 #include "common/text.h"
 #include "functions/symbols.h"
 #include <fnmatch.h>
@@ -101,10 +102,16 @@ bool oteli_is_among_excluded(const void *function)
     }
 }
 
+/* Patterns that have matched, a bit for each of the first 64, and that they are known. Any thread. */
+static uint64_t matched;
+static uint32_t is_matched_known;
+enum { MATCHED_BITS = 64 };
+
 /* ---- looking names up -------------------------------------------------------------------- */
 
 struct search {
     const char *patterns;
+    uint64_t matched;
     struct ranges known;
     struct ranges excluded;
     bool has_failed;
@@ -125,20 +132,25 @@ static void add(struct search *search, struct ranges *ranges, struct oteli_range
     ranges->range[ranges->count++] = range;
 }
 
-static bool is_match(const char *patterns, const char *name)
+/* All patterns are tried: each that matches something has to be known. */
+static bool is_match(struct search *search, const char *name)
 {
     char pattern[256];
-    otel_slice rest = oteli_slice_of(patterns);
+    otel_slice rest = oteli_slice_of(search->patterns);
     otel_slice member;
-    while (oteli_list_next(&rest, &member)) {
+    bool is = false;
+    for (unsigned i = 0; oteli_list_next(&rest, &member); i++) {
         if (member.length >= sizeof pattern)
             continue;
         memcpy(pattern, member.data, member.length);
         pattern[member.length] = '\0';
-        if (fnmatch(pattern, name, 0) == 0)
-            return true;
+        if (fnmatch(pattern, name, 0) != 0)
+            continue;
+        is = true;
+        if (i < MATCHED_BITS)
+            search->matched |= UINT64_C(1) << i;
     }
-    return false;
+    return is;
 }
 
 static void on_module(void *state, struct oteli_range range)
@@ -150,7 +162,7 @@ static void on_module(void *state, struct oteli_range range)
 static void on_function(void *state, const char *name, struct oteli_range range)
 {
     struct search *search = state;
-    if (is_match(search->patterns, name))
+    if (is_match(search, name))
         add(search, &search->excluded, range);
 }
 
@@ -233,10 +245,28 @@ void oteli_exclude_update(const char *patterns)
     oteli_symbols_each(on_module, on_function, &search);
     tidy(&search.known);
     tidy(&search.excluded);
-    if (!search.has_failed)
+    if (!search.has_failed) {
         publish(&search.known, &search.excluded);
+        oteli_store_relaxed_64(&matched, oteli_load_relaxed_64(&matched) | search.matched);
+        oteli_store_release_32(&is_matched_known, 1); /* pairs with oteli_exclude_warn */
+    }
     free(search.known.range);
     free(search.excluded.range);
+}
+
+void oteli_exclude_warn(const char *patterns)
+{
+    if (patterns == NULL || oteli_load_acquire_32(&is_matched_known) == 0)
+        return;
+    const uint64_t found = oteli_load_relaxed_64(&matched);
+    otel_slice rest = oteli_slice_of(patterns);
+    otel_slice member;
+    for (unsigned i = 0; oteli_list_next(&rest, &member) && i < MATCHED_BITS; i++)
+        if ((found >> i & 1) == 0)
+            OTELI_LOG_ALWAYS(
+                OTEL_LOG_WARN,
+                "OTEL_C_FUNCTIONS_EXCLUDE: \"%.*s\" matches no function that is loaded",
+                (int)member.length, member.data);
 }
 
 void oteli_exclude_fini(void)
@@ -250,4 +280,6 @@ void oteli_exclude_fini(void)
     memset(tables, 0, sizeof tables);
     memset(answers, 0, sizeof answers);
     taken = published = 0;
+    matched = 0;
+    is_matched_known = 0;
 }

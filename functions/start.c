@@ -43,7 +43,11 @@ void otel_functions_rescan(void)
 /* Exporter thread. It is also the one that notices when modules have come. */
 static size_t resolve(const void *address, char *name, size_t size)
 {
+    static bool has_warned; /* when there are spans of functions, so that the program is up */
     otel_functions_rescan();
+    if (!has_warned)
+        oteli_exclude_warn(settings.exclude);
+    has_warned = true;
     return oteli_symbols_name(address, name, size);
 }
 

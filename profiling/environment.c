@@ -7,6 +7,7 @@
 #include "common/fork.h"
 #include "common/log.h"
 #include "profiling/settings.h"
+#include "profiling/signal_source.h"
 #include "sdk/companion.h"
 
 #include <string.h>
@@ -46,11 +47,19 @@ static otel_profile_exporter exporter_of(const otel_profiler_words *words)
 
 static otel_status start(const otel_profiler_words *words)
 {
-    otel_profiler_options options = {.size = sizeof options, .frequency_hz = words->frequency_hz};
+    otel_profiler_options options = {.size = sizeof options,
+                                     .frequency_hz = words->frequency_hz,
+                                     .signal_number = words->signal_number};
     if (!oteli_profiler_source_of_word(words->source, &options.source))
         return OTEL_ERROR_INVALID_ARGUMENT;
     if (otel_profiler_of_environment() != NULL)
         return OTEL_ERROR_ALREADY_STARTED;
+    if (words->signal_number != 0 && !oteli_signal_is_usable(words->signal_number)) {
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                         "OTEL_C_PROFILER_SIGNAL is %d: a profiler cannot take this signal",
+                         words->signal_number);
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    }
     options.exporter = exporter_of(words);
     if (options.exporter.state == NULL)
         return OTEL_ERROR_NO_MEMORY;

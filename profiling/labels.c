@@ -239,6 +239,12 @@ void otel_profile_label_release(otel_profile_label *label)
     end_moving();
 }
 
+/* Also where an exception leaves the function: this file is compiled with -fexceptions. */
+static void end_run(struct history *const *history)
+{
+    oteli_add_full_32(&(*history)->running, UINT32_MAX);
+}
+
 void *otel_profile_apply_checked(const otel_profile_label *label, void *(*function)(void *),
                                  void *argument)
 {
@@ -251,9 +257,8 @@ void *otel_profile_apply_checked(const otel_profile_label *label, void *(*functi
         return function(argument);
     }
     oteli_add_full_32(&history->running, 1);
-    void *result = label->trampoline(argument, function);
-    oteli_add_full_32(&history->running, UINT32_MAX);
-    return result;
+    __attribute__((cleanup(end_run), unused)) struct history *const running = history;
+    return label->trampoline(argument, function);
 }
 
 /* --- what the profiler asks --- */

@@ -29,8 +29,7 @@ static bool make_ids(struct oteli_otlp_origin *origin)
         return false;
     for (size_t i = 0; i < OTELI_OTLP_PROFILES; i++) {
         uint64_t second;
-        uint64_t first = oteli_random_pair(&random, &second);
-        first += first == 0;
+        const uint64_t first = oteli_random_pair(&random, &second);
         memcpy(origin->ids[i], &first, sizeof first);
         memcpy(origin->ids[i] + sizeof first, &second, sizeof second);
     }

@@ -3,6 +3,7 @@
 #include "profiling/perf_ring.h"
 
 #include "common/atomic.h"
+#include "common/descriptor.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -36,9 +37,9 @@ enum { NEVER = 1 << 30 };
 
 static int perf_open(const struct perf_event_attr *attributes, pid_t thread, int cpu)
 {
-    const long event = syscall(SYS_perf_event_open, attributes, thread, cpu, -1,
-                               (unsigned long)PERF_FLAG_FD_CLOEXEC);
-    return event >= 0 ? (int)event : -errno;
+    const int event = oteli_descriptor_lift((int)syscall(
+        SYS_perf_event_open, attributes, thread, cpu, -1, (unsigned long)PERF_FLAG_FD_CLOEXEC));
+    return event >= 0 ? event : -errno;
 }
 
 struct oteli_perf_format oteli_perf_format(const struct oteli_source_options *options)

@@ -119,10 +119,13 @@ static bool drain(struct otel_profiler *profiler)
     }
     counted->kernel_lost = counts.lost;
     counted->missed_periods = counts.missed_periods;
+    counted->processor_ns = counts.processor_ns;
     adapt(profiler, counted->samples - before.samples,
           counted->kernel_lost - before.kernel_lost + counted->no_history - before.no_history);
     publish(profiler);
-    profiler->next_drain_ns = oteli_monotonic_ns() + profiler->drain_ns;
+    const bool is_soon = counts.soon_ns != 0 && counts.soon_ns < profiler->drain_ns;
+    profiler->next_drain_ns =
+        oteli_monotonic_ns() + (is_soon ? counts.soon_ns : profiler->drain_ns);
     return true;
 }
 

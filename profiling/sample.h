@@ -66,6 +66,8 @@ struct oteli_source_options {
 struct oteli_source_counts {
     uint64_t lost;           /* the ring was full */
     uint64_t missed_periods; /* see otel_profiler_stats */
+    uint64_t processor_ns;   /* the same */
+    uint64_t soon_ns;        /* wants to be drained again in this time; 0: it does not matter */
     uint64_t ring_bytes;     /* of the smallest ring; 0: they are as large as was asked for */
 };
 typedef void oteli_take_sample(void *state, const struct oteli_sample *sample);

@@ -23,6 +23,7 @@
 #include "profiling/walk_rooms.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -42,16 +43,21 @@ enum {
 };
 enum { DEPTH_MASK = 0xff, HAS_CONTEXT = 0x100, HAS_TOP = 0x200 };
 
-/* Looking for threads and stacks takes one part in LOOK_SHARE of a processor, unless that would mean to
- * look more seldom than once in LONGEST_PAUSE_MS. */
+/* Looking for threads and stacks takes one part in LOOK_SHARE of a processor, and while threads come one
+ * in BUSY_SHARE, unless that would mean to look more seldom than once in LONGEST_PAUSE_MS. Threads come
+ * until BUSY_LOOKS looks, one after the other, have found none. */
 enum {
     LOOK_SHARE = 400,
+    BUSY_SHARE = 100,
+    BUSY_LOOKS = 32,
+    SHORTEST_PAUSE_MS = 4,
     LONGEST_PAUSE_MS = 1000,
     LAST_WAITS = 200,
     LAST_WAIT_NS = 100000,
     LIBC_SIGNAL_LAST = 33,
     LEAST_ROOMS = 6,
-    NS_PER_MS = 1000000
+    NS_PER_MS = 1000000,
+    NS_PER_S = 1000000000
 };
 
 struct session {
@@ -60,7 +66,12 @@ struct session {
     struct oteli_stack_bounds bounds;
     struct oteli_thread_timers timers;
     uint64_t next_look_ns;
-    uint64_t missed_periods;
+    uint64_t armed_before;
+    uint32_t busy_looks;     /* to come, at least */
+    uint64_t periods;        /* that samples stand for, */
+    uint64_t missed_periods; /* of which there was no sample */
+    uint64_t used_before_ns;
+    bool has_warned_of_unseen;
     bool has_lost_signal; /* to a handler of the program's */
     struct session *next_left;
 };
@@ -255,7 +266,17 @@ static int look_around(struct session *session)
         oteli_stack_bounds_settle(&session->bounds);
     if (session->bounds.table == NULL || oteli_stack_bounds_is_stale(&session->bounds))
         (void)oteli_stack_bounds_read(&session->bounds);
-    uint64_t pause_ns = (oteli_thread_time_ns() - start_ns) * LOOK_SHARE;
+    const bool has_new = session->timers.armed != session->armed_before;
+    session->armed_before = session->timers.armed;
+    if (has_new)
+        session->busy_looks = BUSY_LOOKS;
+    else if (session->busy_looks != 0)
+        session->busy_looks--;
+    const bool is_busy = session->busy_looks != 0;
+    uint64_t pause_ns =
+        (oteli_thread_time_ns() - start_ns) * (uint64_t)(is_busy ? BUSY_SHARE : LOOK_SHARE);
+    if (pause_ns < (uint64_t)SHORTEST_PAUSE_MS * NS_PER_MS)
+        pause_ns = (uint64_t)SHORTEST_PAUSE_MS * NS_PER_MS;
     if (pause_ns > (uint64_t)LONGEST_PAUSE_MS * NS_PER_MS)
         pause_ns = (uint64_t)LONGEST_PAUSE_MS * NS_PER_MS;
     session->next_look_ns = oteli_monotonic_ns() + pause_ns;
@@ -289,6 +310,36 @@ static void warn_of_limits(const struct session *session)
     if (session->timers.blocking != 0 && !has_timers(&session->timers))
         OTELI_LOG(OTEL_LOG_WARN, "profiler: all threads block signal %d: none of them is sampled",
                   session->timers.signal_number);
+}
+
+/* Processor time of all threads but the caller's. */
+static uint64_t used_ns(void)
+{
+    struct timespec all;
+    if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all) != 0)
+        return 0;
+    return (uint64_t)all.tv_sec * NS_PER_S + (uint64_t)all.tv_nsec - oteli_thread_time_ns();
+}
+
+static uint64_t used_since_start(const struct session *session)
+{
+    const uint64_t now_ns = used_ns();
+    return now_ns > session->used_before_ns ? now_ns - session->used_before_ns : 0;
+}
+
+/* Once, where the samples stand for less than half of the time that was used, and that is a lot. */
+static void warn_of_unseen(struct session *session, uint64_t used)
+{
+    const uint64_t lost = oteli_load_relaxed_64(&session->buffer.lost);
+    const uint64_t seen = (session->periods + lost) * session->timers.period_ns;
+    if (session->has_warned_of_unseen || used < NS_PER_S || seen >= used / 2)
+        return;
+    session->has_warned_of_unseen = true;
+    OTELI_LOG(OTEL_LOG_WARN,
+              "profiler: samples stand for %" PRIu64
+              " %% of the processor time: threads that block "
+              "signal %d (now %" PRIu64 ") and short ones are not seen",
+              seen * 100 / used, session->timers.signal_number, session->timers.blocking);
 }
 
 static unsigned processors(void)
@@ -362,6 +413,7 @@ static int start(const struct oteli_source_options *options, void **source)
     if (!is_pinned)
         (void)oteli_pin((oteli_code *)start); /* and kept: signals may be under way for ever */
     is_pinned = true;
+    session->used_before_ns = used_ns();
     OTELI_STORE_RELEASE_PTR(&active, session);
     int error = look_around(session);
     for (int i = 1; i < OTELI_TIMER_LOOKS && error == 0 && !has_timers(&session->timers); i++)
@@ -391,6 +443,7 @@ static void take_one(struct session *session, uint64_t *words, oteli_take_sample
     }
     if (sample.has_context)
         memcpy(&sample.context, words + CONTEXT, sizeof sample.context);
+    session->periods += sample.periods;
     session->missed_periods += sample.periods - 1;
     take(state, &sample);
 }
@@ -404,6 +457,7 @@ static void drain(void *source, oteli_take_sample *take, void *state,
         take_one(session, words, take, state);
     counts->lost = oteli_load_relaxed_64(&session->buffer.lost);
     counts->missed_periods = session->missed_periods;
+    counts->processor_ns = used_since_start(session);
     if (session->has_lost_signal)
         return;
     if (!has_signal(session->timers.signal_number)) {
@@ -416,6 +470,11 @@ static void drain(void *source, oteli_take_sample *take, void *state,
     } else if (oteli_monotonic_ns() >= session->next_look_ns) {
         warn_of_missing(look_around(session));
     }
+    if (session->busy_looks != 0) {
+        const uint64_t now_ns = oteli_monotonic_ns();
+        counts->soon_ns = session->next_look_ns > now_ns ? session->next_look_ns - now_ns : 1;
+    }
+    warn_of_unseen(session, counts->processor_ns);
 }
 
 /* Its session; those that there are besides are forgotten at any fork. */

@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/span_run.c - a function that runs for a span. App threads. */
+/* profiling/span_run.c - a function that runs for a span. App threads.
+ *
+ * Compiled with -fexceptions: a C++ exception, and the end of the thread, that leave the function
+ * take the context and the label back on their way. */
 #include <otel/profile.h>
+
+struct run {
+    otel_context_token token;
+    otel_profile_label label;
+};
+
+static void take_back(struct run *run)
+{
+    otel_profile_label_release(&run->label);
+    (void)otel_context_detach(run->token);
+}
 
 void *otel_span_run(otel_span span, void *(*function)(void *), void *argument)
 {
-    const otel_context_token token =
-        otel_context_attach(otel_context_with_span(otel_current_context(), span));
-    otel_profile_label label = otel_profile_label_for_span(&span);
-    void *result = otel_profile_apply(&label, function, argument);
-    otel_profile_label_release(&label);
-    (void)otel_context_detach(token);
-    return result;
+    __attribute__((cleanup(take_back))) struct run run = {
+        .token = otel_context_attach(otel_context_with_span(otel_current_context(), span)),
+        .label = otel_profile_label_for_span(&span)};
+    return otel_profile_apply(&run.label, function, argument);
 }

@@ -115,6 +115,7 @@ static int arm(struct oteli_thread_timers *timers, struct oteli_timed_thread *ti
     timed->has_timer = timer_settime(timed->timer, 0, &turns, NULL) == 0;
     if (!timed->has_timer)
         timer_delete(timed->timer);
+    timers->armed += timed->has_timer;
     return 0;
 }
 

@@ -44,6 +44,7 @@ struct oteli_thread_timers {
     size_t next_mask;                 /* and whose signals are looked at next */
     uint64_t blocking;                /* threads that have no timer because they block the signal */
     uint64_t refused;                 /* … because the kernel had none */
+    uint64_t armed;                   /* timers that were made since the start */
 };
 
 /* False: no random numbers. */

@@ -5,14 +5,15 @@
 # does only what is still missing, so running it again costs next to nothing.
 #
 #   --build-deps  Debian packages that a build of the library needs: compilers,
-#                 CMake and Ninja, and the libraries it is made with (libck, protobuf-c,
+#                 CMake and Ninja, and the libraries it is made with (libck,
 #                 libcurl, zlib, libzstd; libdw for otel-functions; libfyaml for otel-config;
-#                 libmicrohttpd for otel-view and the examples, OpenSSL for otel-doctor)
+#                 libmicrohttpd for otel-view and the examples, protobuf-c for otel-view,
+#                 OpenSSL for otel-doctor)
 #   --bench-deps  the same, and what the benchmarks work with (SQLite, zlib)
 #   --plot-deps   what draws their figures (gnuplot, jq)
 #   --test-deps   all of the above, and what the tests and checks use:
-#                 cmocka (unit tests), clang 14 with its tools and runtime
-#                 (sanitizers, fuzzing, lint, format), valgrind, Spin, Python with
+#                 cmocka (unit tests), clang 14 (OTEL_LLVM_VERSION) with its tools and runtime
+#                 (sanitizers, fuzzing, lint, format), tcc, valgrind, Spin, Python with
 #                 protobuf (an independent decoder), binutils (symbol checks),
 #                 jq and curl (end-to-end tests); and --aarch64
 #   --aarch64     what builds and runs the tests of aarch64.*: a compiler for that processor, QEMU's
@@ -40,6 +41,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=scripts/lib.sh
 source "$here/lib.sh"
 
+readonly llvm=${OTEL_LLVM_VERSION:-14}
 readonly build_packages=(
     gcc g++ libc6-dev make cmake ninja-build pkg-config
     libck-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
@@ -50,10 +52,10 @@ readonly bench_packages=(libsqlite3-dev)
 readonly plot_packages=(gnuplot-nox jq)
 readonly test_packages=(
     libcmocka-dev
-    clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev
-    valgrind python3 python3-protobuf binutils jq curl spin
+    "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev"
+    valgrind tcc python3 python3-protobuf binutils jq curl spin
     libnghttp2-dev
-    gdb lld-14
+    gdb "lld-$llvm"
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing

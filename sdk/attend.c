@@ -11,6 +11,7 @@
 #include "sdk/engine.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 
 enum {
@@ -82,6 +83,37 @@ uint64_t oteli_attend(struct oteli_engine *engine)
         next_ns = earlier(next_ns, pipeline->attend_ns);
     }
     return next_ns;
+}
+
+static bool can_finish(const otel_exporter *exporter)
+{
+    return exporter->size >= offsetof(otel_exporter, finish) + sizeof exporter->finish &&
+           exporter->finish != NULL;
+}
+
+static void wait_for(const otel_exporter *exporter, uint64_t until_ns)
+{
+    int timeout_ms = -1;
+    struct pollfd watched = {.fd = -1, .events = POLLIN};
+    if (exporter->descriptor != NULL)
+        watched.fd = exporter->descriptor(exporter->state, &timeout_ms);
+    if (watched.fd >= 0 && timeout_ms >= 0)
+        until_ns = earlier(until_ns, in_ms(oteli_monotonic_ns(), timeout_ms));
+    (void)poll(&watched, 1, oteli_driving_ms(until_ns));
+}
+
+void oteli_attend_finish(struct oteli_engine *engine, uint64_t deadline_ns)
+{
+    for (size_t i = 0; i < engine->pipeline_count; i++) {
+        const otel_exporter *exporter = &engine->pipelines[i].exporter;
+        while (can_finish(exporter) && oteli_monotonic_ns() < deadline_ns) {
+            const int wanted_ms = exporter->finish(exporter->state);
+            if (wanted_ms < 0)
+                break;
+            if (wanted_ms > 0)
+                wait_for(exporter, earlier(in_ms(oteli_monotonic_ns(), wanted_ms), deadline_ns));
+        }
+    }
 }
 
 bool oteli_attend_has_descriptor(const struct oteli_engine *engine)

@@ -26,9 +26,6 @@ struct otel_batch {
 bool oteli_batch_init(otel_batch *batch, size_t capacity, const struct oteli_resource *resource);
 void oteli_batch_fini(otel_batch *batch);
 
-/* Turn a record's ticks into nanoseconds, where they are. Once more does nothing. */
-void oteli_record_convert(struct oteli_record *record);
-
 /* Where its span comes from, which may have no name. */
 const otel_scope_view *oteli_record_scope(const struct oteli_record *record);
 

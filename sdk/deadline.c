@@ -5,8 +5,7 @@
 
 #include <time.h>
 
-enum { NS_PER_MS = 1000000 };
-#define NS_PER_S UINT64_C(1000000000)
+enum { NS_PER_MS = 1000000, PAUSE_NS = 200000 };
 
 static uint64_t left_ns(uint64_t deadline_ns)
 {
@@ -20,16 +19,17 @@ int64_t oteli_deadline_left_ms(uint64_t deadline_ns)
     return (int64_t)(left / NS_PER_MS + (left % NS_PER_MS != 0));
 }
 
-/* In wall time, the only one that every libc offers for it. */
+/* pthread_mutex_timedlock waits in wall time, which may be set back by hours meanwhile, and not every
+ * libc has pthread_mutex_clocklock. */
 bool oteli_deadline_lock(pthread_mutex_t *mutex, uint64_t deadline_ns)
 {
     if (deadline_ns == UINT64_MAX)
         return pthread_mutex_lock(mutex) == 0;
-    const uint64_t left = left_ns(deadline_ns);
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    const uint64_t ns = (uint64_t)until.tv_nsec + left % NS_PER_S;
-    until.tv_sec += (time_t)(left / NS_PER_S + ns / NS_PER_S);
-    until.tv_nsec = (long)(ns % NS_PER_S);
-    return pthread_mutex_timedlock(mutex, &until) == 0;
+    const struct timespec pause = {0, PAUSE_NS};
+    while (pthread_mutex_trylock(mutex) != 0) {
+        if (left_ns(deadline_ns) == 0)
+            return false;
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    }
+    return true;
 }

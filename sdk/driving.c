@@ -3,6 +3,7 @@
 #include "sdk/driving.h"
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "common/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,12 +97,14 @@ static void close_all(const struct held *held, const struct held *kept)
 static bool complete(struct held *held)
 {
     if (held->epoll_fd < 0)
-        held->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        held->epoll_fd = oteli_descriptor_lift(epoll_create1(EPOLL_CLOEXEC));
     if (held->timer_fd < 0)
-        held->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        held->timer_fd =
+            oteli_descriptor_lift(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     return held->epoll_fd >= 0 && held->timer_fd >= 0 &&
            (held->pair[0] >= 0 ||
-            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, held->pair) == 0);
+            (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, held->pair) == 0 &&
+             oteli_descriptor_lift_pair(held->pair) == 0));
 }
 
 static bool put(const struct held *held, int fd, uint32_t kind)

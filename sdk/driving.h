@@ -33,6 +33,8 @@ struct oteli_driving {
     uint64_t timer_ns;    /* what the timer is set to; 0: it has gone off since */
     uint64_t next_ns;     /* when to be called again in any case; UINT64_MAX: never. Atomic */
     uint64_t deadline_ns; /* until when whoever drives has time */
+    uint64_t flush_heard; /* requests for a flush by the last look. Atomic */
+    uint32_t rests;       /* the last look found nothing, and the next span wakes. Atomic */
 };
 
 /* Make the descriptors, or those of them that are not ours any more. What the program's loop may

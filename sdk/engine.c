@@ -2,6 +2,7 @@
 /* sdk/engine.c - make and free an engine. Start/stop only. */
 #include "sdk/engine.h"
 #include "api/hold.h"
+#include "common/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,7 @@ static bool set_program(struct oteli_engine *engine, const struct oteli_engine_o
     struct oteli_program *program = &engine->sdk.program;
     program->has_processors = options->processor_count != 0;
     program->ids_are_random = options->generated_ids_are_random;
+    program->gets_exports = engine->sdk.synchronous;
     program->has_no_outlet = options->processor_count == 0 && options->exporter_count == 0;
     oteli_hooks_init(&engine->hooks, options);
     oteli_hooks_install(&engine->hooks, &engine->sdk);
@@ -223,11 +225,30 @@ static bool adopt(struct oteli_engine *engine, const struct oteli_engine_options
     return true;
 }
 
+/* An exporter whose constructor has failed is often all zero. */
+static bool can_export(const struct oteli_engine_options *options)
+{
+    for (size_t i = 0; i < options->exporter_count; i++) {
+        const otel_exporter *exporter = &options->exporters[i];
+        if (exporter->export_batch != NULL)
+            continue;
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "exporter %zu (%s) has no export_batch", i,
+                         exporter->name != NULL ? exporter->name : "without a name");
+        return false;
+    }
+    return true;
+}
+
 otel_status oteli_engine_new(const struct oteli_engine_options *options,
                              struct oteli_engine **engine_out)
 {
     const struct oteli_config *config = options->config;
-    const bool synchronous = options->simple || options->exporter_count == 0;
+    /* Without an exporter the worker takes spans away as well: no other place is as cheap. */
+    const bool synchronous = options->simple && options->exporter_count != 0;
+    if (!can_export(options)) {
+        oteli_start_discard(options);
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    }
     struct oteli_engine *engine = aligned_alloc(OTELI_CACHELINE, sizeof *engine);
     if (engine == NULL) {
         oteli_start_discard(options);

@@ -142,6 +142,7 @@ struct oteli_engine {
     pthread_cond_t changed;
     uint64_t flush_done;     /* the newest request that is done */
     uint64_t flush_failures; /* flushes that an exporter answered with an error */
+    uint64_t told_lost;      /* the losses that flushes have answered for so far; atomic */
     uint32_t done;           /* the worker has returned; release, also read without the mutex */
     uint32_t hangs;          /* an exporter did not come back: the worker may not touch lines any
                             more, thread and memory are left to it; release, likewise */
@@ -149,8 +150,9 @@ struct oteli_engine {
     struct oteli_pins *pins; /* from its start to its end; pins.h */
 
     /* of any thread, read by the worker */
-    uint64_t flush_wanted;     /* requests so far */
-    uint64_t stop_deadline_ns; /* 0: running; monotonic */
+    uint64_t flush_wanted;      /* requests so far */
+    uint64_t flush_deadline_ns; /* the latest of those that are not done; through the mutex */
+    uint64_t stop_deadline_ns;  /* 0: running; monotonic */
 
     pthread_t thread;
     size_t thread_stack_bytes;
@@ -222,10 +224,6 @@ uint64_t oteli_export_deadline(const struct oteli_engine *engine, uint64_t start
 /* Make an export that waits look at its deadline again. Any thread. */
 void oteli_export_wake(struct oteli_engine *engine);
 
-/* Spans that are not delivered, of all pipelines, and flushes that failed: what a flush
- * compares. */
-uint64_t oteli_export_lost(const struct oteli_engine *engine);
-
 /* attend.c - worker, likewise. */
 
 /* The exporter is there. */
@@ -237,6 +235,9 @@ void oteli_attend_soon(struct oteli_pipeline *pipeline);
 /* Let exporters do what is due; no export is under way. When to call it again in any case;
  * UINT64_MAX: not before the next export. */
 uint64_t oteli_attend(struct oteli_engine *engine);
+
+/* The SDK stops: let each exporter finish what it does, until the deadline. */
+void oteli_attend_finish(struct oteli_engine *engine, uint64_t deadline_ns);
 
 /* Whether some exporter has a descriptor to wait for. */
 bool oteli_attend_has_descriptor(const struct oteli_engine *engine);
@@ -300,6 +301,13 @@ void oteli_drive_until(struct oteli_engine *engine, const uint64_t *counter, uin
 /* simple.c */
 void oteli_simple_export_one(struct oteli_sdk *sdk, const void *record);
 
+/* The end of a synchronous engine that is to stop: flush its exporters and free them. Under the
+ * mutex. */
+void oteli_simple_finish(struct oteli_engine *engine);
+
+/* The same without the mutex, if otel_shutdown has not waited for it and no export has it. */
+void oteli_simple_finish_hanging(struct oteli_engine *engine);
+
 /* thread.c - the only place where a thread is made: all signals are blocked in it. 0, or an
  * errno. `stack_bytes` 0: enough. */
 int oteli_thread_create(pthread_t *thread, size_t stack_bytes, void *(*main)(void *),
@@ -328,9 +336,6 @@ void oteli_lifecycle_leave(struct oteli_engine *used);
 
 /* The monotonic time in `timeout_ms`. */
 uint64_t oteli_lifecycle_deadline(int64_t timeout_ms);
-
-/* How many exporter threads have not returned yet. */
-unsigned oteli_lifecycle_threads(void);
 
 /* The engine that runs, or ran last; NULL: none ever. Under oteli_lifecycle_lock. */
 struct oteli_engine *oteli_lifecycle_engine(void);

@@ -12,9 +12,9 @@ enum { MOST_ENTITIES = 64, MOST_FACTS = 128 };
 enum { RESOURCE_ENTITY_REFS = 3 };
 enum { REF_SCHEMA_URL = 1, REF_TYPE = 2, REF_ID_KEYS = 3, REF_DESCRIPTION_KEYS = 4 };
 
-static void complain(otel_slice about, const char *why)
+static void complain(const char *setting, otel_slice about, const char *why)
 {
-    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "OTEL_ENTITIES: \"%.*s\" %s",
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s: \"%.*s\" %s", setting,
                      (int)(about.length < 100 ? about.length : 100), about.data, why);
 }
 
@@ -114,7 +114,8 @@ static bool take_facts(struct oteli_entity *entity, struct oteli_facts *memory, 
 }
 
 /* Read one entity; false: it is malformed. */
-static bool parse(struct oteli_entity *entity, struct oteli_facts *memory, otel_slice text)
+static bool parse(const char *setting, struct oteli_entity *entity, struct oteli_facts *memory,
+                  otel_slice text)
 {
     const char *begin = memchr(text.data, '{', text.length);
     const size_t length = begin != NULL ? (size_t)(begin - text.data) : text.length;
@@ -137,17 +138,17 @@ static bool parse(struct oteli_entity *entity, struct oteli_facts *memory, otel_
     if (is_url(url))
         entity->schema_url = oteli_facts_copy(memory, url);
     else if (url.length != 0)
-        complain(url, "is no URL of a schema; its entity goes without one");
+        complain(setting, url, "is no URL of a schema; its entity goes without one");
     return entity->schema_url != NULL;
 }
 
 /* What identifies one entity cannot be shared, unless it is the same; what describes one goes
  * to the last that says it. */
-static void settle_pair(struct oteli_entity *older, struct oteli_entity *newer)
+static void settle_pair(const char *setting, struct oteli_entity *older, struct oteli_entity *newer)
 {
     const otel_slice type = oteli_slice_of(older->type);
     if (strcmp(older->type, newer->type) == 0) {
-        complain(type, "is there twice; the last one counts");
+        complain(setting, type, "is there twice; the last one counts");
         older->is_out = true;
         return;
     }
@@ -156,7 +157,7 @@ static void settle_pair(struct oteli_entity *older, struct oteli_entity *newer)
         const struct oteli_entity_fact *other = find(newer, fact->key);
         if (fact->is_out || other == NULL || is_same(fact->value, other->value))
             continue;
-        complain(oteli_slice_of(fact->key), "has two values; the last one counts");
+        complain(setting, oteli_slice_of(fact->key), "has two values; the last one counts");
         fact->is_out = true;
         older->is_out = i < older->identifying;
     }
@@ -167,7 +168,7 @@ static void settle(struct oteli_entities *entities)
     for (size_t newer = 1; newer < entities->count; newer++)
         for (size_t older = 0; older < newer; older++)
             if (!entities->list[older].is_out)
-                settle_pair(&entities->list[older], &entities->list[newer]);
+                settle_pair(entities->setting, &entities->list[older], &entities->list[newer]);
 }
 
 /* The next entity, trimmed; empty ones are skipped. */
@@ -186,9 +187,9 @@ static bool next_entity(otel_slice *rest, otel_slice *entity)
 }
 
 void oteli_entities_parse(struct oteli_entities *entities, struct oteli_facts *memory,
-                          const char *text)
+                          const char *setting, const char *text)
 {
-    *entities = (struct oteli_entities){0};
+    *entities = (struct oteli_entities){.setting = setting};
     if (text == NULL)
         return;
     entities->list = oteli_facts_keep(memory, MOST_ENTITIES * sizeof *entities->list);
@@ -196,13 +197,13 @@ void oteli_entities_parse(struct oteli_entities *entities, struct oteli_facts *m
     otel_slice one;
     for (size_t seen = 0; !memory->failed && next_entity(&rest, &one); seen++) {
         if (seen == MOST_ENTITIES) {
-            complain(one, "and what comes behind it is too much");
+            complain(setting, one, "and what comes behind it is too much");
             break;
         }
-        if (parse(&entities->list[entities->count], memory, one))
+        if (parse(setting, &entities->list[entities->count], memory, one))
             entities->count++;
         else if (!memory->failed)
-            complain(one, "is malformed and left out");
+            complain(setting, one, "is malformed and left out");
     }
     if (memory->failed)
         entities->count = 0;
@@ -223,7 +224,7 @@ void oteli_entities_yield(struct oteli_entities *entities, const struct oteli_fa
             const otel_value *value = oteli_facts_get(loose, entity->facts[k].key);
             if (value == NULL || entity->facts[k].is_out || is_text(value, entity->facts[k].value))
                 continue;
-            complain(oteli_slice_of(entity->type),
+            complain(entities->setting, oteli_slice_of(entity->type),
                      "is left out: one of its attributes is set to something else");
             entity->is_out = true;
         }

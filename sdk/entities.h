@@ -31,13 +31,14 @@ struct oteli_entity {
 };
 
 struct oteli_entities {
+    const char *setting; /* what the text is called; static */
     struct oteli_entity *list;
     size_t count;
 };
 
-/* Read the text, and settle which of the entities in it stay. */
+/* Read the text of `setting`, which complaints name, and settle which of the entities in it stay. */
 void oteli_entities_parse(struct oteli_entities *entities, struct oteli_facts *memory,
-                          const char *text);
+                          const char *setting, const char *text);
 
 /* Leave out every entity that has another value for one of these attributes: they stand alone,
  * and weigh more. */

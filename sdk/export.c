@@ -79,6 +79,8 @@ static void tell(struct oteli_pipeline *pipeline, uint64_t lost, otel_drop_reaso
 
 void oteli_export_tell_drops(struct oteli_engine *engine)
 {
+    if (engine->pipeline_count == 0)
+        return; /* spans that nobody wants are not lost */
     uint64_t dropped = 0;
     for (const struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next)
         if (oteli_load_acquire_64(&at->generation) == engine->sdk.generation)
@@ -140,6 +142,12 @@ static void settle(struct oteli_engine *engine, otel_export_result result)
     sending->pipeline++;
 }
 
+static void set_time(const struct oteli_engine *engine, struct oteli_call *call)
+{
+    call->view.deadline_ns = oteli_export_deadline(engine, engine->sending.started_ns);
+    call->view.is_stopping = oteli_load_acquire_64(&engine->stop_deadline_ns) != 0;
+}
+
 /* Ask one pipeline after the other. False: one is not done yet. */
 static bool ask(struct oteli_engine *engine)
 {
@@ -150,7 +158,7 @@ static bool ask(struct oteli_engine *engine)
         memset(call, 0, sizeof *call);
         sending->started_ns = oteli_monotonic_ns();
         call->view.batch = sending->batch;
-        call->view.deadline_ns = oteli_export_deadline(engine, sending->started_ns);
+        set_time(engine, call);
         oteli_count(&engine->pipelines[sending->pipeline].handed, sending->batch->count);
         const otel_export_result result = exporter->export_batch(exporter->state, &call->view);
         if (result == OTEL_EXPORT_PENDING && exporter->poll != NULL)
@@ -188,7 +196,7 @@ bool oteli_export_continue(struct oteli_engine *engine, bool may_wait)
         const otel_exporter *exporter = &engine->pipelines[sending->pipeline].exporter;
         struct oteli_call *call = &sending->call;
         show_next(engine);
-        call->view.deadline_ns = oteli_export_deadline(engine, sending->started_ns);
+        set_time(engine, call);
         const int left_ms = milliseconds_until(call->view.deadline_ns);
         const otel_export_result result =
             exporter->poll(exporter->state, &call->view, may_wait ? left_ms : 0, left_ms == 0);
@@ -223,9 +231,6 @@ void oteli_export_drop_all(struct oteli_engine *engine, otel_drop_reason reason,
 
 void oteli_export_flush(struct oteli_engine *engine, uint64_t deadline_ns)
 {
-    const struct oteli_driving *driving = &engine->driving;
-    if (driving->is_chosen && driving->deadline_ns < deadline_ns)
-        deadline_ns = driving->deadline_ns;
     for (size_t i = 0; i < engine->pipeline_count; i++) {
         const otel_exporter *exporter = &engine->pipelines[i].exporter;
         if (exporter->flush != NULL &&
@@ -242,16 +247,4 @@ void oteli_export_fini(struct oteli_engine *engine)
             exporter->free(exporter->state);
         *exporter = (otel_exporter){.name = exporter->name};
     }
-}
-
-uint64_t oteli_export_lost(const struct oteli_engine *engine)
-{
-    uint64_t lost = oteli_load_relaxed_64(&engine->flush_failures);
-    for (size_t i = 0; i < engine->pipeline_count; i++) {
-        const struct oteli_pipeline *pipeline = &engine->pipelines[i];
-        lost += oteli_load_relaxed_64(&pipeline->rejected);
-        for (unsigned k = 0; k < OTEL_DROP_REASON_COUNT; k++)
-            lost += oteli_load_relaxed_64(&pipeline->dropped[k]);
-    }
-    return lost;
 }

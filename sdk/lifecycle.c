@@ -6,14 +6,17 @@
 #include "common/config.h"
 #include "common/fork.h"
 #include "common/log.h"
+#include "sdk/announce.h"
 #include "sdk/companion.h"
 #include "sdk/deadline.h"
-#include "sdk/ending.h"
 #include "sdk/engine.h"
 #include "sdk/fork.h"
 #include "sdk/pins.h"
+#include "sdk/published.h"
+#include "sdk/stats.h"
 #include "sdk/thread.h"
 
+#include <inttypes.h>
 #include <otel/propagate.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,9 +91,11 @@ static bool worker_has_left(struct oteli_engine *grave)
     return done;
 }
 
-/* Free the engines of earlier runs that nobody is inside any more. */
-static void bury(void)
+/* Take out the engines of earlier runs that nobody is inside any more. They are freed without the
+ * lock: what an exporter does when it is freed may call us. */
+static struct oteli_engine *bury(void)
 {
+    struct oteli_engine *buried = NULL;
     if (engine != NULL) {
         engine->next_grave = graves;
         graves = engine;
@@ -104,7 +109,18 @@ static void bury(void)
             continue;
         }
         *at = grave->next_grave;
-        oteli_engine_free(grave);
+        grave->next_grave = buried;
+        buried = grave;
+    }
+    return buried;
+}
+
+static void free_buried(struct oteli_engine *buried)
+{
+    while (buried != NULL) {
+        struct oteli_engine *next = buried->next_grave;
+        oteli_engine_free(buried);
+        buried = next;
     }
 }
 
@@ -119,37 +135,34 @@ uint64_t oteli_lifecycle_deadline(int64_t timeout_ms)
     return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
 }
 
-/* Let the engine that was made work. */
-static otel_status run_locked(void)
+/* Let an engine that was made work. After an error it is still the caller's. */
+static otel_status run_locked(struct oteli_engine *made)
 {
-    const bool has_thread = !engine->sdk.synchronous && !engine->driving.is_chosen;
-    if (has_thread && oteli_thread_create(&engine->thread, engine->thread_stack_bytes,
-                                          oteli_worker_main, engine) != 0) {
-        oteli_engine_free(engine);
-        engine = NULL;
+    const bool has_thread = !made->sdk.synchronous && !made->driving.is_chosen;
+    if (has_thread &&
+        oteli_thread_create(&made->thread, made->thread_stack_bytes, oteli_worker_main, made) != 0)
         return OTEL_ERROR_SYSTEM;
-    }
+    engine = made;
     is_running = true;
     oteli_sdk_install(&engine->sdk);
     oteli_process_context_publish(&engine->resource, engine->thread_context_schema);
     return OTEL_OK;
 }
 
-static otel_status start_locked(const struct oteli_engine_options *options)
+static otel_status start_locked(const struct oteli_engine_options *options,
+                                struct oteli_engine *made)
 {
-    bury();
-    const char *refused = oteli_clock_start(options->config->clock);
+    const struct oteli_config *config = options->config;
+    if (is_running || is_disabled) /* by another thread meanwhile */
+        return OTEL_ERROR_ALREADY_STARTED;
+    const char *refused = oteli_clock_start(config->clock);
     if (refused != NULL)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock", refused);
-    const otel_status status = oteli_engine_new(options, &engine);
-    if (status != OTEL_OK)
-        return status;
-    const struct oteli_config *config = options->config;
     const bool is_published = strcmp(config->thread_context, "on") == 0;
-    oteli_process_context_schema(engine->thread_context_schema,
+    oteli_process_context_schema(made->thread_context_schema,
                                  is_published ? config->thread_context_schema : NULL);
-    return run_locked();
+    return run_locked(made);
 }
 
 void oteli_lifecycle_revive(void)
@@ -157,23 +170,24 @@ void oteli_lifecycle_revive(void)
     if (oteli_load_relaxed_64(&holder) == self())
         return; /* a signal handler over one of our own calls: this is not the moment */
     otel_status status = OTEL_OK;
+    struct oteli_engine *renewed = NULL;
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* exporters may wait */
     oteli_lifecycle_lock();
     if (is_inherited && inherited != NULL) {
         is_inherited = false;
-        status = oteli_engine_renew(inherited, &engine);
+        status = oteli_engine_renew(inherited, &renewed);
         if (status == OTEL_OK)
-            status = run_locked();
+            status = run_locked(renewed);
     }
     if (!is_running) /* nor will it, also when the fork was in the middle of a shutdown */
         oteli_sdk_uninstall();
     oteli_lifecycle_unlock();
+    if (status != OTEL_OK && renewed != NULL)
+        oteli_engine_free(renewed);
     if (status != OTEL_OK)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "this forked child goes on without an SDK: %s",
                          otel_status_string(status));
-    else
-        oteli_ending_watch();
     pthread_setcancelstate(cancel_state, NULL);
 }
 
@@ -196,32 +210,59 @@ static otel_status set_propagator(const struct oteli_engine_options *options)
     return OTEL_OK;
 }
 
+/* What a start does before it makes an engine, or without one where the SDK is disabled. */
+static otel_status begin_locked(const struct oteli_engine_options *options)
+{
+    if (is_running || is_disabled)
+        return OTEL_ERROR_ALREADY_STARTED;
+    give_inheritance_up();
+    const otel_status status = set_propagator(options);
+    is_disabled = status == OTEL_OK && options->config->sdk_disabled;
+    return status;
+}
+
+/* The engine is made and freed without the lock, and so are exporters. */
+static otel_status start_engine(const struct oteli_engine_options *options,
+                                struct oteli_pins **pins)
+{
+    struct oteli_engine *made = NULL;
+    otel_status status = oteli_engine_new(options, &made);
+    if (status != OTEL_OK)
+        return status;
+    oteli_lifecycle_lock();
+    status = start_locked(options, made);
+    if (status == OTEL_OK) {
+        made->pins = *pins;
+        *pins = NULL;
+    }
+    oteli_lifecycle_unlock();
+    if (status != OTEL_OK)
+        oteli_engine_free(made);
+    return status;
+}
+
 otel_status oteli_start(const struct oteli_engine_options *options)
 {
     oteli_fork_add(forget_parent);
     struct oteli_pins *pins = oteli_pins_take(options);
     oteli_lifecycle_lock();
-    otel_status status = OTEL_ERROR_ALREADY_STARTED;
-    const bool is_started = is_running || is_disabled;
-    if (is_started || options->config->sdk_disabled)
-        oteli_start_discard(options);
-    if (!is_started) {
-        give_inheritance_up();
-        status = set_propagator(options);
-        is_disabled = status == OTEL_OK && options->config->sdk_disabled;
-        if (status == OTEL_OK && !is_disabled)
-            status = start_locked(options);
-        else if (status != OTEL_OK && !options->config->sdk_disabled)
-            oteli_start_discard(options);
-        if (status == OTEL_OK && !is_disabled) {
-            engine->pins = pins;
-            pins = NULL;
-        }
-    }
+    otel_status status = begin_locked(options);
+    struct oteli_engine *buried = status == OTEL_OK ? bury() : NULL;
     oteli_lifecycle_unlock();
+    free_buried(buried);
+    if (status == OTEL_OK && !options->config->sdk_disabled)
+        status = start_engine(options, &pins);
+    else
+        oteli_start_discard(options);
     oteli_pins_release(pins);
-    if (status == OTEL_OK)
-        oteli_ending_watch();
+    if (status == OTEL_OK) {
+        struct oteli_announcement message;
+        oteli_announce(options, &message);
+        oteli_lifecycle_lock();
+        if (is_running || is_disabled)
+            oteli_published_put(options->config, message.text);
+        oteli_lifecycle_unlock();
+    }
     return status;
 }
 
@@ -234,6 +275,7 @@ struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
     *status = is_running || is_disabled || is_inherited ? OTEL_OK : OTEL_ERROR_NOT_STARTED;
     if (stop) {
         oteli_process_context_take_back();
+        oteli_published_take_back();
         if (used != NULL)
             oteli_sdk_uninstall(); /* here, so that it is not that of a start which comes next */
         is_running = false;
@@ -278,7 +320,11 @@ static bool has_reached(uint64_t number, uint64_t target)
 
 static bool flush_worker(struct oteli_engine *flushed, uint64_t deadline_ns)
 {
+    pthread_mutex_lock(&flushed->mutex);
     const uint64_t ticket = oteli_add_full_64(&flushed->flush_wanted, 1) + 1;
+    if (flushed->flush_deadline_ns < deadline_ns)
+        flushed->flush_deadline_ns = deadline_ns;
+    pthread_mutex_unlock(&flushed->mutex);
     oteli_bell_ring(&flushed->bell);
     if (flushed->driving.is_chosen)
         oteli_drive_until(flushed, &flushed->flush_done, ticket, deadline_ns);
@@ -302,6 +348,12 @@ static bool flush_simple(struct oteli_engine *flushed, uint64_t deadline_ns)
     return true;
 }
 
+/* Lost spans and failed flushes. */
+static uint64_t losses(const struct oteli_engine *of)
+{
+    return oteli_stats_lost(of) + oteli_load_relaxed_64(&of->flush_failures);
+}
+
 static otel_status flush(int64_t timeout_ms)
 {
     otel_status status;
@@ -309,15 +361,17 @@ static otel_status flush(int64_t timeout_ms)
     if (flushed == NULL)
         return status;
     const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
-    const uint64_t lost = oteli_export_lost(flushed);
+    const uint64_t told = oteli_load_relaxed_64(&flushed->told_lost);
     const bool is_done = flushed->sdk.synchronous ? flush_simple(flushed, deadline_ns)
                                                   : flush_worker(flushed, deadline_ns);
-    const bool lost_some = oteli_export_lost(flushed) != lost;
+    const uint64_t lost = losses(flushed);
+    if (is_done)
+        oteli_store_relaxed_64(&flushed->told_lost, lost);
     const otel_status processed = oteli_processors_flush(&flushed->processors, deadline_ns);
     oteli_lifecycle_leave(flushed);
     if (!is_done)
         return OTEL_ERROR_TIMEOUT;
-    return lost_some ? OTEL_ERROR_EXPORT_FAILED : processed;
+    return lost != told ? OTEL_ERROR_EXPORT_FAILED : processed;
 }
 
 /* Part of the time is kept for the way back, so that the caller's deadline holds. */
@@ -336,23 +390,6 @@ static void give_up(struct oteli_engine *stopped)
     oteli_store_release_32(&stopped->hangs, 1);
     oteli_api_keep_memory();
     OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "an exporter did not come back in time; shut down anyway");
-}
-
-/* Whether this engine has a thread that has not returned yet. */
-static bool has_live_thread(const struct oteli_engine *one)
-{
-    return !one->sdk.synchronous && !one->driving.is_chosen &&
-           oteli_load_acquire_32(&one->done) == 0;
-}
-
-unsigned oteli_lifecycle_threads(void)
-{
-    oteli_lifecycle_lock();
-    unsigned threads = oteli_helpers() + (engine != NULL && has_live_thread(engine));
-    for (const struct oteli_engine *grave = graves; grave != NULL; grave = grave->next_grave)
-        threads += has_live_thread(grave);
-    oteli_lifecycle_unlock();
-    return threads;
 }
 
 static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
@@ -389,11 +426,10 @@ static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
     oteli_export_wake(stopped);
     if (!oteli_deadline_lock(&stopped->mutex, deadline_ns)) {
         give_up(stopped); /* the export that hangs does the rest when it comes back */
+        oteli_simple_finish_hanging(stopped);
         return;
     }
-    oteli_export_flush(stopped, deadline_ns);
-    oteli_export_fini(stopped);
-    oteli_store_release_32(&stopped->done, 1);
+    oteli_simple_finish(stopped);
     pthread_mutex_unlock(&stopped->mutex);
 }
 
@@ -435,7 +471,7 @@ static otel_status stop(int64_t timeout_ms)
     struct oteli_engine *stopped = oteli_lifecycle_use(true, &status);
     if (stopped == NULL)
         return status;
-    const uint64_t lost = oteli_export_lost(stopped);
+    const uint64_t failures = oteli_load_relaxed_64(&stopped->flush_failures);
     if (stopped->sdk.synchronous)
         stop_simple(stopped, deadline_ns);
     else
@@ -443,7 +479,8 @@ static otel_status stop(int64_t timeout_ms)
     uint64_t late = 0;
     for (size_t i = 0; i < stopped->pipeline_count; i++)
         late += oteli_load_relaxed_64(&stopped->pipelines[i].dropped[OTEL_DROP_SHUTDOWN_TIMEOUT]);
-    const bool lost_some = oteli_export_lost(stopped) != lost;
+    const bool lost_some = oteli_stats_lost(stopped) != 0 ||
+                           oteli_load_relaxed_64(&stopped->flush_failures) != failures;
     const otel_status program = stop_program(stopped, deadline_ns);
     const bool hangs = stopped->hangs;
     struct oteli_pins *pins = stopped->pins;
@@ -534,9 +571,36 @@ otel_status otel_start_with(const otel_sdk_options *options)
 void oteli_lifecycle_reset(void)
 {
     oteli_lifecycle_lock();
-    if (!is_running)
-        bury();
+    struct oteli_engine *buried = is_running ? NULL : bury();
     oteli_lifecycle_unlock();
+    free_buried(buried);
+}
+
+/* Spans that are on their way. A lock that is taken is not waited for: its holder may be the
+ * thread that ends the process. */
+static uint64_t count_queued(void)
+{
+    uint64_t most = 0;
+    if (pthread_mutex_trylock(&lock) != 0)
+        return 0;
+    oteli_store_relaxed_64(&holder, self());
+    for (size_t i = 0; is_running && i < engine->pipeline_count; i++) {
+        otel_stats stats = {.size = sizeof stats};
+        oteli_stats_fill(&stats, engine, i);
+        if (stats.queued > most)
+            most = stats.queued;
+    }
+    oteli_lifecycle_unlock();
+    return most;
+}
+
+static void say_what_is_lost(void)
+{
+    const uint64_t queued = oteli_log_is_default() ? count_queued() : 0;
+    if (queued != 0)
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "the process ends without otel_shutdown: %" PRIu64 " span%s not exported", queued,
+                  queued == 1 ? " is" : "s are");
 }
 
 /* The process ends, or the library is unloaded: what an orderly program leaves behind is one
@@ -546,7 +610,7 @@ __attribute__((destructor)) static void on_unload(void)
     oteli_fork_notice();
     oteli_fork_remove(forget_parent);
     if (is_running)
-        return;
-    bury();
-    oteli_ending_fini();
+        say_what_is_lost();
+    else
+        free_buried(bury());
 }

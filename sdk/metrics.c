@@ -13,13 +13,15 @@
 #include <string.h>
 
 enum { ORIGINS = 3, RESULTS = 3, REASONS = OTEL_DROP_REASON_COUNT };
+enum { WITHHELD = OTEL_WITHHELD_REASON_COUNT };
 
 /* The places of spans and of the processor, and those of an exporter. */
 enum {
     AT_STARTED = 0,
     AT_STARTED_UNKNOWN = AT_STARTED + ORIGINS * RESULTS,
     AT_LIVE,
-    AT_QUEUE_SIZE,
+    AT_WITHHELD,
+    AT_QUEUE_SIZE = AT_WITHHELD + WITHHELD,
     AT_QUEUE_CAPACITY,
     AT_PROCESSED,
     AT_NOT_PROCESSED,
@@ -117,19 +119,6 @@ static uint64_t inflight_of(const struct oteli_pipeline *pipeline)
     return at_least_zero(oteli_load_acquire_64(&pipeline->handed), answered);
 }
 
-static bool is_wanted(unsigned reason)
-{
-    switch (reason) { /* the program's own doing */
-    case OTEL_DROP_CANCELLED:
-    case OTEL_DROP_NOT_KEPT:
-    case OTEL_DROP_COLLECTED:
-    case OTEL_DROP_TOO_SHORT:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* Spans that were lost before an exporter had them. What a hanging one has is among the first
  * pipeline's losses, but not lost by the processor. */
 static bool describe_not_processed(otel_metric *metric, const struct oteli_engine *engine,
@@ -142,7 +131,7 @@ static bool describe_not_processed(otel_metric *metric, const struct oteli_engin
     begin(metric, "otel.sdk.processor.span.processed", OTEL_METRIC_COUNTER,
           at_least_zero(stats->dropped[reason], by_exporter));
     add_error(metric, otel_drop_reason_string((otel_drop_reason)reason));
-    return metric->value != 0 && !is_wanted(reason);
+    return metric->value != 0;
 }
 
 /* One queue serves all exporters; what it does is told by the first of them. */
@@ -183,6 +172,20 @@ static bool describe_live(otel_metric *metric, const struct oteli_engine *engine
     begin(metric, "otel.sdk.span.live", OTEL_METRIC_UP_DOWN_COUNTER, stats.open);
     add_attribute(metric, "otel.span.sampling_result", "RECORD_AND_SAMPLE");
     return true;
+}
+
+/* The semantic conventions have no name for these: they are not started only, and no failure. */
+static bool describe_withheld(otel_metric *metric, const struct oteli_engine *engine,
+                              unsigned reason)
+{
+    otel_stats stats = {.size = sizeof stats};
+    if (engine->pipeline_count == 0)
+        return false;
+    oteli_stats_fill(&stats, engine, 0);
+    begin(metric, "otel_c.span.withheld", OTEL_METRIC_COUNTER, stats.withheld[reason]);
+    add_attribute(metric, "otel_c.withheld.reason",
+                  otel_withheld_reason_string((otel_withheld_reason)reason));
+    return metric->value != 0;
 }
 
 static bool describe_duration(otel_metric *metric, const struct oteli_pipeline *pipeline,
@@ -244,6 +247,8 @@ static bool describe(otel_metric *metric, struct oteli_engine *engine, size_t pl
         return describe_started(metric, engine, place - AT_STARTED);
     if (place == AT_LIVE)
         return describe_live(metric, engine);
+    if (place < AT_QUEUE_SIZE)
+        return describe_withheld(metric, engine, (unsigned)(place - AT_WITHHELD));
     if (place < AT_EXPORTERS)
         return describe_processor(metric, engine, place);
     const size_t behind = place - AT_EXPORTERS;

@@ -3,7 +3,6 @@
 #include "sdk/pins.h"
 #include "api/thread.h"
 #include "common/pin.h"
-#include "sdk/ending.h"
 #include "sdk/processors.h"
 
 #include <stdlib.h>
@@ -77,8 +76,7 @@ void oteli_pins_settle(struct oteli_pins *pins, bool somebody_is_left_behind)
         free(pins); /* and what it has pinned stays */
         return;
     }
-    const bool is_alone = oteli_threads_let_go();
-    if (oteli_ending_unwatch() && is_alone)
+    if (oteli_threads_let_go())
         stop_keeping_library();
     else
         keep_library();

@@ -24,6 +24,7 @@ bool oteli_driving_init(struct oteli_engine *engine)
 {
     engine->driving.is_chosen = true;
     engine->driving.next_ns = UINT64_MAX;
+    engine->driving.rests = 1;
     if (!oteli_driving_open(&engine->driving))
         return false;
     oteli_bell_set_fd(&engine->bell, engine->driving.pair[1], engine->driving.inodes[1]);
@@ -105,6 +106,7 @@ static bool step(struct oteli_engine *engine)
     uint64_t tick_ns = UINT64_MAX;
     int64_t wanted = 0;
     enum oteli_round round = OTELI_ROUND_WORKED;
+    const uint64_t flush_heard = oteli_load_relaxed_64(&engine->flush_wanted);
     oteli_bell_disarm(&engine->bell);
     for (unsigned i = 0; i < MOST_ROUNDS && round == OTELI_ROUND_WORKED; i++)
         round = oteli_worker_round(engine, false, &wanted, &tick_ns);
@@ -116,6 +118,8 @@ static bool step(struct oteli_engine *engine)
     const uint64_t next_ns = prepare_wait(engine, round, wanted, tick_ns);
     oteli_driving_set_timer(&engine->driving, next_ns);
     oteli_store_relaxed_64(&engine->driving.next_ns, next_ns);
+    oteli_store_relaxed_32(&engine->driving.rests, engine->asleep);
+    oteli_store_relaxed_64(&engine->driving.flush_heard, flush_heard);
     return true;
 }
 
@@ -234,13 +238,25 @@ int otel_poll_fd(void)
     return fd;
 }
 
+/* Whether something has come since the last look that otel_poll does not know of: spans after a
+ * rest, or a flush. */
+static bool is_asked_for(const struct oteli_engine *engine)
+{
+    return (oteli_load_relaxed_32(&engine->driving.rests) != 0 &&
+            !oteli_sdk_is_asleep(&engine->sdk)) ||
+           oteli_load_relaxed_64(&engine->flush_wanted) !=
+               oteli_load_relaxed_64(&engine->driving.flush_heard);
+}
+
 int64_t otel_poll_timeout(void)
 {
     otel_status status;
     struct oteli_engine *engine = oteli_lifecycle_use(false, &status);
     int64_t timeout_ms = -1;
     if (engine != NULL && engine->driving.is_chosen)
-        timeout_ms = oteli_driving_ms(oteli_load_relaxed_64(&engine->driving.next_ns));
+        timeout_ms = is_asked_for(engine)
+                         ? 0
+                         : oteli_driving_ms(oteli_load_relaxed_64(&engine->driving.next_ns));
     if (engine != NULL)
         oteli_lifecycle_leave(engine);
     return timeout_ms;

@@ -2,7 +2,9 @@
 /* sdk/process_context.c - see process_context.h. */
 #include "sdk/process_context.h"
 #include "common/atomic.h"
+#include "common/error_text.h"
 #include "common/log.h"
+#include "common/quiet.h"
 #include "common/wire.h"
 
 #include <errno.h>
@@ -100,23 +102,37 @@ static size_t put_payload(uint8_t *payload, const struct oteli_resource *resourc
 
 /* Readers look for either name. A file in memory has one on kernels that name no anonymous
  * memory, and can be had under system call filters that refuse files in memory without. */
-static int open_memory(void)
+int oteli_memory_file(const char *name)
 {
-    static const char name[] = OTELI_PROCESS_CONTEXT_NAME;
     const unsigned sealing = MFD_ALLOW_SEALING;
     const int file = memfd_create(name, MFD_CLOEXEC | sealing | MFD_NOEXEC_SEAL);
     return file >= 0 || errno != EINVAL ? file : memfd_create(name, MFD_CLOEXEC | sealing);
 }
 
+/* A file in memory counts for RLIMIT_FSIZE, and a file that would exceed the limit raises SIGXFSZ. */
+static bool set_size(int file)
+{
+    struct oteli_quiet quiet;
+    oteli_quiet_begin(&quiet);
+    const bool is_set = ftruncate(file, MAPPED) == 0;
+    oteli_quiet_end(&quiet, is_set ? 0 : errno);
+    return is_set;
+}
+
 static void *map_file(void)
 {
-    const int file = open_memory();
-    if (file < 0)
-        return MAP_FAILED;
+    const int file = oteli_memory_file(OTELI_PROCESS_CONTEXT_NAME);
     void *mapping = MAP_FAILED;
-    if (ftruncate(file, MAPPED) == 0)
+    if (file >= 0 && set_size(file))
         mapping = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-    close(file);
+    struct oteli_error_text text;
+    if (mapping == MAP_FAILED)
+        OTELI_LOG(OTEL_LOG_DEBUG,
+                  "no file in memory for this process's context (%s): anonymous memory instead, "
+                  "which readers find only if this kernel names it",
+                  oteli_error_text(errno, &text));
+    if (file >= 0)
+        close(file);
     return mapping;
 }
 

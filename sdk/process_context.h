@@ -30,6 +30,9 @@ struct oteli_process_context {
 };
 _Static_assert(sizeof(struct oteli_process_context) == 32, "OTEP 4719");
 
+/* A file in memory of this name, which can be sealed; the descriptor, or -1. */
+int oteli_memory_file(const char *name);
+
 /* What a schema of thread records may be called here: `schema` (NULL: none) as far as it fits. */
 void oteli_process_context_schema(char taken[OTELI_SCHEMA_SIZE], const char *schema);
 

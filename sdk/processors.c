@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/processors.c - the contracts are in sdk/processors.h. */
 #include "sdk/processors.h"
+#include "api/outermost.h"
 #include "sdk/batch.h"
 #include "sdk/deadline.h"
 #include "sdk/simple_processor.h"

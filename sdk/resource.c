@@ -35,7 +35,8 @@ static void gather_said(struct oteli_facts *said, const struct oteli_config *con
                         const otel_attribute *attributes, size_t count)
 {
     struct oteli_facts code = {.schema_url = config->resource_schema_url};
-    oteli_detect_variable(said, config->resource_attributes);
+    oteli_detect_variable(said, oteli_config_called(config, &config->resource_attributes),
+                          config->resource_attributes);
     if (config->service_name != NULL)
         oteli_facts_set(said, "service.name", otel_value_string(config->service_name));
     for (size_t i = 0; attributes != NULL && i < count; i++)
@@ -95,7 +96,8 @@ otel_status oteli_resource_init(struct oteli_resource *resource, const struct ot
     oteli_detect(&facts, config->resource_detectors);
     remember_instance(resource, &facts);
     gather_said(&said, config, attributes, count);
-    oteli_entities_parse(&entities, &facts, config->entities);
+    oteli_entities_parse(&entities, &facts, oteli_config_called(config, &config->entities),
+                         config->entities);
     oteli_entities_yield(&entities, &said);
     oteli_entities_apply(&entities, &facts);
     oteli_facts_merge(&facts, &said);

@@ -26,14 +26,14 @@ static const struct {
 #undef ASK
 };
 
-static void set_ratio(struct oteli_sampler *sampler, const char *text)
+static void set_ratio(struct oteli_sampler *sampler, const struct oteli_config *config,
+                      const char *text)
 {
     double ratio = 1.0;
     if (text != NULL && !oteli_parse_ratio(text, &ratio)) {
         char shown[256];
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
-                         "OTEL_TRACES_SAMPLER_ARG is \"%s\", which is no number from 0 to 1; "
-                         "using 1.0",
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s is \"%s\", which is no number from 0 to 1; using 1.0",
+                         oteli_config_called(config, &config->traces_sampler_arg),
                          oteli_hide_in_setting(text, shown, sizeof shown));
         ratio = 1.0;
     }
@@ -48,7 +48,7 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
     const bool is_ratio = memchr(sampler->decide, OTELI_DECIDE_ASK, sizeof sampler->decide) != NULL;
     /* Only one that also decides below parents has something to warn about. */
     sampler->has_warned = sampler->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_ASK;
-    set_ratio(sampler, is_ratio ? config->traces_sampler_arg : NULL);
+    set_ratio(sampler, config, is_ratio ? config->traces_sampler_arg : NULL);
 }
 
 bool oteli_sampler_is_known(const char *name)

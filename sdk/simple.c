@@ -48,6 +48,26 @@ static void drop_record(struct oteli_engine *engine, const struct oteli_record *
         oteli_mount_discard(oteli_record_mount(record));
 }
 
+void oteli_simple_finish(struct oteli_engine *engine)
+{
+    oteli_export_flush(engine, oteli_load_acquire_64(&engine->stop_deadline_ns));
+    oteli_export_fini(engine);
+    oteli_store_release_32(&engine->done, 1);
+}
+
+/* otel_shutdown and the export that it has not waited for both come here, after the one has said
+ * that the engine hangs and the other has let go of the mutex: with the fence between, at least one
+ * of them sees what the other has done. */
+void oteli_simple_finish_hanging(struct oteli_engine *engine)
+{
+    oteli_fence_full();
+    if (oteli_load_acquire_32(&engine->hangs) == 0 || pthread_mutex_trylock(&engine->mutex) != 0)
+        return;
+    if (!engine->done)
+        oteli_simple_finish(engine);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 void oteli_simple_export_one(struct oteli_sdk *sdk, const void *record)
 {
     struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
@@ -58,10 +78,7 @@ void oteli_simple_export_one(struct oteli_sdk *sdk, const void *record)
     } else {
         export_record(engine, one);
         (void)oteli_attend(engine); /* at its time, if that has come: nobody else would call */
-        if (oteli_load_acquire_32(&engine->hangs) != 0) { /* otel_shutdown has not waited */
-            oteli_export_fini(engine);
-            oteli_store_release_32(&engine->done, 1);
-        }
     }
     pthread_mutex_unlock(&engine->mutex);
+    oteli_simple_finish_hanging(engine);
 }

@@ -184,3 +184,9 @@ void oteli_simple_processor_renew(otel_processor *processor)
     if (otel_simple_processor_new(made, processor) != OTEL_OK)
         *processor = OTEL_PROCESSOR(.name = processor->name);
 }
+
+const otel_exporter *oteli_simple_processor_exporter(const otel_processor *processor)
+{
+    return processor->on_end == on_end ? &((const struct simple *)processor->state)->exporter
+                                       : NULL;
+}

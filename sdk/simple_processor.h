@@ -10,4 +10,7 @@
  * alone. */
 void oteli_simple_processor_renew(otel_processor *processor);
 
+/* The exporter of a simple processor; NULL: this is another processor. */
+const otel_exporter *oteli_simple_processor_exporter(const otel_processor *processor);
+
 #endif

@@ -9,6 +9,23 @@
 #include <otel/processor.h>
 #include <otel/sampler.h>
 
+enum { OTELI_NAMED_EXPORTERS = 3 }; /* that traces_exporter has words for */
+
+struct oteli_start_origins {
+    bool is_sampler_named;  /* `sampler` is what traces_sampler names */
+    size_t exporters_named; /* the first ones are what traces_exporter names */
+    const char *endpoints[OTELI_NAMED_EXPORTERS]; /* of those with OTLP; NULL: of others */
+    const struct oteli_start_file *file;          /* NULL: none */
+};
+
+/* A configuration file, and what of the options is made of it. */
+struct oteli_start_file {
+    const char *path;
+    size_t exporters; /* the first ones */
+    size_t processors;
+    bool has_sampler;
+};
+
 struct oteli_engine_options {
     const struct oteli_config *config;
     const otel_attribute *resource;
@@ -29,6 +46,9 @@ struct oteli_engine_options {
     bool (*tracer_enabled)(void *state, const otel_scope_view *scope);
     void *tracer_enabled_state;
     const otel_propagator *propagator; /* NULL: as the configuration says */
+
+    /* For the message of the start: what is not said here is from code. */
+    struct oteli_start_origins origins;
 };
 
 /* What the program's options (or NULL) say of it, as far as their size goes; the configuration
@@ -38,6 +58,7 @@ OTELI_LENT struct oteli_engine_options oteli_start_options(const otel_sdk_option
 /* Free what is adopted, of options with which nothing is started. */
 OTELI_LENT void oteli_start_discard(const struct oteli_engine_options *options);
 
+/* Says at the end where spans go. */
 OTELI_LENT otel_status oteli_start(const struct oteli_engine_options *options);
 
 #endif

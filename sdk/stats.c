@@ -23,18 +23,23 @@ const char *otel_drop_reason_string(otel_drop_reason reason)
         [OTEL_DROP_EXPORT_TIMEOUT] = "export_timeout",
         [OTEL_DROP_NO_MEMORY] = "no_memory",
         [OTEL_DROP_REENTRANT] = "reentrant",
-        [OTEL_DROP_CANCELLED] = "cancelled",
-        [OTEL_DROP_NOT_KEPT] = "not_kept",
         [OTEL_DROP_HELD_LIMIT] = "held_limit",
-        [OTEL_DROP_LATE] = "late",
-        [OTEL_DROP_UNMOUNTED] = "unmounted",
-        [OTEL_DROP_COLLECTED] = "collected",
-        [OTEL_DROP_TOO_SHORT] = "too_short",
         [OTEL_DROP_ABANDONED] = "abandoned",
         [OTEL_DROP_FORKED_CHILD] = "forked_child",
     };
     return reason >= OTEL_DROP_QUEUE_FULL && reason < OTEL_DROP_REASON_COUNT ? names[reason]
                                                                              : "unknown";
+}
+
+const char *otel_withheld_reason_string(otel_withheld_reason reason)
+{
+    static const char *const names[OTEL_WITHHELD_REASON_COUNT] = {
+        [OTEL_WITHHELD_CANCELLED] = "cancelled", [OTEL_WITHHELD_NOT_KEPT] = "not_kept",
+        [OTEL_WITHHELD_COLLECTED] = "collected", [OTEL_WITHHELD_TOO_SHORT] = "too_short",
+        [OTEL_WITHHELD_LATE] = "late",           [OTEL_WITHHELD_UNMOUNTED] = "unmounted",
+    };
+    return reason >= OTEL_WITHHELD_CANCELLED && reason < OTEL_WITHHELD_REASON_COUNT ? names[reason]
+                                                                                    : "unknown";
 }
 
 void oteli_stats_origins(struct oteli_origins *origins, const struct oteli_engine *engine)
@@ -58,9 +63,12 @@ static void add_threads(otel_stats *stats, const struct oteli_engine *engine)
     const uint64_t generation = engine->sdk.generation;
     struct oteli_thread *const first = oteli_threads();
     for (struct oteli_thread *at = first; at != NULL; at = at->next)
-        if (oteli_load_acquire_64(&at->generation) == generation)
+        if (oteli_load_acquire_64(&at->generation) == generation) {
+            for (unsigned i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
+                stats->withheld[i] += oteli_load_acquire_64(&at->counts.withheld[i]);
             for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
                 stats->dropped[i] += oteli_load_acquire_64(&at->counts.dropped[i]);
+        }
     for (struct oteli_thread *at = first; at != NULL; at = at->next)
         if (oteli_load_acquire_64(&at->generation) == generation)
             stats->dropped[OTEL_DROP_REENTRANT] += oteli_load_acquire_64(&at->counts.reentrant);
@@ -93,6 +101,8 @@ void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size
     add_threads(stats, engine);
 
     uint64_t gone = stats->delivered + stats->rejected + stats->spooled;
+    for (unsigned i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
+        gone += stats->withheld[i];
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         gone += stats->dropped[i];
     /* Threads count with plain stores: where the processor does not keep them in order, a
@@ -109,6 +119,34 @@ void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size
         stats->dropped[OTEL_DROP_SHUTDOWN_TIMEOUT] += stats->queued;
         stats->queued = 0;
     }
+}
+
+/* Spans that ended after the shutdown began are no loss of a flush or of the shutdown: neither
+ * promises to deliver them. */
+static uint64_t sum_of_lost(const uint64_t dropped[OTEL_DROP_REASON_COUNT])
+{
+    uint64_t lost = 0;
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        if (i != OTEL_DROP_ALREADY_SHUTDOWN)
+            lost += oteli_load_acquire_64(&dropped[i]);
+    return lost;
+}
+
+uint64_t oteli_stats_lost(const struct oteli_engine *engine)
+{
+    uint64_t lost = 0;
+    if (engine->pipeline_count == 0)
+        return 0; /* what no exporter wants is not lost */
+    for (size_t i = 0; i < engine->pipeline_count; i++) {
+        const struct oteli_pipeline *pipeline = &engine->pipelines[i];
+        lost += oteli_load_acquire_64(&pipeline->rejected) + sum_of_lost(pipeline->dropped);
+    }
+    for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
+        if (oteli_load_acquire_64(&at->generation) != engine->sdk.generation)
+            continue;
+        lost += oteli_load_acquire_64(&at->counts.reentrant) + sum_of_lost(at->counts.dropped);
+    }
+    return lost;
 }
 
 otel_status otel_stats_read(size_t index, otel_stats *stats)
@@ -165,29 +203,54 @@ static void put_count(struct writer *to, const char *label, uint64_t count)
     put(to, with_commas(count, number));
 }
 
+/* A sum and its parts, for example "dropped 3 (unconfirmed 1, no_memory 2)". */
+static void put_reasons(struct writer *to, const char *label, const uint64_t *counts,
+                        unsigned reasons, const char *(*name)(unsigned reason))
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < reasons; i++)
+        sum += counts[i];
+    put_count(to, label, sum);
+    const char *separator = " (";
+    for (unsigned i = 0; i < reasons; i++) {
+        if (counts[i] == 0)
+            continue;
+        put(to, separator);
+        put_count(to, name(i), counts[i]);
+        separator = ", ";
+    }
+    if (sum != 0)
+        put(to, ")");
+}
+
+static const char *name_of_withheld(unsigned reason)
+{
+    return otel_withheld_reason_string((otel_withheld_reason)reason);
+}
+
+static const char *name_of_dropped(unsigned reason)
+{
+    return otel_drop_reason_string((otel_drop_reason)reason);
+}
+
 size_t otel_stats_describe(const otel_stats *stats, char *text, size_t size)
 {
     struct writer to = {text, size, 0};
-    uint64_t dropped = 0;
-    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
-        dropped += stats->dropped[i];
-    put_count(&to, "delivered", stats->delivered);
-    if (stats->rejected != 0)
-        put_count(&to, ", rejected", stats->rejected);
-    if (stats->spooled != 0)
-        put_count(&to, ", spooled", stats->spooled);
-    if (stats->queued != 0)
-        put_count(&to, ", queued", stats->queued);
-    put_count(&to, ", dropped", dropped);
-    const char *separator = " (";
-    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
-        if (stats->dropped[i] == 0)
-            continue;
-        put(&to, separator);
-        put_count(&to, otel_drop_reason_string((otel_drop_reason)i), stats->dropped[i]);
-        separator = ", ";
-    }
-    if (dropped != 0)
-        put(&to, ")");
+    otel_stats known = {0};
+    memcpy(&known, stats, stats->size < sizeof known ? stats->size : sizeof known);
+    uint64_t withheld = 0;
+    for (unsigned i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
+        withheld += known.withheld[i];
+    put_count(&to, "delivered", known.delivered);
+    if (known.rejected != 0)
+        put_count(&to, ", rejected", known.rejected);
+    if (known.spooled != 0)
+        put_count(&to, ", spooled", known.spooled);
+    if (known.queued != 0)
+        put_count(&to, ", queued", known.queued);
+    if (withheld != 0)
+        put_reasons(&to, ", withheld", known.withheld, OTEL_WITHHELD_REASON_COUNT,
+                    name_of_withheld);
+    put_reasons(&to, ", dropped", known.dropped, OTEL_DROP_REASON_COUNT, name_of_dropped);
     return to.length;
 }

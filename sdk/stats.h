@@ -9,6 +9,10 @@
 /* The statistics of a pipeline that there is. */
 void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size_t index);
 
+/* Spans that were dropped or rejected so far, of all pipelines together, but for those that ended
+ * after the shutdown began. Needs no lock where the engine is in use. */
+uint64_t oteli_stats_lost(const struct oteli_engine *engine);
+
 /* Spans that were started, by enum oteli_origin. */
 struct oteli_origins {
     uint64_t recorded[OTELI_ORIGINS];

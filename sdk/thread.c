@@ -3,8 +3,9 @@
 #include "sdk/thread.h"
 
 #include "api/thread.h"
+#include "common/error_text.h"
 #include "common/fork.h"
-#include "sdk/ending.h"
+#include "common/log.h"
 #include "sdk/engine.h"
 
 #include <signal.h>
@@ -29,11 +30,15 @@ int oteli_thread_create(pthread_t *thread, size_t stack_bytes, void *(*main)(voi
     /* The program's signals are for the program's threads. A thread inherits the mask. */
     sigset_t all;
     sigset_t before;
+    struct oteli_error_text text;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     error = pthread_create(thread, &attributes, main, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
+    if (error != 0)
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "a thread of the SDK cannot be made: %s",
+                         oteli_error_text(error, &text));
     return error;
 }
 
@@ -50,7 +55,6 @@ bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), void *argument
     if (oteli_thread_create(thread, 0, main, argument) != 0)
         return false;
     oteli_add_full_32(&helpers, 1);
-    oteli_ending_watch();
     return true;
 }
 

@@ -23,7 +23,7 @@ OTELI_LENT void oteli_helper_join(pthread_t thread);
 OTELI_LENT void oteli_helper_leave(pthread_t thread);
 OTELI_LENT void oteli_helper_ended(void);
 
-/* How many there are. No program goes on for their sake alone. */
+/* How many there are. */
 unsigned oteli_helpers(void);
 
 #endif

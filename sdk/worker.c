@@ -16,9 +16,15 @@
  * worker marks itself asleep in oteli_asleep, looks once more a tick later for spans
  * that crossed the mark, and then sleeps until a span ends or somebody asks. */
 #include "common/clock.h"
+#include "common/spin_lock.h"
 #include "sdk/engine.h"
 
-#include <sched.h>
+#include <string.h>
+
+/* How long a process lives before the counters of its cores are compared. */
+#define COMPARE_NS UINT64_C(3000000000)
+
+enum { MOST_CORES = 8192 };
 
 /* How long a worker that has marked itself asleep looks once more, at least: a thread's
  * commit is on its way to us for much less. */
@@ -31,6 +37,11 @@ enum { PACE_LEAST_NS = 500000, PACE_MOST_NS = 1000000000 };
 /* Where batches come faster than the first, the worker may look for the next one for the second
  * before it sleeps. */
 enum { HASTE_NS = 100000, LOOK_NS = 50000, LATE_NS = 1000000, STALLS = 400 };
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 static uint64_t stop_deadline(const struct oteli_engine *engine)
 {
@@ -52,6 +63,10 @@ static void send_batch(struct oteli_engine *engine)
     const uint64_t stop_ns = stop_deadline(engine);
     if (stop_ns != 0 && oteli_monotonic_ns() >= stop_ns) {
         oteli_export_drop_all(engine, OTEL_DROP_SHUTDOWN_TIMEOUT, batch->count);
+        finish_export(engine, batch);
+        return;
+    }
+    if (engine->pipeline_count == 0) {
         finish_export(engine, batch);
         return;
     }
@@ -157,11 +172,26 @@ static void on_tick(struct oteli_engine *engine, bool found)
     }
 }
 
-static void on_flush(struct oteli_engine *engine)
+/* Without a thread the exporters have until the latest deadline of those that wait for the flush,
+ * also when another thread works that does not want to wait. */
+static uint64_t flush_deadline(struct oteli_engine *engine)
 {
     const uint64_t deadline_ns = oteli_export_deadline(engine, oteli_monotonic_ns());
-    oteli_export_flush(engine, deadline_ns);
+    const struct oteli_driving *driving = &engine->driving;
+    if (!driving->is_chosen)
+        return deadline_ns;
     pthread_mutex_lock(&engine->mutex);
+    const uint64_t asked_ns = engine->flush_deadline_ns;
+    pthread_mutex_unlock(&engine->mutex);
+    return smaller(deadline_ns, asked_ns > driving->deadline_ns ? asked_ns : driving->deadline_ns);
+}
+
+static void on_flush(struct oteli_engine *engine)
+{
+    oteli_export_flush(engine, flush_deadline(engine));
+    pthread_mutex_lock(&engine->mutex);
+    if (oteli_load_acquire_64(&engine->flush_wanted) == engine->pass.flush)
+        engine->flush_deadline_ns = 0;
     oteli_store_release_64(&engine->flush_done, engine->pass.flush);
     pthread_cond_broadcast(&engine->changed);
     pthread_mutex_unlock(&engine->mutex);
@@ -170,6 +200,8 @@ static void on_flush(struct oteli_engine *engine)
 static void on_stop(struct oteli_engine *engine)
 {
     oteli_export_flush(engine, stop_deadline(engine));
+    if (!engine->driving.is_chosen)
+        oteli_attend_finish(engine, stop_deadline(engine));
     pthread_mutex_lock(&engine->mutex); /* otel_shutdown may be waking the exporters */
     pthread_mutex_unlock(&engine->mutex);
     oteli_export_fini(engine);
@@ -180,8 +212,9 @@ static void on_stop(struct oteli_engine *engine)
 static void wait_for_borrowers(const struct oteli_engine *engine)
 {
     const uint64_t deadline_ns = stop_deadline(engine);
-    while (oteli_sdk_is_borrowed(&engine->sdk) && oteli_monotonic_ns() < deadline_ns)
-        sched_yield();
+    for (unsigned turn = 0;
+         oteli_sdk_is_borrowed(&engine->sdk) && oteli_monotonic_ns() < deadline_ns; turn++)
+        oteli_spin_wait(turn);
 }
 
 static enum oteli_reason choose(struct oteli_engine *engine)
@@ -263,11 +296,6 @@ enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, 
     return pass->reason == OTELI_REASON_NONE || is_futile ? OTELI_ROUND_IDLE : OTELI_ROUND_WORKED;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* How many spans to wait for: the batches of half a queue, for a sleep costs what hundreds of
  * spans do, and a little more, for they do not come that evenly. */
 static uint64_t expect(const struct oteli_engine *engine, uint64_t batch_ns)
@@ -314,8 +342,22 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
 
 static uint32_t count_cores(void)
 {
-    cpu_set_t cores;
-    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? (uint32_t)CPU_COUNT(&cores) : 1;
+    cpu_set_t cores[MOST_CORES / CPU_SETSIZE]; /* the call fails where there may be more */
+    memset(cores, 0, sizeof cores);
+    return sched_getaffinity(0, sizeof cores, cores) == 0
+               ? (uint32_t)CPU_COUNT_S(sizeof cores, cores)
+               : 1;
+}
+
+/* Once, when the process has lived for a while and the worker has nothing else to do: programs that
+ * soon end shall not wait for it. */
+static void compare_cores(struct oteli_engine *engine, uint64_t *compare_ns)
+{
+    if (oteli_monotonic_ns() < *compare_ns || stop_deadline(engine) != 0)
+        return;
+    *compare_ns = UINT64_MAX;
+    if (oteli_clock_measure_offsets(&engine->stop_deadline_ns))
+        oteli_sdk_reconsider_clock(&engine->sdk);
 }
 
 /* Whether it pays to look for the next batch instead of sleeping: it will be there before the
@@ -369,8 +411,7 @@ void *oteli_worker_main(void *argument)
     if (engine->thread_started != NULL)
         engine->thread_started(engine->thread_started_state);
     engine->cores = count_cores();
-    if (oteli_clock_measure_offsets())
-        oteli_sdk_reconsider_clock(&engine->sdk);
+    uint64_t compare_ns = oteli_monotonic_ns() + COMPARE_NS;
     for (;;) {
         const uint32_t heard = oteli_bell_listen(&engine->bell);
         const enum oteli_round round = oteli_worker_round(engine, true, &wanted, &deadline_ns);
@@ -380,6 +421,7 @@ void *oteli_worker_main(void *argument)
             continue;
         if (is_in_haste(engine, &pace, late_until_ns) && look_for_batch(engine, heard, wanted))
             continue;
+        compare_cores(engine, &compare_ns);
         oteli_worker_pace(engine, &pace, oteli_monotonic_ns(), &wanted, &deadline_ns);
         if (oteli_attend_has_descriptor(engine))
             oteli_attend_sleep(engine, heard, wanted, deadline_ns);

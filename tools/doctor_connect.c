@@ -2,6 +2,8 @@
 /* tools/doctor_connect.c - the contracts are in tools/doctor_connect.h. */
 #include "tools/doctor_connect.h"
 
+#include "common/clock.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -9,16 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { HTTP_PORT = 4318, GRPC_PORT = 4317 };
 
 static uint64_t now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return oteli_monotonic_ns() / 1000000;
 }
 
 /* Begin; the descriptor, or -1 with the error. */

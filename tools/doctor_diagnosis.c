@@ -40,6 +40,29 @@ WHEN(header_is_bad, r->settings.header_fault[0] != '\0')
 WHEN(other_slip, r->settings.slip[0] != '\0')
 WHEN(other_value_is_bad, r->settings.other_fault[0] != '\0')
 
+static bool is_process(const struct doctor_record *r, enum doctor_process_state state)
+{
+    return r->process.state == state;
+}
+
+static bool process_says(const struct doctor_record *r, const char *phrase)
+{
+    return is_process(r, DOCTOR_PROCESS_SPEAKS) && strstr(r->process.message, phrase) != NULL;
+}
+
+WHEN(process_speaks, is_process(r, DOCTOR_PROCESS_SPEAKS))
+WHEN(process_records_nothing, process_says(r, "no span is recorded"))
+WHEN(process_has_no_exporter, process_says(r, "spans go nowhere"))
+WHEN(process_samples_nothing, process_says(r, "; sampler always_off") ||
+                                  process_says(r, "; sampler parentbased_always_off") ||
+                                  process_says(r, "; sampler AlwaysOffSampler"))
+WHEN(process_is_silent, is_process(r, DOCTOR_PROCESS_SILENT))
+WHEN(process_is_absent, is_process(r, DOCTOR_PROCESS_ABSENT))
+WHEN(process_is_hidden, is_process(r, DOCTOR_PROCESS_HIDDEN))
+WHEN(process_is_anothers, is_process(r, DOCTOR_PROCESS_OF_ANOTHER))
+WHEN(process_is_undumpable, is_process(r, DOCTOR_PROCESS_UNDUMPABLE))
+WHEN(process_is_forbidden, is_process(r, DOCTOR_PROCESS_FORBIDDEN))
+
 /* ---- name, connect, proxy ------------------------------------------------------------- */
 
 static bool uses_proxy(const struct doctor_record *r)
@@ -87,6 +110,9 @@ WHEN(tls_self_signed, tls_fails(r, DOCTOR_TLS_SELF_SIGNED))
 WHEN(tls_expired, tls_fails(r, DOCTOR_TLS_EXPIRED))
 WHEN(tls_not_yet, tls_fails(r, DOCTOR_TLS_NOT_YET_VALID))
 WHEN(tls_wrong_host, tls_fails(r, DOCTOR_TLS_WRONG_HOST))
+WHEN(tls_version_setting,
+     tls_fails(r, DOCTOR_TLS_VERSION) && r->target.tls_setting[0] != '\0' &&
+         (r->http.speech == DOCTOR_SPEECH_TLS || r->http.speech == DOCTOR_SPEECH_HTTP2_IN_TLS))
 WHEN(tls_version, tls_fails(r, DOCTOR_TLS_VERSION))
 WHEN(tls_wants, tls_fails(r, DOCTOR_TLS_WANTS_CERTIFICATE))
 WHEN(tls_refuses, tls_fails(r, DOCTOR_TLS_REFUSES_CERTIFICATE))
@@ -108,7 +134,7 @@ static bool is_http_port(const struct doctor_record *r)
     if (r->target.protocol != DOCTOR_GRPC)
         return false;
     if (r->http.result == DOCTOR_FAILED)
-        return r->http.speech == DOCTOR_SPEECH_HTTP1;
+        return r->http.speech == DOCTOR_SPEECH_HTTP1 || r->http.version[0] == '1';
     const int status = r->http.status;
     const bool says_no = status == 404 || status == 405 || status == 415;
     return strcmp(r->http.version, "2") != 0 || (says_no && r->otlp.grpc_status < 0);
@@ -178,8 +204,38 @@ struct rule {
     bool is_healthy;
 };
 
+#define IN_PROCESS "In process {pid} {process_message}."
+
 /* What keeps spans in the program, or sends them astray. */
 static const struct rule settings_rules[] = {
+    {"process.absent", process_is_absent,
+     "There is no process {pid}: take its number as otel-doctor sees it, in the same container.",
+     false},
+    {"process.hidden", process_is_hidden,
+     "Process {pid} is hidden from this user, because /proc is mounted with hidepid: run "
+     "otel-doctor as root.",
+     false},
+    {"process.user", process_is_anothers,
+     "Process {pid} belongs to user {user}, and the kernel lets only that user and root look into "
+     "it: run otel-doctor as one of them.",
+     false},
+    {"process.dumpable", process_is_undumpable,
+     "Process {pid} has dropped privileges or is not dumpable for another reason "
+     "(PR_SET_DUMPABLE), and the kernel lets only root look into it then: run otel-doctor as root.",
+     false},
+    {"process.forbidden", process_is_forbidden,
+     "The kernel does not let otel-doctor look into process {pid} ({process_words}): give it "
+     "CAP_SYS_PTRACE in the name space of that process.",
+     false},
+    {"process.silent", process_is_silent,
+     "Process {pid} says nothing about otel-c: it has not called otel_start or has called "
+     "otel_shutdown, OTEL_C_THREAD_CONTEXT=off keeps it from saying anything, or a filter of system "
+     "calls forbids it memfd_create.",
+     false},
+    {"process.disabled", process_records_nothing, IN_PROCESS, false},
+    {"process.exporter_none", process_has_no_exporter, IN_PROCESS, false},
+    {"process.sampler_off", process_samples_nothing, IN_PROCESS, false},
+    {"process.exports", process_speaks, IN_PROCESS, true},
     {"config.file", file_is_unusable,
      "The configuration file cannot be used, so nothing is started: {file_fault}.", false},
     {"settings.disabled", is_disabled,
@@ -277,6 +333,10 @@ static const struct rule way_rules[] = {
     {"tls.wrong_host", tls_wrong_host,
      "The server's certificate is for {names} and not for {host}: use that name in {url_from}, or "
      "give the server a certificate for {host}.",
+     false},
+    {"tls.version_setting", tls_version_setting,
+     "{tls_setting} keeps TLS from coming about ({tls_words}), because the server offers nothing "
+     "newer than TLS 1.2: take that away, or let the server offer TLS 1.3.",
      false},
     {"tls.version", tls_version,
      "The server and otel-c have no version of TLS in common ({tls_words}): let the server offer "
@@ -475,17 +535,25 @@ static void expand(const char *sentence, const struct place *places, size_t coun
     out[used] = '\0';
 }
 
+enum { NUMBERS = 7 };
+
+static void write_numbers(const struct doctor_record *r, char numbers[NUMBERS][24])
+{
+    const long values[NUMBERS] = {(long)r->target.port,       (long)r->connect.other_port,
+                                  (long)r->target.timeout_ms, r->http.status,
+                                  r->otlp.grpc_status,        r->process.pid,
+                                  (long)r->process.user};
+    for (size_t i = 0; i < NUMBERS; i++)
+        snprintf(numbers[i], sizeof numbers[i], "%ld", values[i]);
+}
+
 static void fill_in(const struct doctor_record *r, const char *sentence, char *out, size_t size)
 {
-    char numbers[6][24];
+    char numbers[NUMBERS][24];
     char said[DOCTOR_TEXT];
     char grpc_said[DOCTOR_TEXT];
     char span_said[2 * DOCTOR_TEXT];
-    snprintf(numbers[0], sizeof numbers[0], "%u", r->target.port);
-    snprintf(numbers[1], sizeof numbers[1], "%u", r->connect.other_port);
-    snprintf(numbers[2], sizeof numbers[2], "%u", r->target.timeout_ms);
-    snprintf(numbers[3], sizeof numbers[3], "%d", r->http.status);
-    snprintf(numbers[4], sizeof numbers[4], "%d", r->otlp.grpc_status);
+    write_numbers(r, numbers);
     quote(r->http.words, said, sizeof said);
     quote(r->otlp.words, grpc_said, sizeof grpc_said);
     quote(r->span.words, span_said, sizeof span_said);
@@ -520,6 +588,7 @@ static void fill_in(const struct doctor_record *r, const char *sentence, char *o
         {"names", r->tls.names[0] != '\0' ? r->tls.names : "nobody"},
         {"not_after", r->tls.not_after},
         {"tls_words", r->tls.words},
+        {"tls_setting", r->target.tls_setting},
         {"http_words", r->http.words},
         {"content_type", r->http.content_type[0] != '\0' ? r->http.content_type : "no type"},
         {"location", r->http.location[0] != '\0' ? r->http.location : "nowhere"},
@@ -532,6 +601,10 @@ static void fill_in(const struct doctor_record *r, const char *sentence, char *o
         {"timeout", numbers[2]},
         {"status", numbers[3]},
         {"grpc_status", numbers[4]},
+        {"pid", numbers[5]},
+        {"user", numbers[6]},
+        {"process_words", r->process.words},
+        {"process_message", r->process.message},
     };
     expand(sentence, places, sizeof places / sizeof places[0], out, size);
 }

@@ -5,6 +5,7 @@
 #include "tools/doctor_secrets.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct doctor_file *next_file(struct doctor_record *record, const char *name,
                                      const char *path)
@@ -32,17 +34,18 @@ static void fault(struct doctor_file *file, const char *what, const char *detail
 static FILE *open_file(struct doctor_file *file, const char *path)
 {
     struct stat status;
-    FILE *stream = fopen(path, "re");
-    if (stream != NULL && fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode)) {
-        fclose(stream);
-        fault(file, "is a directory", "");
-        return NULL;
-    }
-    if (stream == NULL && errno == ENOENT)
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT)
         fault(file, "is not there", "");
-    else if (stream == NULL)
+    else if (fd < 0)
         fault(file, "cannot be read: ", strerror(errno));
-    return stream;
+    else if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        fault(file, S_ISDIR(status.st_mode) ? "is a directory" : "is no regular file", "");
+    else
+        return fdopen(fd, "r");
+    if (fd >= 0)
+        close(fd);
+    return NULL;
 }
 
 static void write_day(const ASN1_TIME *time, char *out, size_t size)

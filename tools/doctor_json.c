@@ -6,6 +6,7 @@
 #include "common/text.h"
 #include "exporters/json/json_text.h"
 #include "tools/doctor_log.h"
+#include "tools/doctor_secrets.h"
 
 /* ,"key":"text"; what is empty is left out. */
 static void add_text(struct oteli_json *json, const char *key, const char *text)
@@ -158,6 +159,8 @@ bool doctor_report_json(const struct doctor_report *report, FILE *out)
     else
         OTELI_JSON_ADD(&json, ",\"healthy\":false");
     add_text(&json, "config_file", report->config_file);
+    if (report->pid != 0)
+        add_number(&json, "pid", report->pid);
     add_text(&json, "url", record->target.url);
     add_text(&json, "proxy", record->target.proxy);
     add_settings(&json, report->settings);
@@ -176,7 +179,7 @@ bool doctor_report_json(const struct doctor_report *report, FILE *out)
     oteli_json_close(&json, object);
     const bool fine = !json.failed;
     if (fine) {
-        fwrite(json.data, 1, json.length, out);
+        doctor_put_visible(out, json.data, json.length, true);
         fputc('\n', out);
     }
     oteli_json_fini(&json);

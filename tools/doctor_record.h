@@ -16,9 +16,8 @@
 
 enum {
     DOCTOR_ADDRESSES = 8,
-    DOCTOR_SHORT = 96,  /* bytes of a name, a number, a header */
-    DOCTOR_TEXT = 1024, /* of a sentence, a URL, a path */
-    DOCTOR_BODY = 4096  /* of an answer */
+    DOCTOR_SHORT = 96, /* bytes of a name, a number, a header */
+    DOCTOR_TEXT = 1024 /* of a sentence, a URL, a path */
 };
 
 enum doctor_result { DOCTOR_NOT_TRIED, DOCTOR_FINE, DOCTOR_FAILED };
@@ -50,6 +49,26 @@ struct doctor_file {
 };
 enum { DOCTOR_FILES = 3 };
 
+/* --- A process that runs, with --pid: that is looked at in the place of all else. --- */
+enum doctor_process_state {
+    DOCTOR_PROCESS_NOT_ASKED,
+    DOCTOR_PROCESS_SPEAKS,
+    DOCTOR_PROCESS_SILENT,     /* it publishes nothing */
+    DOCTOR_PROCESS_ABSENT,     /* there is none */
+    DOCTOR_PROCESS_HIDDEN,     /* there is, but /proc does not show it */
+    DOCTOR_PROCESS_OF_ANOTHER, /* user */
+    DOCTOR_PROCESS_UNDUMPABLE,
+    DOCTOR_PROCESS_FORBIDDEN /* by another rule */
+};
+
+struct doctor_process {
+    enum doctor_process_state state;
+    long pid;
+    unsigned user;             /* that it belongs to */
+    char words[DOCTOR_SHORT];  /* what the kernel says */
+    char message[DOCTOR_TEXT]; /* of its start: where spans go, by which sampler */
+};
+
 /* --- Where spans go. --- */
 enum doctor_protocol { DOCTOR_HTTP_PROTOBUF, DOCTOR_HTTP_JSON, DOCTOR_GRPC };
 
@@ -69,7 +88,8 @@ struct doctor_target {
     char proxy_from[DOCTOR_SHORT];
     char proxy_host[256];
     unsigned proxy_port;
-    unsigned timeout_ms; /* of each step */
+    unsigned timeout_ms;            /* of each step */
+    char tls_setting[DOCTOR_SHORT]; /* NAME=VALUE, which leaves out versions of TLS; "": none */
 };
 
 /* --- Name and connect: of the proxy, where one is used. --- */
@@ -143,7 +163,7 @@ struct doctor_http {
     char server[DOCTOR_SHORT];
     char location[DOCTOR_TEXT];
     char wants_authentication[DOCTOR_SHORT]; /* WWW-Authenticate, its scheme */
-    char words[256]; /* what the receiver says, or libcurl without an answer */
+    char words[256]; /* what the receiver says, or the transport without an answer */
     bool is_html;
     int status_elsewhere; /* of /v1/traces on the same host, where the path is another; 0: not
                              asked */
@@ -178,6 +198,7 @@ struct doctor_record {
     struct doctor_http http;
     struct doctor_otlp otlp;
     struct doctor_span span;
+    struct doctor_process process;
 };
 
 #endif

@@ -10,11 +10,14 @@
 
 struct doctor_report {
     const char *config_file; /* NULL: the settings are those of the environment */
+    long pid;                /* or of this process; 0: of none */
     const struct doctor_settings *settings;
     const struct doctor_record *record;
     const struct doctor_diagnosis *diagnosis;
 };
 
+/* The sentence alone, or all of it. */
+void doctor_report_brief(const struct doctor_report *report, FILE *out);
 void doctor_report_text(const struct doctor_report *report, FILE *out);
 
 /* False: no memory. */

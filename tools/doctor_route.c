@@ -222,6 +222,9 @@ bool doctor_route_from_settings(struct doctor_route *route, const struct doctor_
     if (!oteli_start_otlp_init(&route->otlp, &settings->config))
         return false;
     route->has_otlp = true;
+    if (route->otlp.options.tls_min == OTEL_TLS_1_3)
+        snprintf(record->target.tls_setting, sizeof record->target.tls_setting,
+                 "OTEL_C_OTLP_TLS_MIN=%s", settings->config.otlp_tls_min);
     examine_headers(settings, &record->settings);
     if (!examine_endpoint(settings, route->otlp.options.protocol, record))
         return true;

@@ -24,46 +24,6 @@ static const void *field_of(const struct doctor_settings *settings,
     return (const char *)&settings->config + row->offset;
 }
 
-static bool is_headers(const struct oteli_config_row *row)
-{
-    return strstr(row->variable, "HEADERS") != NULL;
-}
-
-static bool is_endpoint(const struct oteli_config_row *row)
-{
-    return strstr(row->variable, "ENDPOINT") != NULL;
-}
-
-/* The value as it is shown; NULL: unset. */
-static const char *show(const struct doctor_settings *settings, const struct oteli_config_row *row,
-                        char *out, size_t size)
-{
-    const void *field = field_of(settings, row);
-    switch (row->type) {
-    case OTELI_TYPE_STRING:
-    case OTELI_TYPE_ENUM:
-    case OTELI_TYPE_LIST: {
-        const char *text = *(char *const *)field;
-        if (text == NULL)
-            return NULL;
-        return is_headers(row)    ? doctor_hide_headers(text, out, size)
-               : is_endpoint(row) ? oteli_hide_in_setting(text, out, size)
-                                  : oteli_hide_in_words(text, out, size);
-    }
-    case OTELI_TYPE_BOOL:
-        return *(const bool *)field ? "true" : "false";
-    case OTELI_TYPE_COUNT:
-    case OTELI_TYPE_DURATION:
-    case OTELI_TYPE_TIMEOUT:
-        break;
-    }
-    const int64_t number = *(const int64_t *)field;
-    if (number == OTELI_UNLIMITED)
-        return row->default_text == NULL && row->type != OTELI_TYPE_TIMEOUT ? NULL : "no limit";
-    snprintf(out, size, "%" PRId64 "%s", number, row->type == OTELI_TYPE_COUNT ? "" : " ms");
-    return out;
-}
-
 static const char *source_of(const struct doctor_settings *settings, size_t index)
 {
     const struct oteli_config_origin *origin = &settings->origins[index];
@@ -141,9 +101,10 @@ bool doctor_settings_load(struct doctor_settings *settings, const char *endpoint
         char value[1024];
         char problem[DOCTOR_TEXT];
         describe_problem(settings, i, problem, sizeof problem);
-        fine = doctor_settings_add(settings, oteli_config_rows[i].variable,
-                                   show(settings, &oteli_config_rows[i], value, sizeof value),
-                                   describe_source(settings, i), problem);
+        fine = doctor_settings_add(
+            settings, oteli_config_rows[i].variable,
+            oteli_config_show(&settings->config, &oteli_config_rows[i], value, sizeof value),
+            describe_source(settings, i), problem);
     }
     return fine;
 }

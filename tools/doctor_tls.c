@@ -5,26 +5,15 @@
 #include "tools/doctor_secrets.h"
 
 #include <arpa/inet.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
-/* ---- what OpenSSL tells --------------------------------------------------------------- */
-
-static int place_of_watch(void)
-{
-    static int place = -1;
-    if (place < 0)
-        place = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL);
-    return place;
-}
-
-static struct doctor_tls_watch *watch_of(const SSL *ssl)
-{
-    return SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), place_of_watch());
-}
+/* ---- what the handshake shows --------------------------------------------------------- */
 
 static void append_name(char *out, size_t size, const char *name, size_t length)
 {
@@ -59,70 +48,86 @@ static void describe_names(const X509 *certificate, char *out, size_t size)
         append_name(out, size, common, strlen(common));
 }
 
-static void describe_certificate(const X509 *certificate, struct doctor_tls *seen)
+static size_t length_of(const unsigned char *at)
 {
-    char issuer[200];
-    X509_NAME_oneline(X509_get_issuer_name(certificate), issuer, sizeof issuer);
-    doctor_one_line(issuer, strlen(issuer), seen->issuer, sizeof seen->issuer);
-    seen->names[0] = '\0';
-    describe_names(certificate, seen->names, sizeof seen->names);
-    struct tm day;
-    if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &day) == 1)
-        strftime(seen->not_after, sizeof seen->not_after, "%Y-%m-%d", &day);
+    return (size_t)at[0] << 16 | (size_t)at[1] << 8 | at[2];
 }
 
-/* In the place of OpenSSL's check of the chain: the same check, and what it said. */
-static int verify(X509_STORE_CTX *store, void *state)
+/* The first certificate of a message Certificate, behind its head: lists and certificates are three
+ * bytes of length and what they hold. TLS 1.3 has a context, empty here, in front of the list. */
+static X509 *read_certificate(const unsigned char *at, size_t length)
 {
-    struct doctor_tls_watch *watch = state;
-    const X509 *certificate = X509_STORE_CTX_get0_cert(store);
-    if (certificate != NULL)
-        describe_certificate(certificate, watch->seen);
-    const int result = X509_verify_cert(store);
-    watch->verify_error = X509_STORE_CTX_get_error(store);
-    return result;
+    const unsigned char *const end = at + length;
+    if (length >= 4 && at[0] == 0 && length_of(at) != length - 3)
+        at++;
+    if (end - at < 6)
+        return NULL;
+    const size_t size = length_of(at + 3);
+    at += 6;
+    return size <= (size_t)(end - at) ? d2i_X509(NULL, &at, (long)size) : NULL;
 }
 
-static void note_progress(const SSL *ssl, int where, int value)
+static void describe_certificate(struct doctor_tls_watch *watch, const unsigned char *at,
+                                 size_t length)
 {
-    struct doctor_tls_watch *watch = watch_of(ssl);
-    if (where == SSL_CB_READ_ALERT && (value >> 8) == SSL3_AL_FATAL)
-        watch->alert = value & 0xff;
-    if ((where & SSL_CB_HANDSHAKE_DONE) == 0)
+    struct doctor_tls *seen = watch->seen;
+    X509 *certificate = read_certificate(at, length);
+    if (certificate != NULL) {
+        char issuer[200];
+        struct tm day;
+        X509_NAME_oneline(X509_get_issuer_name(certificate), issuer, sizeof issuer);
+        doctor_one_line(issuer, strlen(issuer), seen->issuer, sizeof seen->issuer);
+        seen->names[0] = '\0';
+        describe_names(certificate, seen->names, sizeof seen->names);
+        if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &day) == 1)
+            strftime(seen->not_after, sizeof seen->not_after, "%Y-%m-%d", &day);
+        watch->is_for_host = X509_check_host(certificate, watch->host, 0, 0, NULL) == 1 ||
+                             X509_check_ip_asc(certificate, watch->host, 0) == 1;
+    }
+    X509_free(certificate);
+    ERR_clear_error();
+}
+
+/* A message of the handshake is its type, three bytes of length and as many more; an alert two
+ * bytes, the first of which is 2 if it is fatal. Anything else is of no use here. */
+static void note_received(struct doctor_tls_watch *watch, const unsigned char *bytes, size_t length)
+{
+    if (length == 2 && bytes[0] == SSL3_AL_FATAL)
+        watch->alert = bytes[1];
+    if (length < 4 || length_of(bytes + 1) != length - 4)
         return;
-    watch->is_done = true;
-    snprintf(watch->seen->version, sizeof watch->seen->version, "%s", SSL_get_version(ssl));
-}
-
-/* Does the server ask for a certificate? */
-static void note_message(int is_ours, int version, int type, const void *message, size_t length,
-                         SSL *ssl, void *state)
-{
-    (void)version;
-    (void)ssl;
-    const unsigned char *bytes = message;
-    struct doctor_tls_watch *watch = state;
-    if (!is_ours && type == SSL3_RT_HANDSHAKE && length != 0 &&
-        bytes[0] == SSL3_MT_CERTIFICATE_REQUEST)
+    if (bytes[0] == SSL3_MT_CERTIFICATE_REQUEST)
         watch->seen->wants_certificate = true;
+    else if (bytes[0] == SSL3_MT_CERTIFICATE)
+        describe_certificate(watch, bytes + 4, length - 4);
 }
 
-static CURLcode prepare(CURL *handle, void *context, void *state)
+void doctor_tls_note(struct doctor_tls_watch *watch, enum oteli_observed what, const char *bytes,
+                     size_t length)
 {
-    (void)handle;
-    SSL_CTX_set_ex_data(context, place_of_watch(), state);
-    SSL_CTX_set_cert_verify_callback(context, verify, state);
-    SSL_CTX_set_info_callback(context, note_progress);
-    SSL_CTX_set_msg_callback(context, note_message);
-    SSL_CTX_set_msg_callback_arg(context, state);
-    return CURLE_OK;
+    static const char version[] = "SSL connection using ";
+    if (what == OTELI_OBSERVED_LINE)
+        watch->is_at_proxy = false;
+    if (watch->is_at_proxy)
+        return;
+    if (what == OTELI_OBSERVED_TLS_RECEIVED)
+        note_received(watch, (const unsigned char *)bytes, length);
+    if (what == OTELI_OBSERVED_TEXT && length > sizeof version &&
+        memcmp(bytes, version, sizeof version - 1) == 0) {
+        const char *begin = bytes + sizeof version - 1;
+        doctor_one_line(begin, strcspn(begin, " \n"), watch->seen->version,
+                        sizeof watch->seen->version);
+    }
 }
 
-void doctor_tls_watch(struct doctor_tls_watch *watch, CURL *handle)
+void doctor_tls_watch(struct doctor_tls_watch *watch, struct doctor_record *record)
 {
-    watch->alert = -1;
-    watch->is_blind = curl_easy_setopt(handle, CURLOPT_SSL_CTX_FUNCTION, prepare) != CURLE_OK;
-    curl_easy_setopt(handle, CURLOPT_SSL_CTX_DATA, watch);
+    const struct doctor_target *target = &record->target;
+    *watch = (struct doctor_tls_watch){.seen = &record->tls,
+                                       .host = target->host,
+                                       .is_for_host = true,
+                                       .is_at_proxy = strncasecmp(target->proxy, "https:", 6) == 0,
+                                       .alert = -1};
 }
 
 /* ---- what it means -------------------------------------------------------------------- */
@@ -132,26 +137,27 @@ static bool says(const char *words, const char *phrase)
     return strstr(words, phrase) != NULL;
 }
 
-static enum doctor_tls_problem problem_of_chain(int error)
+/* What is wrong with the chain of certificates: libcurl repeats what OpenSSL says of it. */
+static enum doctor_tls_problem problem_of_chain(const char *words)
 {
-    switch (error) {
-    case X509_V_OK:
-        return DOCTOR_TLS_NONE;
-    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-        return DOCTOR_TLS_SELF_SIGNED;
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-        return DOCTOR_TLS_EXPIRED;
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-        return DOCTOR_TLS_NOT_YET_VALID;
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
-    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-        return DOCTOR_TLS_UNKNOWN_CA;
-    default:
-        return DOCTOR_TLS_OTHER;
+    static const struct {
+        int error;
+        enum doctor_tls_problem problem;
+    } known[] = {
+        {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, DOCTOR_TLS_SELF_SIGNED},
+        {X509_V_ERR_CERT_HAS_EXPIRED, DOCTOR_TLS_EXPIRED},
+        {X509_V_ERR_CERT_NOT_YET_VALID, DOCTOR_TLS_NOT_YET_VALID},
+        {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, DOCTOR_TLS_UNKNOWN_CA},
+        {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, DOCTOR_TLS_UNKNOWN_CA},
+        {X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, DOCTOR_TLS_UNKNOWN_CA},
+        {X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, DOCTOR_TLS_UNKNOWN_CA},
+        {X509_V_ERR_CERT_SIGNATURE_FAILURE, DOCTOR_TLS_UNKNOWN_CA},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(words, X509_verify_cert_error_string(known[i].error)) == 0)
+            return known[i].problem;
     }
+    return DOCTOR_TLS_OTHER;
 }
 
 /* By what the server said before it hung up, or by its silence after it asked for a
@@ -187,42 +193,45 @@ static enum doctor_tls_problem problem_of_server(const struct doctor_tls_watch *
     return DOCTOR_TLS_OTHER;
 }
 
-static enum doctor_tls_problem problem_of(const struct doctor_tls_watch *watch, CURLcode code,
+static enum doctor_tls_problem problem_of(const struct doctor_tls_watch *watch, bool is_tls_file,
                                           const char *words)
 {
-    if (code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE)
+    if (is_tls_file)
         return DOCTOR_TLS_FILES;
-    if (watch->is_blind)
-        return DOCTOR_TLS_OTHER;
-    if (watch->verify_error != X509_V_OK)
-        return problem_of_chain(watch->verify_error);
-    if (code == CURLE_PEER_FAILED_VERIFICATION)
-        return DOCTOR_TLS_WRONG_HOST;
     if (watch->alert < 0 && (says(words, "wrong version number") || says(words, "http request") ||
                              says(words, "packet length too long")))
         return DOCTOR_TLS_NOT_TLS;
+    if (watch->alert < 0 && !watch->is_for_host)
+        return DOCTOR_TLS_WRONG_HOST;
     return problem_of_server(watch, words);
 }
 
-void doctor_tls_conclude(struct doctor_tls_watch *watch, CURLcode code, const char *words)
+void doctor_tls_conclude(struct doctor_tls_watch *watch,
+                         const struct oteli_transport_answer *answer)
 {
+    static const char of_chain[] = "SSL certificate problem: ";
     struct doctor_tls *seen = watch->seen;
-    const bool is_about_tls = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SSL_CERTPROBLEM ||
-                              code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CIPHER ||
-                              code == CURLE_PEER_FAILED_VERIFICATION;
     /* With TLS 1.3 a server refuses a client when that has finished already, and often hangs up
      * so fast that the reason does not arrive. */
-    const bool hung_up = code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR ||
-                         code == CURLE_GOT_NOTHING || code == CURLE_HTTP2;
-    const bool came_late = (code != CURLE_OK && watch->alert >= 0) ||
-                           (hung_up && watch->is_done && seen->wants_certificate);
-    if (is_about_tls || came_late) {
-        seen->result = DOCTOR_FAILED;
-        seen->problem = problem_of(watch, code, words);
-        const char *chain = X509_verify_cert_error_string(watch->verify_error);
-        snprintf(seen->words, sizeof seen->words, "%s",
-                 watch->verify_error != X509_V_OK ? chain : words);
-    } else if (watch->is_done) {
+    const bool came_late = answer->status == 0 && answer->step > OTELI_STEP_TLS &&
+                           (watch->alert >= 0 || seen->wants_certificate);
+    if (answer->status != 0 || (answer->step > OTELI_STEP_TLS && !came_late)) {
         seen->result = DOCTOR_FINE;
+        return;
     }
+    if (answer->step < OTELI_STEP_TLS)
+        return;
+    const char *words = answer->problem;
+    seen->result = DOCTOR_FAILED;
+    if (watch->is_at_proxy) {
+        seen->problem = DOCTOR_TLS_OTHER;
+        snprintf(seen->words, sizeof seen->words, "that of the proxy failed, %.200s", words);
+        return;
+    }
+    const char *chain = strstr(words, of_chain);
+    if (chain != NULL)
+        words = chain + sizeof of_chain - 1;
+    seen->problem =
+        chain != NULL ? problem_of_chain(words) : problem_of(watch, answer->is_tls_file, words);
+    doctor_one_line(words, strlen(words), seen->words, sizeof seen->words);
 }

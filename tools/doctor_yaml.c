@@ -46,7 +46,7 @@ static const char *show(const char *path, const char *key, const struct oteli_no
     if (node->kind == OTELI_NODE_NULL)
         return NULL;
     if (strcmp(key, "headers_list") == 0)
-        return doctor_hide_headers(node->text, out, size);
+        return oteli_hide_header_values(node->text, out, size);
     if (strstr(path, ".headers[") != NULL && strcmp(key, "value") == 0)
         return "***";
     return strcmp(key, "endpoint") == 0 ? oteli_hide_in_setting(node->text, out, size)

@@ -8,12 +8,12 @@
 #include "common/log.h"
 #include "tools/doctor_connect.h"
 #include "tools/doctor_log.h"
+#include "tools/doctor_process.h"
 #include "tools/doctor_report.h"
 #include "tools/doctor_request.h"
 #include "tools/doctor_span.h"
 #include "tools/doctor_yaml.h"
 
-#include <curl/curl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -33,8 +33,10 @@ static const char usage_text[] =
     "\n"
     "  --config FILE    as OTEL_CONFIG_FILE: the settings are those of this file\n"
     "  --endpoint URL   as OTEL_EXPORTER_OTLP_ENDPOINT, whatever the environment says\n"
+    "  --pid PID        what counts in a process that runs, and where that comes from\n"
     "  --no-send        do not send the span (a request without any is sent)\n"
     "  --json           print everything as one line of JSON\n"
+    "  --brief          print the last sentence alone\n"
     "  --help           print this\n"
     "  --version        print the version\n"
     "\n"
@@ -44,8 +46,10 @@ static const char usage_text[] =
 struct doctor {
     const char *config_file; /* NULL: the environment */
     const char *endpoint;    /* of the command line, or NULL */
+    long pid;                /* look into this process alone; 0: none */
     bool sends;
     bool json;
+    bool brief;
 
     struct doctor_settings settings;
     struct doctor_route route;
@@ -57,6 +61,10 @@ struct doctor {
 
 static bool read_settings(struct doctor *doctor)
 {
+    if (doctor->pid != 0) {
+        doctor->record.process.pid = doctor->pid;
+        return doctor_process_look(&doctor->settings, &doctor->record);
+    }
     if (doctor->config_file != NULL) {
         oteli_log_set_level(OTEL_LOG_WARN);
         doctor->yaml = doctor_yaml_load(doctor->config_file, &doctor->settings, &doctor->route,
@@ -82,6 +90,8 @@ static void go_the_way(struct doctor *doctor)
 static const char *why_not_to_send(const struct doctor *doctor)
 {
     const struct doctor_settings_seen *seen = &doctor->record.settings;
+    if (doctor->pid != 0)
+        return "--pid";
     if (!doctor->sends)
         return "--no-send";
     if (seen->disabled_by[0] != '\0')
@@ -119,7 +129,8 @@ static void send_span(struct doctor *doctor)
 static int examine(struct doctor *doctor)
 {
     bool fine = read_settings(doctor);
-    fine = fine && doctor_settings_find_slips(&doctor->settings, &doctor->record.settings);
+    if (doctor->pid == 0)
+        fine = fine && doctor_settings_find_slips(&doctor->settings, &doctor->record.settings);
     if (!fine) {
         fprintf(stderr, "otel-doctor: no memory\n");
         return 1;
@@ -130,11 +141,14 @@ static int examine(struct doctor *doctor)
     struct doctor_diagnosis diagnosis;
     doctor_diagnose(&doctor->record, &diagnosis);
     const struct doctor_report report = {.config_file = doctor->config_file,
+                                         .pid = doctor->pid,
                                          .settings = &doctor->settings,
                                          .record = &doctor->record,
                                          .diagnosis = &diagnosis};
     if (doctor->json)
         fine = doctor_report_json(&report, stdout);
+    else if (doctor->brief)
+        doctor_report_brief(&report, stdout);
     else
         doctor_report_text(&report, stdout);
     fine = fflush(stdout) == 0 && fine;
@@ -150,18 +164,32 @@ static bool take_over(struct doctor *doctor)
         (setenv("OTEL_EXPORTER_OTLP_ENDPOINT", doctor->endpoint, 1) != 0 ||
          unsetenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != 0))
         return false;
+    if (doctor->pid != 0 && (doctor->config_file != NULL || doctor->endpoint != NULL)) {
+        fputs("otel-doctor: what counts in a process is what it says: --config and --endpoint have "
+              "no place with --pid\n",
+              stderr);
+        return false;
+    }
+    if (doctor->pid != 0)
+        return true;
     if (doctor->config_file == NULL)
         doctor->config_file = oteli_env_get("OTEL_CONFIG_FILE");
     if (doctor->config_file == NULL)
         doctor->config_file = oteli_env_get("OTEL_EXPERIMENTAL_CONFIG_FILE");
     if (doctor->config_file != NULL && doctor->endpoint != NULL) {
-        fprintf(stderr,
-                "otel-doctor: with a configuration file (%s) the endpoint is what that "
-                "says: --endpoint has no place\n",
-                doctor->config_file);
+        fputs("otel-doctor: with a configuration file the endpoint is what that says: --endpoint "
+              "has no place\n",
+              stderr);
         return false;
     }
     return true;
+}
+
+static bool parse_pid(const char *text, long *pid)
+{
+    char *end;
+    *pid = strtol(text, &end, 10);
+    return *end == '\0' && *pid > 0 && *pid <= INT32_MAX;
 }
 
 /* Returns the exit status when there is nothing more to do, otherwise -1. */
@@ -169,8 +197,10 @@ static int parse_options(struct doctor *doctor, int argc, char **argv)
 {
     static const struct option options[] = {{"config", required_argument, NULL, 'c'},
                                             {"endpoint", required_argument, NULL, 'e'},
+                                            {"pid", required_argument, NULL, 'p'},
                                             {"no-send", no_argument, NULL, 'n'},
                                             {"json", no_argument, NULL, 'j'},
+                                            {"brief", no_argument, NULL, 'b'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'v'},
                                             {NULL, 0, NULL, 0}};
@@ -183,11 +213,20 @@ static int parse_options(struct doctor *doctor, int argc, char **argv)
         case 'e':
             doctor->endpoint = optarg;
             break;
+        case 'p':
+            if (!parse_pid(optarg, &doctor->pid)) {
+                fputs("otel-doctor: --pid wants the number of a process\n", stderr);
+                return USAGE;
+            }
+            break;
         case 'n':
             doctor->sends = false;
             break;
         case 'j':
             doctor->json = true;
+            break;
+        case 'b':
+            doctor->brief = true;
             break;
         case 'h':
             fputs(usage_text, stdout);
@@ -200,7 +239,7 @@ static int parse_options(struct doctor *doctor, int argc, char **argv)
         }
     }
     if (optind < argc) {
-        fprintf(stderr, "otel-doctor: there is no argument \"%s\"\n", argv[optind]);
+        fputs("otel-doctor: there are no arguments but options\n", stderr);
         return USAGE;
     }
     return take_over(doctor) ? -1 : USAGE;
@@ -213,7 +252,6 @@ int main(int argc, char **argv)
     if (early >= 0)
         return early;
     signal(SIGPIPE, SIG_IGN);
-    curl_global_init(CURL_GLOBAL_DEFAULT);
     doctor_log_begin();
     const int status = examine(&doctor);
     doctor_route_fini(&doctor.route);

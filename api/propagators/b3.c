@@ -115,41 +115,42 @@ static bool read_single(const char *text, size_t length, otel_span *span)
 
 /* --- several headers --- */
 
-/* The decision that headers of their own tell. What they say otherwise is no reason to lose
- * the trace: then nobody has decided. */
-static uint64_t read_several_sampling(const otel_carrier_reader *reader)
+/* The decision that headers of their own tell. False: it is malformed. */
+static bool read_several_sampling(const otel_carrier_reader *reader, uint64_t *bits)
 {
-    size_t length = 0;
-    const char *text = reader->get(reader->carrier, "x-b3-flags", 0, &length);
+    size_t length;
+    const char *text = oteli_header(reader, "x-b3-flags", &length);
+    *bits = DEBUG;
     if (text != NULL && length == 1 && text[0] == '1')
-        return DEBUG;
-    text = reader->get(reader->carrier, "x-b3-sampled", 0, &length);
-    if (text == NULL)
-        return DEFER;
+        return true;
+    text = oteli_header(reader, "x-b3-sampled", &length);
+    *bits = DEFER;
+    if (text == NULL || length == 0)
+        return true;
     const otel_slice word = {.data = text, .length = length};
+    *bits = ACCEPT; /* words are what some wrote before there was a specification */
     if (oteli_is_word(word, "1") || oteli_is_word(word, "true"))
-        return ACCEPT; /* words are what some wrote before there was a specification */
-    if (oteli_is_word(word, "0") || oteli_is_word(word, "false"))
-        return DENY;
-    return DEFER;
+        return true;
+    *bits = DENY;
+    return oteli_is_word(word, "0") || oteli_is_word(word, "false");
 }
 
 static bool read_several(const otel_carrier_reader *reader, otel_span *span)
 {
     uint8_t trace_id[16];
     uint8_t span_id[8];
-    size_t length = 0;
-    const char *text = reader->get(reader->carrier, "x-b3-traceid", 0, &length);
+    size_t length;
+    const char *text = oteli_header(reader, "x-b3-traceid", &length);
     const bool has_trace_id = text != NULL;
     if (has_trace_id && !read_trace_id(text, length, trace_id))
         return false;
-    text = reader->get(reader->carrier, "x-b3-spanid", 0, &length);
+    text = oteli_header(reader, "x-b3-spanid", &length);
     if (has_trace_id != (text != NULL))
         return false;
     if (has_trace_id && !read_span_id(text, length, span_id))
         return false;
-    const uint64_t bits = read_several_sampling(reader);
-    if (!has_trace_id && bits == DEFER)
+    uint64_t bits;
+    if (!read_several_sampling(reader, &bits) || (!has_trace_id && bits == DEFER))
         return false;
     *span =
         has_trace_id ? oteli_span_of_remote(trace_id, span_id, bits) : oteli_span_of_decision(bits);
@@ -161,8 +162,8 @@ static otel_context extract(const void *state, const otel_context *context,
 {
     (void)state;
     otel_span span;
-    size_t length = 0;
-    const char *text = reader->get(reader->carrier, "b3", 0, &length);
+    size_t length;
+    const char *text = oteli_header(reader, "b3", &length);
     if ((text == NULL || !read_single(text, length, &span)) && !read_several(reader, &span))
         return *context;
     if (oteli_span_is_decision(&span) && oteli_span_is_valid(&context->span))

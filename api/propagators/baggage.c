@@ -8,25 +8,22 @@
  *
  * Source: OpenTelemetry specification, baggage/api.md "Propagation"; W3C Baggage. */
 #include "api/baggage.h"
-#include <otel/propagate.h>
-
-enum { BAGGAGE_HEADERS = OTELI_BAGGAGE_MEMBERS };
+#include "api/propagators/parts.h"
 
 static otel_context extract(const void *state, const otel_context *context,
                             const otel_carrier_reader *reader)
 {
     (void)state;
-    size_t length = 0;
-    const char *text = reader->get(reader->carrier, "baggage", 0, &length);
+    struct oteli_headers headers = {.reader = reader, .name = "baggage"};
+    size_t length;
+    const char *text = oteli_headers_next(&headers, &length);
     if (text == NULL)
         return *context;
     struct oteli_baggage_builder builder;
     oteli_baggage_begin(&builder, (otel_baggage){0});
     size_t count = 0;
-    for (size_t i = 1; text != NULL && i <= BAGGAGE_HEADERS; i++) {
+    for (; text != NULL && builder.text_left != 0; text = oteli_headers_next(&headers, &length))
         count += oteli_baggage_parse(&builder, text, length);
-        text = reader->get(reader->carrier, "baggage", i, &length);
-    }
     if (count == 0)
         return *context;
     return otel_context_with_baggage(*context, oteli_baggage_finish(&builder));

@@ -47,7 +47,7 @@ static const char *value_of(const char *variable, const char *header)
 
 const char *otel_environment_get(void *carrier, const char *name, size_t index, size_t *length)
 {
-    const char *const *at = carrier != NULL ? carrier : oteli_env_all();
+    const char *const *at = carrier != NULL ? carrier : oteli_env_trusted();
     for (; index == 0 && *at != NULL; at++) {
         const char *value = value_of(*at, name);
         if (value != NULL) {
@@ -71,7 +71,8 @@ static bool is_normalized(const char *name, size_t length)
 
 void otel_environment_list(void *carrier, otel_visit_header *visit, void *state)
 {
-    for (const char *const *at = carrier != NULL ? carrier : oteli_env_all(); *at != NULL; at++) {
+    for (const char *const *at = carrier != NULL ? carrier : oteli_env_trusted(); *at != NULL;
+         at++) {
         const char *end = strchr(*at, '=');
         if (end != NULL && is_normalized(*at, (size_t)(end - *at)))
             visit(state, *at, (size_t)(end - *at));

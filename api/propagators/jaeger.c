@@ -5,9 +5,9 @@
  *                    trace id : span id : span id of the parent : flags
  *     uberctx-name: value
  *
- * Ids may come without the zeros in front, and colons as %3A. The parent's id is of no use to
- * anybody. Baggage has a header for each entry, so it comes in only from carriers that can list
- * their headers; its values are percent-encoded.
+ * Ids may come without the zeros in front, and colons as %3A. The parent's id is
+ * deprecated, and not looked at. Baggage has a header for each entry, so it comes in only from
+ * carriers that can list their headers; its values are percent-encoded.
  *
  * Source: Jaeger, "Propagation Format" of its client libraries. */
 #include "api/baggage.h"
@@ -51,11 +51,9 @@ static bool parse(const char *text, size_t length, otel_span *span)
         count++;
     uint8_t trace_id[16];
     uint8_t span_id[8];
-    uint8_t parent_id[8];
     uint8_t flags;
     if (count != 4 || text != NULL || !read_number(parts[0], lengths[0], trace_id, 16) ||
         !read_number(parts[1], lengths[1], span_id, 8) ||
-        (lengths[2] != 0 && !read_number(parts[2], lengths[2], parent_id, 8)) ||
         !read_number(parts[3], lengths[3], &flags, 1))
         return false;
     uint64_t bits = 0; /* debug means something with sampled only */
@@ -68,8 +66,8 @@ static bool parse(const char *text, size_t length, otel_span *span)
 static bool extract_span(const otel_carrier_reader *reader, otel_span *span)
 {
     char decoded[LONGEST_ENCODED];
-    size_t length = 0;
-    const char *text = reader->get(reader->carrier, "uber-trace-id", 0, &length);
+    size_t length;
+    const char *text = oteli_header(reader, "uber-trace-id", &length);
     return text != NULL && length <= sizeof decoded &&
            oteli_percent_decode(text, length, decoded, &length) && length <= LONGEST &&
            parse(decoded, length, span);
@@ -93,9 +91,8 @@ static void gather(void *state, const char *name, size_t length)
         return;
     memcpy(header, name, length);
     header[length] = '\0';
-    size_t value_length = 0;
-    const otel_carrier_reader *reader = gathering->reader;
-    const char *text = reader->get(reader->carrier, header, 0, &value_length);
+    size_t value_length;
+    const char *text = oteli_header(gathering->reader, header, &value_length);
     if (text == NULL || value_length > gathering->builder.text_left)
         return;
     gathering->builder.text_left -= (uint32_t)value_length;
@@ -114,7 +111,6 @@ static otel_context extract_baggage(otel_context context, const otel_carrier_rea
     if (reader->list == NULL)
         return context;
     oteli_baggage_begin(&gathering.builder, otel_context_baggage(&context));
-    gathering.builder.text_left = OTELI_BAGGAGE_BYTES;
     reader->list(reader->carrier, gather, &gathering);
     if (gathering.count == 0)
         return context;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/propagators/parts.c - the contracts are in api/propagators/parts.h. Any thread. */
 #include "api/propagators/parts.h"
+#include "common/text.h"
 
 #include <string.h>
+
+enum { MOST_REPEATS = 64 };
 
 /* -1: it is none. */
 static int digit(char c, enum oteli_hex_case digits)
@@ -53,6 +56,45 @@ bool oteli_span_to_send(const otel_context *context, otel_span_context *span)
 {
     *span = otel_span_get_context(context->span);
     return otel_span_context_is_valid(span) && !oteli_span_is_collected(&context->span);
+}
+
+static uint64_t hash_of(otel_slice text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (size_t i = 0; i < text.length; i++)
+        hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+const char *oteli_headers_next(struct oteli_headers *headers, size_t *length)
+{
+    const otel_carrier_reader *reader = headers->reader;
+    for (unsigned repeats = 0; repeats < MOST_REPEATS; repeats++) {
+        *length = 0;
+        const char *text = reader->get(reader->carrier, headers->name, headers->index, length);
+        if (text == NULL)
+            return NULL;
+        const otel_slice trimmed = oteli_trim((otel_slice){text, *length});
+        *length = trimmed.length;
+        const uint64_t hash = hash_of(trimmed);
+        if (headers->index++ != 0 && headers->length == *length && headers->hash == hash)
+            continue;
+        headers->length = *length;
+        headers->hash = hash;
+        return trimmed.data;
+    }
+    return NULL;
+}
+
+const char *oteli_header(const otel_carrier_reader *reader, const char *name, size_t *length)
+{
+    *length = 0;
+    const char *text = reader->get(reader->carrier, name, 0, length);
+    if (text == NULL)
+        return NULL;
+    const otel_slice trimmed = oteli_trim((otel_slice){text, *length});
+    *length = trimmed.length;
+    return trimmed.data;
 }
 
 bool oteli_part_next(const char **text, const char *end, char mark, const char **part,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/propagators/parts.h - what the propagators of this directory have in common: ids as
- * hexadecimal text, and which spans are written into headers.
+/* api/propagators/parts.h - what the propagators of this directory have in common: headers one
+ * after the other, ids as hexadecimal text, and which spans are written into headers.
  *
  * Threads:  any thread; no state. */
 #ifndef OTELI_PROPAGATORS_PARTS_H
@@ -29,6 +29,23 @@ otel_context oteli_context_with_found(const otel_context *context, otel_span spa
 /* What there is to write for the span of a context. False: nothing: it is none, or it was
  * collected and has ids of no trace that others could know. */
 bool oteli_span_to_send(const otel_context *context, otel_span_context *span);
+
+/* The headers of a name, one after the other, without the blanks around their values, which are no
+ * part of them (RFC 9110, section 5.5). */
+struct oteli_headers {
+    const otel_carrier_reader *reader;
+    const char *name;
+    size_t index;  /* of the next one */
+    size_t length; /* of the last one, … */
+    uint64_t hash; /* … and what it was */
+};
+
+/* The next one; NULL: there is none. One that repeats the one before it says nothing new and is passed
+ * over, and so many of them are the end: a getter may give the same header for every index. */
+const char *oteli_headers_next(struct oteli_headers *headers, size_t *length);
+
+/* The only one, or the first. */
+const char *oteli_header(const otel_carrier_reader *reader, const char *name, size_t *length);
 
 /* Cut the text at its next `mark`: the part before it, without it; the text goes on behind
  * it. The last part ends with the text. False: the text had ended before. */

@@ -7,6 +7,7 @@
  * Source: W3C Trace Context Level 2, section 3. */
 #include "api/propagators/parts.h"
 #include "api/tracestate.h"
+#include "common/text.h"
 
 #include <string.h>
 
@@ -15,8 +16,8 @@ enum {
     TRACE_ID_AT = 3,
     SPAN_ID_AT = 36,
     FLAGS_AT = 53,
-    TRACESTATE_HEADERS = 32,
-    TRACESTATE_TEXT = 8 * 1024 /* of all headers together that are looked at */
+    TRACESTATE_TEXT = 8 * 1024,   /* of members that are looked at, … */
+    TRACESTATE_LINES = 32 * 1024, /* … in so much text of headers */
 };
 
 static bool parse_traceparent(const char *text, size_t length, otel_span_context *context)
@@ -42,36 +43,30 @@ static bool parse_traceparent(const char *text, size_t length, otel_span_context
     return otel_span_context_is_valid(context);
 }
 
-/* As much of a header as there is room for: whole members. */
-static size_t cut(const char *text, size_t length, size_t room)
-{
-    if (length <= room)
-        return length;
-    while (room != 0 && text[room] != ',')
-        room--;
-    return room;
-}
-
-/* All tracestate headers, joined by commas. What is behind the first bytes is not looked at:
- * no more than OTELI_TRACESTATE_BYTES of them are kept anyway, those in front. */
+/* The members of all tracestate headers, whole and without the blanks around them. What does not
+ * fit is not looked at: no more than OTELI_TRACESTATE_BYTES of them are kept anyway, those in
+ * front. */
 static uint32_t extract_tracestate(const otel_carrier_reader *reader, const uint8_t *trace_id)
 {
+    struct oteli_headers headers = {.reader = reader, .name = "tracestate"};
     char joined[TRACESTATE_TEXT];
     size_t at = 0;
-    for (size_t i = 0; i < TRACESTATE_HEADERS && at < sizeof joined - 1; i++) {
-        size_t length = 0;
-        const char *text = reader->get(reader->carrier, "tracestate", i, &length);
-        if (text == NULL)
-            break;
-        if (at != 0)
+    size_t lines = 0;
+    size_t length;
+    const char *text;
+    while (lines < TRACESTATE_LINES && (text = oteli_headers_next(&headers, &length)) != NULL) {
+        lines += length + 1;
+        otel_slice rest = {text, length};
+        otel_slice member;
+        while (oteli_list_next(&rest, &member)) {
+            if (member.length + 1 > sizeof joined - at)
+                return oteli_tracestate_make(joined, at, trace_id);
+            memcpy(joined + at, member.data, member.length);
+            at += member.length;
             joined[at++] = ',';
-        const size_t taken = cut(text, length, sizeof joined - at);
-        memcpy(joined + at, text, taken);
-        at += taken;
-        if (taken < length)
-            break;
+        }
     }
-    return at != 0 ? oteli_tracestate_make(joined, at, trace_id) : 0;
+    return oteli_tracestate_make(joined, at, trace_id);
 }
 
 static otel_context extract(const void *state, const otel_context *context,
@@ -79,13 +74,13 @@ static otel_context extract(const void *state, const otel_context *context,
 {
     (void)state;
     otel_span_context remote;
-    size_t length = 0;
-    const char *text = reader->get(reader->carrier, "traceparent", 0, &length);
+    struct oteli_headers headers = {.reader = reader, .name = "traceparent"};
+    size_t length;
+    const char *text = oteli_headers_next(&headers, &length);
     if (text == NULL || !parse_traceparent(text, length, &remote))
         return *context;
-    size_t ignored = 0;
-    if (reader->get(reader->carrier, "traceparent", 1, &ignored) != NULL)
-        return *context; /* two of them: neither can be trusted */
+    if (oteli_headers_next(&headers, &length) != NULL)
+        return *context; /* two of them, which differ: neither can be trusted */
     remote.tracestate = extract_tracestate(reader, remote.trace_id);
     return oteli_context_with_found(context, otel_span_wrap(&remote), OTELI_KEPT_FROM_B3);
 }

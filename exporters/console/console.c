@@ -14,9 +14,11 @@
 
 #include "common/config.h"
 #include "common/log.h"
+#include "common/quiet.h"
 #include "common/text.h"
 #include "exporters/console/gather.h"
 #include <errno.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -40,7 +42,10 @@ struct console {
 static bool write_whole(int fd, const char *data, size_t length)
 {
     while (length != 0) {
+        struct oteli_quiet quiet;
+        oteli_quiet_begin(&quiet);
         const ssize_t written = write(fd, data, length);
+        oteli_quiet_end(&quiet, written < 0 ? errno : 0);
         if (written < 0 && errno != EINTR)
             return false;
         data += written > 0 ? written : 0;
@@ -53,8 +58,15 @@ static bool put(const struct console *console, const struct oteli_text *text)
 {
     if (console->stream == NULL)
         return write_whole(console->descriptor, text->data, text->length);
-    return fwrite(text->data, 1, text->length, console->stream) == text->length &&
-           fflush(console->stream) == 0;
+    struct oteli_quiet quiet;
+    oteli_quiet_begin(&quiet);
+    const bool is_written = fwrite(text->data, 1, text->length, console->stream) == text->length &&
+                            fflush(console->stream) == 0;
+    const int error = is_written ? 0 : errno;
+    oteli_quiet_end(&quiet, error);
+    if (error == EPIPE) /* or exit would write it again, and raise the signal */
+        __fpurge(console->stream);
+    return is_written;
 }
 
 static bool draw(struct console *console, struct oteli_gather_trace *trace)
@@ -66,8 +78,8 @@ static bool draw(struct console *console, struct oteli_gather_trace *trace)
     const bool drawn =
         oteli_render_trace(&text, trace->spans, trace->span_count, &options) && put(console, &text);
     if (!drawn)
-        OTELI_LOG(OTEL_LOG_ERROR, "console exporter: %zu spans could not be written",
-                  trace->span_count);
+        OTELI_LOG(OTEL_LOG_ERROR, "console exporter: %zu span%s could not be written",
+                  trace->span_count, trace->span_count == 1 ? "" : "s");
     oteli_text_fini(&text);
     oteli_gather_remove(&console->gather, trace);
     return drawn;
@@ -343,7 +355,10 @@ static otel_status hand_out(const struct console *settings, otel_exporter *expor
     oteli_gather_init(&console->gather);
     *exporter =
         OTEL_EXPORTER(.name = "console_exporter", .state = console, .export_batch = export_batch,
-                      .flush = flush, .free = console_free, .renew = renew);
+                      .flush = flush, .free = console_free, .renew = renew,
+                      .destination = console->descriptor == STDERR_FILENO   ? "stderr"
+                                     : console->descriptor == STDOUT_FILENO ? "stdout"
+                                                                            : NULL);
     return OTEL_OK;
 }
 

@@ -15,6 +15,8 @@
 #include <otel/file.h>
 
 #include "common/clock.h"
+#include "common/descriptor.h"
+#include "common/error_text.h"
 #include "common/log.h"
 #include "exporters/file/sink.h"
 #include "exporters/json/otlp_json.h"
@@ -65,8 +67,10 @@ static void forget_text(struct file_exporter *file)
 static void drop_unwritten(const struct file_exporter *file, otel_export *call)
 {
     const size_t count = otel_batch_size(call->batch);
-    OTELI_LOG(OTEL_LOG_ERROR, "file exporter: %zu spans could not be written to %s: error %d",
-              count, file->sink.path != NULL ? file->sink.path : "stdout", errno);
+    struct oteli_error_text text;
+    OTELI_LOG(OTEL_LOG_ERROR, "file exporter: %zu span%s could not be written to %s: %s", count,
+              count == 1 ? "" : "s", file->sink.path != NULL ? file->sink.path : "stdout",
+              oteli_error_text(errno, &text));
     otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, count);
 }
 
@@ -213,7 +217,8 @@ static otel_status hand_out(struct oteli_sink *sink, otel_exporter *exporter)
     const bool is_file = sink->kind == OTELI_SINK_FILE;
     int pair[2] = {-1, -1};
     if (file == NULL ||
-        (!is_file && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)) {
+        (!is_file && (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 ||
+                      oteli_descriptor_lift_pair(pair) != 0))) {
         const int error = errno;
         oteli_sink_close(sink);
         free(file);
@@ -226,7 +231,8 @@ static otel_status hand_out(struct oteli_sink *sink, otel_exporter *exporter)
     *exporter =
         OTEL_EXPORTER(.name = sink->path != NULL ? "otlp_file_exporter" : "otlp_stdout_exporter",
                       .state = file, .export_batch = export_to_file, .free = file_free,
-                      .renew = renew);
+                      .renew = renew,
+                      .destination = file->sink.path != NULL ? file->sink.path : "stdout");
     if (!is_file) {
         exporter->export_batch = export_to_stream;
         exporter->poll = poll_stream;

@@ -13,6 +13,8 @@
  * constructor on the caller's. Owns its state and the file. */
 #include <otel/file.h>
 
+#include "common/descriptor.h"
+#include "common/error_text.h"
 #include "common/log.h"
 #include "exporters/file/sink.h"
 #include "exporters/file/span_order.h"
@@ -93,8 +95,9 @@ static bool write_events(struct perfetto *perfetto)
         perfetto->written = perfetto->said;
     } else {
         const int error = text->failed ? ENOMEM : errno;
-        OTELI_LOG(OTEL_LOG_ERROR, "perfetto exporter: a trace could not be written: error %d",
-                  error);
+        struct oteli_error_text why;
+        OTELI_LOG(OTEL_LOG_ERROR, "perfetto exporter: a trace could not be written: %s",
+                  oteli_error_text(error, &why));
         (void)write_at(fd, tail, sizeof tail - 1, perfetto->end);
         (void)!ftruncate(fd, perfetto->end + (off_t)sizeof tail - 1);
         perfetto->said = perfetto->written;
@@ -358,6 +361,19 @@ static bool write_head(struct perfetto *perfetto)
     return write_events(perfetto);
 }
 
+/* What is written is overwritten later, which a device or a pipe cannot take. */
+static struct oteli_held open_regular(const char *path)
+{
+    struct stat status;
+    const int fd = oteli_descriptor_lift(
+        open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+    if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)))
+        return oteli_held_of(fd);
+    close(fd);
+    errno = EINVAL;
+    return oteli_held_of(-1);
+}
+
 otel_status otel_perfetto_exporter_new(const char *path, otel_exporter *exporter)
 {
     if (path == NULL || exporter == NULL)
@@ -366,8 +382,7 @@ otel_status otel_perfetto_exporter_new(const char *path, otel_exporter *exporter
     if (perfetto == NULL)
         return OTEL_ERROR_NO_MEMORY;
     perfetto->events.zero_ns = last_midnight_ns();
-    perfetto->held = oteli_held_of(
-        open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+    perfetto->held = open_regular(path);
     if (perfetto->held.fd < 0 || !write_head(perfetto)) {
         const int error = errno;
         oteli_held_close(&perfetto->held);

@@ -5,6 +5,7 @@
  * between them. Who has the lock and finds the file still under its path renames it; the
  * others find another file there, or none, and open that. */
 #include "exporters/file/sink.h"
+#include "common/descriptor.h"
 #include "common/quiet.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ROTATED_FILES = 3, NUMBER_CHARACTERS = 24, FIRST_FREE_DESCRIPTOR = 3 };
+enum { ROTATED_FILES = 3, NUMBER_CHARACTERS = 24 };
 
 /* ---- without the signals of write ----------------------------------------------------- */
 
@@ -40,7 +41,8 @@ ssize_t oteli_write_quietly(int fd, const char *text, size_t length, off_t offse
 static int open_path(const char *path)
 {
     /* Without O_NONBLOCK a FIFO that nobody reads would never be open. */
-    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
+    return oteli_descriptor_lift(
+        open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
 }
 
 /* A file description of our own for what stdout is, where there can be one: its O_NONBLOCK
@@ -51,11 +53,12 @@ static int open_stdout(struct oteli_sink *sink, mode_t type)
     int fd = -1;
     sink->kind = OTELI_SINK_WAITING;
     if (S_ISFIFO(type) || S_ISCHR(type))
-        fd = open("/proc/self/fd/1", O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        fd = oteli_descriptor_lift(
+            open("/proc/self/fd/1", O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (fd >= 0)
         sink->kind = OTELI_SINK_STREAM;
     else
-        fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, FIRST_FREE_DESCRIPTOR);
+        fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, OTELI_DESCRIPTOR_LEAST);
     if (S_ISREG(type))
         sink->kind = OTELI_SINK_FILE;
     else if (S_ISSOCK(type))

@@ -77,6 +77,8 @@ static uint32_t chance(void)
 static bool retry(struct oteli_delivery *delivery)
 {
     const struct oteli_outcome *outcome = &delivery->outcome;
+    if (delivery->hurries && outcome->was_refused)
+        return give_up(delivery);
     const uint64_t now = oteli_monotonic_ns();
     const uint64_t wait_ms = oteli_retry_wait_ms(
         delivery->attempts - 1, outcome->is_throttled ? outcome->asked_ms : 0, chance());
@@ -195,6 +197,8 @@ static bool go_on_sending(struct oteli_delivery *delivery, int timeout_ms)
 static bool go_on_waiting(struct oteli_delivery *delivery, int timeout_ms)
 {
     const uint64_t now = oteli_monotonic_ns();
+    if (delivery->hurries && delivery->outcome.was_refused)
+        return attempt(delivery); /* the last one */
     if (delivery->retry_at_ns >= delivery->deadline_ns)
         return give_up(delivery);
     if (delivery->retry_at_ns > now) {

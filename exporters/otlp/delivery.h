@@ -45,6 +45,7 @@ struct oteli_delivery {
     const struct oteli_receiver *receiver;
     struct oteli_transport *transport; /* its own */
     struct otel_otlp_request_headers headers;
+    bool hurries;     /* the program ends: one attempt where nobody listens. Its owner sets it */
     bool wants_fresh; /* connection: the one before led to a busy receiver, or to nobody */
 
     /* Of the request on its way, or that ended last. */

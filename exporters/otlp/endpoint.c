@@ -258,6 +258,19 @@ static bool parse_pair(otel_slice pair, otel_otlp_header *header)
     return is_whole;
 }
 
+bool oteli_otlp_headers_are_pairs(const char *text)
+{
+    otel_slice rest = oteli_slice_of(text);
+    otel_slice pair;
+    otel_otlp_header header;
+    while (oteli_list_next(&rest, &pair)) {
+        if (!parse_pair(pair, &header) || header.name == NULL)
+            return false;
+        header_fini(&header);
+    }
+    return true;
+}
+
 /* Put a header behind the others, or in the place of the one of its name. */
 static bool put_header(otel_otlp_header header, otel_otlp_header **headers, size_t *count)
 {
@@ -283,18 +296,26 @@ bool oteli_otlp_headers_parse(const char *variable, const char *text, otel_otlp_
     *count = 0;
     otel_slice rest = oteli_slice_of(text);
     otel_slice pair;
+    size_t left_out = 0, first = 0;
     for (size_t position = 1; oteli_list_next(&rest, &pair); position++) {
         otel_otlp_header header;
         if (!parse_pair(pair, &header))
             goto fail;
         if (header.name == NULL) {
-            OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s: entry %zu is not name=value; it is left out",
-                             variable, position);
+            first = left_out++ == 0 ? position : first;
         } else if (!put_header(header, headers, count)) {
             header_fini(&header);
             goto fail;
         }
     }
+    if (left_out == 1)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s: entry %zu is not name=value; it is left out", variable,
+                         first);
+    else if (left_out != 0)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                         "%s: %zu entries are not name=value, the first is entry %zu; they are "
+                         "left out",
+                         variable, left_out, first);
     return true;
 
 fail:

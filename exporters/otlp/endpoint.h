@@ -53,6 +53,8 @@ void oteli_endpoint_fini(struct oteli_endpoint *endpoint);
  * the same name the later counts. false: no memory. Free with oteli_otlp_headers_free. */
 OTELI_LENT bool oteli_otlp_headers_parse(const char *variable, const char *text,
                                          otel_otlp_header **headers, size_t *count);
+/* Whether none would be left out. false: no memory, too. */
+OTELI_LENT bool oteli_otlp_headers_are_pairs(const char *text);
 OTELI_LENT void oteli_otlp_headers_free(otel_otlp_header *headers, size_t count);
 
 /* Whether a header can stand in a request: its name is a token, its value has no line

@@ -55,6 +55,12 @@ static int attend(void *state)
     return oteli_spooling_attend(exporter->sending.spooling);
 }
 
+static int finish(void *state)
+{
+    struct otlp_exporter *exporter = state;
+    return oteli_spooling_finish(exporter->sending.spooling);
+}
+
 static void wake(void *state)
 {
     struct otlp_exporter *exporter = state;
@@ -132,7 +138,9 @@ static void hand_out(struct otlp_exporter *made, otel_exporter *exporter)
         OTEL_EXPORTER(.name = names[made->receiver.protocol], .state = made,
                       .export_batch = export_batch, .poll = poll_export, .wake = wake,
                       .free = free_exporter, .prepare = prepare, .descriptor = descriptor,
-                      .renew = renew, .attend = made->sending.spooling != NULL ? attend : NULL);
+                      .renew = renew, .attend = made->sending.spooling != NULL ? attend : NULL,
+                      .destination = made->name,
+                      .finish = made->sending.spooling != NULL ? finish : NULL);
 }
 
 static otel_status renew(const void *state, otel_exporter *renewed)
@@ -212,6 +220,7 @@ static otel_status make(const struct oteli_options *options, otel_exporter *expo
     }
     made->free_add_headers_state = given->free_add_headers_state;
     hand_out(made, exporter);
+    exporter->destination_is_default = options->endpoint_is_default;
     return OTEL_OK;
 }
 

@@ -80,11 +80,13 @@ static void set_strategy(struct remote *remote, struct oteli_strategy *strategy)
 
 static void fail(struct remote *remote, const char *problem)
 {
+    const bool is_grpc = strstr(remote->shown_url, ":14250/") != NULL;
     if (!remote->is_failing)
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "no sampling strategy from %s: %s; %s", remote->shown_url,
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "no sampling strategy from %s: %s; %s%s", remote->shown_url,
                          problem,
                          remote->answer != NULL ? "the one from before goes on to hold"
-                                                : "the initial sampler decides");
+                                                : "the initial sampler decides",
+                         is_grpc ? " (14250 is Jaeger's port for gRPC; HTTP is on 5778)" : "");
     remote->is_failing = true;
 }
 

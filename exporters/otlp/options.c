@@ -142,7 +142,8 @@ otel_status oteli_options_init_of(struct oteli_options *options, enum oteli_otlp
         !are_headers_valid(&options->given))
         return OTEL_ERROR_INVALID_ARGUMENT;
     fill_in(&options->given);
-    if (options->given.endpoint == NULL)
+    options->endpoint_is_default = options->given.endpoint == NULL;
+    if (options->endpoint_is_default)
         options->given.endpoint = oteli_otlp_default_endpoint_of(signal, options->given.protocol);
     otel_status status = oteli_endpoint_init_of(&options->endpoint, signal, options->given.protocol,
                                                 options->given.endpoint, options->given.insecure);
@@ -188,6 +189,7 @@ struct oteli_transport *oteli_options_transport(const struct oteli_options *opti
                 .min = (int)given->tls_min,
                 .max = (int)given->tls_max,
                 .ciphers = given->tls_ciphers},
+        .observer = options->observer,
     };
     if (chosen.unix_socket != NULL) {
         chosen.proxy = "";

@@ -11,10 +11,12 @@
 struct oteli_options {
     otel_otlp_options given; /* all members, with their defaults; its texts are the caller's */
     struct oteli_endpoint endpoint;
+    bool endpoint_is_default; /* it was not given */
     char *user_agent;
     otel_otlp_header *headers; /* of every request, those of the protocol among them; the texts
                                   are borrowed */
     size_t header_count;
+    const struct oteli_observer *observer; /* of the transports that are made; NULL: none */
 };
 
 /* `given` may be NULL, and is borrowed until oteli_options_fini. The errors are those of

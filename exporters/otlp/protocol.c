@@ -125,6 +125,7 @@ static void read_partial_success(bool json, const struct oteli_answer_body *body
 static void read_no_answer(const struct oteli_transport_answer *answer,
                            struct oteli_outcome *outcome)
 {
+    outcome->was_refused = answer->was_refused;
     outcome->verdict = answer->is_hopeless ? OTELI_VERDICT_HOPELESS : OTELI_VERDICT_RETRY;
     outcome->may_have_arrived = answer->body_was_sent;
     if (answer->problem != NULL)
@@ -173,6 +174,7 @@ static void read_http(otel_otlp_protocol protocol, const struct oteli_transport_
     read_error_text(&answer->body, text, sizeof text);
     if (answer->status == 400 && says_too_large(text))
         outcome->verdict = OTELI_VERDICT_TOO_LARGE;
+    outcome->is_about_content = outcome->verdict == OTELI_VERDICT_FINAL && answer->status == 400;
     outcome->has_no_service = answer->status == 404;
     describe(outcome, text, "HTTP status %d%s", answer->status,
              answer->is_too_long ? " with an endless answer" : "");
@@ -208,6 +210,10 @@ static void read_grpc_code(int code, const struct oteli_transport_answer *answer
 {
     outcome->verdict =
         oteli_grpc_code_is_retryable(code) ? OTELI_VERDICT_RETRY : OTELI_VERDICT_FINAL;
+    /* Servers say INTERNAL for what their protobuf cannot read. */
+    outcome->is_about_content =
+        answer->grpc_status != NULL &&
+        (code == OTELI_GRPC_INVALID_ARGUMENT || code == OTELI_GRPC_INTERNAL);
     outcome->has_no_service = code == OTELI_GRPC_UNIMPLEMENTED;
     const bool is_about_size =
         code == OTELI_GRPC_RESOURCE_EXHAUSTED || code == OTELI_GRPC_OUT_OF_RANGE;

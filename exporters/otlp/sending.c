@@ -78,6 +78,17 @@ static void lose_without_memory(struct oteli_sending *sending, otel_export *call
               oteli_is_or_are(left));
 }
 
+/* How many spans the next request of a stretch may have. */
+static size_t most_of(const struct oteli_lane *lane)
+{
+    const size_t stretch = lane->end - lane->first;
+    const size_t most = lane->most < stretch ? lane->most : stretch;
+    if (lane->suspect_end <= lane->first)
+        return most;
+    const size_t half = (lane->suspect_end - lane->first + 1) / 2;
+    return half < most ? half : most;
+}
+
 /* Make the lane's next request: from the rest of its stretch, or else from a new one. Spans that
  * fit into no request are left behind. false: nothing is left. */
 static bool make_next(struct oteli_sending *sending, otel_export *call, struct oteli_lane *lane)
@@ -90,10 +101,9 @@ static bool make_next(struct oteli_sending *sending, otel_export *call, struct o
             lane->first = sending->next;
             lane->end = sending->next;
             lane->most = SIZE_MAX;
+            lane->suspect_end = 0;
         }
-        const size_t stretch = lane->end - lane->first;
-        const size_t most = is_new || lane->most < stretch ? lane->most : stretch;
-        switch (make_or_take(sending, lane, call->batch, most)) {
+        switch (make_or_take(sending, lane, call->batch, is_new ? lane->most : most_of(lane))) {
         case OTELI_ENCODE_OK:
             if (is_new) {
                 lane->end = lane->first + lane->request->spans;
@@ -121,6 +131,7 @@ static void accept(struct oteli_sending *sending, otel_export *call, const struc
 {
     const struct oteli_outcome *outcome = &lane->delivery.outcome;
     const size_t spans = lane->request->spans;
+    oteli_culprit_accepted(&sending->culprit);
     oteli_fitting_taken(&sending->fitting, lane->request->plain_length, lane->most != SIZE_MAX,
                         sending->max_request_bytes);
     if (outcome->rejected != 0) {
@@ -187,6 +198,20 @@ static bool halve(struct oteli_sending *sending, struct oteli_lane *lane)
     return true;
 }
 
+/* true: the lane goes on with halves, to find the span for which the request was refused. */
+static bool look_for_culprit(struct oteli_sending *sending, struct oteli_lane *lane)
+{
+    const struct oteli_request *request = lane->request;
+    lane->suspect_end = 0;
+    if (!lane->delivery.outcome.is_about_content || lane->delivery.may_have_arrived ||
+        !oteli_culprit_halve(&sending->culprit, request->spans, oteli_monotonic_ns()))
+        return false;
+    lane->suspect_end = lane->first + request->spans;
+    OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export to %s: %s; again with half of %zu spans",
+              sending->receiver->name, lane->delivery.outcome.problem, request->spans);
+    return true;
+}
+
 /* Tell the spool, if there is one, what an attempt has shown. */
 static void note(struct oteli_sending *sending, const struct oteli_delivery *delivery,
                  bool was_answered)
@@ -208,6 +233,8 @@ static void settle(struct oteli_sending *sending, otel_export *call, struct otel
         accept(sending, call, lane);
         break;
     case OTELI_DELIVERY_REFUSED:
+        if (look_for_culprit(sending, lane))
+            return;
         lose(sending, call, lane, OTEL_DROP_PERMANENT_ERROR);
         break;
     case OTELI_DELIVERY_TOO_LARGE:
@@ -242,6 +269,7 @@ static void start(struct oteli_sending *sending, otel_export *call, struct oteli
             lane->first += lane->request->spans;
             continue;
         }
+        delivery->hurries = call->is_stopping;
         oteli_delivery_begin(delivery, lane->request->bytes, lane->request->length,
                              deadline_of(sending, call));
         lane->kept_after = 0;
@@ -270,6 +298,7 @@ static void go_on(struct oteli_sending *sending, otel_export *call, struct oteli
                   int timeout_ms)
 {
     struct oteli_delivery *delivery = &lane->delivery;
+    delivery->hurries = call->is_stopping;
     if (oteli_delivery_go_on(delivery, timeout_ms, deadline_of(sending, call)))
         settle(sending, call, lane);
     else if (delivery->state == OTELI_DELIVERY_WAITING && keep_instead(sending, call, lane))

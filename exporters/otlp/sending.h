@@ -6,7 +6,8 @@
  *
  * A lane takes as many spans as go into one request, sends them, and then takes the next. A
  * request that is too large for the receiver is halved, and the lane sends its stretch in
- * smaller parts. There is one lane, unless several requests may be on their way at a time.
+ * smaller parts. One that is refused for its content is halved as well, until the span is found for
+ * which it was (culprit.h). There is one lane, unless several requests may be on their way at a time.
  *
  * There is one request more than lanes: while each of theirs is on its way, and may have to be
  * sent again, the spare one can hold the first of the batch that comes next.
@@ -18,6 +19,7 @@
 #ifndef OTELI_OTLP_SENDING_H
 #define OTELI_OTLP_SENDING_H
 
+#include "exporters/otlp/culprit.h"
 #include "exporters/otlp/delivery.h"
 #include "exporters/otlp/fitting.h"
 #include "exporters/otlp/request.h"
@@ -32,6 +34,7 @@ struct oteli_lane {
     size_t first;        /* span of the request */
     size_t end;          /* of the lane's stretch of the batch */
     size_t most;         /* spans in a request: halved whenever one is too large */
+    size_t suspect_end;  /* of the spans, from `first` on, of which one is refused; 0: none is */
     unsigned kept_after; /* attempts after which the spool has been tried last */
 };
 
@@ -47,6 +50,7 @@ struct oteli_sending {
     struct oteli_request *requests; /* one more than lanes */
     struct oteli_request *spare;
     struct oteli_fitting fitting;
+    struct oteli_culprit culprit;
     const otel_batch *prepared; /* its first request is the spare one; NULL: none */
 
     /* Of the batch that is being exported. */

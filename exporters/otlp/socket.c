@@ -2,8 +2,10 @@
 /* exporters/otlp/socket.c - the contracts are in exporters/otlp/socket.h. Exporter thread;
  * a transport owns the table. */
 #include "exporters/otlp/socket.h"
+#include "common/descriptor.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sockios.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -37,7 +39,8 @@ static bool is_still_ours(const struct oteli_owned_socket *owned)
 
 int oteli_sockets_open(struct oteli_sockets *sockets, int family, int type, int protocol)
 {
-    const int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+    const int fd =
+        oteli_descriptor_lift(socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol));
     struct stat identity;
     if (fd < 0)
         return fd;
@@ -142,18 +145,24 @@ void oteli_pair_search_begin(struct oteli_pair_search *search)
         return;
     close(free_one);
     for (int fd = 0; fd < free_one + OTELI_PAIR_CANDIDATES; fd++) {
-        if (search->count < OTELI_PAIR_CANDIDATES && is_end_of_pair(fd) &&
-            waiting_in(fd, FIONREAD) == 0 && waiting_in(fd, SIOCOUTQ) == 0)
-            search->candidates[search->count++] = fd;
+        if (!is_end_of_pair(fd) || waiting_in(fd, FIONREAD) != 0 || waiting_in(fd, SIOCOUTQ) != 0)
+            continue;
+        if (search->count == OTELI_PAIR_CANDIDATES) {
+            search->count = 0;
+            return;
+        }
+        search->candidates[search->count++] = fd;
     }
 }
 
-/* Of the candidates, the only one that now has something waiting; -1: none, or several. */
-static int find_changed(const struct oteli_pair_search *search, unsigned long direction)
+/* Of the candidates, the only one that now has so many bytes waiting; -1: none, or several. */
+static int find_changed(const struct oteli_pair_search *search, unsigned long direction, int least,
+                        int most)
 {
     int found = -1;
     for (size_t i = 0; i < search->count; i++) {
-        if (waiting_in(search->candidates[i], direction) <= 0)
+        const int bytes = waiting_in(search->candidates[i], direction);
+        if (bytes < least || bytes > most)
             continue;
         if (found != -1)
             return -1;
@@ -175,15 +184,17 @@ static bool adopt(struct oteli_sockets *sockets, int fd)
 
 void oteli_pair_search_end(const struct oteli_pair_search *search, struct oteli_sockets *sockets)
 {
-    const int reader = find_changed(search, FIONREAD);
-    const int writer = find_changed(search, SIOCOUTQ);
+    const int reader = find_changed(search, FIONREAD, OTELI_PAIR_BYTES, OTELI_PAIR_BYTES);
+    const int writer =
+        find_changed(search, SIOCOUTQ, 1, INT_MAX); /* the kernel counts its own too */
     if (reader != -1 && writer != -1)
         (void)(adopt(sockets, reader) && adopt(sockets, writer));
 }
 
 void oteli_sockets_open_pair(struct oteli_sockets *sockets, int pair[2])
 {
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0 ||
+        oteli_descriptor_lift_pair(pair) != 0) {
         pair[0] = pair[1] = -1;
         return;
     }

@@ -61,19 +61,20 @@ bool oteli_socket_is(int fd, uint64_t inode);
 uint64_t oteli_socket_inode(int fd);
 
 /* curl makes a pair of its own for curl_multi_wakeup, and leaves it open on exec. Nothing
- * says which descriptors it has, so they are found by sending a byte through it: of all
- * idle pairs it is the one that changes.
+ * says which descriptors it has, so they are found by sending bytes through it: of all idle pairs it is
+ * the one that has exactly these. A pair of the program's in which another thread sends something
+ * at that moment is not taken for it.
  *
  *     oteli_pair_search_begin(&search);
- *     ... curl_multi_wakeup ...
+ *     ... curl_multi_wakeup, OTELI_PAIR_BYTES times: a byte each ...
  *     oteli_pair_search_end(&search, sockets);
  *
  * Then both are closed on exec and among `sockets`. Where none is found, for newer
  * versions of curl use something better, nothing changes. */
-enum { OTELI_PAIR_CANDIDATES = 64 };
+enum { OTELI_PAIR_CANDIDATES = 64, OTELI_PAIR_BYTES = 29 };
 struct oteli_pair_search {
     int candidates[OTELI_PAIR_CANDIDATES];
-    size_t count;
+    size_t count; /* 0: none, or too many to remember */
 };
 void oteli_pair_search_begin(struct oteli_pair_search *search);
 void oteli_pair_search_end(const struct oteli_pair_search *search, struct oteli_sockets *sockets);

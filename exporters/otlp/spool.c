@@ -24,8 +24,12 @@
 /* A time stamp younger than this may be that of two changes, of which we have seen one: kernels
  * count such times in steps of up to 10 ms. Then the directory is read again after this time. */
 #define STAMP_NS (20 * NS_PER_MS)
+#define COARSE_STAMP_NS (2 * NS_PER_S) /* FAT has two seconds, others one */
 #define AGAIN_NS (100 * NS_PER_MS)
 enum { AGAIN_COSTS = 20 }; /* and not before so many times of what that takes */
+
+/* The wall clock was set, if it has moved against the boot clock by more than this. */
+#define STEP_NS ((int64_t)(10 * NS_PER_S))
 
 struct oteli_spool {
     struct oteli_spool_dir dir;
@@ -35,6 +39,8 @@ struct oteli_spool {
     uint64_t max_age_ns; /* UINT64_MAX: none */
     struct oteli_random random;
     uint64_t last_unix_ns; /* when the last file was written */
+    struct oteli_spool_clock clock;
+    int64_t boot_unix_ns; /* wall-clock time of the boot, as the wall clock is set now */
 
     /* Whether the index is what is there. */
     bool is_known;
@@ -50,11 +56,16 @@ struct oteli_spool {
     bool is_failing; /* for the log */
 };
 
-static uint64_t unix_ns(void)
+static uint64_t ns_of(clockid_t id)
 {
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(id, &now);
     return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t unix_ns(void)
+{
+    return ns_of(CLOCK_REALTIME);
 }
 
 static uint64_t max_age_ns(int64_t ms)
@@ -79,6 +90,7 @@ struct oteli_spool *oteli_spool_open(const char *directory, const char *endpoint
     spool->max_age_ns = max_age_ns(max_age_ms);
     if (!oteli_random_seed(&spool->random))
         spool->random = (struct oteli_random){.state = unix_ns(), .step = oteli_monotonic_ns() | 1};
+    spool->boot_unix_ns = (int64_t)unix_ns() - (int64_t)ns_of(CLOCK_BOOTTIME);
     oteli_spool_count_opened();
     return spool;
 }
@@ -93,6 +105,14 @@ void oteli_spool_close(struct oteli_spool *spool)
     free(spool);
 }
 
+void oteli_spool_warn(struct oteli_spool *spool)
+{
+    spool->is_failing = !oteli_spool_dir_can_be_used(&spool->dir);
+    if (spool->is_failing)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "spans cannot be put to disk in %s: %s", spool->dir.parent,
+                         oteli_spool_dir_problem(errno));
+}
+
 void oteli_spool_close_copies(const struct oteli_spool *parents)
 {
     oteli_spool_dir_close_copies(&parents->dir);
@@ -104,7 +124,8 @@ static void note_stamp(struct oteli_spool *spool, const struct timespec *changed
 {
     const uint64_t changed_ns = (uint64_t)changed->tv_sec * NS_PER_S + (uint64_t)changed->tv_nsec;
     spool->changed = *changed;
-    spool->may_be_old = changed_ns + STAMP_NS > unix_ns();
+    const uint64_t young_ns = changed->tv_nsec == 0 ? COARSE_STAMP_NS + STAMP_NS : STAMP_NS;
+    spool->may_be_old = changed_ns + young_ns > unix_ns();
 }
 
 /* After a change of our own, which the index has seen. */
@@ -144,6 +165,45 @@ static void remove_done(struct oteli_spool *spool)
     }
 }
 
+static bool is_far_from(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns - b_ns > STEP_NS || b_ns - a_ns > STEP_NS;
+}
+
+static bool is_being_sent(const struct oteli_spool *spool, const struct oteli_spool_entry *entry)
+{
+    return spool->is_sending && oteli_spool_file_compare(&entry->file, &spool->sent) == 0;
+}
+
+/* The wall clock was set: let the names say by it when the files were written, for processes that
+ * start later and know of no step. */
+static void restamp(struct oteli_spool *spool)
+{
+    struct oteli_spool_index *index = &spool->index;
+    for (struct oteli_spool_entry *entry = oteli_spool_index_next(index, NULL); entry != NULL;
+         entry = oteli_spool_index_next(index, entry)) {
+        const int64_t born_unix_ns = spool->boot_unix_ns + entry->born_ns;
+        if (born_unix_ns > 0 && is_far_from(born_unix_ns, (int64_t)entry->file.written_unix_ns) &&
+            !is_being_sent(spool, entry) &&
+            oteli_spool_dir_restamp(&spool->dir, &entry->file, (uint64_t)born_unix_ns))
+            entry->file.written_unix_ns = (uint64_t)born_unix_ns;
+    }
+    oteli_spool_index_sort(index);
+}
+
+static void look_at_clocks(struct oteli_spool *spool)
+{
+    struct oteli_spool_clock *clock = &spool->clock;
+    clock->boot_ns = (int64_t)ns_of(CLOCK_BOOTTIME);
+    clock->unix_ns = unix_ns();
+    const int64_t boot_unix_ns = (int64_t)clock->unix_ns - clock->boot_ns;
+    if (!is_far_from(boot_unix_ns, spool->boot_unix_ns))
+        return;
+    clock->step_ns = boot_unix_ns - spool->boot_unix_ns;
+    spool->boot_unix_ns = boot_unix_ns;
+    restamp(spool);
+}
+
 /* Know what there is. false: the directory cannot be used now; errno says why. */
 static bool refresh(struct oteli_spool *spool)
 {
@@ -152,12 +212,12 @@ static bool refresh(struct oteli_spool *spool)
         spool->is_known = false;
         return false;
     }
+    look_at_clocks(spool);
     const uint64_t now_ns = oteli_monotonic_ns();
     if (is_up_to_date(spool, &changed, now_ns))
         return true;
-    const uint64_t now_unix_ns = unix_ns();
-    spool->is_known = oteli_spool_index_scan(
-        &spool->index, &spool->dir, now_unix_ns > ABANDONED_NS ? now_unix_ns - ABANDONED_NS : 0);
+    spool->is_known =
+        oteli_spool_index_scan(&spool->index, &spool->dir, &spool->clock, (int64_t)ABANDONED_NS);
     if (!spool->is_known)
         return false;
     note_stamp(spool, &changed);
@@ -185,11 +245,6 @@ static void let_go(struct oteli_spool *spool, struct oteli_spool_entry *entry,
         oteli_spool_index_forget(&spool->index, entry);
 }
 
-static bool is_being_sent(const struct oteli_spool *spool, const struct oteli_spool_entry *entry)
-{
-    return spool->is_sending && oteli_spool_file_compare(&entry->file, &spool->sent) == 0;
-}
-
 /* The oldest but the one that is being sent. */
 static struct oteli_spool_entry *oldest(const struct oteli_spool *spool)
 {
@@ -202,10 +257,9 @@ static struct oteli_spool_entry *oldest(const struct oteli_spool *spool)
 static bool expire(struct oteli_spool *spool)
 {
     uint64_t spans = 0;
-    const uint64_t now_ns = unix_ns();
+    const int64_t now_ns = spool->clock.boot_ns;
     for (struct oteli_spool_entry *entry = oldest(spool);
-         entry != NULL && now_ns > entry->file.written_unix_ns &&
-         now_ns - entry->file.written_unix_ns > spool->max_age_ns;
+         entry != NULL && (uint64_t)(now_ns - entry->born_ns) > spool->max_age_ns;
          entry = oldest(spool)) {
         spans += entry->file.spans;
         let_go(spool, entry, OTELI_SPOOL_EXPIRED, 0);
@@ -244,13 +298,13 @@ static uint64_t written_now(struct oteli_spool *spool)
 
 /* There is room for its entry. */
 static bool write_file(struct oteli_spool *spool, const struct oteli_spool_file *file,
-                       const void *bytes)
+                       int64_t born_ns, const void *bytes)
 {
     uint8_t head[OTELI_SPOOL_HEAD];
     oteli_spool_head_write(file, spool->format, bytes, head);
     if (!oteli_spool_dir_write(&spool->dir, file, head, bytes))
         return false;
-    oteli_spool_index_add(&spool->index, file);
+    oteli_spool_index_add(&spool->index, file, born_ns);
     return true;
 }
 
@@ -260,7 +314,7 @@ static bool write_now(struct oteli_spool *spool, const void *bytes, size_t lengt
                                           .id = oteli_random_next(&spool->random),
                                           .spans = spans,
                                           .length = (uint32_t)length};
-    return write_file(spool, &file, bytes);
+    return write_file(spool, &file, spool->clock.boot_ns, bytes);
 }
 
 static bool put(struct oteli_spool *spool, const void *bytes, size_t length, uint32_t spans)
@@ -326,9 +380,10 @@ static void throw_away(struct oteli_spool *spool, struct oteli_spool_entry *entr
     let_go(spool, entry, OTELI_SPOOL_WAS_TORN, 0);
 }
 
-/* Read the oldest; true: it is good. false: it is not there any more, or *is_over says that
- * nothing can be read now. */
-static bool read_first(struct oteli_spool *spool, struct oteli_spool_entry *entry, bool *is_over)
+/* Read a file; true: it is good. false: it does not wait any more, or it is one more that cannot be
+ * read now (*unreadable), or *is_over says that none can. */
+static bool read_one(struct oteli_spool *spool, struct oteli_spool_entry *entry, size_t *unreadable,
+                     bool *is_over)
 {
     switch (oteli_spool_dir_read(&spool->dir, &entry->file, &spool->buffer)) {
     case OTELI_SPOOL_READ:
@@ -342,6 +397,11 @@ static bool read_first(struct oteli_spool *spool, struct oteli_spool_entry *entr
     case OTELI_SPOOL_GONE:
         oteli_spool_index_settle(&spool->index, entry, OTELI_SPOOL_TAKEN, 0);
         oteli_spool_index_forget(&spool->index, entry);
+        return false;
+    case OTELI_SPOOL_UNREADABLE:
+        OTELI_LOG(OTEL_LOG_WARN, "a file in %s/%s cannot be read now: %s", spool->dir.parent,
+                  spool->dir.name, oteli_spool_dir_problem(errno));
+        ++*unreadable;
         return false;
     case OTELI_SPOOL_NOT_NOW:
         *is_over = true;
@@ -372,7 +432,16 @@ static bool become_sender(struct oteli_spool *spool)
     return false;
 }
 
-/* The oldest of those that the index has; none is being sent. */
+/* The entry that waits behind so many older ones. */
+static struct oteli_spool_entry *waiting_behind(const struct oteli_spool *spool, size_t older)
+{
+    struct oteli_spool_entry *entry = oldest(spool);
+    while (entry != NULL && older-- != 0)
+        entry = oteli_spool_index_next(&spool->index, entry);
+    return entry;
+}
+
+/* The oldest of those that the index has and that can be read; none is being sent. */
 static bool find_first(struct oteli_spool *spool, struct oteli_spool_item *item, bool *is_over)
 {
     bool has_changed = expire(spool);
@@ -380,9 +449,10 @@ static bool find_first(struct oteli_spool *spool, struct oteli_spool_item *item,
     if (has_changed)
         note_own_change(spool);
     *is_over = oldest(spool) != NULL && !become_sender(spool);
+    size_t unreadable = 0;
     for (struct oteli_spool_entry *entry = oldest(spool); entry != NULL && !*is_over;
-         entry = oldest(spool)) {
-        if (!read_first(spool, entry, is_over))
+         entry = waiting_behind(spool, unreadable)) {
+        if (!read_one(spool, entry, &unreadable, is_over))
             continue;
         spool->sent = entry->file;
         spool->is_sending = true;
@@ -402,7 +472,8 @@ static bool first(struct oteli_spool *spool, struct oteli_spool_item *item)
     bool may_be_old = true;
     for (unsigned tries = 0; tries < 2 && may_be_old && !is_over; tries++) {
         if (!refresh(spool)) {
-            tell(spool, false, errno);
+            if (!spool->is_failing)
+                tell(spool, false, errno);
             return false;
         }
         if (find_first(spool, item, &is_over))
@@ -445,6 +516,8 @@ void oteli_spool_settle(struct oteli_spool *spool, enum oteli_delivery_end end, 
 static bool write_part(struct oteli_spool *spool, struct oteli_spool_file *part,
                        uint64_t first_span)
 {
+    const struct oteli_spool_entry *whole = oteli_spool_index_find(&spool->index, &spool->sent);
+    const int64_t born_ns = whole != NULL ? whole->born_ns : spool->clock.boot_ns;
     const uint8_t *request = spool->buffer.bytes + OTELI_SPOOL_HEAD;
     const size_t length = spool->sent.length;
     uint8_t *bytes = malloc(length);
@@ -452,8 +525,8 @@ static bool write_part(struct oteli_spool *spool, struct oteli_spool_file *part,
         bytes != NULL ? oteli_spool_part(request, length, first_span, part->spans, bytes) : 0;
     part->written_unix_ns = spool->sent.written_unix_ns;
     part->length = (uint32_t)size;
-    const bool is_done =
-        size != 0 && oteli_spool_index_fit(&spool->index) && write_file(spool, part, bytes);
+    const bool is_done = size != 0 && oteli_spool_index_fit(&spool->index) &&
+                         write_file(spool, part, born_ns, bytes);
     free(bytes);
     return is_done;
 }

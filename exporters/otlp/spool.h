@@ -2,10 +2,10 @@
 /* exporters/otlp/spool.h - requests on disk while the receiver is away. Owns files in one directory.
  *
  *     DIRECTORY/                          the program's; it must exist
- *       <hash of endpoint and format>/    0700
+ *       otel-<hash>/                      of endpoint, format and user; 0700
  *         lock                            held by the process that sends (flock)
- *         <written>-<pid>-<n>-<spans>.otlp      a request, 0600; names sort by time
- *         <written>-<pid>-<n>-<spans>.tmp       one that is being written
+ *         <written>-<id>-<spans>-<length>.otlp  a request, 0600; names sort by time
+ *         <written>-<id>-<spans>-<length>.tmp   one that is being written
  *
  * A file is one request's plain OTLP bytes behind a head with a checksum of all (spool_file.h). It
  * gets its name when it is complete: no reader ever sees half of one, and a process that is killed
@@ -44,6 +44,9 @@ struct oteli_spool *oteli_spool_open(const char *directory, const char *endpoint
                                      otel_otlp_protocol format, uint64_t max_bytes,
                                      int64_t max_age_ms);
 void oteli_spool_close(struct oteli_spool *spool);
+
+/* Where the directory could not be used if it were needed now: warn. */
+void oteli_spool_warn(struct oteli_spool *spool);
 
 /* In a forked child: close its copies of a parent's descriptors, whatever the parent's thread was
  * doing. With the lock among them, nobody could send any more once the parent has ended. */

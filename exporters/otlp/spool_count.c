@@ -2,9 +2,9 @@
 /* exporters/otlp/spool_count.c - see spool_count.h. Owns the sums. */
 #include "exporters/otlp/spool_count.h"
 #include "common/atomic.h"
+#include "common/spin_lock.h"
 
 #include <otel/spool.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -28,11 +28,11 @@ static struct {
 static void begin(void)
 {
     const uint32_t self = (uint32_t)getpid();
-    for (;;) {
+    for (unsigned turn = 0;; turn++) {
         const uint32_t seen = oteli_load_relaxed_32(&holder);
         if (seen != self && oteli_cas_full_32(&holder, seen, self))
             break;
-        sched_yield();
+        oteli_spin_wait(turn);
     }
     if (sums.process != self) {
         memset(&sums, 0, sizeof sums);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/spool_dir.c - see spool_dir.h. */
 #include "exporters/otlp/spool_dir.h"
+#include "common/descriptor.h"
 #include "common/quiet.h"
 #include "exporters/otlp/spool_held.h"
 
@@ -140,7 +141,8 @@ static bool open_own(struct oteli_spool_dir *dir, struct stat *status)
         return false;
     int fd = -1;
     if (mkdirat(parent, dir->name, S_IRWXU) == 0 || errno == EEXIST)
-        fd = openat(parent, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        fd = oteli_descriptor_lift(
+            openat(parent, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     close_quietly(parent);
     if (fd < 0)
         return false;
@@ -151,6 +153,22 @@ static bool open_own(struct oteli_spool_dir *dir, struct stat *status)
     close(fd);
     errno = EPERM;
     return false;
+}
+
+bool oteli_spool_dir_can_be_used(const struct oteli_spool_dir *dir)
+{
+    struct stat status;
+    const int parent = open(dir->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0)
+        return false;
+    const bool is_there = fstatat(parent, dir->name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool is_good = !is_there || (S_ISDIR(status.st_mode) && is_safe(&status));
+    if (!is_good)
+        errno = S_ISDIR(status.st_mode) ? EPERM : ENOTDIR;
+    const bool can_be_used = is_good && faccessat(parent, is_there ? dir->name : ".",
+                                                  R_OK | W_OK | X_OK, AT_EACCESS) == 0;
+    close_quietly(parent);
+    return can_be_used;
 }
 
 bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed)
@@ -263,16 +281,18 @@ bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli
     return false;
 }
 
-static bool read_all(int fd, uint8_t *bytes, size_t size)
+static enum oteli_spool_read read_all(int fd, uint8_t *bytes, size_t size)
 {
     size_t length = 0;
     while (length < size) {
         const ssize_t got = read(fd, bytes + length, size - length);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return false;
+        if (got == 0)
+            return OTELI_SPOOL_NOT_WHOLE;
+        if (got < 0 && errno != EINTR)
+            return OTELI_SPOOL_UNREADABLE;
         length += got > 0 ? (size_t)got : 0;
     }
-    return true;
+    return OTELI_SPOOL_READ;
 }
 
 static enum oteli_spool_read read_open(int fd, const struct oteli_spool_file *file,
@@ -280,13 +300,15 @@ static enum oteli_spool_read read_open(int fd, const struct oteli_spool_file *fi
 {
     const uint64_t size = oteli_spool_file_bytes(file);
     struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+    if (fstat(fd, &status) != 0)
+        return OTELI_SPOOL_UNREADABLE;
+    if (!S_ISREG(status.st_mode))
         return OTELI_SPOOL_NO_FILE;
     if ((uint64_t)status.st_size != size)
         return OTELI_SPOOL_NOT_WHOLE;
     if (!oteli_kept_buffer_fit(buffer, (size_t)size))
         return OTELI_SPOOL_NOT_NOW;
-    return read_all(fd, buffer->bytes, (size_t)size) ? OTELI_SPOOL_READ : OTELI_SPOOL_NOT_WHOLE;
+    return read_all(fd, buffer->bytes, (size_t)size);
 }
 
 enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
@@ -299,7 +321,7 @@ enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
     const int fd = openat(dir->own.fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0) {
         const enum oteli_spool_read result = read_open(fd, file, buffer);
-        close(fd);
+        close_quietly(fd);
         return result;
     }
     switch (errno) {
@@ -310,11 +332,27 @@ enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
     case ENOMEM:
     case EINTR:
         return OTELI_SPOOL_NOT_NOW;
-    case EIO:
-        return OTELI_SPOOL_NOT_WHOLE;
-    default:
+    case ELOOP:
+    case EACCES:
+    case EPERM:
+    case ENXIO:
+    case ENOTDIR:
         return OTELI_SPOOL_NO_FILE;
+    default:
+        return OTELI_SPOOL_UNREADABLE;
     }
+}
+
+bool oteli_spool_dir_restamp(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
+                             uint64_t written_unix_ns)
+{
+    struct oteli_spool_file other = *file;
+    char name[OTELI_SPOOL_NAME];
+    char other_name[OTELI_SPOOL_NAME];
+    other.written_unix_ns = written_unix_ns;
+    oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
+    oteli_spool_name_write(&other, OTELI_SPOOL_WHOLE, other_name);
+    return renameat(dir->own.fd, name, dir->own.fd, other_name) == 0;
 }
 
 bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
@@ -331,9 +369,9 @@ bool oteli_spool_dir_lock(struct oteli_spool_dir *dir)
     if (is_ours(&dir->lock, &status) && status.st_nlink != 0)
         return true;
     oteli_spool_dir_unlock(dir);
-    const int fd =
+    const int fd = oteli_descriptor_lift(
         openat(dir->own.fd, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-               S_IRUSR | S_IWUSR);
+               S_IRUSR | S_IWUSR));
     if (fd < 0)
         return false;
     if (fstat(fd, &status) == 0) {

@@ -39,6 +39,9 @@ void oteli_spool_dir_fini(struct oteli_spool_dir *dir);
 /* In a forked child, of its parent's: close the copies of its descriptors. */
 void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents);
 
+/* Whether it could be made now, or is there and can be used; errno says why not. Changes nothing. */
+bool oteli_spool_dir_can_be_used(const struct oteli_spool_dir *dir);
+
 /* Make it, or find it, or see whether it still is what it was; before each of the calls below.
  * *changed: when something came into it or left it last. */
 bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed);
@@ -53,16 +56,21 @@ bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli
 
 enum oteli_spool_read {
     OTELI_SPOOL_READ,      /* whatever it is: `buffer` has what its name promises */
-    OTELI_SPOOL_NOT_WHOLE, /* of another size, or the disk cannot read it */
+    OTELI_SPOOL_NOT_WHOLE, /* of another size */
     OTELI_SPOOL_NO_FILE,   /* a link, a directory, or nothing that we may read */
     OTELI_SPOOL_GONE,
-    OTELI_SPOOL_NOT_NOW /* no memory, or no descriptor */
+    OTELI_SPOOL_UNREADABLE, /* the disk has an error, which may pass */
+    OTELI_SPOOL_NOT_NOW     /* no memory, or no descriptor */
 };
 enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
                                            const struct oteli_spool_file *file,
                                            struct oteli_kept_buffer *buffer);
 
-/* false with ENOENT: somebody else has removed it. */
+/* Give a whole file the name that says another time. */
+bool oteli_spool_dir_restamp(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
+                             uint64_t written_unix_ns);
+
+/* false with ENOENT: another process has removed it. */
 bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
                             enum oteli_spool_name kind);
 

@@ -131,7 +131,9 @@ static bool is_head_of(const struct oteli_spool_file *file, otel_otlp_protocol f
                        const uint8_t *content)
 {
     uint8_t head[OTELI_SPOOL_HEAD];
-    oteli_spool_head_write(file, format, content + OTELI_SPOOL_HEAD, head);
+    struct oteli_spool_file written = *file;
+    written.written_unix_ns = get_number(content + AT_WRITTEN, 8);
+    oteli_spool_head_write(&written, format, content + OTELI_SPOOL_HEAD, head);
     return memcmp(head, content, sizeof head) == 0;
 }
 

@@ -60,13 +60,25 @@ static void begin_to_wait(struct oteli_spool_index *index, struct oteli_spool_en
     oteli_spool_comes(way, entry->file.spans, bytes);
 }
 
-void oteli_spool_index_add(struct oteli_spool_index *index, const struct oteli_spool_file *file)
+int64_t oteli_spool_born_ns(const struct oteli_spool_clock *clock, uint64_t written_unix_ns)
+{
+    const int64_t age_ns = (int64_t)(clock->unix_ns - written_unix_ns);
+    const int64_t age_before_ns = age_ns - clock->step_ns;
+    int64_t least_ns = age_ns > 0 ? age_ns : 0;
+    if (age_before_ns >= 0 && (age_before_ns < age_ns || age_ns < 0))
+        least_ns = age_before_ns;
+    return clock->boot_ns - least_ns;
+}
+
+void oteli_spool_index_add(struct oteli_spool_index *index, const struct oteli_spool_file *file,
+                           int64_t born_ns)
 {
     struct oteli_spool_entry *at = end_of(index);
     index->count++;
     for (; at != begin_of(index) && oteli_spool_file_compare(&at[-1].file, file) > 0; at--)
         at[0] = at[-1];
     at->file = *file;
+    at->born_ns = born_ns;
     begin_to_wait(index, at, OTELI_SPOOL_STORED);
 }
 
@@ -87,6 +99,12 @@ static int compare(const void *a, const void *b)
     const struct oteli_spool_entry *one = a;
     const struct oteli_spool_entry *other = b;
     return oteli_spool_file_compare(&one->file, &other->file);
+}
+
+void oteli_spool_index_sort(struct oteli_spool_index *index)
+{
+    if (index->count != 0)
+        qsort(begin_of(index), index->count, sizeof *index->entries, compare);
 }
 
 struct oteli_spool_entry *oteli_spool_index_find(const struct oteli_spool_index *index,
@@ -133,7 +151,8 @@ void oteli_spool_index_forget(struct oteli_spool_index *index, struct oteli_spoo
 struct scan {
     const struct oteli_spool_dir *dir;
     struct oteli_spool_index found;
-    uint64_t abandoned_unix_ns;
+    const struct oteli_spool_clock *clock;
+    int64_t abandoned_ns;
 };
 
 static bool visit(void *state, const char *name, bool is_file)
@@ -143,8 +162,10 @@ static bool visit(void *state, const char *name, bool is_file)
     struct oteli_spool_file file;
     const enum oteli_spool_name kind =
         is_file ? oteli_spool_name_read(name, &file) : OTELI_SPOOL_OTHER;
+    const int64_t born_ns =
+        kind != OTELI_SPOOL_OTHER ? oteli_spool_born_ns(scan->clock, file.written_unix_ns) : 0;
     if (kind == OTELI_SPOOL_TEMPORARY) {
-        if (file.written_unix_ns < scan->abandoned_unix_ns)
+        if (born_ns < scan->clock->boot_ns - scan->abandoned_ns)
             (void)oteli_spool_dir_remove(scan->dir, &file, kind);
         return true;
     }
@@ -154,7 +175,7 @@ static bool visit(void *state, const char *name, bool is_file)
     }
     if (!oteli_spool_index_fit(found))
         return false;
-    found->entries[found->count++] = (struct oteli_spool_entry){.file = file};
+    found->entries[found->count++] = (struct oteli_spool_entry){.file = file, .born_ns = born_ns};
     return true;
 }
 
@@ -174,7 +195,7 @@ static void merge(struct oteli_spool_index *index, struct oteli_spool_index *fou
         for (; known != known_end && compare(known, entry) < 0; known++)
             lose(index, known);
         if (known != known_end && compare(known, entry) == 0)
-            entry->state = (known++)->state;
+            *entry = *known++;
         else
             begin_to_wait(index, entry, OTELI_SPOOL_FOUND);
         found->foreign += entry->state == OTELI_SPOOL_IS_FOREIGN;
@@ -184,9 +205,9 @@ static void merge(struct oteli_spool_index *index, struct oteli_spool_index *fou
 }
 
 bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_spool_dir *dir,
-                            uint64_t abandoned_unix_ns)
+                            const struct oteli_spool_clock *clock, int64_t abandoned_ns)
 {
-    struct scan scan = {.dir = dir, .abandoned_unix_ns = abandoned_unix_ns};
+    struct scan scan = {.dir = dir, .clock = clock, .abandoned_ns = abandoned_ns};
     struct oteli_spool_index *found = &scan.found;
     if (!oteli_spool_dir_each(dir, visit, &scan)) {
         const int error = errno;
@@ -194,8 +215,7 @@ bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_
         errno = error;
         return false;
     }
-    if (found->count != 0)
-        qsort(found->entries, found->count, sizeof *found->entries, compare);
+    oteli_spool_index_sort(found);
     merge(index, found);
     oteli_spool_count_foreign((int64_t)(found->foreign - index->foreign));
     index->foreign = found->foreign;

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/random.h"
+#include "exporters/otlp/culprit.h"
 #include "exporters/otlp/retry.h"
 #include "exporters/otlp/spool.h"
 
@@ -22,6 +23,7 @@
 enum {
     ASKED_MS_MAX = 5 * 60 * 1000, /* the longest that a receiver can send us away for */
     TAKEN_MS = 1000,              /* between looks whether another process still is the sender */
+    BLIND_MS = 5,                 /* between looks at a request that has no descriptor */
     UNREADABLE_MS = 5000,         /* between looks at a directory that cannot be read */
     ROOM_MS = 5000,               /* until there may be room for halves, and twice that next … */
     ROOM_WAITS_MAX = 7            /* … so often, which is about ten minutes */
@@ -40,6 +42,7 @@ struct oteli_spooling {
     struct oteli_spool *spool;
     struct oteli_delivery delivery;
     struct oteli_request request; /* made of the file that is being sent */
+    struct oteli_culprit culprit;
 
     bool is_away;
     unsigned failures;    /* since it was last there */
@@ -106,8 +109,10 @@ struct oteli_spooling *oteli_spooling_new(const struct oteli_spooling_options *o
         oteli_transport_free(transport);
         return NULL;
     }
-    if (oteli_delivery_init(&made->delivery, receiver, transport))
+    if (oteli_delivery_init(&made->delivery, receiver, transport)) {
+        oteli_spool_warn(made->spool);
         return made;
+    }
     oteli_spooling_free(made);
     return NULL;
 }
@@ -244,6 +249,14 @@ static bool halve(struct oteli_spooling *spooling)
     return false;
 }
 
+/* Go on with the halves of a file, one of which has the span for which it was refused. */
+static bool look_for_culprit(struct oteli_spooling *spooling)
+{
+    return spooling->delivery.outcome.is_about_content &&
+           oteli_culprit_halve(&spooling->culprit, spooling->request.spans, oteli_monotonic_ns()) &&
+           oteli_spool_halve(spooling->spool) == OTELI_HALVES_ARE_THERE;
+}
+
 /* What became of the file. */
 static void end_request(struct oteli_spooling *spooling)
 {
@@ -251,7 +264,10 @@ static void end_request(struct oteli_spooling *spooling)
     const struct oteli_outcome *outcome = &delivery->outcome;
     const enum oteli_delivery_end end = delivery->end;
     spooling->is_sending = false;
-    if (end == OTELI_DELIVERY_TOO_LARGE && halve(spooling)) {
+    if (end == OTELI_DELIVERED)
+        oteli_culprit_accepted(&spooling->culprit);
+    if ((end == OTELI_DELIVERY_TOO_LARGE && halve(spooling)) ||
+        (end == OTELI_DELIVERY_REFUSED && look_for_culprit(spooling))) {
         find_there(spooling);
         return;
     }
@@ -352,6 +368,17 @@ int oteli_spooling_attend(struct oteli_spooling *spooling)
     }
     again_ms = oteli_delivery_timeout_ms(&spooling->delivery, spooling->deadline_ns);
     return again_ms >= 0 ? again_ms : INT_MAX;
+}
+
+int oteli_spooling_finish(struct oteli_spooling *spooling)
+{
+    const int again_ms = oteli_spooling_attend(spooling);
+    const bool is_sending =
+        spooling->is_sending && spooling->delivery.state == OTELI_DELIVERY_SENDING;
+    if (!is_sending)
+        return again_ms == 0 ? 0 : -1;
+    const bool is_blind = oteli_spooling_descriptor(spooling) < 0;
+    return is_blind && again_ms > BLIND_MS ? BLIND_MS : again_ms;
 }
 
 int oteli_spooling_descriptor(struct oteli_spooling *spooling)

@@ -58,8 +58,10 @@ void oteli_spooling_hold_off(struct oteli_spooling *spooling, uint64_t asked_ms)
  * the log. */
 bool oteli_spooling_keep(struct oteli_spooling *spooling, const struct oteli_request *request);
 
-/* Go on with the files: otel_exporter.attend. */
+/* Go on with the files: otel_exporter.attend, and otel_exporter.finish, which is over when the
+ * receiver is away, and where another process sends the files. */
 int oteli_spooling_attend(struct oteli_spooling *spooling);
+int oteli_spooling_finish(struct oteli_spooling *spooling);
 
 /* What to wait for before the next oteli_spooling_attend; -1: only for its time. The same
  * descriptor whenever there is one. */

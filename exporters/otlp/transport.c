@@ -59,6 +59,7 @@ static struct oteli_transport *new_closed(const struct oteli_transport_options *
     transport->tls_max = options->tls.max;
     transport->gets = options->gets;
     transport->is_http2 = options->is_http2;
+    transport->observer = options->observer;
     transport->is_https = strncasecmp(options->url, "https:", 6) == 0;
     if (!copy_constants(transport, options)) {
         oteli_transport_free(transport);

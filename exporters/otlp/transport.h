@@ -23,6 +23,20 @@
 
 struct oteli_transport;
 
+/* What an observer is told of a request while it runs, for tools that say why it fails. Bytes of
+ * TLS are the messages of its handshake and its alerts, each whole and in the clear; with a libcurl
+ * whose TLS library does not show them there are none. */
+enum oteli_observed {
+    OTELI_OBSERVED_TEXT,     /* libcurl's words, meant for people */
+    OTELI_OBSERVED_LINE,     /* a header line of an answer, a proxy's too */
+    OTELI_OBSERVED_TLS_SENT, /* bytes of TLS */
+    OTELI_OBSERVED_TLS_RECEIVED
+};
+struct oteli_observer {
+    void (*note)(void *state, enum oteli_observed what, const char *bytes, size_t length);
+    void *state;
+};
+
 struct oteli_transport_options {
     const char *url;         /* http or https */
     const char *unix_socket; /* the path to connect to instead of the URL's host; NULL: none */
@@ -37,6 +51,7 @@ struct oteli_transport_options {
     bool gets;                 /* instead of posting */
     bool is_http2;             /* nothing else: with prior knowledge, or by ALPN under TLS */
     struct oteli_tls tls;      /* counts for https, and for a proxy of that kind */
+    const struct oteli_observer *observer; /* called while polling; NULL: none */
 };
 
 struct oteli_transport_request {
@@ -63,8 +78,11 @@ enum oteli_transport_step {
 struct oteli_transport_answer {
     int status;         /* 0: no (whole) answer */
     bool body_was_sent; /* no answer, but the receiver may have got the spans */
+    bool was_refused;   /* no answer: nobody listens there, or there is no way */
     bool is_hopeless;   /* no answer, and no retry can help: a bad certificate, for example */
     bool is_too_long;   /* the answer was above the limit and has been cut off */
+    bool is_tls_file;   /* no answer, because a file that TLS needs cannot be used */
+    int proxy_status;   /* of a proxy's answer to CONNECT; 0: none */
     struct oteli_answer_body body;
     /* Header or trailer fields; NULL: none, or longer than what is kept. */
     const char *retry_after;

@@ -129,6 +129,22 @@ static int watch_progress(void *state, curl_off_t down_total, curl_off_t down, c
 
 #define SET(option, value) OTELI_CURL_SET(easy, option, value)
 
+static int tell(CURL *easy, curl_infotype type, char *bytes, size_t length, void *state)
+{
+    (void)easy;
+    static const enum oteli_observed observed[] = {
+        [CURLINFO_TEXT] = OTELI_OBSERVED_TEXT,
+        [CURLINFO_HEADER_IN] = OTELI_OBSERVED_LINE,
+        [CURLINFO_SSL_DATA_IN] = OTELI_OBSERVED_TLS_RECEIVED,
+        [CURLINFO_SSL_DATA_OUT] = OTELI_OBSERVED_TLS_SENT,
+    };
+    const struct oteli_observer *observer = ((const struct oteli_transport *)state)->observer;
+    if (type == CURLINFO_TEXT || type == CURLINFO_HEADER_IN || type == CURLINFO_SSL_DATA_IN ||
+        type == CURLINFO_SSL_DATA_OUT)
+        observer->note(observer->state, observed[type], bytes, length);
+    return 0;
+}
+
 /* An answer that is compressed is undone piece by piece, and counted as what comes out. */
 bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy)
 {
@@ -136,7 +152,10 @@ bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_WRITEFUNCTION, take_body) && SET(CURLOPT_WRITEDATA, transport) &&
            SET(CURLOPT_HEADERFUNCTION, take_line) && SET(CURLOPT_HEADERDATA, transport) &&
            SET(CURLOPT_NOPROGRESS, 0L) && SET(CURLOPT_XFERINFOFUNCTION, watch_progress) &&
-           SET(CURLOPT_XFERINFODATA, transport);
+           SET(CURLOPT_XFERINFODATA, transport) &&
+           (transport->observer == NULL ||
+            (SET(CURLOPT_DEBUGFUNCTION, tell) && SET(CURLOPT_DEBUGDATA, transport) &&
+             SET(CURLOPT_VERBOSE, 1L)));
 }
 
 /* curl names the host of the URL, which has no part in it. */
@@ -283,8 +302,12 @@ void oteli_transport_fill(struct oteli_transport *transport, struct oteli_transp
     *answer = (struct oteli_transport_answer){
         .status = has_status ? (int)facts.status : 0,
         .body_was_sent = !has_status && was_read && (transport->body_was_sent || facts.sent > 0),
+        .was_refused = !has_status && transport->result == CURLE_COULDNT_CONNECT,
         .is_hopeless = !has_status && is_hopeless(transport, facts.connect_status),
         .is_too_long = transport->is_too_long,
+        .is_tls_file = transport->lacks_files || transport->result == CURLE_SSL_CERTPROBLEM ||
+                       transport->result == CURLE_SSL_CACERT_BADFILE,
+        .proxy_status = (int)facts.connect_status,
         .body = {transport->body, kept,
                  transport->result != CURLE_OK || kept < transport->body_bytes},
         .retry_after = kept_text(fields->retry_after),

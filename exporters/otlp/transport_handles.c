@@ -7,6 +7,7 @@
  * and all that it would give back the kernel takes anyway. For the same reasons libcurl
  * stays loaded when we are not. */
 #include "common/atomic.h"
+#include "common/descriptor.h"
 #include "common/log.h"
 #include "common/pin.h"
 #include "exporters/otlp/ending.h"
@@ -15,6 +16,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { UPLOAD_BYTES = 128 * 1024 }; /* handed to the kernel at once: a usual batch */
@@ -125,7 +127,7 @@ static bool configure(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_NOSIGNAL, 1L) &&
            (transport->gets ? SET(CURLOPT_HTTPGET, 1L) : SET(CURLOPT_POST, 1L)) &&
            SET(CURLOPT_USERAGENT, transport->user_agent) && SET(CURLOPT_TCP_KEEPALIVE, 1L) &&
-           SET(CURLOPT_UPLOAD_BUFFERSIZE, UPLOAD_BYTES) &&
+           SET(CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BYTES) &&
            SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) && SET(CURLOPT_OPENSOCKETDATA, transport) &&
            SET(CURLOPT_CLOSESOCKETFUNCTION, close_socket) &&
            SET(CURLOPT_CLOSESOCKETDATA, transport);
@@ -136,10 +138,10 @@ static void note_waker_of_curl(struct oteli_transport *transport, CURLM *multi)
 {
     struct oteli_pair_search search;
     oteli_pair_search_begin(&search);
-    if (curl_multi_wakeup(multi) == CURLM_OK) {
-        oteli_pair_search_end(&search, &transport->sockets);
-        (void)curl_multi_poll(multi, NULL, 0, 0, NULL); /* which reads what woke it */
-    }
+    for (int i = 0; i < OTELI_PAIR_BYTES; i++)
+        (void)curl_multi_wakeup(multi);
+    oteli_pair_search_end(&search, &transport->sockets);
+    (void)curl_multi_poll(multi, NULL, 0, 0, NULL); /* which reads what woke it */
 }
 
 /* Ours is used because curl would go on to read from its descriptor, whoever that belongs to
@@ -151,13 +153,32 @@ static void make_waker(struct oteli_transport *transport)
     oteli_store_relaxed_64(&transport->waker_inode, oteli_socket_inode(transport->waker[1]));
 }
 
+/* curl_multi_init makes descriptors of its own, with the lowest numbers that are free: 0 to 2 are not
+ * while it does. */
+static CURLM *new_multi(void)
+{
+    int held[OTELI_DESCRIPTOR_LEAST];
+    size_t count = 0;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    while (fd >= 0 && fd < OTELI_DESCRIPTOR_LEAST && count < OTELI_DESCRIPTOR_LEAST) {
+        held[count++] = fd;
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    }
+    if (fd >= 0)
+        close(fd);
+    CURLM *multi = curl_multi_init();
+    while (count != 0)
+        close(held[--count]);
+    return multi;
+}
+
 /* Both handles or none. */
 static bool open_handles(struct oteli_transport *transport)
 {
     transport->has_files = false;
     transport->is_spoilt = false;
     transport->easy = curl_easy_init();
-    CURLM *multi = curl_multi_init();
+    CURLM *multi = new_multi();
     if (transport->easy == NULL || multi == NULL || !configure(transport, transport->easy) ||
         curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 1L) != CURLM_OK) {
         curl_easy_cleanup(transport->easy);

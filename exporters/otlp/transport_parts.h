@@ -44,6 +44,7 @@ struct oteli_transport {
     bool gets;
     bool is_http2;
     struct oteli_tls_files tls; /* its paths are constant */
+    const struct oteli_observer *observer;
 
     CURL *easy;
     CURLM *multi;         /* release when handles are opened, acquire by wake on any thread */

@@ -2,6 +2,7 @@
 /* exporters/otlp/watch.c - the contracts are in exporters/otlp/watch.h. Whoever exports; a
  * transport owns the descriptor. */
 #include "exporters/otlp/watch.h"
+#include "common/descriptor.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -25,7 +26,7 @@ bool oteli_watch_open(struct oteli_watch *watch, const int waker[2])
 {
     if (waker[READER] == -1)
         return false;
-    const int fd = epoll_create1(EPOLL_CLOEXEC);
+    const int fd = oteli_descriptor_lift(epoll_create1(EPOLL_CLOEXEC));
     if (fd == -1)
         return false;
     if (!control(fd, EPOLL_CTL_ADD, waker[READER], 0) ||

@@ -30,6 +30,13 @@
 #define OTEL_END_DECLS
 #endif
 
+/* The null pointer that both languages have without a warning, in what headers make of calls. */
+#ifdef __cplusplus
+#define OTEL_NULL_ nullptr
+#else
+#define OTEL_NULL_ ((void *)0)
+#endif
+
 /* OTEL_INLINE functions are never traced by -finstrument-functions (otel/functions.h). */
 #if defined(__GNUC__)
 #define OTEL_API __attribute__((visibility("default")))
@@ -76,13 +83,14 @@ typedef enum otel_log_level {
     OTEL_LOG_DEBUG = 5
 } otel_log_level;
 
-/* Receives what the SDK has to say about itself, one line without a newline.
- * Called from any thread, never while the SDK holds a lock, never concurrently
- * with itself from one thread. It must not call into otel-c. */
+/* Receives what the SDK has to say about itself, one line without a newline. Called from any
+ * thread, never concurrently with itself from one thread. It must not call into otel-c: the caller
+ * may hold locks of the SDK, and such a call can wait for ever. */
 typedef void otel_log_handler(void *state, otel_log_level level, const char *message);
 
-/* Exchange the handler. NULL puts the default back: warnings and errors to stderr,
- * each kind at most once in ten seconds. Start/stop only. */
+/* Exchange the handler. NULL puts the default back: warnings and errors to stderr, each kind at
+ * most once in ten seconds, by a process and its forked children together, and where spans go if
+ * that is a default. Start/stop only. */
 OTEL_API void otel_log_set_handler(otel_log_handler *handler, void *state);
 
 OTEL_END_DECLS

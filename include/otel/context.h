@@ -6,6 +6,11 @@
  * first attach and for the first tracestates, and bounded from then on.
  *
  * Threads:  any thread. The current context belongs to the calling thread.
+ * Signals:  a handler may read the current span, whatever it has interrupted: otel_current_span,
+ *           otel_span_get_context and the functions that read a span context do not allocate and
+ *           take no lock. All other functions of otel-c may do both, so a handler may call them
+ *           only where it cannot have interrupted malloc. A span that it makes while its thread is
+ *           inside otel-c records nothing, and is counted as OTEL_DROP_REENTRANT.
  * Errors:   none. An all-zero value is valid everywhere and means "no span".
  * Source:   OpenTelemetry specification, context/README.md and trace/api.md. */
 #ifndef OTEL_CONTEXT_H
@@ -126,8 +131,12 @@ OTEL_API bool otel_context_detach_n(uint64_t token);
 /* Make a context current on this thread until it is detached; its baggage stays as long. Current is,
  * at every moment, the newest of what became current on the thread (contexts that it attached, and
  * spans that it entered) and has neither been detached nor ended; spans that were entered in a
- * context do not count any more when that is detached. Where 1,024 contexts are attached and the
- * newest of them is current, another one takes its place. */
+ * context do not count any more when that is detached, nor those that were entered in a span when
+ * that ends while one of them, of its trace, is current. They stay open; but where a thread has
+ * more than 1,024 spans and contexts, those that are open and not current any more are dropped
+ * (OTEL_DROP_ABANDONED). A span that is entered with a parent of other baggage or values
+ * (otel_span_options.parent) attaches that context until its end. Where 1,024 contexts are attached
+ * and the newest of them is current, another one takes its place. */
 OTEL_INLINE otel_context_token otel_context_attach(otel_context context)
 {
     otel_context_token token;
@@ -143,6 +152,23 @@ OTEL_INLINE bool otel_context_detach(otel_context_token token)
 {
     return otel_context_detach_n(token.opaque);
 }
+
+/* Error handling with longjmp (PostgreSQL, Lua, Ruby) leaves functions without ending their spans.
+ * Take a mark where setjmp is called, and unwind to it where longjmp arrives: spans that this
+ * thread entered after the mark end now and are exported, contexts attached after it are detached,
+ * and what otel_lines_begin began after it is given up. OTEL_SCOPED does so at the end of its block.
+ *
+ *     otel_span_mark mark = otel_span_mark_here();
+ *     if (sigsetjmp(handler, 1) != 0)
+ *         otel_span_unwind(mark);
+ *
+ * A mark is good for its thread (and its fibre) as long as the span or the context that was
+ * current at the mark is; nothing is done for one that is not, nor for a zeroed one. */
+typedef struct otel_span_mark {
+    uint64_t opaque;
+} otel_span_mark;
+OTEL_API otel_span_mark otel_span_mark_here(void);
+OTEL_API void otel_span_unwind(otel_span_mark mark);
 
 /* A key of context values. Two keys are never equal, whatever their names. */
 typedef struct otel_context_key {

@@ -25,7 +25,7 @@
 
 OTEL_BEGIN_DECLS
 
-/* Why a span that ended was not delivered. New reasons come at the end. */
+/* Why a span that ended was lost. New reasons come at the end. */
 typedef enum otel_drop_reason {
     OTEL_DROP_QUEUE_FULL = 0,   /* OTEL_BSP_MAX_QUEUE_SIZE spans were waiting */
     OTEL_DROP_BYTE_LIMIT,       /* OTEL_C_QUEUE_MAX_BYTES of them were */
@@ -38,20 +38,30 @@ typedef enum otel_drop_reason {
     OTEL_DROP_EXPORT_TIMEOUT,   /* the exporter did not finish in OTEL_BSP_EXPORT_TIMEOUT */
     OTEL_DROP_NO_MEMORY,
     OTEL_DROP_REENTRANT,    /* it ended inside the SDK's own code: in a signal handler */
-    OTEL_DROP_CANCELLED,    /* otel_span_cancel, of it or of the root that held it */
-    OTEL_DROP_NOT_KEPT,     /* the decision at the end of its local root */
     OTEL_DROP_HELD_LIMIT,   /* OTEL_C_HELD_MAX_BYTES of held-back and collected spans */
-    OTEL_DROP_LATE,         /* it ended after the decision to drop, or after otel_lines_end */
-    OTEL_DROP_UNMOUNTED,    /* collected, and freed without having been mounted */
-    OTEL_DROP_COLLECTED,    /* taken in process by otel_span_collect */
-    OTEL_DROP_TOO_SHORT,    /* otel_span_end_unless_shorter */
-    OTEL_DROP_ABANDONED,    /* its thread ended while it was open */
+    OTEL_DROP_ABANDONED,    /* its thread ended, or left 1,024 behind, while it was open; or that
+                               of the root that held it */
     OTEL_DROP_FORKED_CHILD, /* the exporter does not work in a forked child */
     OTEL_DROP_REASON_COUNT
 } otel_drop_reason;
 
 /* The reason as it is counted and logged, for example "queue_full". Static. */
 OTEL_API const char *otel_drop_reason_string(otel_drop_reason reason);
+
+/* Why a span that ended was not handed to an exporter though nothing was lost: the program, or
+ * a rule that it or the environment has set, decided so. New reasons come at the end. */
+typedef enum otel_withheld_reason {
+    OTEL_WITHHELD_CANCELLED = 0, /* otel_span_cancel, of it or of the root that held it */
+    OTEL_WITHHELD_NOT_KEPT,      /* the decision at the end of its local root */
+    OTEL_WITHHELD_COLLECTED,     /* taken in process by otel_span_collect */
+    OTEL_WITHHELD_TOO_SHORT,     /* otel_span_end_unless_shorter */
+    OTEL_WITHHELD_LATE,          /* it ended after the decision to drop, or after otel_lines_end */
+    OTEL_WITHHELD_UNMOUNTED,     /* collected, and freed without having been mounted */
+    OTEL_WITHHELD_REASON_COUNT
+} otel_withheld_reason;
+
+/* The reason as it is counted, for example "not_kept". Static. */
+OTEL_API const char *otel_withheld_reason_string(otel_withheld_reason reason);
 
 /* A piece of memory of the batch; valid until the export is answered. Of an empty one
  * `data` is an empty string, never NULL. */
@@ -165,6 +175,7 @@ typedef enum otel_export_result {
 typedef struct otel_export {
     const otel_batch *batch;
     uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX: none. It can only become earlier */
+    bool is_stopping;     /* otel_shutdown waits: do not wait for a receiver that is not there */
 } otel_export;
 
 /* Say that the receiver refused some spans, or that some were dropped and why: a reason that this
@@ -224,9 +235,21 @@ typedef struct otel_exporter {
      * whenever it has asked for that. It must not wait: exports do meanwhile. Returns after how
      * many milliseconds it wants to be called again at the latest (0: at once, -1: not before the
      * next export); before that if its descriptor is readable. It is not called any more once the
-     * SDK stops. Where each span is exported by the thread that ends it, only after exports.
-     * Or NULL: then nothing wakes up for it. */
+     * SDK stops: `finish` is. Where each span is exported by the thread that ends it, only after
+     * exports. Or NULL: then nothing wakes up for it. */
     int (*attend)(void *state);
+
+    /* Where spans go, for the message of the start: a URL without secrets, a path, "stdout"; valid
+     * until `free`. NULL: the message has the name only. */
+    const char *destination;
+    bool destination_is_default; /* nobody has chosen it */
+
+    /* otel_shutdown waits, and every batch is exported: go on with what `attend` does, without
+     * waiting. Returns -1 when there is nothing left that can be done now; otherwise after how many
+     * milliseconds to call it again at the latest (0: at once), before that if its descriptor is
+     * readable. It is called until it returns -1 or otel_shutdown has no time left; only with an
+     * exporter thread. Or NULL: otel_shutdown does not wait for what `attend` does. */
+    int (*finish)(void *state);
 } otel_exporter;
 
 #define OTEL_EXPORTER(...) ((otel_exporter){.size = sizeof(otel_exporter), __VA_ARGS__})

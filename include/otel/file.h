@@ -41,7 +41,7 @@ OTEL_API OTEL_MUST_USE otel_status otel_file_exporter_new(const otel_file_option
  * for as many things as go on at a time in this process; spans nest in them, events are
  * instants, and arrows lead from parents to children on other tracks and along links, where the
  * other end has been written. The file is valid JSON after every batch. It must be a regular
- * file. Errors as above. */
+ * file: a device or a pipe is refused (errno is EINVAL). Errors as above. */
 OTEL_API OTEL_MUST_USE otel_status otel_perfetto_exporter_new(const char *path,
                                                               otel_exporter *exporter);
 

@@ -6,11 +6,12 @@
  * and understands probabilities, rates, and probabilities for each operation (span name). While
  * there is no answer the initial sampler decides; later the last good answer goes on to hold.
  * OTEL_TRACES_SAMPLER=parentbased_jaeger_remote is this sampler for roots. Servers that speak
- * only gRPC cannot be asked.
+ * only gRPC cannot be asked: 14250, the port of the specification's `endpoint`, is one of those.
  *
  * Threads:  the sampler: any thread. It has a small thread of its own, "otel-sampler", which
  *           waits for the server, so that no span ever does; a forked child starts one of its own
- *           with the first span that it asks about.
+ *           with the first span that it asks about. Threads that ask at the same moment take turns
+ *           (a spin lock, held for one decision).
  * Source:   OpenTelemetry specification, trace/sdk.md "JaegerRemoteSampler"; Jaeger, "Remote
  *           Sampling API". In library `otel-otlp`. */
 #ifndef OTEL_JAEGER_REMOTE_H

@@ -33,8 +33,8 @@ typedef struct otel_lines otel_lines;
 OTEL_API void otel_lines_begin(void);
 
 /* End the innermost stretch that this thread began, and get its spans; the caller owns them
- * and calls otel_lines_free. Spans that are still open are not among them, and are dropped
- * when they end (OTEL_DROP_LATE). NULL: nothing was collected. */
+ * and calls otel_lines_free. Spans that are still open are not among them, and are withheld
+ * when they end (OTEL_WITHHELD_LATE). NULL: nothing was collected. */
 OTEL_API OTEL_MUST_USE otel_lines *otel_lines_end(void);
 
 typedef struct otel_mount_options {
@@ -59,7 +59,7 @@ OTEL_API size_t otel_lines_size(const otel_lines *lines);
 OTEL_API bool otel_lines_next(const otel_lines *lines, size_t *cursor, otel_span_view *span);
 
 /* The caller's part is over. A collected set that was never mounted is counted as
- * OTEL_DROP_UNMOUNTED. */
+ * OTEL_WITHHELD_UNMOUNTED. */
 OTEL_API void otel_lines_free(otel_lines *lines);
 
 /* What is known of a held-back trace when its local root ends; for
@@ -68,14 +68,14 @@ typedef struct otel_tail {
     size_t size; /* sizeof(otel_tail) of the library */
     otel_span_context root;
     otel_slice name;      /* of the root */
-    uint64_t duration_ns; /* of the root */
+    uint64_t duration_ns; /* of the root; 0: the end that the program gave is before the start */
     size_t span_count;    /* that ended before it, and it */
     bool has_error;       /* one of them has the status Error */
 } otel_tail;
 
 /* End a span that holds back its descendants (otel_span_options.hold) and get all of them
- * and itself, instead of exporting them: counted as OTEL_DROP_COLLECTED. They can be mounted
- * as well. Descendants that end later are dropped (OTEL_DROP_LATE). NULL: it holds nothing. */
+ * and itself, instead of exporting them: counted as OTEL_WITHHELD_COLLECTED. They can be mounted
+ * as well. Descendants that end later are withheld (OTEL_WITHHELD_LATE). NULL: it holds nothing. */
 OTEL_API OTEL_MUST_USE otel_lines *otel_span_collect(otel_span span);
 
 OTEL_END_DECLS

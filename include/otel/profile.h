@@ -53,12 +53,12 @@ OTEL_API otel_profile_label otel_profile_label_make(const otel_span *span,
 
 OTEL_INLINE otel_profile_label otel_profile_label_acquire(const otel_profile_kv *kv, size_t count)
 {
-    return otel_profile_label_make(NULL, kv, count);
+    return otel_profile_label_make(OTEL_NULL_, kv, count);
 }
 
 OTEL_INLINE otel_profile_label otel_profile_label_for_span(const otel_span *span)
 {
-    return otel_profile_label_make(span, NULL, 0);
+    return otel_profile_label_make(span, OTEL_NULL_, 0);
 }
 
 /* Give it back, when every otel_profile_apply with it has returned; it is empty then. A second
@@ -79,13 +79,15 @@ OTEL_INLINE void *otel_profile_apply(const otel_profile_label *label, void *(*fu
 #ifdef OTEL_PROFILE_CHECKED
     return otel_profile_apply_checked(label, function, argument);
 #else
-    return label->trampoline != NULL ? label->trampoline(argument, function) : function(argument);
+    return label->trampoline != OTEL_NULL_ ? label->trampoline(argument, function)
+                                           : function(argument);
 #endif
 }
 
 /* function(argument) with this span current, and under its label: a context attached and a label
  * applied, both taken back afterwards. Samples find the span whatever the function's stack frames are
- * like. Where an exception leaves the function neither is taken back: catch inside. */
+ * like. An exception that leaves the function takes both back; longjmp leaves the label
+ * taken, so jump within the function, and otel_span_unwind takes back the context alone. */
 OTEL_API void *otel_span_run(otel_span span, void *(*function)(void *), void *argument);
 
 OTEL_END_DECLS

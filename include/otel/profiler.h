@@ -106,6 +106,7 @@ typedef struct otel_profiler_words {
     const char *label_style;       /* OTEL_C_PPROF_LABEL_STYLE */
     const char *names;             /* OTEL_C_PROFILER_NAMES */
     const otel_otlp_options *otlp; /* where out is "otlp"; NULL: OTEL_EXPORTER_OTLP_* */
+    int signal_number;             /* OTEL_C_PROFILER_SIGNAL */
 } otel_profiler_words;
 
 /* Start it: otel_start does, and otel_shutdown stops this one first, in half of its time. A
@@ -137,8 +138,12 @@ typedef struct otel_profiler_stats {
     uint64_t labels_cut;     /* keys and values that did not fit */
     uint64_t profiles;       /* exported */
     otel_profiler_source source;
-    int refused_errno; /* of perf_event_open, where the source is the signal; 0: not tried */
-    char why[120];     /* the same in words */
+    int refused_errno;     /* of perf_event_open, where the source is the signal; 0: not tried */
+    char why[120];         /* the same in words */
+    uint64_t processor_ns; /* by the signal: processor time that all threads but the profiler's have
+                              used. (samples + missed_periods + kernel_lost) periods of it were
+                              seen; the rest is of threads that were too short, or block the
+                              signal. By perf events: 0 */
 } otel_profiler_stats;
 OTEL_API otel_status otel_profiler_get_stats(const otel_profiler *profiler,
                                              otel_profiler_stats *stats);

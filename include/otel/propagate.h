@@ -16,7 +16,8 @@ OTEL_BEGIN_DECLS
 
 /* Give the value of header `name` (lower case; compare without case where the protocol
  * does) and its length, or NULL. `index` counts the headers of that name, from zero: the
- * propagator asks until it gets NULL. The text is borrowed until the next call. */
+ * propagator asks until it gets NULL. The text is borrowed until the next call; blanks at its ends
+ * are no part of the value. */
 typedef const char *otel_get_header(void *carrier, const char *name, size_t index, size_t *length);
 
 /* Call `visit` with the name of each header; only Jaeger asks for that, whose baggage is in
@@ -56,8 +57,9 @@ typedef struct otel_propagator {
     }
 
 /* Static ones. B3 reads its single header and, without one, the several; a trace id of 64
- * bits gets zeros in front. The debug flag of B3 and Jaeger stays with the trace, and goes out
- * in these two formats. */
+ * bits gets zeros in front. B3 ids without a sampling state leave the decision to us: a sampler that
+ * looks at parents then decides as for a root. The debug flag of B3 and Jaeger stays with the trace,
+ * and goes out in these two formats. */
 OTEL_API const otel_propagator *otel_propagator_trace_context(void);
 OTEL_API const otel_propagator *otel_propagator_baggage(void);
 OTEL_API const otel_propagator *otel_propagator_b3(void);       /* writes the single header */

@@ -14,7 +14,8 @@
  * the caller has decided. Of processors only on_end sees it, for it never started.
  *
  * Threads:  any thread.
- * Cost:     no lock, no system call; memory only while a span is larger than any before it.
+ * Cost:     no lock; no system call but to wake the exporter thread; memory only while a span is
+ *           larger than any before it.
  * Errors:   nothing here fails. Without an SDK nothing happens; after otel_shutdown the span is
  *           dropped as OTEL_DROP_ALREADY_SHUTDOWN, inside another call of this thread (in a
  *           signal handler) as OTEL_DROP_REENTRANT.

@@ -3,7 +3,7 @@
  *
  * Threads:  otel_start and otel_shutdown from one thread at a time; everything else any
  *           thread. The SDK runs one thread of its own, "otel-export", with all signals
- *           blocked, and only when a batching pipeline exists.
+ *           blocked, unless otel_sdk_options.threadless or .simple says otherwise.
  * Errors:   otel_status. A bad environment value is never an error: it is one warning,
  *           and the default is used.
  * Source:   OpenTelemetry specification, trace/sdk.md and
@@ -127,6 +127,7 @@ typedef struct otel_sdk_options {
     const char *profiler_endpoint; /* OTEL_C_PROFILER_ENDPOINT */
     const char *profiler_names;    /* OTEL_C_PROFILER_NAMES: auto, on, off */
     const char *pprof_label_style; /* OTEL_C_PPROF_LABEL_STYLE: otel, datadog, pyroscope */
+    int64_t profiler_signal;       /* OTEL_C_PROFILER_SIGNAL: a signal's number */
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})
@@ -134,7 +135,9 @@ typedef struct otel_sdk_options {
 /* Start the SDK: read the environment (here, on this thread, and never again), build the
  * pipelines, start the exporter thread. Options may be NULL. With OTEL_CONFIG_FILE it is
  * otel_start_from_file (otel/config.h). OTEL_SDK_DISABLED=true makes
- * this answer OTEL_OK and record nothing. After an error nothing is running. In library
+ * this answer OTEL_OK and record nothing. One message of level info says where spans go, by which
+ * sampler, and whether a default, the environment, a file or code said so. After an error nothing
+ * is running. In library
  * `otel`, because it knows every exporter. */
 OTEL_API OTEL_MUST_USE otel_status otel_start(const otel_sdk_options *options);
 
@@ -142,17 +145,24 @@ OTEL_API OTEL_MUST_USE otel_status otel_start(const otel_sdk_options *options);
  * knowing any exporter itself. In library `otel-sdk`. */
 OTEL_API OTEL_MUST_USE otel_status otel_start_with(const otel_sdk_options *options);
 
-/* Export every span that ended before this call. OTEL_OK: all of them were delivered, or put
- * into the exporter's spool, whose files a flush does not wait for.
- * OTEL_ERROR_EXPORT_FAILED: some were dropped or rejected. OTEL_ERROR_TIMEOUT: not done
- * within `timeout_ms` (0: only ask for it, do not wait). Any thread, also concurrently. */
+/* Export every span that ended before this call. OTEL_OK: all that ended since the last flush were
+ * delivered, withheld, or put into the exporter's spool, whose files a flush does not wait for.
+ * OTEL_ERROR_EXPORT_FAILED: since the last flush that was done in time, or since otel_start, spans
+ * were dropped or rejected, also before this call; a loss is answered for once, and spans that end
+ * while the SDK is shut down (OTEL_DROP_ALREADY_SHUTDOWN) are none.
+ * OTEL_ERROR_TIMEOUT: not done within `timeout_ms` (0: only ask for it, do not wait). Any
+ * thread, also concurrently. */
 OTEL_API OTEL_MUST_USE otel_status otel_flush(int64_t timeout_ms);
 
 /* Flush, stop the exporter thread, and turn the API back into the harmless one without an
  * SDK. Returns within `timeout_ms` whatever the receiver does, and at most 50 ms later when
  * an exporter does not come back at all; spans that were not exported by then are counted
- * as dropped. The second call answers
- * OTEL_ERROR_NOT_STARTED. */
+ * as dropped, and the answer is OTEL_ERROR_TIMEOUT. OTEL_ERROR_EXPORT_FAILED: spans were dropped
+ * or rejected since otel_start, whether or not a flush has answered for them: the statistics say
+ * why. The second call answers OTEL_ERROR_NOT_STARTED. Every program calls this before it
+ * ends, and so does a forked child that traces: spans that are queued when a process ends are lost,
+ * which the default log handler says after an exit(). A program that leaves main by pthread_exit
+ * calls this before its last thread ends, or the exporter thread keeps the process. */
 OTEL_API OTEL_MUST_USE otel_status otel_shutdown(int64_t timeout_ms);
 
 /* Without a thread (otel_sdk_options.threadless): be the exporter thread for `timeout_ms` (0:
@@ -172,11 +182,13 @@ OTEL_API int64_t otel_poll_timeout(void);
 
 /* What became of the spans of one pipeline. At every moment
  *     started = unsampled + open + ended
- *     ended   = delivered + rejected + spooled + queued + the sum of dropped[]
+ *     ended   = delivered + rejected + spooled + queued + the sum of withheld[]
+ *               + the sum of dropped[]
  * and once flushed or shut down queued is zero. `delivered` were answered with success;
  * `rejected` were refused by a receiver that took the rest of their request; `spooled` are on
- * disk, or were: what becomes of them there otel_spool_stats_read (otel/spool.h) says. `unsampled`
- * are also those that a sampler has recorded for processors only, open or ended. */
+ * disk, or were: what becomes of them there otel_spool_stats_read (otel/spool.h) says. `withheld`
+ * are those that the program or its rules decided not to export, `dropped` those that were lost.
+ * `unsampled` are also those that a sampler has recorded for processors only, open or ended. */
 typedef struct otel_stats {
     size_t size; /* sizeof(otel_stats), set by the caller */
     uint64_t started;
@@ -186,19 +198,23 @@ typedef struct otel_stats {
     uint64_t queued;
     uint64_t delivered;
     uint64_t rejected;
+    uint64_t spooled;
+    uint64_t withheld[OTEL_WITHHELD_REASON_COUNT];
     uint64_t dropped[OTEL_DROP_REASON_COUNT];
     uint64_t batches;      /* handed to the exporter */
     uint64_t queued_bytes; /* memory of ended spans now, all pipelines together, beyond the 16 KiB
                               that each thread keeps for the newest of its own */
-    uint64_t spooled;
 } otel_stats;
 
 /* Read the statistics of a pipeline, counted from 0 in the order of OTEL_TRACES_EXPORTER
  * and then of otel_sdk_options.exporters. They count from otel_start and stay readable
- * after otel_shutdown. OTEL_ERROR_INVALID_ARGUMENT: no such pipeline. */
+ * after otel_shutdown. OTEL_ERROR_INVALID_ARGUMENT: no such pipeline; without an exporter
+ * (OTEL_TRACES_EXPORTER=none) there is none, and what spans become is not counted: they are
+ * sampled, propagated and shown to processors as with an exporter, and then discarded. */
 OTEL_API otel_status otel_stats_read(size_t pipeline, otel_stats *stats);
 
-/* One line for people, for example "delivered 9,812, dropped 188 (queue_full 188)".
+/* One line for people, for example
+ *     delivered 9,812, withheld 12 (cancelled 12), dropped 188 (queue_full 188)
  * Returns its length without the NUL; cut to `size`. */
 OTEL_API size_t otel_stats_describe(const otel_stats *stats, char *text, size_t size);
 

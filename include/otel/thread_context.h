@@ -36,12 +36,10 @@ typedef struct otel_thread_context_record {
  * through it, one inside the other: then they put back what was there before, as otel-c does. A
  * program that is linked statically exports it with the link option that otel's CMake and
  * pkg-config files give, or nobody outside finds it. */
-#if defined(__GNUC__)
+#if defined(__GNUC__) /* other compilers need not have thread-local variables */
 #define OTEL_THREAD_CONTEXT_TLS_ __thread __attribute__((tls_model("initial-exec")))
-#else
-#define OTEL_THREAD_CONTEXT_TLS_ __thread
-#endif
 OTEL_API extern OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
+#endif
 
 /* In library otel-sdk. Whether a reader outside would find what is published: the symbol is in the
  * dynamic symbol table of the object that defines it, and reached in a way that readers know; and,

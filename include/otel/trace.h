@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otel/trace.h - start, describe and end spans.
  *
- * Threads:  call anything from any thread. An entered span belongs to its thread: the
- *           same handle on another thread does nothing. A started span may be used and
- *           ended by any thread, also by several at once.
- * Cost:     no lock on entered spans that nothing holds back, no system call; memory only
- *           while a thread, a nesting or a span grows larger than any before it.
+ * Threads:  call anything from any thread. An entered span belongs to its thread: its handle does
+ *           nothing on another. A started span may be used and ended by any thread; several at once
+ *           take turns, a call each, and sleep if they wait for longer than some microseconds.
+ * Signals:  in a handler all of these may allocate: otel/context.h says what is safe there.
+ * Cost:     no lock on entered spans that nothing holds back; no system call but to wake the
+ *           exporter thread; memory only while a thread, a nesting or a span outgrows all before.
  * Errors:   nothing here fails. Unsampled, no SDK or no room: the call does nothing,
  *           and otel_stats (otel/sdk.h) counts what was lost and why.
- * Strings:  UTF-8, copied before return; NULL is an empty string. Attributes with an
- *           empty key are left out.
+ * Strings:  UTF-8, copied before return; NULL is an empty string. Empty keys are left out.
  * Source:   OpenTelemetry specification, trace/api.md. */
 #ifndef OTEL_TRACE_H
 #define OTEL_TRACE_H
@@ -34,8 +34,7 @@ typedef struct otel_tracer_options {
 #define OTEL_TRACER_OPTIONS(...) \
     (&(otel_tracer_options){.size = sizeof(otel_tracer_options), __VA_ARGS__})
 
-/* Get the tracer of a name and a version (or NULL). Never NULL; the same arguments give the
- * same tracer. Slow (it searches, and allocates): call it once, not once a span. */
+/* Never NULL; the same name and version (or NULL) give the same tracer. Slow: not once a span. */
 OTEL_API otel_tracer *otel_tracer_get(const char *name, const char *version);
 OTEL_API otel_tracer *otel_tracer_get_with(const char *name, const char *version,
                                            const otel_tracer_options *options);
@@ -87,13 +86,13 @@ typedef struct otel_span_options {
  * hand on, and starting one is a look at this. Not for programs. */
 extern OTEL_API uint32_t otel_is_in_use_;
 
-/* The functions behind the inline ones of the same name: lengths instead of final NULs,
- * and what of a span names it. */
+/* Behind the inline functions of the same name: lengths, and what of a span names it. */
 OTEL_API void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const char *name,
                                    size_t name_length, const otel_span_options *options);
 OTEL_API void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
                                    size_t name_length, const otel_span_options *options);
 OTEL_API void otel_span_end_n(otel_span_ref span, uint64_t end_ns); /* 0: now */
+OTEL_API void otel_span_end_scope_n(otel_span_ref span);
 OTEL_API void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,
                                      const char *value, size_t length);
 OTEL_API void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length,
@@ -140,11 +139,12 @@ OTEL_INLINE otel_span otel_span_none_(void)
     return none;
 }
 
-/* Start a span and make it current on this thread until its end; options may be NULL. */
+/* Start a span and make it current on this thread until its end; options may be NULL. With a parent
+ * in them and without `root`, all of that context is current as long: its baggage and values too. */
 OTEL_INLINE otel_span otel_span_enter(otel_tracer *tracer, const char *name,
                                       const otel_span_options *options)
 {
-    if (otel_is_idle_() && !options)
+    if (!(options && options->parent) && otel_is_idle_()) /* in this order compilers know both */
         return otel_span_none_();
     return otel_span_enter_n(tracer, name, otel_length_(name), options);
 }
@@ -153,12 +153,13 @@ OTEL_INLINE otel_span otel_span_enter(otel_tracer *tracer, const char *name,
 OTEL_INLINE otel_span otel_span_start(otel_tracer *tracer, const char *name,
                                       const otel_span_options *options)
 {
-    if (otel_is_idle_() && !options)
+    if (!(options && options->parent) && otel_is_idle_()) /* in this order compilers know both */
         return otel_span_none_();
     return otel_span_start_n(tracer, name, otel_length_(name), options);
 }
 
-/* End a span, now or at a Unix time from 1 to 2^63-1. The first call counts. */
+/* End a span, now or at a Unix time from 1 to 2^63-1, kept also if before the start. The first call
+ * counts. Spans that this thread entered in it stay open if they are, but are no longer current. */
 OTEL_INLINE void otel_span_end(otel_span span)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_OPEN_)
@@ -170,15 +171,15 @@ OTEL_INLINE void otel_span_end_at(otel_span span, uint64_t end_ns)
         otel_span_end_n(otel_span_ref_of(&span), end_ns);
 }
 
-/* End a span and export nothing of it, nor of what it holds back (otel_span_options.hold: the
- * spans below it, of any thread, that end before it; those that end later are dropped then).
- * What is held back and not cancelled is exported when the span ends, unless a rule of
- * otel_sdk_options (tail_keep…) decides against it. */
+/* End a span and export nothing of it, nor of what it holds back (otel_span_options.hold: the spans
+ * below it, of any thread, that end before it; those that end later are withheld then). When it just
+ * ends, a rule of otel_sdk_options (tail_keep…) or a span around it that holds back decides instead,
+ * and else all is exported. Below one that was decided against, .hold does nothing. */
 OTEL_API void otel_span_cancel(otel_span span);
 
 /* For tracing functions by their addresses (otel/functions.h). An entered span whose name is
- * looked up when it is exported; and its end, which drops it (OTEL_DROP_TOO_SHORT) if it took
- * less than `min_ns` and no span that is left was started inside it on this thread. */
+ * looked up when it is exported; and its end, which withholds it (OTEL_WITHHELD_TOO_SHORT) if it
+ * took less than `min_ns` and no span that is left was started inside it on this thread. */
 OTEL_API otel_span otel_span_enter_address(otel_tracer *tracer, const void *address);
 OTEL_API void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns);
 
@@ -255,8 +256,7 @@ OTEL_INLINE void otel_span_add_event(otel_span span, const char *name,
 /* Add a link to another span; those known at the start belong into the options. */
 OTEL_API void otel_span_add_link(otel_span span, const otel_link *link);
 
-/* Say how the operation went. Ok beats Error beats Unset, and Ok is final. Only an
- * error has a description, which may be NULL. */
+/* How it went. Ok beats Error beats Unset, and is final; an Error has a description, or NULL. */
 OTEL_API void otel_span_set_status(otel_span span, otel_span_status status,
                                    const char *description);
 OTEL_INLINE void otel_span_fail(otel_span span, const char *description)
@@ -277,21 +277,21 @@ OTEL_API void otel_span_record_exception(otel_span span, const char *type, const
 OTEL_INLINE void otel_span_end_scope_(const otel_span *span)
 {
     if (span->opaque[3] & OTEL_SPAN_IS_OPEN_)
-        otel_span_end_n(otel_span_ref_of(span), 0);
+        otel_span_end_scope_n(otel_span_ref_of(span));
 }
 
-/* OTEL_SCOPED(span, tracer, "name"): an entered span that ends on every way out of the
- * enclosing block. GCC and Clang. */
+/* OTEL_SCOPED(span, tracer, "name"): an entered span that ends on every way out of its block; first,
+ * as by otel_span_unwind, what was entered or attached in it and left open. GCC and Clang. */
 #define OTEL_SCOPED(variable, tracer, name)                                     \
     __attribute__((cleanup(otel_span_end_scope_), unused)) otel_span variable = \
-        otel_span_enter(tracer, name, NULL)
+        otel_span_enter(tracer, name, OTEL_NULL_)
 
 /* One line at the top of a function: a span with the function's name, until it returns. */
 #define OTEL_FUNCTION_SPAN(tracer)                                                 \
     __attribute__((cleanup(otel_span_end_scope_), unused)) otel_span OTEL_UNIQUE_( \
         otel_function_span_, __LINE__) =                                           \
         otel_is_idle_() ? otel_span_none_()                                        \
-                        : otel_span_enter_n(tracer, __func__, sizeof __func__ - 1, NULL)
+                        : otel_span_enter_n(tracer, __func__, sizeof __func__ - 1, OTEL_NULL_)
 #define OTEL_UNIQUE_(a, b) OTEL_PASTE_(a, b)
 #define OTEL_PASTE_(a, b) a##b
 #endif

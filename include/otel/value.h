@@ -33,7 +33,8 @@ struct otel_attribute;
 
 /* One value: `length` counts bytes of a string or of bytes, elements of an array or a map.
  * Values nest as deep as attribute_value_depth_limit (otel/sdk.h) says, the value of an
- * attribute being at depth 1; an array or a map below that is an empty value instead. */
+ * attribute being at depth 1; an array or a map below that is an empty value instead. Those of a
+ * resource and of a scope may always be 31 deep, which is what every receiver can read. */
 typedef struct otel_value {
     otel_value_type type;
     uint32_t reserved; /* zero */

@@ -28,7 +28,7 @@ void oteli_detect_container(struct oteli_facts *facts);
 void oteli_detect_service(struct oteli_facts *facts);
 
 /* OTEL_RESOURCE_ATTRIBUTES, all of it or, with a warning, nothing. */
-void oteli_detect_variable(struct oteli_facts *facts, const char *variable);
+void oteli_detect_variable(struct oteli_facts *facts, const char *called, const char *text);
 
 /* The parts that read texts: */
 

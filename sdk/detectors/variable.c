@@ -31,16 +31,14 @@ static bool add_member(struct oteli_facts *facts, otel_slice member)
 }
 
 /* Any malformed member spoils the whole variable: half of it would mislead. */
-void oteli_detect_variable(struct oteli_facts *facts, const char *variable)
+void oteli_detect_variable(struct oteli_facts *facts, const char *called, const char *text)
 {
-    otel_slice rest = oteli_slice_of(variable);
+    otel_slice rest = oteli_slice_of(text);
     otel_slice member;
     for (size_t count = 0; !facts->failed && oteli_list_next(&rest, &member); count++) {
         if (count < MOST && add_member(facts, member))
             continue;
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
-                         "OTEL_RESOURCE_ATTRIBUTES is malformed at \"%.*s\"; "
-                         "none of it is used",
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s is malformed at \"%.*s\"; none of it is used", called,
                          (int)(member.length < 100 ? member.length : 100), member.data);
         facts->count = 0;
         return;

@@ -110,7 +110,7 @@ static void intend_parent_threshold(const void *state, const otel_sampling_query
                                     otel_sampling_intent *intent)
 {
     const otel_composable *root = state;
-    if (oteli_query_has_parent(query))
+    if (oteli_query_has_decision(query))
         intend_like_parent(query, intent);
     else
         root->intend(root->state, query, intent);

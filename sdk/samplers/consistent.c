@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/samplers/consistent.c - the contracts are in consistent.h. App threads; owns nothing. */
 #include "sdk/samplers/consistent.h"
+#include "api/handle.h"
 
 #include "common/atomic.h"
 #include "common/log.h"
@@ -11,6 +12,12 @@
 bool oteli_query_has_parent(const otel_sampling_query *query)
 {
     return query->parent != NULL && otel_span_context_is_valid(query->parent);
+}
+
+bool oteli_query_has_decision(const otel_sampling_query *query)
+{
+    return oteli_query_has_parent(query) &&
+           (query->parent->reserved[0] & OTELI_KEEPS_DEFERRED) == 0;
 }
 
 uint64_t oteli_randomness(const otel_sampling_query *query, const struct oteli_ot *ot)
@@ -24,12 +31,20 @@ uint64_t oteli_randomness(const otel_sampling_query *query, const struct oteli_o
 }
 
 /* A threshold that says nothing about probability is compared with chance of its own, lest it
- * favour those traces that others favour. */
-static uint64_t fresh_randomness(const otel_sampling_query *query, const struct oteli_ot *ot)
+ * favour those traces that others favour. One sequence for the process, without a lock: each
+ * decision takes the next number of it. */
+static uint64_t fresh_randomness(void)
 {
-    struct oteli_random random;
-    if (!oteli_random_seed(&random))
-        return oteli_randomness(query, ot);
+    static uint64_t process_step; /* odd; 0: the kernel has not been asked yet */
+    static uint64_t decisions;
+    uint64_t step = oteli_load_relaxed_64(&process_step);
+    if (OTELI_UNLIKELY(step == 0)) {
+        struct oteli_random seed = {0, 0};
+        (void)oteli_random_seed(&seed);
+        oteli_cas_full_64(&process_step, 0, seed.step);
+        step = oteli_load_relaxed_64(&process_step);
+    }
+    struct oteli_random random = {oteli_add_full_64(&decisions, 1) * step, step};
     return oteli_random_next(&random) >> 8;
 }
 
@@ -41,7 +56,7 @@ static bool is_sampled(const otel_sampling_query *query, const struct oteli_ot *
     if (intent->threshold == 0)
         return true;
     const uint64_t random =
-        intent->threshold_is_reliable ? oteli_randomness(query, ot) : fresh_randomness(query, ot);
+        intent->threshold_is_reliable ? oteli_randomness(query, ot) : fresh_randomness();
     return random >= (uint64_t)intent->threshold;
 }
 

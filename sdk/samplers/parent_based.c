@@ -17,7 +17,7 @@ struct parent_based {
 
 static enum delegate delegate_for(const otel_sampling_query *query)
 {
-    if (!oteli_query_has_parent(query))
+    if (!oteli_query_has_decision(query))
         return ROOT;
     const bool is_sampled = (query->parent->flags & OTEL_TRACE_FLAG_SAMPLED) != 0;
     if (query->parent->is_remote)

@@ -14,6 +14,7 @@
 
 enum { ATTRIBUTES = 9, EVENTS = 11, LINKS = 13, EVENT_ATTRIBUTES = 3, LINK_ATTRIBUTES = 4 };
 enum { SPANS = 4, LIST = 12, DEPTH = 8, MEMORY = 1 << 22, CALLS = 400 };
+enum { DEEPEST = 31 }; /* of OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT */
 
 /* ---- the input --------------------------------------------------------------------------- */
 
@@ -532,6 +533,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     limits.event_attributes = some_limit();
     limits.link_attributes = some_limit();
     limits.depth = some_limit();
+    if (limits.depth > DEEPEST)
+        limits.depth = DEEPEST;
     const unsigned length = some_limit();
     limits.length = length < 128 ? length : SIZE_MAX;
     received_start(

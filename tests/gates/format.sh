@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Our C looks as .clang-format says, and no text has trailing blanks or tabs.
+# Our C looks as .clang-format says, and no text has trailing blanks or tabs (gofmt uses tabs).
 # `tests/gates/format.sh --fix` formats it.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-formatter=clang-format-14
+formatter=$(llvm clang-format)
 need $formatter
 mapfile -t files < <(c_files "${directories[@]}")
 
@@ -17,7 +17,7 @@ while IFS= read -r hit; do
 done < <($formatter --dry-run "${files[@]}" 2>&1 | grep 'clang-format-violations' |
     sort -u -t: -k1,1 || true)
 
-mapfile -t texts < <(text_files | grep -vE '\.(png|svg|pb|bin|map|json|patch)$|^tests/fuzz/.*corpus')
+mapfile -t texts < <(text_files | grep -vE '\.(png|svg|pb|bin|map|json|patch|go|mod)$|^tests/fuzz/.*corpus')
 while IFS= read -r hit; do
     [[ -z $hit ]] || wrong "${hit%:*}: trailing blanks or tabs"
 done < <(grep -InHE $'[ \t]+$|\t' "${texts[@]}" | cut -d: -f1,2 | sed 's/$/:/' || true)

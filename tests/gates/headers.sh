@@ -7,7 +7,7 @@
 # spec: Q7
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-read -ra compilers <<<"${COMPILERS:-gcc clang-14}"
+read -ra compilers <<<"${COMPILERS:-gcc $(llvm clang)}"
 need "${compilers[@]}"
 flags=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -fsyntax-only -Iinclude)
 count=0
@@ -31,10 +31,18 @@ for compiler in "${compilers[@]}"; do
             compiles "$compiler" c "$standard" "$header"
         done
         for standard in c++11 c++17; do
-            compiles "$compiler" c++ "$standard" "$header"
+            compiles "$compiler" c++ "$standard" "$header" -Wzero-as-null-pointer-constant
         done
     done
 done
+# A small compiler, without GNU C.
+if command -v tcc >/dev/null; then
+    for header in "${public[@]}"; do
+        count=$((count + 1))
+        output=$(printf '#include "%s"\nextern int nothing;\n' "$header" |
+            tcc -Iinclude -c -o /dev/null - 2>&1) || wrong "$header: does not compile with tcc: $output"
+    done
+fi
 mapfile -t private < <(c_files "${library_directories[@]}" | grep '\.h$')
 for header in "${private[@]}"; do
     compiles "${compilers[0]}" c c11 "$header" -D_GNU_SOURCE -I. -isystem proto

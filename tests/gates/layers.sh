@@ -43,13 +43,13 @@ for file in "${files[@]}"; do
         "what asks a server without being asked itself has a helper of the SDK, and no more of it" ;;
     exporters/*)
         own=$(cut -d/ -f1-2 <<<"$file")
-        includes_only "$file" "(otel|common|opentelemetry|exporters/json|$own)/.*" \
+        includes_only "$file" "(otel|common|exporters/json|$own)/.*" \
             "an exporter knows the public headers, common, the JSON encoder and itself"
         ;;
     functions/*) includes_only "$file" '(otel|common|functions)/.*' \
         "functions knows the public headers, common and itself" ;;
-    config/*) includes_only "$file" '(otel|common|config)/.*|exporters/otlp/endpoint\.h' \
-        "config knows the public headers, common, OTLP's rules for endpoints, and itself" ;;
+    config/*) includes_only "$file" '(otel|common|config)/.*|exporters/(otlp/endpoint|start)\.h|sdk/start\.h' \
+        "config knows the public headers, common, OTLP's rules for endpoints, how to start, and itself" ;;
     profiling/otlp_*) includes_only "$file" '(otel|common|profiling)/.*|exporters/otlp/posting\.h|exporters/start_otlp\.h|sdk/identity\.h' \
         "profiles go the way of OTLP's requests" ;;
     profiling/*) includes_only "$file" '(otel|common|profiling)/.*|sdk/(companion|identity|thread)\.h|api/peek\.h' \
@@ -67,8 +67,8 @@ door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport[a-z_]*\.[ch]' \
     "curl is behind exporters/otlp/transport*.c"
 door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' '(exporters/otlp/(compress|checksum)|profiling/gzip)\.c' \
     "zlib and libzstd are behind exporters/otlp/compress.c, checksum.c and profiling/gzip.c"
-door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' 'exporters/otlp/[a-z_]+\.[ch]' \
-    "protobuf-c is behind the OTLP exporter"
+door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' "$nobody" \
+    "protobuf-c is for proto, tools, tests and benchmarks"
 door '<(elfutils/|libelf|gelf)|\b(dwfl|elf|gelf)_[a-z]+\(' 'functions/symbols\.c' \
     "elfutils is behind functions/symbols.c"
 door '<libfyaml\.h>|\bfy_[a-z]+_' 'config/document\.c' "libfyaml is behind config/document.c"

@@ -19,17 +19,8 @@ need nm readelf
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-declare -A components=([otel-api]="common api" [otel-sdk]="sdk memory console otlp_json file"
-    [otel-otlp]="otlp proto" [otel]="start" [otel-functions]="functions"
-    [otel-config]="config" [otel-profiling]="profiling")
-
-# Below tests there are builds of tests, whose objects come and go.
-for library in "${!components[@]}"; do
-    objects=()
-    for component in ${components[$library]}; do
-        mapfile -t -O "${#objects[@]}" objects < <(find "$build" -path "$build/tests" -prune -o \
-            -name '*.o' -path "*/otel-objects-$component.dir/*" -print)
-    done
+for library in "${libraries[@]}"; do
+    mapfile -t objects < <(objects_of "$build" "$library")
     : >"$work/$library.has"
     : >"$work/$library.wants"
     [[ ${#objects[@]} -gt 0 ]] || continue
@@ -42,14 +33,14 @@ for library in "${!components[@]}"; do
 done
 
 total=0
-for library in otel-api otel-sdk otel-otlp otel otel-functions otel-config otel-profiling; do
+for library in "${libraries[@]}"; do
     map=cmake/$library.map
     sort -u "$work"/*.wants | comm -12 - "$work/$library.has" >"$work/$library.lends"
     if $update; then
         sed -i '/^OTEL_PRIVATE/,$d' "$map"
         sed -i -e :a -e '/^\n*$/{$d;N;ba' -e '}' "$map"
         if [[ -s $work/$library.lends ]]; then
-            printf '\nOTEL_PRIVATE {\n    global:\n%s\n};\n' \
+            printf '\nOTEL_PRIVATE_@PROJECT_VERSION@ {\n    global:\n%s\n};\n' \
                 "$(sed 's/.*/        &;/' "$work/$library.lends")" >>"$map"
         fi
     fi

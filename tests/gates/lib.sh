@@ -38,6 +38,29 @@ need() {
     done
 }
 
+# llvm TOOL: what a tool of LLVM is called here, clang-14 for example. OTEL_LLVM_VERSION chooses
+# another version; the plain name is taken where there is no such one.
+llvm() {
+    local name=$1-${OTEL_LLVM_VERSION:-14}
+    command -v "$name" >/dev/null || name=$1
+    printf '%s\n' "$name"
+}
+
+libraries=(otel-api otel-sdk otel-otlp otel otel-functions otel-config otel-profiling)
+
+# objects_of BUILD LIBRARY: the objects that a library is made of, one a line. Below tests there are
+# builds of tests, whose objects come and go.
+objects_of() {
+    local component
+    declare -A components=([otel-api]="common api" [otel-sdk]="sdk memory console otlp_json file"
+        [otel-otlp]="otlp proto" [otel]="start" [otel-functions]="functions"
+        [otel-config]="config" [otel-profiling]="profiling")
+    for component in ${components[$2]}; do
+        find "$1" -path "$1/tests" -prune -o -path "$1/blackbox" -prune -o \
+            -name '*.o' -path "*/otel-objects-$component.dir/*" -print
+    done
+}
+
 # Directories with code of ours; library_directories are those that go into libraries.
 library_directories=(common api sdk exporters functions config profiling)
 directories=(include "${library_directories[@]}" tools examples benchmarks tests)

@@ -19,9 +19,9 @@ while IFS= read -r file; do
     base=${name%.*}
     count=$((count + 1))
     case $file in
-    tests/unit/*_test.c | tests/integration/*_test.c) named "${base%_test}" || named "$name" ;;
+    tests/unit/*_test.c | tests/integration/*_test.c | tests/blackbox/*_test.c) named "${base%_test}" || named "$name" ;;
     tests/integration/*.c) named "$base" || named "$name" ;;
-    tests/stress/*.c | tests/fuzz/*.c | tests/model/*.c | benchmarks/*.c | examples/*.c)
+    tests/blackbox/programs/*.c | tests/stress/*.c | tests/fuzz/*.c | tests/model/*.c | benchmarks/*.c | examples/*.c)
         named "$base" || named "$name" ;;
     tests/gates/lib.sh | tests/gates/tidy_stamps.py) true ;; # parts of gates
     tests/gates/*.sh) named "$base" ;;

@@ -112,7 +112,7 @@ plant notes.md "" 'see docs/home/page and ~/.cache'
 plant notes.md "unfinished merge" '<<<<<<< HEAD'
 judge words
 
-if command -v clang-format-14 >/dev/null; then
+if command -v "$(llvm clang-format)" >/dev/null; then
     mkdir -p "$tree/common"
     cp .clang-format "$tree"
     printf '%s\nint  x;\n' "$spdx" >"$tree/common/spaces.c"

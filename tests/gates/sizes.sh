@@ -37,7 +37,7 @@ done < <(awk -v limit=$function_lines '
 
 while IFS= read -r file; do
     case $file in
-    *.md | *.json | *.txt.in | LICENSE | *.png | *.svg | *.pc.in | *corpus*) continue ;;
+    *.md | *.json | *.txt.in | LICENSE | *.png | *.svg | *.pc.in | *corpus* | */go.sum) continue ;;
     tests/*/expected/* | tests/*/data/*) continue ;;
     esac
     [[ $(head -n 3 "$file") == *'SPDX-License-Identifier: Apache-2.0'* ]] ||

@@ -13,7 +13,8 @@ source scripts/lib.sh
 
 build=${1:?the build directory}
 shift
-need clang-tidy-14 python3
+tidy=$(llvm clang-tidy)
+need "$tidy" python3
 [[ -e $build/compile_commands.json ]] || wrong "$build: no compile_commands.json"
 
 root=$(pwd)
@@ -27,7 +28,7 @@ find "$stamps" -ignore_readdir_race -type f -mtime +30 -delete # others do so me
 # analyser understands; CK's are inline assembly, where it loses every pointer.
 look_at() {
     local output status=0
-    output=$(clang-tidy-14 --quiet -p "$1" --extra-arg=-Wno-unknown-warning-option \
+    output=$("$tidy" --quiet -p "$1" --extra-arg=-Wno-unknown-warning-option \
         --extra-arg=-Wno-ignored-optimization-argument --extra-arg=-DOTELI_TSAN=1 "$3" 2>/dev/null) ||
         status=$?
     if ! grep -E "^$(pwd)/.*: (warning|error): " <<<"$output"; then
@@ -38,6 +39,7 @@ look_at() {
         fi
     fi
 }
+export tidy
 export -f look_at
 
 checked=0

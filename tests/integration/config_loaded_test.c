@@ -18,7 +18,7 @@ static char error[512];
 static void note(void *state, otel_log_level level, const char *message)
 {
     (void)state;
-    if (level == OTEL_LOG_ERROR)
+    if (level == OTEL_LOG_ERROR && error[0] == '\0') /* the first says why */
         snprintf(error, sizeof error, "%s", message);
 }
 

@@ -215,6 +215,10 @@ static bool is_worth_it(const struct way *way, unsigned shutdown, unsigned peer)
     /* An exporter whose turn does not come any more would not end it. */
     if (way->has_exporter && (strcmp(name, "before") == 0 || strcmp(name, "concurrent") == 0))
         return false;
+    /* A program that leaves main has to shut the SDK down itself. */
+    if (strcmp(way->name, "pthread_exit") == 0 && strcmp(name, "before") != 0 &&
+        strcmp(name, "concurrent") != 0)
+        return false;
     return (way->runs_handlers || strncmp(name, "atexit", 6) != 0) &&
            (way->runs_destructors || strcmp(name, "destructor") != 0);
 }

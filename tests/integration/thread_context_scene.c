@@ -103,7 +103,7 @@ static void enter_and_nest(void)
     otel_span_end(detached);
     stand_alone("ended_elsewhere", spans[0]);
     otel_span_end(root);
-    stand_alone("ended_below", spans[0]);
+    stand_alone("ended_below", nothing);
     otel_span_end(spans[0]);
     stand_alone("all_ended", nothing);
 }

@@ -7,10 +7,7 @@
 #
 #   trampolines.sh native      gcc, clang and gdb
 #   trampolines.sh aarch64     cross compiled, and run by QEMU
-set -euo pipefail
-LC_ALL=C
-export LC_ALL
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source "$(dirname "${BASH_SOURCE[0]}")/../gates/lib.sh"
 
 readonly sources=(profiling/trampolines.S profiling/trampolines.c tests/support/dead_records.c)
 readonly flags=(-g -Iinclude -I. -D_GNU_SOURCE -pthread -Wall -Wextra -Werror)
@@ -23,13 +20,8 @@ fail() {
     exit 1
 }
 
-for program in gcc g++ clang-14 readelf; do
-    command -v "$program" >/dev/null || {
-        printf 'trampolines.sh: %s is not installed\n' "$program" >&2
-        [[ -z ${CI:-} ]] || exit 1
-        exit 77
-    }
-done
+clang=$(llvm clang) lld=$(llvm ld.lld)
+need gcc g++ "$clang" readelf
 
 # compile C C++ FLAG...: objects of everything, in $work/objects.
 compile() {
@@ -126,12 +118,13 @@ native)
     build "gcc -static, protected" gcc g++ -O2 -fcf-protection=full -- -static
     check_protection ld 'IBT, SHSTK'
     check_library
-    build "clang" clang-14 clang-14 -O2 -- -lstdc++
-    if command -v ld.lld-14 >/dev/null; then
-        build "clang -flto=thin" clang-14 clang-14 -O2 -flto=thin -fuse-ld=lld-14 -Qunused-arguments -- \
+    build "clang" "$clang" "$clang" -O2 -- -lstdc++
+    if command -v "$lld" >/dev/null; then
+        build "clang -flto=thin" "$clang" "$clang" -O2 -flto=thin "-fuse-ld=${lld#ld.}" \
+            -Qunused-arguments -- \
             -lstdc++ -Wl,--gc-sections
     elif [[ -n ${CI:-} ]]; then
-        fail "lld-14 is not installed"
+        fail "$lld is not installed"
     fi
     ;;
 aarch64)

@@ -5,18 +5,21 @@
 #
 #   run.sh install BUILD WORK     into WORK/prefix, then move that to WORK/moved
 #   run.sh WAY BUILD WORK         pkgconfig, pkgconfig_static, cmake, cmake_static,
-#                                 subdirectory
+#                                 subdirectory, subdirectory_static, subdirectory_shared,
+#                                 lto_gcc, lto_clang, cgo, oldest_cmake, elsewhere
 #
 # Everything is used from WORK/moved, where it was not installed.
 #
 # spec: Q2 Q8
 source "$(dirname "${BASH_SOURCE[0]}")/../gates/lib.sh"
+source scripts/lib.sh
 
 way=$1 build=$2 work=$3
 consumer=$(pwd)/tests/package/consumer
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
 moved=$work/moved
 out=$work/$way
+targets=(all)
 
 die() {
     printf '%s: %s\n' "$way" "$*" >&2
@@ -38,8 +41,13 @@ install_and_move() {
     mkdir -p "$work"
     quietly "$work/install.log" cmake --install "$build" --prefix "$work/prefix"
     mv "$work/prefix" "$moved"
-    # What is installed must not say where it was built or installed.
     local file
+    for file in LICENSE README.md CHANGELOG.md docs/CONFIGURATION.md examples/hello.c; do
+        [[ -e $moved/share/doc/otel-c/$file ]] || die "$file is not installed"
+    done
+    ! grep -r --include='*.cmake' --include='*.pc' protobuf "$moved" ||
+        die "a program that uses what is installed is told to link protobuf-c"
+    # What is installed must not say where it was built or installed.
     while IFS= read -r file; do
         ! grep -qF -e "$build" -e "$work" "$file" || die "$file names a directory of this machine"
     done < <(find "$moved" -name '*.cmake' -o -name '*.pc' -o -name '*.h')
@@ -72,13 +80,14 @@ build_with_pkgconfig() {
 build_with_cxx() {
     local libraries cxx
     libraries=$(library_directory "$moved")
-    for cxx in g++ clang++-14; do
+    for cxx in g++ "$(llvm clang++)"; do
         if ! command -v "$cxx" >/dev/null; then
             [[ -z ${CI:-} ]] || die "there is no $cxx"
             continue
         fi
         # shellcheck disable=SC2046
         quietly "$out/build.log" "$cxx" -std=c++11 -Wall -Wextra -Wpedantic -Werror \
+            -Wzero-as-null-pointer-constant \
             -o "$out/from-$cxx" "$consumer/main.cc" \
             $(pkg_config "$libraries/pkgconfig" --cflags --libs otel) "-Wl,-rpath,$libraries"
         env -u LD_LIBRARY_PATH "$out/from-$cxx" || die "what $cxx made ran and failed"
@@ -125,7 +134,78 @@ build_with_cmake() {
     shift
     quietly "$out/configure.log" cmake -S "$source" -B "$out" -G Ninja \
         -DCMAKE_C_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=RelWithDebInfo "$@"
-    quietly "$out/build.log" cmake --build "$out" -j 2
+    quietly "$out/build.log" cmake --build "$out" -j 2 --target "${targets[@]}"
+}
+
+# A project that contains otel-c says which kind of library it wants, ON or OFF, and installs it with
+# one of its own; another project finds both.
+build_in_project() {
+    build_with_cmake "$(pwd)/tests/package/subdirectory" -DOTEL_SOURCES="$(pwd)" -DKIND= \
+        -DBUILD_SHARED_LIBS="$1" -DCMAKE_INSTALL_LIBDIR=lib
+    quietly "$out/install.log" cmake --install "$out" --prefix "$out/prefix"
+    env -u LD_LIBRARY_PATH "$out/consumer" || die "the consumer in the project ran and failed"
+    other=$(find "$out/prefix" -name "libotel*.$2")
+    [[ -z $other ]] || die "BUILD_SHARED_LIBS=$1 installs ${other##*/}"
+    while IFS= read -r library; do
+        ! readelf -dW "$library" | grep -E 'RPATH|RUNPATH' || die "${library##*/} has a path for libraries"
+    done < <(find "$out/prefix" -name 'libotel*.so')
+    local installed=$out/prefix
+    out=$out/outer
+    mkdir "$out"
+    build_with_cmake "$(pwd)/tests/package/outer" -DOTEL_SOURCES="$(pwd)" \
+        -DCMAKE_PREFIX_PATH="$installed"
+    # shellcheck disable=SC2046
+    quietly "$work/$way.log" "$compiler" -o "$out/by-pkg-config" "$consumer/main.c" \
+        $(pkg_config "$installed/lib/pkgconfig" --cflags --libs otel)
+    export LD_LIBRARY_PATH=$installed/lib
+    "$out/counts" || die "the traced library failed"
+    "$out/by-pkg-config" || die "the consumer that pkg-config built failed"
+}
+
+# build_with_lto COMPILER LINKER-OPTION: in a project that is optimised when it is linked, with both
+# kinds of libraries; by the flag that people set, and by what CMake has for it.
+build_with_lto() {
+    local compiler=$1 ipo=ON
+    need "$compiler"
+    [[ $compiler == gcc ]] || ipo=OFF # which would want another ar
+    targets=(consumer)
+    build_with_cmake "$(pwd)/tests/package/subdirectory" -DOTEL_SOURCES="$(pwd)" -DKIND= \
+        -DCMAKE_C_FLAGS=-flto -DCMAKE_EXE_LINKER_FLAGS="$2" -DCMAKE_SHARED_LINKER_FLAGS="$2" \
+        -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=$ipo
+    env -u LD_LIBRARY_PATH "$out/consumer" || die "the consumer of shared libraries failed"
+    quietly "$out/configure.log" cmake "$out" -DKIND=_static
+    quietly "$out/build.log" cmake --build "$out" -j 2 --target consumer
+}
+
+# cgo takes the flags of pkg-config only where it knows them.
+build_with_cgo() {
+    local libraries
+    need go
+    libraries=$(library_directory "$moved")
+    # go's cache does not look at what pkg-config answers: the source has to be another one.
+    {
+        printf '// %s\n' "$(pkg_config "$libraries/pkgconfig" --cflags --libs otel)"
+        cat tests/package/go/main.go
+    } >"$out/main.go"
+    quietly "$out/build.log" env PKG_CONFIG_LIBDIR="$libraries/pkgconfig" CC="$compiler" \
+        go build -o "$out/consumer" "$out/main.go"
+    LD_LIBRARY_PATH=$libraries OTEL_TRACES_EXPORTER=none "$out/consumer" ||
+        die "the program in Go failed"
+    exit 0
+}
+
+# Where otel-c does not run, one sentence says so: for 32 bits, and for a processor it does not know.
+refuse_elsewhere() {
+    local flags
+    for flags in -m32 -U__x86_64__\ -U__aarch64__; do
+        rm -rf "$out"
+        mkdir "$out"
+        ! cmake -S . -B "$out" -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY \
+            -DCMAKE_C_FLAGS="$flags" >"$out/said" 2>&1 || die "$flags: is configured"
+        grep -q 'otel-c is for Linux on x86-64 and AArch64' "$out/said" ||
+            die "$flags: $(cat "$out/said")"
+    done
+    exit 0
 }
 
 [[ $way != install ]] || install_and_move
@@ -146,12 +226,35 @@ pkgconfig_static)
 cmake) build_with_cmake "$consumer" -DCMAKE_PREFIX_PATH="$moved" ;;
 cmake_static) build_with_cmake "$consumer" -DCMAKE_PREFIX_PATH="$moved" -DKIND=_static ;;
 subdirectory)
-    build_with_cmake "$(pwd)/tests/package/subdirectory" -DOTEL_SOURCES="$(pwd)"
+    targets=(consumer)
+    build_with_cmake "$(pwd)/tests/package/subdirectory" -DOTEL_SOURCES="$(pwd)" -DKIND=_static
+    ;;
+lto_gcc) build_with_lto gcc "" ;;
+lto_clang)
+    lld=$(llvm ld.lld)
+    need "$lld"
+    build_with_lto "$(llvm clang)" "-fuse-ld=${lld#ld.}"
+    ;;
+cgo) build_with_cgo ;;
+elsewhere) refuse_elsewhere ;;
+subdirectory_static) build_in_project OFF so ;;
+subdirectory_shared) build_in_project ON a ;;
+oldest_cmake)
+    # scripts/setup.sh --interop brings it.
+    peers=$(cache_dir)/peers-$(sha256sum <tests/interop/requirements.txt | cut -c 1-12)
+    PATH=$(echo "$peers"/lib/python3*/site-packages/cmake/data/bin):$PATH
+    need "${PATH%%:*}/cmake"
+    for preset in dev asan; do
+        quietly "$work/$way.log" cmake --preset "$preset" -B "$out/$preset"
+    done
+    targets=(consumer)
+    build_with_cmake "$(pwd)/tests/package/subdirectory" -DOTEL_SOURCES="$(pwd)" -DKIND=_static
     ;;
 *) die "no such way" ;;
 esac
 
-env -u LD_LIBRARY_PATH "$out/consumer" || die "the consumer ran and failed"
+[[ $way == subdirectory_shared ]] || unset LD_LIBRARY_PATH
+"$out/consumer" || die "the consumer ran and failed"
 if [[ -e $out/traced ]]; then
     # It looks for its own span and no other.
     env -u LD_LIBRARY_PATH OTEL_C_FUNCTIONS_EXCLUDE='*' "$out/traced" ||
@@ -162,8 +265,14 @@ fi
 # A program that is linked statically has to show profilers where its threads' contexts are.
 exports=$(readelf -W --dyn-syms "$out/consumer" | grep -cE ' TLS .* otel_thread_ctx_v1$' || true)
 needed=$(readelf -dW "$out/consumer" | sed -nE 's/.*\(NEEDED\).*\[(libotel.*)\]/\1/p')
+# Only otel-view, tests and benchmarks decode with protobuf-c.
+! readelf -dW "$out/consumer" | grep protobuf-c || die "the consumer needs protobuf-c"
 case $way in
-pkgconfig | cmake) [[ -n $needed ]] || die "the consumer is not linked with the shared libraries" ;;
+pkgconfig | cmake | subdirectory_shared)
+    [[ -n $needed ]] || die "the consumer is not linked with the shared libraries"
+    # A new minor version may break its users before 1.0, so it has another name.
+    ! grep -vE '\.so\.(0\.[0-9]+|[1-9][0-9]*)$' <<<"$needed" || die "not the name of a 0.x library"
+    ;;
 *)
     [[ -z $needed ]] || die "the consumer needs $needed although it is linked statically"
     [[ $exports == 1 ]] || die "the consumer does not export otel_thread_ctx_v1"

@@ -121,7 +121,7 @@ static void fill_up(void)
 
 static void end(pthread_t watcher)
 {
-    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
+    STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
     oteli_store_relaxed_32(&stop, 1);
     pthread_join(watcher, NULL);
     const otel_stats stats = stress_stats();
@@ -138,7 +138,7 @@ static void finish(pthread_t watcher)
 {
     const uint64_t kept = stress_stats().queued;
     oteli_store_release_32(&oracle.blocked, 0);
-    STRESS_CHECK(otel_flush(60000) == OTEL_OK);
+    STRESS_CHECK(stress_is_done(otel_flush(60000)));
     STRESS_CHECK(oracle.delivered == kept);
     end(watcher);
 }
@@ -234,7 +234,7 @@ static void run_idle_lines(unsigned count)
         STRESS_CHECK(pthread_create(&threads[i], &attributes, end_again_and_again, NULL) == 0);
     for (unsigned i = 0; i < ROUNDS; i++) {
         pthread_barrier_wait(&round_is_over);
-        STRESS_CHECK(otel_flush(60000) == OTEL_OK);
+        STRESS_CHECK(stress_is_done(otel_flush(60000)));
         pthread_barrier_wait(&round_is_over);
     }
     for (unsigned i = 0; i < count; i++)

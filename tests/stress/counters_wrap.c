@@ -85,7 +85,7 @@ static void *trace(void *argument)
         if (i % 500 == 0) {
             mount_two();
             attach_some();
-            STRESS_CHECK(otel_flush(60000) == OTEL_OK);
+            STRESS_CHECK(stress_is_done(otel_flush(60000)));
         }
     }
     return NULL;
@@ -166,7 +166,7 @@ static void run(uint64_t end)
         STRESS_CHECK(pthread_create(&threads[i], NULL, trace, (void *)i) == 0);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
+    STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
     check();
     oracle_fini(&oracle);
     oteli_lifecycle_reset();

@@ -79,9 +79,9 @@ int main(int argc, char **argv)
     oteli_store_relaxed_32(&stop, 1);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    STRESS_CHECK(otel_flush(60000) == OTEL_OK);
+    STRESS_CHECK(stress_is_done(otel_flush(60000)));
     const uint64_t peak_kib = process_peak_kib();
-    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
+    STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
 
     const otel_stats stats = stress_stats();
     stress_check_sums(&stats, true);

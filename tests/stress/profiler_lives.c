@@ -348,6 +348,7 @@ static void live_until_main_thread_leaves(void)
 {
     otel_profiler *profiler;
     CHECK(start(OTEL_PROFILER_AUTO, 99, &profiler) == OTEL_OK);
+    CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK); /* the program's duty */
     pthread_exit(NULL);
 }
 

@@ -35,7 +35,7 @@ static void try(uint64_t seed, bool print)
         program_print(&program);
     program_run(&program, memory);
     program_check(&program, memory);
-    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
+    STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
     end_the_rest();
     otel_memory_free(memory);
     oteli_lifecycle_reset();

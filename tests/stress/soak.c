@@ -441,7 +441,7 @@ static void run_segment(uint64_t segment)
     for (int i = 0; i < PRODUCERS; i++)
         pthread_join(producers[i].thread, NULL);
     wait_for_calm(); /* the last spans have half a second only, and the receiver may not run in it */
-    STRESS_CHECK(otel_shutdown(SHUTDOWN_MS) == OTEL_OK);
+    STRESS_CHECK(stress_is_done(otel_shutdown(SHUTDOWN_MS)));
     check_same("threads at rest", count_threads, &rest_threads, 0);
     check_same("descriptors at rest", count_descriptors, &rest_descriptors, 0);
     note_memory(WAYS);

@@ -119,6 +119,8 @@ uint64_t stress_seed(void)
 void stress_check_sums(const otel_stats *stats, bool is_final)
 {
     uint64_t gone = stats->delivered + stats->rejected + stats->spooled + stats->queued;
+    for (unsigned i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
+        gone += stats->withheld[i];
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         gone += stats->dropped[i];
     const bool is_right = stats->ended == gone &&

@@ -46,6 +46,12 @@ unsigned stress_scale(int argc, char **argv, unsigned long_scale);
  * one. Call it after stress_scale. */
 uint64_t stress_seed(void);
 
+/* Whether a flush or a shutdown came to its end in time, with losses or without. */
+static inline bool stress_is_done(otel_status status)
+{
+    return status == OTEL_OK || status == OTEL_ERROR_EXPORT_FAILED;
+}
+
 /* End the program when this is not so. */
 #define STRESS_CHECK(condition) stress_check((condition), #condition, __FILE__, __LINE__)
 void stress_check(bool condition, const char *text, const char *file, int line);

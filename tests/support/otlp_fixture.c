@@ -40,6 +40,10 @@ void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const ch
     }
 }
 
+void oteli_log_share(void)
+{
+}
+
 void fixture_advance_ms(uint64_t ms)
 {
     oteli_fake_clock.monotonic_ns += ms * UINT64_C(1000000);

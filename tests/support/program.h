@@ -76,7 +76,8 @@ struct program_op {
     int parent_count;
     int expected;                     /* spans of the otel_lines that come out */
     int lost[OTEL_DROP_REASON_COUNT]; /* by it, but for exits */
-    int needs[PROGRAM_LIVES];         /* how many operations of each life must be done before */
+    int withheld[OTEL_WITHHELD_REASON_COUNT];
+    int needs[PROGRAM_LIVES]; /* how many operations of each life must be done before */
 };
 
 enum program_fate {
@@ -111,8 +112,10 @@ enum program_state { PROGRAM_HOLDING, PROGRAM_KEPT, PROGRAM_CLOSED };
 
 struct program_set {
     enum program_state state;
-    int count; /* of spans that ended into it */
+    bool is_abandoned; /* closed because its root was left open */
+    int count;         /* of spans that ended into it */
     bool has_error;
+    int outer;         /* the set around it, which takes what it keeps */
     otel_span stretch; /* what is current in it, when it has run */
 };
 
@@ -223,9 +226,9 @@ void program_run(struct program *program, otel_memory *memory);
 /* End the test when this is not so of a span, and say of which program. */
 void program_require(const struct program *program, bool condition, const char *what, int number);
 
-/* End the test because an operation has lost another number of spans than it should. */
-void program_fail_at(const struct program *program, const struct program_op *op,
-                     otel_drop_reason reason, uint64_t lost);
+/* End the test because an operation has another number of spans lost or withheld than it should. */
+void program_fail_at(const struct program *program, const struct program_op *op, const char *reason,
+                     uint64_t count, int wanted);
 
 /* End the test unless everything came as the model says. */
 void program_check(struct program *program, const otel_memory *memory);

@@ -27,12 +27,11 @@ void program_require(const struct program *program, bool condition, const char *
     exit(1);
 }
 
-void program_fail_at(const struct program *program, const struct program_op *op,
-                     otel_drop_reason reason, uint64_t lost)
+void program_fail_at(const struct program *program, const struct program_op *op, const char *reason,
+                     uint64_t count, int wanted)
 {
-    fprintf(stderr, "SEED=%" PRIu64 ": operation %d has lost %" PRIu64 " as %s, and not %d\n",
-            program->seed, (int)(op - program->ops), lost, otel_drop_reason_string(reason),
-            op->lost[reason]);
+    fprintf(stderr, "SEED=%" PRIu64 ": operation %d has %" PRIu64 " %s, and not %d\n",
+            program->seed, (int)(op - program->ops), count, reason, wanted);
     exit(1);
 }
 

@@ -51,6 +51,21 @@ static void reads_context(struct program *program, struct program_op *op,
 
 /* --- the stack of contexts --- */
 
+/* The trace of a child of it, as a number. */
+static int trace_under(const struct program *program, struct program_context parent)
+{
+    switch (parent.kind) {
+    case PROGRAM_SPAN:
+        return program->spans[parent.index].trace;
+    case PROGRAM_STRETCH:
+        return PROGRAM_SPANS + parent.index;
+    case PROGRAM_REMOTE:
+        return PROGRAM_SPANS + PROGRAM_SETS + parent.index;
+    default:
+        return program->span_count;
+    }
+}
+
 struct program_context program_current(const struct program *program, int life)
 {
     const struct program_life *at = &program->lives[life];
@@ -107,6 +122,24 @@ static void cover(struct program_life *life, int place)
     show_again(life, &life->places[at]);
 }
 
+/* The newest attached context is below it, and what is current of its trace: that was entered in it
+ * and has not been covered. */
+static bool is_around_top(const struct program *program, const struct program_life *life, int place)
+{
+    const int newest = life->attached_count - 1;
+    if (newest >= 0 && life->attached[newest] > place)
+        return false;
+    const struct program_context context = life->places[life->top].context;
+    const int trace = program->spans[life->places[place].context.index].trace;
+    if (place == life->top || context.kind == PROGRAM_NO_SPAN ||
+        trace_under(program, context) != trace)
+        return false;
+    for (int at = place + 1; at <= life->top; at++)
+        if (life->places[at].kind == PROGRAM_COVER && life->places[at].below < place)
+            return false;
+    return true;
+}
+
 static int place_of(const struct program_life *life, enum program_place_kind kind, int index)
 {
     for (int at = life->top; at > 0; at--)
@@ -121,13 +154,20 @@ static int place_of(const struct program_life *life, enum program_place_kind kin
 static int new_set(struct program *program)
 {
     STRESS_CHECK(program->set_count < PROGRAM_SETS);
-    program->sets[program->set_count] = (struct program_set){.state = PROGRAM_HOLDING};
+    program->sets[program->set_count] =
+        (struct program_set){.state = PROGRAM_HOLDING, .outer = PROGRAM_NONE};
     return program->set_count++;
 }
 
 static void lose(struct program *program, otel_drop_reason reason, int count)
 {
     program->expected.dropped[reason] += (uint64_t)count;
+    program->expected.ended += (uint64_t)count;
+}
+
+static void withhold(struct program *program, otel_withheld_reason reason, int count)
+{
+    program->expected.withheld[reason] += (uint64_t)count;
     program->expected.ended += (uint64_t)count;
 }
 
@@ -145,10 +185,20 @@ static void settle(struct program *program, int set, enum program_fate fate)
             program->spans[i].fate = fate;
 }
 
-static void drop_set(struct program *program, int set, otel_drop_reason reason)
+/* The set that takes what this one would: itself, or the one around it once it has passed on what
+ * it kept. */
+static int taker_of(const struct program *program, int set)
 {
-    program->sets[set].state = PROGRAM_CLOSED;
-    lose(program, reason, program->sets[set].count);
+    while (program->sets[set].state == PROGRAM_KEPT && program->sets[set].outer != PROGRAM_NONE)
+        set = program->sets[set].outer;
+    return set;
+}
+
+/* The set, and those around it that may take what it would; PROGRAM_NONE: there are none. */
+static void reads_sets(struct program *program, struct program_op *op, int set)
+{
+    for (; set != PROGRAM_NONE; set = program->sets[set].outer)
+        reads(program, op, SET, set);
 }
 
 static int give(struct program *program, int set)
@@ -196,9 +246,8 @@ static struct program_context parent_of(const struct program *program, const str
 static bool inherit_set(struct program *program, struct program_op *op, struct program_span *span,
                         const struct program_span *parent)
 {
-    const int set = parent->set;
-    if (set != PROGRAM_NONE)
-        reads(program, op, SET, set);
+    reads_sets(program, op, parent->set);
+    const int set = parent->set != PROGRAM_NONE ? taker_of(program, parent->set) : PROGRAM_NONE;
     if (set != PROGRAM_NONE && program->sets[set].state == PROGRAM_KEPT)
         return false;
     span->is_held = parent->is_held;
@@ -207,6 +256,17 @@ static bool inherit_set(struct program *program, struct program_op *op, struct p
     span->is_late = parent->is_late || is_closed;
     span->set = set;
     return true;
+}
+
+/* It has a set of its own, in the one that it would be a member of. */
+static void hold_back(struct program *program, struct program_op *op, struct program_span *span,
+                      int outer)
+{
+    span->set = new_set(program);
+    program->sets[span->set].outer = outer;
+    span->is_held = span->holds = true;
+    program->holders[span->trace]++;
+    writes(program, op, SET, span->set);
 }
 
 static void find_set(struct program *program, struct program_op *op, int number)
@@ -223,29 +283,14 @@ static void find_set(struct program *program, struct program_op *op, int number)
     const struct program_span *above =
         parent.kind == PROGRAM_SPAN ? &program->spans[parent.index] : NULL;
     if (above != NULL && (above->is_held || above->is_collected) &&
-        inherit_set(program, op, span, above))
+        inherit_set(program, op, span, above)) {
+        if (op->hold && !span->is_collected && span->set != PROGRAM_NONE &&
+            program->sets[span->set].state == PROGRAM_HOLDING)
+            hold_back(program, op, span, span->set);
         return;
-    if (op->hold || (program->has_rules && above == NULL)) {
-        span->set = new_set(program);
-        span->is_held = span->holds = true;
-        program->holders[span->trace]++;
-        writes(program, op, SET, span->set);
     }
-}
-
-/* The trace of a child of it, as a number. */
-static int trace_under(const struct program *program, struct program_context parent)
-{
-    switch (parent.kind) {
-    case PROGRAM_SPAN:
-        return program->spans[parent.index].trace;
-    case PROGRAM_STRETCH:
-        return PROGRAM_SPANS + parent.index;
-    case PROGRAM_REMOTE:
-        return PROGRAM_SPANS + PROGRAM_SETS + parent.index;
-    default:
-        return program->span_count;
-    }
+    if (op->hold || (program->has_rules && above == NULL))
+        hold_back(program, op, span, PROGRAM_NONE);
 }
 
 /* Verdicts are forgotten once many roots of a trace have had theirs: there are none here. */
@@ -321,48 +366,80 @@ bool program_keeps(int root, bool has_error)
     return root % 3 != 0 || has_error;
 }
 
+/* What is kept goes to the set around it; or the way that was decided there. */
+static void pass_on(struct program *program, int index)
+{
+    const struct program_set *set = &program->sets[index];
+    const int taker = taker_of(program, index);
+    struct program_set *outer = &program->sets[taker];
+    if (outer->state == PROGRAM_HOLDING) {
+        outer->count += set->count;
+        outer->has_error |= set->has_error;
+        for (int i = 0; i < program->span_count; i++)
+            if (program->spans[i].set == index && program->spans[i].fate == PROGRAM_IN_SET)
+                program->spans[i].set = taker;
+    } else if (outer->state == PROGRAM_KEPT) {
+        deliver(program, set->count);
+        settle(program, index, PROGRAM_EXPORTED);
+    } else {
+        if (outer->is_abandoned)
+            lose(program, OTEL_DROP_ABANDONED, set->count);
+        else
+            withhold(program, OTEL_WITHHELD_LATE, set->count);
+        settle(program, index, PROGRAM_LOST);
+    }
+}
+
 static void decide(struct program *program, int number, enum how how)
 {
     const int index = program->spans[number].set;
     struct program_set *set = &program->sets[index];
     if (how == CANCEL || how == COLLECT || how == ABANDON) {
-        static const otel_drop_reason reasons[] = {[CANCEL] = OTEL_DROP_CANCELLED,
-                                                   [COLLECT] = OTEL_DROP_COLLECTED,
-                                                   [ABANDON] = OTEL_DROP_ABANDONED};
-        drop_set(program, index, reasons[how]);
+        set->state = PROGRAM_CLOSED;
+        set->is_abandoned = how == ABANDON;
+        if (how == ABANDON)
+            lose(program, OTEL_DROP_ABANDONED, set->count);
+        else
+            withhold(program, how == CANCEL ? OTEL_WITHHELD_CANCELLED : OTEL_WITHHELD_COLLECTED,
+                     set->count);
         if (how != COLLECT)
             settle(program, index, PROGRAM_LOST);
         return;
     }
-    if (program->has_rules) {
+    const bool asks = program->has_rules && set->outer == PROGRAM_NONE; /* else its root does */
+    if (asks) {
         program->tails[number].span_count = set->count;
         program->tails[number].has_error = set->has_error;
     }
-    if (program->has_rules && !program_keeps(number, set->has_error)) {
-        drop_set(program, index, OTEL_DROP_NOT_KEPT);
+    if (asks && !program_keeps(number, set->has_error)) {
+        set->state = PROGRAM_CLOSED;
+        withhold(program, OTEL_WITHHELD_NOT_KEPT, set->count);
         settle(program, index, PROGRAM_LOST);
         return;
     }
     set->state = PROGRAM_KEPT;
-    deliver(program, set->count);
-    settle(program, index, PROGRAM_EXPORTED);
+    pass_on(program, index);
 }
 
 static void end_sampled(struct program *program, int number, enum how how)
 {
     struct program_span *span = &program->spans[number];
+    if (span->set != PROGRAM_NONE)
+        span->set = taker_of(program, span->set);
     struct program_set *set = span->set != PROGRAM_NONE ? &program->sets[span->set] : NULL;
+    const bool is_cancelled = how == CANCEL && !span->holds;
+    const bool is_held = set != NULL && set->state == PROGRAM_HOLDING;
     span->fate = PROGRAM_LOST;
-    if (how == ABANDON) {
+    if (how == ABANDON || (!is_cancelled && !is_held && set != NULL && set->is_abandoned)) {
         lose(program, OTEL_DROP_ABANDONED, 1);
-    } else if (how == CANCEL && !span->holds) {
-        lose(program, OTEL_DROP_CANCELLED, 1);
-    } else if (set != NULL && set->state == PROGRAM_HOLDING) {
+    } else if (is_cancelled) {
+        withhold(program, OTEL_WITHHELD_CANCELLED, 1);
+    } else if (is_held) {
         span->fate = PROGRAM_IN_SET;
         set->count++;
         set->has_error |= span->has_failed;
     } else if (span->is_late || (set != NULL && set->state == PROGRAM_CLOSED)) {
-        lose(program, OTEL_DROP_LATE, 1);
+        withhold(program, OTEL_WITHHELD_LATE, 1);
     } else {
         span->fate = PROGRAM_EXPORTED;
         deliver(program, 1);
@@ -377,12 +454,9 @@ static void touch_end(struct program *program, struct program_op *op, int number
     const struct program_span *span = &program->spans[number];
     reads(program, op, HANDLE, number);
     writes(program, op, USE, number);
-    if (span->set == PROGRAM_NONE)
-        return;
+    reads_sets(program, op, span->set);
     if (span->holds)
         writes(program, op, SET, span->set);
-    else
-        reads(program, op, SET, span->set);
 }
 
 static void end_span(struct program *program, struct program_op *op, enum how how)
@@ -399,9 +473,14 @@ static void end_span(struct program *program, struct program_op *op, enum how ho
     span->is_open = false;
     if (span->is_sampled)
         end_sampled(program, op->span, how);
-    if (span->life != PROGRAM_NONE)
-        leave(&program->lives[op->life],
-              place_of(&program->lives[op->life], PROGRAM_IS_SPAN, op->span));
+    if (span->life == PROGRAM_NONE)
+        return;
+    struct program_life *life = &program->lives[op->life];
+    const int place = place_of(life, PROGRAM_IS_SPAN, op->span);
+    const bool covers = is_around_top(program, life, place);
+    leave(life, place);
+    if (covers)
+        cover(life, place);
 }
 
 static void collect(struct program *program, struct program_op *op)
@@ -517,7 +596,7 @@ static void free_lines(struct program *program, struct program_op *op)
     writes(program, op, LINES, op->lines);
     lines->is_free = true;
     if (!lines->is_accounted)
-        lose(program, OTEL_DROP_UNMOUNTED, program->sets[lines->set].count);
+        withhold(program, OTEL_WITHHELD_UNMOUNTED, program->sets[lines->set].count);
 }
 
 /* The thread ends with what is open, from the top of its stack. */
@@ -531,7 +610,8 @@ static void end_life(struct program *program, struct program_op *op)
             continue;
         if (place->kind == PROGRAM_IS_STRETCH) {
             writes(program, op, SET, index);
-            drop_set(program, index, OTEL_DROP_ABANDONED);
+            program->sets[index].state = PROGRAM_CLOSED;
+            lose(program, OTEL_DROP_ABANDONED, program->sets[index].count);
             settle(program, index, PROGRAM_LOST);
         } else if (place->kind == PROGRAM_IS_SPAN) {
             struct program_span *span = &program->spans[index];
@@ -592,5 +672,7 @@ void program_do(struct program *program, struct program_op *op)
     }
     for (int i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         op->lost[i] = (int)(program->expected.dropped[i] - before.dropped[i]);
+    for (int i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
+        op->withheld[i] = (int)(program->expected.withheld[i] - before.withheld[i]);
     program->lives[op->life].op_count++;
 }

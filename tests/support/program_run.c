@@ -188,10 +188,18 @@ static void carry_out_and_check(struct program_op *op)
     carry_out(op);
     if (oteli_self != before || op->kind == PROGRAM_EXIT)
         return; /* a state with the counts of another life */
-    for (int i = 0; i < OTEL_DROP_REASON_COUNT; i++)
-        if (before->counts.dropped[i] - counts.dropped[i] != (uint64_t)op->lost[i])
-            program_fail_at(run.program, op, (otel_drop_reason)i,
-                            before->counts.dropped[i] - counts.dropped[i]);
+    for (int i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
+        const uint64_t lost = before->counts.dropped[i] - counts.dropped[i];
+        if (lost != (uint64_t)op->lost[i])
+            program_fail_at(run.program, op, otel_drop_reason_string((otel_drop_reason)i), lost,
+                            op->lost[i]);
+    }
+    for (int i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++) {
+        const uint64_t withheld = before->counts.withheld[i] - counts.withheld[i];
+        if (withheld != (uint64_t)op->withheld[i])
+            program_fail_at(run.program, op, otel_withheld_reason_string((otel_withheld_reason)i),
+                            withheld, op->withheld[i]);
+    }
 }
 
 static void *live(void *argument)
@@ -276,5 +284,5 @@ void program_run(struct program *program, otel_memory *memory)
             over += see_to(life);
         sched_yield();
     } while (over != program->life_count);
-    STRESS_CHECK(otel_flush(60000) == OTEL_OK);
+    STRESS_CHECK(stress_is_done(otel_flush(60000)));
 }

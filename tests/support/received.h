@@ -17,7 +17,8 @@ typedef Opentelemetry__Proto__Common__V1__KeyValue received_pb_key_value;
 void received_start(otel_sdk_options *options);
 void received_stop(void);
 
-/* What has been received since the start: spans in the order of their ends; lines of log. */
+/* What has been received since the start: spans in the order of their ends; warnings and
+ * errors. */
 size_t received_count(void);
 size_t received_logs(void);
 const char *received_last_log(void);

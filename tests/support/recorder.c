@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/recorder.c - the contracts are in recorder.h. */
 #include "tests/support/recorder.h"
+#include "api/outermost.h"
 #include "sdk/batch.h"
 #include "tests/support/leaks.h"
 

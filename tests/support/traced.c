@@ -63,6 +63,8 @@ otel_stats traced_stats(void)
     if (otel_stats_read(0, &stats) != OTEL_OK)
         return stats;
     uint64_t gone = stats.delivered + stats.rejected + stats.spooled + stats.queued;
+    for (size_t i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
+        gone += stats.withheld[i];
     for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         gone += stats.dropped[i];
     assert_int_equal(stats.ended, gone);
@@ -71,17 +73,24 @@ otel_stats traced_stats(void)
     return stats;
 }
 
-void traced_assert_only_lost(otel_drop_reason reason, uint64_t count, const char *file, int line)
+static void assert_count(const char *what, uint64_t is, uint64_t wanted, const char *file, int line)
+{
+    if (is == wanted)
+        return;
+    print_error("%s: %llu, and not %llu\n", what, (unsigned long long)is,
+                (unsigned long long)wanted);
+    _fail(file, line);
+}
+
+void traced_assert_only(int withheld, int dropped, uint64_t count, const char *file, int line)
 {
     const otel_stats stats = traced_stats();
-    for (int i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
-        const uint64_t wanted = i == (int)reason ? count : 0;
-        if (stats.dropped[i] == wanted)
-            continue;
-        print_error("%s: %llu, and not %llu\n", otel_drop_reason_string((otel_drop_reason)i),
-                    (unsigned long long)stats.dropped[i], (unsigned long long)wanted);
-        _fail(file, line);
-    }
+    for (int i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
+        assert_count(otel_withheld_reason_string((otel_withheld_reason)i), stats.withheld[i],
+                     i == withheld ? count : 0, file, line);
+    for (int i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        assert_count(otel_drop_reason_string((otel_drop_reason)i), stats.dropped[i],
+                     i == dropped ? count : 0, file, line);
 }
 
 void traced_thread(void *(*main)(void *), void *argument)

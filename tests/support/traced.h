@@ -32,9 +32,11 @@ const char *traced_tree(void);
 /* The statistics, once nothing is queued; the test fails unless their sums close. */
 otel_stats traced_stats(void);
 
-/* Lost for this reason, and for no other. */
-#define assert_only_lost(reason, count) traced_assert_only_lost(reason, count, __FILE__, __LINE__)
-void traced_assert_only_lost(otel_drop_reason reason, uint64_t count, const char *file, int line);
+/* Lost, or withheld, for this reason, and none for another. */
+#define assert_only_lost(reason, count) traced_assert_only(-1, reason, count, __FILE__, __LINE__)
+#define assert_only_withheld(reason, count) \
+    traced_assert_only(reason, -1, count, __FILE__, __LINE__)
+void traced_assert_only(int withheld, int dropped, uint64_t count, const char *file, int line);
 
 /* Run a function on another thread, to its end. */
 void traced_thread(void *(*main)(void *), void *argument);

@@ -32,6 +32,8 @@ static uint64_t random_below(uint64_t limit)
     return (machine.seed >> 33) % limit;
 }
 
+static const uint64_t never;
+
 static bool play_go_to(uint32_t core)
 {
     if (machine.moves == machine.moves_allowed)
@@ -68,7 +70,7 @@ static int set_up(void **state)
 
 static bool compare(uint64_t budget)
 {
-    return oteli_cores_compare(&played, all_cores, CORES, budget, ahead);
+    return oteli_cores_compare(&played, all_cores, CORES, budget, &never, ahead);
 }
 
 static void assert_near(int64_t found, int64_t truth, int64_t most)
@@ -149,8 +151,8 @@ static void test_it_is_harmless_where_it_must_not_move(void **state)
         assert_false(compare(BUDGET));
         assert_true(ahead[1] == 0);
     }
-    assert_false(oteli_cores_compare(&played, all_cores, 1, BUDGET, ahead));
-    assert_false(oteli_cores_compare(&played, all_cores, 0, BUDGET, ahead));
+    assert_false(oteli_cores_compare(&played, all_cores, 1, BUDGET, &never, ahead));
+    assert_false(oteli_cores_compare(&played, all_cores, 0, BUDGET, &never, ahead));
 }
 
 /* From here on, the real cores. */
@@ -221,7 +223,7 @@ static void test_real_cores_are_visited_and_left(void **state)
     const cpu_set_t before = allowed();
     const uint32_t last_core = nth_core(&before, CPU_COUNT(&before) - 1);
 
-    assert_int_equal(oteli_cores_measure(first_core, UINT64_MAX), can_measure());
+    assert_int_equal(oteli_cores_measure(first_core, UINT64_MAX, &never), can_measure());
 
     const cpu_set_t after = allowed();
     assert_true(CPU_EQUAL(&before, &after));
@@ -241,7 +243,7 @@ static void test_cores_that_are_not_allowed_are_not_visited(void **state)
     CPU_SET(nth_core(&before, CPU_COUNT(&before) - 1), &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
 
-    assert_false(oteli_cores_measure(first_core, UINT64_MAX));
+    assert_false(oteli_cores_measure(first_core, UINT64_MAX, &never));
 
     const cpu_set_t after = allowed();
     assert_true(CPU_EQUAL(&one, &after));
@@ -255,11 +257,22 @@ static void test_the_clock_uses_offsets_that_it_finds(void **state)
     assert_null(oteli_clock_start("auto"));
     oteli_clock.source = OTELI_CLOCK_COUNTER; /* wherever the tests run */
     const cpu_set_t before = allowed();
-    assert_int_equal(oteli_clock_measure_offsets(), can_measure());
+    assert_int_equal(oteli_clock_measure_offsets(&never), can_measure());
     const cpu_set_t after = allowed();
     assert_true(CPU_EQUAL(&before, &after));
     assert_int_equal(oteli_clock.source,
                      can_measure() ? OTELI_CLOCK_COUNTER_BY_CORE : OTELI_CLOCK_COUNTER);
+}
+
+static void test_one_that_is_to_stop_visits_no_more(void **state)
+{
+    (void)state;
+    static const uint64_t now = 1;
+    const cpu_set_t before = allowed();
+    assert_false(oteli_cores_measure(first_core, UINT64_MAX, &now) && CPU_COUNT(&before) > 2);
+    assert_true(CPU_COUNT(&visited) <= 2);
+    const cpu_set_t after = allowed();
+    assert_true(CPU_EQUAL(&before, &after));
 }
 
 static void test_other_sources_are_not_measured(void **state)
@@ -268,7 +281,7 @@ static void test_other_sources_are_not_measured(void **state)
     static const char *const wishes[] = {"monotonic", "coarse", "fake"};
     for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
         assert_null(oteli_clock_start(wishes[i]));
-        assert_false(oteli_clock_measure_offsets());
+        assert_false(oteli_clock_measure_offsets(&never));
     }
     assert_int_equal(CPU_COUNT(&visited), 0);
 }
@@ -283,7 +296,10 @@ static void test_ticks_are_those_of_the_reference(void **state)
     for (int i = 0; i < CPU_COUNT(&before); i++) {
         const uint32_t core = nth_core(&before, i);
         oteli_core_offsets[core] = (uint64_t)(core % 2 == 0 ? INJECTED : -INJECTED);
-        assert_true(real.go_to(core));
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(core, &one);
+        assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
         const uint64_t early = __rdtsc() - oteli_core_offsets[core];
         const uint64_t ticks = oteli_ticks();
         const uint64_t late = __rdtsc() - oteli_core_offsets[core];
@@ -307,6 +323,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cores_that_are_not_allowed_are_not_visited, inject,
                                         eject),
         cmocka_unit_test_setup_teardown(test_the_clock_uses_offsets_that_it_finds, inject, eject),
+        cmocka_unit_test_setup_teardown(test_one_that_is_to_stop_visits_no_more, inject, eject),
         cmocka_unit_test_setup_teardown(test_other_sources_are_not_measured, inject, eject),
 #if defined(__x86_64__)
         cmocka_unit_test_setup_teardown(test_ticks_are_those_of_the_reference, inject, eject),

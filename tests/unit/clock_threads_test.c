@@ -93,6 +93,7 @@ static int live_as_child(void)
         if (oteli_clock_to_ns(oteli_ticks() | OTELI_TICKS_BIT, oteli_clock_epoch()) == 0)
             return 1;
     }
+    oteli_clock_forget(); /* as common/fork.c does before any start in a child */
     if (oteli_clock_start("auto") != NULL)
         return 2;
     const uint32_t epoch = oteli_clock_epoch();

@@ -45,6 +45,7 @@ static void test_all_of_it_is_read(void **state)
                                             "    profiler:\n"
                                             "      source: signal\n"
                                             "      hz: 250\n"
+                                            "      signal: 12\n"
                                             "      out: /var/tmp/profiles\n"
                                             "      endpoint: https://profiles.example/in\n"
                                             "      label_style: datadog\n"
@@ -52,6 +53,7 @@ static void test_all_of_it_is_read(void **state)
     const struct oteli_profiler_setting *profiler = &file.settings.profiler;
     assert_string_equal(profiler->source, "signal");
     assert_int_equal(profiler->hz, 250);
+    assert_int_equal(profiler->signal, 12);
     assert_string_equal(profiler->out, "/var/tmp/profiles");
     assert_string_equal(profiler->endpoint, "https://profiles.example/in");
     assert_string_equal(profiler->label_style, "datadog");
@@ -101,6 +103,7 @@ static void test_what_cannot_be_is_a_fault(void **state)
         {"profiler: {source: yes}", "distribution.otel-c.profiler.source"},
         {"profiler: {hz: 0}", "distribution.otel-c.profiler.hz"},
         {"profiler: {hz: 10001}", "distribution.otel-c.profiler.hz"},
+        {"profiler: {signal: 65}", "distribution.otel-c.profiler.signal"},
         {"profiler: {hz: fast}", "distribution.otel-c.profiler.hz"},
         {"profiler: {out: 1}", "distribution.otel-c.profiler.out has to be a text"},
         {"profiler: {endpoint: nowhere}",

@@ -231,7 +231,10 @@ static void test_D3_otel_start_uses_the_file_that_the_environment_names(void **s
     }
     assert_string_equal(fake.text, "a|a|");
     assert_int_equal(otel_start(NULL), OTEL_ERROR_SYSTEM);
-    assert_int_equal(errors, 1);
+    assert_int_equal(errors, 2);
+    assert_non_null(strstr(last_message, "OTEL_CONFIG_FILE=\"/nowhere.yaml\""));
+    assert_int_equal(otel_start_from_file("/nowhere.yaml", NULL), OTEL_ERROR_SYSTEM);
+    assert_int_equal(errors, 3);
     assert_non_null(strstr(last_message, "the file cannot be opened: "));
     assert_non_null(strstr(last_message, strerror(ENOENT)));
 }

@@ -458,7 +458,7 @@ static void test_D5_faults_of_samplers_propagators_and_resources_too(void **stat
          "tracer_provider.sampler.always_on.ratio is not known"},
         {PROVIDER "  id_generator: {mine: }\n", "is no id generator that this build knows"},
         {PROVIDER "propagator: {composite_list: \"tracecontext,xray\"}\n",
-         "5:30: propagator.composite_list has a propagator that is not in this build"},
+         "5:30: propagator.composite_list has \"xray\", which is not in this build"},
         {PROVIDER "propagator: {composite: [{xray: }]}\n",
          "5:27: propagator.composite[0].xray is not in this build"},
         {PROVIDER "resource: {attributes: [{name: a, value: 1}]}\n",

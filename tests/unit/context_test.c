@@ -371,10 +371,10 @@ enum { MOST_ENTRIES = 64, ROUNDS = 400 };
 static struct entry {
     enum { SPAN, CONTEXT, COVER } kind;
     bool is_left;
-    size_t below; /* COVER: the entry that was detached */
+    size_t below; /* COVER: the entry that was detached, or has ended */
     otel_span span;
     otel_context_token token;
-} entries[MOST_ENTRIES];
+} entries[2 * MOST_ENTRIES];
 static size_t entry_count;
 
 static otel_span expected_current(void)
@@ -387,6 +387,18 @@ static otel_span expected_current(void)
             return entries[i].span;
     }
     return (otel_span){{0}};
+}
+
+/* Whether an entry is current, or would be if those above it were left. */
+static bool counts(size_t index)
+{
+    size_t i = entry_count;
+    while (i-- > index)
+        if (entries[i].kind == COVER)
+            i = entries[i].below;
+        else if (i == index)
+            return true;
+    return false;
 }
 
 static size_t newest_attached(void)
@@ -420,14 +432,20 @@ static void leave_one(size_t index)
     struct entry *entry = &entries[index];
     if (entry->kind == COVER || entry->is_left)
         return;
-    const bool is_newest = index == newest_attached();
+    const size_t newest = newest_attached();
+    const otel_span before = expected_current();
+    const bool is_around_current = counts(index) &&
+                                   memcmp(before.opaque, entry->span.opaque, 16) == 0 &&
+                                   before.opaque[2] != entry->span.opaque[2];
     entry->is_left = true;
     if (entry->kind == SPAN) {
         otel_span_end(entry->span);
+        if (is_around_current && (newest == MOST_ENTRIES || newest < index))
+            entries[entry_count++] = (struct entry){.kind = COVER, .below = index};
         return;
     }
-    assert_int_equal(otel_context_detach(entry->token), is_newest);
-    if (is_newest)
+    assert_int_equal(otel_context_detach(entry->token), index == newest);
+    if (index == newest)
         entries[entry_count++] = (struct entry){.kind = COVER, .below = index};
 }
 

@@ -4,6 +4,7 @@
  * tests/integration/doctor_test.py. */
 #include "tools/doctor_diagnosis.h"
 
+#include "common/secrets.h"
 #include "tools/doctor_route.h"
 #include "tools/doctor_secrets.h"
 #include "tools/doctor_slips.h"
@@ -216,6 +217,21 @@ static void test_every_problem_of_tls_has_a_sentence(void **state)
     }
 }
 
+static void test_a_setting_is_the_cause_only_where_the_server_speaks_an_older_tls(void **state)
+{
+    (void)state;
+    struct doctor_record record = unhealthy();
+    record.target.is_tls = true;
+    record.http.result = record.tls.result = DOCTOR_FAILED;
+    record.tls.problem = DOCTOR_TLS_VERSION;
+    snprintf(record.target.tls_setting, DOCTOR_SHORT, "OTEL_C_OTLP_TLS_MIN=1.3");
+    assert_rule(&record, "tls.version");
+
+    record.http.speech = DOCTOR_SPEECH_TLS;
+
+    assert_rule(&record, "tls.version_setting");
+}
+
 static void test_files_for_tls_do_not_matter_without_tls(void **state)
 {
     (void)state;
@@ -383,9 +399,9 @@ static void test_headers_are_shown_without_values(void **state)
 {
     (void)state;
     char out[64];
-    assert_string_equal(doctor_hide_headers("a=1, b = 2,secret", out, sizeof out),
+    assert_string_equal(oteli_hide_header_values("a=1, b = 2,secret", out, sizeof out),
                         "a=***,b=***,=***");
-    assert_string_equal(doctor_hide_headers("", out, sizeof out), "");
+    assert_string_equal(oteli_hide_header_values("", out, sizeof out), "");
 }
 
 static void test_pages_become_one_line(void **state)
@@ -505,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_an_endpoint_that_nobody_has_set_is_to_be_set),
         cmocka_unit_test(test_sockets_of_this_machine),
         cmocka_unit_test(test_every_problem_of_tls_has_a_sentence),
+        cmocka_unit_test(test_a_setting_is_the_cause_only_where_the_server_speaks_an_older_tls),
         cmocka_unit_test(test_files_for_tls_do_not_matter_without_tls),
         cmocka_unit_test(test_every_status_has_a_sentence),
         cmocka_unit_test(test_every_status_of_grpc_has_a_sentence),

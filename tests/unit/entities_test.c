@@ -20,7 +20,7 @@ static const char *parsed(const char *text)
     struct oteli_entities entities;
     size_t at = 0;
     out[0] = '\0';
-    oteli_entities_parse(&entities, &memory, text);
+    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES", text);
     for (size_t i = 0; i < entities.count; i++) {
         const struct oteli_entity *entity = &entities.list[i];
         if (entity->is_out)
@@ -123,7 +123,7 @@ static void test_R7_a_loose_attribute_of_another_value_removes_the_entity(void *
     struct oteli_entities entities;
     oteli_facts_set(&loose, "host.id", otel_value_string("h2"));
     oteli_facts_set(&loose, "process.pid", otel_value_string("12345"));
-    oteli_entities_parse(&entities, &memory,
+    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES",
                          "host{host.id=H1}[host.name=n];process{process.pid=12345}");
 
     oteli_entities_yield(&entities, &loose);
@@ -146,7 +146,7 @@ static void test_they_are_written_as_the_protocol_has_them(void **state)
     struct oteli_facts memory = {0};
     struct oteli_entities entities;
     uint8_t bytes[64];
-    oteli_entities_parse(&entities, &memory, "s{id=1}[x=2,y=3]@u:v");
+    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES", "s{id=1}[x=2,y=3]@u:v");
 
     const size_t size = oteli_entities_size(&entities);
     const uint8_t *at = oteli_entities_put(bytes, &entities);
@@ -167,7 +167,7 @@ static void test_too_many_are_cut_with_a_warning(void **state)
     for (unsigned i = 0; i < MANY; i++)
         sprintf(text + strlen(text), "t%u{a%u=1};", i, i);
 
-    oteli_entities_parse(&entities, &memory, text);
+    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES", text);
 
     assert_int_equal(entities.count, 64);
     assert_int_equal(warnings, 1);

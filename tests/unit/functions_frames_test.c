@@ -281,7 +281,7 @@ static void test_without_an_sdk_nothing_happens(void **state)
     leave(call('a', 900));
 
     assert_tree("");
-    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.clock = "fake")), OTEL_OK);
+    assert_int_equal(otel_start_with(NULL), OTEL_OK);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)

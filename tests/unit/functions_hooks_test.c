@@ -156,7 +156,7 @@ static void test_short_functions_are_counted_and_not_kept(void **state)
     assert_string_equal(tree(), "traced_durations(lengthy)");
     otel_stats stats = {.size = sizeof stats};
     assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
-    assert_int_equal(stats.dropped[OTEL_DROP_TOO_SHORT], 2);
+    assert_int_equal(stats.withheld[OTEL_WITHHELD_TOO_SHORT], 2);
     assert_int_equal(stats.started, 4);
     assert_int_equal(stats.open, 0);
 }

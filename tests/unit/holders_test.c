@@ -25,21 +25,21 @@ static void decide(struct otel_lines *hold, bool kept)
     oteli_hold_leave(hold);
 }
 
-static struct otel_lines *find(uint64_t trace, uint32_t number, uint8_t *lost_as)
+static struct otel_lines *find(uint64_t trace, uint32_t number, uint8_t *end_as)
 {
     const uint64_t trace_id[2] = {trace, 1};
-    *lost_as = 0;
-    return oteli_holders_find(trace_id, number, lost_as);
+    *end_as = 0;
+    return oteli_holders_find(trace_id, number, end_as);
 }
 
 static void test_a_root_that_holds_is_found_and_joined(void **state)
 {
     (void)state;
-    uint8_t lost_as;
+    uint8_t end_as;
     struct otel_lines *hold = holder_of(1);
 
-    assert_ptr_equal(find(1, hold->number, &lost_as), hold);
-    assert_int_equal(lost_as, 0);
+    assert_ptr_equal(find(1, hold->number, &end_as), hold);
+    assert_int_equal(end_as, 0);
     assert_int_equal(hold->members, 2);
 
     oteli_hold_leave(hold);
@@ -49,12 +49,12 @@ static void test_a_root_that_holds_is_found_and_joined(void **state)
 static void test_what_is_not_there_is_not_found(void **state)
 {
     (void)state;
-    uint8_t lost_as;
+    uint8_t end_as;
     struct otel_lines *hold = holder_of(1);
 
-    assert_null(find(2, hold->number, &lost_as));
-    assert_null(find(1, hold->number + 1, &lost_as));
-    assert_int_equal(lost_as, 0);
+    assert_null(find(2, hold->number, &end_as));
+    assert_null(find(1, hold->number + 1, &end_as));
+    assert_int_equal(end_as, 0);
 
     decide(hold, true);
 }
@@ -62,7 +62,7 @@ static void test_what_is_not_there_is_not_found(void **state)
 static void test_a_verdict_stays_known(void **state)
 {
     (void)state;
-    uint8_t lost_as;
+    uint8_t end_as;
     struct otel_lines *kept = holder_of(1);
     struct otel_lines *dropped = holder_of(2);
     const uint32_t kept_number = kept->number;
@@ -70,36 +70,36 @@ static void test_a_verdict_stays_known(void **state)
     decide(kept, true);
     decide(dropped, false);
 
-    assert_null(find(1, kept_number, &lost_as));
-    assert_int_equal(lost_as, 0);
-    assert_null(find(2, dropped_number, &lost_as));
-    assert_int_equal(lost_as, 1 + OTEL_DROP_LATE);
+    assert_null(find(1, kept_number, &end_as));
+    assert_int_equal(end_as, 0);
+    assert_null(find(2, dropped_number, &end_as));
+    assert_int_equal(end_as, OTELI_END_LATE);
 }
 
 static void test_roots_of_one_trace_are_told_apart(void **state)
 {
     (void)state;
-    uint8_t lost_as;
+    uint8_t end_as;
     struct otel_lines *first = holder_of(1);
     struct otel_lines *second = holder_of(1);
     const uint32_t number = first->number;
     assert_int_not_equal(number, second->number);
     decide(first, false);
 
-    assert_ptr_equal(find(1, second->number, &lost_as), second);
-    assert_null(find(1, number, &lost_as));
-    assert_int_equal(lost_as, 1 + OTEL_DROP_LATE);
+    assert_ptr_equal(find(1, second->number, &end_as), second);
+    assert_null(find(1, number, &end_as));
+    assert_int_equal(end_as, OTELI_END_LATE);
 
     oteli_hold_leave(second);
     decide(second, true);
-    assert_null(find(1, number, &lost_as));
-    assert_int_equal(lost_as, 1 + OTEL_DROP_LATE);
+    assert_null(find(1, number, &end_as));
+    assert_int_equal(end_as, OTELI_END_LATE);
 }
 
 static void test_the_oldest_verdict_makes_room_and_what_is_undecided_stays(void **state)
 {
     (void)state;
-    uint8_t lost_as;
+    uint8_t end_as;
     uint32_t numbers[WAYS];
     struct otel_lines *undecided = holder_of(1);
     for (int i = 1; i < WAYS; i++) {
@@ -109,11 +109,11 @@ static void test_the_oldest_verdict_makes_room_and_what_is_undecided_stays(void 
     }
     struct otel_lines *newest = holder_of(1);
 
-    assert_null(find(1, numbers[1], &lost_as));
-    assert_int_equal(lost_as, 0); /* forgotten */
-    assert_null(find(1, numbers[2], &lost_as));
-    assert_int_equal(lost_as, 1 + OTEL_DROP_LATE);
-    assert_ptr_equal(find(1, undecided->number, &lost_as), undecided);
+    assert_null(find(1, numbers[1], &end_as));
+    assert_int_equal(end_as, 0); /* forgotten */
+    assert_null(find(1, numbers[2], &end_as));
+    assert_int_equal(end_as, OTELI_END_LATE);
+    assert_ptr_equal(find(1, undecided->number, &end_as), undecided);
 
     oteli_hold_leave(undecided);
     decide(undecided, true);
@@ -123,20 +123,20 @@ static void test_the_oldest_verdict_makes_room_and_what_is_undecided_stays(void 
 static void test_a_root_that_lost_its_place_decides_nothing(void **state)
 {
     (void)state;
-    uint8_t lost_as;
+    uint8_t end_as;
     struct otel_lines *holds[WAYS + 1];
     for (int i = 0; i <= WAYS; i++)
         holds[i] = holder_of(1);
 
-    assert_null(find(1, holds[0]->number, &lost_as));
-    assert_int_equal(lost_as, 0);
+    assert_null(find(1, holds[0]->number, &end_as));
+    assert_int_equal(end_as, 0);
     for (int i = 0; i <= WAYS; i++)
         decide(holds[i], false);
 
-    assert_null(find(1, holds[0]->number, &lost_as));
-    assert_int_equal(lost_as, 0);
-    assert_null(find(1, holds[1]->number, &lost_as));
-    assert_int_equal(lost_as, 1 + OTEL_DROP_LATE);
+    assert_null(find(1, holds[0]->number, &end_as));
+    assert_int_equal(end_as, 0);
+    assert_null(find(1, holds[1]->number, &end_as));
+    assert_int_equal(end_as, OTELI_END_LATE);
 }
 
 static void test_a_number_is_not_used_again_soon(void **state)

@@ -67,7 +67,7 @@ static void test_a_stretch_is_collected_and_not_exported(void **state)
     assert_int_equal(traced_stats().open, 3);
 
     otel_lines_free(lines);
-    assert_only_lost(OTEL_DROP_UNMOUNTED, 3);
+    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 3);
     assert_int_equal(traced_stats().open, 0);
 }
 
@@ -185,7 +185,7 @@ static void test_what_is_open_at_the_end_is_late(void **state)
     assert_int_equal(otel_lines_size(lines), 1);
     mount_and_free(lines, root);
     assert_string_equal(traced_tree(), "root(after done)");
-    assert_only_lost(OTEL_DROP_LATE, 1);
+    assert_only_withheld(OTEL_WITHHELD_LATE, 1);
     assert_int_equal(traced_stats().open, 0);
 }
 
@@ -206,7 +206,7 @@ static void test_detached_spans_find_no_parent_in_it(void **state)
     otel_span_end(root);
 
     assert_string_equal(traced_tree(), "told detached root");
-    assert_only_lost(OTEL_DROP_UNMOUNTED, 1);
+    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 1);
 }
 
 static void count_header(void *carrier, const char *key, const char *value, size_t length)
@@ -313,7 +313,7 @@ static void test_a_mount_under_nobody_is_none(void **state)
     otel_lines_free(lines);
 
     assert_string_equal(traced_tree(), "");
-    assert_only_lost(OTEL_DROP_UNMOUNTED, 3);
+    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 3);
 }
 
 static void test_a_remote_parent_is_known_as_such(void **state)
@@ -394,7 +394,7 @@ static void test_lines_go_from_thread_to_thread(void **state)
     traced_thread(free_lines, lines);
 
     assert_string_equal(traced_tree(), "?a(b) ?c");
-    assert_only_lost(OTEL_DROP_LATE, 0);
+    assert_only_withheld(OTEL_WITHHELD_LATE, 0);
 }
 
 static void test_a_mount_that_the_queue_has_no_room_for_is_counted(void **state)
@@ -457,7 +457,7 @@ static void test_a_held_trace_can_be_taken(void **state)
     assert_memory_equal(view.trace_id, ids.trace_id, 16);
     assert_memory_equal(view.parent_span_id, ids.span_id, 8);
     assert_string_equal(traced_tree(), "");
-    assert_only_lost(OTEL_DROP_COLLECTED, 2);
+    assert_only_withheld(OTEL_WITHHELD_COLLECTED, 2);
 
     mount_and_free(lines, remote(OTEL_TRACE_FLAG_SAMPLED));
     assert_string_equal(traced_tree(), "?root(a)");
@@ -478,8 +478,8 @@ static void test_a_trace_is_taken_once(void **state)
     otel_lines_free(lines);
 
     const otel_stats stats = traced_stats();
-    assert_int_equal(stats.dropped[OTEL_DROP_COLLECTED], 1);
-    assert_int_equal(stats.dropped[OTEL_DROP_LATE], 1);
+    assert_int_equal(stats.withheld[OTEL_WITHHELD_COLLECTED], 1);
+    assert_int_equal(stats.withheld[OTEL_WITHHELD_LATE], 1);
     assert_int_equal(stats.open, 0);
 }
 
@@ -521,7 +521,7 @@ static void test_lines_that_outlive_their_sdk_are_counted_there(void **state)
     traced_thread(free_lines, lines);
 
     assert_string_equal(traced_tree(), "");
-    assert_only_lost(OTEL_DROP_UNMOUNTED, 3);
+    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 3);
     assert_int_equal(traced_stats().open, 0);
 }
 
@@ -550,7 +550,7 @@ static void test_a_stretch_of_a_former_sdk_collects_nothing_of_the_next(void **s
     assert_int_equal(otel_lines_size(lines), 1);
     otel_lines_free(lines);
 
-    assert_only_lost(OTEL_DROP_LATE, 1);
+    assert_only_withheld(OTEL_WITHHELD_LATE, 1);
     assert_int_equal(traced_stats().open, 0);
 }
 

@@ -326,7 +326,7 @@ static const struct {
 } grpc_table[] = {
     {1, "cancelled", false, 2},
     {2, "unknown", false, 1},
-    {3, "invalid", false, 1},
+    {3, "invalid", false, 4}, /* in parts of 2, 1 and 1 */
     {4, "deadline", false, 2},
     {5, "not found", false, 1},
     {6, "already there", false, 1},
@@ -339,7 +339,7 @@ static const struct {
     {10, "aborted", false, 2},
     {11, "out of range", false, 2},
     {12, "unimplemented", false, 1},
-    {13, "internal", false, 1},
+    {13, "internal", false, 4},
     {14, "unavailable", false, 2},
     {14, "unavailable", true, 2},
     {15, "data loss", false, 2},

@@ -141,7 +141,7 @@ static void test_X25_what_is_refused_is_not_kept(void **state)
 {
     (void)state;
     static const struct http_sink_answer script[] = {
-        {.status = 400}, {.body = "\x0a\x02\x08\x02", .body_length = 4}};
+        {.status = 403}, {.body = "\x0a\x02\x08\x02", .body_length = 4}};
     struct fixture fixture;
     fixture_init(&fixture, script, COUNT(script), OPTIONS(.spool_directory = directory));
 

@@ -101,7 +101,8 @@ static const struct {
     enum { DELIVERED, REFUSED, UNCONFIRMED } end;
 } status_table[] = {
     {100, 199, 1, UNCONFIRMED}, /* not the last one, but none follows */
-    {200, 299, 1, DELIVERED},   {300, 412, 1, REFUSED},
+    {200, 299, 1, DELIVERED},   {300, 399, 1, REFUSED},
+    {400, 400, 3, DELIVERED},   {401, 412, 1, REFUSED},   /* in two halves */
     {413, 413, 3, DELIVERED},                             /* in two halves */
     {414, 428, 1, REFUSED},     {429, 429, 2, DELIVERED}, /* again */
     {430, 501, 1, REFUSED},     {502, 504, 2, DELIVERED}, /* again */
@@ -280,7 +281,7 @@ static void test_the_log_names_receiver_status_message_and_loss(void **state)
 {
     (void)state;
     static const struct http_sink_answer script[] = {
-        {.status = 400, .body = "\x08\x03\x12\x0eno such tenant", .body_length = 18}};
+        {.status = 403, .body = "\x08\x03\x12\x0eno such tenant", .body_length = 18}};
     char endpoint[128];
     char expected[256];
     struct fixture fixture;
@@ -288,7 +289,7 @@ static void test_the_log_names_receiver_status_message_and_loss(void **state)
     const unsigned port = http_sink_port(sink);
     snprintf(endpoint, sizeof endpoint, "http://me:secret@127.0.0.1:%u/in?token=x#f", port);
     snprintf(expected, sizeof expected,
-             "OTLP export to http://127.0.0.1:%u/in failed: HTTP status 400: no such tenant; "
+             "OTLP export to http://127.0.0.1:%u/in failed: HTTP status 403: no such tenant; "
              "3 spans are lost\n",
              port);
     fixture_init(&fixture, NULL, 0, OPTIONS(.endpoint = endpoint));
@@ -535,7 +536,7 @@ static void test_a_wake_from_another_thread_ends_a_poll(void **state)
 static void test_a_batch_above_the_limit_goes_in_parts(void **state)
 {
     (void)state;
-    static const struct http_sink_answer script[] = {{.status = 400}};
+    static const struct http_sink_answer script[] = {{.status = 403}};
     struct fixture fixture;
     fixture_init(&fixture, script, COUNT(script), OPTIONS(.max_request_bytes = 30));
 
@@ -602,7 +603,7 @@ static void test_the_batch_after_a_busy_receiver_takes_a_fresh_connection(void *
 static void test_the_next_batch_is_not_harmed_by_a_bad_one(void **state)
 {
     (void)state;
-    static const struct http_sink_answer script[] = {{.status = 400}, {.status = 200}};
+    static const struct http_sink_answer script[] = {{.status = 403}, {.status = 200}};
     struct fixture fixture;
     fixture_init(&fixture, script, COUNT(script), NULL);
 

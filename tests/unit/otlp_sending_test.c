@@ -119,7 +119,7 @@ static void test_a_400_that_says_so_is_halved_too(void **state)
     (void)state;
     static const char body[] = "\x08\x03\x12\x1erequest body too large, sorry!";
     static const struct http_sink_answer script[] = {
-        {.status = 400, .body = body, .body_length = sizeof body - 1}, {.status = 400}};
+        {.status = 400, .body = body, .body_length = sizeof body - 1}, {.status = 403}};
     struct fixture fixture;
     fixture_init(&fixture, script, COUNT(script), NULL);
 

@@ -140,8 +140,15 @@ static void what_is_no_socket_has_no_identity(void **state)
     close_pair(ends);
 }
 
+/* As curl_multi_wakeup does it. */
+static void wake_up(int fd)
+{
+    for (int i = 0; i < OTELI_PAIR_BYTES; i++)
+        assert_int_equal(send(fd, "!", 1, 0), 1);
+}
+
 /* Between idle pairs and busy ones of the program's. */
-static void the_pair_through_which_a_byte_went_is_adopted(void **state)
+static void the_pair_through_which_the_bytes_went_is_adopted(void **state)
 {
     (void)state;
     struct oteli_sockets sockets;
@@ -156,7 +163,7 @@ static void the_pair_through_which_a_byte_went_is_adopted(void **state)
     assert_int_equal(send(busy[1], "!", 1, 0), 1);
 
     oteli_pair_search_begin(&search);
-    assert_int_equal(send(wanted[1], "!", 1, 0), 1);
+    wake_up(wanted[1]);
     oteli_pair_search_end(&search, &sockets);
 
     assert_true(is_closed_on_exec(wanted[0]) && is_closed_on_exec(wanted[1]));
@@ -166,6 +173,26 @@ static void the_pair_through_which_a_byte_went_is_adopted(void **state)
     assert_false(is_open(wanted[0]) || is_open(wanted[1]));
     close_pair(idle);
     close_pair(busy);
+}
+
+/* As where curl has no pair, and another thread of the program uses one. */
+static void a_pair_through_which_other_bytes_went_is_left_alone(void **state)
+{
+    (void)state;
+    struct oteli_sockets sockets;
+    struct oteli_pair_search search;
+    int programs[2];
+    oteli_sockets_init(&sockets);
+    make_pair(programs);
+
+    oteli_pair_search_begin(&search);
+    assert_int_equal(send(programs[1], "!", 1, 0), 1);
+    oteli_pair_search_end(&search, &sockets);
+
+    oteli_sockets_close_all(&sockets);
+    assert_true(is_open(programs[0]) && is_open(programs[1]));
+    assert_false(is_closed_on_exec(programs[0]) || is_closed_on_exec(programs[1]));
+    close_pair(programs);
 }
 
 static void nothing_is_adopted_when_it_could_be_either(void **state)
@@ -180,8 +207,8 @@ static void nothing_is_adopted_when_it_could_be_either(void **state)
     make_pair(other);
 
     oteli_pair_search_begin(&search);
-    assert_int_equal(send(one[1], "!", 1, 0), 1);
-    assert_int_equal(send(other[1], "!", 1, 0), 1);
+    wake_up(one[1]);
+    wake_up(other[1]);
     oteli_pair_search_end(&search, &sockets);
 
     assert_false(is_closed_on_exec(one[0]) || is_closed_on_exec(other[1]));
@@ -213,7 +240,8 @@ int main(void)
         cmocka_unit_test(a_number_that_comes_back_is_the_new_socket),
         cmocka_unit_test(a_pair_is_connected_and_never_blocks),
         cmocka_unit_test(what_is_no_socket_has_no_identity),
-        cmocka_unit_test(the_pair_through_which_a_byte_went_is_adopted),
+        cmocka_unit_test(the_pair_through_which_the_bytes_went_is_adopted),
+        cmocka_unit_test(a_pair_through_which_other_bytes_went_is_left_alone),
         cmocka_unit_test(nothing_is_adopted_when_it_could_be_either),
         cmocka_unit_test(a_sigpipe_that_was_raised_meanwhile_is_gone),
     };

@@ -190,7 +190,7 @@ static void test_an_endless_answer_is_cut_off(void **state)
 {
     (void)state;
     static const struct http_sink_answer script[] = {
-        {.then = HTTP_SINK_ENDLESS_BODY}, {.status = 400, .then = HTTP_SINK_ENDLESS_BODY}};
+        {.then = HTTP_SINK_ENDLESS_BODY}, {.status = 403, .then = HTTP_SINK_ENDLESS_BODY}};
     struct fixture fixture;
     fixture_init(&fixture, script, COUNT(script), NULL);
 

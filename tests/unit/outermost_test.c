@@ -174,7 +174,7 @@ static uint64_t time_of(const struct oteli_record *record, uint32_t at)
     return oteli_get_fixed64((const uint8_t *)(record + 1) + at);
 }
 
-static void test_settled_times_are_unix_time_and_stay(void **state)
+static void test_converted_times_are_unix_time_and_stay(void **state)
 {
     (void)state;
     const uint64_t wall_ns = oteli_fake_clock.wall_ns;
@@ -185,7 +185,7 @@ static void test_settled_times_are_unix_time_and_stay(void **state)
     record->epoch = oteli_clock_epoch();
 
     for (int times = 0; times < 2; times++) {
-        oteli_record_settle(record);
+        oteli_record_convert(record);
 
         assert_int_equal(time_of(record, record->times_at + 1), wall_ns);
         assert_int_equal(time_of(record, record->times_at + 10), wall_ns + 500);
@@ -193,15 +193,26 @@ static void test_settled_times_are_unix_time_and_stay(void **state)
     }
 }
 
-static void test_no_settled_span_ends_before_it_starts(void **state)
+static void test_given_times_stay_and_measured_ends_are_not_before_starts(void **state)
 {
     (void)state;
-    struct oteli_record *record = add(&(struct shape){.id = 1, .start = 900, .end = 800});
+    static const struct {
+        uint64_t start;
+        uint64_t end;
+        int64_t lasts;
+    } cases[] = {{900, 800, -100},
+                 {900 | OTELI_TICKS_BIT, 800 | OTELI_TICKS_BIT, 0},
+                 {800 | OTELI_TICKS_BIT, 900 | OTELI_TICKS_BIT, 100}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct oteli_record *record =
+            add(&(struct shape){.id = 1, .start = cases[i].start, .end = cases[i].end});
+        record->epoch = oteli_clock_epoch();
 
-    oteli_record_settle(record);
+        oteli_record_convert(record);
 
-    assert_int_equal(time_of(record, record->times_at + 1), 900);
-    assert_int_equal(time_of(record, record->times_at + 10), 900);
+        assert_true((int64_t)(time_of(record, record->times_at + 10) -
+                              time_of(record, record->times_at + 1)) == cases[i].lasts);
+    }
 }
 
 #define ONE(test) cmocka_unit_test_setup(test, setup)
@@ -214,8 +225,8 @@ int main(void)
         ONE(test_ids_that_share_a_slot_are_told_apart),
         ONE(test_random_forests_are_marked_as_a_search_would),
         ONE(test_without_memory_all_are_outermost),
-        ONE(test_settled_times_are_unix_time_and_stay),
-        ONE(test_no_settled_span_ends_before_it_starts),
+        ONE(test_converted_times_are_unix_time_and_stay),
+        ONE(test_given_times_stay_and_measured_ends_are_not_before_starts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

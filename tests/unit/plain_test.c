@@ -2,6 +2,7 @@
 /* tests/unit/plain_test.c - specification of api/plain.h: a record that is written raw and
  * finished later is byte for byte the one that is composed at once. */
 #include "api/plain.h"
+#include "api/outermost.h"
 #include "common/clock.h"
 #include "sdk/batch.h"
 

@@ -168,7 +168,7 @@ static void test_also_without_an_exporter(void **state)
     assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.threadless = true)), OTEL_OK);
 
     assert_that_it_waits();
-    assert_int_equal(otel_poll_fd(), -1);
+    assert_true(otel_poll_fd() >= 0); /* somebody has to take spans away, as with an exporter */
 }
 
 static void test_also_when_it_is_disabled(void **state)

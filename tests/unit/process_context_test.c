@@ -231,6 +231,8 @@ int __wrap_prctl(int option, unsigned long two, unsigned long three, unsigned lo
 
 int __wrap_memfd_create(const char *name, unsigned flags)
 {
+    if (strcmp(name, "OTEL_CTX") != 0) /* what is published for otel-doctor */
+        return __real_memfd_create(name, flags);
     memory_files_opened++;
     if (memory_files_refused == 0)
         return __real_memfd_create(name, flags);

@@ -30,8 +30,8 @@ static void test_what_is_cancelled_or_too_short_does_not_reach_on_end(void **sta
 
     assert_string_equal(watcher_journal(), "+ ! -0x1234 ");
     assert_string_equal(traced_tree(), "0x1234");
-    assert_int_equal(traced_stats().dropped[OTEL_DROP_CANCELLED], 3);
-    assert_int_equal(traced_stats().dropped[OTEL_DROP_TOO_SHORT], 1);
+    assert_int_equal(traced_stats().withheld[OTEL_WITHHELD_CANCELLED], 3);
+    assert_int_equal(traced_stats().withheld[OTEL_WITHHELD_TOO_SHORT], 1);
 }
 
 static void test_what_is_held_back_reaches_on_end_when_it_ends(void **state)
@@ -44,7 +44,7 @@ static void test_what_is_held_back_reaches_on_end_when_it_ends(void **state)
     assert_string_equal(traced_tree(), "");
     otel_span_end(root);
     assert_string_equal(watcher_journal(), "! -root ");
-    assert_only_lost(OTEL_DROP_NOT_KEPT, 2);
+    assert_only_withheld(OTEL_WITHHELD_NOT_KEPT, 2);
 }
 
 static void expect_unsampled(const otel_span_view *span)

@@ -101,8 +101,9 @@ static const struct {
     {"00000000000000000000000000000000-" SPAN "-1", NULL},
     {"0000000000000000-" SPAN "-1", NULL},
     {TRACE "-0000000000000000-1", NULL},
-    {" " TRACE "-" SPAN "-1", NULL},
-    {TRACE "-" SPAN "-1 ", NULL},
+    {" \t" TRACE "-" SPAN "-1", TRACE "-" SPAN "-1"},
+    {TRACE "-" SPAN "-1 ", TRACE "-" SPAN "-1"},
+    {TRACE "- " SPAN "-1", NULL},
     {TRACE "_" SPAN "_1", NULL},
 };
 
@@ -133,7 +134,9 @@ static const struct {
     {TRACE, SPAN, "true", NULL, TRACE "-" SPAN "-1"},
     {TRACE, SPAN, "False", NULL, TRACE "-" SPAN "-0"},
     {TRACE, SPAN, NULL, NULL, TRACE "-" SPAN},
-    {TRACE, SPAN, "3", NULL, TRACE "-" SPAN},
+    {TRACE, SPAN, " 1\t", NULL, TRACE "-" SPAN "-1"},
+    {" " TRACE " ", "\t" SPAN, "0", " 1 ", TRACE "-" SPAN "-d"},
+    {TRACE, SPAN, "3", NULL, NULL},
     {TRACE, SPAN, "", NULL, TRACE "-" SPAN},
     {TRACE, SPAN, NULL, "1", TRACE "-" SPAN "-d"},
     {TRACE, SPAN, "0", "1", TRACE "-" SPAN "-d"},
@@ -374,8 +377,8 @@ static void test_what_only_one_format_knows_is_not_lost(void **state)
     assert_string_equal(carrier_text(&out), "b3: " TRACE "-" SPAN "-1\n");
 }
 
-/* Where nobody has decided, a span of ours decides. */
-static void test_deferring_is_not_inherited(void **state)
+/* Where nobody has decided, the sampler decides as for a root. */
+static void test_C13_an_open_decision_is_made_as_for_a_root(void **state)
 {
     (void)state;
     decide_by_parent();
@@ -385,7 +388,8 @@ static void test_deferring_is_not_inherited(void **state)
         otel_context_with_span(remote, otel_span_start(otel_tracer_get("t", NULL), "server",
                                                        OTEL_SPAN_OPTIONS(.parent = &remote)));
     otel_propagator_inject(otel_propagator_b3(), &child, carrier_set, &out);
-    assert_string_equal(carrier_sent(&out, "b3") + 49, "-0");
+    assert_memory_equal(carrier_sent(&out, "b3"), TRACE, 32);
+    assert_string_equal(carrier_sent(&out, "b3") + 49, "-1");
 }
 
 /* spec: C13 context/api-propagators.md#fields-1 MUST stable */
@@ -416,7 +420,7 @@ int main(void)
         CASE_RECORDED(test_C13_under_a_lone_d_a_root_is_debugged),
         CASE(test_a_lone_decision_does_not_hide_a_trace_that_was_found),
         CASE(test_what_only_one_format_knows_is_not_lost),
-        CASE_RECORDED(test_deferring_is_not_inherited),
+        CASE_RECORDED(test_C13_an_open_decision_is_made_as_for_a_root),
         CASE(test_C13_fields_are_those_of_the_format_that_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

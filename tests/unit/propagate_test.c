@@ -119,8 +119,9 @@ static const struct {
     {"0x-" TRACE "-" SPAN "-01", NULL},
     {"..-" TRACE "-" SPAN "-01", NULL},
     {PARENT "-", NULL},
-    {PARENT " ", NULL},
-    {" " PARENT, NULL},
+    {PARENT " \t", PARENT},
+    {" \t" PARENT, PARENT},
+    {"00 -" TRACE "-" SPAN "-01", NULL},
     {PARENT "0", NULL},
     {PARENT "-00", NULL},
     {"01-" TRACE "-" SPAN "-01.what", NULL},
@@ -200,9 +201,26 @@ static void test_C8_two_traceparents_are_none(void **state)
     static struct carrier carrier;
     carrier.count = 0;
     add(&carrier, "traceparent", PARENT);
-    add(&carrier, "traceparent", PARENT);
+    add(&carrier, "traceparent", "00-" TRACE "-" SPAN "-00");
     const otel_context context = extract(&carrier);
     assert_true(context.span.opaque[2] == 0);
+}
+
+/* Getters that do not look at the index give the same header again and again. */
+static void test_a_header_that_is_there_again_is_the_same_one(void **state)
+{
+    (void)state;
+    static struct carrier in;
+    static struct carrier out;
+    in.count = out.count = 0;
+    for (size_t i = 0; i < 5; i++) {
+        add(&in, "traceparent", PARENT);
+        add(&in, "tracestate", i < 4 ? "a=1,b=2" : "c=3");
+    }
+    const otel_context context = extract(&in);
+    inject(&context, &out);
+    assert_string_equal(sent(&out, "traceparent"), PARENT);
+    assert_string_equal(sent(&out, "tracestate"), "a=1,b=2,c=3");
 }
 
 static const struct {
@@ -385,23 +403,52 @@ static void test_C9_future_versions_are_read_and_sent_as_00(void **state)
 }
 
 /* What is behind the first 8 KiB is not looked at; whole members before it are. */
-static void test_C10_tracestates_are_cut_before_they_are_parsed(void **state)
+static void test_C10_only_members_count_and_those_in_front_are_looked_at(void **state)
 {
     (void)state;
     static char endless[100000];
     static struct carrier out;
     out.count = 0;
     memset(endless, ',', sizeof endless);
-    memcpy(endless, "a=1,b=2", 7);
-    memcpy(endless + 8185, ",c=34567890", 11); /* across the border */
-    memcpy(endless + sizeof endless - 4, "BAD!", 4);
+    memcpy(endless, "a=1 , b=2", 9);
+    memcpy(endless + sizeof endless - 4, "c=3,", 4);
     const char *const headers[] = {PARENT, endless};
-    const size_t lengths[] = {sizeof PARENT - 1, sizeof endless};
+    size_t lengths[] = {sizeof PARENT - 1, sizeof endless};
     const struct texts texts = {headers, lengths};
-    const otel_context context = otel_propagator_extract(otel_propagator_trace_context(), NULL,
-                                                         get_text, (void *)(uintptr_t)&texts);
+    otel_context context = otel_propagator_extract(otel_propagator_trace_context(), NULL, get_text,
+                                                   (void *)(uintptr_t)&texts);
     inject(&context, &out);
-    assert_string_equal(sent(&out, "tracestate"), "a=1,b=2");
+    assert_string_equal(sent(&out, "tracestate"), "a=1,b=2,c=3");
+
+    char *end = endless;
+    for (int i = 0; i < 40; i++)
+        end += sprintf(end, "k%02d=%0250d,", i, i);
+    lengths[1] = (size_t)(end - endless);
+    out.count = 0;
+    context = otel_propagator_extract(otel_propagator_trace_context(), NULL, get_text,
+                                      (void *)(uintptr_t)&texts);
+    inject(&context, &out);
+    assert_int_equal(strlen(sent(&out, "tracestate")), 2 * 254 + 1);
+}
+
+/* spec: C10 context/api-propagators.md#w3c-trace-context-requirements MUST stable */
+static void test_C10_33_members_are_too_many_in_as_many_lines_too(void **state)
+{
+    (void)state;
+    static struct carrier in;
+    static struct carrier out;
+    for (int members = 32; members <= 33; members++) {
+        in.count = out.count = 0;
+        add(&in, "traceparent", PARENT);
+        for (int i = 0; i < members; i++) {
+            char member[16];
+            snprintf(member, sizeof member, "k%d=1", i);
+            add(&in, "tracestate", member);
+        }
+        const otel_context context = extract(&in);
+        inject(&context, &out);
+        assert_int_equal(sent(&out, "tracestate") != NULL, members == 32);
+    }
 }
 
 static void test_nothing_is_injected_without_a_span(void **state)
@@ -442,6 +489,7 @@ int main(void)
         WITHOUT_SDK(test_C8_traceparents_good_and_bad),
         WITHOUT_SDK(test_C6_what_is_extracted_changes_the_span_only),
         WITHOUT_SDK(test_C8_two_traceparents_are_none),
+        WITHOUT_SDK(test_a_header_that_is_there_again_is_the_same_one),
         WITHOUT_SDK(test_C10_several_tracestates_are_one_and_a_bad_one_spoils_no_traceparent),
         WITHOUT_SDK(test_C10_a_tracestate_that_is_too_long_loses_whole_members),
         RECORDED(test_C8_a_trace_goes_on_through_a_span),
@@ -449,7 +497,8 @@ int main(void)
         WITHOUT_SDK(test_without_an_sdk_headers_pass_through),
         RECORDED(test_C8_the_random_flag_goes_on_as_it_came_set_or_not),
         WITHOUT_SDK(test_C9_future_versions_are_read_and_sent_as_00),
-        WITHOUT_SDK(test_C10_tracestates_are_cut_before_they_are_parsed),
+        WITHOUT_SDK(test_C10_only_members_count_and_those_in_front_are_looked_at),
+        WITHOUT_SDK(test_C10_33_members_are_too_many_in_as_many_lines_too),
         WITHOUT_SDK(test_nothing_is_injected_without_a_span),
         WITHOUT_SDK(test_the_global_propagator_is_none_until_another_is_set),
     };

@@ -73,7 +73,10 @@ static void test_an_id_is_never_zero(void **state)
     struct oteli_random same = random;
 
     assert_true(oteli_random_next(&same) == 0);
+    same = random;
     assert_true(oteli_random_id(&random) != 0);
+    uint64_t second;
+    assert_true(oteli_random_pair(&same, &second) != 0); /* the first half of a trace id */
 }
 
 enum { DRAWS = 1 << 14 };

@@ -244,7 +244,7 @@ static void test_no_rule_holds_it_back(void **state)
     record("of its own");
     otel_span_end(root); /* it is not kept */
     assert_string_equal(traced_tree(), "?below of its own");
-    assert_only_lost(OTEL_DROP_NOT_KEPT, 1);
+    assert_only_withheld(OTEL_WITHHELD_NOT_KEPT, 1);
 }
 
 static void test_every_pipeline_gets_it(void **state)

@@ -9,12 +9,16 @@
 #include "tests/support/leaks.h"
 #include "tests/support/sampling.h"
 
+#include <arpa/inet.h>
 #include <otel/jaeger_remote.h>
 #include <otel/otel.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,6 +147,41 @@ static void test_S12_the_initial_sampler_decides_until_there_is_an_answer(void *
     assert_int_equal(lines.count, 1);
     assert_non_null(strstr(lines.last, "HTTP status 503"));
     http_sink_stop(sink);
+}
+
+static void keep_first_line(void *state, otel_log_level level, const char *message)
+{
+    char **first = state;
+    char *line = strdup(message);
+    char *none = NULL;
+    (void)level;
+    if (!__atomic_compare_exchange_n(first, &none, line, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        free(line);
+}
+
+/* Nothing listens on this address: it is bound here. */
+static void test_the_port_of_grpc_is_named(void **state)
+{
+    (void)state;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(14250)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 0x100 * ((uint32_t)getpid() & 0xffff));
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    char endpoint[64];
+    snprintf(endpoint, sizeof endpoint, "http://%s:14250", inet_ntoa(address.sin_addr));
+    char *line = NULL;
+    otel_log_set_handler(keep_first_line, &line);
+    otel_sampler sampler;
+    assert_int_equal(
+        otel_sampler_jaeger_remote(OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = endpoint), &sampler),
+        OTEL_OK);
+    while (__atomic_load_n(&line, __ATOMIC_ACQUIRE) == NULL)
+        sched_yield();
+    free_sampler(&sampler);
+    otel_log_set_handler(NULL, NULL);
+    assert_non_null(strstr(line, "14250 is Jaeger's port for gRPC; HTTP is on 5778"));
+    free(line);
+    close(fd);
 }
 
 /* spec: S12 trace/sdk.md#jaegerremotesampler SHOULD stable */
@@ -341,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_S12_the_strategy_follows_the_server),
         cmocka_unit_test(test_a_rate_that_no_number_can_say_is_described_as_a_large_one),
         cmocka_unit_test(test_S12_the_initial_sampler_decides_until_there_is_an_answer),
+        cmocka_unit_test(test_the_port_of_grpc_is_named),
         cmocka_unit_test(test_S12_the_last_good_strategy_holds),
         cmocka_unit_test(test_the_default_initial_sampler_keeps_a_thousandth),
         cmocka_unit_test(test_bad_options_are_refused_and_what_is_adopted_is_freed),

@@ -248,7 +248,7 @@ static void test_A6_what_is_held_back_is_so_below_a_disabled_tracer(void **state
     otel_span_cancel(root);
 
     assert_string_equal(traced_tree(), "");
-    assert_only_lost(OTEL_DROP_CANCELLED, 2);
+    assert_only_withheld(OTEL_WITHHELD_CANCELLED, 2);
 }
 
 /* spec: A6 trace/sdk.md#tracerconfigurator MUST development */

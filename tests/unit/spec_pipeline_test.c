@@ -261,7 +261,7 @@ static void test_P16_an_exporter_of_the_program_exports_flushes_and_is_freed(voi
     const otel_stats stats = traced_stats();
     assert_int_equal(stats.delivered, 1);
     assert_int_equal(stats.rejected, 1);
-    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    assert_int_equal(otel_shutdown(60000), OTEL_ERROR_EXPORT_FAILED);
     assert_int_equal(export.frees, 1);
 }
 

@@ -356,7 +356,7 @@ static void test_a_processor_can_cancel_what_is_ending(void **state)
     otel_span_end(watcher_begin("b"));
     assert_string_equal(watcher_journal(), "+ ! + ! ");
     assert_string_equal(traced_tree(), "");
-    assert_only_lost(OTEL_DROP_CANCELLED, 2);
+    assert_only_withheld(OTEL_WITHHELD_CANCELLED, 2);
 }
 
 int main(void)

@@ -323,7 +323,7 @@ static void test_S3_what_is_recorded_only_is_lost_without_being_counted_as_lost(
     const otel_stats stats = traced_stats();
     assert_int_equal(stats.unsampled, 2);
     assert_int_equal(stats.ended, 0);
-    assert_int_equal(stats.dropped[OTEL_DROP_CANCELLED], 0);
+    assert_int_equal(stats.withheld[OTEL_WITHHELD_CANCELLED], 0);
 }
 
 static void *leave_open(void *unused)

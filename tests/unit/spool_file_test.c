@@ -144,16 +144,28 @@ static void test_a_good_file_under_another_name_is_noticed(void **state)
     (void)state;
     uint8_t content[SIZE];
     make(content, OTEL_OTLP_HTTP_PROTOBUF);
-    struct oteli_spool_file others[] = {known, known, known, known};
-    others[0].written_unix_ns++;
-    others[1].id++;
-    others[2].spans++;
-    others[3].length--;
+    struct oteli_spool_file others[] = {known, known, known};
+    others[0].id++;
+    others[1].spans++;
+    others[2].length--;
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_int_equal(
             oteli_spool_content_check(&others[i], OTEL_OTLP_HTTP_PROTOBUF, content, SIZE),
             OTELI_SPOOL_TORN);
+}
+
+/* The wall clock was set since it was written. */
+static void test_a_file_may_get_another_time(void **state)
+{
+    (void)state;
+    uint8_t content[SIZE];
+    make(content, OTEL_OTLP_HTTP_PROTOBUF);
+    struct oteli_spool_file later = known;
+    later.written_unix_ns++;
+
+    assert_int_equal(oteli_spool_content_check(&later, OTEL_OTLP_HTTP_PROTOBUF, content, SIZE),
+                     OTELI_SPOOL_GOOD);
 }
 
 static void test_a_newer_version_is_somebody_elses(void **state)
@@ -189,6 +201,7 @@ int main(void)
         cmocka_unit_test(test_a_file_that_is_torn_anywhere_is_noticed),
         cmocka_unit_test(test_a_file_with_any_bit_changed_is_noticed),
         cmocka_unit_test(test_a_good_file_under_another_name_is_noticed),
+        cmocka_unit_test(test_a_file_may_get_another_time),
         cmocka_unit_test(test_a_newer_version_is_somebody_elses),
         cmocka_unit_test(test_the_other_format_is_somebody_elses),
     };

@@ -297,7 +297,7 @@ static void test_an_empty_spool_wants_nothing(void **state)
 static void test_a_file_that_is_refused_holds_nothing_up(void **state)
 {
     (void)state;
-    static const struct http_sink_answer script[] = {BUSY, {.status = 400}};
+    static const struct http_sink_answer script[] = {BUSY, {.status = 403}};
     start(script, COUNT(script));
     export_named("first");
     export_named("2nd..");

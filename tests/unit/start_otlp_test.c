@@ -223,8 +223,11 @@ static void test_a_bad_value_is_one_line_and_the_default(void **state)
         {"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "6",
          "\"6\" (it may be none, gzip, zstd); it counts as unset"},
         {"OTEL_EXPORTER_OTLP_INSECURE", "yes", "is neither true nor false; using false"},
-        {"OTEL_EXPORTER_OTLP_CLIENT_KEY", "/key", "only the key is given; it counts as unset"},
-        {"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/c", "only the certificate is given"},
+        {"OTEL_EXPORTER_OTLP_CLIENT_KEY", "/key",
+         "OTEL_EXPORTER_OTLP_CLIENT_KEY is given without "
+         "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE; it counts as unset"},
+        {"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/c",
+         "is given without OTEL_EXPORTER_OTLP_CLIENT_KEY"},
         {"OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318",
          "is no http or https URL; using http://localhost:4318/v1/traces"},
         {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:sec ret@h:1",
@@ -303,8 +306,9 @@ static void test_every_allocation_may_fail(void **state)
     for (size_t nth = 1;; nth++) {
         otel_exporter exporter;
         bool is_made = false;
+        const char *origin;
         oteli_leaks_fail_at(nth);
-        const otel_status status = oteli_start_otlp_exporter(&config, &exporter, &is_made);
+        const otel_status status = oteli_start_otlp_exporter(&config, &exporter, &is_made, &origin);
         const bool all_tried = !oteli_leaks_failed();
         oteli_leaks_fail_at(0);
         if (is_made)

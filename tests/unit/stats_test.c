@@ -57,6 +57,8 @@ static otel_stats stats_of(size_t pipeline)
 static bool is_closed(const otel_stats *stats)
 {
     uint64_t gone = stats->delivered + stats->rejected + stats->spooled + stats->queued;
+    for (unsigned i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
+        gone += stats->withheld[i];
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         gone += stats->dropped[i];
     return stats->ended == gone && stats->started == stats->unsampled + stats->open + stats->ended;
@@ -305,7 +307,7 @@ static void test_traces_that_are_not_kept_are_counted(void **state)
 
     const otel_stats stats = stats_of(0);
     assert_int_equal(stats.delivered, 5);
-    assert_int_equal(stats.dropped[OTEL_DROP_NOT_KEPT], 2);
+    assert_int_equal(stats.withheld[OTEL_WITHHELD_NOT_KEPT], 2);
     assert_int_equal(calls, 2);
     assert_true(is_closed(&stats));
 }
@@ -320,7 +322,7 @@ static void test_what_is_held_takes_no_more_than_it_may(void **state)
                      OTEL_OK);
 
     trace_one(100, false);
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
 
     const otel_stats stats = stats_of(0);
     assert_true(stats.delivered > 0 && stats.delivered <= 20);
@@ -356,6 +358,13 @@ static void test_the_description_is_a_line_for_people(void **state)
     stats = (otel_stats){.size = sizeof stats, .delivered = 1, .spooled = 2048};
     otel_stats_describe(&stats, text, sizeof text);
     assert_string_equal(text, "delivered 1, spooled 2,048, dropped 0");
+
+    stats = (otel_stats){.size = sizeof stats, .delivered = 9812};
+    stats.withheld[OTEL_WITHHELD_CANCELLED] = 1200;
+    stats.withheld[OTEL_WITHHELD_NOT_KEPT] = 3;
+    otel_stats_describe(&stats, text, sizeof text);
+    assert_string_equal(text, "delivered 9,812, withheld 1,203 (cancelled 1,200, not_kept 3), "
+                              "dropped 0");
 }
 
 static void test_the_description_is_cut_to_its_room(void **state)
@@ -380,6 +389,10 @@ static void test_every_reason_has_a_word(void **state)
         assert_string_not_equal(otel_drop_reason_string((otel_drop_reason)i), "unknown");
     assert_string_equal(otel_drop_reason_string(OTEL_DROP_REASON_COUNT), "unknown");
     assert_string_equal(otel_drop_reason_string((otel_drop_reason)-1), "unknown");
+    for (int i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
+        assert_string_not_equal(otel_withheld_reason_string((otel_withheld_reason)i), "unknown");
+    assert_string_equal(otel_withheld_reason_string(OTEL_WITHHELD_REASON_COUNT), "unknown");
+    assert_string_equal(otel_withheld_reason_string((otel_withheld_reason)-1), "unknown");
 }
 
 int main(void)

@@ -514,11 +514,14 @@ static void change_what_is_current(size_t depth)
     note_current();
     otel_context_detach(inner);
     note_current();
-    otel_span_end(spans[0]); /* likewise */
-    for (size_t i = depth; i > 1; i--) {
+    for (size_t i = depth; i > 2; i--) {
         otel_span_end(spans[i - 1]);
         note_current();
     }
+    otel_span_end(spans[0]); /* likewise */
+    note_current();
+    otel_span_end(spans[1]);
+    note_current();
 }
 
 static void be_stopped(void)

@@ -20,7 +20,7 @@ static size_t write_value(const char *key, otel_value value, size_t limit, uint8
 {
     static uint8_t field_bytes[ROOM];
     struct oteli_key_value plan;
-    assert_true(oteli_key_value_plan(&plan, key, strlen(key), &value, limit, 64));
+    assert_true(oteli_key_value_plan(&plan, key, strlen(key), &value, limit, 31));
     assert_true(plan.bytes < ROOM);
     memset(field_bytes, GUARD, sizeof field_bytes);
     const uint8_t *end = oteli_key_value_put(field_bytes, FIELD, &plan);
@@ -148,7 +148,7 @@ static void test_a_value_that_branches_for_ever_has_no_plan(void **state)
         endless[i] = otel_value_array(endless, 1000);
     struct oteli_key_value plan;
 
-    assert_false(oteli_key_value_plan(&plan, "key", 3, &endless[0], SIZE_MAX, 64));
+    assert_false(oteli_key_value_plan(&plan, "key", 3, &endless[0], SIZE_MAX, 31));
 }
 
 static void test_a_string_that_is_not_utf8_becomes_bytes(void **state)
@@ -221,8 +221,8 @@ static void test_an_empty_key_and_what_is_too_large_have_no_plan(void **state)
     const otel_value one = otel_value_int(1);
     const otel_value large = otel_value_bytes("x", SIZE_MAX / 2);
 
-    assert_false(oteli_key_value_plan(&plan, "", 0, &one, SIZE_MAX, 64));
-    assert_false(oteli_key_value_plan(&plan, "key", 3, &large, SIZE_MAX, 64));
+    assert_false(oteli_key_value_plan(&plan, "", 0, &one, SIZE_MAX, 31));
+    assert_false(oteli_key_value_plan(&plan, "key", 3, &large, SIZE_MAX, 31));
 }
 
 /* The keys of the KeyValue fields in `at`, behind each other, each with its integer. */
@@ -376,7 +376,7 @@ static void test_very_many_keys_come_to_an_end(void **state)
     assert_int_equal(dropped, COUNT - 128);
     struct oteli_key_value plan;
     const otel_value map = otel_value_map(all, COUNT);
-    assert_true(oteli_key_value_plan(&plan, "map", 3, &map, SIZE_MAX, 64));
+    assert_true(oteli_key_value_plan(&plan, "map", 3, &map, SIZE_MAX, 31));
     assert_int_equal(plan.bytes, 1 + 4 + 5 + 1 + 4 + 1 + 4 + COUNT * 15);
     free(all);
     free(names);
