@@ -3,9 +3,10 @@
 #
 # Builds otel-c and runs its tests: everything that has to pass before a change lands.
 #
-#   scripts/test.sh           what CI runs: unit, stress, integration and package tests, the
-#                             gates and valgrind with gcc; the tests again under ASan+UBSan;
-#                             with clang the stress tests under TSan, and a little fuzzing
+#   scripts/test.sh           what CI runs: the black-box suite against what is installed; unit,
+#                             stress, integration and package tests, the gates and valgrind with
+#                             gcc; the tests again under ASan+UBSan; with clang the stress tests
+#                             under TSan, and a little fuzzing
 #   scripts/test.sh --long    the same with the long forms of the stress tests: the soak, for one,
 #                             takes 15 seconds otherwise, and then ten minutes
 #   scripts/test.sh --quick   gcc only, no sanitizers: while working on something
@@ -55,6 +56,8 @@ if [ "$mode" = long ]; then
 fi
 
 build dev
+say "testing what is installed: tests/blackbox"
+tests/blackbox/run.sh build-dev
 if [ "$mode" = quick ]; then
     run_tests dev
     exit

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one message at the start: where spans go, by which sampler, and who said so."""
+import pathlib
+import tempfile
+import unittest
+
+import harness
+
+DEFAULT = "http://localhost:4318/v1/traces"
+SAMPLER = "; sampler parentbased_always_on (default)"
+
+
+def news(*arguments, **env):
+    return harness.run("announced", *arguments, env=env).stdout.splitlines()
+
+
+class Announced(unittest.TestCase):
+    maxDiff = None
+
+    def test_defaults(self):
+        self.assertEqual(news(), [f"spans go to {DEFAULT} (default) by otlp_http_span_exporter "
+                                  f"(default){SAMPLER}"])
+
+    def test_variables_are_named_and_secrets_are_not_shown(self):
+        (line,) = news(OTEL_EXPORTER_OTLP_ENDPOINT="http://user:secret@127.0.0.1:9/base?key=secret",
+                       OTEL_EXPORTER_OTLP_TRACES_PROTOCOL="http/json",
+                       OTEL_EXPORTER_OTLP_HEADERS="authorization=secret",
+                       OTEL_TRACES_SAMPLER="traceidratio", OTEL_TRACES_SAMPLER_ARG="0.5")
+        self.assertNotIn("secret", line)
+        self.assertRegex(line, r"^spans go to http://.*127\.0\.0\.1:9/base.* "
+                               r"\(OTEL_EXPORTER_OTLP_ENDPOINT\) by otlp_http_json_span_exporter "
+                               r"\(OTEL_EXPORTER_OTLP_TRACES_PROTOCOL\); "
+                               r"sampler traceidratio 0\.5 \(OTEL_TRACES_SAMPLER\)$")
+
+    def test_an_endpoint_for_traces(self):
+        (line,) = news(OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:8",
+                       OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="http://127.0.0.1:9/t")
+        self.assertIn("to http://127.0.0.1:9/t (OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) by", line)
+
+    def test_an_endpoint_that_cannot_be_used(self):
+        (line,) = news(OTEL_EXPORTER_OTLP_ENDPOINT="nothing")
+        self.assertIn(f"spans go to {DEFAULT} (default) by", line)
+
+    def test_several_exporters_and_none(self):
+        self.assertEqual(news(OTEL_TRACES_EXPORTER="console,otlp",
+                              OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9"),
+                         ["spans go to stdout (OTEL_TRACES_EXPORTER) by console_exporter "
+                          "(OTEL_TRACES_EXPORTER), to http://127.0.0.1:9/v1/traces "
+                          "(OTEL_EXPORTER_OTLP_ENDPOINT) by otlp_http_span_exporter (default)"
+                          + SAMPLER])
+        self.assertEqual(news(OTEL_TRACES_EXPORTER="none"),
+                         ["spans go nowhere: there is no exporter (OTEL_TRACES_EXPORTER)" + SAMPLER])
+        self.assertEqual(news(OTEL_SDK_DISABLED="true"),
+                         ["no span is recorded: the SDK is disabled (OTEL_SDK_DISABLED)"])
+
+    def test_code(self):
+        self.assertEqual(news("code", "http://127.0.0.1:9"),
+                         ["spans go to http://127.0.0.1:9/v1/traces (code) by "
+                          "otlp_http_json_span_exporter (code), to stdout (code) by "
+                          "console_exporter (code), to memory_exporter (code); "
+                          "sampler traceidratio 1.0 (code)"])
+
+    def test_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "otel.yaml")
+            path.write_text("""file_format: "1.0"
+tracer_provider:
+  sampler: {always_on: }
+  processors:
+    - batch: {exporter: {otlp_http: {endpoint: "http://127.0.0.1:9/t"}}}
+    - batch: {exporter: {otlp_grpc: }}
+    - simple: {exporter: {console: }}
+""")
+            (line,) = news("file", path)
+            (by_variable,) = news(OTEL_CONFIG_FILE=str(path))
+        self.assertEqual(line, f"spans go to http://127.0.0.1:9/t ({path}) by "
+                               f"otlp_http_span_exporter ({path}), to http://localhost:4317/ (default) "
+                               f"by otlp_grpc_span_exporter ({path}), to stdout ({path}) by "
+                               f"console_exporter ({path}); sampler AlwaysOnSampler ({path})")
+        self.assertEqual(by_variable, line)
+
+    def test_a_forked_child_says_nothing(self):
+        with harness.Receiver() as receiver:
+            lines = harness.run("announced", "fork", receiver=receiver).stdout.splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        self.assertEqual(len(receiver.spans()), 2)
+
+    def test_stderr_has_it_where_the_destination_is_a_default(self):
+        def stderr(**env):
+            return harness.run("announced", "silent", env=env).stderr
+
+        self.assertIn(f"otel-c: info: spans go to {DEFAULT} (default)", stderr())
+        self.assertEqual(stderr(OTEL_LOG_LEVEL="warn"), "")
+        elsewhere = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+        self.assertEqual(stderr(**elsewhere), "")
+        self.assertIn("otel-c: info: spans go to", stderr(OTEL_LOG_LEVEL="debug", **elsewhere))
+
+
+if __name__ == "__main__":
+    harness.main()

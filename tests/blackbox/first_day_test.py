@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first program of a new user: one span, to a receiver, with everything from OTEL_*."""
+import unittest
+
+import harness
+
+
+class FirstDay(unittest.TestCase):
+    def test_one_span_arrives(self):
+        with harness.Receiver() as receiver:
+            done = harness.run("one_span", receiver=receiver, env={"OTEL_SERVICE_NAME": "shop"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (span,) = receiver.spans()
+        self.assertEqual(span.name, "one")
+        self.assertEqual(harness.attributes(span), {"text": "value", "number": 42})
+        self.assertEqual(harness.attributes(receiver.resources()[0])["service.name"], "shop")
+        self.assertIn("delivered 1", done.stdout)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A span of the program's own that holds its descendants back (.hold), inside of a root that holds
+ * all of its trace back because a tail rule is set: the program's word still counts. */
+#include <otel/lines.h>
+#include <otel/memory.h>
+#include <otel/otel.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static otel_tracer *tracer;
+static otel_memory *memory;
+
+static int start(void **state)
+{
+    (void)state;
+    setenv("OTEL_C_TAIL_KEEP_ERRORS", "true", 1); /* as an operator would */
+    memory = otel_memory_new();
+    const otel_exporter exporters[] = {otel_memory_exporter(memory)};
+    tracer = otel_tracer_get("hold", NULL);
+    return otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "none", .exporters = exporters,
+                                       .exporter_count = 1)) != OTEL_OK;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    const bool is_well = otel_shutdown(5000) == OTEL_OK;
+    otel_stats stats = {.size = sizeof stats};
+    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
+    uint64_t sum = stats.delivered + stats.queued;
+    for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        sum += stats.dropped[i];
+    for (size_t i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
+        sum += stats.withheld[i];
+    assert_int_equal(stats.ended, sum);
+    assert_int_equal(stats.open, 0);
+    otel_memory_free(memory);
+    return !is_well;
+}
+
+/* Whether these, separated by blanks, are the names of what was exported, and nothing else. */
+static bool are_exported(const char *names)
+{
+    assert_int_equal(otel_flush(5000), OTEL_OK);
+    size_t length = 0;
+    otel_span_view span;
+    for (size_t i = 0; otel_memory_span(memory, i, &span); i++) {
+        if (memmem(names, strlen(names), span.name.data, span.name.length) == NULL)
+            return false;
+        length += span.name.length + 1;
+    }
+    return length == strlen(names) + (*names != '\0');
+}
+
+static otel_span enter(const char *name)
+{
+    return otel_span_enter(tracer, name, NULL);
+}
+
+static otel_span enter_holding(const char *name)
+{
+    return otel_span_enter(tracer, name, OTEL_SPAN_OPTIONS(.hold = true));
+}
+
+static void cancelling_it_withholds_what_is_below_it(void **state)
+{
+    (void)state;
+    const otel_span root = enter("root");
+    const otel_span attempt = enter_holding("attempt");
+    const otel_span call = enter("call");
+    otel_span_end(call);
+    otel_span_cancel(attempt);
+    const otel_span other = enter("other");
+    otel_span_end(other);
+    otel_span_fail(root, NULL);
+    otel_span_end(root);
+    assert_true(are_exported("root other"));
+}
+
+static void ending_it_leaves_the_decision_to_the_root(void **state)
+{
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        const otel_span root = enter("root");
+        const otel_span attempt = enter_holding("attempt");
+        const otel_span call = enter("call");
+        if (fails)
+            otel_span_fail(call, NULL);
+        otel_span_end(call);
+        otel_span_end(attempt);
+        assert_true(are_exported(""));
+        otel_span_end(root);
+        assert_true(are_exported(fails ? "call attempt root" : ""));
+    }
+}
+
+static void collecting_it_takes_what_is_below_it(void **state)
+{
+    (void)state;
+    const otel_span root = enter("root");
+    const otel_span attempt = enter_holding("attempt");
+    otel_span_end(enter("call"));
+    otel_lines *lines = otel_span_collect(attempt);
+    assert_int_equal(otel_lines_size(lines), 2);
+    otel_lines_free(lines);
+    otel_span_fail(root, NULL);
+    otel_span_end(root);
+    assert_true(are_exported("root"));
+}
+
+static void *start_and_end_a_child(void *parent)
+{
+    const otel_context context = otel_context_with_span((otel_context){0}, *(otel_span *)parent);
+    otel_span_end(otel_span_start(tracer, "elsewhere", OTEL_SPAN_OPTIONS(.parent = &context)));
+    return NULL;
+}
+
+static void on_another_thread(otel_span *parent)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, start_and_end_a_child, parent), 0);
+    pthread_join(thread, NULL);
+}
+
+static void descendants_of_other_threads_belong_to_it(void **state)
+{
+    (void)state;
+    otel_span root = enter("root");
+    otel_span attempt = enter_holding("attempt");
+    on_another_thread(&attempt);
+    otel_span_cancel(attempt);
+    otel_span_fail(root, NULL);
+    otel_span_end(root);
+    assert_true(are_exported("root"));
+}
+
+static void descendants_that_end_after_it_go_to_the_root(void **state)
+{
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        const otel_span root = enter("root");
+        otel_span attempt = enter_holding("attempt");
+        const otel_span late = otel_span_start(tracer, "late", NULL);
+        otel_span_end(attempt);
+        otel_span_end(late);
+        on_another_thread(&attempt);
+        assert_true(are_exported(""));
+        if (fails)
+            otel_span_fail(root, NULL);
+        otel_span_end(root);
+        assert_true(are_exported(fails ? "attempt late elsewhere root" : ""));
+    }
+}
+
+static uint64_t late_spans(void)
+{
+    otel_stats stats = {.size = sizeof stats};
+    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
+    return stats.withheld[OTEL_WITHHELD_LATE];
+}
+
+/* Whether the span that it is started below is still open or not. */
+static void once_the_root_has_decided_it_holds_nothing(void **state)
+{
+    (void)state;
+    const otel_span root = enter("root");
+    const otel_span open = otel_span_start(tracer, "open", NULL);
+    otel_context parent = {.span = open};
+    otel_span_end(root);
+    for (int has_ended = 0; has_ended < 2; has_ended++) {
+        const otel_span_options *options = OTEL_SPAN_OPTIONS(.hold = true, .parent = &parent);
+        const otel_span attempt = otel_span_enter(tracer, "attempt", options);
+        otel_span_end(enter("call"));
+        assert_null(otel_span_collect(attempt));
+        otel_span_end(open);
+    }
+    assert_int_equal(late_spans(), 5);
+    assert_true(are_exported(""));
+}
+
+static void they_may_be_nested(void **state)
+{
+    (void)state;
+    const otel_span root = enter("root");
+    const otel_span outer = enter_holding("outer");
+    const otel_span inner = enter_holding("inner");
+    otel_span_end(enter("call"));
+    otel_span_end(inner);
+    const otel_span cancelled = enter_holding("cancelled");
+    otel_span_end(enter("within"));
+    otel_span_cancel(cancelled);
+    otel_span_end(outer);
+    otel_span_fail(root, NULL);
+    otel_span_end(root);
+    assert_true(are_exported("call inner outer root"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(cancelling_it_withholds_what_is_below_it, start, stop),
+        cmocka_unit_test_setup_teardown(ending_it_leaves_the_decision_to_the_root, start, stop),
+        cmocka_unit_test_setup_teardown(collecting_it_takes_what_is_below_it, start, stop),
+        cmocka_unit_test_setup_teardown(descendants_of_other_threads_belong_to_it, start, stop),
+        cmocka_unit_test_setup_teardown(descendants_that_end_after_it_go_to_the_root, start, stop),
+        cmocka_unit_test_setup_teardown(once_the_root_has_decided_it_holds_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(they_may_be_nested, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start, flush, poll and shutdown with an exporter of the program's own. */
+#include <otel/otel.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { FOREVER_MS = 60000, ROUNDS = 300 };
+
+/* What the exporter has seen, and how it behaves. */
+static struct {
+    int exports;
+    int flushes;
+    int frees;
+    int flushes_when_freed;
+    int flushes_without_time;
+    long export_ns; /* how long an export takes */
+    bool asks_when_freed;
+    size_t rejects; /* so many spans of each batch */
+} seen;
+
+static otel_export_result export_batch(void *state, otel_export *call)
+{
+    const struct timespec busy = {0, seen.export_ns};
+    (void)state;
+    seen.exports++;
+    otel_export_reject(call, seen.rejects);
+    if (seen.export_ns != 0)
+        nanosleep(&busy, NULL);
+    return OTEL_EXPORT_DONE;
+}
+
+static otel_status flush(void *state, int64_t timeout_ms)
+{
+    (void)state;
+    seen.flushes++;
+    seen.flushes_without_time += timeout_ms == 0;
+    return timeout_ms == 0 ? OTEL_ERROR_TIMEOUT : OTEL_OK;
+}
+
+static void free_exporter(void *state)
+{
+    otel_stats stats = {.size = sizeof stats};
+    (void)state;
+    seen.frees++;
+    seen.flushes_when_freed = seen.flushes;
+    if (seen.asks_when_freed)
+        (void)otel_stats_read(0, &stats);
+}
+
+static const otel_exporter exporter = {.size = sizeof exporter,
+                                       .name = "watched",
+                                       .export_batch = export_batch,
+                                       .flush = flush,
+                                       .free = free_exporter};
+
+#define START(...) \
+    otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1, __VA_ARGS__))
+
+static int forget(void **state)
+{
+    (void)state;
+    memset(&seen, 0, sizeof seen);
+    return 0;
+}
+
+static void *end_a_span(void *unused)
+{
+    otel_span_end(otel_span_enter(otel_tracer_get("blackbox", NULL), "work", NULL));
+    return unused;
+}
+
+static void an_exporter_that_cannot_export_is_refused(void **state)
+{
+    const otel_exporter failed = {0};
+    const otel_exporter half = {.size = sizeof half, .name = "half", .free = free_exporter};
+    (void)state;
+
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &failed, .exporter_count = 1)),
+                     OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &half, .exporter_count = 1)),
+                     OTEL_ERROR_INVALID_ARGUMENT);
+
+    assert_int_equal(seen.frees, 1);
+    assert_int_equal(otel_shutdown(0), OTEL_ERROR_NOT_STARTED);
+}
+
+static void an_exporter_may_ask_for_statistics_when_it_is_freed(void **state)
+{
+    (void)state;
+    seen.asks_when_freed = true;
+    assert_int_equal(START(.threadless = false), OTEL_OK);
+
+    assert_int_equal(START(.threadless = false), OTEL_ERROR_ALREADY_STARTED);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_int_equal(seen.frees, 2);
+}
+
+static int is_polling;
+
+static void *poll_all_the_time(void *unused)
+{
+    while (__atomic_load_n(&is_polling, __ATOMIC_ACQUIRE) != 0)
+        (void)otel_poll(0);
+    return unused;
+}
+
+static void another_thread_that_polls_takes_no_time_from_a_flush(void **state)
+{
+    pthread_t poller;
+    (void)state;
+    is_polling = 1;
+    assert_int_equal(START(.threadless = true), OTEL_OK);
+    assert_int_equal(pthread_create(&poller, NULL, poll_all_the_time, NULL), 0);
+
+    for (int i = 0; i < ROUNDS; i++) {
+        end_a_span(NULL);
+        assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    }
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    __atomic_store_n(&is_polling, 0, __ATOMIC_RELEASE);
+    pthread_join(poller, NULL);
+    assert_int_equal(seen.flushes_without_time, 0);
+    assert_int_equal(seen.frees, 1);
+}
+
+static void a_shutdown_that_waits_no_longer_leaves_an_exporter_flushed_and_freed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_t ending;
+        memset(&seen, 0, sizeof seen);
+        seen.export_ns = 1000000;
+        assert_int_equal(START(.simple = true), OTEL_OK);
+        assert_int_equal(pthread_create(&ending, NULL, end_a_span, NULL), 0);
+        (void)!otel_shutdown(1);
+        pthread_join(ending, NULL);
+        assert_int_equal(seen.frees, 1);
+        assert_int_equal(seen.flushes_when_freed, 1);
+    }
+}
+
+static void a_program_with_timers_only_is_told_of_spans(void **state)
+{
+    (void)state;
+    assert_int_equal(START(.threadless = true, .bsp_schedule_delay = 1), OTEL_OK);
+    assert_int_equal(otel_poll_timeout(), -1);
+
+    end_a_span(NULL);
+    assert_int_equal(otel_poll_timeout(), 0);
+
+    for (int64_t wait_ms; (wait_ms = otel_poll_timeout()) >= 0;) {
+        const struct timespec wait = {0, (long)wait_ms * 1000000};
+        nanosleep(&wait, NULL);
+        assert_int_equal(otel_poll(0), OTEL_OK);
+    }
+    assert_int_equal(seen.exports, 1);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+}
+
+static void a_loss_is_answered_for_by_the_next_flush_and_by_the_shutdown(void **state)
+{
+    otel_stats stats = {.size = sizeof stats};
+    (void)state;
+    seen.rejects = 1;
+    assert_int_equal(START(.bsp_schedule_delay = 1), OTEL_OK);
+    end_a_span(NULL);
+    while (otel_stats_read(0, &stats) == OTEL_OK && stats.rejected == 0)
+        sched_yield();
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    seen.rejects = 0;
+    end_a_span(NULL);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+}
+
+static void what_is_withheld_is_no_loss(void **state)
+{
+    (void)state;
+    assert_int_equal(START(.threadless = false), OTEL_OK);
+    otel_span_cancel(otel_span_enter(otel_tracer_get("blackbox", NULL), "work", NULL));
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+}
+
+static bool keep_nothing(void *unused, const otel_tail *tail)
+{
+    (void)unused;
+    (void)tail;
+    return false;
+}
+
+static void what_ends_after_a_rule_dropped_its_trace_is_no_loss(void **state)
+{
+    otel_tracer *tracer = otel_tracer_get("blackbox", NULL);
+    (void)state;
+    assert_int_equal(START(.tail_keep = keep_nothing), OTEL_OK);
+    const otel_span root = otel_span_enter(tracer, "root", NULL);
+    const otel_span late = otel_span_start(tracer, "late", NULL);
+    otel_span_end(root);
+    otel_span_end(late);
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+}
+
+static void what_is_collected_and_not_mounted_is_no_loss(void **state)
+{
+    (void)state;
+    assert_int_equal(START(.threadless = false), OTEL_OK);
+    otel_lines_begin();
+    end_a_span(NULL);
+    otel_lines_free(otel_lines_end());
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+}
+
+static void *leave_a_root_open(void *root)
+{
+    *(otel_span *)root = otel_span_enter(otel_tracer_get("blackbox", NULL), "root", NULL);
+    return NULL;
+}
+
+/* No rule decided about this trace. */
+static void what_ends_below_a_root_that_was_left_open_is_a_loss(void **state)
+{
+    pthread_t thread;
+    otel_span root;
+    otel_stats stats = {.size = sizeof stats};
+    (void)state;
+    assert_int_equal(START(.tail_keep = keep_nothing), OTEL_OK);
+    assert_int_equal(pthread_create(&thread, NULL, leave_a_root_open, &root), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    const otel_context below = {.span = root};
+    otel_span_end(otel_span_start(otel_tracer_get("blackbox", NULL), "below",
+                                  OTEL_SPAN_OPTIONS(.parent = &below)));
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
+    assert_int_equal(stats.dropped[OTEL_DROP_ABANDONED], 2);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+}
+
+static void spans_for_which_there_was_no_room_are_a_loss(void **state)
+{
+    otel_stats stats = {.size = sizeof stats};
+    (void)state;
+    assert_int_equal(
+        START(.threadless = true, .bsp_max_queue_size = 2, .bsp_max_export_batch_size = 2),
+        OTEL_OK);
+    do {
+        end_a_span(NULL);
+        assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
+    } while (stats.dropped[OTEL_DROP_QUEUE_FULL] == 0);
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(an_exporter_that_cannot_export_is_refused, forget),
+        cmocka_unit_test_setup(an_exporter_may_ask_for_statistics_when_it_is_freed, forget),
+        cmocka_unit_test_setup(another_thread_that_polls_takes_no_time_from_a_flush, forget),
+        cmocka_unit_test_setup(a_shutdown_that_waits_no_longer_leaves_an_exporter_flushed_and_freed,
+                               forget),
+        cmocka_unit_test_setup(a_program_with_timers_only_is_told_of_spans, forget),
+        cmocka_unit_test_setup(a_loss_is_answered_for_by_the_next_flush_and_by_the_shutdown,
+                               forget),
+        cmocka_unit_test_setup(what_is_withheld_is_no_loss, forget),
+        cmocka_unit_test_setup(what_ends_after_a_rule_dropped_its_trace_is_no_loss, forget),
+        cmocka_unit_test_setup(what_is_collected_and_not_mounted_is_no_loss, forget),
+        cmocka_unit_test_setup(what_ends_below_a_root_that_was_left_open_is_a_loss, forget),
+        cmocka_unit_test_setup(spans_for_which_there_was_no_room_are_a_loss, forget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
