@@ -49,13 +49,15 @@ struct renewer {
     bool may_correct;     /* the epoch was begun by a rest */
     bool is_torn;         /* after a fork: the two readings below may be half of another */
     bool is_compared;     /* the cores are, since the clock was started */
+    uint32_t is_doubted;  /* a rate was rejected, and the kernel is not asked yet; relaxed */
     uint32_t core;        /* on which the clock was started */
     uint64_t base;        /* see struct epoch; changes when the counter begins anew; relaxed */
     uint64_t rate;        /* as in struct oteli_knot */
     uint64_t rate_ns;     /* how long a time it was measured over */
     uint64_t narrowest;   /* reading */
     uint64_t newest_ns;   /* of the readings' CLOCK_BOOTTIME */
-    uint64_t ahead_ns;    /* of CLOCK_BOOTTIME; what the curve could not follow */
+    uint64_t ahead_ns;    /* of CLOCK_BOOTTIME; what the curve could not follow, and what ticks of
+                             CLOCK_MONOTONIC were moved by; modulo 2^64 */
     int64_t suspended_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC, as one reading estimated it */
     int64_t suspended_least_ns; /* and what all readings since then allow */
     int64_t suspended_most_ns;
@@ -116,7 +118,8 @@ static uint64_t doubt_ns(const struct oteli_reading *now)
 }
 
 /* A rate that differs from the last by more than NTP does is not one: something happened
- * to one of the clocks, or the last was wrong. It is measured anew. */
+ * to one of the clocks, or the last was wrong. It is measured anew, and the next renewal asks the
+ * kernel whether it still trusts the counter. */
 static void measure_rate(const struct oteli_reading *now)
 {
     const uint64_t ticks = now->ticks - renewer.older.ticks;
@@ -129,6 +132,7 @@ static void measure_rate(const struct oteli_reading *now)
     if (renewer.rate_ns != 0 && distance(rate, renewer.rate) > renewer.rate / 500) {
         restart_baseline(now);
         renewer.rate_ns = 0;
+        oteli_store_relaxed_32(&renewer.is_doubted, 1);
         return;
     }
     renewer.rate = rate;
@@ -288,6 +292,7 @@ const char *oteli_clock_start(const char *wish)
     const char *refused = oteli_clock_choose(wish);
     renewer.is_torn = false;
     renewer.is_compared = false;
+    oteli_store_relaxed_32(&renewer.is_doubted, 0);
     renewer.counts = oteli_clock_counts();
     renewer.core = oteli_core_now();
     renewer.rate = OTELI_RATE_ONE;
@@ -313,14 +318,40 @@ const char *oteli_clock_start(const char *wish)
     return refused;
 }
 
-void oteli_clock_renew(void)
+/* Behind what is covered, ticks are nanoseconds of CLOCK_MONOTONIC. Spans that are open go on in
+ * their epoch: their ticks from before are on the lines from before. */
+static void leave_counter(void)
 {
+    const uint64_t covered = oteli_curve_covered(&curve);
+    oteli_clock_leave_counter(covered - renewer.base);
+    renewer.counts = false;
+    renewer.rate = OTELI_RATE_ONE;
+    renewer.narrowest = UINT64_MAX;
+    const struct oteli_reading now = oteli_clock_read();
+    renewer.newest_ns = now.boot_ns; /* readings of the counter that come later are too late */
+    const uint64_t target_ns = now.boot_ns + renewer.ahead_ns;
+    const uint64_t ticks = now.ticks + renewer.base;
+    const uint64_t least_ns = oteli_curve_at(&curve, covered) + (ticks - covered);
+    renewer.ahead_ns += (target_ns > least_ns ? target_ns : least_ns) - target_of(&now);
+    oteli_curve_leap(&curve, ticks, target_of(&now), renewer.rate);
+    follow_wall(&now);
+}
+
+bool oteli_clock_renew(void)
+{
+    const bool is_doubted = oteli_load_relaxed_32(&renewer.is_doubted) != 0;
+    const bool is_given_up = is_doubted && oteli_clock_counter_is_given_up();
     const struct oteli_reading now = oteli_clock_read();
     if (oteli_clock_epoch() == 0 || !try_lock())
-        return;
+        return false;
+    if (is_doubted)
+        oteli_store_relaxed_32(&renewer.is_doubted, 0);
     follow(&now);
     follow_wall(&now);
+    if (is_given_up)
+        leave_counter();
     unlock();
+    return is_given_up;
 }
 
 void oteli_clock_rest(void)
@@ -342,9 +373,10 @@ bool oteli_clock_measure_offsets(const uint64_t *stop)
     enum { BUDGET_NS = 5000000 };
     if (oteli_clock_source() != OTELI_CLOCK_COUNTER || renewer.is_compared)
         return false;
-    const bool found = oteli_cores_measure(renewer.core, oteli_clock_ticks_of_ns(BUDGET_NS), stop);
+    bool found = oteli_cores_measure(renewer.core, oteli_clock_ticks_of_ns(BUDGET_NS), stop);
     lock();
     renewer.is_compared = true;
+    found = found && oteli_clock_source() == OTELI_CLOCK_COUNTER; /* not given up meanwhile */
     if (found) {
         oteli_store_release_32(&oteli_clock.source, OTELI_CLOCK_COUNTER_BY_CORE);
         const struct oteli_reading now = oteli_clock_read();

@@ -21,6 +21,9 @@
  * still makes the curve leap; one that began anew at 0 makes an epoch with ticks of its own.
  * Spans that wait for conversion at that moment may be placed on the wrong side of it.
  *
+ * A counter that the kernel no longer keeps time with is left when its rate changes as well: ticks
+ * go on as nanoseconds of CLOCK_MONOTONIC from where they are, on a line of their own.
+ *
  * Threads:  oteli_ticks, oteli_clock_epoch, conversions, oteli_clock_ticks_of_ns any thread,
  *           none of which waits for another; oteli_clock_start one thread at a time;
  *           oteli_clock_renew and _rest the exporter thread, or one at a time;
@@ -46,7 +49,7 @@ enum oteli_clock_source {
 };
 
 struct oteli_clock {
-    uint32_t source; /* enum oteli_clock_source; written by start and measure_offsets only */
+    uint32_t source; /* enum oteli_clock_source; written by start, renew and measure_offsets only */
     uint32_t epoch;  /* number of the newest epoch; release by whoever renews */
 };
 OTELI_NOT_LENT extern struct oteli_clock oteli_clock;
@@ -88,8 +91,10 @@ static inline uint32_t oteli_clock_epoch(void)
  * rate at all. Returns why a wish was not granted, as a static text, or NULL. */
 OTELI_LENT const char *oteli_clock_start(const char *wish);
 
-/* Read all clocks and follow them. Cheap; once a batch. */
-OTELI_LENT void oteli_clock_renew(void);
+/* Read all clocks and follow them. Cheap; once a batch. True: the kernel has given up the counter,
+ * ticks are those of CLOCK_MONOTONIC from now on, and threads that remember that the source is the
+ * plain counter must look again. */
+OTELI_LENT bool oteli_clock_renew(void);
 
 /* Nobody will renew the clock for an unknown time. From here on there is an epoch in which
  * nothing has been converted, so that the first renewal afterwards can still put right what

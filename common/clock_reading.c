@@ -17,6 +17,10 @@ enum { READINGS = 4 }; /* of which the one with the narrowest window counts */
 struct oteli_clock oteli_clock;
 struct oteli_fake_clock oteli_fake_clock;
 
+/* What CLOCK_MONOTONIC is moved by, to go on where the counter was that is trusted no more.
+ * Relaxed; released with the source. */
+static uint64_t moved_by;
+
 static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
@@ -33,7 +37,8 @@ uint64_t oteli_monotonic_ns(void)
 
 uint64_t oteli_ticks_slow(void)
 {
-    /* Pairs with the release of measure_offsets: the table is there. */
+    /* Pairs with the releases of measure_offsets and of oteli_clock_leave_counter: the table and
+     * the distance are there. */
     switch ((enum oteli_clock_source)oteli_load_acquire_32(&oteli_clock.source)) {
     case OTELI_CLOCK_FAKE:
         return oteli_fake_clock.ticks;
@@ -47,20 +52,21 @@ uint64_t oteli_ticks_slow(void)
     case OTELI_CLOCK_COUNTER:
         break;
     }
-    return clock_ns(CLOCK_MONOTONIC);
+    return clock_ns(CLOCK_MONOTONIC) + oteli_load_relaxed_64(&moved_by);
 }
 
 #if defined(__x86_64__)
-static bool kernel_keeps_time_with(const char *name)
+/* Whether the kernel keeps time with the TSC; `unknown` where it does not say. */
+static bool kernel_trusts_tsc(bool unknown)
 {
     FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
     if (file == NULL)
-        return false;
+        return unknown;
     char line[32] = "";
-    const bool read = fgets(line, sizeof line, file) != NULL;
+    const bool is_read = fgets(line, sizeof line, file) != NULL;
     fclose(file);
     line[strcspn(line, "\n")] = '\0';
-    return read && strcmp(line, name) == 0;
+    return is_read ? strcmp(line, "tsc") == 0 : unknown;
 }
 #endif
 
@@ -74,7 +80,7 @@ const char *oteli_clock_counter_distrust(void)
     unsigned edx = 0;
     if (__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) == 0 || (edx & INVARIANT_TSC) == 0)
         return "the processor does not call its TSC invariant";
-    if (!kernel_keeps_time_with("tsc"))
+    if (!kernel_trusts_tsc(false))
         return "the kernel does not keep time with the TSC";
     return NULL;
 #elif defined(__aarch64__)
@@ -99,8 +105,26 @@ const char *oteli_clock_choose(const char *wish)
         else if (strcmp(wish, "tsc") == 0)
             refused = distrust;
     }
+    oteli_store_relaxed_64(&moved_by, 0);
     oteli_store_relaxed_32(&oteli_clock.source, source);
     return refused;
+}
+
+bool oteli_clock_counter_is_given_up(void)
+{
+#if defined(__x86_64__)
+    const enum oteli_clock_source source = oteli_clock_source();
+    const bool is_tsc = source == OTELI_CLOCK_COUNTER || source == OTELI_CLOCK_COUNTER_BY_CORE;
+    return is_tsc && !kernel_trusts_tsc(true);
+#else
+    return false;
+#endif
+}
+
+void oteli_clock_leave_counter(uint64_t ticks)
+{
+    oteli_store_relaxed_64(&moved_by, ticks - clock_ns(CLOCK_MONOTONIC));
+    oteli_store_release_32(&oteli_clock.source, OTELI_CLOCK_MONOTONIC);
 }
 
 bool oteli_clock_counts(void)

@@ -28,4 +28,11 @@ const char *oteli_clock_choose(const char *wish);
 /* Ticks are a counter's, whose rate must be measured; otherwise they are nanoseconds. */
 bool oteli_clock_counts(void);
 
+/* Ticks are the counter's, and the kernel says that it keeps time with another clock now. Reads a
+ * file. */
+bool oteli_clock_counter_is_given_up(void);
+
+/* Ticks are CLOCK_MONOTONIC's from now on, and go on from these. */
+void oteli_clock_leave_counter(uint64_t ticks);
+
 #endif

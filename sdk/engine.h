@@ -191,6 +191,9 @@ void oteli_harvest_fini(struct oteli_engine *engine);
 
 /* export.c - worker, or any thread under the mutex of a synchronous engine. */
 
+/* Follow the clocks; before times are converted. */
+void oteli_export_renew_clock(struct oteli_engine *engine);
+
 /* Begin to export a batch; none is under way. */
 void oteli_export_begin(struct oteli_engine *engine, otel_batch *batch);
 

@@ -37,6 +37,15 @@ uint64_t oteli_export_deadline(const struct oteli_engine *engine, uint64_t start
     return stop != 0 && stop < own ? stop : own;
 }
 
+void oteli_export_renew_clock(struct oteli_engine *engine)
+{
+    if (!oteli_clock_renew())
+        return;
+    oteli_sdk_reconsider_clock(&engine->sdk);
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                     "the kernel no longer keeps time with the TSC; using the monotonic clock");
+}
+
 void oteli_export_wake(struct oteli_engine *engine)
 {
     for (size_t i = 0; i < engine->pipeline_count; i++) {

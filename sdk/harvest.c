@@ -12,7 +12,6 @@
  *
  * A line is given back when it has left the ring, everything in it is taken, no batch
  * points into it, and its owner has gone on to another line. */
-#include "common/clock.h"
 #include "sdk/engine.h"
 #include "sdk/expand.h"
 
@@ -24,7 +23,7 @@ void oteli_harvest_begin(struct oteli_engine *engine)
     struct oteli_harvest *harvest = &engine->harvest;
     if (harvest->under_way)
         return;
-    oteli_clock_renew();
+    oteli_export_renew_clock(engine);
     harvest->under_way = true;
     harvest->in_ring = false;
     harvest->thread = oteli_threads();

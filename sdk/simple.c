@@ -5,7 +5,6 @@
  * works: every end waits. For tests, debugging and programs that end few spans. The engine's
  * batch is used one span at a time, and whole for mounts.
  * Source: OpenTelemetry specification, trace/sdk.md "Simple processor". */
-#include "common/clock.h"
 #include "sdk/engine.h"
 #include "sdk/expand.h"
 
@@ -32,7 +31,7 @@ static void export_mount(struct oteli_engine *engine, struct oteli_record *recor
 
 static void export_record(struct oteli_engine *engine, struct oteli_record *record)
 {
-    oteli_clock_renew();
+    oteli_export_renew_clock(engine);
     if ((record->what & OTELI_RECORD_MOUNT) != 0) {
         export_mount(engine, record);
         return;
