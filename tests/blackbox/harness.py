@@ -10,6 +10,7 @@
 A script is a unittest module; harness.main() runs it. Programs see only the environment that the
 test gives them. Messages are decoded by Google's protobuf, from the pinned .proto files.
 """
+import concurrent.futures
 import gzip
 import http.server
 import os
@@ -69,16 +70,46 @@ class Server:
         self.server.server_close()
 
 
-class Receiver(Server):
-    """An OTLP/HTTP receiver on loopback, which answers as it is told to.
+class Received:
+    """What a receiver of OTLP was sent, and how it answers.
 
     `requests` are the decoded messages, `heard` the (path, headers, body) of each request, `faults`
     what could not be decoded. `answer(message)` gives (status, headers, body); without it all is taken.
+    `env` is what a program needs beside the endpoint.
     """
+    env = {}
 
-    def __init__(self, answer=None, port=0):
+    def __init__(self, answer):
         self.requests, self.heard, self.faults = [], [], []
         self.answer = answer or (lambda message: (200, {}, b""))
+
+    def take(self, path, headers, body):
+        self.heard.append((path, headers, body))
+        if headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        message = service.ExportTraceServiceRequest()
+        try:
+            message.ParseFromString(body)
+        except Exception as bad:
+            self.faults.append(str(bad))
+            return 400, {}, b""
+        status, headers, answer = self.answer(message)
+        if status == 200:
+            self.requests.append(message)
+        return status, headers, answer
+
+    def resources(self):
+        return [group.resource for request in self.requests for group in request.resource_spans]
+
+    def spans(self):
+        return [span for request in self.requests for group in request.resource_spans
+                for scope in group.scope_spans for span in scope.spans]
+
+
+class Receiver(Received, Server):
+    """A receiver of OTLP/HTTP on loopback."""
+
+    def __init__(self, answer=None, port=0):
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -86,19 +117,7 @@ class Receiver(Server):
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                outer.heard.append((self.path, self.headers, body))
-                if self.headers.get("Content-Encoding") == "gzip":
-                    body = gzip.decompress(body)
-                message = service.ExportTraceServiceRequest()
-                try:
-                    message.ParseFromString(body)
-                except Exception as bad:
-                    outer.faults.append(str(bad))
-                    status, headers, answer = 400, {}, b""
-                else:
-                    status, headers, answer = outer.answer(message)
-                    if status == 200:
-                        outer.requests.append(message)
+                status, headers, answer = outer.take(self.path, self.headers, body)
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
@@ -107,14 +126,53 @@ class Receiver(Server):
                 self.end_headers()
                 self.wfile.write(answer)
 
-        super().__init__(Handler, port)
+        Received.__init__(self, answer)
+        Server.__init__(self, Handler, port)
 
-    def resources(self):
-        return [group.resource for request in self.requests for group in request.resource_spans]
 
-    def spans(self):
-        return [span for request in self.requests for group in request.resource_spans
-                for scope in group.scope_spans for span in scope.spans]
+class GrpcReceiver(Received):
+    """One of OTLP/gRPC, made of gRPC for Python (scripts/setup.sh --interop). Statuses are HTTP's."""
+    env = {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
+
+    def __init__(self, answer=None, port=0):
+        super().__init__(answer)
+        grpc = _grpc()
+        codes = {400: grpc.StatusCode.INVALID_ARGUMENT, 503: grpc.StatusCode.UNAVAILABLE}
+
+        def export(body, context):
+            status, _, answer = self.take("", {}, body)
+            if status != 200:
+                context.abort(codes[status], "refused")
+            return answer
+
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(), options=[("grpc.so_reuseport", 0)])
+        self.server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(
+            "opentelemetry.proto.collector.trace.v1.TraceService",
+            {"Export": grpc.unary_unary_rpc_method_handler(export)})])
+        self.port = self.server.add_insecure_port(f"127.0.0.1:{port}")
+        self.endpoint = f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self):
+        self.server.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.stop(None).wait()
+
+
+def _grpc():
+    """The peers' gRPC; Google's protobuf stays the system's. Skips the test without it, but not in CI."""
+    sys.path.append(str(SOURCES / "tests/support"))
+    import receiver
+    try:
+        python = pathlib.Path(receiver.peers_python())
+    except SystemExit as bad:
+        if "CI" in os.environ:
+            raise
+        raise unittest.SkipTest("no gRPC for Python: scripts/setup.sh --interop") from bad
+    sys.path.extend(map(str, python.parents[1].glob("lib/python*/site-packages")))
+    import grpc
+    return grpc
 
 
 def attributes(owner):
@@ -142,7 +200,7 @@ def program(name):
 def environment(env=None, receiver=None):
     made = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LD_LIBRARY_PATH": str(LIBRARIES)}
     if receiver is not None:
-        made["OTEL_EXPORTER_OTLP_ENDPOINT"] = receiver.endpoint
+        made.update(receiver.env, OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint)
     made.update(env or {})
     return made
 
@@ -167,4 +225,4 @@ def compile_c(source, output, *flags, package="otel", compiler="cc"):
 
 
 def main():
-    unittest.main(verbosity=2)
+    unittest.main(verbosity=2, failfast="BLACKBOX_FAIL_FAST" in os.environ)

@@ -10,8 +10,8 @@ from spool_test import Program
 SPANS = 500
 
 
-class Refusing(harness.Receiver):
-    """Refuses every request in which a span has one of these names (None: every request)."""
+class Refusing:
+    """A receiver that refuses every request in which a span has one of these names (None: every one)."""
 
     def __init__(self, bad, port=0):
         self.bad, self.attempts = bad, 0
@@ -28,7 +28,20 @@ class Refusing(harness.Receiver):
         return [span.name for span in self.spans()]
 
 
+class ByHttp(Refusing, harness.Receiver):
+    pass
+
+
+class ByGrpc(Refusing, harness.GrpcReceiver):
+    pass
+
+
 class Refused(unittest.TestCase):
+    kind = ByHttp
+
+    def program(self, directory, receiver, env):
+        return Program(directory, receiver.port, {**receiver.env, **env})
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -36,7 +49,7 @@ class Refused(unittest.TestCase):
 
     def trace(self, receiver, count=SPANS, env=None, times=1):
         """What became of so many spans."""
-        program = Program("", receiver.port, {"OTEL_BSP_SCHEDULE_DELAY": "100000", **(env or {})})
+        program = self.program("", receiver, {"OTEL_BSP_SCHEDULE_DELAY": "100000", **(env or {})})
         for _ in range(times):
             program.tell(f"spans {count}")
         stats = program.stats()
@@ -44,7 +57,7 @@ class Refused(unittest.TestCase):
         return stats
 
     def check(self, bad, attempts, env=None):
-        with Refusing({str(number) for number in bad}) as receiver:
+        with self.kind({str(number) for number in bad}) as receiver:
             stats = self.trace(receiver, env=env)
         self.assertEqual(sorted(map(int, receiver.names())),
                          [number for number in range(SPANS) if number not in bad])
@@ -58,9 +71,9 @@ class Refused(unittest.TestCase):
                 self.check({bad}, most)
 
     def test_a_shutdown_asks_once_where_nobody_listens(self):
-        with Refusing(None) as receiver:
+        with self.kind(None) as receiver:
             pass  # not any more
-        program = Program("", receiver.port, {"OTEL_BSP_SCHEDULE_DELAY": "100000"})
+        program = self.program("", receiver, {"OTEL_BSP_SCHEDULE_DELAY": "100000"})
         program.tell("queue 100")
         program.tell("stop 600000")
         self.assertEqual(program.stats()["retry_exhausted"], 100)
@@ -74,23 +87,23 @@ class Refused(unittest.TestCase):
 
     def test_json(self):
         """The receiver of these tests reads protobuf only: all that counts is the number of requests."""
-        with Refusing(None) as receiver:
+        with self.kind(None) as receiver:
             self.trace(receiver, env={"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"})
         self.assertLess(len(receiver.heard), 40)
 
     def test_a_receiver_that_refuses_all_is_left_in_peace(self):
-        with Refusing(None) as receiver:
+        with self.kind(None) as receiver:
             stats = self.trace(receiver, times=20)
         self.assertEqual(stats["permanent_error"], 20 * SPANS)
         self.assertLess(receiver.attempts, 20 + 40)
 
     def test_a_bad_span_on_disk(self):
-        with Refusing({"77"}) as receiver:
+        with self.kind({"77"}) as receiver:
             pass  # nobody is there yet
         port = receiver.port
-        program = Program(self.directory, port)
+        program = self.program(self.directory, receiver, {})
         program.tell(f"spans {SPANS}")
-        with Refusing({"77"}, port) as receiver:
+        with self.kind({"77"}, port) as receiver:
             while program.stats()["waiting"] != 0:
                 program.tell("stats")
             stats = program.stats()
@@ -98,6 +111,11 @@ class Refused(unittest.TestCase):
         self.assertEqual(sorted(map(int, receiver.names())),
                          [number for number in range(SPANS) if number != 77])
         self.assertEqual((stats["sent"], stats["refused"]), (SPANS - 1, 1))
+
+
+class RefusedByGrpc(Refused):
+    kind = ByGrpc
+    test_json = None
 
 
 if __name__ == "__main__":

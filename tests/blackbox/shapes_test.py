@@ -57,10 +57,11 @@ def nesting(value):
 
 class Shapes(unittest.TestCase):
     maxDiff = None
+    kind = harness.Receiver
 
     def record(self, *cases, env=None):
         """The receiver after these cases; every request was decoded."""
-        with harness.Receiver() as receiver:
+        with self.kind() as receiver:
             done = harness.run("shapes", *cases, receiver=receiver, env=env)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(receiver.faults, [])
@@ -156,7 +157,7 @@ class Shapes(unittest.TestCase):
         self.assertEqual(sum(span.name == "plain" for span in receiver.spans()), 24)
 
     def test_a_larger_limit_of_the_depth_is_refused(self):
-        with harness.Receiver() as receiver:
+        with self.kind() as receiver:
             done = harness.run("shapes", "deep", receiver=receiver,
                                env={"OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT": "32"})
         self.assertIn("OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT", done.stderr)
@@ -176,6 +177,10 @@ class Shapes(unittest.TestCase):
   event 'event' at 9 (a: '123') -2
 {link}{link}  status 0 ''
   dropped 1 2 1""")
+
+
+class ShapesByGrpc(Shapes):
+    kind = harness.GrpcReceiver
 
 
 if __name__ == "__main__":
