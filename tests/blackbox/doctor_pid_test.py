@@ -44,15 +44,15 @@ def running(*words, user=None, env=None):
         process.stdin.close()
 
 
-def look(pid, *options, user=None):
-    return subprocess.run(command("otel-doctor", "--pid", str(pid), *options, user=user), text=True,
+def look(pid, *options, user=None, before=()):
+    return subprocess.run([*before, *command("otel-doctor", "--pid", str(pid), *options, user=user)], text=True,
                           env=harness.environment({"LD_LIBRARY_PATH": str(SHARED),
                                                    "OTEL_TRACES_EXPORTER": "none"}),
                           capture_output=True, timeout=harness.RUN_SECONDS, check=False)
 
 
-def report_of(pid, user=None):
-    done = look(pid, "--json", user=user)
+def report_of(pid, **options):
+    done = look(pid, "--json", **options)
     report = json.loads(done.stdout)
     assert done.returncode == (0 if report["healthy"] else 1), done
     return report
@@ -175,6 +175,23 @@ class Rules(unittest.TestCase):
             report = report_of(pid, user=USER)
         self.assertEqual((report["rule"], report["healthy"]), ("process.dumpable", False))
         self.assertIn("run otel-doctor as root", report["diagnosis"])
+
+    @NEEDS_ROOT
+    def test_a_proc_that_hides_processes(self):
+        mount = 'mount -t proc -o hidepid=2 proc /proc && exec "$@"'
+        with running() as pid:
+            report = report_of(pid, user=USER, before=["unshare", "--mount", "sh", "-c", mount, "sh"])
+        self.assertEqual(report["diagnosis"], f"Process {pid} is hidden from this user, because /proc is mounted "
+                         "with hidepid: run otel-doctor as root.")
+
+    @NEEDS_ROOT
+    def test_root_without_capabilities(self):
+        """CAP_SYS_PTRACE would do, and for newer kernels CAP_PERFMON."""
+        for user in None, USER:
+            with self.subTest(user), running(user=user) as pid:
+                report = report_of(pid, before=["setpriv", "--bounding-set=-all"])
+                self.assertEqual(report["diagnosis"], f"The kernel does not let otel-doctor look into process {pid} "
+                                 "(Permission denied): give it CAP_SYS_PTRACE in the name space of that process.")
 
 
 if __name__ == "__main__":
