@@ -15,6 +15,7 @@ import gzip
 import http.server
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -194,7 +195,7 @@ def program(name):
     for folder in (PROGRAMS, TOOLS):
         if (folder / name).exists():
             return str(folder / name)
-    raise FileNotFoundError(name)
+    return shutil.which(name) or name
 
 
 def environment(env=None, receiver=None):

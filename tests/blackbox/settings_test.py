@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every variable of the table in docs/CONFIGURATION.md, and what it does as seen from outside.
 
-The document decides which variables there are: one without a row here fails, and so does a row
-without a variable. What is broken, or just outside its range, is taken from the table: it is one
-warning that names the variable, and the program goes on. The rows of ROWS have ordinary values, and
-the smallest and the largest where their effects can be told apart."""
+The document decides which variables there are, and which values: ROWS has the smallest, the largest and
+an ordinary one of each number, and each word of lists and words. What is broken, or just outside its
+range, is taken from the table: it is one warning that names the variable and what is used instead, and
+the program goes on."""
 import concurrent.futures
 import gzip
 import http.server
@@ -13,40 +13,59 @@ import re
 import ssl
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
 import harness
+from spool_test import Program
 
 http.server.ThreadingHTTPServer.handle_error = lambda *_: None  # peers break connections off
 
-MOST = "2147483647"
+MOST, MOST_BYTES, MOST_LENGTH = str(2**31 - 1), str(2**40), str(2**63 - 1)
 FOLDER = tempfile.TemporaryDirectory()
 HERE = pathlib.Path(FOLDER.name)
 GONE = "http://127.0.0.1:9"  # nothing listens there
+HOUR = 3600
 
 
 def document():
     places = [*harness.PREFIX.glob("share/doc/**/CONFIGURATION.md"),
               harness.SOURCES / "docs/CONFIGURATION.md"]
-    found = re.findall(r"^\| `(OTEL_[A-Z_]+)` \| [^|]* \| (\w+) \| ([^|]*) \| ([^|]*) \|",
+    found = re.findall(r"^\| `([A-Z_]+)` \| [^|]* \| (\w+) \| ([^|]*) \| ([^|]*) \|",
                        places[0].read_text(), re.M)
     return {name: (kind, default.strip("` "), allowed) for name, kind, default, allowed in found}
 
 
 class Run:
-    """A program with one setting, and all that can be seen of it."""
+    """A program with one setting, and all that can be seen of it. In values RECEIVER is the URL of the
+    receiver and FOLDER a directory. `left`: so many seconds ago a program left a span in FOLDER."""
 
-    def __init__(self, name, value, mode="rich", program="settings", away=False, receiver=None, **env):
+    def __init__(self, name, value, mode="rich", away=False, receiver=None, left=None, **env):
+        folder = tempfile.mkdtemp(dir=HERE)
+        settings = harness.program("settings")
+        command = {"functions": ["functions"],
+                   "terminal": ["script", "-qec", f"{settings} waiting", "/dev/null"]}.get(mode, [settings, mode])
         with receiver or harness.Receiver() as self.receiver:
-            base = {"OTEL_EXPORTER_OTLP_ENDPOINT": GONE if away else self.receiver.endpoint,
-                    "OTEL_EXPORTER_OTLP_TIMEOUT": "300" if away else "10000"}
-            base.update(env)
-            base[name] = value.replace("RECEIVER", self.receiver.endpoint)
-            done = harness.run(program, *([mode] if program == "settings" else []), env=base)
+            if left is not None:
+                self.leave_span(folder, left)
+            base = {"OTEL_EXPORTER_OTLP_ENDPOINT": GONE if away else "RECEIVER",
+                    "OTEL_EXPORTER_OTLP_TIMEOUT": "300" if away else "10000", **env, name: value}
+            done = harness.run(*command, env={
+                key: text.replace("RECEIVER", self.receiver.endpoint).replace("FOLDER", folder)
+                for key, text in base.items()})
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.files = [path for path in pathlib.Path(folder).glob("**/*") if path.is_file()]
         self.spans = self.receiver.spans()
         self.span = self.spans[0] if self.spans else None
+
+    def leave_span(self, folder, seconds):
+        self.receiver.answer = lambda _: (503, {}, b"")
+        program = Program(folder, self.receiver.port)
+        program.tell(f"step -{seconds}")
+        program.tell("span left")
+        program.end()
+        self.receiver.answer = lambda _: (200, {}, b"")
 
     @property
     def resource(self):
@@ -84,69 +103,75 @@ def resource(key, wanted):
     return same(lambda run: run.resource.get(key), wanted)
 
 
-def said(text):
-    return lambda run: True if text in run.out + run.err else f"no {text!r}: {run.out}{run.err}"
-
-
-def silent(run):
-    return True if run.err == "" else run.err
+def said(*texts):
+    return lambda run: True if all(text in run.out + run.err for text in texts) else (
+        f"not all of {texts!r}: {run.out}{run.err}")
 
 
 def all_of(*checks):
     return lambda run: next((seen for seen in (check(run) for check in checks) if seen is not True), True)
 
 
-def kept(what, wanted):
-    return same(lambda run: len(what(run)), wanted)
+def count(word, least, most=None):
+    """What the statistics say."""
+    return lambda run: least <= run.count(word) <= (least if most is None else most) or f"{word}: {run.out}"
 
 
-def attributes(run):
-    return run.span.attributes
-
-
-def event_attributes(run):
-    return run.span.events[0].attributes
-
-
-def link_attributes(run):
-    return run.span.links[0].attributes
+def names(*wanted):
+    return same(lambda run: sorted(span.name for span in run.spans), sorted(wanted))
 
 
 def text_length(wanted):
     return same(lambda run: len(harness.attributes(run.span).get("k1", "")), wanted)
 
 
-def limits(what, **env):
-    """Of a number of parts: 200 are there."""
-    return [("0", kept(what, 0), env), ("1", kept(what, 1), env), (MOST, kept(what, 200), env)]
+def injects(*wanted):
+    return same(lambda run: sorted(re.findall("header (.*)", run.out.lower())), sorted(wanted))
 
 
-def injects(*names):
-    return same(lambda run: sorted(re.findall("header (.*)", run.out.lower())), sorted(names))
+def levels(*wanted):
+    return same(lambda run: set(re.findall(r"^otel-c: (\w+):", run.err, re.M)), set(wanted))
 
 
-arrived = same(lambda run: len(run.spans), 1)
-nothing = same(lambda run: len(run.spans), 0)
-NOISY = {"OTEL_LOG_LEVEL": "debug"}
-
-
-def goes(text):
-    """What the message of the start says; the endpoint need not be there."""
-    return said(text)
-
-
-def with_detector(*wanted):
+def detects(*wanted):
     keys = {"process.pid": "process", "process.command_args": "process_command",
             "process.owner": "process_owner", "host.name": "host", "os.type": "os",
             "service.instance.id": "service"}
     return same(lambda run: {keys[key] for key in keys if key in run.resource}, set(wanted))
 
 
-def names_of(run):
-    return {span.name for span in run.spans}
+def clock(are_ticks):
+    """Coarse: some span of a moment ended in the tick in which it began. Otherwise time passes in some."""
+    return same(lambda run: any((span.start_time_unix_nano == span.end_time_unix_nano) == are_ticks
+                                for span in run.spans)
+                and abs(run.span.start_time_unix_nano / 1e9 - time.time()) < HOUR, True)
 
 
-# --- TLS ---
+arrived = same(lambda run: len(run.spans), 1)
+nothing = same(lambda run: len(run.spans), 0)
+silent = same(lambda run: run.err, "")
+
+
+def row(env, cases):
+    return [(value, check, env) for value, check in cases.items()]
+
+
+def rows_of_otlp(name, cases):
+    """The same for the general variable and the one for traces."""
+    return {f"OTEL_EXPORTER_OTLP_{name}": cases, f"OTEL_EXPORTER_OTLP_TRACES_{name}": cases}
+
+
+def limits(part, **env):
+    """Of a number of parts: 200 are there."""
+    return row(env, {value: same(lambda run: len(part(run)), wanted)
+                     for value, wanted in (("0", 0), ("1", 1), (MOST, 200))})
+
+
+def lengths(**env):
+    return row(env, {"0": text_length(0), "5": text_length(5), MOST_LENGTH: text_length(21)})
+
+
+# --- receivers ---
 
 def certificates():
     """An authority, a server and a client, as PEM files."""
@@ -162,7 +187,7 @@ def certificates():
                 "-CAcreateserial", "-out", f"{name}.pem", "-days", "9", "-extfile", "san")
 
 
-def tls_receiver(newest=ssl.TLSVersion.TLSv1_3, wants_client=False):
+def tls_receiver(newest, wants_client):
     receiver = harness.Receiver()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.maximum_version = newest
@@ -176,282 +201,250 @@ def tls_receiver(newest=ssl.TLSVersion.TLSv1_3, wants_client=False):
     return receiver
 
 
-CA = {"OTEL_EXPORTER_OTLP_CERTIFICATE": f"{HERE}/ca.pem"}
-PAIR = {**CA, "OTEL_EXPORTER_OTLP_CLIENT_KEY": f"{HERE}/client.key",
-        "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": f"{HERE}/client.pem"}
+def tls(cases, wants_client=False, newest=ssl.TLSVersion.TLSv1_3, **env):
+    return row({"receiver": lambda: tls_receiver(newest, wants_client),
+                "OTEL_EXPORTER_OTLP_TIMEOUT": "2000", **env}, cases)
 
 
-def tls(value, check, wants_client=False, newest=ssl.TLSVersion.TLSv1_3, **env):
-    return (value, check, {"receiver": lambda: tls_receiver(newest, wants_client),
-                           "OTEL_EXPORTER_OTLP_TIMEOUT": "2000", **env})
+def together(wanted):
+    """A receiver that answers nobody before so many requests are there at a time; .most were."""
+    here, lock, all_here = [], threading.Lock(), threading.Event()
 
+    def answer(_):
+        with lock:
+            here.append(None)
+            receiver.most = max(receiver.most, len(here))
+            if len(here) == wanted:
+                all_here.set()
+        all_here.wait(30)
+        time.sleep(0.05)  # one more would come now
+        with lock:
+            here.pop()
+        return 200, {}, b""
 
-def slow(message):
-    time.sleep(0.3)
-    return 200, {}, b""
-
-
-def small():
-    """Refuses requests of more than 30 spans."""
-    return harness.Receiver(lambda message: (
-        413 if len(message.resource_spans[0].scope_spans[0].spans) > 30 else 200, {}, b""))
+    receiver = harness.Receiver(answer)
+    receiver.most = 0
+    return receiver
 
 
 # --- profiles ---
 
-BURN = {"mode": "burn", "OTEL_C_PROFILER": "signal", "OTEL_C_PROFILER_HZ": "500"}
-
-
 def profiles(run):
-    return True if "/v1development/profiles" in run.paths else run.paths
+    return "/v1development/profiles" in run.paths or run.paths
 
 
 def has_names(run):
     return any(b"burn" in body for path, _, body in run.receiver.heard if "profiles" in path)
 
 
-def pprof(folder, check):
+def pprof(*wanted, without=()):
+    """What the files have."""
     def look(run):
-        files = [*(HERE / folder).glob("*")]
-        return check(b"".join(gzip.decompress(file.read_bytes()) for file in files)) or (
-            files, run.out, run.err)
+        data = b"".join(gzip.decompress(file.read_bytes()) for file in run.files)
+        return all(word in data for word in wanted) and not any(word in data for word in without) or (
+            run.files, run.out, run.err)
     return look
 
 
-def to_pprof(folder):
-    (HERE / folder).mkdir(exist_ok=True)
-    return {**BURN, "OTEL_C_PROFILER_OUT": f"{HERE / folder}"}
-
-
-def has_period(hertz):
+def period(hertz):
     """The field `period` of profile.proto, number 12."""
     nanoseconds, varint = round(1e9 / hertz), bytearray([12 << 3])
     while nanoseconds > 127:
         varint.append(nanoseconds & 127 | 128)
         nanoseconds >>= 7
-    return lambda data: bytes(varint) + bytes([nanoseconds]) in data
+    return bytes(varint) + bytes([nanoseconds])
 
 
-def spool(name):
-    """A receiver that is away, and a directory."""
-    (HERE / name).mkdir()
-    return {"away": True, "OTEL_C_SPOOL_DIR": str(HERE / name)}
-
-
-def has_files(name):
-    return lambda run: any((HERE / name).glob("**/*")) or run.out
-
-
-def yaml(name):
-    (HERE / name).write_text("""file_format: "1.0"
+YAML = HERE / "a.yaml"
+YAML.write_text("""file_format: "1.0"
 resource: {attributes: [{name: service.name, value: from a file}]}
 tracer_provider:
   processors: [{batch: {exporter: {otlp_http: {endpoint: "${OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces"}}}}]
 """)
-    return str(HERE / name)
+MANY, LARGE, TAIL, INJECT, CONTEXT = ({"mode": word} for word in ("many", "large", "tail", "inject", "context"))
+WAITING, HELD = {"mode": "waiting"}, {"mode": "held", "OTEL_C_TAIL_KEEP_SLOWER_THAN": "0"}
+FUNCTIONS = {"mode": "functions", "OTEL_C_FUNCTIONS_MIN_DURATION": "0"}
+BURN = {"mode": "burn", "OTEL_C_PROFILER": "signal", "OTEL_C_PROFILER_HZ": "500"}
+PPROF = {**BURN, "OTEL_C_PROFILER_OUT": "FOLDER"}
+SPOOL = {"away": True, "OTEL_C_SPOOL_DIR": "FOLDER"}
+CA = {"OTEL_EXPORTER_OTLP_CERTIFICATE": f"{HERE}/ca.pem"}
+PAIR = {**CA, "OTEL_EXPORTER_OTLP_CLIENT_KEY": f"{HERE}/client.key",
+        "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": f"{HERE}/client.pem"}
+TRIO = ("outermost", "middle", "innermost")
+TIMEOUTS = row({"receiver": lambda: harness.Receiver(lambda _: time.sleep(0.3) or (200, {}, b""))}, {
+    "1": count("delivered", 0), **{value: count("delivered", 1) for value in ("0", "60000", MOST)}})
 
 
-FUNCTIONS = {"program": "functions", "OTEL_C_FUNCTIONS_MIN_DURATION": "0"}
-MANY = {"mode": "many"}
-TAIL = {"mode": "tail"}
-BAD_SAMPLER = {"OTEL_TRACES_SAMPLER": "nonsense"}
-
-
-def rows_of_otlp(name, cases):
-    """The same for the general variable and the one for traces."""
-    return {f"OTEL_EXPORTER_OTLP_{name}": cases, f"OTEL_EXPORTER_OTLP_TRACES_{name}": cases}
+def left(seconds, **expected):
+    """A span that was left so long ago, and what becomes of it."""
+    return row({"OTEL_C_SPOOL_DIR": "FOLDER", "left": seconds}, {
+        value: names("rich", "left") if is_kept else all_of(names("rich"), count("expired", 1))
+        for value, is_kept in expected.items()})
 
 
 ROWS = {
-    "OTEL_LOG_LEVEL": [("none", same(lambda run: run.err, ""), BAD_SAMPLER),
-                       ("error", same(lambda run: run.err, ""), BAD_SAMPLER),
-                       ("WARN", said("otel-c: warning: OTEL_TRACES_SAMPLER"), BAD_SAMPLER),
-                       ("debug", said("otel-c: info: spans go to"), {})],
-    "OTEL_CONFIG_FILE": [(yaml("a.yaml"), resource("service.name", "from a file"), {}),
-                         ("/nowhere.yaml", said('OTEL_CONFIG_FILE="/nowhere.yaml"'), {})],
-    "OTEL_EXPERIMENTAL_CONFIG_FILE": [
-        (yaml("a.yaml"), resource("service.name", "from a file"), {}),
-        ("/nowhere.yaml", said('OTEL_EXPERIMENTAL_CONFIG_FILE="/nowhere.yaml"'), {})],
-    "OTEL_SDK_DISABLED": [("true", nothing, {}), ("TRUE", nothing, {}), ("false", arrived, {})],
-    "OTEL_SERVICE_NAME": [("shop", resource("service.name", "shop"), {}),
-                          ("é" * 500, resource("service.name", "é" * 500), {}),
-                          ("", resource("service.name", "unknown_service:settings"), {})],
-    "OTEL_RESOURCE_ATTRIBUTES": [("a=b,c=%20d", all_of(resource("a", "b"), resource("c", " d")), {}),
-                                 ("a=b,nothing", all_of(resource("a", None), said(
-                                     "OTEL_RESOURCE_ATTRIBUTES is malformed")), {})],
-    "OTEL_PROPAGATORS": [("none", injects(), {"mode": "inject"}),
-                         ("b3", injects("b3"), {"mode": "inject"}),
-                         ("jaeger", injects("uber-trace-id", "uberctx-k"), {"mode": "inject"}),
-                         ("tracecontext,baggage", injects("traceparent", "baggage"),
-                          {"mode": "inject"}),
-                         ("b3multi", injects("x-b3-traceid", "x-b3-spanid", "x-b3-sampled"),
-                          {"mode": "inject"})],
-    "OTEL_C_CLOCK": [(word, same(lambda run: abs(run.span.start_time_unix_nano / 1e9 - time.time())
-                                 < 3600, True), {})
-                     for word in ("auto", "tsc", "monotonic", "coarse")],
-    "OTEL_C_THREAD_CONTEXT": [("on", said("threadlocal.schema_version"), {"mode": "context"}),
-                              ("off", lambda run: "threadlocal" not in run.out or run.out,
-                               {"mode": "context"})],
-    "OTEL_C_THREAD_CONTEXT_SCHEMA": [("my_schema", said("my_schema"), {"mode": "context"}),
-                                     ("", said("tlsdesc_v1_dev"), {"mode": "context"}),
-                                     ("s" * 63, said("s" * 63), {"mode": "context"})],
-    "OTEL_ENTITIES": [("thing{thing.id=7}", resource("thing.id", "7"), {}),
-                      ("thing{", said("OTEL_ENTITIES:"), {})],
-    "OTEL_C_RESOURCE_DETECTORS": [
-        ("none", with_detector(), {}), ("process", with_detector("process"), {}),
-        ("process_command", with_detector("process_command"), {}),
-        ("process_owner", with_detector("process_owner"), {}), ("os", with_detector("os"), {}),
-        ("host", with_detector("host", "os"), {}), ("service", with_detector("service"), {})],
-    "OTEL_TRACES_SAMPLER": [
-        ("always_on", arrived, {}), ("always_off", nothing, {}),
-        ("parentbased_always_on", arrived, {}), ("parentbased_always_off", nothing, {}),
-        ("traceidratio", nothing, {"OTEL_TRACES_SAMPLER_ARG": "0"}),
-        ("parentbased_traceidratio", nothing, {"OTEL_TRACES_SAMPLER_ARG": "0"}),
-        ("jaeger_remote", goes("sampler jaeger_remote"), NOISY),
-        ("parentbased_jaeger_remote", goes("sampler parentbased_jaeger_remote"), NOISY)],
-    "OTEL_TRACES_SAMPLER_ARG": [
-        ("0", nothing, {"OTEL_TRACES_SAMPLER": "traceidratio"}),
-        ("1", arrived, {"OTEL_TRACES_SAMPLER": "traceidratio"}),
-        ("most", all_of(arrived, said("OTEL_TRACES_SAMPLER_ARG is \"most\"")),
-         {"OTEL_TRACES_SAMPLER": "traceidratio"})],
-    "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": [("0", text_length(0), {}), ("5", text_length(5), {}),
-                                          (MOST, text_length(21), {})],
-    "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": [
-        ("0", text_length(0), {}), (MOST, text_length(21), {"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "5"})],
-    "OTEL_ATTRIBUTE_COUNT_LIMIT": limits(attributes),
-    "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": limits(attributes, OTEL_ATTRIBUTE_COUNT_LIMIT="7"),
+    "OTEL_LOG_LEVEL": row({**BURN, "away": True, "OTEL_TRACES_SAMPLER": "nonsense",
+                           "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, {
+        "none": levels(), "error": levels("error"), "WARN": levels("error", "warning"),
+        "debug": levels("error", "warning", "info", "debug")}) + row({
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "", "OTEL_TRACES_SAMPLER": "always_off"}, {
+                "info": levels("info"), "warn": levels()}),
+    **{f"OTEL_{word}CONFIG_FILE": row({}, {
+        str(YAML): resource("service.name", "from a file"),
+        "/nowhere.yaml": said(f'OTEL_{word}CONFIG_FILE="/nowhere.yaml"')}) for word in ("", "EXPERIMENTAL_")},
+    "OTEL_SDK_DISABLED": row({}, {"true": nothing, "TRUE": nothing, "false": arrived}),
+    "OTEL_SERVICE_NAME": row({}, {"shop": resource("service.name", "shop"),
+                                  "é" * 500: resource("service.name", "é" * 500),
+                                  "": resource("service.name", "unknown_service:settings")}),
+    "OTEL_RESOURCE_ATTRIBUTES": row({}, {
+        "a=b,c=%20d": all_of(resource("a", "b"), resource("c", " d")),
+        "a=b,nothing": all_of(resource("a", None), said("OTEL_RESOURCE_ATTRIBUTES is malformed"))}),
+    "OTEL_PROPAGATORS": row(INJECT, {
+        "none": injects(), "b3": injects("b3"), "jaeger": injects("uber-trace-id", "uberctx-k"),
+        "tracecontext,baggage": injects("traceparent", "baggage"),
+        "b3multi": injects("x-b3-traceid", "x-b3-spanid", "x-b3-sampled")}),
+    "OTEL_C_CLOCK": row(MANY, {"auto": clock(False), "tsc": clock(False), "monotonic": clock(False),
+                               "coarse": clock(True)}),
+    "OTEL_C_THREAD_CONTEXT": row(CONTEXT, {"on": said("threadlocal.schema_version"),
+                                           "off": lambda run: "threadlocal" not in run.out or run.out}),
+    "OTEL_C_THREAD_CONTEXT_SCHEMA": row(CONTEXT, {"my_schema": said("my_schema"), "": said("tlsdesc_v1_dev"),
+                                                  "s" * 63: said("s" * 63)}),
+    "OTEL_ENTITIES": row({}, {"thing{thing.id=7}": resource("thing.id", "7"),
+                              "thing{": said("OTEL_ENTITIES:")}),
+    "OTEL_C_RESOURCE_DETECTORS": row({}, {
+        "none": detects(), "container": detects(), "host": detects("host", "os"),
+        **{word: detects(word) for word in ("process", "process_command", "process_owner", "os", "service")}}),
+    "OTEL_TRACES_SAMPLER": row({"OTEL_TRACES_SAMPLER_ARG": "0"}, {
+        "always_on": arrived, "always_off": nothing, "traceidratio": nothing,
+        "parentbased_always_on": arrived, "parentbased_always_off": nothing,
+        "parentbased_traceidratio": nothing}) + row({"OTEL_LOG_LEVEL": "debug"}, {
+            word: said(f"sampler {word}") for word in ("jaeger_remote", "parentbased_jaeger_remote")}),
+    "OTEL_TRACES_SAMPLER_ARG": row({"OTEL_TRACES_SAMPLER": "traceidratio"}, {
+        "0": nothing, "1": arrived, "most": all_of(arrived, said("OTEL_TRACES_SAMPLER_ARG is \"most\""))}),
+    "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": lengths(),
+    "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": lengths(OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT="9"),
+    "OTEL_ATTRIBUTE_COUNT_LIMIT": limits(lambda run: run.span.attributes),
+    "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": limits(lambda run: run.span.attributes, OTEL_ATTRIBUTE_COUNT_LIMIT="7"),
     "OTEL_SPAN_EVENT_COUNT_LIMIT": limits(lambda run: run.span.events),
     "OTEL_SPAN_LINK_COUNT_LIMIT": limits(lambda run: run.span.links),
-    "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT": limits(event_attributes),
-    "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT": limits(link_attributes),
-    "OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT": [("1", same(Run.depth, 1), {}), ("31", same(Run.depth, 31), {})],
-    "OTEL_BSP_SCHEDULE_DELAY": [("0", said("came by itself"), {"mode": "waiting"}),
-                                ("20", said("came by itself"), {"mode": "waiting"}),
-                                (MOST, same(lambda run: run.count("batches"), 1), {})],
-    "OTEL_BSP_EXPORT_TIMEOUT": [
-        ("1", same(lambda run: run.count("delivered"), 0), {"receiver": lambda: harness.Receiver(slow)}),
-        ("0", same(lambda run: run.count("delivered"), 1), {"receiver": lambda: harness.Receiver(slow)})],
-    "OTEL_BSP_MAX_QUEUE_SIZE": [("1", same(lambda run: run.count("queue_full"), 49), MANY),
-                                ("50", same(lambda run: run.count("delivered"), 50), MANY)],
-    "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": [("1", same(lambda run: run.count("batches"), 50), MANY),
-                                       ("20", same(lambda run: run.count("batches"), 3), MANY),
-                                       (MOST, said("OTEL_BSP_MAX_EXPORT_BATCH_SIZE"), MANY)],
-    "OTEL_C_QUEUE_MAX_BYTES": [
-        ("1048576", lambda run: run.count("byte_limit") > 0 or run.out, {"mode": "large"}),
-        ("1099511627776", same(lambda run: run.count("delivered"), 1500), {"mode": "large"})],
-    "OTEL_C_TAIL_KEEP_SLOWER_THAN": [("0", kept(lambda run: run.spans, 4), TAIL),
-                                     (MOST, all_of(nothing, said("not_kept 4")), TAIL)],
-    "OTEL_C_TAIL_KEEP_ERRORS": [("true", same(names_of, {"failed", "child"}), TAIL),
-                                ("false", same(names_of, {"fine", "failed", "child"}), TAIL)],
-    "OTEL_C_HELD_MAX_BYTES": [
-        ("0", said("held_limit 2"), {**TAIL, "OTEL_C_TAIL_KEEP_SLOWER_THAN": "0"}),
-        ("1099511627776", kept(lambda run: run.spans, 4),
-         {**TAIL, "OTEL_C_TAIL_KEEP_SLOWER_THAN": "0"})],
-    "OTEL_TRACES_EXPORTER": [("otlp", arrived, {}), ("none", nothing, {}),
-                             ("console", all_of(nothing, said("one of many")), {"mode": "waiting"}),
-                             ("otlp/stdout", all_of(nothing, said('"resourceSpans"')), {}),
-                             ("console,otlp", all_of(arrived, said("one of many")),
-                              {"mode": "waiting", "OTEL_BSP_SCHEDULE_DELAY": "0"})],
-    "OTEL_EXPORTER_OTLP_ENDPOINT": [("RECEIVER/base", same(lambda run: run.paths, ["/base/v1/traces"]), {}),
-                                    ("nonsense", said("OTEL_EXPORTER_OTLP_ENDPOINT is"),
-                                     {"OTEL_EXPORTER_OTLP_TIMEOUT": "1"})],
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": [
-        ("RECEIVER/whole", same(lambda run: run.paths, ["/whole"]), {}),
-        ("nonsense", all_of(arrived, said("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is")), {})],
-    **rows_of_otlp("HEADERS", [("x-one=a%20b,x-two=2", same(lambda run: (
-        run.headers("x-one"), run.headers("x-two")), ({"a b"}, {"2"})), {}),
-        ("nonsense", all_of(arrived, said("entry 1 is not name=value")), {})]),
-    **rows_of_otlp("TIMEOUT", [
-        ("1", same(lambda run: run.count("delivered"), 0), {"receiver": lambda: harness.Receiver(slow)}),
-        ("0", same(lambda run: run.count("delivered"), 1), {"receiver": lambda: harness.Receiver(slow)})]),
-    **rows_of_otlp("PROTOCOL", [
-        ("http/protobuf", arrived, {}),
-        ("http/json", same(lambda run: run.headers("content-type"), {"application/json"}), {}),
-        ("grpc", goes("otlp_grpc_span_exporter"), {**NOISY, "away": True})]),
-    **rows_of_otlp("COMPRESSION", [
-        (word, same(lambda run, wanted=wanted: run.headers("content-encoding"), {wanted}), {})
-        for word, wanted in (("none", None), ("gzip", "gzip"), ("zstd", "zstd"))]),
-    **rows_of_otlp("CERTIFICATE", [tls(f"{HERE}/ca.pem", arrived), tls(f"{HERE}/client.pem", nothing),
-                                   tls("/nowhere.pem", nothing)]),
-    "OTEL_EXPORTER_OTLP_CLIENT_KEY": [tls(f"{HERE}/client.key", arrived, True, **PAIR),
-                                      tls("", all_of(nothing, said("CLIENT_CERTIFICATE is given without")),
-                                          True, **PAIR)],
-    "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": [tls(f"{HERE}/client.pem", arrived, True, **PAIR),
-                                              tls("", all_of(nothing, said("CLIENT_KEY is given without")),
-                                                  True, **PAIR)],
-    "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY": [
-        tls(f"{HERE}/client.key", arrived, True, **{**PAIR, "OTEL_EXPORTER_OTLP_CLIENT_KEY": "/no"})],
-    "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE": [
-        tls(f"{HERE}/client.pem", arrived, True,
-            **{**PAIR, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "/no"})],
-    **rows_of_otlp("INSECURE", [
-        (word, goes(f"spans go to {scheme}://127.0.0.1:9"),
-         {**NOISY, "away": True, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:9",
-          "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) for word, scheme in (("true", "http"),
-                                                                      ("false", "https"))]),
-    "OTEL_C_OTLP_TLS_MIN": [tls("1.2", arrived, newest=ssl.TLSVersion.TLSv1_2, **CA),
-                            tls("1.3", nothing, newest=ssl.TLSVersion.TLSv1_2, **CA),
-                            tls("1.3", arrived, **CA)],
-    "OTEL_C_OTLP_CONCURRENCY": [
-        # How many are there at once shows only above 64 MiB: unit.otlp_sending has that.
-        (concurrency, kept(lambda run: run.spans, 50), {**MANY, "receiver": small})
-        for concurrency in ("1", "16")],
-    "OTEL_C_PROFILER": [("off", same(lambda run: run.paths, ["/v1/traces"]), {"mode": "burn"}),
-                        ("signal", profiles, BURN), ("on", profiles, BURN)],
-    "OTEL_C_PROFILER_HZ": [("1000", pprof("hz", has_period(1000)), to_pprof("hz")),
-                           ("100", pprof("hz2", has_period(100)), to_pprof("hz2"))],
-    "OTEL_C_PROFILER_SIGNAL": [
-        *[(number, all_of(said(f"handles signal {number}"), profiles), BURN) for number in ("27", "12")],
-        ("9", all_of(said("cannot take this signal"), same(lambda run: run.paths, ["/v1/traces"])), BURN)],
-    "OTEL_C_PROFILER_OUT": [("otlp", profiles, BURN),
-                            (f"{HERE}/out", pprof("out", lambda data: b"cpu" in data), to_pprof("out"))],
-    "OTEL_C_PROFILER_ENDPOINT": [
-        ("RECEIVER/mine", lambda run: "/mine" in run.paths or run.paths, BURN)],
-    "OTEL_C_PROFILER_NAMES": [
-        (word, same(has_names, wanted), BURN) for word, wanted in (("on", True), ("off", False))],
-    "OTEL_C_PPROF_LABEL_STYLE": [
-        ("otel", pprof("l1", lambda data: b"trace_id" in data), to_pprof("l1")),
-        ("datadog", pprof("l2", lambda data: b"span id" in data), to_pprof("l2")),
-        ("pyroscope", pprof("l3", lambda data: b"trace_id" not in data), to_pprof("l3"))],
-    "OTEL_C_SPOOL_DIR": [(f"{HERE}/spool", all_of(has_files("spool"), said("spooled 1")), spool("spool"))],
-    "OTEL_C_SPOOL_MAX_BYTES": [
-        ("65536", lambda run: run.count("evicted") > 0 or run.count("dropped") > 0 or run.out,
-         {**spool("small"), "mode": "large"}),
-        ("1099511627776", said("spooled 1,500"),
-         {**spool("large"), "mode": "large"})],
-    "OTEL_C_SPOOL_MAX_AGE": [("0", said("waiting 1"), spool("old")),
-                             ("1", said("stored 1"), spool("young"))],
-    "OTEL_C_FUNCTIONS_MIN_DURATION": [
-        ("0", same(names_of, {"outermost", "middle", "innermost"}), FUNCTIONS),
-        (MOST, nothing, FUNCTIONS)],
-    "OTEL_C_FUNCTIONS_MAX_DEPTH": [
-        ("1", same(names_of, {"outermost"}), FUNCTIONS), ("2", same(names_of, {"outermost", "middle"}),
-                                                         FUNCTIONS),
-        ("256", same(names_of, {"outermost", "middle", "innermost"}), FUNCTIONS)],
-    "OTEL_C_FUNCTIONS_EXCLUDE": [
-        ("mid*", all_of(same(names_of, {"outermost", "innermost"}), silent), FUNCTIONS),
-        ("typo*,mid*", all_of(same(names_of, {"outermost", "innermost"}),
-                              said('"typo*" matches no function')), FUNCTIONS)],
+    "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT": limits(lambda run: run.span.events[0].attributes),
+    "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT": limits(lambda run: run.span.links[0].attributes),
+    "OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT": row({}, {value: same(Run.depth, int(value))
+                                                   for value in ("0", "1", "31")}),
+    "OTEL_BSP_SCHEDULE_DELAY": row(WAITING, {"0": said("came by itself"), "20": said("came by itself"),
+                                             MOST: all_of(said("did not come"), arrived)}),
+    "OTEL_BSP_EXPORT_TIMEOUT": TIMEOUTS,
+    "OTEL_BSP_MAX_QUEUE_SIZE": row(MANY, {"1": count("queue_full", 49), "20": count("queue_full", 30),
+                                          MOST: count("delivered", 50)}),
+    "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": row(MANY, {
+        "1": count("batches", 50), "20": count("batches", 3),
+        MOST: all_of(count("batches", 1), said("OTEL_BSP_MAX_EXPORT_BATCH_SIZE"))}),
+    "OTEL_C_QUEUE_MAX_BYTES": row(LARGE, {
+        "1048576": count("delivered", 400, 550), "2097152": count("delivered", 900, 1100),
+        MOST_BYTES: count("delivered", 1500)}),
+    "OTEL_C_TAIL_KEEP_SLOWER_THAN": row(TAIL, {
+        "0": names("fine", "failed", "slow", *["child"] * 3), "50000": names("slow", "child"),
+        "50001": nothing, MOST: all_of(nothing, count("not_kept", 6))}),
+    "OTEL_C_TAIL_KEEP_ERRORS": row(TAIL, {"true": names("failed", "child"),
+                                          "false": names("fine", "failed", "slow", *["child"] * 3)}),
+    "OTEL_C_HELD_MAX_BYTES": row(HELD, {
+        "0": count("held_limit", 1500), "1048576": count("held_limit", 900, 1100),
+        MOST_BYTES: count("delivered", 1501)}),
+    "OTEL_TRACES_EXPORTER": row(WAITING, {
+        "otlp": arrived, "none": nothing, "console": all_of(nothing, said("one of many")),
+        "otlp/stdout": all_of(nothing, said('"resourceSpans"')),
+        "console,otlp": all_of(arrived, said("one of many"))}),
+    "OTEL_EXPORTER_OTLP_ENDPOINT": row({"OTEL_EXPORTER_OTLP_TIMEOUT": "1"}, {
+        "nonsense": said("OTEL_EXPORTER_OTLP_ENDPOINT is")}) + row({}, {
+            "RECEIVER/base": same(lambda run: run.paths, ["/base/v1/traces"])}),
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": row({}, {
+        "RECEIVER/whole": same(lambda run: run.paths, ["/whole"]),
+        "nonsense": all_of(arrived, said("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is"))}),
+    **rows_of_otlp("HEADERS", row({}, {
+        "x-one=a%20b,x-two=2": same(lambda run: (run.headers("x-one"), run.headers("x-two")), ({"a b"}, {"2"})),
+        "nonsense": all_of(arrived, said("entry 1 is not name=value"))})),
+    **rows_of_otlp("TIMEOUT", TIMEOUTS),
+    **rows_of_otlp("PROTOCOL", row({}, {
+        "http/protobuf": arrived,
+        "http/json": same(lambda run: run.headers("content-type"), {"application/json"})}) + row(
+            {"OTEL_LOG_LEVEL": "debug", "away": True}, {"grpc": said("otlp_grpc_span_exporter")})),
+    **rows_of_otlp("COMPRESSION", row({}, {
+        word: same(lambda run, wanted=wanted: run.headers("content-encoding"), {wanted})
+        for word, wanted in (("none", None), ("gzip", "gzip"), ("zstd", "zstd"))})),
+    **rows_of_otlp("CERTIFICATE", tls({f"{HERE}/ca.pem": arrived, f"{HERE}/client.pem": nothing,
+                                       "/nowhere.pem": nothing})),
+    **{f"OTEL_EXPORTER_OTLP_CLIENT_{mine}": tls({
+        value: arrived, "": all_of(nothing, said(f"CLIENT_{other} is given without")),
+        "/nowhere.pem": nothing}, True, **PAIR)
+       for mine, other, value in (("KEY", "CERTIFICATE", f"{HERE}/client.key"),
+                                  ("CERTIFICATE", "KEY", f"{HERE}/client.pem"))},
+    **{f"OTEL_EXPORTER_OTLP_TRACES_CLIENT_{mine}": tls({value: arrived, "/nowhere.pem": nothing}, True, **{
+        **PAIR, f"OTEL_EXPORTER_OTLP_CLIENT_{mine}": "/no"})
+       for mine, value in (("KEY", f"{HERE}/client.key"), ("CERTIFICATE", f"{HERE}/client.pem"))},
+    **rows_of_otlp("INSECURE", row({
+        "OTEL_LOG_LEVEL": "debug", "away": True, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "127.0.0.1:9"}, {
+            "true": said("spans go to http://127.0.0.1:9"), "false": said("spans go to https://127.0.0.1:9")})),
+    "OTEL_C_OTLP_TLS_MIN": tls({"1.2": arrived, "1.3": nothing}, newest=ssl.TLSVersion.TLSv1_2, **CA)
+                           + tls({"1.3": arrived}, **CA),
+    "OTEL_C_OTLP_CONCURRENCY": [case for number in (1, 4, 16) for case in row(
+        {"mode": "huge", "OTEL_EXPORTER_OTLP_TIMEOUT": "30000", "receiver": lambda number=number: together(number)},
+        {str(number): all_of(same(lambda run: run.receiver.most, number), count("delivered", 20))})],
+    "NO_COLOR": row({"mode": "terminal", "OTEL_TRACES_EXPORTER": "console"}, {
+        "": said("\x1b["), "1": all_of(said("one of many"), lambda run: "\x1b[" not in run.out or run.out)}),
+    "OTEL_C_PROFILER": row({"mode": "burn"}, {
+        "off": same(lambda run: run.paths, ["/v1/traces"]), "signal": profiles, "on": profiles, "auto": profiles,
+        "perf": lambda run: profiles(run) is True or said("perf")(run)}),
+    "OTEL_C_PROFILER_HZ": row({**PPROF, "mode": "burn-long"}, {
+        str(hertz): pprof(period(hertz)) for hertz in (1, 100, 10000)}),
+    "OTEL_C_PROFILER_SIGNAL": row(BURN, {
+        **{number: all_of(said(f"handles signal {number}\n"), profiles) for number in ("1", "12", "27", "64")},
+        "9": all_of(said("cannot take this signal"), same(lambda run: run.paths, ["/v1/traces"]))}),
+    "OTEL_C_PROFILER_OUT": row(BURN, {
+        "otlp": profiles, "FOLDER": pprof(b"cpu"),
+        "/nowhere": all_of(said("profiles cannot be written in /nowhere"), arrived)}),
+    "OTEL_C_PROFILER_ENDPOINT": row(BURN, {
+        "RECEIVER/mine": lambda run: "/mine" in run.paths or run.paths,
+        "nonsense": all_of(profiles, said("OTEL_C_PROFILER_ENDPOINT is"))}),
+    "OTEL_C_PROFILER_NAMES": row(BURN, {"auto": same(has_names, True), "on": same(has_names, True),
+                                        "off": same(has_names, False)}),
+    "OTEL_C_PPROF_LABEL_STYLE": row(PPROF, {
+        "otel": pprof(b"trace_id"), "datadog": pprof(b"span id"), "pyroscope": pprof(without=[b"trace_id"])}),
+    "OTEL_C_SPOOL_DIR": row(SPOOL, {
+        "FOLDER": all_of(lambda run: run.files != [], count("spooled", 1)),
+        "/nowhere": all_of(said("there is no such directory"), count("retry_exhausted", 1))}),
+    "OTEL_C_SPOOL_MAX_BYTES": row({**SPOOL, **LARGE, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "100"}, {
+        "65536": count("waiting", 0), "1048576": count("waiting", 400, 500),
+        MOST_BYTES: all_of(count("spooled", 1500), count("waiting", 1500))}),
+    "OTEL_C_SPOOL_MAX_AGE": [
+        *left(8000 * HOUR, **{"0": True, MOST: False}), *left(60, **{"1": False, "3600000": True}),
+        *left(2 * HOUR, **{"3600000": False, "": True}), *left(25 * HOUR, **{"": False, MOST: True})],
+    "OTEL_C_FUNCTIONS_MIN_DURATION": row(FUNCTIONS, {
+        "0": names(*TRIO, "slow"), MOST: nothing,
+        "1000": lambda run: "slow" in [span.name for span in run.spans]}),
+    "OTEL_C_FUNCTIONS_MAX_DEPTH": row(FUNCTIONS, {
+        "1": names("outermost", "slow"), "2": names("outermost", "middle", "slow"), "256": names(*TRIO, "slow")}),
+    "OTEL_C_FUNCTIONS_EXCLUDE": row(FUNCTIONS, {
+        "mid*": all_of(names("outermost", "innermost", "slow"), silent),
+        "typo*,mid*": all_of(names("outermost", "innermost", "slow"), said('"typo*" matches no function'))}),
 }
 
 
-def broken_values(kind, allowed):
-    """Values that the table refuses."""
+def values_of(kind, allowed):
+    """Which values a row has to have, how many at least, and which values the table refuses."""
     if kind in ("count", "duration", "timeout"):
-        bounds = re.findall(r"\d+", allowed)
-        least, most = int(bounds[0]), int(bounds[1]) if len(bounds) > 1 else None
-        outside = [str(least - 1)] + ([str(most + 1)] if most is not None else [])
-        return ["12x", "1.5", *outside]
-    return {"boolean": ["yes"], "word": ["nonsense"], "list": ["nonsense"]}.get(kind, [])
+        least, most = (re.findall(r"\d+", allowed) + [MOST_LENGTH])[:2]
+        return {least, most}, 3, ["12x", "1.5", str(int(least) - 1), str(int(most) + 1)]
+    words, unsupported = (re.findall("`([^`]+)`", part) for part in allowed.partition("Not supported")[::2])
+    return set(words), 2, [] if kind == "string" else ["nonsense", *unsupported]
 
 
 def fault_of(case):
     """What is wrong with a row's case, as text; None: nothing."""
-    name, value, check, more = case
-    given = {key: word for key, word in more.items() if key not in ("receiver", name)}
-    receiver = more.get("receiver")
+    name, value, check, env = case
+    given = {key: word for key, word in env.items() if key not in ("receiver", name)}
     try:
-        seen = check(Run(name, value, receiver=receiver() if receiver else None, **given))
+        seen = check(Run(name, value, receiver=env["receiver"]() if "receiver" in env else None, **given))
     except Exception as bad:
         seen = repr(bad)
     return None if seen is True else f"{name}={value[:60]!r}: {seen}"
@@ -459,12 +452,13 @@ def fault_of(case):
 
 def fault_of_refused(case):
     """What is wrong after a value that the table refuses."""
-    name, value = case
+    name, value, default = case
     exporter = "otlp" if name == "OTEL_TRACES_EXPORTER" else "none"
-    run = Run(name, value, program="functions" if "FUNCTIONS" in name else "settings",
-              OTEL_TRACES_EXPORTER=exporter)
+    run = Run(name, value, mode="functions" if "FUNCTIONS" in name else "rich", OTEL_TRACES_EXPORTER=exporter)
     lines = [line for line in run.err.splitlines() if name in line]
-    is_fine = run.code == 0 and len(lines) == 1 and f'warning: {name}="{value}"' in lines[0]
+    instead = f"; using {default}" if default else "; it counts as unset"
+    is_fine = (run.code == 0 and len(lines) == 1 and f'warning: {name}="{value}"' in lines[0]
+               and lines[0].endswith(instead))
     return None if is_fine else f"{name}={value!r}: {run.code}, {run.err}"
 
 
@@ -482,17 +476,23 @@ class Settings(unittest.TestCase):
             faults = [fault for fault in pool.map(look, cases) if fault is not None]
         self.assertEqual(faults, [], "\n" + "\n".join(faults))
 
-    def test_the_document_and_the_rows_have_the_same_variables(self):
+    def test_the_document_and_the_rows_have_the_same_variables_and_values(self):
         self.assertEqual(sorted(self.document), sorted(ROWS))
+        for name, (kind, _, allowed) in self.document.items():
+            values = {value for value, _, _ in ROWS[name]}
+            words = values.union(*(value.lower().split(",") for value in values))
+            needed, least, _ = values_of(kind, allowed)
+            self.assertLessEqual(needed, words, name)
+            self.assertGreaterEqual(len(values), least, name)
 
     def test_values_have_their_effects(self):
         self.assert_no_fault(fault_of, [(name, *case) for name, cases in ROWS.items()
                                         for case in cases])
 
     def test_what_the_table_refuses_is_one_warning(self):
-        self.assert_no_fault(fault_of_refused,
-                             [(name, value) for name, (kind, _, allowed) in self.document.items()
-                              for value in broken_values(kind, allowed)])
+        self.assert_no_fault(fault_of_refused, [
+            (name, value, default) for name, (kind, default, allowed) in self.document.items()
+            for value in values_of(kind, allowed)[2]])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three functions in one another, compiled so that each call of them is a span. */
+/* Three functions in one another and one that takes 20 ms, compiled so that each call of them is a
+ * span. */
 #include <otel/functions.h>
 #include <otel/otel.h>
+#include <time.h>
 
 static volatile int calls;
 
@@ -22,10 +24,17 @@ __attribute__((noinline)) void outermost(void)
     calls++;
 }
 
+__attribute__((noinline)) void slow(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    calls++;
+}
+
 OTEL_NO_FUNCTION_SPAN int main(void)
 {
     const otel_status status = otel_start(NULL);
     outermost();
+    slow();
     (void)!otel_shutdown(10000);
     return status != OTEL_OK;
 }

@@ -5,11 +5,14 @@
  *   rich     one span with 200 attributes, events and links, a long text, and arrays in one another
  *   many     50 spans, exported when all of them have ended
  *   large    1,500 spans of 2 KiB, likewise
+ *   huge     20 spans of 600 KiB, likewise
+ *   held     the 1,500 spans below a root
  *   waiting  one span, exported without being asked
- *   tail     one root that is fine, and one that failed, each with a child
+ *   tail     a root that is fine, one that failed and one that took 50 s, each with a child
  *   inject   the names of the headers that are injected
  *   context  what the process publishes for profilers outside
- *   burn     processor time inside of a span, and which signals have handlers meanwhile */
+ *   burn     processor time inside of a span, and which signals have handlers meanwhile
+ *   burn-long  likewise, for longer than a second */
 #include <otel/otel.h>
 #include <otel/spool.h>
 #include <signal.h>
@@ -78,12 +81,15 @@ static void make_waiting(void)
 
 static void make_tail(void)
 {
-    for (int i = 0; i < 2; i++) {
-        const otel_span root = otel_span_enter(tracer, i == 0 ? "fine" : "failed", NULL);
+    const char *const names[] = {"fine", "failed", "slow"};
+    const uint64_t start_ns = (uint64_t)time(NULL) * 1000000000;
+    for (int i = 0; i < 3; i++) {
+        const otel_span root =
+            otel_span_enter(tracer, names[i], OTEL_SPAN_OPTIONS(.start_ns = start_ns));
         otel_span_end(otel_span_enter(tracer, "child", NULL));
-        if (i != 0)
+        if (i == 1)
             otel_span_fail(root, "an error");
-        otel_span_end(root);
+        otel_span_end_at(root, start_ns + (i == 2 ? 50000000000 : 1));
     }
 }
 
@@ -117,10 +123,10 @@ static void print_context(void)
         fclose(maps);
 }
 
-__attribute__((noinline)) void burn(void)
+__attribute__((noinline)) void burn(int tenths)
 {
     const otel_span span = otel_span_enter(tracer, "burn", NULL);
-    const clock_t end = clock() + CLOCKS_PER_SEC * 3 / 10;
+    const clock_t end = clock() + CLOCKS_PER_SEC * tenths / 10;
     for (volatile unsigned turns = 0; clock() < end;)
         while (++turns % 1000000 != 0)
             ;
@@ -140,20 +146,29 @@ static void print_handled_signals(void)
 int main(int count, char **arguments)
 {
     const char *mode = count > 1 ? arguments[1] : "rich";
-    const bool is_batch = strcmp(mode, "many") == 0 || strcmp(mode, "large") == 0;
+    const bool is_batch =
+        strcmp(mode, "many") == 0 || strcmp(mode, "large") == 0 || strcmp(mode, "huge") == 0;
     const otel_status status = otel_start(OTEL_SDK_OPTIONS(.threadless = is_batch));
     printf("start %s\n", otel_status_string(status));
     tracer = otel_tracer_get("settings", "1.0");
     if (strcmp(mode, "rich") == 0)
         make_rich();
-    else if (is_batch)
-        make_many(strcmp(mode, "many") == 0 ? 50 : 1500, strcmp(mode, "many") == 0 ? 0 : 2048);
-    else if (strcmp(mode, "waiting") == 0)
+    else if (strcmp(mode, "many") == 0)
+        make_many(50, 0);
+    else if (strcmp(mode, "large") == 0)
+        make_many(1500, 2048);
+    else if (strcmp(mode, "huge") == 0)
+        make_many(20, 600 * 1024);
+    else if (strcmp(mode, "held") == 0) {
+        const otel_span root = otel_span_enter(tracer, "root", NULL);
+        make_many(1500, 2048);
+        otel_span_end(root);
+    } else if (strcmp(mode, "waiting") == 0)
         make_waiting();
     else if (strcmp(mode, "tail") == 0)
         make_tail();
-    else if (strcmp(mode, "burn") == 0)
-        print_handled_signals(), burn();
+    else if (strncmp(mode, "burn", 4) == 0)
+        print_handled_signals(), burn(mode[4] == '\0' ? 3 : 12);
     else if (strcmp(mode, "context") == 0)
         print_context();
     if (strcmp(mode, "inject") == 0) {
@@ -163,7 +178,7 @@ int main(int count, char **arguments)
         otel_inject(&context, print_name, NULL);
         otel_span_end(span);
     }
-    (void)!otel_shutdown(WAIT_MS);
+    (void)!otel_shutdown(6 * WAIT_MS);
 
     otel_stats stats = stats_now();
     otel_spool_stats spool = {.size = sizeof spool};
