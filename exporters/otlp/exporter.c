@@ -2,6 +2,7 @@
 /* exporters/otlp/exporter.c - the OTLP exporter, put together: what otel_exporter asks of it, and
  * how it is made and freed. Exporter thread, but for making; owns the lanes, their requests and
  * the spool. What happens to a batch is in sending.c, to one request in delivery.c. */
+#include "common/clock.h"
 #include "exporters/otlp/options.h"
 #include "exporters/otlp/sending.h"
 
@@ -11,17 +12,22 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define FOREVER UINT64_MAX
 
+enum { IDLE_MS = 30 * 1000 }; /* after which connections are closed */
+
 struct otlp_exporter {
     struct oteli_receiver receiver;
     struct oteli_sending sending;
     otel_otlp_compression compression;
     char *name; /* of the receiver */
     void (*free_add_headers_state)(void *state);
+    bool has_exported;      /* since `attend` was last called */
+    uint64_t disconnect_ns; /* when to close connections; 0: there are none */
 };
 
 static otel_export_result export_batch(void *state, otel_export *call)
 {
     struct otlp_exporter *exporter = state;
+    exporter->has_exported = true;
     return oteli_sending_begin(&exporter->sending, call);
 }
 
@@ -44,15 +50,35 @@ static int descriptor(void *state, int *timeout_ms)
     if (sending->call != NULL)
         return oteli_sending_descriptor(sending, timeout_ms);
     *timeout_ms = -1;
-    return sending->spooling != NULL
-               ? oteli_spooling_descriptor(sending->spooling)
-               : oteli_transport_descriptor(sending->lanes[0].delivery.transport, false);
+    return sending->spooling != NULL ? oteli_spooling_descriptor(sending->spooling) : -1;
 }
 
+static void disconnect(const struct oteli_sending *sending)
+{
+    for (size_t i = 0; i < sending->lane_count; i++)
+        oteli_transport_disconnect(sending->lanes[i].delivery.transport);
+    if (sending->spooling != NULL)
+        oteli_spooling_disconnect(sending->spooling);
+}
+
+/* Send what is on disk. With nothing to do for some time, close the connections: a receiver has
+ * only so many, and programs that are idle for hours should not hold them. */
 static int attend(void *state)
 {
     struct otlp_exporter *exporter = state;
-    return oteli_spooling_attend(exporter->sending.spooling);
+    const struct oteli_sending *sending = &exporter->sending;
+    const int again_ms = sending->spooling != NULL ? oteli_spooling_attend(sending->spooling) : -1;
+    const uint64_t now_ns = oteli_monotonic_ns();
+    if (again_ms >= 0 || exporter->has_exported)
+        exporter->disconnect_ns = now_ns + IDLE_MS * NS_PER_MS;
+    exporter->has_exported = false;
+    if (again_ms >= 0 || exporter->disconnect_ns == 0)
+        return again_ms;
+    if (exporter->disconnect_ns > now_ns)
+        return (int)((exporter->disconnect_ns - now_ns - 1) / NS_PER_MS + 1);
+    disconnect(sending);
+    exporter->disconnect_ns = 0;
+    return -1;
 }
 
 static int finish(void *state)
@@ -134,13 +160,11 @@ static void hand_out(struct otlp_exporter *made, otel_exporter *exporter)
         [OTEL_OTLP_HTTP_JSON] = "otlp_http_json_span_exporter",
         [OTEL_OTLP_GRPC] = "otlp_grpc_span_exporter",
     };
-    *exporter =
-        OTEL_EXPORTER(.name = names[made->receiver.protocol], .state = made,
-                      .export_batch = export_batch, .poll = poll_export, .wake = wake,
-                      .free = free_exporter, .prepare = prepare, .descriptor = descriptor,
-                      .renew = renew, .attend = made->sending.spooling != NULL ? attend : NULL,
-                      .destination = made->name,
-                      .finish = made->sending.spooling != NULL ? finish : NULL);
+    *exporter = OTEL_EXPORTER(.name = names[made->receiver.protocol], .state = made,
+                              .export_batch = export_batch, .poll = poll_export, .wake = wake,
+                              .free = free_exporter, .prepare = prepare, .descriptor = descriptor,
+                              .renew = renew, .attend = attend, .destination = made->name,
+                              .finish = made->sending.spooling != NULL ? finish : NULL);
 }
 
 static otel_status renew(const void *state, otel_exporter *renewed)

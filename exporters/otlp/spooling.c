@@ -381,6 +381,11 @@ int oteli_spooling_finish(struct oteli_spooling *spooling)
     return is_blind && again_ms > BLIND_MS ? BLIND_MS : again_ms;
 }
 
+void oteli_spooling_disconnect(struct oteli_spooling *spooling)
+{
+    oteli_transport_disconnect(spooling->delivery.transport);
+}
+
 int oteli_spooling_descriptor(struct oteli_spooling *spooling)
 {
     return spooling->is_sending && spooling->delivery.state == OTELI_DELIVERY_SENDING

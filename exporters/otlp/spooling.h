@@ -63,6 +63,9 @@ bool oteli_spooling_keep(struct oteli_spooling *spooling, const struct oteli_req
 int oteli_spooling_attend(struct oteli_spooling *spooling);
 int oteli_spooling_finish(struct oteli_spooling *spooling);
 
+/* While no file is being sent: close the connection that is kept for the next one. */
+void oteli_spooling_disconnect(struct oteli_spooling *spooling);
+
 /* What to wait for before the next oteli_spooling_attend; -1: only for its time. The same
  * descriptor whenever there is one. */
 int oteli_spooling_descriptor(struct oteli_spooling *spooling);

@@ -117,6 +117,9 @@ bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
 void oteli_transport_cancel(struct oteli_transport *transport,
                             struct oteli_transport_answer *answer);
 
+/* Between two requests: close the connection that is kept for the next one, if there is one. */
+void oteli_transport_disconnect(struct oteli_transport *transport);
+
 /* A descriptor for a program's event loop: readable when a request can go on and, if an
  * export is pending, when somebody wakes it. It is made when first asked for, and stays the
  * same unless the program closes descriptors that are not its own. -1: none. */

@@ -108,13 +108,22 @@ class Received:
 
 
 class Receiver(Received, Server):
-    """A receiver of OTLP/HTTP on loopback."""
+    """A receiver of OTLP/HTTP on loopback; `open` are the connections that are open now."""
 
     def __init__(self, answer=None, port=0):
+        self.open = set()
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self):
+                super().setup()
+                outer.open.add(self)
+
+            def finish(self):
+                outer.open.discard(self)
+                super().finish()
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

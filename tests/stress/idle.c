@@ -134,7 +134,7 @@ static void run(const char *sampler, const char *clock)
     oracle_fini(&oracle);
 }
 
-/* The same with a connection that is kept: nobody looks after it. */
+/* The same with a connection that is kept: nobody looks after it for half a minute. */
 static void run_otlp(void)
 {
     struct http_sink *sink = http_sink_start(NULL, 0);

@@ -477,6 +477,15 @@ size_t http_sink_connections(struct http_sink *sink)
     return count;
 }
 
+size_t http_sink_open_connections(struct http_sink *sink)
+{
+    size_t count = 0;
+    http_sink_settle(sink);
+    for (size_t i = 0; i < CONNECTIONS_MAX; i++)
+        count += sink->connections[i].fd != -1;
+    return count;
+}
+
 uint64_t http_sink_bytes_sent(struct http_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);

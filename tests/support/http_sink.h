@@ -78,6 +78,7 @@ void http_sink_limit(struct http_sink *sink, size_t body_bytes);
 
 size_t http_sink_requests(struct http_sink *sink);
 size_t http_sink_connections(struct http_sink *sink);
+size_t http_sink_open_connections(struct http_sink *sink); /* when it has settled */
 uint64_t http_sink_bytes_sent(struct http_sink *sink);
 const struct http_sink_request *http_sink_request(struct http_sink *sink, size_t index);
 

@@ -55,6 +55,8 @@ static int remove_directory(void **state)
         assert_int_equal(export_double_lost(&(fixture)->call), 0); \
     } while (0)
 
+enum { IDLE_MS = 30000 }; /* what `attend` answers when there is nothing to do */
+
 /* Until the sink has that many requests, and there is nothing more to do. Time runs. */
 static void attend_until(struct fixture *fixture, size_t requests)
 {
@@ -62,7 +64,7 @@ static void attend_until(struct fixture *fixture, size_t requests)
         int timeout_ms;
         http_sink_settle(fixture->sink);
         const int again_ms = fixture->exporter.attend(fixture->exporter.state);
-        if (again_ms < 0 && http_sink_requests(fixture->sink) >= requests)
+        if (again_ms == IDLE_MS && http_sink_requests(fixture->sink) >= requests)
             break;
         struct pollfd waits = {
             .fd = fixture->exporter.descriptor(fixture->exporter.state, &timeout_ms),

@@ -94,6 +94,36 @@ static void test_a_connection_that_was_closed_meanwhile_costs_nothing(void **sta
     fixture_fini(&fixture);
 }
 
+static void test_connections_are_closed_after_half_a_minute_without_exports(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    int timeout_ms;
+    fixture_init(&fixture, NULL, 0, OPTIONS(.concurrency = 3, .max_request_bytes = 29));
+    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), -1);
+
+    fixture_deliver(&fixture);
+    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), 30000);
+    assert_int_equal(fixture.exporter.descriptor(fixture.exporter.state, &timeout_ms), -1);
+    fixture_advance_ms(29000);
+    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), 1000);
+    fixture_deliver(&fixture);
+    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), 30000);
+    fixture_advance_ms(29999);
+    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), 1);
+    assert_int_equal(http_sink_open_connections(fixture.sink), 3);
+    fixture_advance_ms(1);
+    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), -1);
+    assert_int_equal(http_sink_open_connections(fixture.sink), 0);
+    assert_int_equal(http_sink_connections(fixture.sink), 3);
+
+    fixture_deliver(&fixture);
+    assert_all_delivered(&fixture);
+    assert_int_equal(http_sink_connections(fixture.sink), 6);
+    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), 30000);
+    fixture_fini(&fixture);
+}
+
 /* What becomes of three spans when the first answer has this status and the others are 200. */
 static const struct {
     int first, last; /* statuses */
@@ -621,6 +651,7 @@ int main(void)
         cmocka_unit_test(test_a_batch_is_posted),
         cmocka_unit_test(test_an_empty_batch_is_not_sent),
         cmocka_unit_test(test_the_connection_is_kept),
+        cmocka_unit_test(test_connections_are_closed_after_half_a_minute_without_exports),
         cmocka_unit_test(test_a_connection_that_was_closed_meanwhile_costs_nothing),
         cmocka_unit_test(test_R31_every_status_has_its_end),
         cmocka_unit_test(test_a_retry_is_the_same_request_over_a_fresh_connection),

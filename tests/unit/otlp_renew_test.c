@@ -149,9 +149,9 @@ static void forked_in_the_middle_of_a_request(bool is_watched)
     const struct receiver receiver = receiver_start("http");
     int timeout_ms;
     fixture_init(&fixture, NULL, 0, OPTIONS(.endpoint = receiver.url, .timeout_ms = OTEL_ZERO));
+    const int parents = connect_parent(&fixture, &receiver);
     const int descriptor =
         is_watched ? fixture.exporter.descriptor(fixture.exporter.state, &timeout_ms) : -1;
-    const int parents = connect_parent(&fixture, &receiver);
     receive(parents, text, sizeof text, "three");
 
     const pid_t child = fork();

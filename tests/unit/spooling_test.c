@@ -25,7 +25,7 @@
     }
 #define COUNTED(what) (spool_files_stats().what - before.what)
 
-enum { LOOKS_MAX = 10000, TURN_MS = 100 };
+enum { LOOKS_MAX = 10000, TURN_MS = 100, IDLE_MS = 30000 /* with nothing to do */ };
 
 static struct spool_files files;
 static struct fixture fixture;
@@ -189,7 +189,7 @@ static void test_when_it_is_back_files_are_sent_oldest_first_and_batches_directl
     export_named("3rd..");
 
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
     export_named("later");
 
     assert_int_equal(requests(), 5);
@@ -213,7 +213,7 @@ static void test_an_answer_to_a_batch_shows_that_it_is_back(void **state)
     (void)attend();
     assert_int_equal(remove(spool_files_oldest(&files, ".otlp")), 0); /* an admin, perhaps */
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS - 1200);
 
     export_named("later");
 
@@ -271,7 +271,7 @@ static void test_the_next_program_sends_what_the_last_one_left(void **state)
 
     fixture.exporter.free(fixture.exporter.state);
     fixture.exporter = next;
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
 
     assert_int_equal(requests(), 3);
     assert_arrived(1, "first");
@@ -287,7 +287,7 @@ static void test_an_empty_spool_wants_nothing(void **state)
     assert_int_equal(attend(), -1);
     assert_int_equal(descriptor(), -1);
     export_named("first");
-    assert_int_equal(attend(), -1);
+    assert_int_equal(attend(), IDLE_MS);
 
     assert_int_equal(requests(), 1);
     assert_arrived(0, "first");
@@ -303,7 +303,7 @@ static void test_a_file_that_is_refused_holds_nothing_up(void **state)
     export_named("2nd..");
 
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
 
     assert_arrived(2, "2nd..");
     assert_int_equal(COUNTED(refused), 3);
@@ -326,7 +326,7 @@ static void test_a_file_that_is_too_large_is_sent_in_halves(void **state)
     export_named("2nd..");
 
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
 
     assert_true(body_length(2) < body_length(3) && body_length(3) < body_length(1));
     assert_arrived(3, "first");
@@ -355,7 +355,7 @@ static void test_what_finds_no_room_for_its_halves_waits_for_it(void **state)
         assert_int_equal(spool_files_count(&files, ".otlp"), 1);
 
         fixture_advance_ms(5000);
-        assert_int_equal(attend_to_the_end(), -1);
+        assert_int_equal(attend_to_the_end(), IDLE_MS);
 
         assert_int_equal(COUNTED(refused), 0);
         assert_int_equal(COUNTED(sent), 3);
@@ -380,8 +380,8 @@ static void test_a_disk_that_stays_full_holds_files_up_for_ten_minutes_only(void
     fixture_advance_ms(1200);
     spool_calls.errors[SPOOL_WRITEV] = ENOSPC;
     uint64_t waited_ms = 0;
-    for (int wanted_ms; (wanted_ms = attend_to_the_end()) > 0; waited_ms += (uint64_t)wanted_ms) {
-        fixture_advance_ms((uint64_t)wanted_ms);
+    for (int ms; (ms = attend_to_the_end()) != IDLE_MS; waited_ms += (uint64_t)ms) {
+        fixture_advance_ms((uint64_t)ms);
         assert_true(waited_ms < 11 * 60 * 1000);
     }
 
@@ -406,7 +406,7 @@ static void test_who_waits_for_room_looks_for_the_receiver_all_the_same(void **s
     export_named("2nd..");
 
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
     assert_arrived(3, "first");
     assert_arrived(4, "2nd..");
 }
@@ -420,7 +420,7 @@ static void test_what_is_rejected_of_a_file_is_counted_and_not_sent_again(void *
     export_named("first");
 
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
 
     assert_int_equal(COUNTED(rejected), 2);
     assert_int_equal(COUNTED(sent), 1);
@@ -438,7 +438,7 @@ static void test_a_request_without_an_answer_is_sent_again(void **state)
     assert_int_equal(COUNTED(waiting), 3);
 
     fixture_advance_ms((uint64_t)again_ms);
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
 
     assert_arrived(1, "first");
     assert_arrived(2, "first");
@@ -462,7 +462,7 @@ static void test_a_receiver_that_hangs_is_given_up_after_the_timeout(void **stat
     assert_int_equal(COUNTED(waiting), 3);
     fixture_advance_ms((uint64_t)again_ms);
 
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
     assert_int_equal(COUNTED(sent), 3);
 }
 
@@ -492,7 +492,7 @@ static void test_a_file_is_compressed_like_a_batch(void **state)
     start_with(script, COUNT(script), OTEL_OTLP_OPTIONS(.compression = OTEL_OTLP_COMPRESSION_GZIP));
     export_named("first");
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
 
     const struct http_sink_request *direct = http_sink_request(fixture.sink, 0);
     const struct http_sink_request *later = http_sink_request(fixture.sink, 1);
@@ -509,7 +509,7 @@ static void test_json_stays_json(void **state)
     start_with(script, COUNT(script), OTEL_OTLP_OPTIONS(.protocol = OTEL_OTLP_HTTP_JSON));
     fixture_deliver(&fixture);
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
 
     const struct http_sink_request *direct = http_sink_request(fixture.sink, 0);
     const struct http_sink_request *later = http_sink_request(fixture.sink, 1);
@@ -616,7 +616,7 @@ static void test_the_descriptor_is_readable_when_there_is_an_answer(void **state
         assert_int_equal(poll(&waited, 1, 60000), 1);
         (void)attend();
     }
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
 }
 
 static void test_a_renewed_exporter_has_a_spool_of_its_own(void **state)
@@ -633,7 +633,7 @@ static void test_a_renewed_exporter_has_a_spool_of_its_own(void **state)
     assert_int_equal(fixture.call.spooled, 3);
 
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), -1);
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
 
     assert_arrived(2, "first");
     assert_arrived(3, "child");
@@ -657,7 +657,7 @@ static void test_without_memory_no_span_is_lost_uncounted(void **state)
     }
     fixture_advance_ms(20000);
 
-    while (attend_to_the_end() >= 0)
+    while (attend_to_the_end() != IDLE_MS)
         fixture_advance_ms(6000);
     assert_int_equal(COUNTED(waiting), 0);
 }
