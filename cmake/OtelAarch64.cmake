@@ -44,8 +44,6 @@ if(NOT otel_want_aarch64)
 elseif(OTEL_AARCH64_C_COMPILER AND OTEL_AARCH64_CXX_COMPILER AND OTEL_AARCH64_EMULATOR
         AND EXISTS "${otel_aarch64_root}/include/ck_md.h")
     set(OTEL_HAVE_AARCH64 ON)
-elseif(DEFINED ENV{CI})
-    message(FATAL_ERROR "otel-c is tested for AArch64 too (scripts/setup.sh --aarch64)")
 else()
     message(STATUS "No tests of AArch64: no compiler for it (scripts/setup.sh --aarch64)")
 endif()

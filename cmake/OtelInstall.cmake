@@ -38,6 +38,9 @@ install(TARGETS ${otel_targets} EXPORT otel
 install(EXPORT otel NAMESPACE otel:: FILE otelTargets.cmake
     DESTINATION "${otel_cmake_dir}" COMPONENT dev)
 
+# All of them: who installs, and builds nothing else.
+add_custom_target(otel-libraries DEPENDS ${otel_targets})
+
 set(otel_static_only OFF)
 if(otel_kinds STREQUAL "static")
     set(otel_static_only ON)

@@ -24,7 +24,7 @@ HEAD = """# Compliance with the OpenTelemetry specification
 Written by `scripts/compliance.py` from [tests/spec/rows.txt](../tests/spec/rows.txt) and the tests; do not edit.
 
 What otel-c does of the [OpenTelemetry specification](https://github.com/open-telemetry/opentelemetry-specification/tree/v1.60.0), **version 1.60.0**, for tracing.
-A row passes when the tests beside it pass, and they all run in `scripts/test.sh`. *Development* is the specification's own word for what may still change there.
+A row passes when the tests beside it pass, and they all run in `scripts/test.sh` and `scripts/test.sh --full`. *Development* is the specification's own word for what may still change there.
 """
 
 

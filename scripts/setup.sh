@@ -11,11 +11,12 @@
 #                 OpenSSL for otel-doctor)
 #   --bench-deps  the same, and what the benchmarks work with (SQLite, zlib)
 #   --plot-deps   what draws their figures (gnuplot, jq)
-#   --test-deps   all of the above, and what the tests and checks use:
-#                 cmocka (unit tests), clang 14 (OTEL_LLVM_VERSION) with its tools and runtime
-#                 (sanitizers, fuzzing, lint, format), tcc, valgrind, Spin, Python with
-#                 protobuf (an independent decoder), binutils (symbol checks),
-#                 jq and curl (end-to-end tests); and --aarch64
+#   --test-deps   those that a build needs, and what the first tier of scripts/test.sh uses: cmocka
+#                 (unit tests), nghttp2 (receivers of tests), Python with protobuf (an independent
+#                 decoder), and --bench-deps
+#   --full-deps   all of the above, and what the other steps of scripts/test.sh use: clang 14
+#                 (OTEL_LLVM_VERSION) with its tools and runtime (sanitizers, fuzzing, lint,
+#                 format), tcc, valgrind, Spin, gdb, Go (pprof)
 #   --aarch64     what builds and runs the tests of aarch64.*: a compiler for that processor, QEMU's
 #                 emulator of programs, and the libraries those tests are linked with
 #   --collector   the OpenTelemetry Collector, made with its own builder from
@@ -50,12 +51,10 @@ readonly build_packages=(
 )
 readonly bench_packages=(libsqlite3-dev)
 readonly plot_packages=(gnuplot-nox jq)
-readonly test_packages=(
-    libcmocka-dev
-    "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev"
-    valgrind tcc python3 python3-protobuf binutils jq curl spin
-    libnghttp2-dev
-    gdb "lld-$llvm"
+readonly test_packages=(libcmocka-dev libnghttp2-dev python3 python3-protobuf python3-venv)
+readonly full_packages=(
+    "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
+    valgrind tcc spin gdb
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing
@@ -65,6 +64,7 @@ readonly aarch64_list=$here/aarch64-packages.txt
 
 readonly all_packages=(
     "${build_packages[@]}" "${bench_packages[@]}" "${plot_packages[@]}" "${test_packages[@]}"
+    "${full_packages[@]}"
 )
 
 readonly collector_manifest=$here/receivers/otelcol-builder.yaml
@@ -84,7 +84,8 @@ usage: scripts/setup.sh OPTION...
   --build-deps  install the Debian packages that a build needs
   --bench-deps  the same, and those that the benchmarks need
   --plot-deps   those that draw the figures of the benchmarks
-  --test-deps   all of these, and those that the tests and checks need
+  --test-deps   those that a build needs, and those of the first tier of scripts/test.sh
+  --full-deps   all of these, and those of all its other steps
   --aarch64     install what builds and runs tests for that processor, and print the path of
                 the libraries they are linked with
   --collector   build the OpenTelemetry Collector and print its path
@@ -124,7 +125,8 @@ install_packages() {
     # Lists that could be refreshed only in part are often good enough.
     run_quiet "updating apt's package lists" "$cache/logs/apt-update.log" \
         ${prefix:+"$prefix"} apt-get -q update || say "going on with the package lists there are"
-    run_quiet "installing ${missing[*]}" "$cache/logs/apt-install.log" \
+    say "installing ${missing[*]}"
+    run_quiet "installing packages" "$cache/logs/apt-install.log" \
         ${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
         --no-install-recommends -o DPkg::Lock::Timeout=300 install "${missing[@]}" ||
         die "apt-get could not install ${missing[*]}; see $cache/logs/apt-install.log"
@@ -342,20 +344,24 @@ import opentelemetry.proto.collector.trace.v1.trace_service_pb2' ||
 
 main() {
     local packages=() collector=false contrib=false rotel=false interop=false about
-    local aarch64=false
+    local aarch64=false go=false
     [[ $# -gt 0 ]] || { usage >&2; exit 2; }
     while [[ $# -gt 0 ]]; do
         case $1 in
         --build-deps) packages+=("${build_packages[@]}") ;;
         --bench-deps) packages+=("${build_packages[@]}" "${bench_packages[@]}") ;;
         --plot-deps) packages+=("${plot_packages[@]}") ;;
-        --test-deps) packages+=("${all_packages[@]}") aarch64=true ;;
+        --test-deps) packages+=("${build_packages[@]}" "${bench_packages[@]}" "${test_packages[@]}") ;;
+        --full-deps) packages+=("${all_packages[@]}") go=true ;;
         --aarch64) aarch64=true ;;
         --collector) collector=true ;;
         --collector-contrib) contrib=true ;;
         --rotel) rotel=true ;;
         --interop) interop=true ;;
-        --all) packages+=("${all_packages[@]}") aarch64=true collector=true rotel=true interop=true ;;
+        --all)
+            packages+=("${all_packages[@]}")
+            go=true aarch64=true collector=true rotel=true interop=true
+            ;;
         --help | -h) usage; exit 0 ;;
         *) say "unknown option: $1"; usage >&2; exit 2 ;;
         esac
@@ -365,8 +371,7 @@ main() {
     [[ $(uname -m) != aarch64 ]] || aarch64=false
     ! $aarch64 || packages+=("${cross_packages[@]}")
     # Go's pprof reads profiles in a test; any Go has it.
-    if [[ " ${packages[*]} " == *" libcmocka-dev "* ]] && ! command -v go >/dev/null &&
-        [[ ! -x /usr/local/go/bin/go ]]; then
+    if $go && ! command -v go >/dev/null && [[ ! -x /usr/local/go/bin/go ]]; then
         packages+=(golang-go)
     fi
     if [[ ${#packages[@]} -gt 0 ]]; then

@@ -53,7 +53,7 @@ def find_pprof():
     places = [shutil.which("go"), "/usr/local/go/bin/go", *glob.glob("/usr/lib/go-*/bin/go")]
     go = next((place for place in places if place and os.access(place, os.X_OK)), None)
     if go is None:
-        print("there is no Go (scripts/setup.sh --test-deps installs it)")
+        print("there is no Go (scripts/setup.sh --full-deps installs it)")
         sys.exit(SKIPPED)
     found = subprocess.run([go, "tool", "-n", "pprof"], check=True, capture_output=True, text=True,
                            cwd="/", env={**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": ""})

@@ -6,7 +6,7 @@
  *     soak_stress [--seconds N] [--failures N] [--rate N] [--segments N]
  *
  * Without arguments it takes about 15 seconds, which is what CI has time for; with OTEL_TEST_LONG=1
- * (scripts/test.sh --long) ten minutes. Two hours are --seconds 7200 --failures 200.
+ * (scripts/test.sh --soak) ten minutes. Two hours are --seconds 7200 --failures 200.
  *
  * The time has segments. In each the SDK is started anew, with the next of twelve ways: three
  * protocols, with and without a spool, gzip and TLS. Troubles come at random moments
