@@ -11,9 +11,12 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../gates/lib.sh"
 
 build=$1 libraries=$2
-tests=(arena batch bell clock clock_curve clock_offsets clock_threads context describe detached end
-    fibre handle harvest hold lanes lines log names otlp_encode queue random ring span spec_context
-    tracer tracestate utf8 wire worker)
+programs=(unit-api unit-common unit-sdk)
+tests=(
+    api.{context,describe,detached,end,fibre,handle,hold,lines,span,spec_context,tracer,tracestate}
+    common.{clock,clock_curve,clock_offsets,clock_threads,log,random,utf8,wire}
+    sdk.{arena,batch,bell,harvest,names,queue,ring,worker}
+)
 
 # quietly LOG COMMAND...: shows the output only when the command fails.
 quietly() {
@@ -37,7 +40,7 @@ quietly "$build/configure.log" cmake -S . -B "$build" -G Ninja \
 libraries_of_ours=(otel-api-shared otel-sdk-shared otel-otlp-shared otel-shared)
 ! grep -q 'otel-profiling-shared' "$build/build.ninja" || libraries_of_ours+=(otel-profiling-shared)
 quietly "$build/build.log" cmake --build "$build" -j 2 \
-    --target "${libraries_of_ours[@]}" "${tests[@]/%/_test}"
+    --target "${libraries_of_ours[@]}" "${programs[@]}"
 (
     IFS='|'
     cd "$build" || exit 1

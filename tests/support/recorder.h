@@ -75,18 +75,6 @@ int recorder_setup_without_sdk(void **state);
 int recorder_setup_fast(void **state);
 int recorder_setup_queued_fast(void **state);
 int recorder_teardown(void **state);
-#define RECORDED(test) cmocka_unit_test_setup_teardown(test, recorder_setup, recorder_teardown)
-#define QUEUED(test) cmocka_unit_test_setup_teardown(test, recorder_setup_queued, recorder_teardown)
-#define WITHOUT_SDK(test) \
-    cmocka_unit_test_setup_teardown(test, recorder_setup_without_sdk, recorder_teardown)
-#define FAST(test)                                                         \
-    {                                                                      \
-#test ", fast", test, recorder_setup_fast, recorder_teardown, NULL \
-    }
-#define QUEUED_FAST(test)                                                                    \
-    {                                                                                        \
-#test ", queued and fast", test, recorder_setup_queued_fast, recorder_teardown, NULL \
-    }
 
 /* Run a function on another thread, to its end. */
 void recorder_on_thread(void *(*main)(void *), void *argument);

@@ -45,12 +45,5 @@ int traced_setup(void **state);
 int traced_setup_queued(void **state);
 int traced_setup_without_sdk(void **state);
 int traced_teardown(void **state);
-#define TRACED(test) cmocka_unit_test_setup_teardown(test, traced_setup, traced_teardown)
-#define TRACED_QUEUED(test)                                                \
-    {                                                                      \
-#test ", queued", test, traced_setup_queued, traced_teardown, NULL \
-    }
-#define UNTRACED(test) \
-    cmocka_unit_test_setup_teardown(test, traced_setup_without_sdk, traced_teardown)
 
 #endif

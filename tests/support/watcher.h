@@ -48,6 +48,5 @@ bool watcher_has_attribute(const otel_span_view *span, const char *key);
 bool watcher_exported(size_t index, const char *key);
 
 int watcher_setup(void **state);
-#define WATCHED(test) cmocka_unit_test_setup_teardown(test, watcher_setup, traced_teardown)
 
 #endif

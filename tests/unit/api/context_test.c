@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/api/context_test.c - specification of span contexts, contexts, and what is current. */
+#include "tests/support/leaks.h"
+#include "tests/support/recorder.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+static const uint8_t trace_id[16] = {0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0xdd,
+                                     0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c};
+static const uint8_t span_id[8] = {0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31};
+
+static otel_context context_of(uint8_t number)
+{
+    const otel_span_context span = {{number}, {number}, 1, false, {0}, 0};
+    return (otel_context){.span = otel_span_wrap(&span)};
+}
+
+static uint8_t current_number(void)
+{
+    return otel_span_get_context(otel_current_span()).trace_id[0];
+}
+
+AROUND_EACH(recorder_setup_without_sdk, recorder_teardown);
+
+/* spec: A24 A26 trace/api.md#spancontext */
+TEST(a_wrapped_span_has_the_context_it_was_given)
+{
+    const otel_span_context context = otel_span_context_make(trace_id, span_id, 3, true, "k=v");
+    const otel_span span = otel_span_wrap(&context);
+    const otel_span_context back = otel_span_get_context(span);
+
+    assert_memory_equal(&back, &context, sizeof back);
+    assert_false(otel_span_is_recording(span));
+    otel_span_set_int(span, "k", 1);
+    otel_span_end(span);
+}
+
+/* spec: A26 trace/api.md#isvalid MUST stable */
+TEST(a_context_needs_both_ids)
+{
+    static const uint8_t zeros[16];
+    const otel_span_context all = otel_span_context_make(trace_id, span_id, 1, false, NULL);
+    const otel_span_context no_trace = otel_span_context_make(zeros, span_id, 1, false, NULL);
+    const otel_span_context no_span = otel_span_context_make(trace_id, zeros, 1, false, NULL);
+    const otel_span_context none = {{0}, {0}, 0, false, {0}, 0};
+
+    assert_true(otel_span_context_is_valid(&all));
+    assert_false(otel_span_context_is_valid(&no_trace));
+    assert_false(otel_span_context_is_valid(&no_span));
+    assert_false(otel_span_context_is_valid(&none));
+    const otel_span wrapped = otel_span_wrap(&no_span);
+    const otel_span_context back = otel_span_get_context(wrapped);
+    assert_memory_equal(&back, &none, sizeof none);
+    const otel_span of_null = otel_span_wrap(NULL);
+    assert_true((of_null.opaque[0] | of_null.opaque[1] | of_null.opaque[2]) == 0);
+}
+
+/* spec: A26 trace/api.md#retrieving-the-traceid-and-spanid MUST stable */
+TEST(ids_as_text)
+{
+    const otel_span_context context = otel_span_context_make(trace_id, span_id, 1, false, NULL);
+    char trace[33];
+    char span[17];
+    otel_trace_id_hex(&context, trace);
+    otel_span_id_hex(&context, span);
+    assert_string_equal(trace, "0af7651916cd43dd8448eb211c80319c");
+    assert_string_equal(span, "b7ad6b7169203331");
+}
+
+TEST(the_tracestate_of_a_context_is_cut_to_what_fits)
+{
+    const otel_span_context context =
+        otel_span_context_make(trace_id, span_id, 1, false, " a=1 , b=2 ");
+    const otel_span_context bad = otel_span_context_make(trace_id, span_id, 1, false, "A=1");
+    char text[16];
+    memset(text, 'x', sizeof text);
+
+    assert_int_equal(otel_span_context_tracestate(&context, text, sizeof text), 7);
+    assert_string_equal(text, "a=1,b=2");
+    assert_int_equal(otel_span_context_tracestate(&context, text, 8), 7);
+    assert_string_equal(text, "a=1,b=2");
+    assert_int_equal(otel_span_context_tracestate(&context, text, 4), 7);
+    assert_string_equal(text, "a=1");
+    assert_int_equal(otel_span_context_tracestate(&context, text, 1), 7);
+    assert_string_equal(text, "");
+    assert_int_equal(otel_span_context_tracestate(&context, NULL, 0), 7);
+    assert_int_equal(bad.tracestate, 0);
+    text[0] = 'x';
+    assert_int_equal(otel_span_context_tracestate(&bad, text, sizeof text), 0);
+    assert_string_equal(text, "");
+}
+
+/* spec: C2 */
+TEST(contexts_are_current_from_attach_to_detach)
+{
+    const otel_context_token one = otel_context_attach(context_of(1));
+    const otel_context_token two = otel_context_attach(context_of(2));
+    assert_int_equal(current_number(), 2);
+    assert_true(otel_context_detach(two));
+    assert_int_equal(current_number(), 1);
+    const otel_context_token three = otel_context_attach(context_of(3));
+    assert_int_equal(current_number(), 3);
+    assert_true(otel_context_detach(three));
+    assert_true(otel_context_detach(one));
+    assert_int_equal(current_number(), 0);
+    assert_int_equal(recorder.logs, 0);
+}
+
+/* spec: C2 */
+TEST(a_wrong_order_is_said_and_the_newest_stays_current)
+{
+    const otel_context_token one = otel_context_attach(context_of(1));
+    const otel_context_token two = otel_context_attach(context_of(2));
+    assert_false(otel_context_detach(one));
+    assert_int_equal(current_number(), 2);
+    assert_true(otel_context_detach(two));
+    assert_int_equal(current_number(), 0);
+    assert_int_equal(recorder.logs, 1);
+    assert_false(otel_context_detach(one));
+
+    const otel_context_token next = otel_context_attach(context_of(4));
+    assert_true(otel_context_detach(next));
+    assert_int_equal(current_number(), 0);
+}
+
+TEST(an_old_token_detaches_nothing)
+{
+    const otel_context_token old = otel_context_attach(context_of(1));
+    assert_true(otel_context_detach(old));
+    const otel_context_token now = otel_context_attach(context_of(2));
+    assert_false(otel_context_detach(old));
+    assert_false(otel_context_detach((otel_context_token){.opaque = 0}));
+    assert_int_equal(current_number(), 2);
+    assert_true(otel_context_detach(now));
+    assert_int_equal(current_number(), 0);
+}
+
+static void *detach_there(void *token)
+{
+    assert_false(otel_context_detach(*(otel_context_token *)token));
+    assert_int_equal(current_number(), 0);
+    return NULL;
+}
+
+/* Its own context is the first of this thread, as the token's was of the other. */
+static void *detach_there_after_attaching(void *token)
+{
+    const otel_context_token own = otel_context_attach(context_of(7));
+    assert_false(otel_context_detach(*(otel_context_token *)token));
+    assert_int_equal(current_number(), 7);
+    assert_true(otel_context_detach(own));
+    assert_int_equal(current_number(), 0);
+    return NULL;
+}
+
+TEST(a_token_is_for_the_thread_that_attached)
+{
+    otel_context_token token = otel_context_attach(context_of(1));
+    for (int i = 0; i < 3; i++) { /* the second takes over the state of the first */
+        recorder_on_thread(detach_there, &token);
+        recorder_on_thread(detach_there_after_attaching, &token);
+    }
+    assert_int_equal(current_number(), 1);
+    assert_true(otel_context_detach(token));
+}
+
+static void *attach_and_end(void *token)
+{
+    *(otel_context_token *)token = otel_context_attach(context_of(1));
+    return NULL;
+}
+
+TEST(a_token_does_not_outlive_its_thread)
+{
+    otel_context_token token;
+    recorder_on_thread(attach_and_end, &token);
+    recorder_on_thread(detach_there_after_attaching, &token);
+    assert_false(otel_context_detach(token));
+}
+
+static void *see_nothing(void *argument)
+{
+    (void)argument;
+    assert_int_equal(current_number(), 0);
+    const otel_context_token token = otel_context_attach(context_of(9));
+    assert_int_equal(current_number(), 9);
+    assert_true(otel_context_detach(token));
+    return NULL;
+}
+
+TEST(each_thread_has_its_own_current_context)
+{
+    otel_context_token token = otel_context_attach(context_of(1));
+    recorder_on_thread(see_nothing, NULL);
+    recorder_on_thread(detach_there, &token);
+    assert_int_equal(current_number(), 1);
+    assert_true(otel_context_detach(token));
+}
+
+TEST(without_memory_nothing_is_attached)
+{
+    oteli_leaks_fail_at(1);
+    const otel_context_token token = otel_context_attach(context_of(1));
+    assert_int_equal(current_number(), 0);
+    assert_false(otel_context_detach(token));
+    assert_int_equal(current_number(), 0);
+}
+
+enum { MOST_ATTACHED = 1024 };
+
+TEST(contexts_that_are_never_detached_do_not_pile_up)
+{
+    static otel_context_token tokens[MOST_ATTACHED + 100];
+    for (size_t i = 0; i < MOST_ATTACHED + 100; i++) {
+        tokens[i] = otel_context_attach(context_of((uint8_t)(1 + i % 250)));
+        assert_int_equal(current_number(), 1 + i % 250);
+    }
+    const size_t before = oteli_leaks_count();
+    for (size_t i = 0; i < 100000; i++)
+        tokens[MOST_ATTACHED + 99] = otel_context_attach(context_of(255));
+    assert_int_equal(oteli_leaks_count(), before);
+    assert_int_equal(current_number(), 255);
+    assert_int_equal(recorder.logs, 1);
+
+    /* Those whose place was used again are gone; all others can be detached. */
+    for (size_t i = MOST_ATTACHED - 1; i < MOST_ATTACHED + 99; i++)
+        assert_false(otel_context_detach(tokens[i]));
+    assert_int_equal(current_number(), 255);
+    assert_true(otel_context_detach(tokens[MOST_ATTACHED + 99]));
+    for (size_t i = MOST_ATTACHED - 1; i-- > 0;) {
+        assert_int_equal(current_number(), 1 + i % 250);
+        assert_true(otel_context_detach(tokens[i]));
+    }
+    assert_int_equal(current_number(), 0);
+}
+
+TEST_WITH(recorder_setup, recorder_teardown, attaching_in_pairs_with_spans_has_no_limit_of_its_own)
+{
+    static otel_context_token tokens[2 * MOST_ATTACHED];
+    static otel_span spans[2 * MOST_ATTACHED];
+    for (size_t i = 0; i < 2 * MOST_ATTACHED; i++) {
+        tokens[i] = otel_context_attach(context_of((uint8_t)(1 + i % 250)));
+        spans[i] = otel_span_enter(otel_tracer_get("c", NULL), "span", NULL);
+    }
+    for (size_t i = 2 * MOST_ATTACHED; i-- > 0;) {
+        assert_int_equal(current_number(), 1 + i % 250);
+        otel_span_end(spans[i]);
+        assert_int_equal(current_number(), 1 + i % 250);
+        assert_true(otel_context_detach(tokens[i]));
+    }
+    assert_int_equal(current_number(), 0);
+    assert_int_equal(recorder.logs, 0);
+}
+
+static otel_span enter(void)
+{
+    return otel_span_enter(otel_tracer_get("c", NULL), "span", NULL);
+}
+
+static bool is_current(otel_span span)
+{
+    return otel_current_span().opaque[2] == span.opaque[2];
+}
+
+TEST_WITH(recorder_setup, recorder_teardown, spans_of_a_detached_context_are_not_current_any_more)
+{
+    const otel_span outer = enter();
+    const otel_context_token token = otel_context_attach(context_of(1));
+    const otel_span inner = enter();
+    const otel_span innermost = enter();
+    assert_true(otel_context_detach(token));
+    assert_true(is_current(outer));
+
+    const otel_span next = enter();
+    assert_true(next.opaque[0] == outer.opaque[0]);
+    otel_span_set_int(next, "k", 1);
+    otel_span_set_int(inner, "k", 1);
+    otel_span_set_int(outer, "k", 1);
+    otel_span_end(next);
+    assert_true(is_current(outer));
+    assert_true(otel_span_is_recording(inner) && otel_span_is_recording(innermost));
+    otel_span_end(innermost);
+    otel_span_end(inner);
+    assert_true(is_current(outer));
+    assert_true(oteli_self->top == oteli_self->stack + 1);
+    otel_span_end(outer);
+    assert_int_equal(current_number(), 0);
+    assert_int_equal(recorder.count, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(recorder_has_field(i, 9), i != 1);
+}
+
+TEST_WITH(recorder_setup, recorder_teardown, a_span_that_has_ended_is_not_current_again)
+{
+    const otel_span outer = enter();
+    const otel_span middle = enter();
+    const otel_context_token token = otel_context_attach(context_of(1));
+    const otel_span forgotten = enter();
+    assert_true(otel_context_detach(token));
+    assert_true(is_current(middle));
+    otel_span_end(middle);
+    assert_true(is_current(outer));
+    otel_span_end(outer);
+    assert_int_equal(current_number(), 0);
+
+    const otel_span root = enter();
+    assert_true(root.opaque[0] != outer.opaque[0]);
+    otel_span_end(root);
+    otel_span_end(forgotten);
+    assert_true(oteli_self->top == oteli_self->stack);
+}
+
+TEST_WITH(recorder_setup, recorder_teardown, values_are_those_of_the_newest_attached_context)
+{
+    otel_context_value place;
+    int value = 1;
+    const otel_context_key key = otel_context_create_key("k");
+    const otel_context_token one =
+        otel_context_attach(otel_context_with_value(context_of(1), key, &value, &place));
+    const otel_context_token two = otel_context_attach(context_of(2));
+    otel_context current = otel_current_context();
+    assert_null(otel_context_get_value(&current, key));
+    const otel_span inner = enter();
+    assert_true(otel_context_detach(two));
+    current = otel_current_context();
+    assert_ptr_equal(otel_context_get_value(&current, key), &value);
+    otel_span_end(inner);
+    assert_true(otel_context_detach(one));
+    assert_null(otel_current_context().values);
+}
+
+TEST_WITH(recorder_setup, recorder_teardown,
+          without_memory_a_detached_context_is_detached_all_the_same)
+{
+    otel_span spans[40];
+    size_t count = 0;
+    const otel_context_token token = otel_context_attach(context_of(1));
+    while (oteli_self->top != oteli_self->last)
+        spans[count++] = enter();
+    oteli_leaks_fail_at(1);
+    assert_true(otel_context_detach(token));
+    assert_true(oteli_leaks_failed());
+    oteli_leaks_fail_at(0);
+    while (count > 0)
+        otel_span_end(spans[--count]);
+    assert_int_equal(current_number(), 0);
+}
+
+/* --- any order, against a model: a list of what became current, in its order --- */
+
+enum { MOST_ENTRIES = 64, ROUNDS = 400 };
+
+static struct entry {
+    enum { SPAN, CONTEXT, COVER } kind;
+    bool is_left;
+    size_t below; /* COVER: the entry that was detached, or has ended */
+    otel_span span;
+    otel_context_token token;
+} entries[2 * MOST_ENTRIES];
+static size_t entry_count;
+
+static otel_span expected_current(void)
+{
+    size_t i = entry_count;
+    while (i-- > 0) {
+        if (entries[i].kind == COVER)
+            i = entries[i].below;
+        else if (!entries[i].is_left)
+            return entries[i].span;
+    }
+    return (otel_span){{0}};
+}
+
+/* Whether an entry is current, or would be if those above it were left. */
+static bool counts(size_t index)
+{
+    size_t i = entry_count;
+    while (i-- > index)
+        if (entries[i].kind == COVER)
+            i = entries[i].below;
+        else if (i == index)
+            return true;
+    return false;
+}
+
+static size_t newest_attached(void)
+{
+    size_t i = entry_count;
+    while (i-- > 0)
+        if (entries[i].kind == CONTEXT && !entries[i].is_left)
+            return i;
+    return MOST_ENTRIES;
+}
+
+static void enter_one(void)
+{
+    const otel_span parent = expected_current();
+    const otel_span span = enter();
+    if (parent.opaque[2] != 0)
+        assert_true(span.opaque[0] == parent.opaque[0] && span.opaque[1] == parent.opaque[1]);
+    entries[entry_count++] = (struct entry){.kind = SPAN, .span = span};
+}
+
+static void attach_one(uint8_t number)
+{
+    const otel_span_context context = {{number}, {number, 1}, 1, false, {0}, 0};
+    const otel_span span = otel_span_wrap(&context);
+    const otel_context_token token = otel_context_attach((otel_context){.span = span});
+    entries[entry_count++] = (struct entry){.kind = CONTEXT, .span = span, .token = token};
+}
+
+static void leave_one(size_t index)
+{
+    struct entry *entry = &entries[index];
+    if (entry->kind == COVER || entry->is_left)
+        return;
+    const size_t newest = newest_attached();
+    const otel_span before = expected_current();
+    const bool is_around_current = counts(index) &&
+                                   memcmp(before.opaque, entry->span.opaque, 16) == 0 &&
+                                   before.opaque[2] != entry->span.opaque[2];
+    entry->is_left = true;
+    if (entry->kind == SPAN) {
+        otel_span_end(entry->span);
+        if (is_around_current && (newest == MOST_ENTRIES || newest < index))
+            entries[entry_count++] = (struct entry){.kind = COVER, .below = index};
+        return;
+    }
+    assert_int_equal(otel_context_detach(entry->token), index == newest);
+    if (index == newest)
+        entries[entry_count++] = (struct entry){.kind = COVER, .below = index};
+}
+
+static uint32_t next_number(uint32_t *seed)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return *seed >> 16;
+}
+
+TEST_WITH(recorder_setup_queued, recorder_teardown, any_order_of_everything)
+{
+    uint32_t seed = 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        entry_count = 0;
+        while (entry_count < MOST_ENTRIES - 1) {
+            const uint32_t number = next_number(&seed);
+            if (number % 5 < 2)
+                enter_one();
+            else if (number % 5 == 2)
+                attach_one((uint8_t)(1 + entry_count));
+            else if (entry_count != 0)
+                leave_one(next_number(&seed) % entry_count);
+            assert_true(is_current(expected_current()));
+        }
+        for (size_t i = 0; i < MOST_ENTRIES - 1; i++)
+            if (entries[i].kind == SPAN)
+                leave_one(i);
+        for (size_t i = newest_attached(); i != MOST_ENTRIES; i = newest_attached()) {
+            entries[i].is_left = true;
+            assert_true(otel_context_detach(entries[i].token));
+        }
+        assert_true(oteli_self->top == oteli_self->stack);
+        recorder_collect();
+        recorder.count = 0;
+    }
+}
+
+/* spec: C1 */
+TEST(values_are_found_under_their_keys)
+{
+    const otel_context_key first = otel_context_create_key("same name");
+    const otel_context_key second = otel_context_create_key("same name");
+    int a = 1;
+    int b = 2;
+    otel_context_value places[3];
+    const otel_context empty = context_of(1);
+    const otel_context with_a = otel_context_with_value(empty, first, &a, &places[0]);
+    const otel_context with_both = otel_context_with_value(with_a, second, &b, &places[1]);
+    const otel_context changed = otel_context_with_value(with_both, first, &b, &places[2]);
+
+    assert_true(first.opaque != second.opaque);
+    assert_null(otel_context_get_value(&empty, first));
+    assert_ptr_equal(otel_context_get_value(&with_a, first), &a);
+    assert_null(otel_context_get_value(&with_a, second));
+    assert_ptr_equal(otel_context_get_value(&with_both, first), &a);
+    assert_ptr_equal(otel_context_get_value(&with_both, second), &b);
+    assert_ptr_equal(otel_context_get_value(&changed, first), &b);
+    assert_ptr_equal(otel_context_get_value(&with_both, first), &a);
+}
+
+TEST_WITH(recorder_setup, recorder_teardown, values_travel_with_the_current_context)
+{
+    const otel_context_key key = otel_context_create_key("k");
+    int value = 1;
+    otel_context_value place;
+    const otel_context_token token =
+        otel_context_attach(otel_context_with_value(otel_current_context(), key, &value, &place));
+    const otel_span span = otel_span_enter(otel_tracer_get("c", NULL), "span", NULL);
+    const otel_context current = otel_current_context();
+    assert_ptr_equal(otel_context_get_value(&current, key), &value);
+    assert_memory_equal(&current.span, &span, sizeof span);
+    otel_span_end(span);
+    assert_true(otel_context_detach(token));
+}
+
+/* spec: C3 */
+TEST_WITH(recorder_setup, recorder_teardown, many_requests_on_one_thread_need_no_attaching)
+{
+    otel_tracer *const tracer = otel_tracer_get("c", NULL);
+    otel_context requests[20];
+    for (size_t i = 0; i < 20; i++) {
+        const otel_context none = {{{0}}, NULL, 0};
+        requests[i] = otel_context_with_span(
+            none, otel_span_start(tracer, "request", OTEL_SPAN_OPTIONS(.parent = &none)));
+    }
+    for (size_t i = 0; i < 20; i++) {
+        const otel_span step =
+            otel_span_start(tracer, "step", OTEL_SPAN_OPTIONS(.parent = &requests[i]));
+        assert_true(step.opaque[0] == requests[i].span.opaque[0]);
+        otel_span_end(step);
+        otel_span_end(requests[i].span);
+    }
+    assert_int_equal(recorder.count, 40);
+    assert_int_equal(current_number(), 0);
+}
+
+TEST_AGAIN(recorder_setup_fast, recorder_teardown,
+           attaching_in_pairs_with_spans_has_no_limit_of_its_own);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown,
+           spans_of_a_detached_context_are_not_current_any_more);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_span_that_has_ended_is_not_current_again);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, any_order_of_everything);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown, values_travel_with_the_current_context);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/api/detached_test.c - specification of spans that any thread may use: the pool of
+ * their records, and several threads on one span at once. */
+#include "api/detached.h"
+#include "tests/support/leaks.h"
+#include "tests/support/recorder.h"
+#include "tests/support/unit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { THREADS = 4, ROUNDS = 2000, MANY = 1000 };
+
+static otel_tracer *tracer(void)
+{
+    return otel_tracer_get("detached", NULL);
+}
+
+static size_t attributes_of(size_t index)
+{
+    const struct recorded_span span = recorder_span(index);
+    struct oteli_field field;
+    size_t count = 0;
+    while (recorder_find(span.message, span.length, 9, count, &field))
+        count++;
+    return count;
+}
+
+AROUND_EACH(recorder_setup, recorder_teardown);
+
+TEST(a_thousand_open_spans_keep_apart)
+{
+    static otel_span spans[MANY];
+    for (int i = 0; i < MANY; i++) {
+        spans[i] = otel_span_start(tracer(), "span", NULL);
+        otel_span_set_int(spans[i], "number", i);
+    }
+    for (size_t i = MANY; i-- > 0;)
+        otel_span_end_at(spans[i], RECORDER_WALL_NS + i + 1);
+
+    assert_int_equal(recorder.count, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(recorder_field(i, 8).value - RECORDER_WALL_NS, MANY - i);
+        assert_memory_equal(recorder_field(i, 2).bytes, &spans[MANY - 1 - i].opaque[2], 8);
+        assert_int_equal(attributes_of(i), 1);
+    }
+}
+
+TEST(records_are_used_again)
+{
+    static otel_span spans[200];
+    for (int round = 0; round < 20; round++) {
+        for (size_t i = 0; i < 200; i++)
+            spans[i] = otel_span_start(tracer(), "span", NULL);
+        for (size_t i = 0; i < 200; i++)
+            otel_span_end(spans[i]);
+    }
+    uint32_t largest = 0;
+    for (size_t i = 0; i < 200; i++) {
+        const uint32_t slot = oteli_ref_slot(spans[i].opaque[3]);
+        largest = slot > largest ? slot : largest;
+    }
+    assert_int_equal(largest, 199);
+}
+
+TEST(no_record_is_lost_to_a_lack_of_memory)
+{
+    otel_tracer *const scope = tracer();
+    otel_span_end(otel_span_enter(scope, "makes the thread's state", NULL));
+    for (int i = 0; i < 300; i++) {
+        oteli_leaks_fail_at(1);
+        otel_span_end(otel_span_start(scope, "no memory", NULL));
+        assert_true(oteli_leaks_failed());
+    }
+    oteli_leaks_fail_at(0);
+    const otel_span span = otel_span_start(scope, "memory again", NULL);
+    assert_int_equal(oteli_ref_slot(span.opaque[3]), 0);
+    otel_span_end(span);
+    assert_int_equal(recorder_counts().dropped[OTEL_DROP_NO_MEMORY], 300);
+    assert_int_equal(recorder.count, 2);
+}
+
+struct work {
+    otel_span span;
+    int number;
+};
+
+static void *describe(void *argument)
+{
+    const struct work *work = argument;
+    char key[32];
+    for (int i = 0; i < 20; i++) {
+        snprintf(key, sizeof key, "thread %d attribute %d", work->number, i);
+        otel_span_set_int(work->span, key, i);
+        otel_span_set_int(work->span, "shared", work->number);
+        otel_span_add_event(work->span, "event", NULL, 0);
+    }
+    return NULL;
+}
+
+static void run(void *(*main_function)(void *), otel_span span)
+{
+    pthread_t threads[THREADS];
+    struct work works[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        works[i] = (struct work){span, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, main_function, &works[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+TEST(what_several_threads_say_is_all_there)
+{
+    const otel_span span = otel_span_start(tracer(), "span", NULL);
+    run(describe, span);
+    otel_span_end(span);
+
+    assert_int_equal(recorder.count, 1);
+    assert_int_equal(attributes_of(0), THREADS * 20 + 1);
+}
+
+static void *describe_and_end(void *argument)
+{
+    const struct work *work = argument;
+    otel_span_set_int(work->span, "k", work->number);
+    otel_span_end(work->span);
+    otel_span_set_int(work->span, "late", work->number);
+    return NULL;
+}
+
+TEST(of_several_ends_one_counts)
+{
+    for (int i = 0; i < 50; i++)
+        run(describe_and_end, otel_span_start(tracer(), "span", NULL));
+
+    assert_int_equal(recorder.count, 50);
+    assert_int_equal(recorder_counts().ended, 50);
+    for (size_t i = 0; i < 50; i++)
+        assert_int_equal(attributes_of(i), 1);
+}
+
+/* Start and end spans of one's own, and poke at an old handle all the while. */
+static void *start_and_end(void *argument)
+{
+    const struct work *work = argument;
+    otel_span old = work->span;
+    for (int i = 0; i < ROUNDS; i++) {
+        const otel_span span = otel_span_start(tracer(), "span", NULL);
+        otel_span_set_int(span, "k", i);
+        otel_span_set_int(old, "stale", i);
+        otel_span_end(old);
+        if (i % 3 == 0)
+            otel_span_end(span);
+        else
+            old = span; /* the next round ends it */
+    }
+    otel_span_end(old);
+    return NULL;
+}
+
+TEST(old_handles_of_other_threads_touch_nothing)
+{
+    const otel_span old = otel_span_start(tracer(), "old", NULL);
+    otel_span_end(old);
+    run(start_and_end, old);
+
+    assert_int_equal(recorder.count, THREADS * ROUNDS + 1);
+    for (size_t i = 0; i < recorder.count; i++)
+        assert_true(attributes_of(i) <= 2);
+}
+
+TEST(a_child_has_the_epoch_of_its_started_parent)
+{
+    const otel_span parent = otel_span_start(tracer(), "parent", NULL);
+    oteli_fake_clock.wall_ns += 5000000;
+    oteli_clock_renew();
+    const otel_context context = otel_context_with_span(otel_current_context(), parent);
+    otel_span_end(otel_span_start(tracer(), "child", OTEL_SPAN_OPTIONS(.parent = &context)));
+    const otel_span entered =
+        otel_span_enter(tracer(), "in", OTEL_SPAN_OPTIONS(.parent = &context));
+    otel_span_end(otel_span_enter(tracer(), "below", NULL));
+    otel_span_end(entered);
+    otel_span_end(otel_span_start(tracer(), "root", NULL));
+    otel_span_end(parent);
+
+    const uint32_t epoch = recorder_span(4).epoch;
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(recorder_span(i).epoch, epoch);
+    assert_int_equal(recorder_span(3).epoch, epoch + 1);
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/api/end_test.c - specification of ending spans: once, in any order, on the right
+ * thread; and of the way of a record into lines, lots and the hands of the SDK. */
+#include "tests/support/leaks.h"
+#include "tests/support/recorder.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NAME = 5, START = 7, END = 8 };
+
+static otel_tracer *tracer(void)
+{
+    return otel_tracer_get("end", NULL);
+}
+
+static otel_span enter(const char *name)
+{
+    return otel_span_enter(tracer(), name, NULL);
+}
+
+static bool is_current(otel_span span)
+{
+    return otel_current_span().opaque[2] == span.opaque[2];
+}
+
+static const otel_span none;
+
+static bool stack_is_empty(void)
+{
+    return oteli_self->top == oteli_self->stack;
+}
+
+static void check_name(size_t index, const char *name)
+{
+    const struct oteli_field field = recorder_field(index, NAME);
+    assert_int_equal(field.length, strlen(name));
+    assert_memory_equal(field.bytes, name, field.length);
+}
+
+AROUND_EACH(recorder_setup_queued, recorder_teardown);
+
+/* spec: A21 */
+TEST_WITH(recorder_setup, recorder_teardown, only_the_first_end_counts)
+{
+    const otel_span spans[] = {enter("entered"), otel_span_start(tracer(), "started", NULL)};
+    for (size_t i = 0; i < 2; i++) {
+        otel_span_end_at(spans[i], RECORDER_WALL_NS + 100);
+        otel_span_end_at(spans[i], RECORDER_WALL_NS + 200);
+        otel_span_end(spans[i]);
+    }
+    assert_int_equal(recorder.count, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(recorder_field(i, END).value - RECORDER_WALL_NS, 100);
+    assert_int_equal(recorder_counts().ended, 2);
+}
+
+TEST_WITH(recorder_setup, recorder_teardown, an_old_handle_does_not_end_the_next_span_of_its_slot)
+{
+    const otel_span old = enter("old");
+    otel_span_end(old);
+    const otel_span old_started = otel_span_start(tracer(), "old started", NULL);
+    otel_span_end(old_started);
+    const otel_span next = enter("next");
+    const otel_span next_started = otel_span_start(tracer(), "next started", NULL);
+    otel_span_end(old);
+    otel_span_end(old_started);
+
+    assert_int_equal(recorder.count, 2);
+    assert_true(otel_span_is_recording(next) && otel_span_is_recording(next_started));
+    otel_span_end(next_started);
+    otel_span_end(next);
+    assert_int_equal(recorder.count, 4);
+}
+
+/* spec: A21 */
+TEST_WITH(recorder_setup, recorder_teardown,
+          a_parent_that_ends_first_leaves_its_child_open_but_not_current)
+{
+    const otel_span parent = enter("parent");
+    const otel_span child = enter("child");
+    otel_span_end(parent);
+    assert_true(is_current(none));
+    assert_true(otel_span_is_recording(child));
+    otel_span_end(child);
+
+    assert_true(is_current(none));
+    check_name(0, "parent");
+    check_name(1, "child");
+    assert_true(stack_is_empty());
+}
+
+/* Each digit enters a span, each letter ends the one of that number. */
+static const char *const orders[] = {"12ba",   "12ab",   "123cba", "123cab", "123bca",   "123bac",
+                                     "123acb", "123abc", "12a3cb", "12a3bc", "12a3b4dc", "12b3ac"};
+
+TEST_WITH(recorder_setup, recorder_teardown,
+          what_is_current_is_the_newest_span_that_is_open_in_open_ones)
+{
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        otel_span spans[8] = {{{0}}};
+        bool counts[8] = {false};
+        for (const char *at = orders[i]; *at != '\0'; at++) {
+            const bool enters = *at >= '1' && *at <= '8';
+            const size_t number = enters ? (size_t)(*at - '1') : (size_t)(*at - 'a');
+            if (enters)
+                spans[number] = enter("span");
+            else
+                otel_span_end(spans[number]);
+            for (size_t k = 8; k-- > number && counts[number];)
+                counts[k] = false; /* those that were entered in it do not count any more */
+            counts[number] = enters;
+            otel_span newest = none;
+            for (size_t k = 0; k < 8; k++)
+                if (counts[k])
+                    newest = spans[k];
+            if (!is_current(newest))
+                fail_msg("order %s: the wrong span is current at its step %c", orders[i], *at);
+        }
+        assert_true(stack_is_empty());
+    }
+}
+
+TEST_WITH(recorder_setup, recorder_teardown, many_spans_that_end_first_in_first_out)
+{
+    static otel_span spans[1000];
+    for (size_t i = 0; i < 1000; i++)
+        spans[i] = enter("span");
+    for (size_t i = 0; i < 1000; i++)
+        otel_span_end(spans[i]);
+
+    assert_int_equal(recorder.count, 1000);
+    assert_true(is_current(none));
+    assert_true(stack_is_empty());
+}
+
+TEST_WITH(recorder_setup, recorder_teardown, an_attached_context_stays_when_a_span_ends_under_it)
+{
+    const otel_span_context other = {{9}, {9}, 1, true, {0}, 0};
+    const otel_span outer = enter("outer");
+    const otel_context context = {.span = otel_span_wrap(&other)};
+    const otel_context_token token = otel_context_attach(context);
+    const otel_span inner = enter("inner");
+    otel_span_end(outer);
+    assert_true(is_current(inner));
+    otel_span_end(inner);
+    assert_true(is_current(context.span));
+    assert_true(otel_context_detach(token));
+}
+
+static void *end_all(void *spans)
+{
+    otel_span *const span = spans;
+    assert_false(otel_span_is_recording(span[0]));
+    otel_span_set_int(span[0], "k", 1);
+    otel_span_end(span[0]);
+    otel_span_set_int(span[1], "k", 1);
+    otel_span_end(span[1]);
+    return NULL;
+}
+
+/* spec: A25 */
+TEST_WITH(recorder_setup, recorder_teardown, another_thread_ends_started_spans_but_no_entered_ones)
+{
+    otel_span spans[] = {enter("entered"), otel_span_start(tracer(), "started", NULL)};
+    recorder_on_thread(end_all, spans);
+
+    assert_int_equal(recorder.count, 1);
+    check_name(0, "started");
+    assert_true(recorder_has_field(0, 9));
+    assert_true(otel_span_is_recording(spans[0]));
+    assert_false(otel_span_is_recording(spans[1]));
+    otel_span_end(spans[0]);
+    assert_false(recorder_has_field(1, 9));
+}
+
+TEST(lots_are_asked_for_when_the_last_is_used_up)
+{
+    recorder.lot = 3;
+    for (int i = 0; i < 7; i++)
+        otel_span_end(enter("span"));
+    recorder_collect();
+
+    assert_int_equal(recorder.count, 7);
+    assert_int_equal(recorder.lots_taken, 3);
+    assert_int_equal(recorder.last_ended, 3);
+}
+
+TEST(without_a_lot_the_newest_span_is_dropped)
+{
+    recorder.lot = 1;
+    otel_span_end(enter("first"));
+    recorder.lot = 0;
+    otel_span_end(enter("second"));
+    otel_span_end(enter("third"));
+    recorder.lot = 1;
+    otel_span_end(enter("fourth"));
+    recorder_collect();
+
+    const struct counted counts = recorder_counts();
+    assert_int_equal(recorder.count, 2);
+    check_name(1, "fourth");
+    assert_int_equal(counts.ended, 4);
+    assert_int_equal(counts.dropped[OTEL_DROP_QUEUE_FULL], 2);
+}
+
+TEST(a_full_line_is_handed_over_and_every_record_arrives)
+{
+    enum { COUNT = 2000 };
+    static const uint64_t later = UINT64_C(1) << 62; /* than any start, also of fast spans */
+    recorder.lot = 100;
+    for (int i = 0; i < COUNT; i++) {
+        const otel_span span =
+            i % 2 ? enter("entered") : otel_span_start(tracer(), "started", NULL);
+        otel_span_set_int(span, "number", i);
+        if (i % 100 == 0)
+            otel_span_fail(span, "every hundredth");
+        otel_span_end_at(span, later + (uint64_t)i);
+    }
+    assert_true(recorder.lines_handed_over > 5);
+    recorder_collect();
+
+    assert_int_equal(recorder.count, COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(recorder_field(i, END).value - later, i);
+}
+
+TEST(records_fill_a_line_to_its_last_byte)
+{
+    static char text[OTELI_LINE_BYTES];
+    memset(text, 'x', sizeof text);
+    recorder.lot = 10000;
+    size_t expected = 0;
+    for (size_t length = 0; length < 12000; length += 37) {
+        const otel_span span = enter("span");
+        otel_span_set_string_n(otel_span_ref_of(&span), "text", 4, text, length);
+        otel_span_end(span);
+        expected++;
+    }
+    recorder_collect();
+    assert_int_equal(recorder.count, expected);
+    for (size_t i = 0; i < expected; i++)
+        assert_true(recorder_field(i, 9).length >= i * 37);
+}
+
+TEST(a_span_larger_than_a_line_has_one_of_its_own)
+{
+    static char text[100000];
+    memset(text, 'x', sizeof text);
+    otel_span_end(enter("before"));
+    const otel_span large = enter("large");
+    otel_span_set_string_n(otel_span_ref_of(&large), "text", 4, text, sizeof text);
+    otel_span_end(large);
+    otel_span_end(enter("after"));
+
+    assert_int_equal(recorder.lines_handed_over, 1);
+    assert_true(oteli_lines_bytes() >= sizeof text + OTELI_LINE_BYTES);
+    recorder_collect();
+    assert_int_equal(recorder.count, 3);
+    assert_true(recorder_field(0, 9).length > sizeof text);
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+}
+
+TEST(without_room_for_lines_spans_are_dropped)
+{
+    static char text[100000];
+    memset(text, 'x', sizeof text);
+    oteli_lines_set_limit(2 * OTELI_LINE_BYTES);
+    recorder.lot = 1000;
+    const otel_span large = enter("large");
+    otel_span_set_string_n(otel_span_ref_of(&large), "text", 4, text, sizeof text);
+    otel_span_end(large);
+    for (int i = 0; i < 1000; i++)
+        otel_span_end(enter("small"));
+    oteli_lines_set_limit(UINT64_C(64) << 20);
+
+    const struct counted counts = recorder_counts();
+    recorder_collect();
+    assert_true(recorder.count > 100);
+    assert_int_equal(counts.ended, 1001);
+    assert_int_equal(counts.dropped[OTEL_DROP_BYTE_LIMIT], 1001 - recorder.count);
+}
+
+TEST(an_end_without_memory_is_counted)
+{
+    for (size_t nth = 1;; nth++) {
+        recorder_stop();
+        oteli_api_reset();
+        oteli_leaks_check();
+        oteli_leaks_begin();
+        if (nth % 2 == 0)
+            recorder_start();
+        else
+            recorder_start_queued();
+        const otel_span span = enter("span");
+        oteli_leaks_fail_at((nth + 1) / 2);
+        otel_span_end(span);
+        const bool failed = oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        if (nth % 2 != 0)
+            recorder_collect();
+
+        const struct counted counts = recorder_counts();
+        uint64_t dropped = 0;
+        for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+            dropped += counts.dropped[i];
+        assert_int_equal(counts.ended, 1);
+        assert_int_equal(recorder.count + dropped, 1);
+        if (!failed && nth > 8)
+            break;
+    }
+}
+
+TEST(a_worker_that_sleeps_is_woken_once)
+{
+    otel_span_end(enter("before"));
+    assert_int_equal(recorder.wakes, 0);
+    assert_true(oteli_sdk_set_asleep(&recorder.sdk, true));
+    const otel_span span = enter("while it sleeps");
+    otel_span_set_int(span, "k", 1);
+    assert_true(otel_span_is_recording(span));
+    assert_int_equal(recorder.wakes, 0);
+    otel_span_end(span);
+    otel_span_end(otel_span_start(tracer(), "after", NULL));
+
+    assert_int_equal(recorder.wakes, 1);
+    assert_true(oteli_generation == recorder.sdk.generation);
+    recorder_collect();
+    assert_int_equal(recorder.count, 3);
+}
+
+TEST(after_the_shutdown_ends_are_counted_as_such)
+{
+    const otel_span entered = enter("entered");
+    const otel_span started = otel_span_start(tracer(), "started", NULL);
+    recorder_stop();
+    otel_span_end(entered);
+    otel_span_end(started);
+    otel_span_end(started);
+
+    const struct counted counts = recorder_counts();
+    assert_int_equal(counts.recorded, 2);
+    assert_int_equal(counts.ended, 2);
+    assert_int_equal(counts.dropped[OTEL_DROP_ALREADY_SHUTDOWN], 2);
+    assert_true(is_current(none));
+}
+
+static void *end_one(void *span)
+{
+    otel_span_end(*(otel_span *)span);
+    return NULL;
+}
+
+TEST_WITH(recorder_setup, recorder_teardown, a_thread_that_is_new_after_the_shutdown_counts_too)
+{
+    otel_span started = otel_span_start(tracer(), "started", NULL);
+    recorder_stop();
+    recorder_on_thread(end_one, &started);
+
+    assert_int_equal(recorder_counts().dropped[OTEL_DROP_ALREADY_SHUTDOWN], 1);
+    assert_int_equal(recorder_counts().ended, 1);
+}
+
+TEST(spans_of_a_former_sdk_do_not_reach_the_next)
+{
+    const otel_span entered = enter("entered");
+    const otel_span started = otel_span_start(tracer(), "started", NULL);
+    const otel_span first = enter("first");
+    recorder_stop();
+    recorder_start_queued();
+    otel_span_end(first);
+    otel_span_end(enter("of the new one"));
+    otel_span_end(started);
+    otel_span_end(entered);
+    recorder_collect();
+
+    assert_int_equal(recorder.count, 1);
+    check_name(0, "of the new one");
+    const struct counted counts = recorder_counts();
+    assert_int_equal(counts.recorded, 1);
+    assert_int_equal(counts.ended, 1);
+}
+
+/* Another SDK, whose spans are where one with an attribute was. Whoever ends what is current has a
+ * handle that does not record. */
+static bool next_has_attributes(void)
+{
+    recorder_start_queued();
+    otel_span_end(enter("between")); /* from here on this thread's state is for the new one */
+    otel_span_end(otel_current_span());
+    otel_span_end(enter("next"));
+    recorder_collect();
+    return recorder.count != 2 || recorder_has_field(1, 9);
+}
+
+TEST(attributes_of_a_former_sdks_span_are_not_those_of_the_next)
+{
+    otel_span_set_int(enter("former"), "k", 1);
+    recorder_stop();
+    assert_false(next_has_attributes());
+}
+
+TEST(attributes_of_a_parents_span_are_not_those_of_its_childs)
+{
+    const otel_span span = enter("the parent's");
+    otel_span_set_int(span, "k", 1);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(next_has_attributes());
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    otel_span_end(span);
+    recorder_collect();
+    assert_true(recorder_has_field(0, 9));
+}
+
+/* The first span gets a line. */
+TEST(a_plain_span_is_left_to_the_worker_to_finish)
+{
+    otel_span_end(enter("first"));
+    const otel_span plain = enter("plain");
+    otel_span_set_int(plain, "k", 1);
+    otel_span_end(plain);
+    otel_span_end(otel_span_start(tracer(), "started", NULL));
+    const otel_span unusual = enter("unusual");
+    otel_span_fail(unusual, "why");
+    otel_span_end(unusual);
+    otel_span_end(enter("a name that is so long that it does not fit into the span itself"));
+    recorder_collect();
+
+    assert_int_equal(recorder.count, 5);
+    assert_int_equal(recorder.raw, 2);
+    check_name(1, "plain");
+    assert_true(recorder_has_field(1, 9));
+}
+
+TEST_AGAIN(recorder_setup_fast, recorder_teardown,
+           an_old_handle_does_not_end_the_next_span_of_its_slot);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown,
+           a_parent_that_ends_first_leaves_its_child_open_but_not_current);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown,
+           what_is_current_is_the_newest_span_that_is_open_in_open_ones);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           what_is_current_is_the_newest_span_that_is_open_in_open_ones);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown, many_spans_that_end_first_in_first_out);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown,
+           an_attached_context_stays_when_a_span_ends_under_it);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown,
+           another_thread_ends_started_spans_but_no_entered_ones);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           lots_are_asked_for_when_the_last_is_used_up);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, without_a_lot_the_newest_span_is_dropped);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           a_full_line_is_handed_over_and_every_record_arrives);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, records_fill_a_line_to_its_last_byte);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           a_span_larger_than_a_line_has_one_of_its_own);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, without_room_for_lines_spans_are_dropped);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, an_end_without_memory_is_counted);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, a_worker_that_sleeps_is_woken_once);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           after_the_shutdown_ends_are_counted_as_such);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           spans_of_a_former_sdk_do_not_reach_the_next);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           attributes_of_a_former_sdks_span_are_not_those_of_the_next);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           attributes_of_a_parents_span_are_not_those_of_its_childs);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           a_plain_span_is_left_to_the_worker_to_finish);

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/api/lines_test.c - specification of otel/lines.h: collected stretches, taken traces,
+ * and what mounting makes of them. */
+#include "tests/support/fake_exporter.h"
+#include "tests/support/leaks.h"
+#include "tests/support/traced.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PARENTS = 20 };
+
+static otel_span enter(const char *name)
+{
+    return otel_span_enter(traced.tracer, name, NULL);
+}
+
+static const uint8_t remote_span_id[8] = {8};
+
+static otel_span remote(uint8_t flags)
+{
+    const uint8_t trace_id[16] = {7};
+    const otel_span_context context =
+        otel_span_context_make(trace_id, remote_span_id, flags, true, NULL);
+    return otel_span_wrap(&context);
+}
+
+/* a(b) and c. */
+static otel_lines *collect_three(void)
+{
+    otel_lines_begin();
+    const otel_span a = enter("a");
+    traced_touch("b");
+    otel_span_end(a);
+    traced_touch("c");
+    return otel_lines_end();
+}
+
+static void mount_and_free(otel_lines *lines, otel_span parent)
+{
+    otel_lines_mount(lines, &parent, 1, NULL);
+    otel_lines_free(lines);
+}
+
+/* --- stretches --- */
+
+AROUND_EACH(traced_setup, traced_teardown);
+
+TEST(a_stretch_is_collected_and_not_exported)
+{
+    otel_lines *lines = collect_three();
+    size_t cursor = 0;
+    otel_span_view view;
+
+    assert_int_equal(otel_lines_size(lines), 3);
+    static const char names[] = "bac";
+    for (int i = 0; i < 3; i++) {
+        assert_true(otel_lines_next(lines, &cursor, &view));
+        assert_int_equal(view.name.data[0], names[i]);
+        assert_true(view.end_ns >= view.start_ns && view.start_ns > UINT64_C(1500000000000000000));
+    }
+    assert_false(otel_lines_next(lines, &cursor, &view));
+    assert_string_equal(traced_tree(), "");
+    assert_int_equal(traced_stats().open, 3);
+
+    otel_lines_free(lines);
+    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 3);
+    assert_int_equal(traced_stats().open, 0);
+}
+
+TEST(around_a_stretch_all_is_as_ever)
+{
+    const otel_span root = enter("root");
+    traced_touch("before");
+    otel_lines_free(collect_three());
+    traced_touch("after");
+    otel_span_end(root);
+
+    assert_string_equal(traced_tree(), "root(before after)");
+}
+
+TEST(an_empty_stretch_is_null)
+{
+    otel_lines_begin();
+    assert_null(otel_lines_end());
+    assert_null(otel_lines_end());
+    assert_string_equal(traced_tree(), "");
+}
+
+TEST(an_inner_stretch_is_a_value_of_its_own)
+{
+    const otel_span root = enter("root");
+    otel_lines_begin();
+    const otel_span outer = enter("outer");
+    otel_lines_begin();
+    traced_touch("inner");
+    otel_lines *inner = otel_lines_end();
+    traced_touch("more");
+    otel_span_end(outer);
+    otel_lines *lines = otel_lines_end();
+
+    assert_int_equal(otel_lines_size(inner), 1);
+    assert_int_equal(otel_lines_size(lines), 2);
+    mount_and_free(lines, root);
+    mount_and_free(inner, root);
+    otel_span_end(root);
+    assert_string_equal(traced_tree(), "root(outer(more) inner)");
+}
+
+TEST(another_context_is_not_part_of_it)
+{
+    const otel_span other = otel_span_start(traced.tracer, "other", NULL);
+    otel_lines_begin();
+    const otel_context_token token = otel_context_attach((otel_context){.span = other});
+    traced_touch("there");
+    (void)otel_context_detach(token);
+    traced_touch("here");
+    otel_lines *lines = otel_lines_end();
+    otel_span_end(other);
+
+    assert_int_equal(otel_lines_size(lines), 1);
+    otel_lines_free(lines);
+    assert_string_equal(traced_tree(), "other(there)");
+}
+
+TEST(its_own_context_attached_once_more_is_part_of_it)
+{
+    otel_lines_begin();
+    const otel_span a = enter("a");
+    const otel_context_token token = otel_context_attach(otel_current_context());
+    traced_touch("b");
+    (void)otel_context_detach(token);
+    otel_span_end(a);
+    otel_lines *lines = otel_lines_end();
+
+    assert_int_equal(otel_lines_size(lines), 2);
+    mount_and_free(lines, remote(OTEL_TRACE_FLAG_SAMPLED));
+    assert_string_equal(traced_tree(), "?a(b)");
+}
+
+static void *touch_under(void *argument)
+{
+    (void)enter("deep"); /* so that the attached place is as deep as the span it mentions */
+    const otel_context_token token =
+        otel_context_attach((otel_context){.span = *(otel_span *)argument});
+    traced_touch("elsewhere");
+    (void)otel_context_detach(token);
+    return NULL;
+}
+
+TEST(on_other_threads_it_is_no_parent)
+{
+    otel_lines_begin();
+    otel_span a = enter("a");
+    traced_thread(touch_under, &a);
+    otel_span_end(a);
+    otel_lines *lines = otel_lines_end();
+
+    assert_int_equal(otel_lines_size(lines), 1);
+    otel_lines_free(lines);
+    assert_string_equal(traced_tree(), "elsewhere");
+}
+
+TEST(what_is_open_at_the_end_is_late)
+{
+    const otel_span root = enter("root");
+    otel_lines_begin();
+    const otel_span open = enter("open");
+    traced_touch("done");
+    otel_lines *lines = otel_lines_end();
+    traced_touch("after"); /* not below the open one */
+    otel_span_end(open);
+    otel_span_end(root);
+
+    assert_int_equal(otel_lines_size(lines), 1);
+    mount_and_free(lines, root);
+    assert_string_equal(traced_tree(), "root(after done)");
+    assert_only_withheld(OTEL_WITHHELD_LATE, 1);
+    assert_int_equal(traced_stats().open, 0);
+}
+
+TEST(detached_spans_find_no_parent_in_it)
+{
+    const otel_span root = enter("root");
+    otel_lines_begin();
+    const otel_span a = enter("a");
+    const otel_span detached = otel_span_start(traced.tracer, "detached", NULL);
+    const otel_context context = {.span = a};
+    const otel_span told =
+        otel_span_start(traced.tracer, "told", OTEL_SPAN_OPTIONS(.parent = &context));
+    otel_span_end(told);
+    otel_span_end(detached);
+    otel_span_end(a);
+    otel_lines_free(otel_lines_end());
+    otel_span_end(root);
+
+    assert_string_equal(traced_tree(), "told detached root");
+    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 1);
+}
+
+static void count_header(void *carrier, const char *key, const char *value, size_t length)
+{
+    (void)key;
+    (void)value;
+    (void)length;
+    ++*(int *)carrier;
+}
+
+static int headers_of(const otel_context *context)
+{
+    int headers = 0;
+    otel_propagator_inject(otel_propagator_trace_context(), context, count_header, &headers);
+    return headers;
+}
+
+TEST(nothing_is_told_to_others_in_it)
+{
+    assert_int_equal(headers_of(NULL), 0);
+    const otel_span root = enter("root");
+    assert_int_equal(headers_of(NULL), 1);
+    otel_lines_begin();
+    assert_int_equal(headers_of(NULL), 0);
+    const otel_span a = enter("a");
+    assert_int_equal(headers_of(NULL), 0);
+    const otel_context saved = otel_current_context();
+    otel_span_end(a);
+    assert_int_equal(headers_of(&saved), 0);
+    otel_lines_free(otel_lines_end());
+    assert_int_equal(headers_of(NULL), 1);
+    otel_span_end(root);
+}
+
+static void *leave_open(void *argument)
+{
+    (void)argument;
+    otel_lines_begin();
+    traced_touch("done");
+    (void)enter("open");
+    return NULL;
+}
+
+TEST(a_stretch_whose_thread_ends_is_abandoned)
+{
+    traced_thread(leave_open, NULL);
+
+    assert_only_lost(OTEL_DROP_ABANDONED, 2);
+    assert_int_equal(traced_stats().open, 0);
+}
+
+TEST(the_innermost_stretch_ends_without_memory_for_another)
+{
+    traced_touch("warm");
+    oteli_leaks_fail_at(1);
+    otel_lines_begin();
+    assert_true(oteli_leaks_failed());
+    traced_touch("a");
+
+    assert_null(otel_lines_end());
+    assert_int_equal(traced_stats().delivered, 2);
+}
+
+/* --- mounts --- */
+
+TEST(a_mount_is_a_tree_below_each_parent)
+{
+    otel_span parents[PARENTS];
+    char expected[512] = "";
+    for (int i = 0; i < PARENTS; i++)
+        parents[i] = otel_span_start(traced.tracer, "p", NULL);
+    otel_lines *lines = collect_three();
+    otel_lines_mount(lines, parents, PARENTS, NULL);
+    otel_lines_free(lines);
+    for (int i = 0; i < PARENTS; i++) {
+        otel_span_end(parents[i]);
+        strcat(expected, i == 0 ? "p(a(b) c)" : " p(a(b) c)");
+    }
+
+    assert_string_equal(traced_tree(), expected);
+    const otel_stats stats = traced_stats();
+    assert_int_equal(stats.started, PARENTS + 3 * PARENTS);
+    assert_int_equal(stats.delivered, PARENTS + 3 * PARENTS);
+}
+
+TEST(a_mount_under_nobody_is_none)
+{
+    otel_lines *lines = collect_three();
+    const otel_span unsampled = remote(0);
+    const otel_span none = {{0}};
+    otel_lines_begin();
+    const otel_span collected = otel_current_span();
+    otel_lines_mount(lines, NULL, 1, NULL);
+    otel_lines_mount(lines, &unsampled, 0, NULL);
+    otel_lines_mount(lines, &unsampled, 1, NULL);
+    otel_lines_mount(lines, &none, 1, NULL);
+    otel_lines_mount(lines, &collected, 1, NULL);
+    assert_null(otel_lines_end());
+    otel_lines_free(lines);
+
+    assert_string_equal(traced_tree(), "");
+    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 3);
+}
+
+TEST(a_remote_parent_is_known_as_such)
+{
+    mount_and_free(collect_three(), remote(OTEL_TRACE_FLAG_SAMPLED));
+    assert_string_equal(traced_tree(), "?a(b) ?c");
+
+    otel_span_view view;
+    for (size_t i = 0; otel_memory_span(traced.memory, i, &view); i++) {
+        assert_int_equal(view.trace_id[0], 7);
+        const bool is_outermost = view.name.data[0] != 'b';
+        assert_int_equal((view.flags & 0x200) != 0, is_outermost);
+        assert_true((view.flags & OTEL_TRACE_FLAG_SAMPLED) != 0);
+    }
+}
+
+TEST(ids_of_mounts_in_one_trace_are_unique)
+{
+    const otel_span root = enter("root");
+    const otel_span parents[] = {root, root};
+    otel_lines *lines = collect_three();
+    otel_lines_mount(lines, parents, 2, NULL);
+    otel_lines_mount(lines, parents, 1, NULL);
+    otel_lines_free(lines);
+    otel_span_end(root);
+    (void)traced_tree();
+
+    otel_span_view one;
+    otel_span_view other;
+    assert_int_equal(otel_memory_count(traced.memory), 10);
+    for (size_t i = 0; otel_memory_span(traced.memory, i, &one); i++)
+        for (size_t k = 0; k < i && otel_memory_span(traced.memory, k, &other); k++)
+            assert_memory_not_equal(one.span_id, other.span_id, 8);
+}
+
+TEST(only_the_outermost_are_linked)
+{
+    const otel_span_context linked = otel_span_get_context(remote(OTEL_TRACE_FLAG_SAMPLED));
+    const otel_span root = enter("root");
+    otel_lines *lines = collect_three();
+    otel_lines_mount(lines, &root, 1, OTEL_MOUNT_OPTIONS(.linked = &linked));
+    otel_lines_mount(lines, &root, 1, OTEL_MOUNT_OPTIONS(.linked = NULL));
+    otel_lines_free(lines);
+    (void)traced_tree();
+
+    otel_span_view view;
+    for (size_t i = 0; otel_memory_span(traced.memory, i, &view); i++) {
+        otel_link_view link;
+        const bool is_linked = otel_link_next(&view.links, &link);
+        assert_int_equal(is_linked, i < 3 && view.name.data[0] != 'b');
+        if (is_linked)
+            assert_memory_equal(link.span_id, linked.span_id, 8);
+    }
+    otel_span_end(root);
+}
+
+static void *free_lines(void *lines)
+{
+    otel_lines_free(lines);
+    return NULL;
+}
+
+static void *mount_lines(void *lines)
+{
+    const otel_span parent = remote(OTEL_TRACE_FLAG_SAMPLED);
+    otel_lines_mount(lines, &parent, 1, NULL);
+    return NULL;
+}
+
+TEST(lines_go_from_thread_to_thread)
+{
+    otel_lines *lines = collect_three();
+    traced_thread(mount_lines, lines);
+    traced_thread(free_lines, lines);
+
+    assert_string_equal(traced_tree(), "?a(b) ?c");
+    assert_only_withheld(OTEL_WITHHELD_LATE, 0);
+}
+
+TEST(a_mount_that_the_queue_has_no_room_for_is_counted)
+{
+    traced_stop();
+    traced_start(&(otel_sdk_options){
+        .bsp_max_queue_size = 2, .bsp_max_export_batch_size = 1, .bsp_schedule_delay = 60000});
+    const otel_span parents[] = {remote(1), remote(1)};
+    otel_lines *lines = collect_three();
+    otel_lines_mount(lines, parents, 2, NULL);
+    otel_lines_free(lines);
+
+    assert_only_lost(OTEL_DROP_QUEUE_FULL, 6);
+    assert_int_equal(traced_stats().open, 0);
+}
+
+/* As many as fit into the memory: trees are trees also at the limit. */
+TEST(at_the_limit_trees_are_still_trees)
+{
+    traced_stop();
+    traced_start(&(otel_sdk_options){.simple = true, .held_max_bytes = 4096});
+    otel_lines_begin();
+    for (int i = 0; i < 100; i++) {
+        const otel_span outer = enter("outer");
+        traced_touch("inner");
+        otel_span_end(outer);
+    }
+    otel_lines *lines = otel_lines_end();
+    assert_in_range(traced_stats().dropped[OTEL_DROP_HELD_LIMIT], 1, 199);
+    mount_and_free(lines, remote(OTEL_TRACE_FLAG_SAMPLED));
+    (void)traced_tree();
+
+    otel_span_view view;
+    size_t outermost = 0;
+    size_t inner = 0;
+    for (size_t i = 0; otel_memory_span(traced.memory, i, &view); i++) {
+        inner += view.name.data[0] == 'i';
+        outermost += memcmp(view.parent_span_id, remote_span_id, 8) == 0;
+    }
+    assert_in_range(inner, 2, 100);
+    assert_in_range(outermost, 1, inner + 1);
+}
+
+/* --- traces that are taken --- */
+
+TEST(a_held_trace_can_be_taken)
+{
+    const otel_span root = otel_span_enter(traced.tracer, "root", OTEL_SPAN_OPTIONS(.hold = true));
+    traced_touch("a");
+    const otel_span_context ids = otel_span_get_context(root);
+    otel_lines *lines = otel_span_collect(root);
+
+    otel_span_view view;
+    size_t cursor = 0;
+    assert_int_equal(otel_lines_size(lines), 2);
+    assert_true(otel_lines_next(lines, &cursor, &view));
+    assert_memory_equal(view.trace_id, ids.trace_id, 16);
+    assert_memory_equal(view.parent_span_id, ids.span_id, 8);
+    assert_string_equal(traced_tree(), "");
+    assert_only_withheld(OTEL_WITHHELD_COLLECTED, 2);
+
+    mount_and_free(lines, remote(OTEL_TRACE_FLAG_SAMPLED));
+    assert_string_equal(traced_tree(), "?root(a)");
+    assert_int_equal(traced_stats().started, 4);
+}
+
+TEST(a_trace_is_taken_once)
+{
+    const otel_span root = otel_span_start(traced.tracer, "root", OTEL_SPAN_OPTIONS(.hold = true));
+    const otel_context context = {.span = root};
+    const otel_span late =
+        otel_span_start(traced.tracer, "late", OTEL_SPAN_OPTIONS(.parent = &context));
+    otel_lines *lines = otel_span_collect(root);
+    assert_int_equal(otel_lines_size(lines), 1);
+    assert_null(otel_span_collect(root));
+    otel_span_end(late);
+    otel_lines_free(lines);
+
+    const otel_stats stats = traced_stats();
+    assert_int_equal(stats.withheld[OTEL_WITHHELD_COLLECTED], 1);
+    assert_int_equal(stats.withheld[OTEL_WITHHELD_LATE], 1);
+    assert_int_equal(stats.open, 0);
+}
+
+TEST(who_holds_nothing_just_ends)
+{
+    assert_null(otel_span_collect(enter("a")));
+    assert_null(otel_span_collect(otel_span_start(traced.tracer, "b", NULL)));
+
+    assert_string_equal(traced_tree(), "a b");
+}
+
+/* --- SDKs come and go --- */
+
+TEST_WITH(traced_setup_without_sdk, traced_teardown, null_and_no_sdk_are_harmless)
+{
+    size_t cursor = 0;
+    otel_span_view view;
+    const otel_span parent = remote(OTEL_TRACE_FLAG_SAMPLED);
+    otel_lines_begin();
+    traced_touch("a");
+    assert_null(otel_lines_end());
+    assert_int_equal(otel_lines_size(NULL), 0);
+    assert_false(otel_lines_next(NULL, &cursor, &view));
+    otel_lines_mount(NULL, &parent, 1, NULL);
+    otel_lines_mount(NULL, NULL, 0, NULL);
+    otel_lines_free(NULL);
+    assert_string_equal(traced_tree(), "");
+}
+
+TEST(lines_that_outlive_their_sdk_are_counted_there)
+{
+    otel_lines *lines = collect_three();
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    traced_thread(mount_lines, lines);
+    assert_int_equal(otel_lines_size(lines), 3);
+    traced_thread(free_lines, lines);
+
+    assert_string_equal(traced_tree(), "");
+    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 3);
+    assert_int_equal(traced_stats().open, 0);
+}
+
+TEST(lines_of_a_former_sdk_are_not_mounted_in_the_next)
+{
+    otel_lines *lines = collect_three();
+    traced_stop();
+    traced_start(&(otel_sdk_options){.simple = true});
+    mount_and_free(lines, remote(OTEL_TRACE_FLAG_SAMPLED));
+
+    assert_string_equal(traced_tree(), "");
+    assert_int_equal(traced_stats().started, 0);
+    assert_int_equal(traced_stats().ended, 0);
+}
+
+TEST(a_stretch_of_a_former_sdk_collects_nothing_of_the_next)
+{
+    otel_lines_begin();
+    traced_touch("old");
+    traced_stop();
+    traced_start(&(otel_sdk_options){.simple = true});
+    traced_touch("new");
+    otel_lines *lines = otel_lines_end();
+    assert_int_equal(otel_lines_size(lines), 1);
+    otel_lines_free(lines);
+
+    assert_only_withheld(OTEL_WITHHELD_LATE, 1);
+    assert_int_equal(traced_stats().open, 0);
+}
+
+TEST(after_the_first_time_nothing_is_allocated)
+{
+    static struct fake_exporter fake; /* the SDK runs until the case is over */
+    const otel_exporter exporter = fake_exporter(&fake);
+    otel_span parents[PARENTS];
+    size_t allocations = 0;
+    traced_stop();
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                                      .simple = true)),
+                     OTEL_OK);
+    for (int i = 0; i < PARENTS; i++)
+        parents[i] = remote(OTEL_TRACE_FLAG_SAMPLED);
+    for (int i = 0; i < 200; i++) {
+        otel_lines *lines = collect_three();
+        otel_lines_mount(lines, parents, PARENTS, NULL);
+        otel_lines_free(lines);
+        if (i == 20)
+            allocations = oteli_leaks_count();
+    }
+    assert_int_equal(oteli_leaks_count(), allocations);
+    assert_int_equal(traced_stats().delivered, 200 * 3 * PARENTS);
+}
+
+TEST_AGAIN(traced_setup_queued, traced_teardown, a_stretch_is_collected_and_not_exported);
+TEST_AGAIN(traced_setup_queued, traced_teardown, around_a_stretch_all_is_as_ever);
+TEST_AGAIN(traced_setup_queued, traced_teardown, an_empty_stretch_is_null);
+TEST_AGAIN(traced_setup_queued, traced_teardown, an_inner_stretch_is_a_value_of_its_own);
+TEST_AGAIN(traced_setup_queued, traced_teardown, another_context_is_not_part_of_it);
+TEST_AGAIN(traced_setup_queued, traced_teardown, its_own_context_attached_once_more_is_part_of_it);
+TEST_AGAIN(traced_setup_queued, traced_teardown, on_other_threads_it_is_no_parent);
+TEST_AGAIN(traced_setup_queued, traced_teardown, what_is_open_at_the_end_is_late);
+TEST_AGAIN(traced_setup_queued, traced_teardown, detached_spans_find_no_parent_in_it);
+TEST_AGAIN(traced_setup_queued, traced_teardown, nothing_is_told_to_others_in_it);
+TEST_AGAIN(traced_setup_queued, traced_teardown, a_stretch_whose_thread_ends_is_abandoned);
+TEST_AGAIN(traced_setup_queued, traced_teardown, a_mount_is_a_tree_below_each_parent);
+TEST_AGAIN(traced_setup_queued, traced_teardown, a_mount_under_nobody_is_none);
+TEST_AGAIN(traced_setup_queued, traced_teardown, a_remote_parent_is_known_as_such);
+TEST_AGAIN(traced_setup_queued, traced_teardown, ids_of_mounts_in_one_trace_are_unique);
+TEST_AGAIN(traced_setup_queued, traced_teardown, only_the_outermost_are_linked);
+TEST_AGAIN(traced_setup_queued, traced_teardown, lines_go_from_thread_to_thread);
+TEST_AGAIN(traced_setup_queued, traced_teardown, a_held_trace_can_be_taken);
+TEST_AGAIN(traced_setup_queued, traced_teardown, a_trace_is_taken_once);
+TEST_AGAIN(traced_setup_queued, traced_teardown, who_holds_nothing_just_ends);
+TEST_AGAIN(traced_setup_queued, traced_teardown, lines_that_outlive_their_sdk_are_counted_there);
+TEST_AGAIN(traced_setup_queued, traced_teardown, lines_of_a_former_sdk_are_not_mounted_in_the_next);
+TEST_AGAIN(traced_setup_queued, traced_teardown,
+           a_stretch_of_a_former_sdk_collects_nothing_of_the_next);

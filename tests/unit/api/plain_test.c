@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/api/plain_test.c - specification of api/plain.h: a record that is written raw and
+ * finished later is byte for byte the one that is composed at once. */
+#include "api/plain.h"
+#include "api/outermost.h"
+#include "common/clock.h"
+#include "sdk/batch.h"
+#include "tests/support/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_NAME = OTELI_NAME_INLINE, MOST_ATTRIBUTES = 300, BEHIND = 64 };
+enum { ROOT, CHILD, CHILD_OF_REMOTE, ORIGINS };
+
+static struct oteli_open open_span;
+static uint8_t attributes[MOST_ATTRIBUTES + 2 * OTELI_COMPOSE_PIECE];
+static uint64_t composed[256];
+static otel_tracer *const tracer = &oteli_tracer_nameless;
+
+static int setup(void **state)
+{
+    (void)state;
+    oteli_fake_clock = (struct oteli_fake_clock){.ticks = 1000,
+                                                 .monotonic_ns = UINT64_C(10000000000),
+                                                 .wall_ns = UINT64_C(1700000000000000000)};
+    assert_null(oteli_clock_start("fake"));
+    memset(&open_span, 0xa5, sizeof open_span); /* what was there before is nobody's business */
+    memset(&open_span.unusual, 0, sizeof open_span.unusual);
+    for (size_t i = 0; i < sizeof attributes; i++)
+        attributes[i] = (uint8_t)(i * 7 + 1);
+    return 0;
+}
+
+/* A span that is not unusual. */
+static void describe(unsigned origin, uint32_t name_length, uint32_t attributes_length,
+                     uint8_t wire_kind)
+{
+    const uint32_t flags = 0x103 | (origin == CHILD_OF_REMOTE ? (uint32_t)OTELI_FLAG_IS_REMOTE : 0);
+    open_span.self = (otel_span){{UINT64_C(0x1011121314151617), UINT64_C(0x2021222324252627),
+                                  UINT64_C(0x3031323334353637),
+                                  oteli_ref_make(3, OTELI_PLACE_LOCAL, true, 5, 0)}};
+    open_span.tracer = tracer;
+    open_span.parent_id = origin == ROOT ? 0 : UINT64_C(0x4041424344454647);
+    open_span.epoch = oteli_clock_epoch();
+    open_span.name_length = name_length;
+    open_span.traits = (struct oteli_traits){.wire_flags = flags, .wire_kind = wire_kind};
+    open_span.start = 1100;
+    open_span.attributes = (struct oteli_buffer){attributes, sizeof attributes, attributes_length};
+    for (uint32_t i = 0; i < OTELI_NAME_INLINE; i++)
+        open_span.name[i] = (char)(i < name_length ? 'a' + i % 26 : '#');
+}
+
+/* Written with exactly the room that it may want and something behind it, and finished. The
+ * caller frees `*memory`. */
+static struct oteli_record *finish_raw(uint64_t end, uint8_t **memory)
+{
+    const uint32_t size = oteli_raw_size(&open_span);
+    const size_t bound = (size_t)size + OTELI_RAW_SLACK;
+    uint8_t *at = malloc(bound + BEHIND);
+    assert_non_null(at);
+    memset(at, 0xee, bound + BEHIND);
+    struct oteli_raw *raw = (struct oteli_raw *)(void *)at;
+    oteli_raw_write(raw, &open_span, size, end);
+    assert_int_equal(size % 8, 0);
+    for (size_t i = bound; i < bound + BEHIND; i++)
+        assert_int_equal(at[i], 0xee);
+
+    memset(at + size, 0xdd, bound + BEHIND - size); /* the next record */
+    struct oteli_record *record = oteli_raw_finish(raw);
+    for (size_t i = size; i < bound + BEHIND; i++)
+        assert_int_equal(at[i], 0xdd);
+    assert_int_equal(raw->size, size);
+    assert_int_equal((uintptr_t)record % 8, 0);
+    assert_true((uint8_t *)record >= at && (uint8_t *)record + record->size <= at + size);
+    *memory = at;
+    return record;
+}
+
+static void check_against_composed(uint64_t end)
+{
+    uint8_t *memory;
+    struct oteli_record *const finished = finish_raw(end, &memory);
+    struct oteli_record *const expected = (struct oteli_record *)(void *)composed;
+    assert_true(oteli_compose_bound(&open_span) <= sizeof composed);
+    oteli_compose(expected, &open_span, end | OTELI_TICKS_BIT);
+    oteli_record_convert(expected);
+
+    assert_int_equal(finished->length, expected->length);
+    assert_memory_equal(oteli_record_message(finished), oteli_record_message(expected),
+                        expected->length);
+    assert_int_equal(finished->times_at, expected->times_at);
+    assert_int_equal(finished->events_at, 0);
+    assert_int_equal(finished->epoch, expected->epoch);
+    assert_ptr_equal(finished->tracer, expected->tracer);
+    assert_int_equal(finished->what & (OTELI_RECORD_RAW | OTELI_RECORD_ADDRESS |
+                                       OTELI_RECORD_OUTERMOST | OTELI_RECORD_MOUNT),
+                     0);
+    free(memory);
+}
+
+AROUND_EACH(setup, NULL);
+
+TEST(names_of_every_length_with_attributes_of_every_length)
+{
+    for (uint32_t i = 0; i <= LONGEST_NAME; i++)
+        for (uint32_t k = 0; k <= MOST_ATTRIBUTES; k++) {
+            describe((i + k) % ORIGINS, i, k, (uint8_t)(1 + k % 5));
+            check_against_composed(1500);
+        }
+}
+
+TEST(every_origin_with_every_kind_and_name)
+{
+    for (unsigned origin = 0; origin < ORIGINS; origin++)
+        for (uint8_t kind = 1; kind <= 5; kind++)
+            for (uint32_t name = 0; name <= LONGEST_NAME; name++) {
+                describe(origin, name, name % 17, kind);
+                check_against_composed(1500);
+            }
+}
+
+TEST(times_of_any_order)
+{
+    static const uint64_t ticks[] = {1000, 1001, 1100, 1000000};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 4; k++) {
+            describe(ROOT, 4, 20, 1);
+            open_span.start = ticks[i];
+            check_against_composed(ticks[k]);
+        }
+}
+
+TEST(no_span_ends_before_it_starts)
+{
+    uint8_t *memory;
+    describe(ROOT, 4, 0, 1);
+    const struct oteli_record *record = finish_raw(1099, &memory);
+    const uint8_t *times =
+        oteli_record_message((struct oteli_record *)(uintptr_t)record) + record->times_at;
+
+    assert_true(oteli_get_fixed64(times + 1) == UINT64_C(1700000000000000100));
+    assert_true(oteli_get_fixed64(times + 10) == UINT64_C(1700000000000000100));
+    free(memory);
+}
+
+/* The head's kind byte says so, whatever else the head has in its place. */
+TEST(a_raw_record_says_that_it_is_raw)
+{
+    static uint64_t memory[64];
+    struct oteli_raw *raw = (struct oteli_raw *)(void *)memory;
+    for (uint8_t kind = 1; kind <= 5; kind++) {
+        describe(CHILD, 8, 16, kind);
+        const uint32_t size = oteli_raw_size(&open_span);
+        oteli_raw_write(raw, &open_span, size, 1500);
+
+        const struct oteli_record *head = (const struct oteli_record *)(const void *)memory;
+        assert_int_equal(head->what & OTELI_RECORD_RAW, kind);
+        assert_int_equal(head->what & (OTELI_RECORD_ADDRESS | OTELI_RECORD_MOUNT), 0);
+        assert_int_equal(head->size, size);
+        assert_int_equal(head->epoch, open_span.epoch);
+        assert_ptr_equal(head->tracer, tracer);
+    }
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/api/short_test.c - specification of api/short.h: the short way to an attribute
+ * writes what the way for any attribute does, or nothing at all. */
+#include "api/short.h"
+#include "tests/support/unit.h"
+
+#include <string.h>
+
+enum { LONGEST = 140 };
+static const struct oteli_limits wide = {SIZE_MAX, 128, 128, 128, 128, 128, false, 64};
+
+/* A place with room, as it is once it has had attributes. */
+static void make_place(struct oteli_open *open)
+{
+    const otel_value value = otel_value_int(1);
+    static char large[1024];
+    memset(open, 0, sizeof *open);
+    const otel_value text = otel_value_string_n(large, sizeof large);
+    oteli_open_set(open, &wide, "large", 5, &text);
+    open->attributes.length = 0;
+    open->attribute_count = 0;
+    oteli_open_set(open, &wide, "first", 5, &value);
+}
+
+static void check_same_attributes(const struct oteli_open *one, const struct oteli_open *other)
+{
+    assert_int_equal(one->attribute_count, other->attribute_count);
+    assert_int_equal(one->attributes.length, other->attributes.length);
+    assert_memory_equal(one->attributes.data, other->attributes.data, one->attributes.length);
+    assert_true(one->attribute_filter == other->attribute_filter);
+    for (uint32_t i = 0; i < one->attribute_count; i++) {
+        assert_true(one->places[i].signature == other->places[i].signature);
+        assert_int_equal(one->places[i].at, other->places[i].at);
+        assert_int_equal(one->places[i].key_at, other->places[i].key_at);
+    }
+}
+
+/* Set by the short way, which says whether it could, or did nothing; and by the other. */
+static void check_both_ways(struct oteli_open *brief, struct oteli_open *full, const char *key,
+                            size_t key_length, const otel_value *value, bool is_short)
+{
+    const struct oteli_buffer attributes = brief->attributes;
+    const bool done = value->type == OTEL_VALUE_INT
+                          ? oteli_set_short_int(brief, &wide, key, key_length, value->as.integer)
+                          : oteli_set_short_string(brief, &wide, key, key_length, value->as.string,
+                                                   value->length);
+    assert_int_equal(done, is_short);
+    if (is_short) {
+        oteli_open_set(full, &wide, key, key_length, value);
+        check_same_attributes(brief, full);
+    } else {
+        assert_int_equal(brief->attributes.length, attributes.length);
+        assert_int_equal(brief->attribute_count, 1);
+    }
+    brief->attributes.length = full->attributes.length = attributes.length;
+    brief->attribute_count = full->attribute_count = 1;
+    brief->attribute_filter = full->attribute_filter =
+        oteli_signature_bit(full->places[0].signature);
+}
+
+static bool is_new_to_the_filter(const struct oteli_open *open, const char *key, size_t length)
+{
+    return (open->attribute_filter & oteli_signature_bit(oteli_signature(key, length))) == 0;
+}
+
+TEST(short_strings_are_the_same_bytes_as_any)
+{
+    struct oteli_open brief;
+    struct oteli_open full;
+    make_place(&brief);
+    make_place(&full);
+    char key[LONGEST + 1];
+    char value[LONGEST + 1];
+    size_t shorts = 0;
+    for (size_t i = 0; i <= LONGEST; i++) {
+        key[i] = (char)('a' + i * 7 % 26);
+        value[i] = (char)('A' + i * 11 % 26);
+    }
+    for (size_t key_length = 0; key_length <= LONGEST; key_length++)
+        for (size_t length = 0; length <= LONGEST; length++) {
+            const bool is_short = key_length >= 4 && key_length <= 100 && length <= 100 &&
+                                  6 + key_length + length <= 127 &&
+                                  is_new_to_the_filter(&brief, key, key_length);
+            const otel_value any = otel_value_string_n(value, length);
+            check_both_ways(&brief, &full, key, key_length, &any, is_short);
+            shorts += is_short;
+        }
+    assert_true(shorts > 4000);
+    oteli_open_fini(&brief);
+    oteli_open_fini(&full);
+}
+
+TEST(short_integers_are_the_same_bytes_as_any)
+{
+    struct oteli_open brief;
+    struct oteli_open full;
+    make_place(&brief);
+    make_place(&full);
+    char key[LONGEST + 1];
+    for (size_t i = 0; i <= LONGEST; i++)
+        key[i] = (char)('a' + i * 7 % 26);
+    for (size_t key_length = 0; key_length <= LONGEST; key_length++)
+        for (unsigned bits = 0; bits <= 64; bits++)
+            for (int64_t near = -1; near <= 1; near++) {
+                const uint64_t power = bits == 64 ? 0 : UINT64_C(1) << bits;
+                const otel_value any = otel_value_int((int64_t)(power + (uint64_t)near));
+                const bool is_short = key_length >= 4 && key_length <= 100 &&
+                                      is_new_to_the_filter(&brief, key, key_length);
+                check_both_ways(&brief, &full, key, key_length, &any, is_short);
+            }
+    oteli_open_fini(&brief);
+    oteli_open_fini(&full);
+}
+
+TEST(what_is_not_ascii_is_not_short)
+{
+    struct oteli_open brief;
+    struct oteli_open full;
+    make_place(&brief);
+    make_place(&full);
+    char key[20];
+    char value[40];
+    for (size_t at = 0; at < sizeof key + sizeof value; at++) {
+        memset(key, 'k', sizeof key);
+        memset(value, 'v', sizeof value);
+        *(at < sizeof key ? &key[at] : &value[at - sizeof key]) = (char)0xc3;
+        const otel_value text = otel_value_string_n(value, sizeof value);
+        const otel_value number = otel_value_int(3);
+        check_both_ways(&brief, &full, key, sizeof key, &text, false);
+        check_both_ways(&brief, &full, key, sizeof key, &number, at >= sizeof key);
+    }
+    oteli_open_fini(&brief);
+    oteli_open_fini(&full);
+}
+
+TEST(without_room_nothing_is_short)
+{
+    struct oteli_open open;
+    make_place(&open);
+    const struct oteli_limits one = {SIZE_MAX, 1, 1, 1, 1, 1, false, 64};
+    const struct oteli_limits brief = {4, 128, 1, 1, 1, 1, false, 64};
+    assert_false(oteli_set_short_int(&open, &one, "key.a", 5, 1));
+    assert_false(oteli_set_short_string(&open, &one, "key.a", 5, "v", 1));
+    assert_false(oteli_set_short_string(&open, &brief, "key.a", 5, "value", 5));
+    assert_true(oteli_set_short_string(&open, &brief, "key.a", 5, "valu", 4));
+    assert_false(oteli_set_short_int(&open, &wide, "key.a", 5, 1)); /* there is one */
+    const uint32_t length = open.attributes.length;
+    open.attributes.length = open.attributes.capacity - OTELI_SHORT_ROOM + 1;
+    assert_false(oteli_set_short_int(&open, &wide, "key.b", 5, 1));
+    open.attributes.length = length;
+    const uint32_t capacity = open.place_capacity;
+    open.place_capacity = open.attribute_count;
+    assert_false(oteli_set_short_int(&open, &wide, "key.b", 5, 1));
+    open.place_capacity = capacity;
+    assert_true(oteli_set_short_int(&open, &wide, "key.b", 5, 1));
+    oteli_open_fini(&open);
+}

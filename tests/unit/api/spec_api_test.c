@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/api/spec_api_test.c - the rows of the specification about tracers and spans as
+ * programs see them, with the real SDK behind. */
+#include "common/wire.h"
+#include "tests/support/traced.h"
+#include "tests/support/unit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { THREADS = 8, ROUNDS = 200 };
+
+static const uint8_t remote_trace_id[16] = {7};
+static const uint8_t remote_span_id[8] = {9};
+
+static otel_context remote(const char *tracestate)
+{
+    const otel_span_context context = otel_span_context_make(
+        remote_trace_id, remote_span_id, OTEL_TRACE_FLAG_SAMPLED, true, tracestate);
+    return (otel_context){.span = otel_span_wrap(&context)};
+}
+
+static otel_span_view exported(size_t index)
+{
+    otel_span_view span;
+    assert_int_not_equal(otel_flush(60000), OTEL_ERROR_TIMEOUT);
+    assert_true(otel_memory_span(traced.memory, index, &span));
+    return span;
+}
+
+static bool is_text(otel_slice slice, const char *text)
+{
+    return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;
+}
+
+static void assert_same_ids(otel_span a, otel_span b)
+{
+    const otel_span_context of_a = otel_span_get_context(a);
+    const otel_span_context of_b = otel_span_get_context(b);
+    assert_memory_equal(&of_a, &of_b, sizeof of_a);
+}
+
+/* --- tracers --- */
+
+AROUND_EACH(traced_setup, traced_teardown);
+
+/* spec: A1 trace/api.md#tracerprovider SHOULD stable */
+TEST_WITH(traced_setup_without_sdk, traced_teardown,
+          A1_a_tracer_from_before_the_start_records_after_it)
+{
+    otel_tracer *early = otel_tracer_get("early", NULL);
+    assert_false(otel_span_is_recording(otel_span_enter(early, "before", NULL)));
+
+    traced_start(&(otel_sdk_options){.simple = true});
+    otel_span_end(otel_span_enter(early, "after", NULL));
+
+    assert_string_equal(traced_tree(), "after");
+    assert_true(is_text(exported(0).scope->name, "early"));
+}
+
+/* spec: A2 trace/api.md#get-a-tracer MUST stable */
+TEST(A2_a_tracer_has_name_version_schema_url_and_attributes)
+{
+    const otel_attribute attribute = otel_attribute_of("k", otel_value_int(5));
+    otel_tracer *tracer =
+        otel_tracer_get_with("library", "1.2",
+                             OTEL_TRACER_OPTIONS(.schema_url = "https://example.com/1",
+                                                 .attributes = &attribute, .attribute_count = 1));
+
+    otel_span_end(otel_span_enter(tracer, "a", NULL));
+
+    const otel_scope_view *scope = exported(0).scope;
+    otel_slice attributes = scope->attributes;
+    otel_attribute_view read;
+    assert_true(is_text(scope->name, "library"));
+    assert_true(is_text(scope->version, "1.2"));
+    assert_true(is_text(scope->schema_url, "https://example.com/1"));
+    assert_true(otel_attribute_next(&attributes, OTEL_FIELD_SCOPE_ATTRIBUTE, &read));
+    assert_true(is_text(read.key, "k"));
+    assert_int_equal(read.value.integer, 5);
+}
+
+static unsigned warnings;
+
+static void count_warnings(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    (void)message;
+    warnings += level == OTEL_LOG_WARN;
+}
+
+/* spec: A3 trace/api.md#get-a-tracer MUST stable */
+TEST(A3_without_a_name_a_tracer_works_and_there_is_a_warning)
+{
+    warnings = 0;
+    otel_log_set_handler(count_warnings, NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        otel_tracer *tracer = otel_tracer_get(i == 0 ? NULL : "", "1");
+        assert_int_equal(warnings, 1); /* the second is too soon after the first */
+        otel_span_end(otel_span_enter(tracer, "a", NULL));
+        assert_int_equal(exported(i).scope->name.length, 0);
+        assert_true(is_text(exported(i).scope->version, "1"));
+    }
+}
+
+static unsigned started;
+
+static void count_start(void *state, otel_span span, const otel_context *parent)
+{
+    (void)state;
+    (void)span;
+    (void)parent;
+    started++;
+}
+
+/* spec: A4 trace/sdk.md#configuration MUST stable */
+TEST_WITH(traced_setup_without_sdk, traced_teardown,
+          A4_a_tracer_sees_a_configuration_that_came_after_it)
+{
+    otel_tracer *tracer = otel_tracer_get("a", "1");
+    traced_start(&(otel_sdk_options){.simple = true});
+    otel_span_end(otel_span_enter(tracer, "first", NULL));
+    traced_stop();
+    const otel_processor processor = OTEL_PROCESSOR(.on_start = count_start);
+    started = 0;
+
+    traced_start(&(otel_sdk_options){.processors = &processor, .processor_count = 1});
+    otel_span_end(otel_span_enter(tracer, "second", NULL));
+
+    assert_ptr_equal(otel_tracer_get("a", "1"), tracer);
+    assert_int_equal(started, 1);
+    assert_string_equal(traced_tree(), "first second");
+}
+
+/* --- tracers that are not enabled --- */
+
+static struct {
+    bool is_enabled;
+    unsigned asked;
+    char name[32];
+} configurator;
+
+static bool is_enabled(void *state, const otel_scope_view *scope)
+{
+    assert_ptr_equal(state, &configurator);
+    configurator.asked++;
+    snprintf(configurator.name, sizeof configurator.name, "%.*s", (int)scope->name.length,
+             scope->name.data);
+    return configurator.is_enabled || !is_text(scope->name, "quiet");
+}
+
+static otel_tracer *quiet;
+
+/* A tracer "quiet" that is disabled. */
+static void start_configured(otel_sdk_options *options)
+{
+    memset(&configurator, 0, sizeof configurator);
+    options->tracer_enabled = is_enabled;
+    options->tracer_enabled_state = &configurator;
+    traced_start(options);
+    quiet = otel_tracer_get("quiet", NULL);
+}
+
+/* spec: A5 trace/sdk.md#enabled MUST development */
+TEST_WITH(traced_setup_without_sdk, traced_teardown,
+          A5_a_tracer_is_enabled_when_somebody_sees_its_spans)
+{
+    const otel_processor processor = OTEL_PROCESSOR(.name = "sees nothing");
+    assert_false(otel_tracer_enabled(traced.tracer));
+    assert_int_equal(otel_start_with(NULL), OTEL_OK);
+    assert_false(otel_tracer_enabled(traced.tracer));
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    assert_int_equal(
+        otel_start_with(OTEL_SDK_OPTIONS(.processors = &processor, .processor_count = 1)), OTEL_OK);
+    assert_true(otel_tracer_enabled(traced.tracer));
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    assert_false(otel_tracer_enabled(traced.tracer));
+
+    start_configured(&(otel_sdk_options){.simple = true});
+    assert_true(otel_tracer_enabled(traced.tracer));
+    assert_false(otel_tracer_enabled(quiet));
+    assert_true(otel_tracer_enabled(NULL));
+}
+
+/* spec: A6 trace/sdk.md#tracerconfigurator MUST development */
+TEST_WITH(traced_setup_without_sdk, traced_teardown,
+          A6_spans_of_a_disabled_tracer_are_as_without_an_sdk)
+{
+    start_configured(&(otel_sdk_options){.simple = true});
+    const otel_span outer = otel_span_enter(traced.tracer, "outer", NULL);
+
+    const otel_span entered = otel_span_enter(quiet, "entered", NULL);
+    const otel_span begun = otel_span_start(quiet, "started", NULL);
+    assert_false(otel_span_is_recording(entered));
+    assert_false(otel_span_is_recording(begun));
+    assert_same_ids(entered, outer);
+    assert_same_ids(begun, outer);
+    otel_span_set_int(entered, "k", 1);
+    traced_touch("inner");
+    otel_span_end(begun);
+    otel_span_end(entered);
+    otel_span_end(outer);
+
+    assert_string_equal(traced_tree(), "outer(inner)");
+    assert_int_equal(exported(1).attributes.length, 0);
+    assert_int_equal(traced_stats().started, 2);
+    const otel_span root = otel_span_start(quiet, "root", OTEL_SPAN_OPTIONS(.root = true));
+    assert_int_equal(root.opaque[2], 0);
+}
+
+/* spec: A6 trace/sdk.md#tracerconfigurator MUST development */
+TEST_WITH(traced_setup_without_sdk, traced_teardown,
+          A6_a_disabled_tracer_passes_a_parent_on_that_it_is_given)
+{
+    start_configured(&(otel_sdk_options){.simple = true});
+    const otel_context parent = remote("a=1");
+
+    const otel_span entered =
+        otel_span_enter(quiet, "entered", OTEL_SPAN_OPTIONS(.parent = &parent));
+    assert_same_ids(entered, parent.span);
+    assert_same_ids(otel_current_span(), parent.span);
+    traced_touch("inner");
+    otel_span_end(entered);
+
+    assert_int_equal(otel_current_span().opaque[2], 0);
+    assert_memory_equal(exported(0).trace_id, remote_trace_id, 16);
+    assert_memory_equal(exported(0).parent_span_id, remote_span_id, 8);
+    assert_true(is_text(exported(0).tracestate, "a=1"));
+}
+
+/* spec: A6 trace/sdk.md#tracerconfigurator MUST development */
+TEST_WITH(traced_setup_without_sdk, traced_teardown,
+          A6_what_is_held_back_is_so_below_a_disabled_tracer)
+{
+    start_configured(&(otel_sdk_options){.simple = true});
+    const otel_span root = otel_span_start(traced.tracer, "root", OTEL_SPAN_OPTIONS(.hold = true));
+    const otel_context parent = {.span = root};
+    const otel_span entered =
+        otel_span_enter(quiet, "entered", OTEL_SPAN_OPTIONS(.parent = &parent));
+    traced_touch("inner");
+    otel_span_end(entered);
+    assert_string_equal(traced_tree(), "");
+
+    otel_span_cancel(root);
+
+    assert_string_equal(traced_tree(), "");
+    assert_only_withheld(OTEL_WITHHELD_CANCELLED, 2);
+}
+
+/* spec: A6 trace/sdk.md#tracerconfigurator MUST development */
+TEST_WITH(traced_setup_without_sdk, traced_teardown,
+          A6_each_tracer_is_asked_for_once_until_it_is_configured_anew)
+{
+    start_configured(&(otel_sdk_options){.simple = true});
+    for (unsigned i = 0; i < 3; i++) {
+        otel_span_end(otel_span_enter(quiet, "a", NULL));
+        otel_span_end(otel_span_start(quiet, "a", NULL));
+    }
+    assert_int_equal(configurator.asked, 1);
+    assert_string_equal(configurator.name, "quiet");
+    otel_span_end(otel_span_enter(otel_tracer_get("loud", NULL), "loud", NULL));
+    assert_int_equal(configurator.asked, 2);
+    assert_string_equal(configurator.name, "loud");
+
+    configurator.is_enabled = true;
+    otel_span_end(otel_span_enter(quiet, "still quiet", NULL));
+    otel_tracers_reconfigure();
+    otel_span_end(otel_span_enter(quiet, "b", NULL));
+    otel_span_end(otel_span_start(quiet, "c", NULL));
+
+    assert_int_equal(configurator.asked, 3);
+    assert_true(otel_tracer_enabled(quiet));
+    assert_string_equal(traced_tree(), "loud b c");
+}
+
+/* --- spans --- */
+
+/* spec: A7 trace/api.md#span-creation MUST stable */
+TEST(A7_a_parent_is_a_context_or_none_at_all)
+{
+    const otel_context parent = remote(NULL);
+    const otel_attribute attribute = otel_attribute_of("k", otel_value_int(1));
+    const otel_link link = {.context = otel_span_get_context(parent.span)};
+    const otel_span outer = otel_span_enter(traced.tracer, "outer", NULL);
+
+    otel_span_end(
+        otel_span_start(traced.tracer, "child",
+                        OTEL_SPAN_OPTIONS(.parent = &parent, .kind = OTEL_SPAN_KIND_SERVER,
+                                          .attributes = &attribute, .attribute_count = 1,
+                                          .links = &link, .link_count = 1, .start_ns = 1000)));
+    otel_span_end(
+        otel_span_start(traced.tracer, "root", OTEL_SPAN_OPTIONS(.root = true, .parent = &parent)));
+    otel_span_end(outer);
+
+    assert_memory_equal(exported(0).parent_span_id, remote_span_id, 8);
+    assert_int_equal(exported(0).kind, OTEL_SPAN_KIND_SERVER);
+    assert_int_equal(exported(0).start_ns, 1000);
+    assert_true(exported(0).attributes.length != 0 && exported(0).links.length != 0);
+    assert_null(exported(1).parent_span_id);
+    assert_string_equal(traced_tree(), "?child root outer");
+}
+
+/* spec: A8 trace/api.md#span-creation MUST stable */
+TEST(A8_a_span_that_is_started_does_not_become_current)
+{
+    const otel_span span = otel_span_start(traced.tracer, "a", NULL);
+    assert_int_equal(otel_current_span().opaque[2], 0);
+    traced_touch("b");
+    otel_span_end(span);
+    assert_string_equal(traced_tree(), "b a");
+}
+
+/* spec: A12 trace/api.md#get-context MUST stable */
+TEST(A12_a_span_has_the_same_context_for_ever)
+{
+    const otel_context parent = remote("a=1");
+    const otel_span_options *under = OTEL_SPAN_OPTIONS(.parent = &parent);
+    for (unsigned way = 0; way < 2; way++) {
+        const otel_span span = way == 0 ? otel_span_enter(traced.tracer, "a", under)
+                                        : otel_span_start(traced.tracer, "a", under);
+        const otel_span_context before = otel_span_get_context(span);
+        otel_span_end(span);
+        traced_touch("in its place");
+        const otel_span_context after = otel_span_get_context(span);
+        char text[8];
+        assert_memory_equal(&before, &after, sizeof before);
+        assert_int_equal(otel_span_context_tracestate(&after, text, sizeof text), 3);
+        assert_string_equal(text, "a=1");
+    }
+}
+
+/* spec: A13 trace/api.md#isrecording SHOULD stable */
+TEST(A13_a_span_records_until_it_ends)
+{
+    for (unsigned way = 0; way < 2; way++) {
+        const otel_span span = way == 0 ? otel_span_enter(traced.tracer, "a", NULL)
+                                        : otel_span_start(traced.tracer, "a", NULL);
+        assert_true(otel_span_is_recording(span));
+        otel_span_end(span);
+        assert_false(otel_span_is_recording(span));
+    }
+    assert_false(otel_span_is_recording(otel_span_none_()));
+    traced_stop();
+    traced_start(&(otel_sdk_options){.traces_sampler = "always_off"});
+    const otel_span dropped = otel_span_enter(traced.tracer, "a", NULL);
+    assert_false(otel_span_is_recording(dropped));
+    otel_span_end(dropped);
+}
+
+/* spec: A21 trace/api.md#end MUST stable */
+TEST(A21_the_first_end_counts_and_nothing_after_it)
+{
+    for (unsigned way = 0; way < 2; way++) {
+        const otel_span span = way == 0 ? otel_span_enter(traced.tracer, "a", NULL)
+                                        : otel_span_start(traced.tracer, "a", NULL);
+        otel_span_end_at(span, 5000);
+        otel_span_end_at(span, 6000);
+        otel_span_end(span);
+        otel_span_set_int(span, "late", 1);
+        otel_span_add_event(span, "late", NULL, 0);
+        otel_span_set_status(span, OTEL_SPAN_STATUS_ERROR, "late");
+        otel_span_update_name(span, "late");
+        assert_int_equal(exported(way).end_ns, 5000);
+        assert_int_equal(exported(way).attributes.length + exported(way).events.length, 0);
+        assert_int_equal(exported(way).status, OTEL_SPAN_STATUS_UNSET);
+    }
+    assert_string_equal(traced_tree(), "a a");
+    assert_int_equal(traced_stats().ended, 2);
+}
+
+/* spec: A21 trace/api.md#end MUST stable */
+TEST(A21_an_end_leaves_children_alone_and_a_parent_behind)
+{
+    const otel_span parent = otel_span_start(traced.tracer, "parent", NULL);
+    const otel_context context = {.span = parent};
+    const otel_span_options *under = OTEL_SPAN_OPTIONS(.parent = &context);
+    const otel_span child = otel_span_enter(traced.tracer, "child", under);
+
+    otel_span_end(parent);
+
+    assert_true(otel_span_is_recording(child));
+    assert_same_ids(otel_current_span(), child);
+    otel_span_end(otel_span_start(traced.tracer, "late", under));
+    otel_span_end(child);
+    assert_string_equal(traced_tree(), "parent(late child)");
+}
+
+/* spec: A21 trace/api.md#end MUST stable */
+TEST(A21_a_context_has_its_span_also_when_that_has_ended)
+{
+    const otel_span span = otel_span_start(traced.tracer, "started", NULL);
+    const otel_context_token token = otel_context_attach((otel_context){.span = span});
+    otel_span_end(span);
+    assert_same_ids(otel_current_span(), span);
+    assert_true(otel_context_detach(token));
+
+    const otel_span entered = otel_span_enter(traced.tracer, "entered", NULL);
+    const otel_context context = otel_current_context();
+    otel_span_end(entered);
+    assert_same_ids(context.span, entered);
+    const otel_span_context current = otel_span_get_context(otel_current_span());
+    assert_false(otel_span_context_is_valid(&current));
+}
+
+/* spec: A22 trace/api.md#record-exception MUST stable */
+TEST(A22_an_exception_is_an_event_with_its_attributes)
+{
+    const otel_attribute more = otel_attribute_of("more", otel_value_int(1));
+    const otel_span span = otel_span_enter(traced.tracer, "a", NULL);
+    otel_span_record_exception(span, "Type", "message", "stack", &more, 1);
+    otel_span_end(span);
+
+    static const char *const keys[] = {"exception.type", "exception.message",
+                                       "exception.stacktrace", "more"};
+    otel_slice events = exported(0).events;
+    otel_event_view event;
+    otel_attribute_view attribute;
+    assert_true(otel_event_next(&events, &event));
+    assert_true(is_text(event.name, "exception"));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        assert_true(otel_attribute_next(&event.attributes, OTEL_FIELD_EVENT_ATTRIBUTE, &attribute));
+        assert_true(is_text(attribute.key, keys[i]));
+    }
+    assert_int_equal(exported(0).status, OTEL_SPAN_STATUS_UNSET);
+}
+
+/* The wire's number of a span's kind: field 6. */
+static unsigned kind_on_the_wire(size_t index)
+{
+    const otel_slice otlp = exported(index).otlp;
+    const uint8_t *at = (const uint8_t *)otlp.data;
+    const uint8_t *end = at + otlp.length;
+    struct oteli_field field;
+    while (oteli_next_field(&at, end, &field))
+        if (field.number == 6)
+            return (unsigned)field.value;
+    return 0;
+}
+
+/* spec: A23 trace/api.md#spankind MUST stable */
+TEST(A23_there_are_five_kinds_and_none_is_zero_on_the_wire)
+{
+    for (unsigned kind = 0; kind < 5; kind++) {
+        otel_span_end(
+            otel_span_enter(traced.tracer, "a", OTEL_SPAN_OPTIONS(.kind = (otel_span_kind)kind)));
+        assert_int_equal(exported(kind).kind, kind);
+        assert_int_equal(kind_on_the_wire(kind), kind + 1);
+    }
+    traced_touch("b");
+    assert_int_equal(exported(5).kind, OTEL_SPAN_KIND_INTERNAL);
+    assert_int_equal(kind_on_the_wire(5), 1);
+    otel_span_end(
+        otel_span_start(traced.tracer, "c", OTEL_SPAN_OPTIONS(.kind = (otel_span_kind)77)));
+    assert_int_equal(kind_on_the_wire(6), 1);
+}
+
+/* spec: A24 trace/api.md#wrapping-a-spancontext-in-a-span MUST stable */
+TEST(A24_a_wrapped_context_is_a_span_that_records_nothing)
+{
+    const otel_span_context context = otel_span_context_make(remote_trace_id, remote_span_id,
+                                                             OTEL_TRACE_FLAG_SAMPLED, true, "a=1");
+
+    const otel_span span = otel_span_wrap(&context);
+    const otel_span_context wrapped = otel_span_get_context(span);
+    assert_memory_equal(&wrapped, &context, sizeof context);
+    assert_false(otel_span_is_recording(span));
+    otel_span_set_int(span, "k", 1);
+    otel_span_add_event(span, "event", NULL, 0);
+    otel_span_set_status(span, OTEL_SPAN_STATUS_ERROR, "no");
+    otel_span_cancel(span);
+    otel_span_end(span);
+
+    assert_int_equal(otel_memory_count(traced.memory), 0);
+    assert_int_equal(traced_stats().started, 0);
+}
+
+/* spec: A24 trace/api.md#behavior-of-the-api-in-the-absence-of-an-installed-sdk MUST stable */
+TEST_WITH(traced_setup_without_sdk, traced_teardown,
+          A24_without_an_sdk_spans_are_their_parents_context)
+{
+    const otel_context parent = remote("a=1");
+    const otel_span span =
+        otel_span_start(traced.tracer, "a", OTEL_SPAN_OPTIONS(.parent = &parent));
+    assert_same_ids(span, parent.span);
+    assert_false(otel_span_is_recording(span));
+    const otel_span_context none = otel_span_get_context(otel_span_start(traced.tracer, "b", NULL));
+    assert_false(otel_span_context_is_valid(&none));
+}
+
+static otel_span shared;
+
+static void *use_shared(void *unused)
+{
+    const otel_attribute attribute = otel_attribute_of("k", otel_value_int(1));
+    otel_span_set_int(shared, "the.same", 1);
+    otel_span_set_string(shared, "and.another", "value");
+    otel_span_add_event(shared, "event", &attribute, 1);
+    otel_span_update_name(shared, "renamed");
+    otel_span_set_status(shared, OTEL_SPAN_STATUS_OK, NULL);
+    (void)otel_span_get_context(shared);
+    (void)otel_span_is_recording(shared);
+    otel_span_end(shared);
+    return unused;
+}
+
+/* spec: A25 trace/api.md#concurrency-requirements MUST stable */
+TEST(A25_threads_may_use_and_end_one_span_at_once)
+{
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        pthread_t threads[THREADS];
+        shared = otel_span_start(traced.tracer, "shared", NULL);
+        for (unsigned i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, use_shared, NULL), 0);
+        for (unsigned i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+    }
+    assert_int_equal(otel_memory_count(traced.memory), ROUNDS);
+    assert_int_equal(traced_stats().ended, ROUNDS);
+    assert_int_equal(exported(ROUNDS - 1).status, OTEL_SPAN_STATUS_OK);
+}

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/api/thread_context_test.c - specification of what each thread publishes
+ * (otel/thread_context.h): at every moment the context that is current on it. */
+#include "tests/support/leaks.h"
+#include "tests/support/recorder.h"
+#include "tests/support/unit.h"
+#include <otel/fibre.h>
+#include <otel/lines.h>
+#include <otel/thread_context.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static otel_tracer *tracer;
+
+static otel_context wrapped(uint8_t number, uint8_t flags, bool is_remote)
+{
+    otel_span_context context = {.flags = flags, .is_remote = is_remote};
+    memset(context.trace_id, number, sizeof context.trace_id);
+    memset(context.span_id, number, sizeof context.span_id);
+    return (otel_context){.span = otel_span_wrap(&context)};
+}
+
+static otel_span enter(void)
+{
+    return otel_span_enter(tracer, "span", NULL);
+}
+
+static bool says(const otel_thread_context_record *record, otel_span span)
+{
+    const otel_span_context context = otel_span_get_context(span);
+    if (!otel_span_context_is_valid(&context))
+        return record == NULL || record->valid == 0;
+    return record != NULL && record->valid == 1 && record->attributes_size == 0 &&
+           record->trace_flags == context.flags &&
+           memcmp(record->trace_id, context.trace_id, sizeof context.trace_id) == 0 &&
+           memcmp(record->span_id, context.span_id, sizeof context.span_id) == 0;
+}
+
+static bool publishes(otel_span span)
+{
+    return says(otel_thread_ctx_v1, span);
+}
+
+static bool publishes_nothing(void)
+{
+    return otel_thread_ctx_v1 == NULL || otel_thread_ctx_v1->valid == 0;
+}
+
+static bool publishes_what_is_current(void)
+{
+    const otel_span current = otel_current_span();
+    return oteli_span_is_collected(&current) ? publishes_nothing() : publishes(current);
+}
+
+AROUND_EACH(recorder_setup, recorder_teardown);
+
+TEST(a_span_is_published_from_enter_to_end)
+{
+    tracer = otel_tracer_get("t", NULL);
+    assert_null(otel_thread_ctx_v1);
+    const otel_span root = enter();
+    assert_true(publishes(root));
+    assert_int_equal(otel_thread_ctx_v1->trace_flags, 3);
+    const otel_span child = enter();
+    assert_true(publishes(child));
+    otel_span_end(child);
+    assert_true(publishes(root));
+    otel_span_end(root);
+    assert_null(otel_thread_ctx_v1);
+}
+
+TEST_WITH(recorder_setup_without_sdk, recorder_teardown, an_attached_context_is_published)
+{
+    const otel_context remote = wrapped(7, 1, true);
+    const otel_context unsampled = wrapped(8, 0, true);
+    const otel_context none = {.span = {{0}}};
+    const otel_context_token one = otel_context_attach(remote);
+    assert_true(publishes(remote.span));
+    const otel_context_token two = otel_context_attach(unsampled);
+    assert_true(publishes(unsampled.span));
+    assert_int_equal(otel_thread_ctx_v1->trace_flags, 0);
+    const otel_context_token three = otel_context_attach(none);
+    assert_true(publishes_nothing());
+    assert_true(otel_context_detach(three));
+    assert_true(publishes(unsampled.span));
+    assert_true(otel_context_detach(two));
+    assert_true(otel_context_detach(one));
+    assert_null(otel_thread_ctx_v1);
+}
+
+TEST(a_detached_span_is_published_where_it_is_attached)
+{
+    tracer = otel_tracer_get("t", NULL);
+    const otel_span one = otel_span_start(tracer, "one", NULL);
+    const otel_span two = otel_span_start(tracer, "two", NULL);
+    assert_null(otel_thread_ctx_v1);
+    for (unsigned i = 0; i < 3; i++) {
+        const otel_context_token token = otel_context_attach((otel_context){.span = one});
+        assert_true(publishes(one));
+        const otel_context_token inner = otel_context_attach((otel_context){.span = two});
+        assert_true(publishes(two));
+        assert_true(otel_context_detach(inner));
+        assert_true(otel_context_detach(token));
+    }
+    otel_span_end(one);
+    otel_span_end(two);
+    assert_null(otel_thread_ctx_v1);
+}
+
+TEST(what_is_collected_has_no_trace_that_others_know)
+{
+    tracer = otel_tracer_get("t", NULL);
+    otel_lines_begin();
+    assert_true(publishes_nothing());
+    const otel_span span = enter();
+    assert_true(publishes_nothing());
+    otel_span_end(span);
+    otel_lines_free(otel_lines_end());
+    assert_true(publishes_nothing());
+}
+
+TEST(what_was_published_by_another_library_comes_back)
+{
+    static const otel_thread_context_record theirs = {.valid = 1};
+    tracer = otel_tracer_get("t", NULL);
+    otel_thread_ctx_v1 = &theirs;
+    const otel_span first = enter();
+    assert_true(publishes(first));
+    otel_span_end(first);
+    assert_ptr_equal(otel_thread_ctx_v1, &theirs);
+    const otel_context_token token = otel_context_attach(wrapped(1, 1, true));
+    assert_true(otel_context_detach(token));
+    assert_ptr_equal(otel_thread_ctx_v1, &theirs);
+    otel_stack *const fibre = otel_stack_new();
+    otel_stack_switch(fibre);
+    assert_true(publishes_nothing());
+    otel_stack_switch(NULL);
+    assert_ptr_equal(otel_thread_ctx_v1, &theirs);
+    otel_stack_free(fibre);
+    otel_thread_ctx_v1 = NULL;
+}
+
+TEST(a_deep_stack_is_published_while_it_grows)
+{
+    enum { DEPTH = 300 };
+    static otel_span spans[DEPTH];
+    tracer = otel_tracer_get("t", NULL);
+    for (size_t i = 0; i < DEPTH; i++) {
+        const otel_thread_context_record *const before = otel_thread_ctx_v1;
+        spans[i] = enter();
+        assert_true(publishes(spans[i]));
+        if (i != 0)
+            assert_true(says(before, spans[i - 1])); /* records stay where they are */
+    }
+    for (size_t i = DEPTH; i > 0; i--) {
+        assert_true(publishes(spans[i - 1]));
+        otel_span_end(spans[i - 1]);
+    }
+    assert_null(otel_thread_ctx_v1);
+}
+
+static otel_context with_tracestate(uint8_t number)
+{
+    uint8_t id[16];
+    memset(id, number, sizeof id);
+    const otel_span_context context =
+        otel_span_context_make(id, id, OTEL_TRACE_FLAG_SAMPLED, true, "vendor=value");
+    return (otel_context){.span = otel_span_wrap(&context)};
+}
+
+TEST(a_tracestate_is_not_in_what_is_published)
+{
+    tracer = otel_tracer_get("t", NULL);
+    for (uint8_t i = 1; i < 40; i++) { /* references to them differ in every part */
+        const otel_context context = with_tracestate(i);
+        const otel_context_token token = otel_context_attach(context);
+        assert_true(publishes(context.span));
+        const otel_span child = enter();
+        assert_true(publishes(child));
+        otel_span_end(child);
+        assert_true(publishes(context.span));
+        assert_true(otel_context_detach(token));
+        const otel_span other = enter();
+        assert_true(publishes(other));
+        otel_span_end(other);
+        assert_null(otel_thread_ctx_v1);
+    }
+}
+
+TEST_WITH(recorder_setup_without_sdk, recorder_teardown,
+          without_memory_for_a_record_apart_nothing_is_published)
+{
+    const otel_context context = with_tracestate(1);
+    const otel_context_token plain = otel_context_attach(wrapped(1, 1, true));
+    oteli_leaks_fail_at(1);
+    const otel_context_token token = otel_context_attach(context);
+    assert_true(oteli_leaks_failed());
+    oteli_leaks_fail_at(0);
+    assert_true(publishes_nothing());
+    const otel_span current = otel_current_span();
+    assert_memory_equal(&current, &context.span, sizeof current);
+    assert_true(otel_context_detach(token));
+    assert_true(publishes(wrapped(1, 1, true).span));
+    assert_true(otel_context_detach(plain));
+    assert_null(otel_thread_ctx_v1);
+}
+
+TEST(what_another_library_publishes_inside_of_a_span_comes_back)
+{
+    static const otel_thread_context_record theirs = {.valid = 1};
+    tracer = otel_tracer_get("t", NULL);
+    const otel_span outer = enter();
+    const otel_thread_context_record *const ours = otel_thread_ctx_v1;
+    otel_thread_ctx_v1 = &theirs;
+    const otel_span inner = enter();
+    assert_true(publishes(inner));
+    otel_span_end(inner);
+    assert_ptr_equal(otel_thread_ctx_v1, &theirs);
+    otel_thread_ctx_v1 = ours;
+    otel_span_end(enter());
+    assert_true(publishes(outer));
+    otel_span_end(outer);
+    assert_null(otel_thread_ctx_v1);
+}
+
+TEST_WITH(recorder_setup_without_sdk, recorder_teardown,
+          a_context_in_the_place_of_the_last_of_too_many)
+{
+    enum { MANY = 1100 };
+    static otel_context_token tokens[MANY];
+    for (unsigned i = 0; i < MANY; i++) {
+        const otel_context context = wrapped((uint8_t)(1 + i % 200), i & 1, true);
+        tokens[i] = otel_context_attach(context);
+        assert_true(publishes(context.span));
+    }
+    for (unsigned i = MANY; i > 0; i--)
+        otel_context_detach(tokens[i - 1]);
+    assert_null(otel_thread_ctx_v1);
+}
+
+TEST(a_shutdown_leaves_current_what_is)
+{
+    tracer = otel_tracer_get("t", NULL);
+    const otel_span span = enter();
+    recorder_stop();
+    assert_true(publishes(span));
+    otel_span_end(span);
+    assert_null(otel_thread_ctx_v1);
+}
+
+static void *leave_open(void *state)
+{
+    (void)state;
+    assert_null(otel_thread_ctx_v1); /* also where it has taken over the state of another */
+    const otel_span span = enter();
+    assert_true(publishes(span));
+    return NULL;
+}
+
+TEST(a_thread_that_ends_leaves_nothing_to_the_next)
+{
+    tracer = otel_tracer_get("t", NULL);
+    for (unsigned i = 0; i < 3; i++)
+        recorder_on_thread(leave_open, NULL);
+    assert_null(otel_thread_ctx_v1);
+}
+
+static int in_child(otel_span outer, otel_span inner)
+{
+    if (!publishes(inner))
+        return 1;
+    otel_span_end(inner);
+    if (!publishes(outer))
+        return 2;
+    otel_span_end(outer);
+    return otel_thread_ctx_v1 == NULL ? 0 : 3;
+}
+
+TEST_WITH(recorder_setup_fast, recorder_teardown, a_forked_child_goes_on_with_what_is_current)
+{
+    tracer = otel_tracer_get("t", NULL);
+    const otel_span outer = enter();
+    const otel_span inner = enter();
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(in_child(outer, inner));
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    otel_span_end(inner);
+    otel_span_end(outer);
+}
+
+/* --- thousands of operations in any order, on the thread's own stack and those of fibres --- */
+
+enum { MOST_OPEN = 40, FIBRES = 3, OPERATIONS = 20000 };
+
+static struct fibre {
+    otel_stack *stack; /* NULL: the thread's own */
+    size_t open;
+    struct {
+        bool is_token;
+        otel_span span;
+        otel_context_token token;
+    } entries[MOST_OPEN];
+} fibres[FIBRES];
+
+static uint32_t next_number(uint32_t *seed)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return *seed >> 16;
+}
+
+static otel_context any_context(uint32_t *seed)
+{
+    const uint32_t number = next_number(seed);
+    if (number % 8 == 0)
+        return (otel_context){.span = {{0}}};
+    if (number % 8 == 1)
+        return otel_current_context();
+    return wrapped((uint8_t)(1 + number % 250), (uint8_t)(number >> 4 & 1), (number >> 5 & 1) != 0);
+}
+
+static void leave(struct fibre *fibre, size_t index)
+{
+    if (fibre->entries[index].is_token)
+        otel_context_detach(fibre->entries[index].token);
+    else
+        otel_span_end(fibre->entries[index].span);
+    fibre->open--;
+    memmove(&fibre->entries[index], &fibre->entries[index + 1],
+            (fibre->open - index) * sizeof *fibre->entries);
+}
+
+static void do_anything(struct fibre *fibre, uint32_t *seed)
+{
+    const uint32_t number = next_number(seed) % 8;
+    if (number < 2 && fibre->open < MOST_OPEN) {
+        fibre->entries[fibre->open].is_token = false;
+        fibre->entries[fibre->open++].span = enter();
+    } else if (number < 4 && fibre->open < MOST_OPEN) {
+        fibre->entries[fibre->open].is_token = true;
+        fibre->entries[fibre->open++].token = otel_context_attach(any_context(seed));
+    } else if (number < 7 && fibre->open != 0) {
+        leave(fibre, fibre->open - 1);
+    } else if (fibre->open != 0) {
+        leave(fibre, next_number(seed) % fibre->open);
+    }
+}
+
+TEST_WITH(recorder_setup_queued, recorder_teardown,
+          what_is_published_is_what_is_current_whatever_happens)
+{
+    uint32_t seed = 4947;
+    tracer = otel_tracer_get("t", NULL);
+    memset(fibres, 0, sizeof fibres);
+    for (size_t i = 1; i < FIBRES; i++)
+        fibres[i].stack = otel_stack_new();
+    struct fibre *fibre = &fibres[0];
+    for (unsigned i = 0; i < OPERATIONS; i++) {
+        if (next_number(&seed) % 16 == 0) {
+            fibre = &fibres[next_number(&seed) % FIBRES];
+            otel_stack_switch(fibre->stack);
+        } else {
+            do_anything(fibre, &seed);
+        }
+        assert_true(publishes_what_is_current());
+        recorder_collect();
+        recorder.count = 0;
+    }
+    for (size_t i = FIBRES; i > 0; i--) {
+        fibre = &fibres[i - 1];
+        otel_stack_switch(fibre->stack);
+        while (fibre->open != 0)
+            leave(fibre, 0);
+        assert_true(publishes_nothing());
+    }
+    for (size_t i = 1; i < FIBRES; i++)
+        otel_stack_free(fibres[i].stack);
+    assert_null(otel_thread_ctx_v1);
+}
+
+/* --- a reader that comes at any moment --- */
+
+enum { CONTEXTS = 250, SIGNALS = 300 };
+
+static volatile sig_atomic_t seen_signals, seen_torn, seen_valid;
+
+/* Every byte of both ids of a context here is its number, and so are its flags, as far as that
+ * goes: what is put together of two shows. */
+static void look(int number)
+{
+    (void)number;
+    const otel_thread_context_record *const record = otel_thread_ctx_v1;
+    seen_signals++;
+    if (record == NULL || record->valid == 0)
+        return;
+    seen_valid++;
+    uint8_t expected[24];
+    memset(expected, record->trace_id[0], sizeof expected);
+    if (record->valid != 1 || memcmp(record, expected, sizeof expected) != 0 ||
+        record->trace_flags != (record->trace_id[0] & 1) || record->attributes_size != 0)
+        seen_torn++;
+}
+
+static void attach_two(uint8_t number)
+{
+    const otel_context_token outer =
+        otel_context_attach(wrapped(number, number & 1, (number & 2) != 0));
+    const otel_context_token inner =
+        otel_context_attach(wrapped((uint8_t)(number + 1), (number + 1) & 1, false));
+    otel_context_detach((number & 4) != 0 ? outer : inner);
+    otel_context_detach((number & 4) != 0 ? inner : outer);
+}
+
+TEST_WITH(recorder_setup_without_sdk, recorder_teardown,
+          a_signal_handler_never_finds_half_of_a_context)
+{
+    const struct sigaction action = {.sa_handler = look, .sa_flags = SA_RESTART};
+    struct sigaction before;
+    const struct itimerval often = {{0, 211}, {0, 211}};
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    seen_signals = seen_torn = seen_valid = 0;
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    while (seen_valid < SIGNALS)
+        for (unsigned i = 1; i < CONTEXTS; i++)
+            attach_two((uint8_t)i);
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+    assert_int_equal(seen_torn, 0);
+    assert_true(seen_signals >= SIGNALS);
+}
+
+/* --- a reader that stops the thread at every instruction --- */
+
+enum { STATES = 200, DEEP = 16 };
+
+/* What is current one after the other: in the child what was, in the parent what was seen. */
+static otel_thread_context_record states[STATES];
+static size_t state_count;
+
+static void add_state(const otel_thread_context_record *record)
+{
+    static const otel_thread_context_record none;
+    const otel_thread_context_record *const now =
+        record != NULL && record->valid != 0 ? record : &none;
+    if (state_count < STATES &&
+        (state_count == 0 || memcmp(&states[state_count - 1], now, sizeof *now) != 0))
+        states[state_count++] = *now;
+}
+
+static void note_current(void)
+{
+    const otel_span_context context = otel_span_get_context(otel_current_span());
+    otel_thread_context_record record = {.valid = otel_span_context_is_valid(&context),
+                                         .trace_flags = context.flags};
+    memcpy(record.trace_id, context.trace_id, sizeof record.trace_id);
+    memcpy(record.span_id, context.span_id, sizeof record.span_id);
+    add_state(&record);
+}
+
+/* A context that is published apart, because of its tracestate, in turn with what a fibre has. */
+static void change_stacks(void)
+{
+    static otel_stack *fibre;
+    if (fibre == NULL)
+        fibre = otel_stack_new();
+    const otel_context_token token = otel_context_attach(with_tracestate(3));
+    note_current();
+    otel_stack_switch(fibre);
+    note_current();
+    otel_stack_switch(NULL);
+    note_current();
+    otel_context_detach(token);
+    note_current();
+}
+
+static void change_what_is_current(size_t depth)
+{
+    otel_span spans[DEEP];
+    state_count = 0;
+    note_current();
+    change_stacks();
+    const otel_context_token outer = otel_context_attach(wrapped(1, 1, true));
+    note_current();
+    for (size_t i = 0; i < depth; i++) {
+        spans[i] = enter();
+        note_current();
+    }
+    const otel_context_token inner = otel_context_attach(wrapped(2, 0, false));
+    note_current();
+    otel_context_detach(outer); /* out of order */
+    note_current();
+    otel_context_detach(inner);
+    note_current();
+    for (size_t i = depth; i > 2; i--) {
+        otel_span_end(spans[i - 1]);
+        note_current();
+    }
+    otel_span_end(spans[0]); /* likewise */
+    note_current();
+    otel_span_end(spans[1]);
+    note_current();
+}
+
+static void be_stopped(void)
+{
+    void *state = NULL;
+    recorder_setup_fast(&state);
+    tracer = otel_tracer_get("t", NULL);
+    change_what_is_current(2); /* once, so that everything is there */
+    ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+    raise(SIGSTOP);
+    change_what_is_current(DEEP); /* the stack grows */
+    raise(SIGSTOP);
+    _exit(0);
+}
+
+static void read_child(pid_t child, void *to, const volatile void *from, size_t size)
+{
+    const struct iovec local = {to, size};
+    const struct iovec remote = {(void *)(uintptr_t)from, size};
+    assert_int_equal(process_vm_readv(child, &local, 1, &remote, 1, 0), size);
+}
+
+static void see(pid_t child)
+{
+    const otel_thread_context_record *pointer;
+    otel_thread_context_record record;
+    read_child(child, &pointer, &otel_thread_ctx_v1, sizeof pointer);
+    if (pointer != NULL)
+        read_child(child, &record, pointer, sizeof record);
+    add_state(pointer != NULL ? &record : NULL);
+}
+
+static int wait_for(pid_t child)
+{
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSTOPPED(status));
+    return WSTOPSIG(status);
+}
+
+/* The child is this thread once more, so its pointer is where this one's is. */
+TEST_WITH(recorder_setup_without_sdk, recorder_teardown,
+          whoever_stops_a_thread_finds_what_was_current_or_what_is)
+{
+    const pid_t child = fork();
+    if (child == 0)
+        be_stopped();
+    assert_int_equal(wait_for(child), SIGSTOP);
+    state_count = 0;
+    do {
+        see(child);
+        assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+    } while (wait_for(child) == SIGTRAP);
+    static otel_thread_context_record expected[STATES];
+    size_t expected_count;
+    read_child(child, &expected_count, &state_count, sizeof expected_count);
+    read_child(child, expected, states, sizeof expected);
+    assert_int_equal(ptrace(PTRACE_KILL, child, NULL, NULL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(expected_count > 2 * DEEP && expected_count < STATES);
+    assert_int_equal(state_count, expected_count);
+    for (size_t i = 0; i < expected_count; i++)
+        assert_memory_equal(&states[i], &expected[i], sizeof *expected);
+}
+
+TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_span_is_published_from_enter_to_end);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown,
+           a_detached_span_is_published_where_it_is_attached);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown, what_is_collected_has_no_trace_that_others_know);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown,
+           what_was_published_by_another_library_comes_back);
+TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_deep_stack_is_published_while_it_grows);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           what_is_published_is_what_is_current_whatever_happens);

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/api/thread_test.c - specification of api/thread.h and api/sdk_link.h: states that
+ * threads hand on, and an SDK that comes, goes, sleeps, and is left behind by a fork. */
+#include "tests/support/leaks.h"
+#include "tests/support/recorder.h"
+#include "tests/support/unit.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 8, ROUNDS = 300 };
+
+static otel_tracer *tracer(void)
+{
+    return otel_tracer_get("thread", NULL);
+}
+
+static size_t states(void)
+{
+    size_t count = 0;
+    for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next)
+        count++;
+    return count;
+}
+
+static void *one_span(void *argument)
+{
+    otel_tracer *const scope = argument;
+    otel_span_end(otel_span_enter(scope, "span", NULL));
+    return NULL;
+}
+
+AROUND_EACH(recorder_setup_queued, recorder_teardown);
+
+TEST(a_thread_that_does_nothing_has_no_state)
+{
+    otel_span_end((otel_span){{0}});
+    assert_false(otel_context_detach((otel_context_token){.opaque = 0}));
+    (void)otel_current_context();
+    assert_int_equal(states(), 0);
+    assert_ptr_equal(oteli_self, &oteli_empty_thread);
+}
+
+TEST(a_new_thread_takes_over_the_state_of_one_that_ended)
+{
+    for (int i = 0; i < 5; i++) {
+        recorder_on_thread(one_span, tracer());
+        assert_int_equal(oteli_threads_alive(), 0);
+    }
+    assert_int_equal(states(), 1);
+    assert_int_equal(recorder_counts().recorded, 5);
+    assert_int_equal(recorder_counts().ended, 5);
+    recorder_collect();
+    assert_int_equal(recorder.count, 5);
+    assert_int_equal(recorder.lots_taken, 1);
+}
+
+static otel_span left_open;
+
+static void *leave_things_open(void *argument)
+{
+    const otel_span_context remote =
+        otel_span_context_make((const uint8_t[16]){1}, (const uint8_t[8]){2}, 1, true, "held=1");
+    const otel_context context = {.span = otel_span_wrap(&remote)};
+    (void)otel_context_attach(context);
+    for (int i = 0; i < 40; i++)
+        left_open = otel_span_enter(argument, "left open", NULL);
+    otel_span_set_int(left_open, "k", 1);
+    otel_span_end(otel_span_start(argument, "detached", NULL));
+    return NULL;
+}
+
+static void *find_nothing(void *argument)
+{
+    assert_true(otel_current_span().opaque[2] == 0);
+    otel_span_end(otel_span_enter(argument, "first of another thread", NULL));
+    assert_false(otel_span_is_recording(left_open));
+    otel_span_set_int(left_open, "k", 2);
+    otel_span_end(left_open);
+    assert_true(otel_current_span().opaque[2] == 0);
+    return NULL;
+}
+
+TEST(what_a_thread_left_open_is_not_inherited)
+{
+    recorder_on_thread(leave_things_open, tracer());
+    recorder_on_thread(find_nothing, tracer());
+    recorder_collect();
+
+    assert_int_equal(states(), 1);
+    assert_int_equal(recorder.count, 2);
+    const struct counted counts = recorder_counts();
+    assert_int_equal(counts.recorded, 42);
+    assert_int_equal(counts.ended, 42);
+    assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED], 40);
+}
+
+static otel_span for_another;
+
+static void *leave_each_kind_open(void *argument)
+{
+    const otel_span first = otel_span_enter(argument, "ended out of order", NULL);
+    (void)otel_span_enter(argument, "left", NULL);
+    (void)otel_span_enter(argument, "left", NULL);
+    const otel_context_token token = otel_context_attach(otel_current_context());
+    (void)otel_span_enter(argument, "left in a context", NULL);
+    assert_true(otel_context_detach(token));
+    for_another = otel_span_start(argument, "left to another thread", NULL);
+    otel_span_end(first);
+    return NULL;
+}
+
+TEST(spans_that_only_their_thread_could_end_are_abandoned_with_it)
+{
+    recorder_on_thread(leave_each_kind_open, tracer());
+    struct counted counts = recorder_counts();
+    assert_int_equal(counts.recorded, 5);
+    assert_int_equal(counts.ended, 4);
+    assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED], 3);
+
+    assert_true(otel_span_is_recording(for_another));
+    otel_span_end(for_another);
+    recorder_collect();
+    counts = recorder_counts();
+    assert_int_equal(recorder.count, 2);
+    assert_int_equal(counts.ended, 5);
+    assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED], 3);
+}
+
+static void *leave_unsampled_ones_open(void *argument)
+{
+    (void)otel_span_enter(argument, "unsampled", NULL);
+    (void)otel_span_enter(argument, "unsampled", NULL);
+    return NULL;
+}
+
+TEST(unsampled_spans_are_not_counted_as_abandoned)
+{
+    memset(recorder.sdk.decide, OTELI_DECIDE_DROP, sizeof recorder.sdk.decide);
+    recorder_on_thread(leave_unsampled_ones_open, tracer());
+
+    const struct counted counts = recorder_counts();
+    assert_int_equal(counts.unsampled, 2);
+    assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED] + counts.ended, 0);
+}
+
+TEST(what_is_abandoned_takes_nothing_from_the_lot)
+{
+    recorder.lot = 3;
+    recorder_on_thread(leave_each_kind_open, tracer());
+    for (int i = 0; i < 2; i++)
+        recorder_on_thread(one_span, tracer());
+    assert_int_equal(recorder.lots_taken, 1);
+    recorder_on_thread(one_span, tracer());
+    assert_int_equal(recorder.lots_taken, 2);
+    otel_span_end(for_another);
+}
+
+static void leave_the_thread(void)
+{
+    recorder.inside = NULL;
+    pthread_exit(NULL);
+}
+
+TEST(a_thread_that_ends_inside_the_sdk_leaves_a_usable_state)
+{
+    recorder.inside = leave_the_thread;
+    recorder_on_thread(one_span, tracer());
+    assert_false(oteli_sdk_is_borrowed(&recorder.sdk));
+    recorder_on_thread(one_span, tracer());
+    recorder_collect();
+
+    assert_int_equal(states(), 1);
+    assert_int_equal(recorder.count, 1);
+    assert_int_equal(recorder_counts().dropped[OTEL_DROP_REENTRANT], 0);
+}
+
+static pthread_key_t late_key;
+
+static void trace_late(void *argument)
+{
+    otel_span_end(otel_span_enter(argument, "from a destructor", NULL));
+}
+
+static void *trace_when_ending(void *argument)
+{
+    otel_span_end(otel_span_enter(argument, "span", NULL));
+    pthread_setspecific(late_key, argument);
+    return NULL;
+}
+
+TEST(destructors_of_a_thread_may_trace)
+{
+    assert_int_equal(pthread_key_create(&late_key, trace_late), 0);
+    recorder_on_thread(trace_when_ending, tracer());
+    recorder_on_thread(trace_when_ending, tracer());
+    pthread_key_delete(late_key);
+    recorder_collect();
+
+    assert_int_equal(recorder.count, 4);
+    assert_int_equal(oteli_threads_alive(), 0);
+    assert_int_equal(states(), 1);
+}
+
+static void *many_spans(void *argument)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        const otel_span outer = otel_span_enter(argument, "outer", NULL);
+        const otel_span inner = otel_span_start(argument, "inner", NULL);
+        otel_span_set_int(inner, "i", i);
+        otel_span_end(inner);
+        otel_span_end(outer);
+    }
+    return NULL;
+}
+
+TEST(many_threads_at_once_lose_nothing)
+{
+    pthread_t threads[THREADS];
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, many_spans, tracer()), 0);
+        for (size_t i = 0; i < THREADS; i++)
+            pthread_join(threads[i], NULL);
+    }
+    recorder_collect();
+
+    assert_true(states() <= THREADS);
+    assert_int_equal(recorder.count, 3 * THREADS * ROUNDS * 2);
+    const struct counted counts = recorder_counts();
+    assert_int_equal(counts.recorded, recorder.count);
+    assert_int_equal(counts.ended, recorder.count);
+}
+
+static uint32_t stop;
+
+static void *spans_until_stopped(void *argument)
+{
+    while (oteli_load_relaxed_32(&stop) == 0)
+        many_spans(argument);
+    return NULL;
+}
+
+TEST(an_sdk_that_comes_and_goes_under_working_threads)
+{
+    static struct oteli_sdk sdks[20];
+    pthread_t threads[4];
+    otel_tracer *const scope = tracer();
+    recorder_stop();
+    oteli_store_relaxed_32(&stop, 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, spans_until_stopped, scope), 0);
+    for (size_t i = 0; i < 20; i++) {
+        sdks[i] = recorder.sdk;
+        sdks[i].synchronous = true;
+        sdks[i].generation = 1000 + 2 * i;
+        oteli_sdk_install(&sdks[i]);
+        while (oteli_load_relaxed_32(&sdks[i].threads) < 2)
+            oteli_stall();
+        oteli_sdk_uninstall();
+        while (oteli_sdk_is_borrowed(&sdks[i]))
+            oteli_stall();
+        memset(&sdks[i].export_one, 0, sizeof sdks[i].export_one); /* nobody calls it now */
+    }
+    oteli_store_relaxed_32(&stop, 1);
+    for (size_t i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(oteli_generation == 0);
+}
+
+TEST(each_sdk_counts_from_zero_and_is_taken_up_once)
+{
+    one_span(tracer());
+    one_span(tracer());
+    assert_int_equal(recorder.sdk.threads, 1);
+    recorder_stop();
+    assert_int_equal(recorder_counts().recorded, 2);
+    recorder_start_queued();
+    assert_int_equal(recorder_counts().recorded, 0);
+    one_span(tracer());
+    assert_int_equal(recorder_counts().recorded, 1);
+    assert_int_equal(recorder.sdk.threads, 1);
+}
+
+TEST(marking_asleep_is_for_the_sdk_that_runs)
+{
+    struct oteli_sdk other = recorder.sdk;
+    other.generation += 100;
+    assert_false(oteli_sdk_set_asleep(&other, true));
+    assert_true(oteli_sdk_set_asleep(&recorder.sdk, true));
+    assert_false(oteli_sdk_set_asleep(&recorder.sdk, true));
+    assert_true(oteli_sdk_set_asleep(&recorder.sdk, false));
+    assert_false(oteli_sdk_set_asleep(&recorder.sdk, false));
+    recorder_stop();
+    assert_false(oteli_sdk_set_asleep(&recorder.sdk, true));
+}
+
+TEST(an_sdk_is_borrowed_while_a_thread_is_inside)
+{
+    struct oteli_thread *thread = oteli_thread_own();
+    assert_ptr_equal(oteli_sdk_borrow(thread), &recorder.sdk);
+    assert_true(oteli_sdk_is_borrowed(&recorder.sdk));
+    oteli_sdk_uninstall();
+    assert_true(oteli_sdk_is_borrowed(&recorder.sdk));
+    oteli_sdk_return(thread);
+    assert_false(oteli_sdk_is_borrowed(&recorder.sdk));
+    assert_null(oteli_sdk_borrow(thread));
+    oteli_sdk_return(thread);
+}
+
+/* Run `child` in a child process, whose exit status is 0 if all is well. */
+static void check_in_child(int (*child)(const otel_span *), const otel_span *spans)
+{
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(child(spans));
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int child_is_without_sdk(const otel_span *spans)
+{
+    const size_t before = oteli_leaks_count();
+    if (otel_tracer_enabled(tracer()) || otel_current_span().opaque[2] != spans[0].opaque[2])
+        return 1;
+    const otel_span below = otel_span_enter(tracer(), "in the child", NULL);
+    otel_span_end(below);
+    if (below.opaque[2] != spans[0].opaque[2])
+        return 2; /* the context goes on, so that it can be propagated */
+    for (size_t i = 0; i < 2; i++) {
+        otel_span_set_int(spans[i], "k", 1);
+        if (otel_span_is_recording(spans[i]))
+            return 3;
+        otel_span_end(spans[i]);
+    }
+    const otel_span span = otel_span_enter(tracer(), "in the child", NULL);
+    otel_span_end(span);
+    if (span.opaque[2] != 0 || otel_current_span().opaque[2] != 0 || recorder.count != 0)
+        return 4;
+    return oteli_leaks_count() > before + 3 ? 5 : 0; /* the tracer, once a look-up */
+}
+
+static int child_starts_an_sdk(const otel_span *spans)
+{
+    recorder_start_queued();
+    const otel_span span = otel_span_enter(tracer(), "in the child", NULL);
+    const otel_span started = otel_span_start(tracer(), "in the child", NULL);
+    if (span.opaque[0] != spans[0].opaque[0] || span.opaque[2] == spans[0].opaque[2])
+        return 1; /* a child of what is open in the parent */
+    for (size_t i = 0; i < 2; i++)
+        otel_span_end(spans[i]);
+    otel_span_end(started);
+    otel_span_end(span);
+    recorder_collect();
+    const struct counted counts = recorder_counts();
+    return recorder.count == 2 && counts.recorded == 2 && counts.ended == 2 ? 0 : 2;
+}
+
+TEST(a_forked_child_has_no_sdk_and_can_start_one)
+{
+    otel_span_end(otel_span_start(tracer(), "in the pool", NULL));
+    const otel_span spans[] = {otel_span_enter(tracer(), "entered", NULL),
+                               otel_span_start(tracer(), "started", NULL)};
+    recorder.count = 0;
+    check_in_child(child_is_without_sdk, spans);
+    check_in_child(child_starts_an_sdk, spans);
+    assert_true(otel_span_is_recording(spans[0]) && otel_span_is_recording(spans[1]));
+    otel_span_end(spans[1]);
+    otel_span_end(spans[0]);
+}
+
+static uint64_t ids_of_child[2];
+
+static int child_writes_ids(const otel_span *pipe_end)
+{
+    recorder_start();
+    const otel_span span = otel_span_enter(tracer(), "span", NULL);
+    const uint64_t ids[2] = {span.opaque[0], span.opaque[2]};
+    return write((int)pipe_end->opaque[0], ids, sizeof ids) == sizeof ids ? 0 : 1;
+}
+
+TEST(parent_and_children_have_different_ids)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    uint64_t seen[6];
+    otel_span_end(otel_span_enter(tracer(), "seeds this thread", NULL));
+    const otel_span write_end = {{(uint64_t)ends[1]}};
+    for (size_t i = 0; i < 2; i++) {
+        check_in_child(child_writes_ids, &write_end);
+        assert_int_equal(read(ends[0], ids_of_child, sizeof ids_of_child), sizeof ids_of_child);
+        memcpy(seen + 2 * i, ids_of_child, sizeof ids_of_child);
+    }
+    const otel_span span = otel_span_enter(tracer(), "span", NULL);
+    otel_span_end(span);
+    seen[4] = span.opaque[0];
+    seen[5] = span.opaque[2];
+    for (size_t i = 0; i < 6; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(seen[i] != seen[k]);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static int status_of_child;
+
+static void all_is_well(void *argument)
+{
+    (void)argument;
+    _exit(0);
+}
+
+static void *fork_and_end_the_thread(void *argument)
+{
+    otel_span_end(otel_span_start(argument, "in the pool", NULL));
+    const pid_t pid = fork();
+    if (pid == 0) {
+        pthread_key_create(&late_key, all_is_well); /* later than the API's */
+        pthread_setspecific(late_key, &late_key);
+        pthread_exit(NULL);
+    }
+    waitpid(pid, &status_of_child, 0);
+    return NULL;
+}
+
+TEST(the_thread_of_a_forked_child_may_end)
+{
+#ifdef OTELI_TSAN
+    skip(); /* its runtime cannot end the only thread of a forked child */
+#endif
+    status_of_child = -1;
+    recorder_on_thread(fork_and_end_the_thread, tracer());
+    assert_int_equal(status_of_child, 0);
+}
+
+static void *get_a_tracer(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < ROUNDS; i++)
+        tracer();
+    return NULL;
+}
+
+static int child_gets_a_tracer(const otel_span *spans)
+{
+    (void)spans;
+    alarm(60);
+    return otel_tracer_get("thread", NULL) == NULL;
+}
+
+TEST(a_child_forked_while_others_ask_for_tracers)
+{
+#ifdef OTELI_TSAN
+    skip(); /* its runtime misses the other thread in the child */
+#endif
+    pthread_t thread;
+    tracer();
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(pthread_create(&thread, NULL, get_a_tracer, NULL), 0);
+        check_in_child(child_gets_a_tracer, NULL);
+        pthread_join(thread, NULL);
+    }
+}
+
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           a_new_thread_takes_over_the_state_of_one_that_ended);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, what_a_thread_left_open_is_not_inherited);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           spans_that_only_their_thread_could_end_are_abandoned_with_it);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           a_thread_that_ends_inside_the_sdk_leaves_a_usable_state);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, many_threads_at_once_lose_nothing);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           each_sdk_counts_from_zero_and_is_taken_up_once);
+TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
+           a_forked_child_has_no_sdk_and_can_start_one);

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/api/values_test.c - specification of api/values.h, with protobuf-c as the oracle. */
+#include "api/keys.h"
+#include "api/values.h"
+#include "tests/support/leaks.h"
+#include "tests/support/span_oracle.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIELD = 9, ROOM = 256 * 1024, GUARD = 0xA5 };
+
+/* The KeyValue message that we write for a value, without the field's head. */
+static size_t write_value(const char *key, otel_value value, size_t limit, uint8_t *out)
+{
+    static uint8_t field_bytes[ROOM];
+    struct oteli_key_value plan;
+    assert_true(oteli_key_value_plan(&plan, key, strlen(key), &value, limit, 31));
+    assert_true(plan.bytes < ROOM);
+    memset(field_bytes, GUARD, sizeof field_bytes);
+    const uint8_t *end = oteli_key_value_put(field_bytes, FIELD, &plan);
+    assert_int_equal(end - field_bytes, plan.bytes);
+    assert_int_equal(*end, GUARD);
+
+    const uint8_t *at = field_bytes;
+    struct oteli_field field = {0};
+    assert_true(oteli_next_field(&at, end, &field));
+    assert_ptr_equal(at, end);
+    assert_int_equal(field.number, FIELD);
+    memcpy(out, field.bytes, field.length);
+    return field.length;
+}
+
+/* That a value is written as protobuf-c packs what `kept` says. */
+static void check_kept(const char *key, otel_value value, size_t limit, const char *kept_key,
+                       otel_value kept)
+{
+    static uint8_t ours[ROOM];
+    static uint8_t theirs[ROOM];
+    const size_t size = write_value(key, value, limit, ours);
+    assert_int_equal(size, oracle_pack_key_value(kept_key, &kept, theirs));
+    assert_memory_equal(ours, theirs, size);
+}
+
+static void check_same(const char *key, otel_value value)
+{
+    check_kept(key, value, SIZE_MAX, key, value);
+}
+
+static char *filled(char *text, size_t length)
+{
+    memset(text, 'x', length);
+    text[length] = '\0';
+    return text;
+}
+
+TEST(single_values_are_what_protobuf_c_packs)
+{
+    static const int64_t integers[] = {0, 1, -1, 127, 128, INT32_MAX, INT64_MIN, INT64_MAX};
+    static const double reals[] = {0.0, -0.0, 1.5, -1e300, 4.9e-324};
+    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
+        check_same("integer", otel_value_int(integers[i]));
+    for (size_t i = 0; i < sizeof reals / sizeof reals[0]; i++)
+        check_same("real", otel_value_double(reals[i]));
+    check_same("nan", otel_value_double(__builtin_nan("")));
+    check_same("infinite", otel_value_double(__builtin_inf()));
+    check_same("no", otel_value_bool(false));
+    check_same("yes", otel_value_bool(true));
+    check_same("text", otel_value_string("text"));
+    check_same("bytes", otel_value_bytes("\0\xff\x80", 3));
+    check_same("nothing", otel_value_empty());
+}
+
+TEST(what_is_empty_is_kept)
+{
+    check_same("text", otel_value_string(""));
+    check_kept("text", otel_value_string(NULL), SIZE_MAX, "text", otel_value_string(""));
+    check_same("bytes", otel_value_bytes("", 0));
+    check_kept("bytes", otel_value_bytes(NULL, 7), SIZE_MAX, "bytes", otel_value_bytes("", 0));
+    check_same("strings", otel_value_string_array(NULL, 0));
+    check_same("booleans", otel_value_bool_array(NULL, 0));
+    check_same("integers", otel_value_int_array(NULL, 0));
+    check_same("reals", otel_value_double_array(NULL, 0));
+    check_kept("array", otel_value_int_array(NULL, 5), SIZE_MAX, "array",
+               otel_value_int_array(NULL, 0));
+}
+
+TEST(lengths_on_both_sides_of_a_longer_varint)
+{
+    static const size_t lengths[] = {1, 119, 120, 121, 126, 127, 128, 4095, 4096, 16383, 16384};
+    static char text[16400];
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        check_same("key", otel_value_string(filled(text, lengths[i])));
+        check_same("key", otel_value_bytes(text, lengths[i]));
+        check_same(text, otel_value_int(1));
+    }
+}
+
+TEST(arrays_are_what_protobuf_c_packs)
+{
+    static const char *const strings[] = {"a", "", NULL, "\xc3\xa4", "last"};
+    static const bool booleans[] = {true, false, true};
+    static const int64_t integers[] = {0, -1, INT64_MAX, 300};
+    static const double reals[] = {0.0, -2.5};
+
+    check_same("strings", otel_value_string_array(strings, 5));
+    check_same("booleans", otel_value_bool_array(booleans, 3));
+    check_same("integers", otel_value_int_array(integers, 4));
+    check_same("reals", otel_value_double_array(reals, 2));
+}
+
+/* Messages in messages, whose lengths are just before and just behind a longer varint. */
+TEST(nested_values_are_what_protobuf_c_packs)
+{
+    static const int64_t integers[] = {1, -1, 300};
+    static char text[16400];
+    for (size_t length = 0; length < 16390; length += length < 140 || length > 16370 ? 1 : 180) {
+        const otel_value inner[] = {otel_value_string(filled(text, length)), otel_value_empty(),
+                                    otel_value_int_array(integers, 3)};
+        const otel_attribute entries[] = {
+            otel_attribute_of("", otel_value_double(2.5)),
+            otel_attribute_of("array", otel_value_array(inner, 3)),
+            otel_attribute_of("empty", otel_value_map(NULL, 0)),
+            otel_attribute_of(length < 200 && length != 0 ? text : "b", otel_value_bool(false))};
+        const otel_value outer[] = {otel_value_map(entries, 4), otel_value_array(NULL, 0),
+                                    otel_value_map(&entries[1], 2)};
+        check_same("array", otel_value_array(inner, 3));
+        check_same("map", otel_value_map(entries, 4));
+        check_same("both", otel_value_array(outer, 3));
+    }
+}
+
+TEST(a_value_that_branches_for_ever_has_no_plan)
+{
+    static otel_value endless[1000];
+    for (size_t i = 0; i < 1000; i++)
+        endless[i] = otel_value_array(endless, 1000);
+    struct oteli_key_value plan;
+
+    assert_false(oteli_key_value_plan(&plan, "key", 3, &endless[0], SIZE_MAX, 31));
+}
+
+TEST(a_string_that_is_not_utf8_becomes_bytes)
+{
+    static const char *const bad[] = {"\xff", "a\x80z", "\xed\xa0\x80", "\xc0\xaf", "\xe2\x82"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        check_kept("key", otel_value_string(bad[i]), SIZE_MAX, "key",
+                   otel_value_bytes(bad[i], strlen(bad[i])));
+}
+
+TEST(a_key_that_is_not_utf8_is_made_so)
+{
+    check_kept("a\xff", otel_value_int(1), SIZE_MAX, "a\xef\xbf\xbd", otel_value_int(1));
+    check_kept("\xc3", otel_value_int(1), SIZE_MAX, "\xef\xbf\xbd", otel_value_int(1));
+}
+
+TEST(the_length_limit_counts_characters)
+{
+    static const struct {
+        const char *text;
+        size_t limit;
+        const char *kept;
+    } rows[] = {
+        {"abcdef", 6, "abcdef"},
+        {"abcdef", 5, "abcde"},
+        {"abcdef", 0, ""},
+        {"\xc3\xa4\xc3\xb6\xc3\xbc", 3, "\xc3\xa4\xc3\xb6\xc3\xbc"},
+        {"\xc3\xa4\xc3\xb6\xc3\xbc", 2, "\xc3\xa4\xc3\xb6"},
+        {"a\xe2\x82\xacz", 2, "a\xe2\x82\xac"},
+        {"\xf0\x9f\x98\x80\xf0\x9f\x98\x81", 1, "\xf0\x9f\x98\x80"},
+        {"", 0, ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *const element[] = {rows[i].text, "", NULL};
+        const char *const kept[] = {rows[i].kept, "", NULL};
+        check_kept("key", otel_value_string(rows[i].text), rows[i].limit, "key",
+                   otel_value_string(rows[i].kept));
+        check_kept("key", otel_value_string_array(element, 3), rows[i].limit, "key",
+                   otel_value_string_array(kept, 3));
+    }
+}
+
+TEST(the_length_limit_counts_bytes_of_bytes_only)
+{
+    static const int64_t integers[] = {1, 2, 3};
+    check_kept("key", otel_value_bytes("12345", 5), 2, "key", otel_value_bytes("12", 2));
+    check_kept("key", otel_value_string("\xff\xfe\xfd"), 2, "key", otel_value_bytes("\xff\xfe", 2));
+    check_kept("key", otel_value_int(1000000), 1, "key", otel_value_int(1000000));
+    check_kept("key", otel_value_int_array(integers, 3), 0, "key",
+               otel_value_int_array(integers, 3));
+    check_kept("a long key", otel_value_bool(true), 0, "a long key", otel_value_bool(true));
+}
+
+TEST(an_unknown_type_is_an_empty_value)
+{
+    otel_value value = otel_value_int(1);
+    value.type = (otel_value_type)77;
+    check_kept("key", value, SIZE_MAX, "key", otel_value_empty());
+}
+
+TEST(an_empty_key_and_what_is_too_large_have_no_plan)
+{
+    struct oteli_key_value plan;
+    const otel_value one = otel_value_int(1);
+    const otel_value large = otel_value_bytes("x", SIZE_MAX / 2);
+
+    assert_false(oteli_key_value_plan(&plan, "", 0, &one, SIZE_MAX, 31));
+    assert_false(oteli_key_value_plan(&plan, "key", 3, &large, SIZE_MAX, 31));
+}
+
+/* The keys of the KeyValue fields in `at`, behind each other, each with its integer. */
+static void describe(const uint8_t *at, size_t length, char *out)
+{
+    const uint8_t *end = at + length;
+    struct oteli_field field;
+    struct oteli_field key;
+    struct oteli_field value;
+    struct oteli_field integer;
+    out[0] = '\0';
+    while (oteli_next_field(&at, end, &field)) {
+        assert_true(recorder_find(field.bytes, field.length, 1, 0, &key));
+        assert_true(recorder_find(field.bytes, field.length, 2, 0, &value));
+        assert_true(recorder_find(value.bytes, value.length, 3, 0, &integer));
+        char one[64];
+        snprintf(one, sizeof one, "%.*s=%d ", (int)key.length, (const char *)key.bytes,
+                 (int)integer.value);
+        strcat(out, one);
+    }
+}
+
+TEST(a_list_has_each_key_once_and_no_more_than_its_limit)
+{
+    const otel_attribute attributes[] = {
+        otel_attribute_of("a", otel_value_int(1)),  otel_attribute_of("", otel_value_int(2)),
+        otel_attribute_of("b", otel_value_int(3)),  otel_attribute_of("a", otel_value_int(4)),
+        otel_attribute_of(NULL, otel_value_int(5)), otel_attribute_of("c", otel_value_int(6)),
+    };
+    static const struct {
+        uint32_t limit;
+        uint32_t dropped;
+        const char *kept;
+    } rows[] = {{128, 0, "a=4 b=3 c=6 "},
+                {3, 0, "a=4 b=3 c=6 "},
+                {2, 1, "a=4 b=3 "},
+                {1, 2, "a=4 "},
+                {0, 3, ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint8_t bytes[256];
+        char kept[256];
+        uint32_t dropped = 99;
+
+        const size_t size = oteli_key_values_size(attributes, 6, rows[i].limit, SIZE_MAX, &dropped);
+        const uint8_t *end = oteli_key_values_put(bytes, 3, attributes, 6, rows[i].limit, SIZE_MAX);
+
+        assert_int_equal(end - bytes, size);
+        assert_int_equal(dropped, rows[i].dropped);
+        describe(bytes, size, kept);
+        assert_string_equal(kept, rows[i].kept);
+    }
+}
+
+TEST(keys_of_a_list_that_become_the_same_are_the_same)
+{
+    const otel_attribute attributes[] = {
+        otel_attribute_of("a\xff", otel_value_int(1)),
+        otel_attribute_of("a\xff\xff", otel_value_int(2)),
+        otel_attribute_of("a\xef\xbf\xbd", otel_value_int(3)),
+        otel_attribute_of("a\xfe", otel_value_int(4)),
+    };
+    uint8_t bytes[256];
+    char kept[256];
+    uint32_t dropped;
+
+    const size_t size = oteli_key_values_size(attributes, 4, 8, SIZE_MAX, &dropped);
+    oteli_key_values_put(bytes, 3, attributes, 4, 8, SIZE_MAX);
+
+    describe(bytes, size, kept);
+    assert_string_equal(kept, "a\xef\xbf\xbd=4 a\xef\xbf\xbd\xef\xbf\xbd=2 ");
+    assert_int_equal(dropped, 0);
+}
+
+enum { MANY = 1000, DIFFERENT = 100 };
+
+/* 100 keys that come again and again, among them an empty one, one that is missing, and two that
+ * become the same. */
+static void fill_many(otel_attribute many[MANY])
+{
+    static char names[DIFFERENT][8];
+    for (int i = 0; i < MANY; i++) {
+        const int name = i * 7 % DIFFERENT;
+        snprintf(names[name], sizeof names[name], "%d", name);
+        many[i] = otel_attribute_of(names[name], otel_value_int(i));
+        if (name >= DIFFERENT - 4)
+            many[i].key = (const char *const[]){"", NULL, "a\xff", "a\xfe"}[DIFFERENT - 1 - name];
+    }
+}
+
+/* A list that is long enough for an index of its keys, with one and without memory for one. */
+TEST(long_lists_are_as_short_ones)
+{
+    static uint8_t with[ROOM];
+    static uint8_t without[ROOM];
+    otel_attribute many[MANY];
+    fill_many(many);
+    for (uint32_t limit = 90; limit < 100; limit++) {
+        uint32_t dropped;
+        oteli_leaks_begin();
+        const size_t size = oteli_key_values_size(many, MANY, limit, SIZE_MAX, &dropped);
+        assert_int_equal(dropped, limit < 97 ? 97 - limit : 0);
+        assert_int_equal(oteli_key_values_put(with, 3, many, MANY, limit, SIZE_MAX) - with, size);
+        for (size_t nth = 1; nth <= 2; nth++) {
+            uint32_t still_dropped;
+            oteli_leaks_fail_at(nth);
+            assert_int_equal(oteli_key_values_size(many, MANY, limit, SIZE_MAX, &still_dropped),
+                             size);
+            assert_int_equal(still_dropped, dropped);
+            oteli_leaks_fail_at(nth);
+            oteli_key_values_put(without, 3, many, MANY, limit, SIZE_MAX);
+            assert_true(oteli_leaks_failed());
+            assert_memory_equal(with, without, size);
+        }
+        oteli_leaks_check();
+    }
+}
+
+TEST(long_maps_are_as_short_ones)
+{
+    static uint8_t with[ROOM];
+    static uint8_t without[ROOM];
+    otel_attribute many[MANY];
+    fill_many(many);
+    oteli_leaks_begin();
+    const size_t size = write_value("map", otel_value_map(many, MANY), SIZE_MAX, with);
+    oteli_leaks_fail_at(1);
+    assert_int_equal(write_value("map", otel_value_map(many, MANY), SIZE_MAX, without), size);
+    assert_true(oteli_leaks_failed());
+    oteli_leaks_check();
+    assert_memory_equal(with, without, size);
+}
+
+/* Each key compared with each, this would not come back. */
+TEST(very_many_keys_come_to_an_end)
+{
+    enum { COUNT = 300000 };
+    char(*names)[12] = malloc(COUNT * sizeof *names);
+    otel_attribute *all = malloc(COUNT * sizeof *all);
+    assert_true(names != NULL && all != NULL);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "%07d", i);
+        all[i] = otel_attribute_of(names[i], otel_value_bool(true));
+    }
+    uint32_t dropped;
+    oteli_key_values_size(all, COUNT, 128, SIZE_MAX, &dropped);
+    assert_int_equal(dropped, COUNT - 128);
+    struct oteli_key_value plan;
+    const otel_value map = otel_value_map(all, COUNT);
+    assert_true(oteli_key_value_plan(&plan, "map", 3, &map, SIZE_MAX, 31));
+    assert_int_equal(plan.bytes, 1 + 4 + 5 + 1 + 4 + 1 + 4 + COUNT * 15);
+    free(all);
+    free(names);
+}
+
+TEST(an_empty_list_is_nothing)
+{
+    uint32_t dropped = 9;
+    uint8_t byte = GUARD;
+
+    assert_int_equal(oteli_key_values_size(NULL, 0, 8, SIZE_MAX, &dropped), 0);
+    assert_int_equal(dropped, 0);
+    assert_ptr_equal(oteli_key_values_put(&byte, 3, NULL, 0, 8, SIZE_MAX), &byte);
+}
+
+TEST(text_is_copied_as_utf8)
+{
+    uint8_t out[16];
+
+    assert_int_equal(oteli_text_size("ab\xff", 3), 5);
+    assert_ptr_equal(oteli_text_put(out, "ab\xff", 3, 5), out + 5);
+    assert_memory_equal(out, "ab\xef\xbf\xbd", 5);
+    assert_int_equal(oteli_text_size(NULL, 0), 0);
+    assert_ptr_equal(oteli_text_put(out, NULL, 0, 0), out);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/common/log_test.c - specification of common/log.h, and of the words of otel/base.h. */
+#include "common/log.h"
+
+#include "tests/support/leaks.h"
+#include "tests/support/unit.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a handler was told. */
+struct said {
+    size_t lines;
+    otel_log_level level;
+    char last[2048];
+};
+
+static void note(void *state, otel_log_level level, const char *message)
+{
+    struct said *said = state;
+    said->lines++;
+    said->level = level;
+    snprintf(said->last, sizeof said->last, "%s", message);
+    errno = ENOTTY;
+}
+
+static struct said said;
+
+static int listen_to_the_log(void **state)
+{
+    (void)state;
+    memset(&said, 0, sizeof said);
+    otel_log_set_handler(note, &said);
+    oteli_log_set_level(OTEL_LOG_INFO);
+    return 0;
+}
+
+static int stop_listening(void **state)
+{
+    (void)state;
+    otel_log_set_handler(NULL, NULL);
+    oteli_log_set_level(OTEL_LOG_INFO);
+    return 0;
+}
+
+AROUND_EACH(listen_to_the_log, stop_listening);
+
+TEST(lines_above_the_level_are_not_said)
+{
+    oteli_log_set_level(OTEL_LOG_WARN);
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_INFO, "news");
+    OTELI_LOG_ALWAYS(OTEL_LOG_DEBUG, "details");
+    assert_int_equal(said.lines, 0);
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s %d", "queue", 7);
+    assert_int_equal(said.lines, 1);
+    assert_int_equal(said.level, OTEL_LOG_WARN);
+    assert_string_equal(said.last, "queue 7");
+
+    oteli_log_set_level(OTEL_LOG_NONE);
+    OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "error");
+    assert_int_equal(said.lines, 1);
+}
+
+/* spec: Q6 */
+TEST(a_site_is_silent_after_its_line_and_then_says_how_often)
+{
+    struct oteli_log_site site = {0, 0};
+
+    for (int i = 0; i < 4; i++)
+        oteli_log_write(&site, OTEL_LOG_WARN, "full");
+    assert_int_equal(said.lines, 1);
+    assert_string_equal(said.last, "full");
+    assert_int_equal(site.suppressed, 3);
+
+    site.next_ns = 0; /* ten seconds later */
+    oteli_log_write(&site, OTEL_LOG_WARN, "full");
+    assert_int_equal(said.lines, 2);
+    assert_string_equal(said.last, "full (3 more like this left out)");
+    assert_int_equal(site.suppressed, 0);
+}
+
+TEST(sites_do_not_silence_each_other)
+{
+    for (int i = 0; i < 3; i++) {
+        OTELI_LOG(OTEL_LOG_WARN, "one");
+        OTELI_LOG(OTEL_LOG_WARN, "other");
+    }
+
+    assert_int_equal(said.lines, 2);
+}
+
+TEST(lines_without_a_site_are_never_left_out)
+{
+    for (int i = 0; i < 5; i++)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "bad setting");
+
+    assert_int_equal(said.lines, 5);
+}
+
+TEST(errno_stays_and_nothing_is_allocated)
+{
+    struct oteli_log_site site = {0, 0};
+    oteli_leaks_begin();
+    errno = ERANGE;
+
+    oteli_log_write(&site, OTEL_LOG_WARN, "%s: %d", "said", 1);
+    oteli_log_write(&site, OTEL_LOG_WARN, "not said");
+
+    assert_int_equal(errno, ERANGE);
+    assert_int_equal(oteli_leaks_count(), 0);
+    oteli_leaks_check();
+}
+
+TEST(a_line_has_no_password)
+{
+    char name[2000];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s is \"%s\"", "http_proxy", "http://user:p?w@h:3128");
+    assert_string_equal(said.last, "http_proxy is \"http://***@h:3128\"");
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "to http://user:secret@h/%s", name);
+    assert_ptr_equal(strstr(said.last, "to http://***@h/xxx"), said.last);
+    assert_int_equal(strspn(said.last + strlen("to http://***@h/"), "x"),
+                     strlen(said.last) - strlen("to http://***@h/"));
+}
+
+TEST(a_line_is_one_line_of_utf8)
+{
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "a\nb\tc\x7F \xC3\xA4 \xFF \xE2\x82");
+
+    assert_string_equal(said.last, "a?b?c? \xC3\xA4 ? ??");
+}
+
+TEST(a_long_line_is_cut_and_still_tells_what_was_left_out)
+{
+    char *text = malloc(5000);
+    memset(text, 'x', 4999);
+    text[4999] = '\0';
+    struct oteli_log_site site = {.next_ns = 0, .suppressed = UINT64_MAX};
+
+    oteli_log_write(&site, OTEL_LOG_WARN, "%s", text);
+
+    assert_true(strlen(said.last) < 1024);
+    assert_non_null(strstr(said.last, "x (18446744073709551615 more like this left out)"));
+    free(text);
+}
+
+static void log_again(void *state, otel_log_level level, const char *message)
+{
+    note(state, level, message);
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "from inside the handler");
+}
+
+/* spec: Q4 */
+TEST(a_handler_is_not_entered_by_itself)
+{
+    otel_log_set_handler(log_again, &said);
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "first");
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "second");
+
+    assert_int_equal(said.lines, 2);
+    assert_string_equal(said.last, "second");
+}
+
+/* Two handlers, each with a state of its own: whoever gets the other's says so. */
+static int states[2];
+static int mixed;
+
+static void handler_0(void *state, otel_log_level level, const char *message)
+{
+    (void)level;
+    (void)message;
+    mixed += state != &states[0];
+}
+
+static void handler_1(void *state, otel_log_level level, const char *message)
+{
+    (void)level;
+    (void)message;
+    mixed += state != &states[1];
+}
+
+static void *log_many(void *unused)
+{
+    for (int i = 0; i < 20000; i++)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "line");
+    return unused;
+}
+
+TEST(a_handler_never_gets_the_state_of_another)
+{
+    mixed = 0;
+    otel_log_set_handler(handler_0, &states[0]);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, log_many, NULL), 0);
+
+    for (int i = 0; i < 100000; i++)
+        otel_log_set_handler(i % 2 ? handler_1 : handler_0, &states[i % 2]);
+    pthread_join(thread, NULL);
+
+    assert_int_equal(mixed, 0);
+}
+
+/* stderr as a pipe that the test can read, fill or close. */
+struct stderr_pipe {
+    int saved;
+    int read_end;
+};
+
+static struct stderr_pipe replace_stderr(void)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const struct stderr_pipe replaced = {.saved = dup(STDERR_FILENO), .read_end = ends[0]};
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    return replaced;
+}
+
+static void put_stderr_back(struct stderr_pipe replaced)
+{
+    dup2(replaced.saved, STDERR_FILENO);
+    close(replaced.saved);
+    if (replaced.read_end >= 0)
+        close(replaced.read_end);
+}
+
+/* spec: Q4 */
+TEST(without_a_handler_warnings_and_errors_go_to_stderr)
+{
+    otel_log_set_handler(NULL, NULL);
+    const struct stderr_pipe replaced = replace_stderr();
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "no thread");
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "queue full");
+    OTELI_LOG_ALWAYS(OTEL_LOG_INFO, "hidden");
+    oteli_log_set_level(OTEL_LOG_DEBUG);
+    OTELI_LOG_ALWAYS(OTEL_LOG_INFO, "shown");
+    OTELI_LOG_ALWAYS(OTEL_LOG_DEBUG, "shown too");
+
+    char text[512] = "";
+    const ssize_t length = read(replaced.read_end, text, sizeof text - 1);
+    put_stderr_back(replaced);
+    assert_true(length > 0);
+    assert_string_equal(text, "otel-c: error: no thread\n"
+                              "otel-c: warning: queue full\n"
+                              "otel-c: info: shown\n"
+                              "otel-c: debug: shown too\n");
+}
+
+TEST(a_full_stderr_is_not_waited_for)
+{
+    otel_log_set_handler(NULL, NULL);
+    const struct stderr_pipe replaced = replace_stderr();
+    char page[4096] = {0};
+    const int flags = fcntl(STDERR_FILENO, F_GETFL);
+    fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
+    while (write(STDERR_FILENO, page, sizeof page) > 0)
+        continue;
+    fcntl(STDERR_FILENO, F_SETFL, flags); /* from here on a write would block */
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "nobody reads this");
+
+    put_stderr_back(replaced);
+}
+
+TEST(a_broken_stderr_does_not_end_the_program)
+{
+    otel_log_set_handler(NULL, NULL);
+    struct stderr_pipe replaced = replace_stderr();
+    close(replaced.read_end);
+    replaced.read_end = -1;
+    errno = 0;
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "nobody can read this");
+    close(STDERR_FILENO);
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "nor this");
+
+    assert_int_equal(errno, 0);
+    put_stderr_back(replaced);
+}
+
+TEST_WITH(NULL, NULL, every_status_has_words)
+{
+    for (int status = OTEL_OK; status <= OTEL_ERROR_UNSUPPORTED; status++) {
+        const char *words = otel_status_string((otel_status)status);
+        assert_string_not_equal(words, "unknown status");
+        for (int other = OTEL_OK; other < status; other++)
+            assert_string_not_equal(words, otel_status_string((otel_status)other));
+    }
+    assert_string_equal(otel_status_string(OTEL_ERROR_NO_MEMORY), "no memory");
+    assert_string_equal(otel_status_string((otel_status)99), "unknown status");
+}
+
+TEST_WITH(NULL, NULL, the_version_is_the_headers)
+{
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", OTEL_VERSION_MAJOR, OTEL_VERSION_MINOR,
+             OTEL_VERSION_PATCH);
+
+    assert_string_equal(otel_version(), version);
+    assert_string_equal(otel_version(), OTEL_VERSION);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/common/wire_test.c - specification of common/wire.h, with protobuf-c as the oracle. */
+#include "common/wire.h"
+
+#include "opentelemetry/proto/trace/v1/trace.pb-c.h"
+#include "tests/support/unit.h"
+#include <stdlib.h>
+
+enum { GUARD = 0xA5, ROOM = 512 };
+
+typedef Opentelemetry__Proto__Common__V1__AnyValue any_value;
+typedef Opentelemetry__Proto__Common__V1__KeyValue key_value;
+typedef Opentelemetry__Proto__Trace__V1__Span span;
+typedef Opentelemetry__Proto__Trace__V1__Status status;
+
+/* Both sides of each power of two, where sizes change. */
+static size_t interesting_numbers(uint64_t out[200])
+{
+    size_t count = 0;
+    out[count++] = 0;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        const uint64_t power = UINT64_C(1) << bit;
+        out[count++] = power - 1;
+        out[count++] = power;
+        out[count++] = power + 1;
+    }
+    out[count++] = UINT64_MAX;
+    return count;
+}
+
+static size_t slow_varint_size(uint64_t value)
+{
+    size_t size = 1;
+    while (value >>= 7)
+        size++;
+    return size;
+}
+
+TEST(a_varint_has_its_size_and_comes_back)
+{
+    uint64_t numbers[200];
+    const size_t count = interesting_numbers(numbers);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t bytes[OTELI_VARINT_MAX + 1];
+        memset(bytes, GUARD, sizeof bytes);
+
+        const uint8_t *behind = oteli_put_varint(bytes, numbers[i]);
+        const uint8_t *at = bytes;
+        const uint64_t back = oteli_get_varint(&at);
+
+        assert_int_equal(behind - bytes, slow_varint_size(numbers[i]));
+        assert_int_equal(oteli_varint_size(numbers[i]), behind - bytes);
+        assert_int_equal(*behind, GUARD);
+        assert_true(back == numbers[i]);
+        assert_ptr_equal(at, behind);
+    }
+}
+
+TEST(varint_bytes_are_as_specified)
+{
+    uint8_t bytes[OTELI_VARINT_MAX];
+
+    assert_int_equal(oteli_put_varint(bytes, 150) - bytes, 2);
+    assert_memory_equal(bytes, "\x96\x01", 2);
+
+    assert_int_equal(oteli_put_varint(bytes, (uint64_t)INT64_C(-2)) - bytes, OTELI_VARINT_MAX);
+    assert_memory_equal(bytes, "\xFE\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01", OTELI_VARINT_MAX);
+}
+
+TEST(fixed_width_numbers_are_little_endian)
+{
+    uint8_t bytes[8];
+
+    assert_ptr_equal(oteli_put_fixed64(bytes, UINT64_C(0x0102030405060708)), bytes + 8);
+    assert_memory_equal(bytes, "\x08\x07\x06\x05\x04\x03\x02\x01", 8);
+    assert_true(oteli_get_fixed64(bytes) == UINT64_C(0x0102030405060708));
+
+    assert_ptr_equal(oteli_put_fixed32(bytes, UINT32_C(0x81020304)), bytes + 4);
+    assert_memory_equal(bytes, "\x04\x03\x02\x81", 4);
+    assert_int_equal(oteli_get_fixed32(bytes), UINT32_C(0x81020304));
+}
+
+TEST(bytes_may_be_none_at_all)
+{
+    uint8_t bytes[4] = {GUARD, GUARD, GUARD, GUARD};
+
+    assert_ptr_equal(oteli_put_bytes(bytes, NULL, 0), bytes);
+    assert_ptr_equal(oteli_put_bytes(bytes, "ab", 2), bytes + 2);
+
+    assert_memory_equal(bytes, "ab\xA5\xA5", 4);
+}
+
+TEST(a_tag_is_a_field_number_and_a_wire_type)
+{
+    uint8_t bytes[5];
+
+    assert_int_equal(oteli_put_tag(bytes, 1, OTELI_WIRE_BYTES) - bytes, 1);
+    assert_int_equal(bytes[0], 0x0A);
+    assert_int_equal(oteli_put_tag(bytes, 16, OTELI_WIRE_FIXED32) - bytes, 2);
+    assert_memory_equal(bytes, "\x85\x01", 2);
+    assert_int_equal(OTELI_TAG(15, OTELI_WIRE_BYTES), 0x7A);
+}
+
+TEST(the_size_of_a_field_is_what_is_written)
+{
+    static const uint32_t fields[] = {1, 15, 16, 2047, 2048, 536870911};
+    static uint8_t payload[20000], bytes[20016];
+    uint64_t numbers[200];
+    const size_t count = interesting_numbers(numbers);
+    for (size_t f = 0; f < sizeof fields / sizeof fields[0]; f++) {
+        for (size_t i = 0; i < count; i++) {
+            const uint8_t *behind = oteli_put_varint_field(bytes, fields[f], numbers[i]);
+            assert_int_equal(oteli_varint_field_size(fields[f], numbers[i]), behind - bytes);
+        }
+        static const size_t lengths[] = {0, 1, 127, 128, 16383, 16384, sizeof payload};
+        for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+            const uint8_t *behind = oteli_put_bytes_field(bytes, fields[f], payload, lengths[i]);
+            const uint8_t *head = oteli_put_bytes_head(bytes, fields[f], lengths[i]);
+            assert_int_equal(oteli_bytes_field_size(fields[f], lengths[i]), behind - bytes);
+            assert_int_equal(behind - head, lengths[i]);
+        }
+    }
+}
+
+/* Write an attribute that holds an integer, field by field. */
+static uint8_t *put_int_attribute(uint8_t *at, const char *key, int64_t value)
+{
+    at = oteli_put_bytes_field(at, 1, key, strlen(key));
+    at = oteli_put_bytes_head(at, 2, oteli_varint_field_size(3, (uint64_t)value));
+    return oteli_put_varint_field(at, 3, (uint64_t)value);
+}
+
+TEST(an_attribute_is_what_protobuf_c_packs)
+{
+    static const int64_t values[] = {0, 1, 127, 128, -1, INT64_MIN, INT64_MAX};
+    static char key[200];
+    memset(key, 'k', sizeof key - 1);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        any_value value = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__INIT;
+        value.value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_INT_VALUE;
+        value.int_value = values[i];
+        key_value attribute = OPENTELEMETRY__PROTO__COMMON__V1__KEY_VALUE__INIT;
+        attribute.key = key;
+        attribute.value = &value;
+        uint8_t packed[ROOM], ours[ROOM];
+
+        const size_t size = protobuf_c_message_pack(&attribute.base, packed);
+        const uint8_t *behind = put_int_attribute(ours, key, values[i]);
+
+        assert_int_equal(behind - ours, size);
+        assert_memory_equal(ours, packed, size);
+    }
+}
+
+/* A span with a field of each wire type. */
+static uint8_t trace_id[16] = "0123456789abcde";
+static char span_name[] = "GET /";
+static char failure[] = "no such user";
+
+static size_t pack_a_span(uint8_t packed[ROOM])
+{
+    status how = OPENTELEMETRY__PROTO__TRACE__V1__STATUS__INIT;
+    how.message = failure;
+    how.code = OPENTELEMETRY__PROTO__TRACE__V1__STATUS__STATUS_CODE__STATUS_CODE_ERROR;
+    span one = OPENTELEMETRY__PROTO__TRACE__V1__SPAN__INIT;
+    one.trace_id = (ProtobufCBinaryData){.len = sizeof trace_id, .data = trace_id};
+    one.name = span_name;
+    one.kind = OPENTELEMETRY__PROTO__TRACE__V1__SPAN__SPAN_KIND__SPAN_KIND_SERVER;
+    one.start_time_unix_nano = UINT64_C(1700000000123456789);
+    one.dropped_attributes_count = 300;
+    one.status = &how;
+    one.flags = 0x301;
+    return protobuf_c_message_pack(&one.base, packed);
+}
+
+TEST(a_span_is_what_protobuf_c_packs)
+{
+    uint8_t packed[ROOM], ours[ROOM];
+    const size_t size = pack_a_span(packed);
+    const size_t status_size =
+        oteli_bytes_field_size(2, strlen(failure)) + oteli_varint_field_size(3, 2);
+
+    uint8_t *at = oteli_put_bytes_field(ours, 1, trace_id, sizeof trace_id);
+    at = oteli_put_bytes_field(at, 5, span_name, strlen(span_name));
+    at = oteli_put_varint_field(at, 6, 2);
+    at = oteli_put_fixed64(oteli_put_tag(at, 7, OTELI_WIRE_FIXED64), UINT64_C(1700000000123456789));
+    at = oteli_put_varint_field(at, 10, 300);
+    at = oteli_put_bytes_head(at, 15, status_size);
+    at = oteli_put_bytes_field(at, 2, failure, strlen(failure));
+    at = oteli_put_varint_field(at, 3, 2);
+    at = oteli_put_fixed32(oteli_put_tag(at, 16, OTELI_WIRE_FIXED32), 0x301);
+
+    assert_int_equal(at - ours, size);
+    assert_memory_equal(ours, packed, size);
+}
+
+TEST(reading_gives_what_protobuf_c_packed)
+{
+    static const struct {
+        uint32_t number;
+        uint32_t wire_type;
+        uint64_t value;
+        size_t length;
+    } expected[] = {
+        {1, OTELI_WIRE_BYTES, 0, 16},
+        {5, OTELI_WIRE_BYTES, 0, 5},
+        {6, OTELI_WIRE_VARINT, 2, 0},
+        {7, OTELI_WIRE_FIXED64, UINT64_C(1700000000123456789), 0},
+        {10, OTELI_WIRE_VARINT, 300, 0},
+        {15, OTELI_WIRE_BYTES, 0, 16},
+        {16, OTELI_WIRE_FIXED32, 0x301, 0},
+    };
+    uint8_t packed[ROOM];
+    const uint8_t *const end = packed + pack_a_span(packed);
+    const uint8_t *at = packed;
+    const uint8_t *start = packed;
+    struct oteli_field field = {0};
+
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        assert_true(oteli_next_field(&at, end, &field));
+        assert_int_equal(field.number, expected[i].number);
+        assert_int_equal(field.wire_type, expected[i].wire_type);
+        assert_true(field.value == expected[i].value);
+        assert_int_equal(field.length, expected[i].length);
+        assert_ptr_equal(field.start, start);
+        assert_int_equal(field.bytes != NULL, expected[i].wire_type == OTELI_WIRE_BYTES);
+        if (field.number == 5)
+            assert_memory_equal(field.bytes, span_name, field.length);
+        start = at;
+    }
+    assert_false(oteli_next_field(&at, end, &field));
+    assert_ptr_equal(at, end);
+}
+
+TEST(an_empty_message_has_no_fields)
+{
+    const uint8_t nothing = 0;
+    const uint8_t *at = &nothing;
+    struct oteli_field field;
+
+    assert_false(oteli_next_field(&at, &nothing, &field));
+}

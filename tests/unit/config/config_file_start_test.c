@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/config/config_file_start_test.c - specification of otel/config.h: an SDK that is started
+ * from a file, by its name and by OTEL_CONFIG_FILE, and is not started from a bad one. */
+#include "common/config.h"
+#include "config/create.h"
+#include "config/registry.h"
+#include "sdk/engine.h"
+#include "tests/support/config_path.h"
+#include "tests/support/fake_exporter.h"
+#include "tests/support/unit.h"
+
+#include <otel/config.h>
+#include <otel/otel.h>
+#include <otel/sampler.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FOREVER_MS = INT32_MAX };
+
+#define HEAD "file_format: \"1.1\"\n"
+#define FAKE HEAD "tracer_provider:\n  processors: [{batch: {exporter: {fake: {name: x}}}}]\n"
+
+static struct fake_exporter fake;
+static size_t errors;
+static char last_message[256];
+
+static void note(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    snprintf(last_message, sizeof last_message, "%s", message);
+    errors += level == OTEL_LOG_ERROR;
+}
+
+static otel_status make_fake(void *state, const otel_properties *properties, void *component)
+{
+    const char *name = NULL;
+    if (!otel_properties_text(properties, "name", &name) || strcmp(name, "x") != 0)
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    *(otel_exporter *)component = fake_exporter(state);
+    return OTEL_OK;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < oteli_config_row_count; i++)
+        unsetenv(oteli_config_rows[i].variable);
+    memset(&fake, 0, sizeof fake);
+    errors = 0;
+    otel_log_set_handler(note, NULL);
+    oteli_registry_reset();
+    return otel_component_register(OTEL_COMPONENT_PROVIDER(.type = OTEL_COMPONENT_EXPORTER,
+                                                           .name = "fake", .state = &fake,
+                                                           .create = make_fake)) != OTEL_OK;
+}
+
+static int end(void **state)
+{
+    (void)!otel_shutdown(FOREVER_MS);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
+    otel_log_set_handler(NULL, NULL);
+    (void)begin(state);
+    otel_log_set_handler(NULL, NULL);
+    return 0;
+}
+
+static void trace(const char *tracer, const char *span)
+{
+    otel_span_end(otel_span_enter(otel_tracer_get(tracer, NULL), span, NULL));
+}
+
+AROUND_ALL(config_path_make, config_path_remove);
+AROUND_EACH(begin, end);
+
+/* spec: D3 configuration/sdk.md#register-plugincomponentprovider MUST stable */
+TEST(D3_a_component_of_the_program_is_made_by_its_name)
+{
+    config_path_write(FAKE);
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    trace("test", "a");
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+
+    assert_string_equal(fake.text, "a|");
+    assert_int_equal(errors, 0);
+}
+
+/* spec: D3 configuration/sdk.md#register-plugincomponentprovider MUST stable */
+TEST(D3_a_name_is_registered_once)
+{
+    assert_int_equal(
+        otel_component_register(OTEL_COMPONENT_PROVIDER(.type = OTEL_COMPONENT_EXPORTER,
+                                                        .name = "fake", .create = make_fake)),
+        OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(
+        otel_component_register(OTEL_COMPONENT_PROVIDER(.type = OTEL_COMPONENT_SAMPLER,
+                                                        .name = "fake", .create = make_fake)),
+        OTEL_OK);
+    assert_int_equal(otel_component_register(
+                         OTEL_COMPONENT_PROVIDER(.type = OTEL_COMPONENT_SAMPLER, .name = "x")),
+                     OTEL_ERROR_INVALID_ARGUMENT);
+}
+
+/* spec: D3 configuration/sdk.md#create SHOULD stable */
+TEST(D3_a_component_that_cannot_be_made_refuses_the_file)
+{
+    config_path_write(HEAD "tracer_provider:\n  processors: [{batch: {exporter: {fake: }}}]\n");
+
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_ERROR_INVALID_ARGUMENT);
+
+    assert_int_equal(errors, 1);
+    assert_int_equal(otel_flush(0), OTEL_ERROR_NOT_STARTED);
+}
+
+TEST(limits_and_the_queue_reach_the_engine)
+{
+    config_path_write(HEAD "tracer_provider:\n  processors:\n    - batch:\n"
+                           "        schedule_delay: 1234\n        export_timeout: 55\n"
+                           "        max_queue_size: 100\n        max_export_batch_size: 7\n"
+                           "        exporter: {fake: {name: x}}\n");
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+
+    const struct oteli_engine *engine = oteli_lifecycle_engine();
+    assert_int_equal(engine->queue_size, 100);
+    assert_int_equal(engine->batch->capacity, 7);
+    assert_true(engine->schedule_delay_ns == UINT64_C(1234000000));
+    assert_true(engine->export_timeout_ns == UINT64_C(55000000));
+}
+
+TEST(the_sampler_of_the_file_decides)
+{
+    config_path_write(
+        FAKE "  sampler:\n    composite/development:\n      rule_based:\n        rules:\n"
+             "          - attribute_patterns: {key: p, included: [\"a*\"], excluded: [ab]}\n"
+             "            sampler: {always_on: }\n");
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    static const char *const values[] = {"a", "ab", "abc", "b"};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        const otel_attribute p = otel_attribute_of("p", otel_value_string(values[i]));
+        otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), values[i],
+                                      OTEL_SPAN_OPTIONS(.attributes = &p, .attribute_count = 1)));
+    }
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+
+    assert_string_equal(fake.text, "a abc|");
+}
+
+/* spec: D4 configuration/sdk.md#create SHOULD development */
+TEST(D4_tracers_are_disabled_by_name)
+{
+    config_path_write(FAKE "  tracer_configurator/development:\n    tracers:\n"
+                           "      - {name: \"noisy.*\", config: {enabled: false}}\n"
+                           "      - {name: \"lib?\", config: {enabled: false}}\n");
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    trace("noisy.one", "a");
+    trace("noisy", "b");
+    trace("lib1", "c");
+    trace("lib12", "d");
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+
+    assert_string_equal(fake.text, "b d|");
+}
+
+static bool is_enabled(const char *pattern, const char *name)
+{
+    const struct oteli_tracer_setting tracer = {.pattern = pattern, .is_enabled = true};
+    struct oteli_settings settings = {.tracers = &tracer, .tracer_count = 1};
+    const otel_scope_view scope = {.name = {name, strlen(name)}};
+    return oteli_file_enables_tracer(&settings, &scope);
+}
+
+TEST(patterns_have_two_wildcards)
+{
+    assert_true(is_enabled("a.b", "a.b"));
+    assert_false(is_enabled("a.b", "A.b"));
+    assert_false(is_enabled("a.b", "axb"));
+    assert_true(is_enabled("*", ""));
+    assert_true(is_enabled("a*c*e", "abcde"));
+    assert_true(is_enabled("*aab", "aaaab"));
+    assert_false(is_enabled("a*", "ba"));
+    assert_true(is_enabled("?", "\xC3\xA9"));
+    assert_false(is_enabled("?", ""));
+    assert_false(is_enabled("a?", "a"));
+    assert_true(is_enabled("*?", "x"));
+}
+
+/* spec: D3 configuration/sdk-environment-variables.md#declarative-configuration MUST stable */
+TEST(D3_the_environment_does_not_count)
+{
+    setenv("OTEL_TRACES_SAMPLER", "always_off", 1);
+    setenv("OTEL_TRACES_EXPORTER", "console", 1);
+    setenv("OTEL_SDK_DISABLED", "true", 1);
+    setenv("OTEL_BSP_MAX_QUEUE_SIZE", "what", 1);
+    config_path_write(FAKE);
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    trace("test", "a");
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+
+    assert_string_equal(fake.text, "a|");
+    assert_int_equal(oteli_lifecycle_engine()->pipeline_count, 1);
+    assert_int_equal(oteli_lifecycle_engine()->queue_size, 2048);
+}
+
+/* spec: E-OTEL_CONFIG_FILE D3 configuration/sdk-environment-variables.md#declarative-configuration MUST stable */
+TEST(D3_otel_start_uses_the_file_that_the_environment_names)
+{
+    static const char *const variables[] = {"OTEL_EXPERIMENTAL_CONFIG_FILE", "OTEL_CONFIG_FILE"};
+    config_path_write(FAKE);
+    for (size_t i = 0; i < 2; i++) {
+        setenv(variables[i], config_path, 1);
+        assert_int_equal(otel_start(NULL), OTEL_OK);
+        trace("test", "a");
+        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+        setenv(variables[i], "/nowhere.yaml", 1);
+    }
+    assert_string_equal(fake.text, "a|a|");
+    assert_int_equal(otel_start(NULL), OTEL_ERROR_SYSTEM);
+    assert_int_equal(errors, 2);
+    assert_non_null(strstr(last_message, "OTEL_CONFIG_FILE=\"/nowhere.yaml\""));
+    assert_int_equal(otel_start_from_file("/nowhere.yaml", NULL), OTEL_ERROR_SYSTEM);
+    assert_int_equal(errors, 3);
+    assert_non_null(strstr(last_message, "the file cannot be opened: "));
+    assert_non_null(strstr(last_message, strerror(ENOENT)));
+}
+
+/* spec: D5 configuration/sdk.md#parse SHOULD stable */
+TEST(D5_nothing_starts_from_a_bad_file)
+{
+    const otel_exporter exporter = fake_exporter(&fake);
+    config_path_write(HEAD
+                      "tracer_provider: {processors: [{batch: {exporter: {console: }}}], x: 1}\n");
+
+    const otel_status status = otel_start_from_file(
+        config_path, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1));
+
+    assert_int_equal(status, OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(errors, 1);
+    assert_int_equal(fake.frees, 1);
+    assert_int_equal(otel_flush(0), OTEL_ERROR_NOT_STARTED);
+    assert_int_equal(otel_check_file(config_path), OTEL_ERROR_INVALID_ARGUMENT);
+}
+
+/* spec: D1 configuration/data-model.md#yaml-file-format MUST stable */
+TEST(D1_the_name_of_a_file_says_that_it_is_yaml)
+{
+    assert_int_equal(otel_check_file("/tmp/otel.json"), OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(otel_check_file("/nowhere.yml"), OTEL_ERROR_SYSTEM);
+    assert_int_equal(otel_check_file("/nowhere.yaml"), OTEL_ERROR_SYSTEM);
+    assert_int_equal(otel_check_file(NULL), OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(errors, 3);
+    config_path_write(FAKE);
+    assert_int_equal(otel_check_file(config_path), OTEL_OK);
+    assert_int_equal(otel_flush(0), OTEL_ERROR_NOT_STARTED);
+}
+
+TEST(exporters_of_the_program_come_after_those_of_the_file)
+{
+    struct fake_exporter own = {.frees = 0};
+    const otel_exporter exporter = fake_exporter(&own);
+    config_path_write(FAKE);
+    assert_int_equal(otel_start_from_file(config_path, OTEL_SDK_OPTIONS(.exporters = &exporter,
+                                                                        .exporter_count = 1)),
+                     OTEL_OK);
+    trace("test", "a");
+
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_string_equal(fake.text, "a|");
+    assert_string_equal(own.text, "a|");
+    assert_int_equal(own.frees, 1);
+}
+
+/* spec: D4 configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
+TEST(D4_a_disabled_sdk_makes_no_exporters)
+{
+    config_path_write(FAKE "disabled: true\n");
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    trace("test", "a");
+
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_string_equal(fake.text, "");
+    assert_int_equal(fake.frees, 0);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which options an OTLP exporter is made with, and which it is not. */
+#include "common/log.h"
+#include "exporters/otlp/compress.h"
+#include "exporters/otlp/options.h"
+#include "tests/support/leaks.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define OPTIONS(...) OTEL_OTLP_OPTIONS(__VA_ARGS__)
+
+static unsigned lines;
+static char line[512];
+
+static void note(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    (void)level;
+    lines++;
+    snprintf(line, sizeof line, "%s", message);
+}
+
+static int listen(void **state)
+{
+    (void)state;
+    lines = 0;
+    line[0] = '\0';
+    otel_log_set_handler(note, NULL);
+    return 0;
+}
+
+AROUND_EACH(listen, NULL);
+
+TEST(the_defaults_are_those_of_the_specification)
+{
+    struct oteli_options options;
+
+    assert_int_equal(oteli_options_init(&options, NULL), OTEL_OK);
+
+    assert_string_equal(options.endpoint.url, "http://localhost:4318/v1/traces");
+    assert_int_equal(options.given.timeout_ms, 10000);
+    assert_int_equal(options.given.max_request_bytes, 64 * 1024 * 1024);
+    assert_int_equal(options.given.max_response_bytes, 4 * 1024 * 1024);
+    assert_int_equal(options.given.concurrency, 1);
+    assert_int_equal(options.given.protocol, OTEL_OTLP_HTTP_PROTOBUF);
+    assert_int_equal(options.given.compression, OTEL_OTLP_COMPRESSION_NONE);
+    assert_string_equal(options.user_agent, "OTel-OTLP-Exporter-C/" OTEL_VERSION);
+    assert_int_equal(options.header_count, 1);
+    oteli_options_fini(&options);
+}
+
+/* The first members are those that there were at first. */
+TEST(a_struct_of_before_still_works)
+{
+    struct oteli_options options;
+    otel_otlp_options old;
+    memset(&old, 0x55, sizeof old);
+    old.size = offsetof(otel_otlp_options, protocol);
+    old.endpoint = NULL;
+    old.headers = NULL;
+    old.header_count = 0;
+    old.timeout_ms = 7;
+    old.user_agent = NULL;
+    old.max_request_bytes = 8;
+
+    assert_int_equal(oteli_options_init(&options, &old), OTEL_OK);
+
+    assert_int_equal(options.given.timeout_ms, 7);
+    assert_int_equal(options.given.max_request_bytes, 8);
+    assert_int_equal(options.given.concurrency, 1);
+    assert_null(options.given.spool_directory);
+    oteli_options_fini(&options);
+}
+
+TEST(what_cannot_be_meant_is_refused)
+{
+    static const otel_otlp_header bad_name[] = {{"a b", "c"}};
+    static const otel_otlp_header bad_value[] = {{"a", "b\n"}};
+    static const otel_otlp_header no_value[] = {{"a", NULL}};
+    const otel_otlp_options *const bad[] = {
+        OPTIONS(.endpoint = "collector:4318"),
+        OPTIONS(.endpoint = ""),
+        OPTIONS(.endpoint = "grpc://c", .protocol = OTEL_OTLP_GRPC),
+        OPTIONS(.timeout_ms = -2),
+        OPTIONS(.headers = bad_name, .header_count = 1),
+        OPTIONS(.headers = bad_value, .header_count = 1),
+        OPTIONS(.headers = no_value, .header_count = 1),
+        OPTIONS(.user_agent = "a\r\nb"),
+        OPTIONS(.concurrency = 17),
+        OPTIONS(.protocol = (otel_otlp_protocol)3),
+        OPTIONS(.protocol = (otel_otlp_protocol)-1),
+        OPTIONS(.compression = (otel_otlp_compression)3),
+        OPTIONS(.certificate_file = "/c.pem"),
+        OPTIONS(.key_file = "/k.pem"),
+        OPTIONS(.certificate_file = "/c.pem", .key_file = ""),
+        OPTIONS(.tls_min = (otel_tls_version)1),
+        OPTIONS(.tls_max = (otel_tls_version)4),
+        OPTIONS(.tls_min = OTEL_TLS_1_3, .tls_max = OTEL_TLS_1_2),
+        OPTIONS(.spool_max_age_ms = -2),
+    };
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct oteli_options options;
+        otel_exporter exporter;
+        oteli_leaks_begin();
+        if (oteli_options_init(&options, bad[i]) != OTEL_ERROR_INVALID_ARGUMENT ||
+            otel_otlp_exporter_new(bad[i], &exporter) != OTEL_ERROR_INVALID_ARGUMENT)
+            fail_msg("number %zu was taken", i);
+        oteli_leaks_check();
+    }
+}
+
+TEST(compression_that_was_not_built_in_is_unsupported)
+{
+    struct oteli_options options;
+    const otel_status status =
+        oteli_options_init(&options, OPTIONS(.compression = OTEL_OTLP_COMPRESSION_ZSTD));
+    if (oteli_compression_is_known(OTEL_OTLP_COMPRESSION_ZSTD)) {
+        assert_int_equal(status, OTEL_OK);
+        oteli_options_fini(&options);
+    } else {
+        assert_int_equal(status, OTEL_ERROR_UNSUPPORTED);
+    }
+}
+
+TEST(headers_that_are_ours_to_say_are_left_out)
+{
+    static const otel_otlp_header given[] = {{"content-type", "a/b"},
+                                             {"api-key", "1"},
+                                             {"Content-Encoding", "x"},
+                                             {"TE", "x"},
+                                             {"Grpc-Timeout", "1S"}};
+    struct oteli_options options;
+
+    assert_int_equal(
+        oteli_options_init(&options, OPTIONS(.headers = given, .header_count = COUNT(given))),
+        OTEL_OK);
+
+    assert_int_equal(lines, 4);
+    assert_non_null(strstr(line, "Grpc-Timeout"));
+    assert_int_equal(options.header_count, 2);
+    assert_string_equal(options.headers[0].value, "application/x-protobuf");
+    assert_string_equal(options.headers[1].name, "api-key");
+    oteli_options_fini(&options);
+}
+
+/* spec: X12 protocol/exporter.md#user-agent SHOULD stable */
+TEST(X12_a_product_goes_before_ours)
+{
+    struct oteli_options options;
+
+    assert_int_equal(oteli_options_init(&options, OPTIONS(.user_agent = "shop/2")), OTEL_OK);
+
+    assert_string_equal(options.user_agent, "shop/2 OTel-OTLP-Exporter-C/" OTEL_VERSION);
+    oteli_options_fini(&options);
+}
+
+TEST(numbers_are_held_to_what_can_be)
+{
+    struct oteli_options options;
+
+    assert_int_equal(
+        oteli_options_init(&options, OPTIONS(.max_request_bytes = SIZE_MAX, .timeout_ms = OTEL_ZERO,
+                                             .spool_max_age_ms = OTEL_ZERO, .ca_file = "",
+                                             .spool_directory = "")),
+        OTEL_OK);
+
+    assert_int_equal(options.given.max_request_bytes, INT32_MAX);
+    assert_int_equal(options.given.timeout_ms, OTEL_ZERO);
+    assert_int_equal(options.given.spool_max_age_ms, OTEL_ZERO);
+    assert_null(options.given.ca_file);
+    assert_null(options.given.spool_directory);
+    oteli_options_fini(&options);
+}
+
+/* spec: X2 */
+TEST(the_name_says_the_protocol)
+{
+    static const char *const names[] = {"otlp_http_span_exporter", "otlp_http_json_span_exporter",
+                                        "otlp_grpc_span_exporter"};
+    for (int protocol = 0; protocol < 3; protocol++) {
+        otel_exporter exporter;
+        assert_int_equal(
+            otel_otlp_exporter_new(OPTIONS(.protocol = (otel_otlp_protocol)protocol), &exporter),
+            OTEL_OK);
+        assert_string_equal(exporter.name, names[protocol]);
+        exporter.free(exporter.state);
+    }
+}
+
+TEST(R48_every_allocation_of_a_new_exporter_may_fail)
+{
+    static const otel_otlp_header given[] = {{"api-key", "1"}};
+    otel_exporter exporter;
+    assert_int_equal(otel_otlp_exporter_new(NULL, &exporter), OTEL_OK); /* libcurl is there now */
+    exporter.free(exporter.state);
+    for (int protocol = 0; protocol < 3; protocol++) {
+        bool all_tried = false;
+        for (size_t nth = 1; !all_tried; nth++) {
+            oteli_leaks_begin();
+            oteli_leaks_fail_at(nth);
+            const otel_status status = otel_otlp_exporter_new(
+                OPTIONS(.headers = given, .header_count = 1, .concurrency = 3,
+                        .protocol = (otel_otlp_protocol)protocol,
+                        .compression = OTEL_OTLP_COMPRESSION_GZIP),
+                &exporter);
+            all_tried = !oteli_leaks_failed();
+            oteli_leaks_fail_at(0);
+            if (status == OTEL_OK)
+                exporter.free(exporter.state);
+            else
+                assert_false(all_tried);
+            oteli_leaks_check();
+        }
+    }
+}

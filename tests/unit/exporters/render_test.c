@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/exporters/render_test.c - what a drawn trace looks like, and that any trace can be drawn. */
+#include "exporters/console/render.h"
+
+#include "common/text.h"
+#include "tests/support/leaks.h"
+#include "tests/support/unit.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TEXT(literal)                \
+    {                                \
+        literal, sizeof(literal) - 1 \
+    }
+
+/* 2026-08-01 16:00:00.123 UTC; spans are given in microseconds from there. */
+#define EPOCH_NS UINT64_C(1785600000123000000)
+
+static struct oteli_render_span span_of(uint8_t id, uint8_t parent, const char *name,
+                                        uint64_t start_us, uint64_t length_us)
+{
+    struct oteli_render_span span = {.has_parent = parent != 0,
+                                     .service = oteli_slice_of("shop"),
+                                     .name = oteli_slice_of(name),
+                                     .start_ns = EPOCH_NS + start_us * 1000,
+                                     .end_ns = EPOCH_NS + (start_us + length_us) * 1000};
+    memset(span.trace_id, 0xab, sizeof span.trace_id);
+    span.span_id[7] = id;
+    span.parent_id[7] = parent;
+    return span;
+}
+
+static char *draw(struct oteli_render_span *spans, size_t count, unsigned width, bool colour)
+{
+    const struct oteli_render_span **pointers = calloc(count, sizeof *pointers);
+    for (size_t i = 0; i < count; i++)
+        pointers[i] = &spans[i];
+    struct oteli_text text = {0};
+    const struct oteli_render_options options = {.width = width, .colour = colour};
+    assert_true(oteli_render_trace(&text, pointers, count, &options));
+    free(pointers);
+    oteli_text_add(&text, "", 1);
+    return text.data;
+}
+
+#define assert_drawing(spans, width, expected)                                      \
+    do {                                                                            \
+        oteli_leaks_begin();                                                        \
+        char *drawing = draw(spans, sizeof(spans) / sizeof *(spans), width, false); \
+        assert_string_equal(drawing, expected);                                     \
+        free(drawing);                                                              \
+        oteli_leaks_check();                                                        \
+    } while (0)
+
+#define HEAD "trace abababababababababababababababab"
+
+TEST(a_trace_of_two_services)
+{
+    struct oteli_render_span spans[] = {
+        span_of(5, 4, "POST /charge", 20000, 130000), span_of(4, 1, "POST", 14000, 140000),
+        span_of(1, 0, "POST /checkout", 0, 182400),   span_of(2, 1, "load cart", 1200, 11930),
+        span_of(3, 2, "SELECT", 2000, 10500),         span_of(6, 1, "send receipt", 160000, 18),
+    };
+    spans[0].service = oteli_slice_of("payments");
+    spans[0].kind = OTEL_SPAN_KIND_SERVER;
+    spans[0].status = OTEL_SPAN_STATUS_ERROR;
+    spans[0].status_message = oteli_slice_of("card declined: insufficient funds");
+    const otel_slice cents[] = {TEXT("payment.cents=1299"), TEXT("payment.currency=EUR")};
+    spans[0].attributes = cents;
+    spans[0].attribute_count = 2;
+    const struct oteli_render_event events[] = {
+        {EPOCH_NS + 40100000, TEXT("retry"), TEXT("attempt=2")},
+        {EPOCH_NS + 149000000, TEXT("exception"), TEXT("exception.type=CardDeclined")}};
+    spans[0].events = events;
+    spans[0].event_count = 2;
+    spans[1].kind = OTEL_SPAN_KIND_CLIENT;
+    spans[2].kind = OTEL_SPAN_KIND_SERVER;
+    spans[4].kind = OTEL_SPAN_KIND_CLIENT;
+    spans[5].kind = OTEL_SPAN_KIND_PRODUCER;
+    spans[5].link_count = 1;
+
+    assert_drawing(spans, 100,
+                   HEAD
+                   "  6 spans  1 error  182 ms  2026-08-01 16:00:00.123Z\n"
+                   "      shop, payments\n"
+                   "POST /checkout  @shop server                                   182 ms "
+                   "━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━\n"
+                   "├─ load cart                                                  11.9 ms ━━╸\n"
+                   "│  └─ SELECT  client                                          10.5 ms ━━╸\n"
+                   "├─ POST  client                                                140 ms   "
+                   "━━━━━━━━━━━━━━━━━━━━━━━╸\n"
+                   "│  └─ ✗ POST /charge  @payments server                         130 ms    "
+                   "━━━┿━━━━━━━━━━━━━━━━━┿\n"
+                   "│       error: card declined: insufficient funds\n"
+                   "│       payment.cents=1299, payment.currency=EUR\n"
+                   "│       ◆ +20.1 ms  retry  attempt=2\n"
+                   "│       ◆ +129 ms  exception  exception.type=CardDeclined\n"
+                   "└─ send receipt  producer                                     18.0 µs"
+                   "                           ╸\n"
+                   "     1 link\n"
+                   "\n");
+}
+
+TEST(one_span_alone)
+{
+    struct oteli_render_span spans[] = {span_of(1, 0, "", 0, 0)};
+    spans[0].service = oteli_slice_of("");
+
+    assert_drawing(spans, 60,
+                   HEAD "  1 span  0 ns\n"
+                        "      2026-08-01 16:00:00.123Z\n"
+                        "(no name)                            0 ns ━━━━━━━━━━━━━━━━━━\n"
+                        "\n");
+}
+
+TEST(attributes_fill_three_lines_and_are_counted_then)
+{
+    struct oteli_render_span spans[] = {span_of(1, 0, "root", 0, 1000)};
+    otel_slice attributes[12];
+    for (size_t i = 0; i < 12; i++)
+        attributes[i] = oteli_slice_of("key.of.some.length=1");
+    attributes[2] = oteli_slice_of(
+        "a.very.long.one=0123456789012345678901234567890123456789012345678901234567890123456789");
+    spans[0].attributes = attributes;
+    spans[0].attribute_count = 12;
+    spans[0].attributes_left_out = 7;
+
+    assert_drawing(spans, 60,
+                   HEAD "  1 span  1.00 ms\n"
+                        "      2026-08-01 16:00:00.123Z  shop\n"
+                        "root  @shop                       1.00 ms ━━━━━━━━━━━━━━━━━━\n"
+                        "  key.of.some.length=1, key.of.some.length=1,\n"
+                        "  a.very.long.one=0123456789012345678901234567890123456789…,\n"
+                        "  key.of.some.length=1, key.of.some.length=1, … 14 more\n"
+                        "\n");
+}
+
+TEST(a_parent_that_is_not_here)
+{
+    struct oteli_render_span spans[] = {span_of(2, 9, "orphan", 0, 1000),
+                                        span_of(3, 2, "child", 500, 500)};
+
+    assert_drawing(spans, 60,
+                   HEAD "  2 spans  1.00 ms\n"
+                        "      2026-08-01 16:00:00.123Z  shop\n"
+                        "orphan  @shop                     1.00 ms ━━━━━━━━━━━━━━━━━━\n"
+                        "│ parent 0000000000000009 not here\n"
+                        "└─ child                           500 µs          ━━━━━━━━━\n"
+                        "\n");
+}
+
+TEST(cycles_become_roots)
+{
+    struct oteli_render_span spans[] = {span_of(1, 3, "one", 0, 1000), span_of(2, 1, "two", 1, 999),
+                                        span_of(3, 2, "three", 2, 998),
+                                        span_of(4, 4, "self", 3, 997)};
+
+    assert_drawing(spans, 60,
+                   HEAD "  4 spans  1.00 ms\n"
+                        "      2026-08-01 16:00:00.123Z  shop\n"
+                        "one  @shop                        1.00 ms ━━━━━━━━━━━━━━━━━━\n"
+                        "│ parent 0000000000000003 is its own descendant\n"
+                        "└─ two                             999 µs ━━━━━━━━━━━━━━━━━━\n"
+                        "   └─ three                        998 µs ━━━━━━━━━━━━━━━━━━\n"
+                        "self  @shop                        997 µs ━━━━━━━━━━━━━━━━━━\n"
+                        "  parent 0000000000000004 is its own descendant\n"
+                        "\n");
+}
+
+TEST(times_that_are_odd)
+{
+    struct oteli_render_span spans[] = {span_of(1, 0, "root", 0, 1000),
+                                        span_of(2, 1, "backwards", 500, 0),
+                                        span_of(3, 1, "no times", 0, 0)};
+    spans[1].end_ns -= 100000;
+    spans[2].start_ns = spans[2].end_ns = 0;
+
+    assert_drawing(spans, 60,
+                   HEAD "  3 spans  1.00 ms\n"
+                        "      2026-08-01 16:00:00.123Z  shop\n"
+                        "root  @shop                       1.00 ms ━━━━━━━━━━━━━━━━━━\n"
+                        "├─ no times                             ?\n"
+                        "└─ backwards                      -100 µs          ╸\n"
+                        "\n");
+}
+
+TEST(text_from_strangers_is_escaped_and_cut_by_columns)
+{
+    struct oteli_render_span spans[] = {
+        span_of(1, 0, "\x1b[2J\xff\n", 0, 1000),
+        span_of(2, 1, "日本語の名前はここではとても長いので切られる", 0, 1000)};
+    spans[0].service = oteli_slice_of("\x9b"
+                                      "evil");
+
+    assert_drawing(spans, 60,
+                   HEAD "  2 spans  1.00 ms\n"
+                        "      2026-08-01 16:00:00.123Z  \\x9bevil, shop\n"
+                        "\\x1b[2J\\xff\\n  @\\x9bevil          1.00 ms ━━━━━━━━━━━━━━━━━━\n"
+                        "└─ 日本語の名前はここで…  @shop   1.00 ms ━━━━━━━━━━━━━━━━━━\n"
+                        "\n");
+}
+
+TEST(colours_only_when_asked)
+{
+    struct oteli_render_span spans[] = {span_of(1, 0, "root", 0, 1000)};
+    spans[0].status = OTEL_SPAN_STATUS_ERROR;
+
+    char *plain = draw(spans, 1, 100, false);
+    char *coloured = draw(spans, 1, 100, true);
+
+    assert_null(strchr(plain, '\033'));
+    assert_non_null(strstr(coloured, "\033[31m✗ root\033[0m"));
+    free(plain);
+    free(coloured);
+}
+
+TEST(no_line_is_wider_than_asked_for)
+{
+    enum { DEPTH = 200 };
+    struct oteli_render_span spans[DEPTH];
+    for (unsigned i = 0; i < DEPTH; i++)
+        spans[i] =
+            span_of((uint8_t)(i + 1), (uint8_t)i, "some name that is not short at all", i, 1000);
+
+    for (unsigned width = 60; width <= 240; width += 45) {
+        char *drawing = draw(spans, DEPTH, width, false);
+        for (char *line = strtok(drawing, "\n"); line != NULL; line = strtok(NULL, "\n"))
+            assert_in_range(oteli_text_safe_columns(oteli_slice_of(line), SIZE_MAX - 1), 1, width);
+        free(drawing);
+    }
+}
+
+/* A hundred thousand generations: no recursion, and no time that grows with the square. */
+TEST(any_depth_can_be_drawn)
+{
+    enum { COUNT = 100000 };
+    struct oteli_render_span *spans = calloc(COUNT, sizeof *spans);
+    assert_non_null(spans);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        spans[i] = span_of(0, 0, "deep", i, 1);
+        const uint32_t id = i + 1;
+        memcpy(spans[i].span_id, &id, sizeof id);
+        memcpy(spans[i].parent_id, &i, sizeof i);
+        spans[i].has_parent = i != 0;
+    }
+
+    char *drawing = draw(spans, COUNT, 100, false);
+
+    size_t lines = 0;
+    for (const char *at = strchr(drawing, '\n'); at != NULL; at = strchr(at + 1, '\n'))
+        lines++;
+    assert_int_equal(lines, COUNT + 2);
+    free(drawing);
+    free(spans);
+}
+
+TEST(without_memory_it_says_so)
+{
+    struct oteli_render_span spans[] = {span_of(1, 0, "root", 0, 1000),
+                                        span_of(2, 1, "child", 0, 1000)};
+    spans[1].status = OTEL_SPAN_STATUS_ERROR;
+    spans[1].status_message = oteli_slice_of("message");
+    const struct oteli_render_span *pointers[] = {&spans[0], &spans[1]};
+    const struct oteli_render_options options = {.width = 100};
+
+    for (size_t nth = 1;; nth++) {
+        oteli_leaks_begin();
+        oteli_leaks_fail_at(nth);
+        struct oteli_text text = {0};
+        const bool drawn = oteli_render_trace(&text, pointers, 2, &options);
+        const bool all_tried = !oteli_leaks_failed();
+        assert_true(drawn == all_tried);
+        oteli_text_fini(&text);
+        oteli_leaks_check();
+        if (all_tried)
+            break;
+    }
+}

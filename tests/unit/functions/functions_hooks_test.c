@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/functions/functions_hooks_test.c - specification of the library otel-functions: code that
+ * was compiled with -finstrument-functions, run with an SDK.
+ *
+ * Settings are read when the library is loaded, so main starts the program again with those
+ * that the cases below expect. */
+#include <otel/functions.h>
+
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "tests/support/functions_traced.h"
+#include "tests/support/span_tree.h"
+
+#include <errno.h>
+#include <otel/otel.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+void loaded_work(void);
+
+static otel_memory *memory;
+static char text[2048];
+
+void traced_take_us(unsigned us)
+{
+    oteli_fake_clock.ticks += us * 1000;
+}
+
+static void start(void)
+{
+    const otel_exporter exporter = otel_memory_exporter(memory);
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                                      .simple = true, .clock = "fake")),
+                     OTEL_OK);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memory = otel_memory_new();
+    assert_non_null(memory);
+    start();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    const otel_span_context current = otel_span_get_context(otel_current_span());
+    assert_false(otel_span_context_is_valid(&current));
+    (void)!otel_shutdown(60000);
+    otel_memory_free(memory);
+    return 0;
+}
+
+/* What was exported until now, as text. */
+static const char *tree(void)
+{
+    assert_int_equal(otel_flush(60000), OTEL_OK);
+    span_tree_text(memory, text, sizeof text);
+    return text;
+}
+
+static void test_functions_have_spans_with_their_names(void **state)
+{
+    (void)state;
+    traced_tree();
+
+    assert_string_equal(tree(), "traced_tree(first second(third))");
+    otel_span_view span;
+    assert_true(otel_memory_span(memory, 0, &span));
+    assert_int_equal(span.scope->name.length, strlen("otel.functions"));
+    assert_memory_equal(span.scope->name.data, "otel.functions", strlen("otel.functions"));
+    assert_int_equal(span.end_ns - span.start_ns, 1000000);
+}
+
+static void test_they_are_children_of_the_current_span(void **state)
+{
+    (void)state;
+    const otel_span request = otel_span_enter(otel_tracer_get("test", NULL), "request", NULL);
+    traced_tree();
+    otel_span_end(request);
+
+    assert_string_equal(tree(), "request(traced_tree(first second(third)))");
+}
+
+static void keep_traceparent(void *carrier, const char *name, const char *value, size_t length)
+{
+    if (strcmp(name, "traceparent") == 0)
+        snprintf(carrier, 56, "%.*s", (int)length, value);
+    traced_take_us(1000);
+}
+
+/* And not a span of the inline function that does so. */
+static void test_what_is_sent_is_the_span_of_the_function_that_sends(void **state)
+{
+    (void)state;
+    char sent[56] = "";
+    otel_propagator_set(otel_propagator_trace_context());
+    traced_sends(keep_traceparent, sent);
+    otel_propagator_set(NULL);
+
+    assert_string_equal(tree(), "traced_sends");
+    otel_span_view span;
+    assert_true(otel_memory_span(memory, 0, &span));
+    char hex[17];
+    for (int i = 0; i < 8; i++)
+        snprintf(hex + 2 * i, 3, "%02x", span.span_id[i]);
+    assert_memory_equal(sent + 36, hex, 16);
+}
+
+static void test_functions_of_a_shared_library_have_spans(void **state)
+{
+    (void)state;
+    const otel_span all = otel_span_enter(otel_tracer_get("test", NULL), "all", NULL);
+    traced_calls(loaded_work);
+    otel_span_end(all);
+
+    /* They take no time. */
+    assert_string_equal(tree(), "all");
+    char name[32];
+    assert_int_equal(otel_functions_name((void *)(uintptr_t)&loaded_work, name, sizeof name),
+                     strlen("loaded_work"));
+    assert_string_equal(name, "loaded_work");
+}
+
+static void takes_long(void)
+{
+    loaded_work();
+    traced_take_us(1000);
+}
+
+static void test_what_is_between_needs_not_be_instrumented(void **state)
+{
+    (void)state;
+    traced_calls(takes_long);
+
+    assert_string_equal(tree(), "traced_calls");
+}
+
+static void test_short_functions_are_counted_and_not_kept(void **state)
+{
+    (void)state;
+    traced_durations();
+
+    assert_string_equal(tree(), "traced_durations(lengthy)");
+    otel_stats stats = {.size = sizeof stats};
+    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
+    assert_int_equal(stats.withheld[OTEL_WITHHELD_TOO_SHORT], 2);
+    assert_int_equal(stats.started, 4);
+    assert_int_equal(stats.open, 0);
+}
+
+static void test_there_are_at_most_eight_above_each_other(void **state)
+{
+    (void)state;
+    assert_int_equal(traced_countdown(20), 20);
+    traced_tree();
+
+    char expected[512] = "";
+    for (int i = 0; i < 8; i++)
+        strcat(expected, i == 0 ? "traced_countdown" : "(traced_countdown");
+    strcat(expected, "))))))) traced_tree(first second(third))");
+    assert_string_equal(tree(), expected);
+}
+
+static void test_longjmp_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    traced_jump(3);
+    traced_tree();
+
+    assert_string_equal(tree(), "traced_jump(jumper(jumper(jumper)) landed) "
+                                "traced_tree(first second(third))");
+}
+
+static void test_excluded_functions_have_no_span_and_what_they_call_has(void **state)
+{
+    (void)state;
+    traced_noise();
+
+    assert_string_equal(tree(), "traced_inside_noise");
+}
+
+/* The sanitizer of threads calls handlers itself, at a later time: they are functions then. */
+#if defined(OTELI_TSAN)
+#define SIGNALS_ARE_THE_KERNELS() skip()
+#else
+#define SIGNALS_ARE_THE_KERNELS() ((void)0)
+#endif
+
+static void raise_signal(void)
+{
+    traced_take_us(1000);
+    raise(SIGUSR1);
+}
+
+static void test_signal_handlers_have_no_spans(void **state)
+{
+    (void)state;
+    SIGNALS_ARE_THE_KERNELS();
+    const struct sigaction action = {.sa_handler = traced_on_signal};
+    struct sigaction before;
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    traced_calls(raise_signal);
+    traced_tree();
+    sigaction(SIGUSR1, &before, NULL);
+
+    assert_string_equal(tree(), "traced_calls traced_tree(first second(third))");
+}
+
+static void test_signal_handlers_on_a_stack_of_their_own_neither(void **state)
+{
+    (void)state;
+    SIGNALS_ARE_THE_KERNELS();
+    static char pages[65536];
+    const stack_t own = {.ss_sp = pages, .ss_size = sizeof pages};
+    stack_t previous;
+    const struct sigaction action = {.sa_handler = traced_on_signal, .sa_flags = SA_ONSTACK};
+    struct sigaction before;
+    assert_int_equal(sigaltstack(&own, &previous), 0);
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    traced_calls(raise_signal);
+    traced_tree();
+    sigaction(SIGUSR1, &before, NULL);
+    sigaltstack(&previous, NULL);
+
+    assert_string_equal(tree(), "traced_calls traced_tree(first second(third))");
+}
+
+static sigjmp_buf out_of_handler;
+
+static void leave_handler(void)
+{
+    siglongjmp(out_of_handler, 1);
+}
+
+static void on_signal_leave(int number)
+{
+    (void)number;
+    traced_calls(leave_handler);
+}
+
+static void test_handlers_that_are_left_end_the_silence(void **state)
+{
+    (void)state;
+    SIGNALS_ARE_THE_KERNELS();
+    const struct sigaction action = {.sa_handler = on_signal_leave};
+    struct sigaction before;
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    if (sigsetjmp(out_of_handler, 1) == 0)
+        traced_calls(raise_signal);
+    traced_tree();
+    sigaction(SIGUSR1, &before, NULL);
+
+    const char *seen = tree();
+    assert_non_null(strstr(seen, "traced_tree(first second(third))"));
+}
+
+static ucontext_t main_stack;
+static ucontext_t other_stack;
+
+static void on_other_stack(void)
+{
+    traced_tree();
+    swapcontext(&other_stack, &main_stack);
+    traced_tree();
+}
+
+static void switch_stack(void)
+{
+    traced_take_us(1000);
+    swapcontext(&main_stack, &other_stack);
+}
+
+static void test_other_stacks_do_not_disturb(void **state)
+{
+    (void)state;
+    static char pages[65536];
+    getcontext(&other_stack);
+    other_stack.uc_stack.ss_sp = pages;
+    other_stack.uc_stack.ss_size = sizeof pages;
+    other_stack.uc_link = &main_stack;
+    makecontext(&other_stack, on_other_stack, 0);
+    traced_calls(switch_stack);
+    traced_tree();
+    traced_calls(switch_stack);
+
+    assert_string_equal(tree(), "traced_calls traced_tree(first second(third)) traced_calls");
+}
+
+static void *exit_inside(void *argument)
+{
+    traced_exits_thread();
+    return argument;
+}
+
+static void test_threads_may_end_inside(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, exit_inside, NULL), 0);
+        pthread_join(thread, NULL);
+    }
+
+    assert_string_equal(tree(), "traced_exits_thread(lengthy) traced_exits_thread(lengthy) "
+                                "traced_exits_thread(lengthy)");
+    otel_stats stats = {.size = sizeof stats};
+    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
+    assert_int_equal(stats.open, 0);
+}
+
+static void fork_here(void)
+{
+    traced_take_us(1000);
+    const pid_t child = fork();
+    if (child == 0) {
+        otel_memory_clear(memory);
+        start();
+        traced_tree();
+        _exit(strcmp(tree(), "?traced_tree(first second(third))") != 0); /* below the parent's */
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void test_a_child_process_traces_when_it_starts_an_sdk(void **state)
+{
+    (void)state;
+    traced_calls(fork_here);
+
+    assert_string_equal(tree(), "traced_calls");
+}
+
+static void stop_here(void)
+{
+    traced_take_us(1000);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    traced_tree();
+    start();
+}
+
+static void test_an_sdk_may_stop_and_another_start_inside(void **state)
+{
+    (void)state;
+    traced_calls(stop_here);
+    traced_tree();
+
+    assert_string_equal(tree(), "traced_tree(first second(third))");
+}
+
+static void test_tracing_can_be_switched_off_and_on(void **state)
+{
+    (void)state;
+    otel_functions_enable(false);
+    traced_tree();
+    otel_functions_enable(true);
+    traced_durations();
+
+    assert_string_equal(tree(), "traced_durations(lengthy)");
+}
+
+static void test_the_name_of_a_function_can_be_asked_for(void **state)
+{
+    (void)state;
+    const void *address = (const void *)(uintptr_t)&traced_countdown;
+    char name[8];
+
+    assert_int_equal(otel_functions_name(address, NULL, 0), strlen("traced_countdown"));
+    assert_int_equal(otel_functions_name(address, name, sizeof name), strlen("traced_countdown"));
+    assert_string_equal(name, "traced_");
+    assert_int_equal(otel_functions_name(NULL, name, sizeof name), 0);
+    assert_string_equal(name, "");
+}
+
+static void test_errno_stays(void **state)
+{
+    (void)state;
+    assert_int_equal(traced_errno(), ERANGE);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (getenv("OTEL_C_FUNCTIONS_MAX_DEPTH") == NULL) {
+        setenv("OTEL_C_FUNCTIONS_MAX_DEPTH", "8", 1);
+        setenv("OTEL_C_FUNCTIONS_MIN_DURATION", "100", 1);
+        setenv("OTEL_C_FUNCTIONS_EXCLUDE", "*_noisy, traced_no?se", 1);
+        execv("/proc/self/exe", argv);
+        return 1;
+    }
+    const struct CMUnitTest tests[] = {
+        CASE(test_functions_have_spans_with_their_names),
+        CASE(test_they_are_children_of_the_current_span),
+        CASE(test_what_is_sent_is_the_span_of_the_function_that_sends),
+        CASE(test_functions_of_a_shared_library_have_spans),
+        CASE(test_what_is_between_needs_not_be_instrumented),
+        CASE(test_short_functions_are_counted_and_not_kept),
+        CASE(test_there_are_at_most_eight_above_each_other),
+        CASE(test_longjmp_leaves_nothing_behind),
+        CASE(test_excluded_functions_have_no_span_and_what_they_call_has),
+        CASE(test_signal_handlers_have_no_spans),
+        CASE(test_signal_handlers_on_a_stack_of_their_own_neither),
+        CASE(test_handlers_that_are_left_end_the_silence),
+        CASE(test_other_stacks_do_not_disturb),
+        CASE(test_threads_may_end_inside),
+        CASE(test_a_child_process_traces_when_it_starts_an_sdk),
+        CASE(test_an_sdk_may_stop_and_another_start_inside),
+        CASE(test_tracing_can_be_switched_off_and_on),
+        CASE(test_the_name_of_a_function_can_be_asked_for),
+        CASE(test_errno_stays),
+    };
+    return cmocka_run_group_tests_name("functions_hooks", tests, NULL, NULL);
+}

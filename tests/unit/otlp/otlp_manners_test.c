@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the exporter behaves towards a receiver that is busy: it comes back when it was asked to and
+ * not much later (R29), and 200 of them do not come back at the same time (R30). The clock is the
+ * test's. */
+#include "exporters/otlp/retry.h"
+#include "tests/support/otlp_wire.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BACKOFF_LEAST_MS = 100,
+    BACKOFF_MOST_MS = 1000,
+    TIMEOUT_MS = 60000,
+    POLLS_MAX = 4000,
+    POLL_MS = 100,
+    CLIENTS = 200,
+    PERIOD_MS = 5000, /* OTEL_BSP_SCHEDULE_DELAY */
+    DOWN_MS = 60000,
+    SECONDS = 30
+};
+
+#define OPTIONS(...) OTEL_OTLP_OPTIONS(__VA_ARGS__)
+
+/* Export in front of a receiver that is busy. Returns how long the exporter waits after its first
+ * attempt, or -1 when it gives up at once. */
+static int64_t wait_after_first_ms(unsigned way, const struct fault_answer *answer)
+{
+    static const char words[] = "again in ";
+    struct wire wire;
+    int64_t wait_ms = -1;
+    wire_init_answer(&wire, way, answer, OPTIONS(.timeout_ms = TIMEOUT_MS));
+    struct fixture *fixture = &wire.fixture;
+
+    bool is_done = fixture_export(fixture);
+    for (int polls = 0; !is_done && wait_ms < 0; polls++) {
+        assert_true(polls < POLLS_MAX);
+        is_done = fixture->exporter.poll(fixture->exporter.state, &fixture->call.export, POLL_MS,
+                                         false) == OTEL_EXPORT_DONE;
+        const char *said = strstr(fixture->log, words);
+        if (said != NULL)
+            wait_ms = strtoll(said + sizeof words - 1, NULL, 10);
+    }
+
+    assert_int_equal(fault_peer_begun(wire.peer), 1);
+    if (wait_ms > 1) { /* what the log says is so */
+        fixture_advance_ms((uint64_t)wait_ms - 1);
+        for (int i = 0; i < 5; i++)
+            assert_false(fixture_step(fixture));
+        assert_int_equal(fault_peer_begun(wire.peer), 1);
+        fixture_advance_ms(2);
+        for (int polls = 0; !is_done && fault_peer_begun(wire.peer) < 2; polls++) {
+            assert_true(polls < POLLS_MAX);
+            is_done = fixture->exporter.poll(fixture->exporter.state, &fixture->call.export,
+                                             POLL_MS, false) == OTEL_EXPORT_DONE;
+        }
+        assert_int_equal(fault_peer_begun(wire.peer), 2);
+    }
+    wire_fini(&wire);
+    return wait_ms;
+}
+
+/* Not before it was asked to, and not more than a fifth later; or after its own back-off. */
+static void assert_wait(int64_t wait_ms, uint64_t asked_ms)
+{
+    if (asked_ms > TIMEOUT_MS) {
+        assert_int_equal(wait_ms, -1);
+        return;
+    }
+    const int64_t asked = (int64_t)asked_ms;
+    const int64_t least = asked > BACKOFF_LEAST_MS ? asked : BACKOFF_LEAST_MS;
+    const int64_t most = asked + asked / 5 > BACKOFF_MOST_MS ? asked + asked / 5 : BACKOFF_MOST_MS;
+    assert_in_range(wait_ms, least, most);
+}
+
+AROUND_ALL(wire_set_up, wire_tear_down);
+
+TEST(R29_comes_back_when_retry_after_says)
+{
+    static const struct {
+        const char *value;
+        uint64_t asked_ms;
+    } forms[] = {
+        {"0", 0},
+        {"1", 1000},
+        {"5", 5000},
+        {"30", 30000},
+        {"00002", 2000},
+        {"-1", 0},
+        {"1.5", 0},
+        {"1e99", 0},
+        {"", 0},
+        {"soon", 0},
+        {"5 ", 5000},
+        {"86400", 86400000},
+        {"63072000", 63072000000},
+        {"99999999999999999999999", UINT64_MAX},
+        {"Sun, 06 Nov 1994 08:49:37 GMT", 0},
+        {"Sunday, 06-Nov-94 08:49:37 GMT", 0},
+        {"Sun Nov  6 08:49:37 1994", 0},
+        {"Fri, 31 Dec 2100 23:59:59 GMT", UINT64_MAX},
+        {"Fri, 32 Dec 2100 23:59:59 GMT", 0},
+    };
+    static const int statuses[] = {429, 503};
+    (void)state;
+    FOR_EACH_PLAIN_WAY(way)
+    {
+        for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+            char line[80];
+            snprintf(line, sizeof line, "Retry-After: %s\r\n", forms[i].value);
+
+            const int64_t wait_ms = wait_after_first_ms(
+                way, &(struct fault_answer){.status = statuses[i % 2], .headers = line});
+
+            assert_wait(wait_ms, forms[i].asked_ms);
+        }
+    }
+}
+
+TEST(R29_comes_back_when_retry_info_says)
+{
+    static const int64_t delays_ms[] = {0, 1, 999, 5000, 30000, 3600000, -1, -5000};
+    static const int codes[] = {14, 8};
+    (void)state;
+    for (size_t i = 0; i < sizeof delays_ms / sizeof *delays_ms; i++) {
+        const struct fault_answer answer = {
+            .rpc_code = codes[i % 2], .has_retry_info = true, .retry_info_ms = delays_ms[i]};
+
+        const int64_t wait_ms = wait_after_first_ms(OTEL_OTLP_GRPC, &answer);
+
+        assert_wait(wait_ms, delays_ms[i] > 0 ? (uint64_t)delays_ms[i] : 0);
+    }
+}
+
+/* xorshift64* */
+static uint32_t next(uint64_t *random)
+{
+    *random ^= *random >> 12;
+    *random ^= *random << 25;
+    *random ^= *random >> 27;
+    return (uint32_t)(*random * UINT64_C(0x2545f4914f6cdd1d) >> 32);
+}
+
+/* A client that found nobody at `first_ms` comes back until DOWN_MS have passed; then it is served,
+ * and comes every PERIOD_MS. */
+static void visit(uint64_t first_ms, uint64_t *random, unsigned *visits)
+{
+    uint64_t at_ms = first_ms;
+    for (unsigned retry = 0; at_ms < DOWN_MS; retry++)
+        at_ms += oteli_retry_wait_ms(retry, 0, next(random));
+    for (; at_ms < DOWN_MS + SECONDS * 1000; at_ms += PERIOD_MS)
+        visits[(at_ms - DOWN_MS) / 1000]++;
+}
+
+TEST(R30_two_hundred_do_not_come_back_at_the_same_time)
+{
+    const unsigned steady = CLIENTS * 1000 / PERIOD_MS;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        unsigned visits[SECONDS] = {0};
+        uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15);
+
+        for (unsigned i = 0; i < CLIENTS; i++)
+            visit(next(&random) % PERIOD_MS, &random, visits);
+
+        for (unsigned second = 0; second < SECONDS; second++)
+            assert_in_range(visits[second], 0, 2 * steady);
+    }
+}
+
+/* The same when all of them were turned away at once, and asked to come back at one time. */
+TEST(R30_those_that_were_asked_to_come_back_spread_out)
+{
+    enum { ASKED_MS = 30000, SPREAD_MS = ASKED_MS / 5 };
+    unsigned visits[SPREAD_MS / 1000 + 1] = {0};
+    uint64_t random = 1;
+    (void)state;
+
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        const uint64_t wait_ms = oteli_retry_wait_ms(0, ASKED_MS, next(&random));
+        assert_in_range(wait_ms, ASKED_MS, ASKED_MS + SPREAD_MS);
+        visits[(wait_ms - ASKED_MS) / 1000]++;
+    }
+
+    for (size_t i = 0; i < sizeof visits / sizeof *visits; i++)
+        assert_in_range(visits[i], 0, 2 * CLIENTS * 1000 / SPREAD_MS);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever the protocol and the compression: what is sent can be opened again, and then it is the
+ * spans; the limit counts before compression; and the steady state allocates nothing. */
+#include "exporters/otlp/request.h"
+#include "exporters/otlp/compress.h"
+#include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
+#include "tests/support/batch_double.h"
+#include "tests/support/leaks.h"
+#include "tests/support/otlp_bytes.h"
+#include "tests/support/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NO_LIMIT = 64 * 1024 * 1024, PROTOCOLS = 3, COMPRESSIONS = 3 };
+
+static const otel_scope_view scopes[] = {
+    {.name = {"a", 1},
+     .otlp = {"\x0a\x01"
+              "a",
+              3}},
+    {.name = {"b", 1},
+     .otlp = {"\x0a\x01"
+              "b",
+              3}},
+    {.otlp = {"", 0}},
+};
+
+/* A span that is named by its number, padded to some length. */
+static void add_span(struct batch_double *batch, size_t scope, size_t name_length)
+{
+    Opentelemetry__Proto__Trace__V1__Span span = OPENTELEMETRY__PROTO__TRACE__V1__SPAN__INIT;
+    uint8_t id[8] = {1, 2, 3, 4, 5, 6, (uint8_t)(batch->size >> 8), (uint8_t)batch->size};
+    char *name = malloc(name_length + 16);
+    snprintf(name, name_length + 16, "%zu-%0*d", batch->size, (int)name_length, 0);
+    span.name = name;
+    span.span_id = (ProtobufCBinaryData){sizeof id, id};
+    uint8_t *bytes = malloc(name_length + 100);
+    const size_t length = opentelemetry__proto__trace__v1__span__pack(&span, bytes);
+    batch_double_add(batch, &scopes[scope], bytes, length);
+    free(bytes);
+    free(name);
+}
+
+static struct batch_double make_batch(size_t count, size_t name_length)
+{
+    struct batch_double batch = {0};
+    for (size_t i = 0; i < count; i++)
+        add_span(&batch, i / 3 % 3, name_length);
+    return batch;
+}
+
+/* The request is one of these spans, in whatever order, as it is sent and as it is kept. */
+static void assert_holds(const struct oteli_request *request, otel_otlp_protocol protocol,
+                         otel_otlp_compression compression, size_t first, size_t count)
+{
+    struct otlp_bytes opened =
+        otlp_bytes_open(protocol, compression, request->bytes, request->length);
+    assert_int_equal(opened.length, request->plain_length);
+    assert_memory_equal(opened.data, request->plain, opened.length);
+    const struct otlp_bytes_spans spans = otlp_bytes_read(protocol, &opened);
+    assert_int_equal(spans.count, count);
+    assert_int_equal(request->spans, count);
+    for (size_t i = 0; i < count; i++)
+        assert_true(otlp_bytes_has(&spans, first + i));
+    otlp_bytes_close(&opened);
+}
+
+/* Call for each protocol with each compression that there is. */
+static void for_each(void (*check)(otel_otlp_protocol protocol, otel_otlp_compression compression))
+{
+    for (int protocol = 0; protocol < PROTOCOLS; protocol++) {
+        for (int compression = 0; compression < COMPRESSIONS; compression++) {
+            if (oteli_compression_is_known((otel_otlp_compression)compression))
+                check((otel_otlp_protocol)protocol, (otel_otlp_compression)compression);
+        }
+    }
+}
+
+static void check_whole(otel_otlp_protocol protocol, otel_otlp_compression compression)
+{
+    struct batch_double batch = make_batch(100, 30);
+    struct oteli_request request;
+    oteli_leaks_begin();
+    assert_true(oteli_request_init(&request, protocol, compression, NO_LIMIT));
+
+    assert_int_equal(oteli_request_make(&request, batch_double_view(&batch), 0, SIZE_MAX),
+                     OTELI_ENCODE_OK);
+    assert_holds(&request, protocol, compression, 0, 100);
+    assert_int_equal(oteli_request_make(&request, batch_double_view(&batch), 40, 7),
+                     OTELI_ENCODE_OK);
+    assert_holds(&request, protocol, compression, 40, 7);
+
+    oteli_request_fini(&request);
+    oteli_leaks_check();
+    batch_double_fini(&batch);
+}
+
+/* spec: X2 otlp#otlphttp-request MAY stable */
+/* spec: X6 protocol/exporter.md#configuration-options MUST stable */
+TEST(what_is_sent_are_the_spans)
+{
+    for_each(check_whole);
+}
+
+static void check_wrapped(otel_otlp_protocol protocol, otel_otlp_compression compression)
+{
+    struct batch_double batch = make_batch(100, 30);
+    struct oteli_request made, wrapped;
+    assert_true(oteli_request_init(&made, protocol, OTEL_OTLP_COMPRESSION_NONE, NO_LIMIT));
+    assert_int_equal(oteli_request_make(&made, batch_double_view(&batch), 0, SIZE_MAX),
+                     OTELI_ENCODE_OK);
+    oteli_leaks_begin();
+    assert_true(oteli_request_init(&wrapped, protocol, compression, NO_LIMIT));
+
+    assert_true(oteli_request_wrap(&wrapped, made.plain, made.plain_length, made.spans));
+    assert_holds(&wrapped, protocol, compression, 0, 100);
+
+    oteli_request_fini(&wrapped);
+    oteli_leaks_check();
+    oteli_request_fini(&made);
+    batch_double_fini(&batch);
+}
+
+TEST(what_was_kept_is_sent_as_if_it_were_new)
+{
+    for_each(check_wrapped);
+}
+
+/* How long the plain bytes of these spans are. */
+static size_t plain_length_of(const struct batch_double *batch, otel_otlp_protocol protocol,
+                              size_t first, size_t count)
+{
+    struct oteli_request request;
+    assert_true(oteli_request_init(&request, protocol, OTEL_OTLP_COMPRESSION_NONE, NO_LIMIT));
+    assert_int_equal(oteli_request_make(&request, batch_double_view(batch), first, count),
+                     OTELI_ENCODE_OK);
+    const size_t length = request.plain_length;
+    oteli_request_fini(&request);
+    return length;
+}
+
+/* Every request is within the limit and holds as many spans as fit, and none is skipped unless it
+ * alone does not fit. */
+static void check_limit(otel_otlp_protocol protocol, otel_otlp_compression compression)
+{
+    struct batch_double batch = make_batch(12, 20);
+    add_span(&batch, 1, 500);
+    for (size_t i = 0; i < 12; i++)
+        add_span(&batch, i % 3, i * 7);
+    oteli_leaks_begin();
+    for (size_t limit = 20; limit < 3000; limit += 41) {
+        struct oteli_request request;
+        assert_true(oteli_request_init(&request, protocol, compression, limit));
+        for (size_t first = 0; first < batch.size;) {
+            const enum oteli_encode_result result =
+                oteli_request_make(&request, batch_double_view(&batch), first, SIZE_MAX);
+            assert_int_equal(result == OTELI_ENCODE_OK, request.bytes != NULL);
+            if (result == OTELI_ENCODE_OK) {
+                assert_true(request.plain_length <= limit);
+                assert_holds(&request, protocol, compression, first, request.spans);
+            } else {
+                assert_int_equal(result, OTELI_ENCODE_TOO_LARGE);
+                assert_int_equal(request.spans, 0);
+            }
+            if (first + request.spans < batch.size)
+                assert_true(plain_length_of(&batch, protocol, first, request.spans + 1) > limit);
+            first += request.spans != 0 ? request.spans : 1;
+        }
+        oteli_request_fini(&request);
+    }
+    oteli_leaks_check();
+    batch_double_fini(&batch);
+}
+
+/* spec: X13 protocol/exporter.md#request-limits SHOULD stable */
+TEST(the_limit_counts_before_compression)
+{
+    for_each(check_limit);
+}
+
+static void check_steady(otel_otlp_protocol protocol, otel_otlp_compression compression)
+{
+    struct batch_double batch = make_batch(512, 100);
+    struct oteli_request request;
+    assert_true(oteli_request_init(&request, protocol, compression, NO_LIMIT));
+    assert_int_equal(oteli_request_make(&request, batch_double_view(&batch), 0, SIZE_MAX),
+                     OTELI_ENCODE_OK);
+    struct oteli_request other;
+    assert_true(oteli_request_init(&other, protocol, compression, NO_LIMIT));
+    assert_true(oteli_request_wrap(&other, request.plain, request.plain_length, 512));
+
+    oteli_leaks_begin();
+    for (size_t i = 0; i < 50; i++) {
+        assert_int_equal(oteli_request_make(&request, batch_double_view(&batch), i, SIZE_MAX),
+                         OTELI_ENCODE_OK);
+        assert_true(oteli_request_wrap(&other, request.plain, request.plain_length, 512 - i));
+    }
+
+    assert_int_equal(oteli_leaks_count(), 0);
+    oteli_leaks_check();
+    oteli_request_fini(&request);
+    oteli_request_fini(&other);
+    batch_double_fini(&batch);
+}
+
+TEST(the_steady_state_allocates_nothing)
+{
+    for_each(check_steady);
+}
+
+static void check_no_memory(otel_otlp_protocol protocol, otel_otlp_compression compression)
+{
+    struct batch_double batch = make_batch(50, 100);
+    struct oteli_request kept;
+    assert_true(oteli_request_init(&kept, protocol, OTEL_OTLP_COMPRESSION_NONE, NO_LIMIT));
+    assert_int_equal(oteli_request_make(&kept, batch_double_view(&batch), 0, SIZE_MAX),
+                     OTELI_ENCODE_OK);
+    bool all_tried = false;
+    for (size_t nth = 1; !all_tried; nth++) {
+        struct oteli_request request;
+        oteli_leaks_begin();
+        oteli_leaks_fail_at(nth);
+        bool is_done = oteli_request_init(&request, protocol, compression, NO_LIMIT);
+        if (is_done) {
+            const enum oteli_encode_result result =
+                oteli_request_make(&request, batch_double_view(&batch), 0, SIZE_MAX);
+            assert_true(result == OTELI_ENCODE_OK || result == OTELI_ENCODE_NO_MEMORY);
+            assert_int_equal(result == OTELI_ENCODE_OK, request.bytes != NULL);
+            is_done = result == OTELI_ENCODE_OK &&
+                      oteli_request_wrap(&request, kept.plain, kept.plain_length, 50);
+            oteli_request_fini(&request);
+        }
+        all_tried = !oteli_leaks_failed();
+        assert_int_equal(is_done, all_tried);
+        oteli_leaks_check();
+    }
+    oteli_request_fini(&kept);
+    batch_double_fini(&batch);
+}
+
+TEST(no_memory_is_an_answer)
+{
+    for_each(check_no_memory);
+}
+
+/* A request is a copy of its spans, so large ones are made one after the other. */
+static void check_usual_size(otel_otlp_protocol protocol, otel_otlp_compression compression)
+{
+    struct batch_double batch = make_batch(60, 40000);
+    add_span(&batch, 0, 3 * 1024 * 1024);
+    struct oteli_request request;
+    assert_true(oteli_request_init(&request, protocol, compression, NO_LIMIT));
+    size_t requests = 0;
+    for (size_t first = 0; first < batch.size; first += request.spans) {
+        assert_int_equal(oteli_request_make(&request, batch_double_view(&batch), first, SIZE_MAX),
+                         OTELI_ENCODE_OK);
+        assert_true(request.plain_length <= 1024 * 1024 || request.spans == 1);
+        requests++;
+    }
+    assert_true(requests <= 5);
+    oteli_request_fini(&request);
+    batch_double_fini(&batch);
+}
+
+TEST(large_spans_go_in_requests_of_a_mebibyte)
+{
+    for_each(check_usual_size);
+}

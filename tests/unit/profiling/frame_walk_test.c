@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/profiling/frame_walk_test.c - specification of profiling/frame_walk.h and stack_bounds.h: what a
+ * signal handler may read of a stack, and what it finds there. */
+#include "profiling/frame_walk.h"
+#include "profiling/stack_bounds.h"
+#include "tests/support/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, WORDS = PAGE / 8, CODE = 0x400000, MOST = 10 };
+
+static uint64_t *stack; /* two pages, of which the second cannot be read */
+static uint64_t found[MOST];
+static struct oteli_stack_view view;
+
+/* --- the kernel --- */
+
+long __wrap_syscall(long number, ...);
+long __real_syscall(long number, ...);
+
+static unsigned copies; /* that the kernel was asked for */
+static bool is_unmapped_then;
+
+/* What has been copied may be unmapped a moment later. */
+long __wrap_syscall(long number, ...)
+{
+    long word[6];
+    va_list arguments;
+    va_start(arguments, number);
+    for (unsigned i = 0; i < 6; i++)
+        word[i] = va_arg(arguments, long);
+    va_end(arguments);
+    const long result =
+        __real_syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+    copies += number == SYS_process_vm_readv;
+    if (is_unmapped_then)
+        assert_int_equal(munmap(stack, PAGE), 0);
+    is_unmapped_then = false;
+    return result;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    void *pages =
+        mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
+        return 1;
+    stack = pages;
+    memset(found, 0, sizeof found);
+    view.process = getpid();
+    copies = 0;
+    return mprotect(stack + WORDS, PAGE, PROT_NONE);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return munmap(stack, (size_t)2 * PAGE);
+}
+
+static uint64_t address_of(size_t word)
+{
+    return (uint64_t)(uintptr_t)(stack + word);
+}
+
+/* A record at a word: of whoever called from CODE + word. */
+static void put_record(size_t at, size_t next)
+{
+    stack[at] = address_of(next);
+    stack[at + 1] = CODE + at;
+}
+
+static size_t walk(size_t sp, uint64_t fp, size_t high)
+{
+    const struct oteli_registers registers = {.pc = CODE, .sp = address_of(sp), .fp = fp};
+    oteli_stack_view_begin(&view, registers.sp, address_of(high));
+    return oteli_frame_walk(&registers, &view, MOST, found);
+}
+
+AROUND_EACH(begin, end);
+
+TEST(follows_the_records_upward)
+{
+    put_record(10, 20);
+    put_record(20, 30);
+    put_record(30, 0);
+    stack[30] = 0;
+    assert_int_equal(walk(4, address_of(10), WORDS), 3);
+    assert_true(found[0] == CODE + 10 && found[1] == CODE + 20 && found[2] == CODE + 30);
+}
+
+TEST(a_frame_pointer_that_is_none_gives_nothing)
+{
+    put_record(10, 20);
+    assert_int_equal(walk(12, address_of(10), WORDS), 0);       /* below the stack pointer */
+    assert_int_equal(walk(4, address_of(10) + 1, WORDS), 0);    /* not aligned */
+    assert_int_equal(walk(4, address_of(10), 11), 0);           /* not all of it on the stack */
+    assert_int_equal(walk(4, address_of(WORDS), 2 * WORDS), 0); /* … nor in memory */
+    assert_int_equal(walk(4, 0, WORDS), 0);
+    assert_int_equal(walk(4, UINT64_MAX - 7, WORDS), 0);
+}
+
+TEST(ends_where_records_do_not_go_upward)
+{
+    put_record(10, 20);
+    put_record(20, 10);
+    assert_int_equal(walk(4, address_of(10), WORDS), 2);
+    put_record(20, 20);
+    assert_int_equal(walk(4, address_of(10), WORDS), 2);
+}
+
+TEST(ends_at_what_is_no_code)
+{
+    put_record(10, 20);
+    put_record(20, 30);
+    stack[21] = 7;
+    assert_int_equal(walk(4, address_of(10), WORDS), 1);
+}
+
+TEST(ends_at_a_page_that_cannot_be_read_whatever_the_bounds_say)
+{
+    put_record(10, WORDS - 2);
+    put_record(WORDS - 2, WORDS);
+    assert_int_equal(walk(4, address_of(10), (size_t)2 * WORDS), 2);
+    stack[10] = address_of(WORDS - 1); /* half of this record is on the other page */
+    stack[WORDS - 1] = address_of(WORDS);
+    assert_int_equal(walk(4, address_of(10), (size_t)2 * WORDS), 1);
+}
+
+TEST(takes_no_more_than_there_is_room_for)
+{
+    for (size_t i = 0; i < 40; i++)
+        put_record(10 + 2 * i, 12 + 2 * i);
+    assert_int_equal(walk(4, address_of(10), WORDS), MOST);
+}
+
+TEST(a_word_is_read_only_where_there_is_one)
+{
+    uint64_t word = 1;
+    (void)state;
+    stack[3] = 99;
+    oteli_stack_view_begin(&view, address_of(2), address_of((size_t)2 * WORDS));
+    assert_true(oteli_stack_view_word(&view, address_of(3), &word));
+    assert_true(word == 99);
+    assert_false(oteli_stack_view_word(&view, address_of(1), &word));
+    assert_false(oteli_stack_view_word(&view, address_of(3) + 4, &word));
+    assert_false(oteli_stack_view_word(&view, address_of(WORDS), &word));
+    assert_true(oteli_stack_view_word(&view, address_of(WORDS - 1), &word));
+}
+
+TEST(what_is_unmapped_while_it_is_looked_at_does_no_harm)
+{
+    put_record(10, 20);
+    put_record(20, 0);
+    is_unmapped_then = true;
+    assert_int_equal(walk(4, address_of(10), WORDS), 2);
+    assert_int_equal(walk(4, address_of(10), WORDS), 0);
+}
+
+/* A chain that is longer than what is copied at once. */
+TEST(a_chain_is_followed_over_many_pages)
+{
+    enum { PAGES = 16, FAR = PAGES * WORDS / MOST };
+    (void)state;
+    uint64_t *const usual = stack;
+    void *pages = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED);
+    stack = pages;
+    for (size_t i = 0; i < MOST; i++)
+        put_record(3 + i * FAR, 3 + (i + 1) * FAR);
+    assert_int_equal(walk(1, address_of(3), (size_t)PAGES * WORDS), MOST);
+    for (size_t i = 0; i < MOST; i++)
+        assert_true(found[i] == CODE + 3 + i * FAR);
+    stack = usual;
+    assert_int_equal(munmap(pages, (size_t)PAGES * PAGE), 0);
+}
+
+/* As in a handler that runs on the stack that it looks at; AddressSanitizer puts arrays elsewhere. */
+__attribute__((no_sanitize("address")))
+TEST(the_page_that_the_stack_pointer_is_in_is_read_without_the_kernel)
+{
+    _Alignas(PAGE) uint64_t own[2 * WORDS];
+    uint64_t *const usual = stack;
+    (void)state;
+    stack = own;
+    put_record(10, 20);
+    put_record(20, WORDS - 2);
+    put_record(WORDS - 2, WORDS);
+    put_record(WORDS, WORDS + 10);
+    put_record(WORDS + 10, 0);
+    assert_int_equal(walk(4, address_of(10), WORDS), 3);
+    assert_int_equal(copies, 0);
+    assert_int_equal(walk(4, address_of(10), (size_t)2 * WORDS), 5);
+    assert_int_equal(copies, 1);
+    assert_int_equal(walk(0, address_of(10), WORDS), 3); /* it may be the end of one below */
+    assert_int_equal(copies, 2);
+    stack = usual;
+}
+
+TEST(reads_lines_of_maps)
+{
+    struct oteli_stack_region region;
+    bool is_main;
+    (void)state;
+    assert_true(oteli_stack_region_of_line("7f1c00000000-7f1c00021000 rw-p 00000000 00:00 0 \n",
+                                           &region, &is_main));
+    assert_true(region.low == 0x7f1c00000000 && region.high == 0x7f1c00021000);
+    assert_false(is_main);
+    assert_true(oteli_stack_region_of_line("7ffe1000-7ffe2000 rw-p 00000000 00:00 0   [stack]\n",
+                                           &region, &is_main));
+    assert_true(is_main);
+    assert_false(oteli_stack_region_of_line("400000-401000 r-xp 00000000 08:01 5  /bin/x\n",
+                                            &region, &is_main));
+    assert_false(oteli_stack_region_of_line("400000-401000 rw-s 00000000 00:05 5  /dev/x\n",
+                                            &region, &is_main));
+    assert_false(oteli_stack_region_of_line("", &region, &is_main));
+    assert_false(oteli_stack_region_of_line("nonsense", &region, &is_main));
+}
+
+TEST(knows_how_far_stacks_reach)
+{
+    struct oteli_stack_bounds bounds = {0};
+    const uint64_t here = (uint64_t)(uintptr_t)&bounds;
+    (void)state;
+    assert_true(oteli_stack_bounds_find(&bounds, here) == 0);
+    assert_true(oteli_stack_bounds_is_stale(&bounds));
+    assert_true(oteli_stack_bounds_read(&bounds));
+    assert_false(oteli_stack_bounds_is_stale(&bounds));
+
+    assert_true(oteli_stack_bounds_find(&bounds, here) > here);
+    assert_true(oteli_stack_bounds_find(&bounds, here - (256 << 10)) > here); /* not used yet */
+    const uint64_t high = oteli_stack_bounds_find(&bounds, address_of(0));
+    assert_true(high >= address_of(WORDS) && high <= address_of(WORDS));
+    assert_true(oteli_stack_bounds_find(&bounds, address_of(WORDS)) == 0);
+    assert_true(oteli_stack_bounds_find(&bounds, 8) == 0);
+    assert_true(oteli_stack_bounds_find(&bounds, UINT64_MAX) == 0);
+    assert_true(oteli_stack_bounds_is_stale(&bounds));
+    oteli_stack_bounds_fini(&bounds);
+}
+
+TEST(an_old_table_stays_until_nobody_can_be_looking_at_it)
+{
+    struct oteli_stack_bounds bounds = {0};
+    (void)state;
+    assert_true(oteli_stack_bounds_read(&bounds));
+    const struct oteli_stack_table *first = bounds.table;
+    assert_true(oteli_stack_bounds_read(&bounds));
+    assert_ptr_equal(bounds.retired, first);
+    assert_false(oteli_stack_bounds_read(&bounds));
+    oteli_stack_bounds_settle(&bounds);
+    assert_true(oteli_stack_bounds_read(&bounds));
+    oteli_stack_bounds_fini(&bounds);
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/profiling/label_steps_test.c - specification of profiling/labels.c and label_pool.h between any two
+ * of their atomic operations: what others do there, and a signal handler that forks there. */
+#include "profiling/label_pool.h"
+#include "profiling/labels.h"
+#include "profiling/trampolines_shape.h"
+#include "tests/support/recorder.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static OTELI_TLS void (*on_step)(void); /* NULL: nothing happens */
+static OTELI_TLS unsigned steps;        /* since it was set */
+
+/* Not within itself. */
+void stepped(void)
+{
+    void (*const step)(void) = on_step;
+    if (step == NULL)
+        return;
+    on_step = NULL;
+    steps++;
+    step();
+    on_step = step;
+}
+
+static void begin_steps(void (*step)(void))
+{
+    steps = 0;
+    on_step = step;
+}
+
+static void end_steps(void)
+{
+    on_step = NULL;
+    assert_true(steps != 0);
+}
+
+static int setup(void **state)
+{
+    const int failed = recorder_setup(state);
+    oteli_labels_switch(true);
+    return failed;
+}
+
+static int teardown(void **state)
+{
+    on_step = NULL;
+    oteli_labels_switch(false);
+    return recorder_teardown(state);
+}
+
+/* --- a history that is read while it is written --- */
+
+enum { STEP_NS = 100 };
+
+static otel_profile_label others[OTELI_TRAMPOLINES];
+static unsigned index_of_one; /* the trampoline that is not in use */
+static unsigned written;      /* the number of its label that is being written */
+
+static void span_id_of(unsigned number, uint8_t span_id[8])
+{
+    const uint64_t id = number;
+    memcpy(span_id, &id, sizeof id);
+}
+
+static unsigned number_of(const uint8_t span_id[8])
+{
+    uint64_t id;
+    memcpy(&id, span_id, sizeof id);
+    return (unsigned)id;
+}
+
+static char letter_of(unsigned number)
+{
+    return (char)('a' + number % 26);
+}
+
+static uint64_t start_of(unsigned number)
+{
+    return 1000 + (uint64_t)number * STEP_NS;
+}
+
+/* Both of its texts are a letter, and its span is one of its own. */
+static void write_label(unsigned number)
+{
+    const char text[] = {letter_of(number), 0};
+    const otel_profile_kv kv[] = {{"one", text}, {"two", text}};
+    const uint8_t trace_id[16] = {1};
+    uint8_t span_id[8];
+    span_id_of(number, span_id);
+    const otel_span_context context = otel_span_context_make(trace_id, span_id, 0, true, NULL);
+    const otel_span span = otel_span_wrap(&context);
+    recorder_at(start_of(number));
+    written = number;
+    otel_profile_label label = otel_profile_label_make(&span, kv, 2);
+    assert_int_equal(label.index, index_of_one + 1);
+    otel_profile_label_release(&label);
+}
+
+static void assert_is_label(const struct oteli_label *found, unsigned number)
+{
+    const char text[] = {'o', 'n', 'e', 0, letter_of(number), 0,
+                         't', 'w', 'o', 0, letter_of(number), 0};
+    uint8_t span_id[8];
+    span_id_of(number, span_id);
+    assert_int_equal(found->text_length, sizeof text);
+    assert_memory_equal(found->text, text, sizeof text);
+    assert_memory_equal(found->span_id, span_id, 8);
+}
+
+/* All but one trampoline are in use, so each label is that one's. */
+static int setup_one(void **state)
+{
+    const int failed = setup(state);
+    otel_profile_label label = otel_profile_label_acquire(NULL, 0);
+    for (unsigned i = 1; i < OTELI_TRAMPOLINES; i++)
+        others[i] = otel_profile_label_acquire(NULL, 0);
+    index_of_one = label.index - 1;
+    otel_profile_label_release(&label);
+    write_label(0);
+    return failed;
+}
+
+static int teardown_one(void **state)
+{
+    for (unsigned i = 1; i < OTELI_TRAMPOLINES; i++)
+        otel_profile_label_release(&others[i]);
+    return teardown(state);
+}
+
+static void find_each(void)
+{
+    const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
+    struct oteli_label found;
+    uint8_t span_id[8];
+    for (unsigned number = 1; number <= written; number++) {
+        recorder_at(start_of(number));
+        if (oteli_labels_find(index_of_one, oteli_monotonic_ns(), &found))
+            assert_is_label(&found, number < written ? number : number_of(found.span_id));
+        span_id_of(number, span_id);
+        if (oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found))
+            assert_is_label(&found, number);
+    }
+    oteli_fake_clock.monotonic_ns = now_ns;
+}
+
+/* Three times around, so that each place is overwritten. */
+static void test_what_is_found_in_a_history_being_written_is_whole(void **state)
+{
+    (void)state;
+    for (unsigned number = 1; number < 3 * OTELI_LABEL_HISTORY; number++) {
+        begin_steps(find_each);
+        write_label(number);
+        end_steps();
+    }
+}
+
+static void find_what_was_not_yet(void)
+{
+    const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
+    struct oteli_label found;
+    uint8_t span_id[8];
+    recorder_at(0);
+    for (unsigned number = 0; number <= written; number++) {
+        span_id_of(number, span_id);
+        assert_false(oteli_labels_find_span(span_id, oteli_monotonic_ns() - 1, &found));
+    }
+    oteli_fake_clock.monotonic_ns = now_ns;
+}
+
+static void test_no_label_is_found_for_a_time_before_all_that_are_known(void **state)
+{
+    (void)state;
+    for (unsigned number = 1; number < 3 * OTELI_LABEL_HISTORY; number++) {
+        begin_steps(find_what_was_not_yet);
+        write_label(number);
+        end_steps();
+        find_what_was_not_yet();
+    }
+}
+
+/* Runs once, at a step of its own. */
+static OTELI_TLS unsigned countdown;
+static OTELI_TLS void (*at_the_step)(void);
+
+static void count_down(void)
+{
+    if (countdown != 0 && --countdown == 0)
+        at_the_step();
+}
+
+static void begin_steps_until(unsigned step, void (*then)(void))
+{
+    countdown = step;
+    at_the_step = then;
+    begin_steps(count_down);
+}
+
+/* True: it has been reached. */
+static bool end_steps_until(void)
+{
+    end_steps();
+    return countdown == 0;
+}
+
+static void write_all_anew(void)
+{
+    for (unsigned i = 0; i < OTELI_LABEL_HISTORY; i++)
+        write_label(written + 1);
+}
+
+/* The other way round. */
+static void test_what_is_found_is_whole_if_it_is_overwritten_meanwhile(void **state)
+{
+    (void)state;
+    bool is_reached = true;
+    write_label(1);
+    for (unsigned step = 1; is_reached; step++) {
+        const unsigned number = written;
+        struct oteli_label found;
+        uint8_t span_id[8];
+        span_id_of(number, span_id);
+        begin_steps_until(step, write_all_anew);
+        const bool is_found = oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found);
+        is_reached = end_steps_until();
+        if (is_found)
+            assert_is_label(&found, number);
+        assert_true(is_found || is_reached);
+    }
+}
+
+/* --- a history that is overwritten in part while it is read --- */
+
+/* The writer is a thread of its own, and stays where it is until the reader has read. */
+static sem_t is_there;
+static sem_t may_go;
+static pthread_t writer;
+static unsigned step_of_writer;
+static bool is_written; /* before that step */
+
+static void stay(void)
+{
+    sem_post(&is_there);
+    while (sem_wait(&may_go) != 0)
+        continue;
+}
+
+static void *write_in_part(void *unused)
+{
+    begin_steps_until(step_of_writer, stay);
+    write_label(written + 1);
+    is_written = !end_steps_until();
+    if (is_written)
+        stay();
+    return unused;
+}
+
+static void start_to_write(void)
+{
+    assert_int_equal(pthread_create(&writer, NULL, write_in_part, NULL), 0);
+    while (sem_wait(&is_there) != 0)
+        continue;
+}
+
+/* Read the oldest one, in whose place another comes from this step on. False: there is no such step. */
+static bool read_what_is_overwritten_from(unsigned step)
+{
+    const unsigned oldest = written + 1 - OTELI_LABEL_HISTORY;
+    struct oteli_label found;
+    recorder_at(start_of(oldest));
+    const uint64_t time_ns = oteli_monotonic_ns();
+    begin_steps_until(step, start_to_write);
+    const bool is_found = oteli_labels_find(index_of_one, time_ns, &found);
+    const bool is_reached = end_steps_until();
+    if (is_reached) {
+        sem_post(&may_go);
+        pthread_join(writer, NULL);
+    }
+    if (is_found)
+        assert_is_label(&found, oldest);
+    return is_reached;
+}
+
+static void test_what_is_found_is_whole_if_it_is_half_overwritten_meanwhile(void **state)
+{
+    (void)state;
+    bool is_reached = true;
+    assert_int_equal(sem_init(&is_there, 0, 0), 0);
+    assert_int_equal(sem_init(&may_go, 0, 0), 0);
+    while (written < OTELI_LABEL_HISTORY)
+        write_label(written + 1);
+    for (unsigned step = 1; is_reached; step++) {
+        is_written = false;
+        for (step_of_writer = 1; is_reached && !is_written; step_of_writer++)
+            is_reached = read_what_is_overwritten_from(step);
+    }
+    sem_destroy(&is_there);
+    sem_destroy(&may_go);
+}
+
+/* --- the pool --- */
+
+static struct oteli_label_pool pool;
+static int taken_meanwhile;
+
+static void take_meanwhile(void)
+{
+    taken_meanwhile = oteli_label_pool_take(&pool);
+}
+
+/* All are taken and given back, and then what was first is so again, with another ticket. */
+static void go_around(void)
+{
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+        oteli_label_pool_give(&pool, (unsigned)oteli_label_pool_take(&pool));
+}
+
+static void test_who_takes_while_others_take_and_give_gets_one(void **state)
+{
+    (void)state;
+    bool is_reached = true;
+    for (unsigned step = 1; is_reached; step++) {
+        memset(&pool, 0, sizeof pool);
+        begin_steps_until(step, go_around);
+        const int index = oteli_label_pool_take(&pool);
+        is_reached = end_steps_until();
+        assert_int_not_equal(index, OTELI_NO_TRAMPOLINE);
+    }
+}
+
+static void test_two_who_take_at_once_get_two(void **state)
+{
+    (void)state;
+    bool is_reached = true;
+    for (unsigned step = 1; is_reached; step++) {
+        memset(&pool, 0, sizeof pool);
+        taken_meanwhile = OTELI_NO_TRAMPOLINE;
+        begin_steps_until(step, take_meanwhile);
+        const int index = oteli_label_pool_take(&pool);
+        is_reached = end_steps_until();
+        assert_int_not_equal(index, taken_meanwhile);
+        assert_int_not_equal(index, OTELI_NO_TRAMPOLINE);
+    }
+}
+
+/* --- a signal handler that forks --- */
+
+static pid_t child; /* 0: this is it */
+
+static void fork_here(void)
+{
+    child = fork();
+    assert_true(child >= 0);
+}
+
+/* Whatever labels it makes, no two are the same, nor the one that it has. */
+static void end_child(uint32_t held)
+{
+    static bool is_used[OTELI_TRAMPOLINES + 1];
+    on_step = NULL;
+    is_used[held] = true;
+    oteli_labels_switch(true);
+    for (unsigned i = 0; i <= OTELI_TRAMPOLINES; i++) {
+        const otel_profile_label label = otel_profile_label_acquire(NULL, 0);
+        if (label.index == 0)
+            _exit(0);
+        if (is_used[label.index])
+            _exit(1);
+        is_used[label.index] = true;
+    }
+    _exit(2);
+}
+
+static void assert_child_was_well(void)
+{
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_a_child_that_is_forked_while_a_label_is_made_has_it_alone(void **state)
+{
+    (void)state;
+    const otel_profile_kv kv = {"query", "A"};
+    bool is_reached = true;
+    for (unsigned step = 1; is_reached; step++) {
+        begin_steps_until(step, fork_here);
+        otel_profile_label label = otel_profile_label_acquire(&kv, 1);
+        is_reached = end_steps_until();
+        if (is_reached && child == 0)
+            end_child(label.index);
+        if (is_reached)
+            assert_child_was_well();
+        otel_profile_label_release(&label);
+    }
+}
+
+static void test_nor_does_it_have_twice_what_was_being_released(void **state)
+{
+    (void)state;
+    const otel_profile_kv kv = {"query", "A"};
+    bool is_reached = true;
+    for (unsigned step = 1; is_reached; step++) {
+        otel_profile_label label = otel_profile_label_acquire(&kv, 1);
+        begin_steps_until(step, fork_here);
+        otel_profile_label_release(&label);
+        is_reached = end_steps_until();
+        if (is_reached && child == 0)
+            end_child(0);
+        if (is_reached)
+            assert_child_was_well();
+    }
+}
+
+int main(void)
+{
+#define ONE(test) cmocka_unit_test_setup_teardown(test, setup_one, teardown_one)
+#define ANY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest cases[] = {
+        cmocka_unit_test(test_who_takes_while_others_take_and_give_gets_one),
+        cmocka_unit_test(test_two_who_take_at_once_get_two),
+        ONE(test_what_is_found_in_a_history_being_written_is_whole),
+        ONE(test_no_label_is_found_for_a_time_before_all_that_are_known),
+        ONE(test_what_is_found_is_whole_if_it_is_overwritten_meanwhile),
+        ONE(test_what_is_found_is_whole_if_it_is_half_overwritten_meanwhile),
+        ANY(test_a_child_that_is_forked_while_a_label_is_made_has_it_alone),
+        ANY(test_nor_does_it_have_twice_what_was_being_released),
+    };
+#undef ONE
+#undef ANY
+    /* Without trampolines there are no labels. */
+    return _cmocka_run_group_tests("label_steps", cases,
+                                   OTELI_HAS_TRAMPOLINES ? sizeof cases / sizeof cases[0] : 2, NULL,
+                                   NULL);
+}

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/profiling/labels_test.c - specification of otel/profile.h, profiling/labels.h. */
+#include "profiling/labels.h"
+#include "profiling/trampolines.h"
+#include "profiling/trampolines_shape.h"
+#include "tests/support/leaks.h"
+#include "tests/support/recorder.h"
+#include "tests/support/unit.h"
+
+#include <otel/lines.h>
+#include <otel/thread_context.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int setup(void **state)
+{
+    const int failed = recorder_setup(state);
+    oteli_labels_switch(true);
+    return failed;
+}
+
+static int teardown(void **state)
+{
+    oteli_labels_switch(false);
+    return recorder_teardown(state);
+}
+
+static otel_profile_label named(const char *value)
+{
+    const otel_profile_kv kv = {"query", value};
+    return otel_profile_label_acquire(&kv, 1);
+}
+
+/* The label now has this text, where + stands for NUL. */
+static void assert_text(const otel_profile_label *label, const char *expected)
+{
+    struct oteli_label found;
+    char text[OTEL_PROFILE_LABEL_BYTES + 1] = {0};
+    assert_true(oteli_labels_find(label->index - 1, oteli_monotonic_ns(), &found));
+    for (unsigned i = 0; i < found.text_length; i++)
+        text[i] = found.text[i] != 0 ? found.text[i] : '+';
+    assert_string_equal(text, expected);
+}
+
+static void assert_empty(const otel_profile_label *label)
+{
+    assert_int_equal(label->index, 0);
+    assert_non_null(label->trampoline);
+}
+
+static void *by_return_address(void *argument)
+{
+    int *index = argument;
+    *index = oteli_trampoline_of(
+        (uint64_t)(uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)));
+    return argument;
+}
+
+/* --- labels --- */
+
+AROUND_EACH(setup, teardown);
+
+TEST(without_a_profiler_labels_are_empty_and_call)
+{
+    int index = 4711;
+    oteli_labels_switch(false);
+    otel_profile_label label = named("A");
+    const uint64_t refused = oteli_labels_counts().refused;
+
+    assert_empty(&label);
+    assert_ptr_equal(otel_profile_apply(&label, by_return_address, &index), &index);
+
+    assert_int_equal(index, OTELI_NO_TRAMPOLINE);
+    otel_profile_label_release(&label);
+    assert_empty(&label);
+    assert_int_equal(oteli_labels_counts().refused, refused);
+}
+
+TEST(a_zeroed_label_is_an_empty_one)
+{
+    int index = 4711;
+    otel_profile_label label = {0};
+
+    assert_ptr_equal(otel_profile_apply(&label, by_return_address, &index), &index);
+    assert_int_equal(index, OTELI_NO_TRAMPOLINE);
+    otel_profile_label_release(&label);
+    otel_profile_label_release(NULL);
+}
+
+TEST(a_label_is_on_the_stack_while_its_function_runs)
+{
+    int index = 4711;
+    otel_profile_label label = named("A");
+
+    assert_ptr_equal(otel_profile_apply(&label, by_return_address, &index), &index);
+
+    assert_int_equal(index, label.index - 1);
+    assert_text(&label, "query+A+");
+    otel_profile_label_release(&label);
+}
+
+TEST(a_label_copies_its_keys_and_values)
+{
+    char value[] = "one";
+    const otel_profile_kv kv[] = {{"a", value}, {NULL, "x"}, {"", "x"}, {"b", NULL}, {"c", ""}};
+    otel_profile_label label = otel_profile_label_acquire(kv, 5);
+    memset(value, 'x', 3);
+
+    assert_text(&label, "a+one+b++c++");
+    otel_profile_label_release(&label);
+    label = otel_profile_label_acquire(NULL, 0);
+    assert_text(&label, "");
+    otel_profile_label_release(&label);
+}
+
+TEST(what_does_not_fit_is_left_out_and_counted)
+{
+    char expected[OTEL_PROFILE_LABEL_BYTES + 1];
+    char longest[2 * OTEL_PROFILE_LABEL_BYTES];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    const otel_profile_kv kv[] = {{"a", longest}, {"b", "no room"}, {longest, "v"}};
+    const uint64_t cut = oteli_labels_counts().cut;
+
+    otel_profile_label label = otel_profile_label_acquire(kv, 3);
+
+    memset(expected, 'x', sizeof expected - 1);
+    memcpy(expected, "a+", 2);
+    memcpy(expected + sizeof expected - 2, "+", 2);
+    assert_text(&label, expected);
+    assert_int_equal(oteli_labels_counts().cut - cut, 3);
+    otel_profile_label_release(&label);
+}
+
+TEST(texts_are_cut_between_characters)
+{
+    char value[OTEL_PROFILE_LABEL_BYTES +
+               1]; /* two bytes too long, and ends with a character of three */
+    memset(value, 'x', sizeof value - 1);
+    memcpy(value + sizeof value - 5, "\xe2\x82\xac", 3);
+    value[sizeof value - 2] = 'x';
+    value[sizeof value - 1] = 0;
+    const otel_profile_kv kv = {"k", value};
+    otel_profile_label label = otel_profile_label_acquire(&kv, 1);
+    struct oteli_label found;
+
+    assert_true(oteli_labels_find(label.index - 1, oteli_monotonic_ns(), &found));
+
+    assert_int_equal(found.text_length, 2 + sizeof value - 5 + 1);
+    assert_memory_equal(found.text + found.text_length - 3, "xx", 3);
+    otel_profile_label_release(&label);
+}
+
+TEST(what_is_not_utf8_is_told_as_question_marks)
+{
+    otel_profile_label label = named("a\xff\xc3z\xe2\x82\xac");
+    assert_text(&label, "query+a??z\xe2\x82\xac+");
+    otel_profile_label_release(&label);
+}
+
+TEST(releasing_again_or_a_copy_is_harmless)
+{
+    otel_profile_label label = named("A");
+    otel_profile_label copy = label;
+    otel_profile_label_release(&label);
+    otel_profile_label next[OTELI_TRAMPOLINES];
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+        next[i] = named("B");
+
+    otel_profile_label_release(&label);
+    otel_profile_label_release(&copy);
+
+    otel_profile_label none = named("C");
+    assert_empty(&none);
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+        otel_profile_label_release(&next[i]);
+}
+
+TEST(when_all_are_in_use_labels_are_empty_and_counted)
+{
+    static otel_profile_label all[OTELI_TRAMPOLINES];
+    static bool seen[OTELI_TRAMPOLINES];
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++) {
+        all[i] = named("A");
+        assert_in_range(all[i].index, 1, OTELI_TRAMPOLINES);
+        assert_false(seen[all[i].index - 1]);
+        seen[all[i].index - 1] = true;
+    }
+    const uint64_t refused = oteli_labels_counts().refused;
+
+    otel_profile_label none = named("B");
+
+    assert_empty(&none);
+    assert_int_equal(oteli_labels_counts().refused, refused + 1);
+    otel_profile_label_release(&all[17]);
+    none = named("B");
+    assert_int_not_equal(none.index, 0);
+    otel_profile_label_release(&none);
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+        otel_profile_label_release(&all[i]);
+}
+
+TEST(the_trampoline_that_was_idle_for_longest_is_next)
+{
+    otel_profile_label first = named("A");
+    const uint32_t index = first.index;
+    otel_profile_label_release(&first);
+    for (unsigned i = 1; i < OTELI_TRAMPOLINES; i++) {
+        otel_profile_label label = named("B");
+        assert_int_not_equal(label.index, index);
+        otel_profile_label_release(&label);
+    }
+    otel_profile_label again = named("C");
+    assert_int_equal(again.index, index);
+    otel_profile_label_release(&again);
+}
+
+TEST(labels_allocate_nothing)
+{
+    const size_t before = oteli_leaks_count();
+    for (unsigned i = 0; i < 2 * OTELI_TRAMPOLINES; i++) {
+        otel_profile_label label = named("A");
+        otel_profile_label_release(&label);
+    }
+    assert_int_equal(oteli_leaks_count(), before);
+}
+
+/* --- histories --- */
+
+enum { STEP_NS = 100 };
+
+/* One label for the same trampoline after the other, each a step later: their text is a letter. */
+static unsigned make_history(unsigned count)
+{
+    unsigned index = 0;
+    for (unsigned made = 0; made < count;) {
+        const char letter[2] = {(char)('a' + made), 0};
+        recorder_at(1000 + made * STEP_NS);
+        otel_profile_label label = named(letter);
+        if (made == 0)
+            index = label.index;
+        made += label.index == index;
+        otel_profile_label_release(&label);
+    }
+    return index - 1;
+}
+
+static void assert_was(unsigned index, uint64_t since_ns, char letter)
+{
+    struct oteli_label found;
+    recorder_at(since_ns);
+    assert_true(oteli_labels_find(index, oteli_monotonic_ns(), &found));
+    assert_int_equal(found.text[sizeof "query"], letter);
+}
+
+TEST(histories_say_what_a_trampoline_stood_for_when)
+{
+    const unsigned index = make_history(3);
+
+    assert_was(index, 1000, 'a');
+    assert_was(index, 1000 + STEP_NS - 1, 'a');
+    assert_was(index, 1000 + STEP_NS, 'b');
+    assert_was(index, 1000 + 2 * STEP_NS, 'c');
+    assert_was(index, UINT32_MAX, 'c');
+}
+
+TEST(histories_end_with_the_eighth_label)
+{
+    struct oteli_label found;
+    const unsigned index = make_history(OTELI_LABEL_HISTORY + 1);
+
+    recorder_at(1000 + STEP_NS - 1);
+    assert_false(oteli_labels_find(index, oteli_monotonic_ns(), &found));
+    assert_was(index, 1000 + STEP_NS, 'b');
+    assert_was(index, 1000 + OTELI_LABEL_HISTORY * STEP_NS, 'a' + OTELI_LABEL_HISTORY);
+}
+
+/* --- spans --- */
+
+static struct oteli_label label_of(const otel_span *span)
+{
+    struct oteli_label found;
+    otel_profile_label label = otel_profile_label_for_span(span);
+    assert_true(oteli_labels_find(label.index - 1, oteli_monotonic_ns(), &found));
+    otel_profile_label_release(&label);
+    return found;
+}
+
+static const uint8_t nobody[8];
+
+TEST(a_label_of_a_span_has_its_ids_and_route)
+{
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    otel_span span = otel_span_enter(tracer, "GET", NULL);
+    otel_span_set_string(span, "url.path", "/users/1");
+    otel_span_set_string(span, "http.route", "/users/{id}");
+    const otel_profile_kv kv = {"query", "A"};
+    otel_profile_label label = otel_profile_label_make(&span, &kv, 1);
+    const otel_span_context context = otel_span_get_context(span);
+
+    const struct oteli_label found = label_of(&span);
+
+    assert_memory_equal(found.trace_id, context.trace_id, 16);
+    assert_memory_equal(found.span_id, context.span_id, 8);
+    assert_memory_equal(found.root_id, context.span_id, 8);
+    assert_memory_equal(found.around_id, context.span_id, 8);
+    assert_text(&label, "query+A+http.route+/users/{id}+");
+    otel_profile_label_release(&label);
+    otel_span_end(span);
+    assert_memory_equal(label_of(&span).span_id, context.span_id, 8);
+    assert_memory_equal(label_of(&span).root_id, nobody, 8);
+    assert_int_equal(label_of(&span).text_length, 0);
+}
+
+TEST(a_route_that_is_no_string_is_none)
+{
+    otel_span span = otel_span_enter(otel_tracer_get("test", NULL), "GET", NULL);
+    otel_span_set_int(span, "http.route", 5);
+    assert_int_equal(label_of(&span).text_length, 0);
+    otel_span_end(span);
+}
+
+TEST(a_route_that_is_too_long_is_cut)
+{
+    char route[300];
+    otel_span span = otel_span_enter(otel_tracer_get("test", NULL), "GET", NULL);
+    memset(route, 'r', sizeof route - 1);
+    route[sizeof route - 1] = 0;
+    otel_span_set_string(span, "http.route", route);
+    assert_int_equal(label_of(&span).text_length, OTEL_PROFILE_LABEL_BYTES);
+    otel_span_end(span);
+}
+
+TEST(the_local_root_is_the_first_of_its_trace_on_the_thread)
+{
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    const uint8_t trace_id[16] = {1};
+    const uint8_t remote_id[8] = {2};
+    const otel_span_context remote = otel_span_context_make(trace_id, remote_id, 1, true, NULL);
+    const otel_span other = otel_span_enter(tracer, "another trace", NULL);
+    const otel_context_token token =
+        otel_context_attach((otel_context){.span = otel_span_wrap(&remote)});
+    const otel_span root = otel_span_enter(tracer, "root", NULL);
+    const otel_span child = otel_span_enter(tracer, "child", NULL);
+    const otel_span grandchild = otel_span_enter(tracer, "grandchild", NULL);
+
+    const struct oteli_label found = label_of(&grandchild);
+
+    assert_memory_equal(found.root_id, otel_span_get_context(root).span_id, 8);
+    assert_memory_equal(label_of(&root).root_id, otel_span_get_context(root).span_id, 8);
+    assert_memory_equal(label_of(&other).root_id, otel_span_get_context(other).span_id, 8);
+    otel_span_end(grandchild);
+    otel_span_end(child);
+    otel_span_end(root);
+    (void)otel_context_detach(token);
+    otel_span_end(other);
+}
+
+TEST(the_local_root_of_detached_spans)
+{
+    otel_tracer *tracer = otel_tracer_get("test", NULL);
+    const otel_span root = otel_span_start(tracer, "root", NULL);
+    const otel_context under = {.span = root};
+    const otel_span child = otel_span_start(
+        tracer, "child", &(otel_span_options){.size = sizeof(otel_span_options), .parent = &under});
+    const uint8_t *root_id = (const uint8_t *)&root.opaque[2];
+
+    assert_memory_equal(label_of(&root).root_id, root_id, 8);
+    assert_memory_equal(label_of(&child).root_id, nobody, 8);
+    const otel_context_token token = otel_context_attach(under);
+    assert_memory_equal(label_of(&child).root_id, root_id, 8);
+    const otel_span entered = otel_span_enter(tracer, "entered", NULL);
+    assert_memory_equal(label_of(&entered).root_id, root_id, 8);
+    otel_span_end(entered);
+    (void)otel_context_detach(token);
+    otel_span_end(child);
+    otel_span_end(root);
+}
+
+TEST(ids_alone_are_a_label_and_a_zeroed_span_is_none)
+{
+    const uint8_t trace_id[16] = {1};
+    const uint8_t span_id[8] = {2};
+    const otel_span_context context = otel_span_context_make(trace_id, span_id, 0, true, NULL);
+    const otel_span only_ids = otel_span_wrap(&context);
+    const otel_span none = {{0}};
+
+    assert_memory_equal(label_of(&only_ids).span_id, span_id, 8);
+    assert_memory_equal(label_of(&only_ids).root_id, nobody, 8);
+    assert_memory_equal(label_of(&none).span_id, nobody, 8);
+}
+
+TEST(what_is_collected_has_no_ids_that_others_know)
+{
+    otel_lines_begin();
+    const otel_span span = otel_span_enter(otel_tracer_get("test", NULL), "in a stretch", NULL);
+    assert_memory_equal(label_of(&span).span_id, nobody, 8);
+    otel_span_end(span);
+    otel_lines_free(otel_lines_end());
+}
+
+TEST(a_span_has_the_label_that_its_trampoline_had_then)
+{
+    struct oteli_label found;
+    const otel_span span = otel_span_start(otel_tracer_get("test", NULL), "GET", NULL);
+    const uint8_t *span_id = (const uint8_t *)&span.opaque[2];
+    const otel_profile_kv kv = {"query", "A"};
+    recorder_at(1000);
+    otel_profile_label label = otel_profile_label_make(&span, &kv, 1);
+    const uint32_t index = label.index;
+    otel_profile_label_release(&label);
+    recorder_at(2000); /* another one's */
+    while ((label = named("B")).index != index)
+        otel_profile_label_release(&label);
+    otel_profile_label_release(&label);
+
+    recorder_at(999);
+    assert_false(oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found));
+    recorder_at(1999);
+    assert_true(oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found));
+    assert_memory_equal(found.text, "query\0A", sizeof "query\0A");
+    recorder_at(2000);
+    assert_false(oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found));
+    otel_span_end(span);
+}
+
+TEST(a_record_that_is_not_valid_is_not_around_a_label)
+{
+    static const otel_thread_context_record invalid = {.trace_id = {1}, .span_id = {2}};
+    const otel_span none = {{0}};
+    const otel_thread_context_record *before = otel_thread_ctx_v1;
+    otel_thread_ctx_v1 = &invalid;
+    const struct oteli_label found = label_of(&none);
+    otel_thread_ctx_v1 = before;
+    assert_memory_equal(found.around_id, nobody, 8);
+}
+
+/* --- running for a span --- */
+
+static void *current_and_label(void *argument)
+{
+    int index;
+    struct oteli_label *found = argument;
+    (void)by_return_address(&index);
+    (void)oteli_labels_find(found->text_length, oteli_monotonic_ns(), found);
+    otel_span current = otel_current_span();
+    memcpy(found->around_id, &current.opaque[2], 8);
+    return argument;
+}
+
+TEST(a_function_runs_for_a_span)
+{
+    struct oteli_label seen = {0};
+    const otel_span span = otel_span_start(otel_tracer_get("test", NULL), "work", NULL);
+    otel_profile_label before = named("before");
+    seen.text_length = (uint16_t)(before.index % OTELI_TRAMPOLINES); /* the next one in the pool */
+    otel_profile_label_release(&before);
+
+    assert_ptr_equal(otel_span_run(span, current_and_label, &seen), &seen);
+
+    assert_memory_equal(seen.around_id, &span.opaque[2], 8);
+    assert_false(otel_current_span().opaque[2] == span.opaque[2]);
+    oteli_labels_switch(false);
+    assert_ptr_equal(otel_span_run(span, current_and_label, &seen), &seen);
+    assert_memory_equal(seen.around_id, &span.opaque[2], 8);
+    otel_span_end(span);
+}
+
+/* --- mistakes --- */
+
+static void *release_inside(void *argument)
+{
+    otel_profile_label copy = *(otel_profile_label *)argument;
+    otel_profile_label_release(&copy);
+    return argument;
+}
+
+static void *nested_checked(void *argument)
+{
+    int index;
+    return otel_profile_apply_checked(argument, by_return_address, &index) == &index ? argument
+                                                                                     : NULL;
+}
+
+TEST(checked_calls_nest_and_return)
+{
+    otel_profile_label label = named("A");
+    otel_profile_label none = {0};
+    assert_ptr_equal(otel_profile_apply_checked(&label, nested_checked, &label), &label);
+    assert_ptr_equal(otel_profile_apply_checked(&none, nested_checked, &none), &none);
+    const uint32_t index = label.index;
+    otel_profile_label_release(&label);
+    for (unsigned i = 1; i < OTELI_TRAMPOLINES; i++) {
+        label = named("B");
+        otel_profile_label_release(&label);
+    }
+    label = named("C");
+    assert_int_equal(label.index, index); /* it came back */
+    otel_profile_label_release(&label);
+}
+
+/* In a child, because a debug build of the library aborts. */
+static void assert_is_reported(void (*mistake)(void))
+{
+    int status = 0;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        oteli_labels_switch(true);
+        (void)!freopen("/dev/null", "w", stderr);
+        signal(SIGABRT, SIG_DFL);
+        mistake();
+        _exit(recorder.logs != 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+#ifdef NDEBUG
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+#else
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+#endif
+}
+
+static void release_while_applied(void)
+{
+    otel_profile_label label = named("A");
+    (void)otel_profile_apply_checked(&label, release_inside, &label);
+}
+
+static void apply_after_release(void)
+{
+    int index;
+    otel_profile_label label = named("A");
+    const otel_profile_label copy = label;
+    otel_profile_label_release(&label);
+    (void)otel_profile_apply_checked(&copy, by_return_address, &index);
+}
+
+TEST(checked_calls_notice_mistakes)
+{
+    assert_is_reported(release_while_applied);
+    assert_is_reported(apply_after_release);
+}
+
+/* --- fork --- */
+
+static bool child_is_well(otel_profile_label held)
+{
+    otel_profile_label label = named("off");
+    bool well = label.index == 0;
+    oteli_labels_switch(true);
+    unsigned count = 0;
+    for (; (label = named("A")).index != 0; count++)
+        well = well && label.index != held.index;
+    well = well && count == OTELI_TRAMPOLINES - 1;
+    otel_profile_label_release(&held);
+    return well && named("B").index != 0;
+}
+
+TEST(a_child_has_all_labels_but_those_in_use)
+{
+    int status = 0;
+    otel_profile_label held = named("in use");
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(child_is_well(held) ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    otel_profile_label_release(&held);
+}

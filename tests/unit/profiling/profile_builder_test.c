@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Equal samples become one; labels, links and threads of a sample are what they were; whatever does
+ * not fit leaves nothing behind. */
+#include "profiling/profile_builder.h"
+
+#include "common/clock.h"
+#include "tests/support/leaks.h"
+#include "tests/support/profile_check.h"
+#include "tests/support/resolved_sample.h"
+#include "tests/support/unit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { PERIOD_NS = 1000, MAX_LINKS = 3, ROOM_FOR_ALL = 4096 };
+
+#define A_SECOND_NS (UINT64_C(1000) * 1000 * 1000)
+
+static struct oteli_profile_builder *builder;
+static struct made_sample made;
+
+static void begin(uint32_t max_links)
+{
+    oteli_leaks_begin();
+    (void)oteli_clock_start("fake");
+    oteli_fake_clock.monotonic_ns = A_SECOND_NS;
+    prctl(PR_SET_NAME, "tester");
+    builder = oteli_profile_builder_new(PERIOD_NS, max_links);
+    assert_non_null(builder);
+}
+
+static void end(void)
+{
+    oteli_profile_builder_free(builder);
+    oteli_leaks_check();
+}
+
+/* A page of this program's code. */
+static uintptr_t code(void)
+{
+    return (uintptr_t)begin & ~(uintptr_t)4095;
+}
+
+static void sample_at(uintptr_t leaf, uintptr_t caller)
+{
+    made_sample_begin(&made);
+    made_sample_frame(&made, (const void *)leaf);
+    if (caller != 0)
+        made_sample_frame(&made, (const void *)caller);
+}
+
+/* A sample at these bytes of it. */
+static void sample(uintptr_t leaf, uintptr_t caller)
+{
+    sample_at(code() + leaf, caller != 0 ? code() + caller : 0);
+}
+
+static void add(void)
+{
+    assert_true(oteli_profile_builder_add(builder, &made.resolved));
+}
+
+static const otel_profile *finish(void)
+{
+    const otel_profile *profile = oteli_profile_builder_finish(builder);
+    profile_check(profile);
+    return profile;
+}
+
+static void expect(const otel_profile *profile, const char *expected)
+{
+    char *text = profile_text(profile, code());
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+TEST(equal_samples_become_one)
+{
+    begin(ROOM_FOR_ALL);
+    for (unsigned i = 0; i < 3; i++) {
+        sample(100, 200);
+        add();
+        sample(100, 300);
+        made.sample.periods = 4;
+        add();
+    }
+    sample(100, 0);
+    add();
+    made_sample_begin(&made);
+    add();
+    assert_int_equal(oteli_profile_builder_samples(builder), 8);
+
+    expect(finish(), "3 3000 | 100 199 | - | | tester\n"
+                     "3 12000 | 100 299 | - | | tester\n"
+                     "1 1000 | 100 | - | | tester\n"
+                     "1 1000 | | - | | tester\n");
+    end();
+}
+
+TEST(a_stack_ends_where_there_is_no_code)
+{
+    begin(ROOM_FOR_ALL);
+    for (uintptr_t astray = 0; astray < 3; astray++) {
+        sample(100, 200);
+        made_sample_frame(&made, (const void *)(0x500000000c058d47 + astray));
+        made_sample_frame(&made, (const void *)(code() + 300 + astray));
+        add();
+        sample(100, 200);
+        made_sample_frame(&made, (const void *)astray); /* 0, less one */
+        add();
+        sample(100, 200);
+        made_sample_frame(&made, &made); /* data */
+        add();
+    }
+    sample_at((uintptr_t)&made, code() + 200); /* the leaf is where it is */
+    add();
+
+    const otel_profile *profile = finish();
+
+    assert_int_equal(profile->sample_count, 2);
+    assert_int_equal(profile->samples[0].count, 9);
+    assert_int_equal(profile->stacks[0].count, 2);
+    assert_int_equal(profile->stacks[1].count, 2);
+    end();
+}
+
+TEST(the_same_callers_of_other_leaves_are_other_stacks)
+{
+    begin(ROOM_FOR_ALL);
+    sample(100, 200);
+    add();
+    sample(104, 200);
+    add();
+    sample(104, 200);
+    add();
+    sample(100, 200);
+    add();
+    expect(finish(), "2 2000 | 100 199 | - | | tester\n"
+                     "2 2000 | 104 199 | - | | tester\n");
+    sample(108, 200);
+    add();
+    expect(finish(), "1 1000 | 108 199 | - | | tester\n");
+    end();
+}
+
+/* Where callers were no code once, they are looked at again. */
+TEST(callers_may_become_code)
+{
+    begin(ROOM_FOR_ALL);
+    uint8_t *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    sample_at(code() + 100, (uintptr_t)page + 50);
+    add();
+    assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
+    oteli_fake_clock.monotonic_ns += A_SECOND_NS;
+    sample_at(code() + 100, (uintptr_t)page + 50);
+    add();
+    const otel_profile *profile = finish();
+    assert_int_equal(profile->sample_count, 2);
+    assert_int_equal(profile->stacks[profile->samples[0].stack].count, 1);
+    assert_int_equal(profile->stacks[profile->samples[1].stack].count, 2);
+    munmap(page, 4096);
+    end();
+}
+
+TEST(of_equal_keys_the_innermost_counts)
+{
+    begin(ROOM_FOR_ALL);
+    sample(1, 0);
+    made_sample_label(&made, "query", "inner", "a", "1", "a", "2", NULL);
+    made_sample_label(&made, "query", "outer", "b", "3", "", "nothing", NULL);
+    add();
+    sample(1, 0);
+    made_sample_label(&made, "b", "3", "a", "1", "query", "inner", NULL);
+    add();
+
+    expect(finish(), "2 2000 | 1 | - | a=1 b=3 query=inner | tester\n");
+    end();
+}
+
+TEST(labels_that_are_cut_or_no_utf8_are_good_texts)
+{
+    begin(ROOM_FOR_ALL);
+    sample(1, 0);
+    made_sample_label(&made, "key", "bad\xff", "other", "", NULL);
+    made.resolved.labels[0].text[made.resolved.labels[0].text_length++] = 'k';
+    add();
+    sample(2, 0);
+    memset(made.resolved.labels[0].text, 'x', sizeof made.resolved.labels[0].text);
+    made.resolved.labels[0].text_length = UINT16_MAX;
+    made.resolved.label_count = 1;
+    add();
+
+    char expected[256];
+    char longest[OTEL_PROFILE_LABEL_BYTES + 1] = "";
+    memset(longest, 'x', OTEL_PROFILE_LABEL_BYTES);
+    snprintf(expected, sizeof expected, "%s1 1000 | 2 | - | %s= | tester\n",
+             "1 1000 | 1 | - | k= key=bad\xef\xbf\xbd other= | tester\n", longest);
+    expect(finish(), expected);
+    end();
+}
+
+TEST(a_span_is_one_link_and_has_the_root_that_is_known)
+{
+    begin(ROOM_FOR_ALL);
+    sample(1, 0);
+    made_sample_span(&made, 0xa, 0x10, 0);
+    add();
+    sample(1, 0);
+    made_sample_span(&made, 0xa, 0x10, 0x1);
+    add();
+    sample(1, 0);
+    made_sample_span(&made, 0xb, 0x10, 0x2);
+    add();
+
+    expect(finish(), "2 2000 | 1 | a 10 1 | | tester\n"
+                     "1 1000 | 1 | b 10 2 | | tester\n");
+    end();
+}
+
+static void add_span(uint64_t span, uint64_t root)
+{
+    sample(1, 0);
+    made_sample_span(&made, 0xa, span, root);
+    add();
+}
+
+TEST(spans_above_the_cap_count_for_their_root_or_for_none)
+{
+    begin(MAX_LINKS);
+    for (uint64_t span = 0x10; span < 0x10 + MAX_LINKS; span++)
+        add_span(span, 0x1);
+    add_span(0x20, 0x1);  /* for a root that has no row yet */
+    add_span(0x21, 0x1);  /* for the same */
+    add_span(0x11, 0x1);  /* has its own */
+    add_span(0x22, 0x10); /* for a root that has one already, as a span */
+    add_span(0x23, 0);    /* for none */
+    add_span(0x24, 0x2);
+    add_span(0x25, 0x3);
+    add_span(0x26, 0x4); /* too many roots, too */
+    add_span(0x1, 0x1);  /* the root itself */
+
+    const otel_profile *profile = finish();
+
+    assert_int_equal(profile->links_over, 7);
+    expect(profile, "2 2000 | 1 | a 10 1 | | tester\n"
+                    "2 2000 | 1 | a 11 1 | | tester\n"
+                    "1 1000 | 1 | a 12 1 | | tester\n"
+                    "3 3000 | 1 | a 1 1 | | tester\n"
+                    "2 2000 | 1 | - | | tester\n"
+                    "1 1000 | 1 | a 2 2 | | tester\n"
+                    "1 1000 | 1 | a 3 3 | | tester\n");
+    end();
+}
+
+static void *name_thread(void *argument)
+{
+    *(pid_t *)argument = gettid();
+    prctl(PR_SET_NAME, "worker \xe2\x82\xac 7");
+    sample(1, 0);
+    made.sample.thread = gettid();
+    add();
+    return NULL;
+}
+
+TEST(threads_have_their_names)
+{
+    begin(ROOM_FOR_ALL);
+    pthread_t thread;
+    pid_t id = 0;
+    sample(1, 0);
+    add();
+    assert_int_equal(pthread_create(&thread, NULL, name_thread, &id), 0);
+    pthread_join(thread, NULL);
+    sample(1, 0);
+    made.sample.thread = id;
+    add();
+    sample(1, 0);
+    made.sample.thread = INT32_MAX; /* there is none */
+    add();
+
+    const otel_profile *profile = finish();
+
+    expect(profile, "1 1000 | 1 | - | | tester\n"
+                    "2 2000 | 1 | - | | worker \xe2\x82\xac 7\n"
+                    "1 1000 | 1 | - | |\x20\n");
+    assert_int_equal(profile->threads[1].id, id);
+    assert_int_equal(profile->threads[2].id, INT32_MAX);
+    end();
+}
+
+TEST(an_interval_is_told_of_only_once)
+{
+    begin(ROOM_FOR_ALL);
+    sample(1, 0);
+    made_sample_label(&made, "query", "A", NULL);
+    made_sample_span(&made, 0xa, 0x10, 0);
+    add();
+    oteli_fake_clock.monotonic_ns += 7 * A_SECOND_NS;
+    const otel_profile *first = finish();
+    assert_int_equal(first->duration_ns, 7 * A_SECOND_NS);
+    const uint64_t end_ns = first->start_unix_ns + first->duration_ns;
+    assert_int_equal(oteli_profile_builder_samples(builder), 0);
+
+    oteli_fake_clock.monotonic_ns += 2 * A_SECOND_NS;
+    const otel_profile *empty = finish();
+    assert_int_equal(empty->sample_count, 0);
+    assert_int_equal(empty->duration_ns, 2 * A_SECOND_NS);
+    assert_true(empty->start_unix_ns + empty->duration_ns >= end_ns);
+    assert_int_equal(empty->period_ns, PERIOD_NS);
+
+    sample(2, 0);
+    add();
+    expect(finish(), "1 1000 | 2 | - | | tester\n");
+    end();
+}
+
+TEST(the_program_is_the_first_mapping)
+{
+    begin(ROOM_FOR_ALL);
+    char program[PATH_MAX] = "";
+    assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
+    sample_at((uintptr_t)getenv, (uintptr_t)begin + 1);
+    add();
+
+    const otel_profile *profile = finish();
+
+    assert_int_equal(profile->mapping_count, 3);
+    assert_string_equal(profile->strings[profile->mappings[1].path], program);
+    assert_true(profile->mappings[1].build_id_length != 0);
+    assert_int_equal(profile->locations[0].mapping, 2);
+    assert_int_equal(profile->locations[1].mapping, 1);
+    assert_int_equal(profile->locations[0].address, (uintptr_t)getenv);
+    assert_int_equal(profile->locations[1].address, (uintptr_t)begin);
+    end();
+}
+
+static void sample_number(uintptr_t i)
+{
+    char value[32];
+    sample_at(i + 1, 0);
+    snprintf(value, sizeof value, "%u", (unsigned)i);
+    made_sample_label(&made, "number", value, NULL);
+    made_sample_span(&made, i, i + 1, 0);
+    made.sample.thread = INT32_MAX - (pid_t)(i & 0xff);
+}
+
+TEST(a_full_interval_refuses_what_is_new_and_takes_the_rest)
+{
+    begin(ROOM_FOR_ALL);
+    uintptr_t taken = 0;
+    for (;; taken++) {
+        sample_number(taken);
+        if (!oteli_profile_builder_add(builder, &made.resolved))
+            break;
+    }
+    assert_in_range(taken, 1000, 1000000);
+    sample_number(0);
+    add();
+    sample_number(taken + 1);
+    assert_false(oteli_profile_builder_add(builder, &made.resolved));
+    assert_int_equal(oteli_profile_builder_samples(builder), taken + 1);
+
+    const otel_profile *full = oteli_profile_builder_finish(builder);
+    assert_non_null(full);
+    assert_int_equal(full->sample_count, taken);
+    assert_int_equal(full->samples[0].count, 2);
+
+    sample_number(taken);
+    add();
+    assert_int_equal(finish()->sample_count, 1);
+    end();
+}
+
+TEST(functions_have_names_once_they_are_asked_for)
+{
+    begin(ROOM_FOR_ALL);
+    oteli_profile_builder_name(builder, UINT64_MAX); /* of nothing */
+    for (unsigned i = 0; i < 3; i++) {
+        sample_at((uintptr_t)begin, (uintptr_t)begin + 2);
+        made_sample_frame(&made, (const void *)((uintptr_t)sample_number + 1));
+        add();
+        sample_at(17, 0);
+        add();
+        if (i != 1)
+            oteli_profile_builder_name(builder, UINT64_MAX);
+
+        const otel_profile *profile = finish();
+
+        static const char *const names[] = {"begin", "begin", "sample_number", ""};
+        assert_int_equal(profile->location_count, 4);
+        for (size_t j = 0; j < 4; j++)
+            assert_string_equal(profile->strings[profile->locations[j].name],
+                                i != 1 ? names[j] : "");
+        assert_int_equal(profile->locations[0].name, profile->locations[1].name);
+        oteli_profile_builder_name(builder, UINT64_MAX); /* too late: it changes nothing */
+        profile_check(profile);
+    }
+    end();
+}
+
+TEST(without_memory_functions_have_no_names)
+{
+    bool all_tried = false;
+    for (size_t nth = 1; !all_tried; nth++) {
+        begin(ROOM_FOR_ALL);
+        sample_at((uintptr_t)begin, 0);
+        add();
+        oteli_leaks_fail_at(nth);
+        oteli_profile_builder_name(builder, UINT64_MAX);
+        all_tried = !oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        const otel_profile *profile = finish();
+        const char *name = profile->strings[profile->locations[0].name];
+        assert_true(strcmp(name, "begin") == 0 || (!all_tried && name[0] == '\0'));
+        end();
+    }
+}
+
+TEST(without_memory_a_sample_is_not_there_and_leaves_nothing)
+{
+    bool all_tried = false;
+    for (size_t nth = 1; !all_tried; nth++) {
+        begin(ROOM_FOR_ALL);
+        sample_at((uintptr_t)begin, (uintptr_t)getenv);
+        made_sample_label(&made, "query", "A", NULL);
+        made_sample_span(&made, 0xa, 0x10, 0x1);
+        oteli_leaks_fail_at(nth);
+        const bool is_added = oteli_profile_builder_add(builder, &made.resolved);
+        all_tried = !oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        const otel_profile *profile = finish();
+        assert_int_equal(profile->sample_count, is_added);
+        assert_int_equal(profile->link_count, is_added ? 2 : 1);
+        end();
+    }
+}
+
+TEST(without_memory_there_is_no_profile_and_then_there_is_one)
+{
+    bool all_tried = false;
+    for (size_t nth = 1; !all_tried; nth++) {
+        begin(ROOM_FOR_ALL);
+        sample_at((uintptr_t)begin, 0);
+        add();
+        oteli_leaks_fail_at(nth);
+        const otel_profile *profile = oteli_profile_builder_finish(builder);
+        all_tried = !oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        if (profile != NULL)
+            profile_check(profile);
+        assert_int_equal(oteli_profile_builder_samples(builder), 0);
+        sample(2, 0);
+        add();
+        expect(finish(), "1 1000 | 2 | - | | tester\n");
+        end();
+    }
+}
+
+TEST(without_memory_there_is_no_builder)
+{
+    bool all_tried = false;
+    for (size_t nth = 1; !all_tried; nth++) {
+        oteli_leaks_begin();
+        oteli_leaks_fail_at(nth);
+        builder = oteli_profile_builder_new(PERIOD_NS, ROOM_FOR_ALL);
+        all_tried = !oteli_leaks_failed();
+        assert_int_equal(builder != NULL, all_tried);
+        oteli_profile_builder_free(builder);
+        oteli_leaks_check();
+    }
+}

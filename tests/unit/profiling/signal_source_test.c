@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/profiling/signal_source_test.c - specification of profiling/signal_source.h and thread_timers.h.
+ * This thread is the profiler's; others work until they have been sampled. */
+#include "profiling/signal_source.h"
+#include "profiling/thread_timers.h"
+#include "common/atomic.h"
+#include "common/clock.h"
+#include "tests/support/unit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PERIOD_NS = 1000000, ENOUGH = 5, OURS = SIGPROF, SIGNAL_STACK = 1 << 16 };
+
+static const struct oteli_source_options options = {
+    .period_ns = PERIOD_NS, .ring_bytes = 1 << 16, .signal_number = OURS};
+
+/* --- a thread that works --- */
+
+struct worker {
+    pthread_t thread;
+    uint32_t id;
+    uint32_t is_done;
+    uint32_t spoilt; /* errno has changed under its hands */
+    bool blocks;
+    bool sleeps;
+    void *signal_stack; /* of SIGNAL_STACK bytes, or NULL */
+    const otel_thread_context_record *context;
+};
+
+static void block(bool blocks)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, OURS);
+    pthread_sigmask(blocks ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+__attribute__((noinline)) static uint64_t burn(struct worker *worker)
+{
+    uint64_t sum = 1;
+    while (oteli_load_relaxed_32(&worker->is_done) == 0)
+        sum = sum * 3 + 1;
+    return sum;
+}
+
+/* The last call of it, and what comes behind, is what a sample's caller lies in. */
+__attribute__((noinline)) static void work_on(struct worker *worker)
+{
+    errno = EDOM;
+    const uint64_t sum = burn(worker);
+    if (errno != EDOM || sum == 0)
+        oteli_store_relaxed_32(&worker->spoilt, 1);
+}
+
+static pthread_mutex_t bedroom = PTHREAD_MUTEX_INITIALIZER;
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    stack_t before;
+    const stack_t signal_stack = {.ss_sp = worker->signal_stack, .ss_size = SIGNAL_STACK};
+    if (worker->blocks)
+        block(true);
+    if (worker->signal_stack != NULL)
+        sigaltstack(&signal_stack, &before);
+    otel_thread_ctx_v1 = worker->context;
+    oteli_store_release_32(&worker->id, (uint32_t)syscall(SYS_gettid));
+    if (worker->sleeps) {
+        pthread_mutex_lock(&bedroom); /* the test has it */
+        pthread_mutex_unlock(&bedroom);
+    } else {
+        work_on(worker);
+    }
+    otel_thread_ctx_v1 = NULL;
+    if (worker->signal_stack != NULL)
+        sigaltstack(&before, NULL); /* a sanitizer's, which it will free */
+    return NULL;
+}
+
+static void start_worker(struct worker *worker)
+{
+    assert_int_equal(pthread_create(&worker->thread, NULL, work, worker), 0);
+    while (oteli_load_acquire_32(&worker->id) == 0)
+        sched_yield();
+}
+
+/* The kernel forgets a thread after its join: until then it is in lists of threads, and blocks all. */
+static void end_worker(struct worker *worker)
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/self/task/%u", (unsigned)worker->id);
+    oteli_store_release_32(&worker->is_done, 1);
+    pthread_join(worker->thread, NULL);
+    while (access(path, F_OK) == 0)
+        sched_yield();
+    assert_int_equal(worker->spoilt, 0);
+}
+
+/* What it has had of the processors. */
+static int64_t worked_ms(const struct worker *worker)
+{
+    clockid_t clock;
+    struct timespec now;
+    assert_int_equal(pthread_getcpuclockid(worker->thread, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &now), 0);
+    return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* Until it has had so much more. */
+static void let_work(const struct worker *worker, long ms)
+{
+    const int64_t until_ms = worked_ms(worker) + ms;
+    while (worked_ms(worker) < until_ms)
+        sched_yield();
+}
+
+/* --- what has been sampled of it --- */
+
+struct taken {
+    pid_t of;
+    uint64_t samples;
+    uint64_t others; /* of other threads */
+    uint64_t periods;
+    uint64_t with_callers;
+    uint64_t deepest;
+    struct oteli_sample last;
+    uint64_t frames[OTELI_FRAMES_MAX];
+};
+
+static void take(void *state, const struct oteli_sample *sample)
+{
+    struct taken *taken = state;
+    if (sample->thread != taken->of) {
+        taken->others++;
+        return;
+    }
+    taken->samples++;
+    taken->periods += sample->periods;
+    taken->with_callers += sample->depth > 1;
+    if (taken->deepest < sample->depth)
+        taken->deepest = sample->depth;
+    taken->last = *sample;
+    assert_true(sample->depth >= 1 && sample->depth <= OTELI_FRAMES_MAX);
+    memcpy(taken->frames, sample->frames, sample->depth * sizeof sample->frames[0]);
+}
+
+static void *start_source(void)
+{
+    void *source = NULL;
+    assert_int_equal(oteli_signal_source.start(&options, &source), 0);
+    assert_non_null(source);
+    return source;
+}
+
+static void drain(void *source, struct taken *taken)
+{
+    struct oteli_source_counts counts = {0};
+    oteli_signal_source.drain(source, take, taken, &counts);
+}
+
+static struct taken sample(void *source, const struct worker *worker)
+{
+    struct taken taken = {.of = (pid_t)worker->id};
+    while (taken.samples < ENOUGH) {
+        drain(source, &taken);
+        sched_yield();
+    }
+    return taken;
+}
+
+/* --- tests --- */
+
+TEST(samples_a_thread_that_was_there_before)
+{
+    struct worker worker = {0};
+    (void)state;
+    start_worker(&worker);
+    const uint64_t before_ns = oteli_monotonic_ns();
+    void *source = start_source();
+    const struct taken taken = sample(source, &worker);
+    const uint64_t after_ns = oteli_monotonic_ns();
+
+    assert_true(taken.periods >= taken.samples);
+    assert_true(taken.last.time_ns >= before_ns && taken.last.time_ns <= after_ns);
+    assert_false(taken.last.has_context);
+    assert_int_equal(taken.others, 0); /* this thread is not sampled */
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+TEST(samples_a_thread_that_comes_later)
+{
+    struct worker worker = {0};
+    (void)state;
+    void *source = start_source();
+    start_worker(&worker);
+    (void)sample(source, &worker);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+TEST(a_sample_begins_where_the_thread_was_and_goes_up_its_callers)
+{
+    struct worker worker = {0};
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    struct taken taken = {.of = (pid_t)worker.id};
+    while (taken.with_callers < ENOUGH) {
+        drain(source, &taken);
+        sched_yield();
+    }
+#ifndef OTELI_TSAN /* which delivers signals in functions of its own */
+    assert_true(taken.frames[0] - (uint64_t)(uintptr_t)burn < 256); /* bytes of code */
+#endif
+    assert_true(taken.deepest > 1);
+    assert_non_null(taken.last.stack);
+    assert_int_equal(taken.last.stack_size, sizeof(uint64_t));
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+TEST(a_sample_has_the_span_that_its_thread_publishes)
+{
+    static const otel_thread_context_record context = {
+        .trace_id = {1, 2, 3}, .span_id = {4, 5, 6}, .valid = 1, .trace_flags = 1};
+    struct worker worker = {.context = &context};
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    const struct taken taken = sample(source, &worker);
+
+    assert_true(taken.last.has_context);
+    assert_memory_equal(&taken.last.context, &context, sizeof context);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+TEST(a_record_that_is_not_valid_is_no_span)
+{
+    static const otel_thread_context_record context = {.trace_id = {1}, .span_id = {2}};
+    struct worker worker = {.context = &context};
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    const struct taken taken = sample(source, &worker);
+
+    assert_false(taken.last.has_context);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+TEST(samples_lost_for_want_of_room_are_counted)
+{
+    struct worker worker = {0};
+    struct oteli_source_options small = options;
+    struct oteli_source_counts counts = {0};
+    struct taken taken = {0};
+    void *source;
+    (void)state;
+    small.ring_bytes = 1; /* which becomes 4 KiB, for some fifty samples at most */
+    start_worker(&worker);
+    assert_int_equal(oteli_signal_source.start(&small, &source), 0);
+    for (long ms = 200; counts.lost == 0; ms *= 2) { /* there are kernels with 100 ticks a second */
+        let_work(&worker, ms);
+        oteli_signal_source.drain(source, take, &taken, &counts);
+    }
+    assert_true(counts.lost != 0);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+/* A timer that comes less often than it is asked to says how often it should have. */
+TEST(periods_add_up_to_the_time_that_a_thread_has_worked)
+{
+    struct worker worker = {0};
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    struct taken taken = sample(source, &worker);
+    const int64_t before_ms = worked_ms(&worker) - (int64_t)taken.periods;
+    for (const int64_t until_ms = before_ms + 300; worked_ms(&worker) < until_ms; sched_yield())
+        drain(source, &taken); /* what found no room would be missing */
+    const int64_t after_ms = worked_ms(&worker);
+    drain(source, &taken);
+    assert_true((int64_t)taken.periods * 4 >= (after_ms - before_ms) * 3);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+TEST(the_handler_runs_on_the_signal_stack_of_its_thread)
+{
+    char *stack = calloc(1, SIGNAL_STACK);
+    struct worker worker = {.signal_stack = stack};
+    size_t used = 0;
+    (void)state;
+    assert_non_null(stack);
+    start_worker(&worker);
+    void *source = start_source();
+    (void)sample(source, &worker);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+    for (size_t i = 0; i < SIGNAL_STACK; i++)
+        used += stack[i] != 0;
+    assert_true(used > 100);
+    free(stack);
+}
+
+/* --- the program's signals --- */
+
+static uint32_t program_signals;
+
+static void on_program_signal(int signal_number)
+{
+    (void)signal_number;
+    oteli_add_full_32(&program_signals, 1);
+}
+
+static struct sigaction action_now(void)
+{
+    struct sigaction now;
+    assert_int_equal(sigaction(OURS, NULL, &now), 0);
+    return now;
+}
+
+static void set_handler(void (*handler)(int))
+{
+    const struct sigaction action = {.sa_handler = handler};
+    assert_int_equal(sigaction(OURS, &action, NULL), 0);
+}
+
+/* No call of the program fails for it that can go on, and nothing comes between. */
+TEST(the_handler_disturbs_as_little_as_it_can)
+{
+    void *source = start_source();
+    const struct sigaction ours = action_now();
+    assert_int_equal(ours.sa_flags & (SA_RESTART | SA_ONSTACK), SA_RESTART | SA_ONSTACK);
+    for (int i = 1; i < 32; i++)
+        assert_true(i == SIGKILL || i == SIGSTOP || sigismember(&ours.sa_mask, i));
+    oteli_signal_source.stop(source);
+}
+
+TEST(a_handler_of_the_program_is_left_alone)
+{
+    void *source = NULL;
+    (void)state;
+    set_handler(on_program_signal);
+    assert_int_equal(oteli_signal_source.start(&options, &source), EBUSY);
+    assert_null(source);
+    assert_ptr_equal(action_now().sa_handler, on_program_signal);
+    set_handler(SIG_DFL);
+}
+
+TEST(what_the_signal_did_before_comes_back)
+{
+    void (*const before[])(int) = {SIG_DFL, SIG_IGN};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        set_handler(before[i]);
+        oteli_signal_source.stop(start_source());
+        assert_ptr_equal(action_now().sa_handler, before[i]);
+    }
+    set_handler(SIG_DFL);
+}
+
+TEST(a_handler_that_comes_later_ends_the_sampling)
+{
+    struct worker worker = {0};
+    struct taken taken = {0};
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    (void)sample(source, &worker);
+    set_handler(on_program_signal);
+    drain(source, &taken); /* which notices it */
+    const uint32_t before = oteli_load_relaxed_32(&program_signals);
+    let_work(&worker, 50);
+    end_worker(&worker);
+    drain(source, &taken);
+    oteli_signal_source.stop(source);
+
+    assert_true(oteli_load_relaxed_32(&program_signals) <= before + 1);
+    assert_ptr_equal(action_now().sa_handler, on_program_signal);
+    set_handler(SIG_DFL);
+}
+
+static bool is_pending(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, OURS) == 1;
+}
+
+/* By default it would end this process. */
+TEST(a_signal_that_is_pending_at_the_stop_does_no_harm)
+{
+    void *source = start_source();
+    block(true);
+    raise(OURS);
+    assert_true(is_pending());
+    oteli_signal_source.stop(source);
+    block(false);
+    assert_false(is_pending());
+}
+
+TEST(a_signal_of_somebody_else_is_no_sample)
+{
+    struct taken taken = {.of = (pid_t)syscall(SYS_gettid)};
+    (void)state;
+    void *source = start_source();
+    raise(OURS);
+    kill(getpid(), OURS);
+    drain(source, &taken);
+    assert_int_equal(taken.samples + taken.others, 0);
+    oteli_signal_source.stop(source);
+}
+
+/* One of a session before this one, for instance. */
+TEST(a_timer_of_somebody_else_is_no_sample)
+{
+    const pid_t self = (pid_t)syscall(SYS_gettid);
+    struct taken taken = {.of = self};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = OURS};
+    const struct itimerspec soon = {.it_value = {.tv_nsec = 1}};
+    timer_t timer;
+    (void)state;
+    void *source = start_source();
+    event.sigev_value.sival_ptr = (void *)(uintptr_t)(UINT64_C(0x7fffffff) << 32 | (uint32_t)self);
+    block(true);
+    assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+    assert_int_equal(timer_settime(timer, 0, &soon, NULL), 0);
+    while (!is_pending())
+        sched_yield();
+    block(false); /* here it comes */
+    drain(source, &taken);
+
+    assert_int_equal(taken.samples + taken.others, 0);
+    timer_delete(timer);
+    oteli_signal_source.stop(source);
+}
+
+TEST(only_signals_that_are_free_for_it_are_usable)
+{
+    const int not_usable[] = {0, -1, SIGSEGV, SIGKILL, SIGSTOP, 32, 33, 65, 1000};
+    (void)state;
+    for (unsigned i = 0; i < sizeof not_usable / sizeof not_usable[0]; i++) {
+        struct oteli_source_options wrong = options;
+        void *source;
+        wrong.signal_number = not_usable[i];
+        assert_false(oteli_signal_is_usable(not_usable[i]));
+        assert_int_equal(oteli_signal_source.start(&wrong, &source), EINVAL);
+    }
+    assert_true(oteli_signal_is_usable(SIGPROF));
+    assert_true(oteli_signal_is_usable(SIGURG));
+    assert_true(oteli_signal_is_usable(SIGRTMAX));
+}
+
+TEST(another_signal_does_as_well)
+{
+    struct worker worker = {0};
+    struct oteli_source_options other = options;
+    void *source;
+    (void)state;
+    other.signal_number = SIGRTMAX - 1;
+    start_worker(&worker);
+    assert_int_equal(oteli_signal_source.start(&other, &source), 0);
+    (void)sample(source, &worker);
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+/* --- timers --- */
+
+static const struct oteli_timed_thread *timed(const struct oteli_thread_timers *timers,
+                                              const struct worker *worker)
+{
+    for (size_t i = 0; i < timers->count; i++)
+        if (timers->threads[i].thread == (pid_t)worker->id)
+            return &timers->threads[i];
+    return NULL;
+}
+
+TEST(each_thread_has_a_timer_as_long_as_it_lives)
+{
+    struct worker workers[3] = {{0}, {.blocks = true}, {0}};
+    struct oteli_thread_timers timers;
+    (void)state;
+    /* Ignored, so that they do no harm. */
+    assert_true(oteli_thread_timers_init(&timers, PERIOD_NS, SIGURG, 1));
+    for (unsigned i = 0; i < 3; i++)
+        start_worker(&workers[i]);
+    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(timed(&timers, &workers[i])->has_timer);
+
+    end_worker(&workers[0]);
+    while (timed(&timers, &workers[0]) != NULL) {
+        sched_yield(); /* the kernel forgets a thread after its join */
+        assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    }
+    end_worker(&workers[1]);
+    end_worker(&workers[2]);
+    oteli_thread_timers_fini(&timers);
+}
+
+/* Of threads that do not run, timers stand. */
+TEST(timers_have_their_first_turn_at_a_time_of_their_own)
+{
+    enum { SLEEPERS = 4 };
+    const uint64_t period_ns = UINT64_C(3600000000000);
+    struct worker workers[SLEEPERS];
+    struct oteli_thread_timers timers;
+    uint64_t first_ns[SLEEPERS];
+    unsigned others = 0;
+    (void)state;
+    assert_true(oteli_thread_timers_init(&timers, period_ns, SIGURG, 1));
+    pthread_mutex_lock(&bedroom);
+    for (unsigned i = 0; i < SLEEPERS; i++) {
+        workers[i] = (struct worker){.sleeps = true};
+        start_worker(&workers[i]);
+    }
+    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+    for (unsigned i = 0; i < SLEEPERS; i++) {
+        struct itimerspec left;
+        assert_int_equal(timer_gettime(timed(&timers, &workers[i])->timer, &left), 0);
+        first_ns[i] = (uint64_t)left.it_value.tv_sec * 1000000000 + (uint64_t)left.it_value.tv_nsec;
+        assert_true(first_ns[i] <= period_ns);
+        assert_int_equal(left.it_interval.tv_sec, 3600);
+        others += first_ns[i] / 1000000000 != first_ns[0] / 1000000000;
+    }
+    assert_true(others != 0);
+    pthread_mutex_unlock(&bedroom);
+    for (unsigned i = 0; i < SLEEPERS; i++)
+        end_worker(&workers[i]);
+    oteli_thread_timers_fini(&timers);
+}
+
+/* --- what is said --- */
+
+static char said[256];
+static void listen(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    if (level <= OTEL_LOG_WARN)
+        snprintf(said, sizeof said, "%s", message);
+}
+
+TEST(that_nobody_is_sampled_is_said_at_once)
+{
+    struct worker worker = {.blocks = true};
+    (void)state;
+    said[0] = '\0';
+    otel_log_set_handler(listen, NULL);
+    start_worker(&worker);
+    oteli_signal_source.stop(start_source());
+    otel_log_set_handler(NULL, NULL);
+    assert_non_null(strstr(said, "all threads block signal"));
+    end_worker(&worker);
+}
+
+/* --- fork, and again --- */
+
+static int life_of_child(void *source)
+{
+    struct worker worker = {0};
+    void *own = NULL;
+    oteli_signal_source.forget(source);
+    start_worker(&worker);
+    if (oteli_signal_source.start(&options, &own) != 0)
+        return 2;
+    const struct taken taken = sample(own, &worker);
+    oteli_signal_source.stop(own);
+    end_worker(&worker);
+    return action_now().sa_handler == SIG_DFL && taken.samples >= ENOUGH ? 0 : 3;
+}
+
+TEST(a_forked_child_has_none_and_may_start_its_own)
+{
+    struct worker worker = {0};
+    int status;
+    (void)state;
+    start_worker(&worker);
+    void *source = start_source();
+    (void)sample(source, &worker);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(life_of_child(source));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_true(sample(source, &worker).samples >= ENOUGH); /* nothing has changed here */
+    oteli_signal_source.stop(source);
+    end_worker(&worker);
+}
+
+TEST(starts_again_and_again)
+{
+    struct worker worker = {0};
+    (void)state;
+    start_worker(&worker);
+    for (unsigned i = 0; i < 3; i++) {
+        void *source = start_source();
+        assert_true(sample(source, &worker).samples >= ENOUGH);
+        oteli_signal_source.stop(source);
+    }
+    end_worker(&worker);
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/sdk/expand_test.c - specification of sdk/expand.h: which bytes the spans of a mount
+ * have, and those of a span whose name is an address. protobuf-c says what is right. */
+#include "sdk/expand.h"
+#include "api/tracestate.h"
+#include "common/wire.h"
+#include "opentelemetry/proto/trace/v1/trace.pb-c.h"
+
+#include "tests/support/fake_exporter.h"
+#include "tests/support/hand_engine.h"
+#include "tests/support/leaks.h"
+#include "tests/support/unit.h"
+
+#include <otel/otel.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef Opentelemetry__Proto__Trace__V1__Span pb_span;
+typedef Opentelemetry__Proto__Trace__V1__Span__Link pb_link;
+
+enum { CAPACITY = 64, HAS_IS_REMOTE = 0x100, IS_REMOTE = 0x200 };
+
+static const uint8_t remote_trace_id[16] = {0xa1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const uint8_t remote_span_id[8] = {0xb1, 2, 3, 4, 5, 6, 7, 8};
+
+static struct fake_exporter fake;
+static struct hand_engine hand;
+static otel_batch batch;
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    oteli_leaks_begin();
+    const otel_exporter exporter = fake_exporter(&fake);
+    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1, .clock = "fake",
+                                       .log_level = "none"));
+    assert_true(oteli_batch_init(&batch, CAPACITY, NULL));
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    otel_set_name_resolver(NULL);
+    oteli_batch_fini(&batch);
+    hand_stop(&hand);
+    oteli_leaks_check();
+    return 0;
+}
+
+static otel_span enter(const char *name)
+{
+    return otel_span_enter(hand.tracer, name, NULL);
+}
+
+/* Two trees: a bare span; and one with everything a span can have, over two others. */
+static otel_lines *collect_all_kinds(void)
+{
+    const otel_span_context elsewhere = otel_span_context_make(
+        remote_trace_id, remote_span_id, OTEL_TRACE_FLAG_SAMPLED, true, "k=v");
+    const otel_attribute attribute = otel_attribute_of("key", otel_value_string("value"));
+    const otel_link link = {elsewhere, &attribute, 1};
+    static char text[400];
+    memset(text, 'x', sizeof text - 1);
+
+    otel_lines_begin();
+    otel_span_end(enter(""));
+    const otel_span all = otel_span_enter(
+        hand.tracer, "all",
+        OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_CLIENT, .links = &link, .link_count = 1,
+                          .attributes = &attribute, .attribute_count = 1));
+    oteli_fake_clock.ticks += 1000;
+    otel_span_add_event(all, "first", &attribute, 1);
+    otel_span_add_event(all, "second", NULL, 0);
+    const otel_span child = enter("a child whose name is too long to be kept inline, by far");
+    otel_span_set_string(child, "text", text);
+    otel_span_fail(child, "it went wrong");
+    const otel_span eventful = enter("grandchild");
+    otel_span_add_event(eventful, "third", NULL, 0);
+    oteli_fake_clock.ticks += 1000;
+    otel_span_end(eventful);
+    otel_span_end(child);
+    otel_span_set_status(all, OTEL_SPAN_STATUS_OK, NULL);
+    for (int i = 0; i < 200; i++)
+        otel_span_add_link(all, &link);
+    otel_span_end(all);
+    otel_lines *lines = otel_lines_end();
+    assert_int_equal(otel_lines_size(lines), 4);
+    return lines;
+}
+
+/* What a test says of a mount. */
+struct mounting {
+    const char *tracestate;
+    uint64_t key;
+    bool is_remote;
+    bool has_link;
+};
+
+static const struct mounting bare = {NULL, 0x0123456789abcdef, false, false};
+
+static struct oteli_record *write_mount(otel_lines *lines, const struct mounting *as)
+{
+    static _Alignas(8) uint8_t bytes[1024];
+    memset(bytes, 0, sizeof bytes);
+    struct oteli_record *record = (struct oteli_record *)(void *)bytes;
+    struct oteli_mount *mount = (struct oteli_mount *)(void *)oteli_record_message(record);
+    record->size = sizeof bytes;
+    record->what = OTELI_RECORD_MOUNT;
+    oteli_hold_join(lines);
+    mount->lines = lines;
+    memset(mount->trace_id, 0x77, sizeof mount->trace_id);
+    mount->parent_id = 0x1122334455667788;
+    mount->key = as->key;
+    mount->wire_flags = HAS_IS_REMOTE | OTEL_TRACE_FLAG_SAMPLED;
+    mount->outer_flags = mount->wire_flags | (as->is_remote ? (uint32_t)IS_REMOTE : 0);
+    if (as->tracestate != NULL)
+        mount->tracestate = oteli_tracestate_retain(oteli_tracestate_make(
+            as->tracestate, strlen(as->tracestate), (const uint8_t *)mount->trace_id));
+    if (as->has_link) {
+        uint8_t link[32];
+        uint8_t *at = oteli_put_bytes_field(link, 1, remote_trace_id, 16);
+        at = oteli_put_bytes_field(at, 2, remote_span_id, 8);
+        const size_t length = (size_t)(at - link);
+        mount->link_length =
+            (uint32_t)(oteli_put_bytes_field(mount->link, 13, link, length) - mount->link);
+    }
+    return record;
+}
+
+static const struct oteli_record *record_at(const otel_lines *lines, size_t index)
+{
+    const uint8_t *at = lines->records.data;
+    for (; index != 0; index--)
+        at += ((const struct oteli_record *)(const void *)at)->size;
+    return (const struct oteli_record *)(const void *)at;
+}
+
+static const uint8_t *message_of(const struct oteli_record *record)
+{
+    return oteli_record_message((struct oteli_record *)(uintptr_t)record);
+}
+
+static pb_span *unpack(const struct oteli_record *record)
+{
+    pb_span *span = opentelemetry__proto__trace__v1__span__unpack(NULL, record->length,
+                                                                  (const uint8_t *)(record + 1));
+    assert_non_null(span);
+    return span;
+}
+
+static void free_span(pb_span *span)
+{
+    opentelemetry__proto__trace__v1__span__free_unpacked(span, NULL);
+}
+
+/* Where the first field of a number begins in the message; 0: it has none. */
+static uint32_t place_of(const struct oteli_record *record, uint32_t number)
+{
+    const uint8_t *const message = message_of(record);
+    const uint8_t *at = message;
+    struct oteli_field field;
+    while (oteli_next_field(&at, message + record->length, &field))
+        if (field.number == number)
+            return (uint32_t)(field.start - message);
+    return 0;
+}
+
+static void check_bytes(const struct oteli_record *copy, const pb_span *span)
+{
+    static uint8_t packed[1 << 16];
+    assert_true(protobuf_c_message_get_packed_size(&span->base) <= sizeof packed);
+    const size_t length = protobuf_c_message_pack(&span->base, packed);
+    assert_int_equal(copy->length, length);
+    assert_memory_equal(message_of(copy), packed, length);
+    assert_int_equal(copy->times_at, place_of(copy, 7));
+    assert_int_equal(copy->events_at, place_of(copy, 11));
+}
+
+/* Exactly the bytes that protobuf-c gives for the same span with what the mount changes. */
+static void check_copy(const struct oteli_record *copy, const struct oteli_record *from,
+                       const struct oteli_mount *mount, const struct mounting *as)
+{
+    const bool is_outermost = (from->what & OTELI_RECORD_OUTERMOST) != 0;
+    pb_span *const original = unpack(from);
+    pb_span span = *original;
+    uint64_t ids[2] = {0, mount->parent_id};
+    memcpy(&ids[0], span.span_id.data, 8);
+    ids[0] ^= mount->key;
+    if (!is_outermost) {
+        memcpy(&ids[1], span.parent_span_id.data, 8);
+        ids[1] ^= mount->key;
+    }
+    span.trace_id.data = (uint8_t *)(uintptr_t)mount->trace_id;
+    span.span_id.data = (uint8_t *)&ids[0];
+    span.parent_span_id = (ProtobufCBinaryData){8, (uint8_t *)&ids[1]};
+    span.trace_state = (char *)(uintptr_t)(as->tracestate != NULL ? as->tracestate : "");
+    span.flags = is_outermost ? mount->outer_flags : mount->wire_flags;
+    pb_link added = OPENTELEMETRY__PROTO__TRACE__V1__SPAN__LINK__INIT;
+    pb_link *links[256];
+    added.trace_id = (ProtobufCBinaryData){16, (uint8_t *)(uintptr_t)remote_trace_id};
+    added.span_id = (ProtobufCBinaryData){8, (uint8_t *)(uintptr_t)remote_span_id};
+    if (as->has_link && is_outermost) {
+        if (span.n_links != 0)
+            memcpy(links, span.links, span.n_links * sizeof *links);
+        links[span.n_links++] = &added;
+        span.links = links;
+    }
+
+    check_bytes(copy, &span);
+    assert_int_equal(copy->what, 0);
+    assert_ptr_equal(copy->tracer, from->tracer);
+    free_span(original);
+}
+
+static void expand_all(otel_lines *lines, const struct mounting *as)
+{
+    struct oteli_record *record = write_mount(lines, as);
+    const struct oteli_mount *mount = oteli_record_mount(record);
+    uint64_t lost = 0;
+    const size_t first = batch.count;
+    assert_int_equal(oteli_record_spans(record), otel_lines_size(lines));
+
+    assert_true(oteli_expand_mount(&batch, record, &lost));
+
+    assert_int_equal(lost, 0);
+    assert_int_equal(batch.count - first, otel_lines_size(lines));
+    for (size_t i = first; i < batch.count; i++)
+        check_copy(batch.records[i], record_at(lines, i - first), mount, as);
+}
+
+static char longest_tracestate[OTELI_TRACESTATE_BYTES + 1];
+
+static void make_longest_tracestate(void)
+{
+    memset(longest_tracestate, 'v', sizeof longest_tracestate - 1);
+    for (size_t i = 0; i < 4; i++)
+        memcpy(longest_tracestate + i * 128,
+               i == 0   ? "a="
+               : i == 1 ? ",b="
+               : i == 2 ? ",c="
+                        : ",d=",
+               i == 0 ? 2 : 3);
+}
+
+AROUND_EACH(begin, end);
+
+TEST(the_spans_of_a_mount_are_what_protobuf_packs)
+{
+    make_longest_tracestate();
+    const struct mounting rows[] = {
+        bare,
+        {"a=1,b=2", 1, false, false},
+        {NULL, UINT64_MAX - 1, true, false},
+        {NULL, 3, false, true},
+        {"a=1", UINT64_C(1) << 63, true, true},
+        {longest_tracestate, 4, true, true},
+    };
+    otel_lines *lines = collect_all_kinds();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        batch.count = 0;
+        expand_all(lines, &rows[i]);
+    }
+    otel_lines_free(lines);
+}
+
+/* A trace that was taken in process has a parent, flags and a tracestate of its own. */
+TEST(a_trace_that_was_taken_moves_into_the_new_one)
+{
+    const struct mounting rows[] = {
+        bare,
+        {"new=1", 1, true, true},
+        {"a=1,b=2,c=3,d=4,e=5,f=6", 1, false, false},
+    };
+    const otel_span_context remote = otel_span_context_make(
+        remote_trace_id, remote_span_id, OTEL_TRACE_FLAG_SAMPLED, true, "old=1,older=2");
+    const otel_context context =
+        otel_context_with_span(otel_current_context(), otel_span_wrap(&remote));
+    const otel_span root =
+        otel_span_enter(hand.tracer, "root", OTEL_SPAN_OPTIONS(.parent = &context, .hold = true));
+    otel_span_end(enter("child"));
+    otel_span_add_event(root, "event", NULL, 0);
+    otel_lines *lines = otel_span_collect(root);
+    assert_int_equal(otel_lines_size(lines), 2);
+    pb_span *span = unpack(record_at(lines, 1));
+    assert_string_equal(span->trace_state, "old=1,older=2");
+    free_span(span);
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        expand_all(lines, &rows[i]);
+    otel_lines_free(lines);
+}
+
+TEST(mounts_of_one_set_share_it_and_have_ids_of_their_own)
+{
+    otel_lines *lines = collect_all_kinds();
+    const uint32_t length = lines->records.length;
+    uint8_t *const before = malloc(length);
+    assert_non_null(before);
+    memcpy(before, lines->records.data, length);
+    for (uint64_t key = 1; key <= 10; key++)
+        expand_all(lines, &(struct mounting){.key = key << 20});
+
+    assert_memory_equal(lines->records.data, before, length);
+    assert_int_equal(lines->members, 1);
+    otel_span_view one;
+    otel_span_view other;
+    for (size_t i = 0; i < batch.count; i++)
+        for (size_t k = 0; k < i; k++) {
+            otel_batch_span(&batch, i, &one);
+            otel_batch_span(&batch, k, &other);
+            assert_memory_not_equal(one.span_id, other.span_id, 8);
+        }
+    free(before);
+    otel_lines_free(lines);
+}
+
+TEST(what_does_not_fit_comes_with_the_next_batches)
+{
+    otel_lines_begin();
+    for (int i = 0; i < 200; i++)
+        otel_span_end(enter("a"));
+    otel_lines *lines = otel_lines_end();
+    struct oteli_record *record = write_mount(lines, &bare);
+    const struct oteli_mount *mount = oteli_record_mount(record);
+    otel_lines_free(lines);
+    uint64_t lost = 0;
+    size_t done = 0;
+
+    for (;;) {
+        const bool is_done = oteli_expand_mount(&batch, record, &lost);
+        for (size_t i = 0; i < batch.count; i++)
+            check_copy(batch.records[i], record_at(lines, done + i), mount, &bare);
+        done += batch.count;
+        assert_int_equal(oteli_record_spans(record), 200 - done);
+        if (is_done)
+            break;
+        assert_int_equal(batch.count, CAPACITY);
+        assert_int_equal(lines->members, 1);
+        oteli_batch_empty(&batch);
+    }
+
+    assert_int_equal(done, 200);
+    assert_int_equal(lines->members, 0);
+}
+
+TEST(what_fits_exactly_is_done)
+{
+    otel_lines_begin();
+    for (int i = 0; i < CAPACITY; i++)
+        otel_span_end(enter("a"));
+    otel_lines *lines = otel_lines_end();
+
+    expand_all(lines, &bare);
+
+    assert_int_equal(batch.count, CAPACITY);
+    otel_lines_free(lines);
+}
+
+TEST(the_same_again_allocates_nothing)
+{
+    otel_lines *lines = collect_all_kinds();
+    for (int i = 0; i < 10; i++)
+        expand_all(lines, &bare);
+    const size_t allocated = oteli_leaks_count();
+
+    for (int round = 0; round < 20; round++) {
+        oteli_batch_empty(&batch);
+        for (int i = 0; i < 10; i++)
+            expand_all(lines, &bare);
+    }
+
+    assert_int_equal(oteli_leaks_count(), allocated);
+    otel_lines_free(lines);
+}
+
+TEST(spans_without_memory_are_counted_and_the_others_come)
+{
+    otel_lines *lines = collect_all_kinds();
+    struct oteli_record *record = write_mount(lines, &bare);
+    uint64_t lost = 0;
+    oteli_leaks_fail_at(1);
+
+    assert_true(oteli_expand_mount(&batch, record, &lost));
+
+    assert_int_equal(lost, 1);
+    assert_int_equal(batch.count, 3);
+    assert_int_equal(lines->members, 1);
+    otel_lines_free(lines);
+}
+
+/* The place of a tracestate that nobody retains is taken again in time. */
+TEST(a_mount_lets_go_of_its_tracestate_when_it_is_done)
+{
+    otel_lines *lines = collect_all_kinds();
+    const struct mounting as = {"a=1", 1, false, false};
+    struct oteli_record *record = write_mount(lines, &as);
+    const struct oteli_mount mount = *oteli_record_mount(record);
+    uint64_t lost = 0;
+    char text[OTELI_TRACESTATE_BYTES + 1];
+    const uint8_t *const trace_id = (const uint8_t *)mount.trace_id;
+
+    for (unsigned i = 0; i < 20000; i++)
+        oteli_tracestate_make("b=2", 3, trace_id);
+    assert_int_equal(oteli_tracestate_copy(mount.tracestate, trace_id, text, sizeof text), 3);
+    assert_true(oteli_expand_mount(&batch, record, &lost));
+    for (unsigned i = 0; i < 20000; i++)
+        oteli_tracestate_make("b=2", 3, trace_id);
+
+    assert_int_equal(oteli_tracestate_copy(mount.tracestate, trace_id, text, sizeof text), 0);
+    otel_lines_free(lines);
+}
+
+static size_t resolve(const void *address, char *name, size_t size)
+{
+    (void)size;
+    if (address == (const void *)0x1000)
+        return 0;
+    memcpy(name, "charge", 6);
+    return 6;
+}
+
+static otel_lines *collect_addresses(void)
+{
+    otel_lines_begin();
+    const otel_span known = otel_span_enter_address(hand.tracer, (const void *)0x2000);
+    otel_span_set_int(known, "n", 1);
+    otel_span_add_event(known, "event", NULL, 0);
+    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
+    otel_span_end(enter("by name"));
+    otel_span_end(known);
+    return otel_lines_end();
+}
+
+static void check_name(size_t index, const char *name)
+{
+    pb_span *span = unpack(batch.records[index]);
+    assert_string_equal(span->name, name);
+    check_bytes(batch.records[index], span);
+    assert_int_equal(batch.records[index]->what, 0);
+    free_span(span);
+}
+
+TEST(addresses_get_names)
+{
+    otel_lines *lines = collect_addresses();
+    uint64_t lost = 0;
+    otel_set_name_resolver(resolve);
+    assert_true(oteli_expand_mount(&batch, write_mount(lines, &bare), &lost));
+    assert_int_equal(batch.address_count, 2);
+
+    assert_int_equal(oteli_expand_names(&batch), 0);
+
+    assert_int_equal(batch.address_count, 0);
+    check_name(0, "0x1000");
+    check_name(1, "by name");
+    check_name(2, "charge");
+    pb_span *span = unpack(batch.records[2]);
+    assert_int_equal(span->n_attributes, 1);
+    assert_int_equal(span->n_events, 1);
+    free_span(span);
+    otel_lines_free(lines);
+}
+
+TEST(a_span_whose_name_finds_no_memory_leaves_the_batch)
+{
+    otel_lines *lines = collect_addresses();
+    uint64_t lost = 0;
+    assert_true(oteli_expand_mount(&batch, write_mount(lines, &bare), &lost));
+    batch.arena.used = batch.arena.current->capacity;
+    oteli_leaks_fail_at(1);
+
+    assert_int_equal(oteli_expand_names(&batch), 1);
+
+    assert_int_equal(batch.count, 2);
+    check_name(0, "by name");
+    check_name(1, "0x2000");
+    otel_lines_free(lines);
+}
+
+/* Views of a set show addresses as they are: the resolver belongs to the exporter thread. */
+TEST(spans_can_be_looked_at_in_process)
+{
+    static const char *const names[] = {"0x1000", "by name", "0x2000"};
+    otel_lines *lines = collect_addresses();
+    otel_set_name_resolver(resolve);
+    otel_span_view span;
+    size_t cursor = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(otel_lines_next(lines, &cursor, &span));
+        assert_int_equal(span.name.length, strlen(names[i]));
+        assert_memory_equal(span.name.data, names[i], span.name.length);
+        assert_memory_equal(span.scope->name.data, "test", 4);
+        assert_true(span.start_ns == oteli_fake_clock.wall_ns);
+    }
+    assert_false(otel_lines_next(lines, &cursor, &span));
+    assert_false(otel_lines_next(lines, &cursor, &span));
+
+    cursor = 0;
+    assert_false(otel_lines_next(NULL, &cursor, &span));
+    otel_lines_free(lines);
+}

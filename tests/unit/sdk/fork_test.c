@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/sdk/fork_test.c - specification of what a forked child finds: sdk/fork.h, and what
+ * sdk/lifecycle.c does in it before and with its first span. */
+#include "sdk/engine.h"
+#include "tests/support/fake_exporter.h"
+#include "tests/support/unit.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct fake_exporter parents, childs; /* in each process its own copy */
+static bool cannot_be_renewed;
+static otel_tracer *tracer;
+
+static otel_status renew(const void *state, otel_exporter *renewed)
+{
+    if (state != &parents || cannot_be_renewed)
+        return OTEL_ERROR_SYSTEM;
+    childs = (struct fake_exporter){.name = "the child's"};
+    *renewed = fake_exporter(&childs);
+    return OTEL_OK;
+}
+
+static void start(bool is_renewable)
+{
+    parents = (struct fake_exporter){.name = "the parent's"};
+    childs = (struct fake_exporter){0};
+    cannot_be_renewed = false;
+    otel_exporter exporters[] = {fake_exporter(&parents)};
+    exporters[0].renew = is_renewable ? renew : NULL;
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 1,
+                                                      .service_name = "fork", .clock = "monotonic",
+                                                      .log_level = "none")),
+                     OTEL_OK);
+    assert_int_equal(otel_flush(60000), OTEL_OK); /* its thread has settled down */
+    tracer = otel_tracer_get("fork", NULL);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    start(true);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    (void)!otel_shutdown(60000);
+    oteli_lifecycle_reset();
+    return 0;
+}
+
+static void touch(const char *name)
+{
+    otel_span_end(otel_span_enter(tracer, name, NULL));
+}
+
+static otel_stats stats_now(void)
+{
+    otel_stats stats = {.size = sizeof stats};
+    if (otel_stats_read(0, &stats) != OTEL_OK)
+        stats.started = UINT64_MAX;
+    return stats;
+}
+
+/* A fork that the C library does not hear of. */
+static pid_t raw_fork(void)
+{
+#if defined(SYS_fork)
+    return (pid_t)syscall(SYS_fork);
+#else
+    return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+#endif
+}
+
+/* Run `life` in a child; what it answers is what it found wrong, 0: nothing. */
+static void check_child(int (*life)(void), bool is_raw)
+{
+    const pid_t child = is_raw ? raw_fork() : fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(60);
+        _exit(life());
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int trace_by_itself(void)
+{
+    touch("first");
+    touch("second");
+    if (otel_shutdown(60000) != OTEL_OK)
+        return 1;
+    const otel_stats stats = stats_now();
+    return strcmp(childs.text, "first second|") != 0 || parents.batches != 0 ||
+           stats.delivered != 2 || stats.started != 2;
+}
+
+AROUND_EACH(set_up, tear_down);
+
+/* spec: P14 */
+TEST(a_child_exports_its_own_spans_and_nothing_of_its_parents)
+{
+    touch("before");
+    check_child(trace_by_itself, false);
+    touch("after");
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    assert_int_equal(parents.spans, 2);
+    assert_int_equal(stats_now().delivered, 2);
+}
+
+static int ask_before_the_first_span(void)
+{
+    const otel_stats stats = stats_now();
+    otel_stats other = {.size = sizeof other};
+    if (otel_flush(0) != OTEL_OK || stats.started != 0 || stats.delivered != 0)
+        return 1;
+    if (otel_stats_read(1, &other) != OTEL_ERROR_INVALID_ARGUMENT)
+        return 2;
+    if (otel_shutdown(0) != OTEL_OK)
+        return 3;
+    if (otel_shutdown(0) != OTEL_ERROR_NOT_STARTED)
+        return 3;
+    touch("too late");
+    return otel_tracer_enabled(tracer) || childs.batches != 0;
+}
+
+TEST(a_child_that_shuts_down_first_never_has_a_thread)
+{
+    touch("before");
+    check_child(ask_before_the_first_span, false);
+}
+
+static int start_before_the_first_span(void)
+{
+    start(false);
+    touch("mine");
+    if (otel_flush(60000) != OTEL_OK)
+        return 1;
+    return strcmp(parents.text, "mine|") != 0;
+}
+
+TEST(a_child_that_starts_an_sdk_has_that_one)
+{
+    touch("before");
+    check_child(start_before_the_first_span, false);
+}
+
+static int trace_in_vain(void)
+{
+    touch("a");
+    touch("b");
+    if (otel_flush(60000) != OTEL_ERROR_EXPORT_FAILED)
+        return 1;
+    const otel_stats stats = stats_now();
+    return stats.dropped[OTEL_DROP_FORKED_CHILD] != 2 || stats.delivered != 0 ||
+           parents.batches != 0;
+}
+
+TEST(what_cannot_be_renewed_drops_what_the_child_exports)
+{
+    cannot_be_renewed = true;
+    check_child(trace_in_vain, false);
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    start(false);
+    check_child(trace_in_vain, false);
+}
+
+static int trace_nothing(void)
+{
+    touch("a");
+    return otel_tracer_enabled(tracer) || otel_flush(0) != OTEL_ERROR_NOT_STARTED;
+}
+
+TEST(an_sdk_that_was_shut_down_does_not_come_back)
+{
+    touch("before");
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    check_child(trace_nothing, false);
+}
+
+static otel_span local, detached;
+
+static int end_the_parents(void)
+{
+    const otel_span below = otel_span_enter(tracer, "below", NULL);
+    const bool is_below = memcmp(below.opaque, local.opaque, 16) == 0;
+    otel_span_set_int(local, "k", 1);
+    otel_span_set_int(detached, "k", 1);
+    otel_span_end(below);
+    otel_span_end(detached);
+    otel_span_end(local);
+    if (!is_below || otel_current_span().opaque[2] != 0 || otel_flush(60000) != OTEL_OK)
+        return 1;
+    return strcmp(childs.text, "below|") != 0 || stats_now().open != 0;
+}
+
+/* spec: P14 */
+TEST(what_is_open_is_the_parents_and_goes_on_as_context)
+{
+    local = otel_span_enter(tracer, "local", NULL);
+    detached = otel_span_start(tracer, "detached", NULL);
+    check_child(end_the_parents, false);
+    otel_span_end(detached);
+    otel_span_end(local);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
+    assert_string_equal(parents.text, "detached local|");
+}
+
+static int use_tracestate(void)
+{
+    char text[32];
+    const otel_span_context current = otel_span_get_context(otel_current_span());
+    for (int i = 0; i < 10000; i++)
+        (void)otel_span_context_make((const uint8_t[16]){3}, (const uint8_t[8]){4}, 1, true, "k=v");
+    if (otel_span_context_tracestate(&current, text, sizeof text) != 9 ||
+        strcmp(text, "held=open") != 0)
+        return 1;
+    otel_span_end(local);
+    return 0;
+}
+
+TEST(the_tracestate_of_the_context_goes_on)
+{
+    const otel_span_context remote =
+        otel_span_context_make((const uint8_t[16]){1}, (const uint8_t[8]){2}, 1, true, "held=open");
+    const otel_context parent = {.span = otel_span_wrap(&remote)};
+    local = otel_span_enter(tracer, "local", OTEL_SPAN_OPTIONS(.parent = &parent));
+    check_child(use_tracestate, false);
+    otel_span_end(local);
+}
+
+static int do_nothing_raw(void)
+{
+    otel_span_end(detached);
+    otel_span_set_string(local, "k", "v");
+    otel_span_end(local);
+    touch("nothing");
+    if (otel_tracer_enabled(tracer) || otel_flush(0) != OTEL_OK)
+        return 1;
+    return otel_shutdown(0) != OTEL_OK || parents.batches != 0 || childs.batches != 0;
+}
+
+TEST(a_child_that_nobody_told_does_nothing)
+{
+#ifdef OTELI_TSAN
+    skip(); /* its runtime has to be told */
+#endif
+    local = otel_span_enter(tracer, "local", NULL);
+    detached = otel_span_start(tracer, "detached", NULL);
+    check_child(do_nothing_raw, true);
+    check_child(start_before_the_first_span, true);
+    otel_span_end(detached);
+    otel_span_end(local);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
+    assert_string_equal(parents.text, "detached local|");
+}
+
+static int have_a_child(void)
+{
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(trace_by_itself());
+    int status = -1;
+    if (waitpid(child, &status, 0) != child || status != 0)
+        return 1;
+    return trace_by_itself();
+}
+
+TEST(children_of_children)
+{
+    check_child(have_a_child, false);
+}
+
+static bool has_pid(otel_slice resource, int64_t pid)
+{
+    bool found = false;
+    otel_attribute_view attribute;
+    while (otel_attribute_next(&resource, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
+        if (attribute.key.length == 11 && memcmp(attribute.key.data, "process.pid", 11) == 0)
+            found = attribute.value.integer == pid;
+    return found;
+}
+
+/* spec: R6 semconv/resource/service.md MUST stable */
+TEST_WITH(NULL, NULL, the_resource_of_a_child_has_its_pid)
+{
+    struct oteli_config config;
+    struct oteli_resource resource, renewed;
+    assert_int_equal(oteli_config_load(&config, NULL, false), OTEL_OK);
+    assert_int_equal(oteli_resource_init(&resource, &config, NULL, 0), OTEL_OK);
+    assert_true(has_pid((otel_slice){resource.otlp, resource.otlp_length}, getpid()));
+
+    const pid_t child = fork();
+    if (child == 0) {
+        if (oteli_resource_renew(&renewed, &resource) != OTEL_OK)
+            _exit(1);
+        _exit(!has_pid((otel_slice){renewed.otlp, renewed.otlp_length}, getpid()));
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    oteli_resource_fini(&resource);
+    oteli_config_fini(&config);
+}

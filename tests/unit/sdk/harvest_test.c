@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/sdk/harvest_test.c - specification of sdk/harvest.c: how ended spans are taken
+ * out of lines, and when lines are given back. */
+#include "sdk/engine.h"
+#include "api/mount.h"
+
+#include "tests/support/fake_exporter.h"
+#include "tests/support/hand_engine.h"
+#include "tests/support/leaks.h"
+#include "tests/support/unit.h"
+
+#include <otel/otel.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fake_exporter fake;
+static struct hand_engine hand;
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    oteli_leaks_begin();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hand_stop(&hand);
+    oteli_leaks_check();
+    return 0;
+}
+
+static void start(int64_t queue, int64_t batch)
+{
+    const otel_exporter exporter = fake_exporter(&fake);
+    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                       .bsp_max_queue_size = queue, .bsp_schedule_delay = 1000,
+                                       .bsp_max_export_batch_size = batch, .clock = "fake"));
+}
+
+/* End a span with a text of this length in it. */
+static void large_span(const char *name, size_t length)
+{
+    char *text = malloc(length + 1);
+    assert_non_null(text);
+    memset(text, 'x', length);
+    text[length] = '\0';
+    const otel_span span = otel_span_enter(hand.tracer, name, NULL);
+    otel_span_set_string(span, "text", text);
+    otel_span_end(span);
+    free(text);
+}
+
+AROUND_EACH(begin, end);
+
+TEST(a_partly_filled_line_is_read_where_it_is)
+{
+    start(100, 10);
+    hand_spans(&hand, "a", 2);
+    const struct oteli_line *const line = oteli_self->line;
+
+    hand_flush(&hand);
+    hand_spans(&hand, "b", 1);
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "a a|b|");
+    assert_ptr_equal(oteli_self->line, line);
+    assert_true(oteli_ring_head(&hand.engine->ring) == 0);
+}
+
+TEST(full_lines_come_through_the_ring_and_go_back_to_the_pool)
+{
+    start(100000, 512);
+    hand_spans(&hand, "a", 10000);
+    const uint64_t full = oteli_lines_bytes();
+    assert_true(oteli_ring_head(&hand.engine->ring) > 10);
+
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 10000);
+    assert_true(full > 10 * OTELI_LINE_BYTES);
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+    assert_true(hand.engine->ring.tail == oteli_ring_head(&hand.engine->ring));
+}
+
+TEST(lines_are_used_again)
+{
+    start(100000, 512);
+    hand_spans(&hand, "a", 10000);
+    hand_flush(&hand);
+    const size_t allocated = oteli_leaks_count();
+
+    for (unsigned i = 0; i < 10; i++) {
+        hand_spans(&hand, "a", 9000);
+        hand_flush(&hand);
+    }
+
+    assert_int_equal(fake.spans, 100000);
+    assert_int_equal(oteli_leaks_count(), allocated);
+}
+
+TEST(a_span_of_4_kib_shares_a_line)
+{
+    start(100, 10);
+
+    large_span("a", 4096);
+    large_span("b", 4096);
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "a b|");
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+}
+
+TEST(a_span_of_a_mebibyte_has_a_line_of_its_own)
+{
+    start(100, 10);
+
+    hand_spans(&hand, "small", 1);
+    large_span("large", 1 << 20);
+    hand_spans(&hand, "small", 1);
+    assert_true(oteli_lines_bytes() > 1 << 20);
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 3);
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+}
+
+TEST(a_large_span_is_delivered_by_a_tick_alone)
+{
+    start(100, 10);
+
+    large_span("large", 1 << 20);
+    hand_round(&hand);
+    hand_tick(&hand);
+
+    assert_string_equal(fake.text, "large|");
+}
+
+TEST(a_line_stays_while_a_batch_points_into_it)
+{
+    start(10000, 1000);
+    hand_spans(&hand, "a", 300);
+    oteli_harvest_begin(hand.engine);
+    assert_true(oteli_harvest_continue(hand.engine));
+    const uint64_t held = oteli_lines_bytes();
+    assert_true(held > OTELI_LINE_BYTES);
+    assert_int_equal(hand.engine->batch->count, 300);
+
+    hand_spans(&hand, "b", 300);
+    const otel_scope_view *scope;
+    for (size_t i = 0; i < 300; i++) {
+        const otel_slice otlp = otel_batch_span_otlp(hand.engine->batch, i, &scope);
+        assert_non_null(memchr(otlp.data, 'a', otlp.length));
+    }
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 600);
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+}
+
+/* A producer took its ticket and was preempted before it could publish: the others' lines
+ * behind it are delivered all the same. */
+TEST(a_preempted_producer_delays_nobody)
+{
+    start(10000, 100);
+    const uint64_t ticket = oteli_add_full_64(&hand.engine->ring.head, 1);
+    hand_spans(&hand, "a", 1000);
+
+    hand_flush(&hand);
+    assert_int_equal(fake.spans, 1000);
+
+    struct oteli_line *late = oteli_line_get(oteli_self, 8);
+    hand.engine->ring.slots[ticket & hand.engine->ring.mask].line = late;
+    oteli_store_release_64(&hand.engine->ring.slots[ticket & hand.engine->ring.mask].sequence,
+                           ticket + 1);
+    hand_spans(&hand, "b", 1);
+    hand_flush(&hand);
+    assert_int_equal(fake.spans, 1001);
+    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
+}
+
+/* The lines behind the preempted one, a large one among them, are empty before they can
+ * leave the ring: when they leave, nobody may look at them again. */
+TEST(lines_that_left_the_ring_are_not_looked_at_again)
+{
+    start(10000, 100);
+    struct oteli_line *late = oteli_line_get(oteli_self, 8);
+    const uint64_t ticket = oteli_add_full_64(&hand.engine->ring.head, 1);
+    large_span("large", 1 << 20);
+    large_span("large", 1 << 20);
+    hand_flush(&hand);
+    assert_int_equal(fake.spans, 2);
+
+    hand.engine->ring.slots[ticket & hand.engine->ring.mask].line = late;
+    oteli_store_release_64(&hand.engine->ring.slots[ticket & hand.engine->ring.mask].sequence,
+                           ticket + 1);
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 2);
+    assert_int_equal(oteli_lines_bytes(), 0);
+}
+
+static void trace_more(void *context, otel_export *call)
+{
+    size_t *left = context;
+    (void)call;
+    if (*left != 0) {
+        --*left;
+        hand_spans(&hand, "more", 20);
+    }
+}
+
+/* A pass takes what was there when it came by, not what is added behind its back: else a
+ * thread that traces faster than the exporter exports would keep the pass for itself. */
+TEST(a_pass_ends_though_a_thread_goes_on_tracing)
+{
+    size_t left = 300;
+    fake.during = trace_more;
+    fake.context = &left;
+    start(10000, 10);
+    hand_spans(&hand, "a", 30);
+
+    hand_flush(&hand);
+
+    assert_true(left > 250);
+    fake.during = NULL;
+}
+
+static void *trace_a_few(void *count)
+{
+    hand_spans(&hand, "t", *(size_t *)count);
+    return NULL;
+}
+
+TEST(the_line_of_a_thread_that_ended_is_read_and_reused)
+{
+    size_t count = 3;
+    start(1000, 10);
+
+    for (unsigned i = 0; i < 50; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, trace_a_few, &count), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 150);
+    assert_int_equal(hand_counts(&hand).ended, 150);
+    assert_true(oteli_lines_bytes() <= 2 * OTELI_LINE_BYTES);
+}
+
+TEST(what_is_committed_after_the_end_is_leftover)
+{
+    start(1000, 10);
+    hand_spans(&hand, "a", 2); /* and one more would not need a lot */
+    const otel_span open = otel_span_start(hand.tracer, "b", NULL);
+    hand_ask_to_stop(&hand, UINT64_MAX - 1);
+    assert_false(hand_round(&hand));
+    assert_int_equal(oteli_harvest_leftover(hand.engine), 0);
+
+    otel_span_end(open);
+
+    assert_int_equal(oteli_harvest_leftover(hand.engine), 1);
+}
+
+/* Its thread was inside the SDK until the shutdown's deadline. */
+TEST(a_line_that_came_too_late_is_not_lost_for_the_pool)
+{
+    start(1000, 10);
+    hand_spans(&hand, "a", 1);
+    hand_ask_to_stop(&hand, UINT64_MAX - 1);
+    assert_false(hand_round(&hand));
+
+    struct oteli_line *late = oteli_line_get(oteli_self, 1 << 20);
+    assert_non_null(late);
+    oteli_ring_put(&hand.engine->ring, late);
+
+    /* hand_stop and the count of allocations say the rest. */
+}
+
+/* An exporter does not come back, otel_shutdown has given up waiting, and the program has
+ * started another SDK: what threads have now is theirs. */
+static void give_up_waiting(void *context, otel_export *call)
+{
+    (void)context;
+    (void)call;
+    pthread_mutex_lock(&hand.engine->mutex);
+    hand.engine->hangs = true;
+    pthread_mutex_unlock(&hand.engine->mutex);
+}
+
+TEST(a_worker_that_was_given_up_takes_nothing_any_more)
+{
+    start(1000, 10);
+    fake.during = give_up_waiting;
+    hand_spans(&hand, "a", 25);
+
+    hand_ask_to_stop(&hand, UINT64_MAX - 1);
+    assert_false(hand_round(&hand));
+
+    assert_int_equal(fake.batches, 1);
+    assert_int_equal(oteli_self->line->consumed != oteli_self->line->committed, 1);
+    assert_int_equal(oteli_self->line->pins, 0);
+}
+
+/* A collected stretch of `count` spans of this name. */
+static otel_lines *collect(const char *name, size_t count)
+{
+    otel_lines_begin();
+    hand_spans(&hand, name, count);
+    otel_lines *lines = otel_lines_end();
+    assert_int_equal(otel_lines_size(lines), count);
+    return lines;
+}
+
+/* Mount it under a span that is open, and let go of it. */
+static void mount_once(const char *name, size_t count)
+{
+    otel_lines *lines = collect(name, count);
+    const otel_span parent = otel_span_start(hand.tracer, "parent", NULL);
+    otel_lines_mount(lines, &parent, 1, NULL);
+    otel_span_cancel(parent);
+    otel_lines_free(lines);
+}
+
+TEST(a_mount_becomes_the_spans_of_its_set)
+{
+    start(100, 10);
+    otel_lines *lines = collect("m", 3);
+    const otel_span parents[] = {otel_span_start(hand.tracer, "p", NULL),
+                                 otel_span_start(hand.tracer, "q", NULL)};
+
+    hand_spans(&hand, "before", 1);
+    otel_lines_mount(lines, parents, 2, NULL);
+    hand_spans(&hand, "after", 1);
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "before m m m m m m after|");
+    assert_int_equal(lines->members, 1);
+    otel_lines_free(lines);
+    otel_span_end(parents[0]);
+    otel_span_end(parents[1]);
+}
+
+TEST(a_mount_may_be_larger_than_a_batch)
+{
+    start(1000, 10);
+    hand_spans(&hand, "a", 3);
+    mount_once("m", 35);
+    hand_spans(&hand, "b", 3);
+
+    hand_flush(&hand);
+
+    assert_int_equal(fake.spans, 41);
+    assert_int_equal(fake.largest, 10);
+    assert_int_equal(fake.batches, 5);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), -3); /* not announced yet */
+    assert_int_equal(hand.engine->reserved, oteli_self->lot_end - oteli_self->counts.ended);
+}
+
+/* The worker is in the middle of a mount when its line goes into the ring; it goes on with
+ * other lines, which have mounts too, and comes back. */
+static void trace_lines_full(void *context, otel_export *call)
+{
+    size_t *left = context;
+    (void)call;
+    if (*left == 0)
+        return;
+    --*left;
+    hand_spans(&hand, "x", 200);
+    mount_once("n", 15);
+}
+
+TEST(mounts_are_finished_whatever_comes_in_between)
+{
+    size_t left = 4;
+    fake.during = trace_lines_full;
+    fake.context = &left;
+    start(10000, 10);
+    mount_once("m", 35);
+
+    hand_flush(&hand);
+    hand_flush(&hand);
+
+    assert_int_equal(left, 0);
+    assert_int_equal(fake.spans, 35 + 4 * (200 + 15));
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 0);
+    fake.during = NULL;
+}
+
+TEST(a_mount_needs_neither_line_nor_set_once_it_is_taken)
+{
+    start(100, 20);
+    otel_lines *lines = collect("m", 3);
+    const otel_span parent = otel_span_start(hand.tracer, "p", NULL);
+    otel_lines_mount(lines, &parent, 1, NULL);
+
+    oteli_harvest_begin(hand.engine);
+    assert_true(oteli_harvest_continue(hand.engine));
+
+    assert_int_equal(hand.engine->batch->count, 3);
+    assert_int_equal(oteli_self->line->pins, 0);
+    assert_int_equal(lines->members, 1);
+    otel_lines_free(lines);
+    otel_span_cancel(parent);
+}
+
+TEST(mounting_in_a_steady_state_allocates_nothing)
+{
+    start(10000, 512);
+    for (unsigned i = 0; i < 5; i++) {
+        mount_once("m", 500);
+        hand_flush(&hand);
+    }
+    const size_t allocated = oteli_leaks_count();
+
+    for (unsigned i = 0; i < 20; i++) {
+        mount_once("m", 500);
+        hand_flush(&hand);
+    }
+
+    assert_int_equal(oteli_leaks_count(), allocated);
+    assert_int_equal(fake.spans, 25 * 500);
+}
+
+TEST(spans_of_a_mount_without_memory_are_counted)
+{
+    start(100, 20);
+    mount_once("m", 3);
+    const uint64_t reserved = hand.engine->reserved;
+    oteli_leaks_fail_at(1);
+
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "m m|");
+    assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_NO_MEMORY], 1);
+    assert_int_equal(hand.engine->reserved, reserved - 3);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
+}
+
+TEST(a_mount_is_left_over_with_all_of_its_spans)
+{
+    start(1000, 10);
+    mount_once("m", 25);
+    hand_spans(&hand, "a", 2);
+    assert_int_equal(oteli_harvest_leftover(hand.engine), 27);
+
+    oteli_harvest_begin(hand.engine);
+    assert_false(oteli_harvest_continue(hand.engine));
+
+    assert_int_equal(oteli_harvest_leftover(hand.engine), 17);
+}
+
+/* It came too late for the worker. */
+TEST(a_line_that_is_given_back_lets_go_of_its_mounts)
+{
+    start(1000, 10);
+    otel_lines *lines = collect("m", 5);
+    const otel_span parents[] = {otel_span_start(hand.tracer, "p", NULL),
+                                 otel_span_start(hand.tracer, "q", NULL)};
+    otel_lines_mount(lines, parents, 2, NULL);
+    assert_int_equal(lines->members, 3);
+    hand_spans(&hand, "x", 200); /* the line goes into the ring */
+
+    oteli_harvest_fini(hand.engine);
+
+    assert_int_equal(lines->members, 1);
+    otel_lines_free(lines);
+    otel_span_cancel(parents[0]);
+    otel_span_cancel(parents[1]);
+}
+
+static size_t say_charge(const void *address, char *name, size_t size)
+{
+    (void)address;
+    (void)size;
+    memcpy(name, "charge", 6);
+    return 6;
+}
+
+TEST(addresses_are_named_before_they_are_exported)
+{
+    start(100, 10);
+    otel_set_name_resolver(say_charge);
+
+    hand_spans(&hand, "a", 1);
+    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
+    hand_flush(&hand);
+    otel_set_name_resolver(NULL);
+    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "a charge|0x1000|");
+}
+
+TEST(a_span_that_cannot_be_named_is_counted)
+{
+    start(100, 10);
+    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
+    const uint64_t reserved = hand.engine->reserved;
+    oteli_leaks_fail_at(1);
+
+    hand_flush(&hand);
+
+    assert_int_equal(fake.batches, 0);
+    assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_NO_MEMORY], 1);
+    assert_int_equal(hand.engine->reserved, reserved - 1);
+}
+
+static const char *scope_name = "none";
+
+static void note_scope(void *context, otel_export *call)
+{
+    otel_span_view span;
+    (void)context;
+    otel_batch_span(call->batch, 0, &span);
+    scope_name = span.scope->name.data;
+}
+
+TEST(a_record_without_a_tracer_has_the_nameless_one)
+{
+    fake.during = note_scope;
+    start(100, 10);
+    hand_spans(&hand, "a", 1);
+    oteli_line_record(oteli_self->line, 0)->tracer = NULL;
+
+    hand_flush(&hand);
+
+    assert_string_equal(fake.text, "a|");
+    assert_string_equal(scope_name, "");
+    fake.during = NULL;
+}

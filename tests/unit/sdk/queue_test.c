@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/sdk/queue_test.c - specification of sdk/queue.c: how much may wait. */
+#include "sdk/engine.h"
+
+#include "tests/support/fake_exporter.h"
+#include "tests/support/hand_engine.h"
+#include "tests/support/leaks.h"
+#include "common/log.h"
+#include "tests/support/unit.h"
+
+#include <otel/otel.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_THREADS = 64 };
+
+static struct fake_exporter fake;
+static struct hand_engine hand;
+
+static void start(int64_t queue, int64_t batch, int64_t bytes)
+{
+    const otel_exporter exporter = fake_exporter(&fake);
+    memset(&fake, 0, sizeof fake);
+    oteli_leaks_begin();
+    hand_start(&hand,
+               OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1, .log_level = "none",
+                                .bsp_max_queue_size = queue, .bsp_max_export_batch_size = batch,
+                                .queue_max_bytes = bytes, .clock = "fake"));
+}
+
+static void stop(void)
+{
+    hand_stop(&hand);
+    oteli_leaks_check();
+}
+
+/* spec: P4 */
+TEST(one_thread_fills_the_queue_exactly)
+{
+    static const int64_t sizes[] = {1, 2, 31, 32, 33, 100, 2048};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const uint64_t size = (uint64_t)sizes[i];
+        start(sizes[i], 1, 0);
+
+        hand_spans(&hand, "a", (size_t)size);
+        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 0);
+        hand_spans(&hand, "a", 5);
+        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 5);
+        hand_flush(&hand);
+        assert_int_equal(fake.spans, size);
+        stop();
+    }
+}
+
+TEST(a_queue_that_was_full_takes_as_much_again)
+{
+    start(50, 10, 0);
+    for (unsigned i = 1; i <= 10; i++) {
+        hand_spans(&hand, "a", 70);
+        hand_flush(&hand);
+        assert_int_equal(fake.spans, 50 * i);
+        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 20 * i);
+    }
+    stop();
+}
+
+static size_t news;
+static char last_news[200];
+
+static void note(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    news += level == OTEL_LOG_WARN;
+    strncpy(last_news, message, sizeof last_news - 1);
+}
+
+/* spec: P8 performance.md#trade-off-between-non-blocking-and-memory-consumption SHOULD stable */
+/* spec: O6 performance.md#trade-off-between-non-blocking-and-memory-consumption SHOULD stable */
+TEST(O6_a_full_queue_is_said_when_it_begins_to_lose_and_when_it_does_not)
+{
+    start(50, 10, 0);
+    oteli_log_set_level(OTEL_LOG_INFO);
+    otel_log_set_handler(note, NULL);
+    news = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        hand_spans(&hand, "a", 70);
+        hand_flush(&hand);
+        assert_int_equal(news, 1);
+        assert_non_null(strstr(last_news, "losing spans: the queue of 50"));
+    }
+    hand_spans(&hand, "a", 1);
+    hand_flush(&hand);
+
+    assert_int_equal(news, 2);
+    assert_non_null(strstr(last_news, "60 spans were lost"));
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 60);
+    otel_log_set_handler(NULL, NULL);
+    stop();
+}
+
+/* What a thread that stops keeps from the others is at most as much as it has used. */
+TEST(lots_grow_with_what_a_thread_uses)
+{
+    start(2048, 512, 0);
+    struct oteli_sdk *sdk = &hand.engine->sdk;
+    uint32_t lot = 0;
+    static const uint32_t expected[] = {1, 2, 4, 8, 16, 32};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        lot = oteli_queue_take_lot(sdk, lot);
+        assert_int_equal(lot, expected[i]);
+    }
+    assert_int_equal(oteli_queue_take_lot(sdk, 0), 1);
+    oteli_queue_give_room_back(sdk, 64);
+    stop();
+}
+
+static pthread_barrier_t barrier;
+
+/* Everybody traces until the queue is full for it, twice, with a flush in between. */
+static void *fill_twice(void *argument)
+{
+    (void)argument;
+    hand_spans(&hand, "a", 400);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    hand_spans(&hand, "b", 400);
+    return NULL;
+}
+
+/* spec: P4 */
+TEST(any_number_of_threads_fills_the_queue_exactly)
+{
+    static const unsigned counts[] = {1, 2, 5, 16, 64};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        pthread_t threads[MOST_THREADS];
+        start(300, 100, 0);
+        pthread_barrier_init(&barrier, NULL, counts[i] + 1);
+        for (unsigned k = 0; k < counts[i]; k++)
+            assert_int_equal(pthread_create(&threads[k], NULL, fill_twice, NULL), 0);
+
+        pthread_barrier_wait(&barrier);
+        assert_int_equal(hand.engine->reserved, 300);
+        hand_flush(&hand);
+        assert_int_equal(fake.spans, 300);
+        pthread_barrier_wait(&barrier);
+        for (unsigned k = 0; k < counts[i]; k++)
+            assert_int_equal(pthread_join(threads[k], NULL), 0);
+        hand_flush(&hand);
+
+        assert_int_equal(fake.spans, 600);
+        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 800 * counts[i] - 600);
+        pthread_barrier_destroy(&barrier);
+        stop();
+    }
+}
+
+TEST(spans_in_a_batch_still_count_until_it_is_exported)
+{
+    start(100, 60, 0);
+    hand_spans(&hand, "a", 100);
+    oteli_harvest_begin(hand.engine);
+    assert_false(oteli_harvest_continue(hand.engine));
+
+    hand_spans(&hand, "b", 10);
+
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 10);
+    oteli_harvest_release(hand.engine, hand.engine->batch);
+    hand_spans(&hand, "b", 60);
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 10);
+    stop();
+}
+
+TEST(lots_leave_room_for_every_thread)
+{
+    start(640, 10, 0);
+    hand.engine->sdk.threads = 16;
+
+    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 64), 640 / 8 / 16);
+
+    hand.engine->sdk.threads = 1;
+    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 64), 635 / 8 / 2);
+    hand.engine->reserved = 0;
+    stop();
+}
+
+TEST(a_lot_that_is_used_up_is_announced)
+{
+    start(1000, 10, 0);
+    hand_spans(&hand, "a", 1);
+    const uint32_t lot = oteli_self->lot_size;
+    hand_spans(&hand, "a", lot - 1);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
+
+    hand_spans(&hand, "a", 1);
+
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), lot);
+    stop();
+}
+
+TEST(a_reservation_is_whole_or_none)
+{
+    start(100, 10, 0);
+    struct oteli_sdk *const sdk = &hand.engine->sdk;
+
+    assert_false(oteli_queue_reserve(sdk, 101));
+    assert_true(oteli_queue_reserve(sdk, 60));
+    assert_false(oteli_queue_reserve(sdk, 41));
+    assert_true(oteli_queue_reserve(sdk, 40));
+    assert_false(oteli_queue_reserve(sdk, 1));
+    assert_int_equal(oteli_queue_take_lot(sdk, 0), 0);
+    assert_int_equal(hand.engine->reserved, 100);
+
+    oteli_queue_give_room_back(sdk, 40);
+    assert_true(oteli_queue_reserve(sdk, 39));
+    assert_int_equal(hand.engine->reserved, 99);
+    oteli_queue_give_room_back(sdk, 99);
+    assert_int_equal(hand.engine->reserved, 0);
+    stop();
+}
+
+TEST(a_reservation_is_announced_when_it_is_used)
+{
+    start(100, 10, 0);
+
+    assert_true(oteli_queue_reserve(&hand.engine->sdk, 7));
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
+
+    oteli_queue_announce(&hand.engine->sdk, 7);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 7);
+    oteli_bell_taken(&hand.engine->bell, 7);
+    oteli_queue_give_room_back(&hand.engine->sdk, 7);
+    stop();
+}
+
+TEST(a_reservation_that_does_not_fit_now_wakes_the_worker)
+{
+    start(100, 10, 0);
+
+    assert_false(oteli_queue_reserve(&hand.engine->sdk, 101));
+    assert_false(oteli_bell_was_knocked(&hand.engine->bell)); /* it never will fit */
+
+    hand_spans(&hand, "a", 1);
+    assert_false(oteli_queue_reserve(&hand.engine->sdk, 100));
+    assert_true(oteli_bell_was_knocked(&hand.engine->bell));
+    stop();
+}
+
+enum { RESERVERS = 8, ROUNDS = 2000, QUEUE = 100 };
+
+static void *reserve_at_random(void *first)
+{
+    uint32_t held = 0;
+    uint32_t want = *(uint32_t *)first;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        want = want * 5 % 31 + 1;
+        if (oteli_queue_reserve(&hand.engine->sdk, want))
+            held += want;
+        assert_true(oteli_load_relaxed_64(&hand.engine->reserved) <= QUEUE);
+        if (held != 0 && i % 2 == 0) {
+            oteli_queue_give_room_back(&hand.engine->sdk, held);
+            held = 0;
+        }
+    }
+    oteli_queue_give_room_back(&hand.engine->sdk, held);
+    return NULL;
+}
+
+TEST(reservations_of_many_threads_stay_within_the_queue)
+{
+    pthread_t threads[RESERVERS];
+    uint32_t seeds[RESERVERS];
+    start(QUEUE, 10, 0);
+    for (uint32_t i = 0; i < RESERVERS; i++) {
+        seeds[i] = i + 1;
+        assert_int_equal(pthread_create(&threads[i], NULL, reserve_at_random, &seeds[i]), 0);
+    }
+
+    for (unsigned i = 0; i < RESERVERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+
+    assert_int_equal(hand.engine->reserved, 0);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
+    stop();
+}
+
+static void large_span(size_t length)
+{
+    char *text = malloc(length + 1);
+    assert_non_null(text);
+    memset(text, 'x', length);
+    text[length] = '\0';
+    const otel_span span = otel_span_enter(hand.tracer, "large", NULL);
+    otel_span_set_string(span, "text", text);
+    otel_span_end(span);
+    free(text);
+}
+
+/* The limit is in lines: 1 MiB is 64 of them. */
+TEST(the_byte_limit_is_exact)
+{
+    start(100000, 10, 1 << 20);
+    while (hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT] == 0)
+        hand_spans(&hand, "a", 1);
+    const struct counted full = hand_counts(&hand);
+
+    assert_int_equal(oteli_lines_queued_bytes(), 1 << 20);
+    hand_flush(&hand);
+    assert_int_equal(fake.spans, full.ended - 1);
+    assert_int_equal(oteli_lines_queued_bytes(), 0);
+    hand_spans(&hand, "a", 100);
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
+    stop();
+}
+
+TEST(a_large_span_counts_with_all_of_its_bytes)
+{
+    start(1000, 10, 1 << 20);
+
+    large_span(600 * 1024);
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 0);
+    large_span(600 * 1024);
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
+    assert_true(oteli_lines_queued_bytes() <= 1 << 20);
+    hand_flush(&hand);
+    large_span(600 * 1024);
+
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
+    stop();
+}
+
+TEST(a_span_above_the_byte_limit_is_dropped_and_the_next_is_not)
+{
+    start(1000, 10, 1 << 20);
+
+    large_span(2 << 20);
+    hand_spans(&hand, "a", 1);
+    hand_flush(&hand);
+
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
+    assert_string_equal(fake.text, "a|");
+    stop();
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/sdk/record_test.c - specification of otel_span_record beside what it sends: what it
+ * counts, whom it asks and tells, and where it does nothing. */
+#include "sdk/engine.h"
+#include "tests/support/fake_exporter.h"
+#include "tests/support/leaks.h"
+#include "tests/support/unit.h"
+#include "tests/support/watcher.h"
+
+#include <errno.h>
+#include <otel/record.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const uint8_t trace_id[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+static const uint8_t span_id[8] = {0xa1, 2, 3, 4, 5, 6, 7, 8};
+static const uint8_t parent_id[8] = {0xb1, 2, 3, 4, 5, 6, 7, 8};
+
+static void record(const char *name)
+{
+    otel_span_record(traced.tracer,
+                     OTEL_FINISHED_SPAN(.flags = 1, .name = name, .start_ns = 1, .end_ns = 2));
+}
+
+static void record_unsampled(void)
+{
+    otel_span_record(traced.tracer, OTEL_FINISHED_SPAN(.name = "unsampled"));
+}
+
+AROUND_EACH(traced_setup_without_sdk, traced_teardown);
+
+TEST_WITH(traced_setup, traced_teardown, it_is_counted_as_started_and_ended)
+{
+    record("a");
+    record("b");
+    record_unsampled();
+    assert_string_equal(traced_tree(), "a b");
+    const otel_stats stats = traced_stats();
+    assert_int_equal(stats.started, 3);
+    assert_int_equal(stats.unsampled, 1);
+    assert_int_equal(stats.open, 0);
+    assert_int_equal(stats.ended, 2);
+    assert_int_equal(stats.delivered, 2);
+}
+
+static uint64_t metric(const char *name, const char *first_value, const char *second_value)
+{
+    otel_metric one = {.size = sizeof one};
+    for (size_t cursor = 0; otel_metric_next(&cursor, &one);)
+        if (strcmp(one.name, name) == 0 && one.attribute_count == 2 &&
+            strcmp(one.attributes[0].value, first_value) == 0 &&
+            strcmp(one.attributes[1].value, second_value) == 0)
+            return one.value;
+    return UINT64_MAX;
+}
+
+/* spec: O1 */
+TEST_WITH(traced_setup, traced_teardown, O1_origins_are_those_of_the_parent_that_was_given)
+{
+    static const char started[] = "otel.sdk.span.started";
+    for (uint8_t flags = 0; flags < 2; flags++)
+        for (unsigned i = 0; i < 6; i++)
+            otel_span_record(traced.tracer,
+                             OTEL_FINISHED_SPAN(.trace_id = trace_id, .flags = flags,
+                                                .parent_span_id = i < 1 ? NULL : parent_id,
+                                                .parent_is_remote = i < 3));
+    assert_int_equal(metric(started, "none", "RECORD_AND_SAMPLE"), 1);
+    assert_int_equal(metric(started, "remote", "RECORD_AND_SAMPLE"), 2);
+    assert_int_equal(metric(started, "local", "RECORD_AND_SAMPLE"), 3);
+    assert_int_equal(metric(started, "none", "DROP"), 1);
+    assert_int_equal(metric(started, "remote", "DROP"), 2);
+    assert_int_equal(metric(started, "local", "DROP"), 3);
+}
+
+TEST_WITH(traced_setup, traced_teardown, nothing_becomes_current_and_nothing_current_is_inherited)
+{
+    otel_context_attributes place;
+    const otel_attribute scoped = otel_attribute_of("scoped", otel_value_int(1));
+    const otel_span outer = otel_span_enter(traced.tracer, "outer", NULL);
+    const otel_context_token token = otel_context_attach(
+        otel_context_with_attributes(otel_current_context(), &scoped, 1, &place));
+    const otel_context before = otel_current_context();
+    record("recorded");
+    const otel_context after = otel_current_context();
+    assert_memory_equal(&before, &after, sizeof before);
+    traced_touch("inner");
+    assert_true(otel_context_detach(token));
+    otel_span_end(outer);
+
+    assert_string_equal(traced_tree(), "recorded outer(inner)");
+    assert_false(watcher_exported(0, "scoped"));
+    assert_true(watcher_exported(1, "scoped")); /* inner */
+}
+
+TEST_WITH(traced_setup, traced_teardown, what_was_open_at_the_same_time_stays_as_it_was)
+{
+    const otel_attribute many[] = {otel_attribute_of("of.the.recorded", otel_value_int(1))};
+    const otel_span outer = otel_span_enter(traced.tracer, "outer", NULL);
+    const otel_span detached = otel_span_start(traced.tracer, "detached", NULL);
+    for (unsigned i = 0; i < 40; i++) { /* deeper than the first places of a stack */
+        (void)otel_span_enter(traced.tracer, "deep", NULL);
+        otel_span_record(traced.tracer, OTEL_FINISHED_SPAN(.flags = 1, .attributes = many,
+                                                           .attribute_count = 1, .name = "r"));
+    }
+    for (unsigned i = 0; i < 40; i++)
+        otel_span_end(otel_current_span());
+    otel_span_set_int(outer, "mine", 1);
+    otel_span_end(detached);
+    otel_span_end(outer);
+    assert_int_equal(traced_stats().delivered, 82);
+    for (size_t i = 40; i < 82; i++)
+        assert_false(watcher_exported(i, "of.the.recorded"));
+    assert_true(watcher_exported(81, "mine"));
+}
+
+TEST(without_an_sdk_nothing_happens)
+{
+    record("before");
+    otel_span_record(traced.tracer, NULL);
+    otel_span_record(NULL, NULL);
+    traced_start(&(otel_sdk_options){.simple = true});
+    otel_span_record(NULL, OTEL_FINISHED_SPAN(.flags = 1, .name = "nameless"));
+    record("after");
+    assert_string_equal(traced_tree(), "nameless after");
+    assert_int_equal(traced_stats().started, 2);
+}
+
+static void *record_on_thread(void *name)
+{
+    record(name);
+    return NULL;
+}
+
+TEST_WITH(traced_setup_queued, traced_teardown,
+          any_thread_can_record_also_as_the_first_thing_that_it_does)
+{
+    static char name[] = "elsewhere";
+    traced_thread(record_on_thread, name);
+    record("here");
+    assert_string_equal(traced_tree(), "elsewhere here");
+}
+
+TEST_WITH(traced_setup, traced_teardown, after_the_shutdown_it_is_dropped_and_counted)
+{
+    static char name[] = "on a thread that never traced";
+    record("in time");
+    traced_stop();
+    record("late");
+    record_unsampled();
+    traced_thread(record_on_thread, name);
+    assert_only_lost(OTEL_DROP_ALREADY_SHUTDOWN, 2);
+    assert_int_equal(traced_stats().started, 4);
+    assert_int_equal(traced_stats().unsampled, 1);
+
+    traced_start(&(otel_sdk_options){.simple = true}); /* and not with the next one */
+    record("again");
+    assert_int_equal(traced_stats().started, 1);
+    assert_int_equal(traced_stats().delivered, 1);
+}
+
+TEST(a_full_queue_drops_it)
+{
+    traced_start(&(otel_sdk_options){.bsp_max_queue_size = 4,
+                                     .bsp_max_export_batch_size = 4,
+                                     .threadless = true,
+                                     .bsp_schedule_delay = 60000});
+    for (unsigned i = 0; i < 10; i++)
+        record("r");
+    assert_only_lost(OTEL_DROP_QUEUE_FULL, 6);
+}
+
+/* In the middle of another call: where the program is asked for ids. */
+static void make_ids(void *state, uint8_t *trace, uint8_t *span)
+{
+    (void)state;
+    record("inside");
+    record_unsampled();
+    if (trace != NULL)
+        memset(trace, 7, 16);
+    if (span != NULL)
+        memset(span, 9, 8);
+}
+
+TEST(inside_another_call_it_is_refused)
+{
+    traced_start(&(otel_sdk_options){.generate_ids = make_ids});
+    otel_span_end(otel_span_start(traced.tracer, "span", NULL));
+    assert_string_equal(traced_tree(), "span");
+    assert_only_lost(OTEL_DROP_REENTRANT, 4);
+}
+
+/* spec: L1 */
+TEST(L1_ids_are_made_as_the_program_makes_them)
+{
+    otel_span_view span;
+    traced_start(&(otel_sdk_options){.generate_ids = make_ids});
+    record("r");
+    (void)traced_stats();
+    assert_true(otel_memory_span(traced.memory, 0, &span));
+    for (unsigned i = 0; i < 16; i++)
+        assert_int_equal(span.trace_id[i], 7);
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(span.span_id[i], 9);
+    assert_int_equal(span.flags, 0x101); /* nobody said that they are random */
+}
+
+static bool is_off(void *state, const otel_scope_view *scope)
+{
+    (void)state;
+    return scope->name.length != 3;
+}
+
+TEST(samplers_are_not_asked_and_tracers_can_be_disabled)
+{
+    traced_start(&(otel_sdk_options){.traces_sampler = "always_off", .tracer_enabled = is_off});
+    record("r");
+    otel_span_record(otel_tracer_get("off", NULL), OTEL_FINISHED_SPAN(.flags = 1, .name = "off"));
+    assert_string_equal(traced_tree(), "r");
+    assert_int_equal(traced_stats().started, 1);
+}
+
+TEST(no_rule_holds_it_back)
+{
+    traced_start(&(otel_sdk_options){.tail_keep_errors = "true"});
+    const otel_span root = otel_span_enter(traced.tracer, "root", NULL);
+    const otel_span_context ids = otel_span_get_context(root);
+    otel_span_record(traced.tracer,
+                     OTEL_FINISHED_SPAN(.trace_id = ids.trace_id, .parent_span_id = ids.span_id,
+                                        .flags = 1, .name = "below"));
+    record("of its own");
+    otel_span_end(root); /* it is not kept */
+    assert_string_equal(traced_tree(), "?below of its own");
+    assert_only_withheld(OTEL_WITHHELD_NOT_KEPT, 1);
+}
+
+TEST(every_pipeline_gets_it)
+{
+    static struct fake_exporter fakes[2];
+    memset(fakes, 0, sizeof fakes);
+    const otel_exporter exporters[] = {fake_exporter(&fakes[0]), fake_exporter(&fakes[1])};
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 2)),
+                     OTEL_OK);
+    record("a");
+    record("b");
+    assert_int_equal(otel_flush(60000), OTEL_OK);
+    assert_string_equal(fakes[0].text, "a b|");
+    assert_string_equal(fakes[1].text, "a b|");
+}
+
+static void record_in_export(void *context, otel_export *call)
+{
+    (void)context;
+    (void)call;
+    record("of the export");
+}
+
+TEST(the_exporter_thread_records_nothing)
+{
+    static struct fake_exporter fake;
+    fake = (struct fake_exporter){.during = record_in_export};
+    const otel_exporter exporter = fake_exporter(&fake);
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1)),
+                     OTEL_OK);
+    record("a");
+    assert_int_equal(otel_flush(60000), OTEL_OK);
+    assert_int_equal(otel_flush(60000), OTEL_OK);
+    assert_string_equal(fake.text, "a|");
+    assert_int_equal(traced_stats().started, 1);
+}
+
+TEST(an_sdk_without_exporters_takes_it_as_well)
+{
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.simple = false)), OTEL_OK);
+    record("nowhere");
+}
+
+/* --- processors --- */
+
+/* spec: P1 */
+TEST_WITH(watcher_setup, traced_teardown, P1_processors_see_the_end_alone)
+{
+    watcher_start(2, &(otel_sdk_options){.bsp_schedule_delay = 60000});
+    record("a");
+    record_unsampled();
+    assert_string_equal(watcher_journal(), "-a -2a ");
+    assert_string_equal(traced_tree(), "a");
+    assert_int_equal(traced_stats().delivered, 1);
+}
+
+static void trace_in_end(const otel_span_view *span)
+{
+    assert_memory_equal(span->span_id, span_id, 8);
+    assert_int_equal(span->start_ns, 1000);
+    assert_true(watcher_has_attribute(span, "k"));
+    const otel_span entered = otel_span_enter(traced.tracer, "in a processor", NULL);
+    record("recorded there");
+    otel_span_end(entered);
+}
+
+TEST_WITH(watcher_setup, traced_teardown, a_processor_may_trace_and_record)
+{
+    const otel_attribute attribute = otel_attribute_of("k", otel_value_int(1));
+    first.in_end = trace_in_end;
+    watcher_start(1, &(otel_sdk_options){.simple = true});
+    otel_span_record(traced.tracer,
+                     OTEL_FINISHED_SPAN(.span_id = span_id, .flags = 1, .name = "a",
+                                        .start_ns = 1000, .end_ns = 2000, .attributes = &attribute,
+                                        .attribute_count = 1));
+    assert_string_equal(watcher_journal(), "-a ");
+    assert_string_equal(traced_tree(), "recorded there in a processor a");
+    assert_true(watcher_exported(2, "k"));
+}
+
+static void stop_in_end(const otel_span_view *span)
+{
+    (void)span;
+    first.in_end = NULL;
+    (void)!otel_shutdown(0);
+}
+
+TEST_WITH(watcher_setup, traced_teardown, a_processor_that_shuts_down_loses_it)
+{
+    first.in_end = stop_in_end;
+    watcher_start(1, &(otel_sdk_options){.bsp_schedule_delay = 60000});
+    record("a");
+    assert_only_lost(OTEL_DROP_ALREADY_SHUTDOWN, 1);
+}
+
+/* --- children --- */
+
+static int check_child(int (*life)(void))
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(life());
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static int record_in_child(void)
+{
+    record("childs");
+    if (otel_flush(60000) != OTEL_OK)
+        return 1;
+    otel_stats stats = {.size = sizeof stats};
+    if (otel_stats_read(0, &stats) != OTEL_OK || stats.started != 1 || stats.delivered != 1)
+        return 2;
+    return otel_memory_count(traced.memory) != 1;
+}
+
+static int record_in_child_of_none(void)
+{
+    otel_stats stats = {.size = sizeof stats};
+    record("nobodys");
+    return otel_stats_read(0, &stats) == OTEL_OK && stats.started != 0;
+}
+
+/* spec: P14 */
+TEST_WITH(traced_setup_queued, traced_teardown, P14_a_child_records_by_itself)
+{
+    record("before");
+    assert_int_equal(check_child(record_in_child), 0);
+    record("after");
+    assert_string_equal(traced_tree(), "before after");
+    traced_stop();
+    assert_int_equal(check_child(record_in_child_of_none), 0);
+}
+
+static pid_t forked_in_end;
+
+static void fork_in_end(const otel_span_view *span)
+{
+    (void)span;
+    first.in_end = NULL;
+    forked_in_end = fork();
+}
+
+TEST_WITH(watcher_setup, traced_teardown, a_fork_in_a_processor_leaves_the_span_to_the_parent)
+{
+    first.in_end = fork_in_end;
+    watcher_start(1, &(otel_sdk_options){.bsp_schedule_delay = 60000});
+    record("the parents");
+    if (forked_in_end == 0) {
+        alarm(60);
+        _exit(record_in_child());
+    }
+    int status = -1;
+    assert_int_equal(waitpid(forked_in_end, &status, 0), forked_in_end);
+    assert_int_equal(status, 0);
+    assert_string_equal(traced_tree(), "the parents");
+}
+
+/* --- memory --- */
+
+static void record_all(const char *tracestate)
+{
+    static char text[20000];
+    memset(text, 'x', sizeof text - 1);
+    const otel_attribute attribute = otel_attribute_of("k", otel_value_string(text));
+    const otel_finished_event event = {text, 1, &attribute, 1};
+    const otel_link link = {otel_span_context_make(trace_id, span_id, 1, true, NULL), &attribute,
+                            1};
+    otel_span_record(traced.tracer,
+                     OTEL_FINISHED_SPAN(.flags = 1, .tracestate = tracestate, .name = text,
+                                        .status = OTEL_SPAN_STATUS_ERROR, .status_message = text,
+                                        .attributes = &attribute, .attribute_count = 1,
+                                        .events = &event, .event_count = 1, .links = &link,
+                                        .link_count = 1));
+}
+
+TEST(missing_memory_fails_nothing)
+{
+    for (size_t nth = 1;; nth++) {
+        traced_start(&(otel_sdk_options){.bsp_schedule_delay = 60000});
+        assert_int_equal(otel_flush(60000), OTEL_OK);
+        oteli_leaks_fail_at(nth);
+        errno = 77;
+        record_all("a=1");
+        assert_int_equal(errno, 77);
+        const bool all_tried = !oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        const otel_stats stats = traced_stats();
+        assert_int_equal(stats.open, 0);
+        assert_true(stats.started == 1 || !all_tried); /* a thread without a state counts nowhere */
+        traced_stop();
+        oteli_lifecycle_reset();
+        otel_memory_clear(traced.memory);
+        oteli_api_reset();
+        traced.tracer = otel_tracer_get("traced", NULL);
+        if (all_tried)
+            break;
+        assert_true(nth < 100);
+    }
+}
+
+TEST(a_steady_state_allocates_nothing)
+{
+    traced_start(&(otel_sdk_options){
+        .threadless = true, .bsp_max_queue_size = 64, .bsp_max_export_batch_size = 32});
+    for (unsigned i = 0; i < 100; i++)
+        record_all("a=1");
+    (void)otel_poll(0);
+    record("small");
+    const size_t before = oteli_leaks_count();
+    for (unsigned i = 0; i < 20; i++)
+        record("small");
+    assert_int_equal(oteli_leaks_count(), before);
+}
+
+TEST_AGAIN(traced_setup_queued, traced_teardown, it_is_counted_as_started_and_ended);
+TEST_AGAIN(traced_setup_queued, traced_teardown,
+           nothing_becomes_current_and_nothing_current_is_inherited);
+TEST_AGAIN(traced_setup_queued, traced_teardown, what_was_open_at_the_same_time_stays_as_it_was);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/started/start_test.c - specification of exporters/start.c: which exporters otel_start
+ * makes, from environment and options. */
+#include "common/config.h"
+#include "sdk/engine.h"
+
+#include "tests/support/carrier.h"
+#include "tests/support/fake_exporter.h"
+#include "tests/support/leaks.h"
+#include "tests/support/unit.h"
+
+#include <otel/otel.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FOREVER_MS = INT32_MAX };
+
+static struct fake_exporter fake;
+static size_t warnings;
+static char warning[512];
+
+static void note(void *state, otel_log_level level, const char *message)
+{
+    (void)state;
+    if (level != OTEL_LOG_WARN)
+        return;
+    warnings++;
+    snprintf(warning, sizeof warning, "%s", message);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < oteli_config_row_count; i++)
+        unsetenv(oteli_config_rows[i].variable);
+    memset(&fake, 0, sizeof fake);
+    warnings = 0;
+    otel_log_set_handler(note, NULL);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    (void)!otel_shutdown(FOREVER_MS);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
+    otel_log_set_handler(NULL, NULL);
+    return begin(state);
+}
+
+/* The names of the pipelines, with blanks between them. */
+static const char *pipelines(void)
+{
+    static char text[256];
+    text[0] = '\0';
+    oteli_lifecycle_lock();
+    const struct oteli_engine *engine = oteli_lifecycle_engine();
+    for (size_t i = 0; engine != NULL && i < engine->pipeline_count; i++) {
+        const size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, "%s%s", length != 0 ? " " : "",
+                 engine->pipelines[i].exporter.name);
+    }
+    oteli_lifecycle_unlock();
+    return text;
+}
+
+static otel_status start_with_fake(void)
+{
+    const otel_exporter exporter = fake_exporter(&fake);
+    return otel_start(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1));
+}
+
+AROUND_EACH(begin, end);
+
+/* spec: E-OTEL_TRACES_EXPORTER */
+TEST(without_anything_it_is_otlp)
+{
+    assert_int_equal(otel_start(NULL), OTEL_OK);
+
+    assert_string_equal(pipelines(), "otlp_http_span_exporter");
+    assert_int_equal(warnings, 0);
+}
+
+/* spec: X20 */
+/* spec: E-OTEL_TRACES_EXPORTER */
+TEST(the_environment_chooses_the_exporters)
+{
+    static const struct {
+        const char *value;
+        const char *expected;
+    } table[] = {
+        {"otlp", "otlp_http_span_exporter"},
+        {"console", "console_exporter"},
+        {"console,otlp", "console_exporter otlp_http_span_exporter"},
+        {"otlp,console", "otlp_http_span_exporter console_exporter"},
+        {"none", ""},
+        {" Console ", "console_exporter"},
+        {"otlp/stdout", "otlp_stdout_exporter"},
+        {"otlp/stdout,console,otlp",
+         "otlp_stdout_exporter console_exporter otlp_http_span_exporter"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        setenv("OTEL_TRACES_EXPORTER", table[i].value, 1);
+        assert_int_equal(otel_start(NULL), OTEL_OK);
+        assert_string_equal(pipelines(), table[i].expected);
+        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    }
+}
+
+TEST(exporters_of_the_options_come_after_them)
+{
+    setenv("OTEL_TRACES_EXPORTER", "console", 1);
+
+    assert_int_equal(start_with_fake(), OTEL_OK);
+
+    assert_string_equal(pipelines(), "console_exporter fake_exporter");
+}
+
+TEST(with_none_there_are_only_those_of_the_options)
+{
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+    otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "a", NULL));
+
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+
+    assert_string_equal(fake.text, "a|");
+}
+
+TEST(settings_reach_the_engine)
+{
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100", 1);
+    setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "7", 1);
+    setenv("OTEL_BSP_SCHEDULE_DELAY", "1234", 1);
+    setenv("OTEL_BSP_EXPORT_TIMEOUT", "55", 1);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+
+    const struct oteli_engine *engine = oteli_lifecycle_engine();
+    assert_int_equal(engine->queue_size, 100);
+    assert_int_equal(engine->batch->capacity, 7);
+    assert_true(engine->schedule_delay_ns == UINT64_C(1234000000));
+    assert_true(engine->export_timeout_ns == UINT64_C(55000000));
+}
+
+TEST(the_environment_is_read_at_every_start)
+{
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    setenv("OTEL_TRACES_SAMPLER", "always_off", 1);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+    otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "a", NULL));
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    setenv("OTEL_TRACES_SAMPLER", "always_on", 1);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+    otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "b", NULL));
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_string_equal(fake.text, "b|");
+}
+
+TEST(a_disabled_sdk_has_no_exporters)
+{
+    setenv("OTEL_SDK_DISABLED", "true", 1);
+
+    assert_int_equal(start_with_fake(), OTEL_OK);
+    assert_int_equal(fake.frees, 1);
+    otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "a", NULL));
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    assert_int_equal(fake.batches, 0);
+}
+
+/* spec: E-OTEL_SDK_DISABLED configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
+TEST(contexts_travel_through_a_disabled_sdk_in_the_format_that_was_chosen)
+{
+    static const char b3[] = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-1";
+    static struct carrier in, out;
+    setenv("OTEL_SDK_DISABLED", "true", 1);
+    setenv("OTEL_PROPAGATORS", "b3", 1);
+    carrier_add(&in, "b3", b3);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+
+    const otel_propagator *chosen = otel_propagator_get();
+    const otel_context current = otel_current_context();
+    const otel_context parent = otel_propagator_extract(chosen, &current, carrier_get, &in);
+    otel_span span =
+        otel_span_start(otel_tracer_get("test", NULL), "a", OTEL_SPAN_OPTIONS(.parent = &parent));
+    const otel_context context = otel_context_with_span(parent, span);
+    otel_propagator_inject(chosen, &context, carrier_set, &out);
+    otel_span_end(span);
+
+    assert_false(otel_span_is_recording(span));
+    assert_string_equal(carrier_sent(&out, "b3"), b3);
+    assert_null(carrier_sent(&out, "traceparent"));
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    assert_int_equal(fake.batches, 0);
+}
+
+TEST(a_bad_endpoint_is_a_warning_and_the_default)
+{
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://nowhere", 1);
+
+    assert_int_equal(otel_start(NULL), OTEL_OK);
+
+    assert_string_equal(pipelines(), "otlp_http_span_exporter");
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(warning, "OTEL_EXPORTER_OTLP_ENDPOINT"));
+    assert_non_null(strstr(warning, "ftp://nowhere"));
+}
+
+TEST(a_start_while_running_frees_the_exporters_it_got)
+{
+    setenv("OTEL_TRACES_EXPORTER", "console", 1);
+    assert_int_equal(otel_start(NULL), OTEL_OK);
+
+    assert_int_equal(start_with_fake(), OTEL_ERROR_ALREADY_STARTED);
+
+    assert_int_equal(fake.frees, 1);
+    assert_string_equal(pipelines(), "console_exporter");
+}
+
+/* libcurl and the console allocate what we do not count; the exporter that was adopted is
+ * freed once and what otel_start itself allocates does not stay. */
+TEST(every_allocation_of_a_start_may_fail)
+{
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    for (size_t nth = 1;; nth++) {
+        memset(&fake, 0, sizeof fake);
+        oteli_leaks_begin();
+        oteli_leaks_fail_at(nth);
+        const otel_status status = start_with_fake();
+        const bool has_failed = oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        if (status == OTEL_OK)
+            assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+        else
+            assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
+        assert_int_equal(fake.frees, 1);
+        oteli_lifecycle_reset();
+        oteli_api_reset();
+        oteli_leaks_check();
+        if (!has_failed)
+            break;
+    }
+}

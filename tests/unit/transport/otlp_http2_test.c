@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The transport over HTTP/2: versions, trailers, and what a connection or a stream that breaks
+ * leads to. The receiver is tests/support/fault_peer.h. */
+#include "tests/support/asking.h"
+#include "tests/support/certificates.h"
+#include "tests/support/fault_peer.h"
+#include "tests/support/http_sink.h"
+#include "tests/support/unit.h"
+
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { SMALL = 100, LARGE = 1000 * 1000 };
+
+static const otel_otlp_header grpc_headers[] = {{"Content-Type", "application/grpc+proto"},
+                                                {"TE", "trailers"}};
+
+static struct certificates *certificates;
+
+#define GRPC_OPTIONS(peer, ...)                                                                  \
+    ASKING_OPTIONS(.url = fault_peer_url(peer), .headers = grpc_headers,                         \
+                   .header_count = sizeof grpc_headers / sizeof *grpc_headers, .is_http2 = true, \
+                   __VA_ARGS__)
+
+static struct fault_peer_tls with_tls(void)
+{
+    return (struct fault_peer_tls){.certificate = certificates_path(certificates, "server.pem"),
+                                   .key = certificates_path(certificates, "server.key")};
+}
+
+static struct oteli_transport_answer post(struct oteli_transport *transport, size_t length)
+{
+    return asking_post(transport, asking_message(length), length);
+}
+
+TEST(X2_requests_go_over_one_connection)
+{
+    struct fault_peer *peer = fault_peer_start(NULL);
+    struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
+
+    for (int i = 0; i < 3; i++) {
+        const struct oteli_transport_answer answer = post(transport, i == 1 ? LARGE : SMALL);
+        assert_int_equal(answer.status, 200);
+        assert_string_equal(answer.grpc_status, "0");
+        assert_string_equal(answer.content_type, "application/grpc");
+        assert_false(answer.body_was_sent);
+    }
+
+    assert_int_equal(fault_peer_requests(peer), 3);
+    assert_int_equal(fault_peer_request(peer, 1)->body_length, LARGE);
+    assert_int_equal(fault_peer_request(peer, 2)->http, 2);
+    assert_int_equal(fault_peer_connections(peer), 1);
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+TEST(X2_trailers_are_read)
+{
+    static const struct fault_answer script[] = {
+        {.rpc_code = 14, .message = "later", .has_retry_info = true, .retry_info_ms = 250},
+        {.rpc_code = 3, .message = "never", .in_trailers_only = true},
+    };
+    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){FAULT_SCRIPT(script)});
+    struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
+
+    struct oteli_transport_answer answer = post(transport, SMALL);
+    assert_int_equal(answer.status, 200);
+    assert_string_equal(answer.grpc_status, "14");
+    assert_string_equal(answer.grpc_message, "later");
+    assert_non_null(answer.grpc_details);
+    answer = post(transport, SMALL);
+    assert_string_equal(answer.grpc_status, "3");
+    assert_string_equal(answer.grpc_message, "never");
+    answer = post(transport, SMALL);
+    assert_string_equal(answer.grpc_status, "0");
+    assert_null(answer.grpc_message); /* nothing stays from before */
+    assert_null(answer.grpc_details);
+
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+TEST(a_long_grpc_message_is_cut_and_long_details_are_left_out)
+{
+    static char headers[12 * 1024];
+    static struct fault_answer script[] = {{.in_trailers_only = true, .headers = headers}};
+    memset(headers, 'x', sizeof headers - 3);
+    memcpy(headers, "grpc-message: ", 14);
+    memcpy(headers + 2000, "\r\ngrpc-status-details-bin: ", 27);
+    memcpy(headers + sizeof headers - 3, "\r\n", 3);
+    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){FAULT_SCRIPT(script)});
+    struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
+
+    const struct oteli_transport_answer answer = post(transport, SMALL);
+
+    assert_non_null(answer.grpc_message);
+    assert_int_equal(strlen(answer.grpc_message), 1024);
+    assert_null(answer.grpc_details);
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+/* An answer without its trailers says nothing about the spans. */
+TEST(an_answer_that_breaks_off_before_its_trailers_is_none)
+{
+    static const struct fault_answer script[] = {
+        {.in_answer = {FAULT_RESET, 20}},
+        {.resets_stream = true, .in_trailers_only = true, .http2_error = 2},
+        {.resets_stream = true, .in_trailers_only = true, .http2_error = 8},
+    };
+    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){FAULT_SCRIPT(script)});
+    struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
+
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
+        const struct oteli_transport_answer answer = post(transport, SMALL);
+        assert_int_equal(answer.status, 0);
+        assert_true(answer.body_was_sent);
+        assert_false(answer.is_hopeless);
+        assert_int_equal(answer.step, OTELI_STEP_ANSWER);
+    }
+    assert_string_equal(post(transport, SMALL).grpc_status, "0");
+
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+TEST(a_stream_that_is_reset_before_its_body_was_sent_has_not_arrived)
+{
+    static const struct fault_answer script[] = {
+        {.resets_stream = true, .is_early = true, .http2_error = 8}};
+    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){FAULT_SCRIPT(script)});
+    struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
+
+    const struct oteli_transport_answer answer = post(transport, LARGE);
+
+    assert_int_equal(answer.status, 0);
+    assert_false(answer.is_hopeless);
+    assert_null(fault_peer_request(peer, 0));
+    assert_string_equal(post(transport, SMALL).grpc_status, "0");
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+/* A receiver that goes away lets end what it has begun, and the next request finds another
+ * connection. Some versions of curl leave out the trailers of what ended so. */
+TEST(a_connection_that_goes_away_is_replaced)
+{
+    static const struct fault_answer script[] = {{.goaway = FAULT_GOAWAY_WITHIN},
+                                                 {.goaway = FAULT_GOAWAY_AFTER},
+                                                 {0},
+                                                 {.goaway = FAULT_GOAWAY_INSTEAD}};
+    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){FAULT_SCRIPT(script)});
+    struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
+
+    for (int i = 0; i < 3; i++) {
+        const struct oteli_transport_answer answer = post(transport, SMALL);
+        assert_int_equal(answer.status, 200);
+        assert_int_equal(answer.body.length, 5);
+        assert_false(answer.body.is_cut);
+    }
+    assert_int_equal(fault_peer_requests(peer), 3);
+    assert_int_equal(fault_peer_connections(peer), 3);
+    const struct oteli_transport_answer answer = post(transport, SMALL);
+    assert_int_equal(answer.status, 0);
+    assert_false(answer.is_hopeless);
+    assert_string_equal(post(transport, SMALL).grpc_status, "0");
+
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+TEST(a_flood_of_pings_holds_nothing_up)
+{
+    struct fault_peer *peer =
+        fault_peer_start(&(struct fault_peer_options){.other_connections = {.floods = true}});
+    struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
+    struct oteli_transport_answer answer;
+    const struct oteli_transport_request request = {
+        .body = asking_message(SMALL), .length = SMALL, .connect_ms = 60000};
+
+    oteli_transport_start(transport, &request);
+    for (int i = 0; i < 10 && !oteli_transport_poll(transport, 10, &answer); i++)
+        ;
+    oteli_transport_cancel(transport, &answer);
+
+    assert_false(answer.is_hopeless);
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+/* What a stalled stream is broken off with, and what comes next. The last two connections are for one
+ * request: where there are no streams curl itself asks again, over another connection. */
+TEST(a_request_that_stalls_can_be_broken_off)
+{
+    static const struct fault_connection stalled[] = {
+        {.without_settings = true}, {.without_window = true},
+        {.without_updates = true},  {.received = {FAULT_STALL, 10}},
+        {.without_streams = true},  {.received = {FAULT_STALL, 10}}};
+    enum { STALLED = sizeof stalled / sizeof *stalled };
+    struct fault_peer *peer = fault_peer_start(
+        &(struct fault_peer_options){.connections = stalled, .connection_count = STALLED});
+    struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
+    struct oteli_transport_request request = {
+        .body = asking_message(LARGE), .length = LARGE, .connect_ms = 60000};
+
+    for (size_t i = 0; i < STALLED; i++) {
+        struct oteli_transport_answer answer;
+        i += stalled[i].without_streams;
+        oteli_transport_start(transport, &request);
+        while (fault_peer_connections(peer) < i + 1)
+            assert_false(oteli_transport_poll(transport, 1, &answer));
+        for (int turn = 0; turn < 20; turn++)
+            assert_false(oteli_transport_poll(transport, 1, &answer));
+        oteli_transport_cancel(transport, &answer);
+        assert_int_equal(answer.status, 0);
+        assert_false(answer.is_hopeless);
+        request.fresh = true; /* as after every attempt that found nobody */
+    }
+
+    assert_string_equal(asking_request(transport, &request).grpc_status, "0");
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+/* As an event loop does that has the descriptor and a time, and nothing else. */
+TEST(a_descriptor_says_when_to_go_on)
+{
+    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){.tls = with_tls()});
+    struct oteli_transport *transport = oteli_transport_new(
+        GRPC_OPTIONS(peer, .tls.ca_file = certificates_path(certificates, "ca.pem")));
+    const struct oteli_transport_request request = {
+        .body = asking_message(LARGE), .length = LARGE, .connect_ms = 60000};
+    struct oteli_transport_answer answer;
+
+    for (int i = 0; i < 3; i++) {
+        oteli_transport_start(transport, &request);
+        struct pollfd waited = {.fd = oteli_transport_descriptor(transport, true),
+                                .events = POLLIN};
+        while (!oteli_transport_poll(transport, 0, &answer))
+            assert_in_range(poll(&waited, 1, oteli_transport_timeout_ms(transport)), 0, 1);
+        assert_string_equal(answer.grpc_status, "0");
+        oteli_transport_rest(transport);
+    }
+
+    assert_int_equal(fault_peer_connections(peer), 1);
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+TEST(under_tls_it_is_chosen_in_the_handshake)
+{
+    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){.tls = with_tls()});
+    struct oteli_transport *transport = oteli_transport_new(
+        GRPC_OPTIONS(peer, .tls.ca_file = certificates_path(certificates, "ca.pem")));
+
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(post(transport, LARGE).grpc_status, "0");
+
+    assert_int_equal(fault_peer_request(peer, 0)->http, 2);
+    assert_int_equal(fault_peer_connections(peer), 1);
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+TEST(a_receiver_without_http2_is_hopeless)
+{
+    struct fault_peer_tls tls = with_tls();
+    tls.without_http2 = true;
+    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){.tls = tls});
+    struct oteli_transport *transport = oteli_transport_new(
+        GRPC_OPTIONS(peer, .tls.ca_file = certificates_path(certificates, "ca.pem")));
+
+    const struct oteli_transport_answer answer = post(transport, SMALL);
+
+    assert_int_equal(answer.status, 0);
+    assert_true(answer.is_hopeless);
+    assert_false(answer.body_was_sent);
+    assert_non_null(strstr(answer.problem, "HTTP/2"));
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+TEST(a_plain_receiver_without_http2_is_told_apart)
+{
+    static const struct http_sink_answer script[] = {{.status = 400}, {.status = 400}};
+    struct http_sink *sink = http_sink_start(script, 2);
+    struct oteli_transport *transport =
+        oteli_transport_new(ASKING_OPTIONS(.url = http_sink_url(sink), .headers = grpc_headers,
+                                           .header_count = 2, .is_http2 = true));
+
+    const struct oteli_transport_answer answer = post(transport, SMALL);
+
+    assert_int_equal(answer.status, 0);
+    assert_non_null(strstr(answer.problem, "HTTP/2"));
+    oteli_transport_free(transport);
+    http_sink_stop(sink);
+}
+
+TEST(headers_of_a_request_replace_constant_ones)
+{
+    static const otel_otlp_header constant[] = {
+        {"Content-Type", "application/grpc"}, {"Authorization", "old"}, {"X-Tenant", "shop"}};
+    static const otel_otlp_header own[] = {{"authorization", "new"}, {"X-More", ""}};
+    struct fault_peer *peer = fault_peer_start(NULL);
+    struct oteli_transport *transport =
+        oteli_transport_new(ASKING_OPTIONS(.url = fault_peer_url(peer), .headers = constant,
+                                           .header_count = 3, .is_http2 = true));
+    char value[32];
+
+    (void)asking_request(transport, &(struct oteli_transport_request){
+                                        .body = asking_message(SMALL),
+                                        .length = SMALL,
+                                        .connect_ms = 60000,
+                                        .headers = own,
+                                        .header_count = 2,
+                                    });
+    (void)post(transport, SMALL);
+
+    const struct fault_request *first = fault_peer_request(peer, 0);
+    const struct fault_request *second = fault_peer_request(peer, 1);
+    assert_string_equal(fault_request_header(first, "authorization", value, sizeof value), "new");
+    assert_string_equal(fault_request_header(first, "x-tenant", value, sizeof value), "shop");
+    assert_null(strstr(first->head, "old"));
+    assert_non_null(strcasestr(first->head, "\r\nx-more:"));
+    assert_string_equal(fault_request_header(second, "authorization", value, sizeof value), "old");
+    assert_null(strcasestr(second->head, "x-more"));
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+}
+
+static int make_certificates(void **state)
+{
+    (void)state;
+    certificates = certificates_new();
+    certificates_issue(certificates, &(const struct certificate_request){.name = "server"});
+    return 0;
+}
+
+static int free_certificates(void **state)
+{
+    (void)state;
+    certificates_free(certificates);
+    return 0;
+}
+
+AROUND_ALL(make_certificates, free_certificates);
