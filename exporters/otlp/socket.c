@@ -60,6 +60,17 @@ size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets)
     return count;
 }
 
+size_t oteli_sockets_of_curl_to_poll(const struct oteli_sockets *sockets,
+                                     struct pollfd polled[OTELI_SOCKETS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
+        if (sockets->owned[i].fd != -1 && sockets->owned[i].is_curls)
+            polled[count++] = (struct pollfd){.fd = sockets->owned[i].fd, .events = POLLIN};
+    }
+    return count;
+}
+
 bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {

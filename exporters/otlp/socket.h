@@ -6,6 +6,7 @@
 #ifndef OTELI_OTLP_SOCKET_H
 #define OTELI_OTLP_SOCKET_H
 
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,6 +44,10 @@ void oteli_sockets_forget_all_but(struct oteli_sockets *sockets, const int pair[
 
 /* How many sockets curl has; more than one while it tries several addresses. */
 size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets);
+
+/* The same sockets for poll, to read from; so many. */
+size_t oteli_sockets_of_curl_to_poll(const struct oteli_sockets *sockets,
+                                     struct pollfd polled[OTELI_SOCKETS_MAX]);
 
 /* Whether one of these is connected to somebody. */
 bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets);

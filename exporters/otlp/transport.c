@@ -19,7 +19,8 @@ enum {
     BODY_KEPT = 64 * 1024,
     GOT_BODY_KEPT = 1024 * 1024,
     NAMES_KEPT_S = 60,
-    PAUSE_MS = 20 /* between looks when polling itself fails */
+    PAUSE_MS = 20,   /* between looks when polling itself fails, or says nothing */
+    FUTILE_CALLS = 2 /* of curl, after which it is taken to be choked */
 };
 
 static bool copy_text(char **into, const char *text)
@@ -145,13 +146,23 @@ static void say_why_abandoned(struct oteli_transport *transport)
                                                 : "the program has closed the connection");
 }
 
+/* Some versions of curl (7.88) wait for room in the socket also while the receiver takes no more for
+ * now, which HTTP/2 says in another way: then there always is room, and no wait would last. What
+ * counts then is what the receiver sends. */
+static bool is_choked(const struct oteli_transport *transport)
+{
+    return transport->futile_calls >= FUTILE_CALLS;
+}
+
 static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void *of_socket)
 {
     (void)easy;
     (void)of_socket;
     struct oteli_transport *transport = state;
+    const bool wants_room = what == CURL_POLL_OUT || what == CURL_POLL_INOUT;
+    transport->room_fd = wants_room ? fd : -1;
     oteli_watch_socket(&transport->watch, fd, what == CURL_POLL_IN || what == CURL_POLL_INOUT,
-                       what == CURL_POLL_OUT || what == CURL_POLL_INOUT);
+                       wants_room && !is_choked(transport));
     return 0;
 }
 
@@ -180,6 +191,23 @@ static CURLMcode perform(struct oteli_transport *transport, int *running)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     return curl_multi_socket_all(transport->multi, running);
 #pragma GCC diagnostic pop
+}
+
+static void note_progress(struct oteli_transport *transport)
+{
+    curl_off_t uploaded = 0;
+    curl_off_t begun = 0;
+    const bool was_choked = is_choked(transport);
+    (void)curl_easy_getinfo(transport->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
+    (void)curl_easy_getinfo(transport->easy, CURLINFO_PRETRANSFER_TIME_T, &begun);
+    if (transport->is_http2 && begun != 0 && uploaded == transport->uploaded &&
+        (size_t)uploaded < transport->length)
+        transport->futile_calls++;
+    else
+        transport->futile_calls = 0;
+    transport->uploaded = uploaded;
+    if (is_choked(transport) != was_choked && transport->room_fd != -1)
+        oteli_watch_socket(&transport->watch, transport->room_fd, true, was_choked);
 }
 
 static bool set_connection(struct oteli_transport *transport, bool is_fresh)
@@ -217,6 +245,7 @@ static bool perform_once(struct oteli_transport *transport)
     int running = 0;
     int left;
     const CURLMcode code = perform(transport, &running);
+    note_progress(transport);
     transport->is_spoilt |= code != CURLM_OK;
     if (!transport->was_connected)
         transport->was_connected = oteli_sockets_of_curl_connected(&transport->sockets);
@@ -309,6 +338,9 @@ void oteli_transport_start(struct oteli_transport *transport,
 {
     oteli_transport_forget(transport);
     transport->length = request->length;
+    transport->uploaded = 0;
+    transport->futile_calls = 0;
+    transport->room_fd = -1;
     transport->watch.is_blind = false;
     if (!make_ready(transport))
         return;
@@ -324,6 +356,16 @@ static void forget_wakes(const struct oteli_transport *transport)
     char woken[64];
     if (oteli_transport_is_ours(transport))
         (void)recv(transport->waker[0], woken, sizeof woken, MSG_DONTWAIT);
+}
+
+static void wait_for_receiver(struct oteli_transport *transport, int timeout_ms)
+{
+    struct pollfd watched[OTELI_SOCKETS_MAX + 1];
+    const size_t count = oteli_sockets_of_curl_to_poll(&transport->sockets, watched);
+    watched[count] = (struct pollfd){.fd = transport->waker[0], .events = POLLIN};
+    (void)poll(watched, count + 1, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
+    if (watched[count].revents != 0)
+        forget_wakes(transport);
 }
 
 static void sleep_on(struct oteli_transport *transport, int timeout_ms)
@@ -343,7 +385,9 @@ bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
 {
     if (timeout_ms == 0 && transport->watch.fd != -1)
         forget_wakes(transport);
-    if (timeout_ms > 0 && transport->is_running) /* curl has done before what it could */
+    if (timeout_ms > 0 && transport->is_running && is_choked(transport))
+        wait_for_receiver(transport, timeout_ms);
+    else if (timeout_ms > 0 && transport->is_running) /* curl has done before what it could */
         sleep_on(transport, timeout_ms);
     const bool is_through = drive(transport);
     if (is_through)
@@ -405,7 +449,8 @@ int oteli_transport_timeout_ms(struct oteli_transport *transport)
     if (!transport->is_running || !oteli_transport_is_ours(transport))
         return 0;
     (void)curl_multi_timeout(transport->multi, &timeout_ms);
-    if (transport->watch.is_blind && (timeout_ms < 0 || timeout_ms > PAUSE_MS))
+    if ((transport->watch.is_blind || is_choked(transport)) &&
+        (timeout_ms < 0 || timeout_ms > PAUSE_MS))
         timeout_ms = PAUSE_MS;
     return timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX;
 }

@@ -62,6 +62,9 @@ struct oteli_transport {
     /* Of the request that runs or ran last. */
     struct curl_slist *request_lines; /* instead of `lines`; NULL: those do */
     size_t length;
+    curl_off_t uploaded;   /* of that */
+    unsigned futile_calls; /* of curl in a row that sent nothing of it */
+    curl_socket_t room_fd; /* curl waits for room in it; -1: in none */
     CURLcode result;
     bool was_connected;
     bool body_was_sent;

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 enum { SMALL = 100, LARGE = 1000 * 1000 };
 
@@ -221,6 +222,57 @@ TEST(a_request_that_stalls_can_be_broken_off)
     assert_string_equal(asking_request(transport, &request).grpc_status, "0");
     oteli_transport_free(transport);
     fault_peer_stop(peer);
+}
+
+/* In front of libc's for all libraries of this program. */
+static _Thread_local unsigned ended_by_room; /* waits that nothing but room to write has ended */
+
+int poll(struct pollfd *polled, nfds_t count, int timeout_ms)
+{
+    const struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+    const int result = ppoll(polled, count, timeout_ms < 0 ? NULL : &timeout, NULL);
+    bool is_room = result > 0 && timeout_ms != 0;
+    for (nfds_t i = 0; i < count; i++)
+        is_room &= (polled[i].revents & ~POLLOUT) == 0;
+    ended_by_room += is_room;
+    return result;
+}
+
+/* How many of so many turns something ended early, as far as curl or the descriptor say. */
+static unsigned turns_of_a_request_that_is_choked(bool is_watched, unsigned turns)
+{
+    static const struct fault_connection choked = {.without_updates = true};
+    struct fault_peer *peer = fault_peer_start(
+        &(struct fault_peer_options){.connections = &choked, .connection_count = 1});
+    struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
+    const struct oteli_transport_request request = {
+        .body = asking_message(LARGE), .length = LARGE, .connect_ms = 60000};
+    struct oteli_transport_answer answer;
+    unsigned early = 0;
+
+    oteli_transport_start(transport, &request);
+    while (fault_peer_begun(peer) == 0)
+        assert_false(oteli_transport_poll(transport, 1, &answer));
+    ended_by_room = 0;
+    for (unsigned turn = 0; turn < turns; turn++) {
+        if (is_watched) {
+            struct pollfd waited = {.fd = oteli_transport_descriptor(transport, true),
+                                    .events = POLLIN};
+            early += poll(&waited, 1, oteli_transport_timeout_ms(transport) != 0) != 0;
+        }
+        assert_false(oteli_transport_poll(transport, !is_watched, &answer));
+    }
+
+    oteli_transport_cancel(transport, &answer);
+    oteli_transport_free(transport);
+    fault_peer_stop(peer);
+    return early + ended_by_room;
+}
+
+TEST(a_receiver_that_takes_no_more_keeps_nobody_busy)
+{
+    assert_in_range(turns_of_a_request_that_is_choked(false, 100), 0, 50);
+    assert_in_range(turns_of_a_request_that_is_choked(true, 100), 0, 50);
 }
 
 /* As an event loop does that has the descriptor and a time, and nothing else. */
