@@ -54,6 +54,7 @@ readonly plot_packages=(gnuplot-nox jq)
 readonly test_packages=(libcmocka-dev libnghttp2-dev python3 python3-protobuf python3-venv)
 readonly full_packages=(
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
+    "python3-clang-$llvm"
     valgrind tcc spin gdb
 )
 
