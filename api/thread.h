@@ -36,10 +36,11 @@ enum oteli_origin {
 /* Counted by the owner with relaxed stores, read by anybody. */
 struct oteli_thread_counts {
     uint64_t ended;
-    uint64_t recorded[OTELI_ORIGINS];    /* started, and recording, by enum oteli_origin */
-    uint64_t unsampled[OTELI_ORIGINS];   /* started, but not recording; likewise */
-    uint64_t record_only[OTELI_ORIGINS]; /* of the unsampled: recorded for processors all
-                                                 the same; likewise */
+    /* by enum oteli_origin */
+    uint64_t recorded[OTELI_ORIGINS];    /* started, and recording */
+    uint64_t unsampled[OTELI_ORIGINS];   /* started, but not recording */
+    uint64_t record_only[OTELI_ORIGINS]; /* of the unsampled: recorded for processors only */
+
     uint64_t withheld[OTEL_WITHHELD_REASON_COUNT];
     uint64_t dropped[OTEL_DROP_REASON_COUNT]; /* never OTEL_DROP_REENTRANT, but: */
     uint64_t reentrant; /* started, ended and dropped at once; added to atomically */
@@ -101,7 +102,7 @@ struct oteli_thread {
     struct oteli_open *attach_end;    /* contexts are attached the fast way while the top is below
                                          this one: oteli_thread_bound */
     const otel_context_value *values; /* of the current context */
-    uint64_t baggage;                 /* likewise; its place holds it */
+    uint64_t baggage;                 /* of the current context, whose place holds it */
     uint64_t attaches;                /* the newest token: no two threads have the same */
     uint32_t attached;     /* the newest context that is: its place's distance in bytes from the
                               lowest, which is 0 and stands for none */

@@ -148,7 +148,8 @@ static void default_handler(otel_log_level level, bool is_news, const char *mess
 }
 
 /* What is logged may come from the environment or from a receiver: make one line of valid
- * UTF-8 of it, whatever it is. */
+ * UTF-8 of it, without bytes that a terminal obeys, whatever it is. U+0080 to U+009F, of which one
+ * begins an escape sequence, are C2 80 to C2 9F. */
 static void make_one_line(char *line, size_t length)
 {
     for (size_t at = 0; at < length; at++) {
@@ -159,6 +160,8 @@ static void make_one_line(char *line, size_t length)
     for (size_t i = 0; i < length; i++) {
         if ((uint8_t)line[i] < 0x20 || line[i] == 0x7F)
             line[i] = '?';
+        if ((uint8_t)line[i] == 0xC2 && (uint8_t)line[i + 1] < 0xA0)
+            line[i] = line[i + 1] = '?';
     }
 }
 

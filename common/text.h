@@ -60,6 +60,12 @@ static inline const char *oteli_is_or_are(uint64_t count)
     return count == 1 ? " is" : "s are";
 }
 
+/* How "span" goes on where no verb follows: 1 span, 2 spans. */
+static inline const char *oteli_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* A NUL-terminated copy on the heap, or NULL without memory. */
 OTELI_LENT char *oteli_slice_copy(otel_slice text);
 

@@ -137,8 +137,8 @@ static void accept(struct oteli_sending *sending, otel_export *call, const struc
     if (outcome->rejected != 0) {
         const size_t rejected = outcome->rejected < spans ? (size_t)outcome->rejected : spans;
         otel_export_reject(call, rejected);
-        OTELI_LOG(OTEL_LOG_ERROR, "%s rejected %zu of %zu spans: %s", sending->receiver->name,
-                  rejected, spans, outcome->message);
+        OTELI_LOG(OTEL_LOG_ERROR, "%s rejected %zu of %zu span%s: %s", sending->receiver->name,
+                  rejected, spans, oteli_plural(spans), outcome->message);
     } else if (outcome->message[0] != '\0') {
         OTELI_LOG(OTEL_LOG_WARN, "%s accepted all spans and warns: %s", sending->receiver->name,
                   outcome->message);

@@ -265,8 +265,8 @@ static bool expire(struct oteli_spool *spool)
         let_go(spool, entry, OTELI_SPOOL_EXPIRED, 0);
     }
     if (spans != 0)
-        OTELI_LOG(OTEL_LOG_WARN, "%" PRIu64 " spans in %s were too old to be sent, and are lost",
-                  spans, spool->dir.parent);
+        OTELI_LOG(OTEL_LOG_WARN, "%" PRIu64 " span%s lost in %s: too old to be sent", spans,
+                  oteli_is_or_are(spans), spool->dir.parent);
     return spans != 0;
 }
 

@@ -137,6 +137,10 @@ TEST(a_line_is_one_line_of_utf8)
     OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "a\nb\tc\x7F \xC3\xA4 \xFF \xE2\x82");
 
     assert_string_equal(said.last, "a?b?c? \xC3\xA4 ? ??");
+
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "\xC2\x9B"
+                                    "31m \xC2\x80 \xC2\xA0 \xC3\x9B \xE2\x82\x9B \xC2");
+    assert_string_equal(said.last, "??31m ?? \xC2\xA0 \xC3\x9B \xE2\x82\x9B ?");
 }
 
 TEST(a_long_line_is_cut_and_still_tells_what_was_left_out)
