@@ -65,8 +65,7 @@ void oteli_thread_rewrite(struct oteli_thread *thread, struct oteli_open *open,
         otel_thread_ctx_v1 = open->shown;
 }
 
-/* Its thread ends, and nobody else can end it. */
-static void abandon(struct oteli_thread *thread, struct oteli_open *open)
+void oteli_thread_abandon_place(struct oteli_thread *thread, struct oteli_open *open)
 {
     if (oteli_open_records(open) && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0 &&
         (open->traits.bits & OTELI_RECORD_ONLY) == 0)
@@ -81,7 +80,7 @@ static void abandon(struct oteli_thread *thread, struct oteli_open *open)
 void oteli_thread_abandon(struct oteli_thread *thread)
 {
     for (; thread->top != thread->stack; thread->top--)
-        abandon(thread, thread->top);
+        oteli_thread_abandon_place(thread, thread->top);
     thread->values = NULL;
     thread->baggage = 0;
     thread->attached = 0;
@@ -340,125 +339,6 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
     return true;
 }
 
-static bool is_dead(const struct oteli_open *open)
-{
-    return (open->self.opaque[3] & OTELI_REF_DEAD) != 0;
-}
-
-/* Whether nothing is open any more between a cover and what it repeats. */
-static bool covers_nothing(const struct oteli_thread *thread, const struct oteli_open *cover)
-{
-    const struct oteli_open *open = cover - 1;
-    while (open > thread->stack + cover->below && (is_dead(open) || oteli_open_is_cover(open)))
-        open--;
-    return open <= thread->stack + cover->below;
-}
-
-/* Repeat what `below` says, or the newest place under it that has not been left. */
-static void show_again(struct oteli_thread *thread, struct oteli_open *cover)
-{
-    while (is_dead(&thread->stack[cover->below]))
-        cover->below--;
-    const struct oteli_open *again = &thread->stack[cover->below];
-    otel_span self = again->self;
-    self.opaque[3] |= OTELI_REF_ATTACHED;
-    cover->epoch = cover->below != 0 ? again->epoch : oteli_clock_epoch();
-    oteli_thread_rewrite(thread, cover, &self);
-}
-
-/* Covers above a place that was just left may repeat it, or repeat one that does. */
-static void show_others(struct oteli_thread *thread, const struct oteli_open *left)
-{
-    if (thread->lowest_cover == 0)
-        return;
-    const uint32_t after = (uint32_t)(left - thread->stack) + 1;
-    const uint32_t from = after > thread->lowest_cover ? after : thread->lowest_cover;
-    for (struct oteli_open *open = thread->stack + from; open <= thread->top; open++) {
-        if (!oteli_open_is_cover(open))
-            continue;
-        show_again(thread, open);
-        if (open != thread->top)
-            open[1].traits.is_unusual = true; /* its end must look whether the cover is needed */
-    }
-}
-
-/* The top is the newest place that says what is current; that is not published yet. */
-static OTELI_INLINE void settle_top(struct oteli_thread *thread)
-{
-    for (;;) {
-        while (is_dead(thread->top))
-            thread->top--;
-        if (!oteli_open_is_cover(thread->top) || !covers_nothing(thread, thread->top))
-            break;
-        thread->top = thread->stack + thread->top->below;
-    }
-    if (OTELI_UNLIKELY(thread->stack + thread->lowest_cover > thread->top)) {
-        thread->lowest_cover = 0;
-        oteli_thread_bound(thread);
-    }
-}
-
-void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
-{
-    if (OTELI_UNLIKELY(open->traits.is_unusual) && oteli_context_is_of_span(open - 1))
-        oteli_context_take(thread, open - 1);
-    struct oteli_open *const before = thread->top;
-    if (open == before) { /* what is shown stays whole until something else is */
-        thread->top--;
-        settle_top(thread);
-        oteli_thread_return(thread, thread->top);
-    }
-    oteli_open_leave(open);
-    open->self.opaque[3] = OTELI_REF_DEAD;
-    if (open == before)
-        return;
-    open[1].traits.is_unusual = true; /* its end must look below it */
-    show_others(thread, open);
-    settle_top(thread);
-    if (thread->top != before)
-        oteli_thread_return(thread, thread->top);
-}
-
-/* What is above a place is open and not current any more, and so is what covers have put there. */
-static OTELI_COLD void abandon_covered(struct oteli_thread *thread, const struct oteli_open *from)
-{
-    struct oteli_open *const before = thread->top;
-    while (oteli_open_is_cover(from))
-        from = thread->stack + from->below;
-    thread->top = thread->stack + (from - thread->stack);
-    settle_top(thread);
-    OTELI_LOG(OTEL_LOG_WARN,
-              "%u spans were left open on one thread: are they ended? See otel_span_unwind",
-              (unsigned)(before - thread->top));
-    oteli_thread_return(thread, thread->top);
-    for (struct oteli_open *open = before; open > thread->top; open--)
-        abandon(thread, open);
-}
-
-void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *left)
-{
-    const uint32_t at = (uint32_t)(left - thread->stack);
-    const struct oteli_open *const top = thread->top;
-    if (top <= &thread->stack[at])
-        return;
-    if (top - thread->stack >= OTELI_MOST_ATTACHED) {
-        abandon_covered(thread, &thread->stack[at - 1]);
-        return;
-    }
-    if (top == thread->last && !oteli_thread_deepen(thread))
-        return;
-    struct oteli_open *open = thread->top + 1;
-    open->traits = (struct oteli_traits){0};
-    open->hold = 0;
-    open->below = at - 1;
-    show_again(thread, open);
-    oteli_thread_push(thread, open);
-    const uint32_t cover = (uint32_t)(open - thread->stack);
-    if (thread->lowest_cover == 0 || thread->lowest_cover > cover)
-        thread->lowest_cover = cover;
-    oteli_thread_bound(thread);
-}
-
 /* --- after a fork --- */
 
 /* A span of the parent's, or what mentions one. What is collected has the ids of no trace,
@@ -469,10 +349,10 @@ static void disown(struct oteli_thread *thread, struct oteli_open *open)
     open->hold = 0;
     open->traits.bits &= (uint8_t)~OTELI_HOLDS;
     open->traits.end_as = OTELI_END_EXPORTED;
-    if (is_dead(open))
+    if (oteli_open_is_dead(open))
         return;
     if (oteli_open_is_cover(open)) {
-        show_again(thread, open);
+        oteli_thread_show_again(thread, open);
     } else if (!is_collected) {
         record_no_more(open);
         open->self.opaque[3] &= ~(OTELI_REF_HELD | OTELI_REF_HOLDER);
@@ -499,7 +379,7 @@ void oteli_thread_disown(struct oteli_thread *thread)
             open->baggage = 0;
     }
     thread->baggage = oteli_thread_attached(thread, thread->attached)->baggage;
-    settle_top(thread);
+    oteli_thread_settle(thread);
     oteli_thread_bound(thread);
 }
 

@@ -183,6 +183,9 @@ static inline void oteli_thread_bound(struct oteli_thread *thread)
 /* Leave all of them; spans that are still open are lost. */
 void oteli_thread_abandon(struct oteli_thread *thread);
 
+/* Of one of them: nothing can end it any more. */
+void oteli_thread_abandon_place(struct oteli_thread *thread, struct oteli_open *open);
+
 /* The current context has attributes for spans, or has none any more: with them no span starts
  * the fast way. */
 OTELI_COLD void oteli_thread_scope(struct oteli_thread *thread, bool is_scoped);
@@ -299,6 +302,12 @@ static inline bool oteli_open_is_stretch(const struct oteli_open *open)
            open->hold != 0;
 }
 
+/* It has been left, and is not gone. */
+static inline bool oteli_open_is_dead(const struct oteli_open *open)
+{
+    return (open->self.opaque[3] & OTELI_REF_DEAD) != 0;
+}
+
 /* Whether a place only mentions its span: an attached context, or a cover of one. A stretch
  * that is being collected looks like one, but is what handles that name it mean. */
 static inline bool oteli_open_is_mention(const struct oteli_open *open)
@@ -394,6 +403,8 @@ static inline bool oteli_thread_has_room(struct oteli_thread *thread, unsigned c
            oteli_thread_deepen(thread);
 }
 
+/* leave.c */
+
 /* A place of the stack is left, and the context that was put for it. If it is not the top it stays
  * until those above it have left too. */
 void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open);
@@ -402,6 +413,12 @@ void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open);
  * stay where they are until they end; what was current before is put on top of them. Where the
  * stack is deep they are abandoned: a program that never ends them would fill it. */
 void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *left);
+
+/* Make the newest place that says what is current the top, without publishing it. */
+void oteli_thread_settle(struct oteli_thread *thread);
+
+/* Let a cover repeat the place `below` it, or the newest under that which may be current. */
+void oteli_thread_show_again(struct oteli_thread *thread, struct oteli_open *cover);
 
 /* A span that is not the top is about to be left: whether it will have to be covered, because what
  * is current was entered in it. A context that was attached since, and another trace, stay current. */
