@@ -97,6 +97,8 @@ void oteli_open_leave(struct oteli_open *open)
     if (open->traits.is_unusual)
         oteli_open_lighten(open);
     oteli_open_no_attributes(open);
+    if (open->below == OTELI_PASSED)
+        open->below = OTELI_NOT_A_COVER;
     open->self = (otel_span){{0, 0, 0, 0}};
 }
 

@@ -366,6 +366,7 @@ static void disown(struct oteli_thread *thread, struct oteli_open *open)
             oteli_context_take(thread, open - 1);
         oteli_open_forget(open);
         open->self = (otel_span){{0, 0, 0, OTELI_REF_DEAD}};
+        open->below = OTELI_NOT_A_COVER;
         if (open != thread->top)
             open[1].traits.is_unusual = true; /* its end must look below it */
     }

@@ -160,6 +160,78 @@ static void test_spans_may_end_in_any_order(void **state)
     assert_int_equal(otel_current_span().opaque[2], 0);
 }
 
+#define OTHER_PARENT "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+static uint64_t current(void)
+{
+    return otel_current_span().opaque[2];
+}
+
+/* The span around all, one that ends before what was entered in it, and a span of it that stays
+ * open. */
+struct nest {
+    otel_context mine, others;
+    otel_span around, ends, stays;
+};
+
+static struct nest begin_nest(void)
+{
+    struct nest nest = {.mine = arrive(PARENT("01"), ""), .others = arrive(OTHER_PARENT, "")};
+    nest.around = enter(&nest.mine);
+    nest.ends = enter(NULL);
+    nest.stays = enter(NULL);
+    return nest;
+}
+
+static void end_nest(const struct nest *nest)
+{
+    assert_int_equal(current(), nest->around.opaque[2]);
+    otel_span_end(nest->stays);
+    assert_int_equal(current(), nest->around.opaque[2]);
+    otel_span_end(nest->around);
+    assert_int_equal(current(), 0);
+}
+
+static void test_what_was_entered_in_an_ended_span_is_not_current_after_another_trace(void **state)
+{
+    (void)state;
+    const struct nest nest = begin_nest();
+    const otel_span other = enter(&nest.others);
+    otel_span_end(nest.ends);
+    assert_int_equal(current(), other.opaque[2]);
+    otel_span_end(other);
+    end_nest(&nest);
+}
+
+static void test_nor_after_a_context_of_another_trace(void **state)
+{
+    (void)state;
+    const struct nest nest = begin_nest();
+    const otel_context_token token = otel_context_attach(nest.others);
+    otel_span_end(nest.ends);
+    assert_int_equal(current(), nest.others.span.opaque[2]);
+    assert_true(otel_context_detach(token));
+    end_nest(&nest);
+}
+
+static void test_nor_after_spans_that_end_in_another_order(void **state)
+{
+    (void)state;
+    for (int is_before = 0; is_before < 2; is_before++) {
+        const struct nest nest = begin_nest();
+        const otel_span other = enter(&nest.others);
+        const otel_span last = enter(NULL);
+        if (is_before)
+            otel_span_end(nest.ends);
+        otel_span_end(other);
+        assert_int_equal(current(), (is_before ? nest.around : nest.stays).opaque[2]);
+        otel_span_end(nest.ends);
+        assert_int_equal(current(), nest.around.opaque[2]);
+        otel_span_end(last);
+        end_nest(&nest);
+    }
+}
+
 static void test_a_thousand_deep(void **state)
 {
     (void)state;
@@ -287,6 +359,9 @@ int main(void)
         cmocka_unit_test(test_a_root_has_what_was_current),
         cmocka_unit_test(test_values_are_current_too),
         cmocka_unit_test(test_spans_may_end_in_any_order),
+        cmocka_unit_test(test_what_was_entered_in_an_ended_span_is_not_current_after_another_trace),
+        cmocka_unit_test(test_nor_after_a_context_of_another_trace),
+        cmocka_unit_test(test_nor_after_spans_that_end_in_another_order),
         cmocka_unit_test(test_a_thousand_deep),
         cmocka_unit_test(test_a_forked_child_goes_on_in_it),
         cmocka_unit_test(test_a_fibre_from_before_a_fork_leaves_the_tracestates_of_others),

@@ -354,7 +354,8 @@ enum { MOST_ENTRIES = 64, ROUNDS = 400 };
 static struct entry {
     enum { SPAN, CONTEXT, COVER } kind;
     bool is_left;
-    size_t below; /* COVER: the entry that was detached, or has ended */
+    bool is_passed; /* SPAN: one of its trace that it was entered in has ended */
+    size_t below;   /* COVER: the entry that was detached, or has ended */
     otel_span span;
     otel_context_token token;
 } entries[2 * MOST_ENTRIES];
@@ -366,7 +367,7 @@ static otel_span expected_current(void)
     while (i-- > 0) {
         if (entries[i].kind == COVER)
             i = entries[i].below;
-        else if (!entries[i].is_left)
+        else if (!entries[i].is_left && !entries[i].is_passed)
             return entries[i].span;
     }
     return (otel_span){{0}};
@@ -410,6 +411,19 @@ static void attach_one(uint8_t number)
     entries[entry_count++] = (struct entry){.kind = CONTEXT, .span = span, .token = token};
 }
 
+/* Up to a context that was attached since, or a cover of what was current before. */
+static void pass_over(size_t index)
+{
+    for (size_t i = index + 1; i < entry_count; i++) {
+        if ((entries[i].kind == CONTEXT && !entries[i].is_left) ||
+            (entries[i].kind == COVER && entries[i].below <= index))
+            return;
+        if (entries[i].kind == SPAN &&
+            memcmp(entries[i].span.opaque, entries[index].span.opaque, 16) == 0)
+            entries[i].is_passed = true;
+    }
+}
+
 static void leave_one(size_t index)
 {
     struct entry *entry = &entries[index];
@@ -417,12 +431,14 @@ static void leave_one(size_t index)
         return;
     const size_t newest = newest_attached();
     const otel_span before = expected_current();
-    const bool is_around_current = counts(index) &&
+    const bool is_around_current = counts(index) && !entry->is_passed &&
                                    memcmp(before.opaque, entry->span.opaque, 16) == 0 &&
                                    before.opaque[2] != entry->span.opaque[2];
     entry->is_left = true;
     if (entry->kind == SPAN) {
         otel_span_end(entry->span);
+        if (!entry->is_passed)
+            pass_over(index);
         if (is_around_current && (newest == MOST_ENTRIES || newest < index))
             entries[entry_count++] = (struct entry){.kind = COVER, .below = index};
         return;
