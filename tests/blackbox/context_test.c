@@ -339,8 +339,8 @@ static int start(void **state)
     (void)state;
     memory = otel_memory_new();
     const otel_exporter exporter = otel_memory_exporter(memory);
-    return otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1)) !=
-           OTEL_OK;
+    return otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                            .bsp_max_queue_size = 8192)) != OTEL_OK;
 }
 
 static int stop(void **state)
