@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -71,6 +72,30 @@ otel_stats traced_stats(void)
     assert_int_equal(stats.started, stats.unsampled + stats.open + stats.ended);
     assert_int_equal(stats.queued, 0);
     return stats;
+}
+
+const char *stats_text(const otel_stats *stats)
+{
+    static char text[300];
+    size_t length =
+        (size_t)snprintf(text, sizeof text, "%llu started, ", (unsigned long long)stats->started);
+    if (stats->unsampled != 0)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%llu unsampled, ",
+                                   (unsigned long long)stats->unsampled);
+    if (stats->open != 0)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%llu open, ",
+                                   (unsigned long long)stats->open);
+    length += (size_t)snprintf(text + length, sizeof text - length,
+                               "%llu ended: ", (unsigned long long)stats->ended);
+    assert_true(length + otel_stats_describe(stats, text + length, sizeof text - length) <
+                sizeof text);
+    return text;
+}
+
+const char *traced_sums(void)
+{
+    const otel_stats stats = traced_stats();
+    return stats_text(&stats);
 }
 
 static void assert_count(const char *what, uint64_t is, uint64_t wanted, const char *file, int line)

@@ -32,6 +32,11 @@ const char *traced_tree(void);
 /* The statistics, once nothing is queued; the test fails unless their sums close. */
 otel_stats traced_stats(void);
 
+/* Statistics as text, but for what is 0, until the next call: "3 started, 1 unsampled, 2 ended:
+ * delivered 1, dropped 1 (queue_full 1)". */
+const char *traced_sums(void);
+const char *stats_text(const otel_stats *stats);
+
 /* Lost, or withheld, for this reason, and none for another. */
 #define assert_only_lost(reason, count) traced_assert_only(-1, reason, count, __FILE__, __LINE__)
 #define assert_only_withheld(reason, count) \

@@ -1,130 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/driving_test.c - specification of sdk/driving.c: a program may close descriptors that
- * it does not know, and then they are somebody else's. Calls of epoll_wait come here first
- * (--wrap), so that a loop that does not wait is seen. */
+ * it does not know, and then they are somebody else's; and of sdk/attend.c with a real thread, and
+ * with otel_poll: an exporter is called when its descriptor is readable, and whoever wants an export
+ * meanwhile does not wait for it. */
 #include "sdk/engine.h"
 
-#include "tests/support/fake_exporter.h"
 #include "tests/support/leaks.h"
+#include "tests/support/polled.h"
 #include "tests/support/unit.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <otel/otel.h>
-#include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-enum { FOREVER_MS = INT32_MAX, MOST_FDS = 64 };
-
-int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms);
-int __real_epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms);
-
-static uint32_t looks; /* calls of epoll_wait; atomic */
-
-int __wrap_epoll_wait(int fd, struct epoll_event *events, int count, int timeout_ms)
-{
-    oteli_add_full_32(&looks, 1);
-    return __real_epoll_wait(fd, events, count, timeout_ms);
-}
-
-static struct fake_exporter fake;
-static bool was_open[MOST_FDS]; /* before the test */
-
-static bool is_open(int fd)
-{
-    return fcntl(fd, F_GETFD) >= 0;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    memset(&fake, 0, sizeof fake);
-    looks = 0;
-    for (int fd = 0; fd < MOST_FDS; fd++)
-        was_open[fd] = is_open(fd);
-    oteli_leaks_begin();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    (void)!otel_shutdown(FOREVER_MS);
-    assert_int_equal(fake.overlaps, 0);
-    assert_int_equal(fake.unprepared, 0);
-    oteli_lifecycle_reset();
-    oteli_api_reset();
-    oteli_leaks_check();
-    for (int fd = 0; fd < MOST_FDS; fd++)
-        assert_int_equal(was_open[fd], is_open(fd));
-    return 0;
-}
-
-static otel_status start_with_delay(int64_t delay_ms)
-{
-    const otel_exporter exporter = fake_exporter(&fake);
-    return otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                            .clock = "monotonic", .log_level = "none",
-                                            .threadless = true, .bsp_max_export_batch_size = 10,
-                                            .bsp_schedule_delay = delay_ms));
-}
-
-static void start(void)
-{
-    assert_int_equal(start_with_delay(FOREVER_MS), OTEL_OK);
-}
-
-static void spans(const char *name, size_t count)
-{
-    otel_tracer *tracer = otel_tracer_get("test", NULL);
-    for (size_t i = 0; i < count; i++)
-        otel_span_end(otel_span_enter(tracer, name, NULL));
-}
-
-static bool becomes_readable(int fd, int timeout_ms)
-{
-    struct pollfd waited = {.fd = fd, .events = POLLIN};
-    return poll(&waited, 1, timeout_ms) == 1 && (waited.revents & POLLIN) != 0;
-}
-
-static bool is_readable(void)
-{
-    return becomes_readable(otel_poll_fd(), 0);
-}
-
-static void poll_once(void)
-{
-    assert_int_equal(otel_poll(0), OTEL_OK);
-}
-
-AROUND_EACH(begin, end);
+AROUND_EACH(polled_begin, polled_end);
 
 TEST(starts_and_shutdowns_leave_no_descriptor_behind)
 {
     for (unsigned i = 0; i < 3 * MOST_FDS; i++) {
-        start();
-        spans("a", 1);
+        polled_start();
+        polled_spans("a", 1);
         poll_once();
         assert_true(otel_poll_fd() < MOST_FDS);
         assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
     }
 
-    assert_int_equal(fake.spans, 3 * MOST_FDS);
-}
-
-static void close_unknown(void)
-{
-    for (int fd = 0; fd < MOST_FDS; fd++)
-        if (!was_open[fd])
-            close(fd);
+    assert_int_equal(fake->spans, 3 * MOST_FDS);
 }
 
 TEST(what_was_closed_is_made_anew)
 {
-    start();
+    polled_start();
     poll_once();
 
     close_unknown();
@@ -132,23 +43,23 @@ TEST(what_was_closed_is_made_anew)
     assert_int_equal(otel_poll(2), OTEL_OK);
 
     assert_true(looks <= 3);
-    spans("a", 1);
+    polled_spans("a", 1);
     assert_true(is_readable());
     assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-    assert_string_equal(fake.text, "a|");
+    assert_string_equal(fake->text, "a|");
 }
 
 TEST(spans_that_ended_meanwhile_are_not_forgotten)
 {
-    assert_int_equal(start_with_delay(1), OTEL_OK);
+    assert_int_equal(polled_start_with_delay(1), OTEL_OK);
     poll_once();
 
     close_unknown();
-    spans("a", 3);
-    while (fake.batches == 0)
+    polled_spans("a", 3);
+    while (fake->batches == 0)
         assert_int_equal(otel_poll(1), OTEL_OK);
 
-    assert_string_equal(fake.text, "a a a|");
+    assert_string_equal(fake->text, "a a a|");
 }
 
 /* The numbers are the program's now. */
@@ -157,7 +68,7 @@ TEST(what_has_their_numbers_now_is_left_alone)
     int files[2][2];
     char text[8];
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = 42};
-    start();
+    polled_start();
     close_unknown();
     const int program = epoll_create1(EPOLL_CLOEXEC);
     for (unsigned i = 0; i < 2; i++) {
@@ -167,12 +78,12 @@ TEST(what_has_their_numbers_now_is_left_alone)
     }
 
     poll_once();
-    spans("a", 3);
+    polled_spans("a", 3);
     assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
     oteli_lifecycle_reset();
 
-    assert_string_equal(fake.text, "a a a|");
+    assert_string_equal(fake->text, "a a a|");
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(epoll_wait(program, &event, 1, 0), 1);
         assert_int_equal(event.data.u64, 42);
@@ -197,7 +108,7 @@ static void check_without(unsigned mask, const int ours[4])
     for (unsigned i = 0; i < closed; i++)
         assert_int_equal(pipe2(pipes[i], O_CLOEXEC | O_NONBLOCK), 0);
     poll_once();
-    spans("a", 1);
+    polled_spans("a", 1);
     assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
     oteli_lifecycle_reset();
@@ -213,13 +124,12 @@ static void check_without(unsigned mask, const int ours[4])
 TEST(of_some_that_were_closed_the_others_are_not_left)
 {
     enum { FIRST_THREE = 7, IN_THE_FIRST = 6, ALL = 15 };
-    (void)state;
     for (unsigned mask = 0; mask <= ALL; mask++) {
         int ours[4];
         unsigned count = 0;
-        start();
-        for (int fd = 0; fd < MOST_FDS; fd++)
-            if (!was_open[fd] && is_open(fd) && count < 4)
+        polled_start();
+        for (int fd = 0; fd < MOST_FDS && count < 4; fd++)
+            if (!was_open[fd] && is_open(fd))
                 ours[count++] = fd;
         assert_int_equal(count, 4);
         assert_int_equal(ours[0], otel_poll_fd()); /* they are made in the order of these bits */
@@ -232,32 +142,31 @@ TEST(of_some_that_were_closed_the_others_are_not_left)
             if (is_left)
                 assert_int_equal(close(ours[i]), 0);
         }
-        for (int fd = 0; fd < MOST_FDS; fd++)
-            assert_int_equal(was_open[fd], is_open(fd));
+        check_descriptors();
     }
 }
 
 TEST(a_loop_keeps_the_descriptor_that_it_knows)
 {
     for (int behind = 1; behind <= 3; behind++) { /* the timer, and the sockets */
-        start();
+        polled_start();
         const int known = otel_poll_fd();
         assert_int_equal(close(known + behind), 0);
         assert_int_equal(otel_poll(2), OTEL_OK);
         assert_int_equal(otel_poll_fd(), known);
-        spans("a", 1);
+        polled_spans("a", 1);
         assert_true(is_readable());
         assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
         assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
         oteli_lifecycle_reset();
     }
-    assert_string_equal(fake.text, "a|a|a|");
+    assert_string_equal(fake->text, "a|a|a|");
 }
 
 TEST(also_when_only_the_shutdown_comes_after)
 {
     int file[2];
-    start();
+    polled_start();
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
     close_unknown();
     assert_int_equal(pipe2(file, O_CLOEXEC), 0);
@@ -279,8 +188,8 @@ static void allow_descriptors(rlim_t count)
 TEST(without_any_descriptor_it_goes_on_and_does_not_spin)
 {
     struct rlimit before;
-    fake.pending = 2;
-    start();
+    fake->pending = 2;
+    polled_start();
     close_unknown();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     allow_descriptors(3);
@@ -288,12 +197,12 @@ TEST(without_any_descriptor_it_goes_on_and_does_not_spin)
     looks = 0;
     assert_int_equal(otel_poll(12), OTEL_OK);
     const uint32_t seen = looks;
-    spans("a", 3);
+    polled_spans("a", 3);
     assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
     allow_descriptors(before.rlim_cur);
 
     assert_true(seen <= 5);
-    assert_string_equal(fake.text, "a a a|");
+    assert_string_equal(fake->text, "a a a|");
     poll_once();
     assert_true(otel_poll_fd() >= 0);
 }
@@ -306,12 +215,12 @@ TEST(a_start_without_descriptors_fails_and_frees_the_exporter)
     while (lowest < MOST_FDS && was_open[lowest])
         lowest++;
     for (int spare = 0; spare < 4; spare++) {
-        fake.frees = 0;
+        fake->frees = 0;
         allow_descriptors((rlim_t)lowest + (rlim_t)spare);
-        const otel_status status = start_with_delay(FOREVER_MS);
+        const otel_status status = polled_start_with_delay(FOREVER_MS);
         allow_descriptors(before.rlim_cur);
         assert_int_equal(status, OTEL_ERROR_SYSTEM);
-        assert_int_equal(fake.frees, 1);
+        assert_int_equal(fake->frees, 1);
     }
 }
 
@@ -319,15 +228,190 @@ TEST(every_allocation_of_a_start_may_fail)
 {
     bool has_failed = true;
     for (size_t nth = 1; has_failed; nth++) {
-        fake.frees = 0;
+        fake->frees = 0;
         oteli_leaks_fail_at(nth);
-        const otel_status status = start_with_delay(FOREVER_MS);
+        const otel_status status = polled_start_with_delay(FOREVER_MS);
         has_failed = oteli_leaks_failed();
         oteli_leaks_fail_at(0);
         if (status == OTEL_OK)
             assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
         else
             assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
-        assert_int_equal(fake.frees, 1);
+        assert_int_equal(fake->frees, 1);
     }
+}
+
+/* ---- exporters that are attended to ------------------------------------------------------------ */
+
+static int event = -1;
+
+static int attended_begin(void **state)
+{
+    polled_begin(state);
+    event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    fake->attends = true;
+    fake->attend_ms = FOREVER_MS;
+    fake->has_descriptor = true;
+    fake->descriptor_fd = event;
+    fake->descriptor_timeout_ms = -1;
+    return 0;
+}
+
+static int attended_end(void **state)
+{
+    faked_end(state);
+    close(event);
+    check_descriptors();
+    return 0;
+}
+
+#define ATTENDED(name) TEST_WITH(attended_begin, attended_end, name)
+
+static void start_attended(bool threadless)
+{
+    assert_int_equal(faked_start(1, &(otel_sdk_options){.clock = "monotonic",
+                                                        .threadless = threadless,
+                                                        .bsp_max_export_batch_size = 10}),
+                     OTEL_OK);
+}
+
+static void wait_for(const uint32_t *counter, uint32_t least)
+{
+    while (oteli_load_acquire_32(counter) < least)
+        sched_yield();
+}
+
+ATTENDED(the_worker_comes_when_the_descriptor_is_readable)
+{
+    start_attended(false);
+    wait_for(&looks, 1);
+
+    const uint32_t before = oteli_load_acquire_32(&fake->attended);
+    assert_int_equal(eventfd_write(event, 1), 0);
+
+    wait_for(&fake->attended, before + 1);
+}
+
+ATTENDED(whoever_flushes_wakes_it_as_always)
+{
+    start_attended(false);
+    for (unsigned i = 0; i < 200; i++) {
+        polled_spans("a", 3);
+        assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    }
+
+    assert_int_equal(faked_stats(0).delivered, 600);
+    assert_true(oteli_load_acquire_32(&looks) > 0);
+}
+
+ATTENDED(whole_batches_wake_it_as_always)
+{
+    start_attended(false);
+    for (uint64_t batches = 1; batches <= 100; batches++) {
+        wait_for(&looks, 1);
+        oteli_store_release_32(&looks, 0);
+        polled_spans("a", 20);
+        while (faked_stats(0).delivered < batches * 10)
+            sched_yield();
+    }
+}
+
+ATTENDED(one_that_waits_for_nothing_sleeps_on_the_futex_again)
+{
+    fake->attend_ms = -1;
+    start_attended(false);
+    wait_for(&fake->attended, 1);
+
+    for (unsigned i = 0; i < 20; i++) {
+        polled_spans("a", 1);
+        assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    }
+
+    assert_int_equal(oteli_load_acquire_32(&looks), 0);
+}
+
+/* R47: a program closes all descriptors that it does not know, and opens its own. */
+ATTENDED(what_is_opened_in_the_place_of_our_descriptors_is_left_alone)
+{
+    start_attended(false);
+    wait_for(&looks, 1);
+    int pairs[MOST_FDS][2];
+    size_t count = 0;
+    bool is_ours[MOST_FDS]; /* and not what it opens as soon as it misses the first */
+    for (int fd = 0; fd < MOST_FDS; fd++)
+        is_ours[fd] = fd != event && !was_open[fd] && is_open(fd);
+    for (int fd = 0; fd < MOST_FDS; fd++)
+        if (is_ours[fd])
+            close(fd);
+    for (; count < 8; count++)
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[count]), 0);
+
+    for (unsigned i = 0; i < 50; i++) {
+        polled_spans("a", 2);
+        assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    }
+
+    for (size_t i = 0; i < count; i++)
+        for (unsigned side = 0; side < 2; side++) {
+            char byte;
+            assert_int_equal(recv(pairs[i][side], &byte, 1, MSG_DONTWAIT), -1);
+        }
+    (void)!otel_shutdown(FOREVER_MS);
+    for (size_t i = 0; i < count; i++)
+        for (unsigned side = 0; side < 2; side++)
+            close(pairs[i][side]);
+}
+
+ATTENDED(what_it_waits_with_is_closed_at_the_shutdown)
+{
+    start_attended(false);
+    wait_for(&looks, 1);
+
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+
+    for (int fd = 0; fd < MOST_FDS; fd++)
+        assert_int_equal(fd == event || was_open[fd], is_open(fd));
+}
+
+ATTENDED(a_loop_is_told_by_the_descriptor)
+{
+    start_attended(true);
+    poll_once();
+    poll_once();
+    assert_false(is_readable());
+
+    assert_int_equal(eventfd_write(event, 1), 0);
+
+    assert_true(is_readable());
+    const uint32_t before = fake->attended;
+    poll_once();
+    assert_true(fake->attended > before);
+}
+
+ATTENDED(a_loop_is_told_by_its_time)
+{
+    fake->descriptor_fd = -1;
+    fake->attend_ms = 3600 * 1000;
+    start_attended(true);
+
+    poll_once();
+    const int64_t timeout_ms = otel_poll_timeout();
+    assert_true(timeout_ms > 3500 * 1000 && timeout_ms <= 3600 * 1000);
+    assert_false(is_readable());
+    fake->attend_ms = -1;
+    polled_spans("a", 1);
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+
+    assert_non_null(strstr(fake->calls, "EFT"));
+}
+
+ATTENDED(at_once_is_at_once_also_for_a_loop)
+{
+    fake->descriptor_fd = -1;
+    fake->attend_ms = 0;
+    start_attended(true);
+    poll_once();
+
+    assert_int_equal(otel_poll_timeout(), 0);
+    assert_true(is_readable());
 }

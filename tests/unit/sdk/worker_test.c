@@ -1,45 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/worker_test.c - specification of sdk/worker.c: when the batch span processor
  * exports. The test is the worker, and the clock stands still unless it is moved. */
-#include "sdk/engine.h"
-
-#include "tests/support/fake_exporter.h"
-#include "tests/support/hand_engine.h"
-#include "tests/support/leaks.h"
+#include "tests/support/faked.h"
 #include "tests/support/unit.h"
 
-#include <otel/otel.h>
-#include <string.h>
-
-enum { NS_PER_MS = 1000000 };
-
-static struct fake_exporter fake;
-static struct hand_engine hand;
-
-static int begin(void **state)
-{
-    (void)state;
-    memset(&fake, 0, sizeof fake);
-    oteli_leaks_begin();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hand_stop(&hand);
-    assert_int_equal(fake.frees, 1);
-    oteli_leaks_check();
-    return 0;
-}
-
-/* Queue and batch of this size, a tick of 1000 ms. */
 static void start(int64_t queue, int64_t batch)
 {
-    const otel_exporter exporter = fake_exporter(&fake);
-    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                       .bsp_max_queue_size = queue, .bsp_schedule_delay = 1000,
-                                       .bsp_max_export_batch_size = batch, .clock = "fake"));
+    by_hand(1,
+            &(otel_sdk_options){.bsp_max_queue_size = queue, .bsp_max_export_batch_size = batch});
 }
 
 static bool is_marked_asleep(void)
@@ -55,23 +23,15 @@ static void let_sleep(void)
     assert_true(hand.deadline_ns == UINT64_MAX);
 }
 
-AROUND_EACH(begin, end);
+AROUND_EACH(faked_begin, by_hand_end);
 
-TEST(without_spans_there_is_no_tick)
+TEST(without_spans_there_is_no_tick_and_the_first_wakes_the_worker_once)
 {
     start(100, 10);
-
     hand_round(&hand);
-
     assert_true(hand.deadline_ns == UINT64_MAX);
     assert_true(is_marked_asleep());
     assert_int_equal(hand.engine->bell.rings, 0);
-}
-
-TEST(the_first_span_wakes_the_worker_once)
-{
-    start(100, 10);
-    hand_round(&hand);
 
     hand_spans(&hand, "a", 5);
 
@@ -80,97 +40,59 @@ TEST(the_first_span_wakes_the_worker_once)
 }
 
 /* spec: P5 */
-TEST(the_tick_runs_from_the_first_span)
+TEST(the_tick_runs_from_the_first_span_and_exports_what_there_is)
 {
     start(100, 10);
     hand_round(&hand);
     oteli_fake_clock.monotonic_ns += 700 * NS_PER_MS;
     const uint64_t first_ns = oteli_fake_clock.monotonic_ns;
 
-    hand_spans(&hand, "a", 1);
-    hand_round(&hand);
-
-    assert_true(hand.deadline_ns == first_ns + 1000 * NS_PER_MS);
-    assert_int_equal(fake.batches, 0);
-}
-
-TEST(a_tick_exports_a_batch_that_is_not_full)
-{
-    start(100, 10);
     hand_spans(&hand, "a", 3);
     hand_round(&hand);
-
+    assert_true(hand.deadline_ns == first_ns + 1000 * NS_PER_MS);
+    oteli_fake_clock.monotonic_ns = hand.deadline_ns - 1;
+    hand_round(&hand);
+    assert_int_equal(fake->batches, 0);
     hand_tick(&hand);
 
-    assert_string_equal(fake.text, "a a a|");
-}
-
-TEST(a_moment_before_the_tick_nothing_is_exported)
-{
-    start(100, 10);
-    hand_spans(&hand, "a", 3);
-    hand_round(&hand);
-    oteli_fake_clock.monotonic_ns = hand.deadline_ns - 1;
-
-    hand_round(&hand);
-
-    assert_int_equal(fake.batches, 0);
+    assert_string_equal(fake->text, "a a a|");
 }
 
 /* spec: P5 */
-TEST(whole_batches_do_not_wait_for_the_tick)
+TEST(whole_batches_do_not_wait_for_the_tick_and_the_rest_does)
 {
     start(4000, 10);
     hand_round(&hand);
 
-    hand_spans(&hand, "a", 100);
-    hand_round(&hand);
-
-    assert_true(fake.batches >= 6);
-    for (size_t i = 0; i < fake.batches; i++)
-        assert_int_equal(fake.sizes[i], 10);
-    assert_true(hand.wanted > 0 && hand.wanted <= 10);
-}
-
-TEST(what_is_left_of_a_batch_goes_with_the_tick)
-{
-    start(4000, 10);
     hand_spans(&hand, "a", 105);
     hand_round(&hand);
 
+    assert_true(fake->batches >= 6);
+    assert_int_equal(fake->spans, 10 * fake->batches);
+    assert_int_equal(fake->largest, 10);
+    assert_true(hand.wanted > 0 && hand.wanted <= 10);
     hand_tick(&hand);
-
-    assert_int_equal(fake.spans, 105);
-    assert_int_equal(fake.batches, 11);
-    assert_int_equal(fake.sizes[10], 5);
+    assert_int_equal(fake->spans, 105);
+    assert_int_equal(fake->batches, 11);
+    assert_int_equal(fake->sizes[10], 5);
 }
 
 /* spec: P7 */
-TEST(no_batch_is_larger_than_its_limit_also_in_a_flush)
+TEST(no_batch_is_larger_than_its_limit_also_in_a_flush_and_a_shutdown)
 {
     start(1000, 7);
     hand_spans(&hand, "a", 100);
-
     hand_flush(&hand);
+    assert_int_equal(fake->batches, 15);
 
-    assert_int_equal(fake.spans, 100);
-    assert_int_equal(fake.largest, 7);
-    assert_int_equal(fake.batches, 15);
-}
-
-/* spec: P7 */
-TEST(no_batch_is_larger_than_its_limit_also_in_a_shutdown)
-{
-    start(1000, 7);
     hand_spans(&hand, "a", 100);
-
     hand_ask_to_stop(&hand, UINT64_MAX - 1);
     assert_false(hand_round(&hand));
 
-    assert_int_equal(fake.spans, 100);
-    assert_int_equal(fake.largest, 7);
-    assert_int_equal(fake.frees, 1);
-    assert_int_equal(fake.flushes, 1);
+    assert_int_equal(fake->spans, 200);
+    assert_int_equal(fake->batches, 30);
+    assert_int_equal(fake->largest, 7);
+    assert_int_equal(fake->flushes, 2);
 }
 
 TEST(a_flush_of_nothing_exports_nothing)
@@ -179,8 +101,8 @@ TEST(a_flush_of_nothing_exports_nothing)
 
     hand_flush(&hand);
 
-    assert_int_equal(fake.batches, 0);
-    assert_int_equal(fake.flushes, 1);
+    assert_int_equal(fake->batches, 0);
+    assert_int_equal(fake->flushes, 1);
     assert_true(is_marked_asleep());
 }
 
@@ -199,7 +121,7 @@ TEST(an_idle_worker_is_asleep_after_two_ticks_and_stays_so)
 
     assert_true(hand.deadline_ns == UINT64_MAX);
     assert_int_equal(hand.engine->bell.rings, 1);
-    assert_int_equal(fake.batches, 1);
+    assert_int_equal(fake->batches, 1);
 }
 
 /* The worker marked itself asleep while a thread was about to look at the mark. */
@@ -217,12 +139,12 @@ TEST(a_span_that_crossed_the_mark_is_found_a_tick_later)
 
     hand_tick(&hand);
 
-    assert_string_equal(fake.text, "a|late|");
+    assert_string_equal(fake->text, "a|late|");
     assert_false(is_marked_asleep());
     assert_true(hand.deadline_ns != UINT64_MAX);
 }
 
-TEST(after_a_pause_whole_batches_are_exported_before_the_tick)
+TEST(after_a_pause_a_full_batch_rings_again_and_is_exported_before_the_tick)
 {
     start(400, 10);
     hand_spans(&hand, "a", 1);
@@ -230,28 +152,15 @@ TEST(after_a_pause_whole_batches_are_exported_before_the_tick)
     let_sleep();
     hand_spans(&hand, "b", 1);
     hand_round(&hand);
-
     assert_true(hand.wanted <= 10);
-    hand_spans(&hand, "b", 200);
-    hand_round(&hand);
-
-    assert_true(fake.spans >= 100);
-}
-
-TEST(after_a_pause_a_full_batch_rings_again)
-{
-    start(400, 10);
-    hand_spans(&hand, "a", 1);
-    hand_round(&hand);
-    let_sleep();
-    hand_spans(&hand, "b", 1);
-    hand_round(&hand);
     const uint64_t rings = hand.engine->bell.rings;
     (void)oteli_bell_arm(&hand.engine->bell, hand.wanted); /* as oteli_bell_sleep does */
 
     hand_spans(&hand, "b", 200);
-
     assert_int_equal(hand.engine->bell.rings, rings + 1);
+    hand_round(&hand);
+
+    assert_true(fake->spans >= 100);
 }
 
 TEST(a_full_queue_is_exported_before_the_tick_though_no_batch_is_full)
@@ -265,7 +174,7 @@ TEST(a_full_queue_is_exported_before_the_tick_though_no_batch_is_full)
     hand_round(&hand);
 
     assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 1);
-    assert_int_equal(fake.spans, 10);
+    assert_int_equal(fake->spans, 10);
 }
 
 /* All of the room is in lots of threads that do nothing: dropping must not become a
@@ -308,7 +217,7 @@ TEST(a_queue_full_of_promises_is_harvested_when_one_is_kept)
     hand_spans(&hand, "b", lot + 1);
     hand_round(&hand);
 
-    assert_int_equal(fake.spans, 1 + lot);
+    assert_int_equal(fake->spans, 1 + lot);
     hand.engine->reserved -= promised;
 }
 
@@ -326,7 +235,7 @@ static void ask_for_flush(void *context, otel_export *call)
 TEST(a_flush_is_not_kept_waiting_by_a_load_that_never_ends)
 {
     flush_during = 0;
-    fake.during = ask_for_flush;
+    fake->during = ask_for_flush;
     start(1000, 10);
     hand_spans(&hand, "a", 100);
 
@@ -335,19 +244,19 @@ TEST(a_flush_is_not_kept_waiting_by_a_load_that_never_ends)
 
     assert_true(flush_during < FAKE_BATCHES);
     assert_int_equal(hand.engine->flush_done, 1);
-    fake.during = NULL;
+    fake->during = NULL;
 }
 
 TEST(a_shutdown_drops_what_it_has_no_time_for)
 {
     start(100, 10);
     hand_spans(&hand, "a", 25);
-    fake.export_takes_ns = 60 * NS_PER_MS;
+    fake->export_takes_ns = 60 * NS_PER_MS;
 
     hand_ask_to_stop(&hand, oteli_fake_clock.monotonic_ns + 100 * NS_PER_MS);
     assert_false(hand_round(&hand));
 
-    assert_int_equal(fake.spans, 20);
+    assert_int_equal(fake->spans, 20);
     assert_int_equal(hand.engine->pipelines[0].delivered, 20);
     assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_SHUTDOWN_TIMEOUT], 5);
     assert_int_equal(hand.engine->reserved % 10, hand.engine->reserved);
@@ -375,97 +284,74 @@ TEST(spans_that_end_after_the_shutdown_are_counted_as_such)
 
 TEST(with_no_delay_at_all_there_is_still_a_grace_before_sleep)
 {
-    const otel_exporter exporter = fake_exporter(&fake);
-    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                       .bsp_schedule_delay = OTEL_ZERO, .clock = "fake"));
+    by_hand(1, &(otel_sdk_options){.bsp_schedule_delay = OTEL_ZERO});
     hand_spans(&hand, "a", 1);
     for (unsigned i = 0; i < 5 && !is_marked_asleep(); i++)
         hand_round(&hand);
 
     assert_true(is_marked_asleep());
-    assert_string_equal(fake.text, "a|");
+    assert_string_equal(fake->text, "a|");
     assert_true(hand.deadline_ns > oteli_fake_clock.monotonic_ns);
     let_sleep();
 }
 
-enum { MILLISECOND = 1000000 };
-
-/* Two batches of ten that came within `ns`, and what the worker makes of it. */
-static void two_batches_came(struct oteli_pace *pace, uint64_t ns)
+/* Two batches of ten came within `ns` while others were there: what the worker
+ * makes of it. */
+static void spans_came(struct oteli_pace *pace, uint64_t ns, unsigned in_batch, unsigned announced)
 {
     start(100, 10);
     *pace = (struct oteli_pace){.since_ns = 5000};
     hand.engine->harvest.taken = 20;
-    hand.wanted = 10;
+    hand.engine->batch->count = in_batch;
+    oteli_bell_announce(&hand.engine->bell, announced);
+    hand.wanted = 10 - in_batch;
     hand.deadline_ns = UINT64_MAX;
     oteli_worker_pace(hand.engine, pace, 5000 + ns, &hand.wanted, &hand.deadline_ns);
-}
-
-/* Five batches of ten and an eighth of one, at 0.4 ms a span. */
-TEST(a_steady_load_is_waited_for_and_rings_beyond_what_is_expected)
-{
-    struct oteli_pace pace;
-    two_batches_came(&pace, 8 * MILLISECOND);
-
-    assert_int_equal(hand.deadline_ns, 5000 + 8 * MILLISECOND + 51 * 2 * MILLISECOND / 5);
-    assert_int_equal(hand.wanted, 56);
-}
-
-TEST(what_waits_already_is_not_waited_for)
-{
-    struct oteli_pace pace = {.since_ns = 5000};
-    start(100, 10);
-    hand.engine->harvest.taken = 20;
-    hand.engine->batch->count = 4;
-    oteli_bell_announce(&hand.engine->bell, 7);
-    hand.wanted = 6;
-    hand.deadline_ns = UINT64_MAX;
-    oteli_worker_pace(hand.engine, &pace, 5000 + 8 * MILLISECOND, &hand.wanted, &hand.deadline_ns);
     hand.engine->batch->count = 0;
-    oteli_bell_taken(&hand.engine->bell, 7);
-
-    assert_int_equal(hand.deadline_ns, 5000 + 8 * MILLISECOND + 40 * 2 * MILLISECOND / 5);
-    assert_int_equal(hand.wanted, 52);
+    oteli_bell_taken(&hand.engine->bell, announced);
 }
 
-/* What waits is lost in a crash. */
-TEST(no_more_is_waited_for_than_comes_in_a_second)
+TEST(two_batches_say_how_long_the_next_are_waited_for)
 {
-    struct oteli_pace pace;
-    two_batches_came(&pace, 900 * MILLISECOND);
-
-    assert_int_equal(hand.deadline_ns, 5000 + 900 * MILLISECOND + (uint64_t)21 * 45 * MILLISECOND);
-    assert_int_equal(hand.wanted, 26);
+    static const struct {
+        uint64_t came_within_ns;
+        unsigned in_batch, announced;
+        int64_t wanted;
+        uint64_t waited_ns; /* 0: for ever, until somebody rings */
+    } rows[] = {
+        /* a steady load: five batches of ten and an eighth of one, at 0.4 ms a span */
+        {8 * NS_PER_MS, 0, 0, 56, UINT64_C(51) * 2 * NS_PER_MS / 5},
+        /* what waits already is not waited for */
+        {8 * NS_PER_MS, 4, 7, 52, UINT64_C(40) * 2 * NS_PER_MS / 5},
+        /* no more than comes in a second: what waits is lost in a crash */
+        {900 * NS_PER_MS, 0, 0, 26, UINT64_C(21) * 45 * NS_PER_MS},
+        /* a fast load rings at half a queue: a timer would be too coarse */
+        {40000, 0, 0, 50, 0},
+        /* a slow load is rung for */
+        {UINT64_C(4000) * NS_PER_MS, 0, 0, 10, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct oteli_pace pace;
+        spans_came(&pace, rows[i].came_within_ns, rows[i].in_batch, rows[i].announced);
+        const uint64_t expected_ns =
+            rows[i].waited_ns != 0 ? 5000 + rows[i].came_within_ns + rows[i].waited_ns : UINT64_MAX;
+        if (hand.wanted != rows[i].wanted || hand.deadline_ns != expected_ns)
+            fail_msg("row %zu: wants %lld, until %llu", i, (long long)hand.wanted,
+                     (unsigned long long)hand.deadline_ns);
+        assert_int_equal(pace.batch_ns, rows[i].came_within_ns / 2);
+        by_hand_end(NULL);
+        faked_begin(NULL);
+    }
 }
 
 TEST(a_batch_that_is_late_is_rung_for)
 {
     struct oteli_pace pace;
-    two_batches_came(&pace, 8 * MILLISECOND);
+    spans_came(&pace, 8 * NS_PER_MS, 0, 0);
     hand.wanted = 10;
     hand.deadline_ns = UINT64_MAX;
 
-    oteli_worker_pace(hand.engine, &pace, 20 * MILLISECOND, &hand.wanted, &hand.deadline_ns);
-
-    assert_int_equal(hand.wanted, 10);
-    assert_true(hand.deadline_ns == UINT64_MAX);
-}
-
-/* A timer would be too coarse. */
-TEST(a_fast_load_rings_at_half_a_queue)
-{
-    struct oteli_pace pace;
-    two_batches_came(&pace, 40000);
-
-    assert_int_equal(hand.wanted, 50);
-    assert_true(hand.deadline_ns == UINT64_MAX);
-    assert_int_equal(pace.batch_ns, 20000);
-}
-
-TEST(a_slow_load_is_rung_for)
-{
-    struct oteli_pace pace;
-    two_batches_came(&pace, 4000 * (uint64_t)MILLISECOND);
+    oteli_worker_pace(hand.engine, &pace, 20 * NS_PER_MS, &hand.wanted, &hand.deadline_ns);
 
     assert_int_equal(hand.wanted, 10);
     assert_true(hand.deadline_ns == UINT64_MAX);
