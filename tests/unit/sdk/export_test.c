@@ -1,226 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/export_test.c - specification of sdk/export.c: how exporters are driven, and
- * how their answers are counted. */
+/* tests/unit/sdk/export_test.c - specification of sdk/export.c: how exporters are driven, and how
+ * their answers are counted; of sdk/simple.c; and of the exporter of otel/memory.h. */
 #include "common/log.h"
 #include "sdk/stats.h"
 
-#include "tests/support/fake_exporter.h"
-#include "tests/support/hand_engine.h"
+#include "tests/support/faked.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
-#include <otel/otel.h>
+#include <otel/memory.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
-
-enum { NS_PER_MS = 1000000 };
-
-static struct fake_exporter fakes[2];
-static struct fake_exporter *const fake = &fakes[0];
-static struct hand_engine hand;
 
 /* Two pipelines, 100 ms for an export; 10 spans have ended. */
 static int begin(void **state)
 {
-    (void)state;
-    memset(fakes, 0, sizeof fakes);
-    oteli_leaks_begin();
-    const otel_exporter exporters[] = {fake_exporter(&fakes[0]), fake_exporter(&fakes[1])};
-    hand_start(&hand,
-               OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 2,
-                                .bsp_export_timeout = 100, .clock = "fake", .log_level = "none"));
+    faked_begin(state);
+    by_hand(2, &(otel_sdk_options){.bsp_export_timeout = 100});
     hand_spans(&hand, "a", 10);
     return 0;
 }
 
-static int end(void **state)
+AROUND_EACH(begin, by_hand_end);
+
+/* What exporters are told, and what became of ten spans. */
+struct answer {
+    size_t reject, spool, drop;
+    otel_drop_reason reason;
+    uint64_t pending, poll_takes_ms;
+    bool ignores_abandon;
+};
+
+static void tell(struct fake_exporter *exporter, const struct answer *answer)
 {
-    (void)state;
-    hand_stop(&hand);
-    assert_int_equal(fakes[0].frees, 1);
-    assert_int_equal(fakes[1].frees, 1);
-    oteli_leaks_check();
-    return 0;
+    exporter->reject = answer->reject;
+    exporter->spool = answer->spool;
+    exporter->drop = answer->drop;
+    exporter->drop_reason = answer->reason;
+    exporter->pending = answer->pending;
+    exporter->poll_takes_ns = answer->poll_takes_ms * NS_PER_MS;
+    exporter->ignores_abandon = answer->ignores_abandon;
 }
 
-static const struct oteli_pipeline *pipeline(size_t index)
+/* What became of the spans that have ended. */
+static const char *fate(size_t pipeline)
 {
-    return &hand.engine->pipelines[index];
+    return strchr(faked_sums(pipeline), ':') + 2;
 }
 
-static uint64_t dropped(size_t index)
+/* Ten spans: what became of them in both pipelines, and how the first exporter was called. */
+static void check(struct answer first, struct answer second, const char *expected)
 {
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
-        sum += pipeline(index)->dropped[i];
-    return sum;
-}
-
-AROUND_EACH(begin, end);
-
-/* spec: P16 */
-TEST(what_is_not_reported_otherwise_is_delivered)
-{
+    char text[300];
+    tell(&fakes[0], &first);
+    tell(&fakes[1], &second);
     hand_flush(&hand);
-
-    assert_int_equal(pipeline(0)->delivered, 10);
-    assert_int_equal(pipeline(0)->batches, 1);
-    assert_int_equal(dropped(0), 0);
-}
-
-/* spec: P15 */
-TEST(each_pipeline_gets_every_batch_and_counts_for_itself)
-{
-    fakes[0].reject = 4;
-    fakes[1].drop = 3;
-    fakes[1].drop_reason = OTEL_DROP_PERMANENT_ERROR;
-
-    hand_flush(&hand);
-
+    const int length = snprintf(text, sizeof text, "%s | ", fate(0));
+    snprintf(text + length, sizeof text - (size_t)length, "%s | %s", fate(1), fakes[0].calls);
+    assert_string_equal(text, expected);
     assert_string_equal(fakes[0].text, fakes[1].text);
-    assert_int_equal(pipeline(0)->rejected, 4);
-    assert_int_equal(pipeline(0)->delivered, 6);
-    assert_int_equal(pipeline(1)->dropped[OTEL_DROP_PERMANENT_ERROR], 3);
-    assert_int_equal(pipeline(1)->delivered, 7);
-    assert_int_equal(pipeline(1)->rejected, 0);
+    assert_int_equal(hand.engine->pipelines[0].batches, 1);
+    by_hand_end(NULL);
+    begin(NULL);
 }
 
-TEST(nobody_can_lose_more_spans_than_there_are)
+/* spec: P6 P15 P16 */
+TEST(answers_are_counted_for_each_pipeline)
 {
-    fake->reject = 8;
-    fake->drop = 8;
-    fake->drop_reason = OTEL_DROP_RETRY_EXHAUSTED;
-
-    hand_flush(&hand);
-
-    assert_int_equal(pipeline(0)->rejected, 8);
-    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_RETRY_EXHAUSTED], 2);
-    assert_int_equal(pipeline(0)->delivered, 0);
+    static const struct answer none;
+    check(none, none, "delivered 10, dropped 0 | delivered 10, dropped 0 | EF");
+    check((struct answer){.reject = 4},
+          (struct answer){.drop = 3, .reason = OTEL_DROP_PERMANENT_ERROR},
+          "delivered 6, rejected 4, dropped 0 | delivered 7, dropped 3 (permanent_error 3) | EF");
+    /* not more than there are */
+    check((struct answer){.reject = 8, .drop = 8, .reason = OTEL_DROP_RETRY_EXHAUSTED}, none,
+          "delivered 0, rejected 8, dropped 2 (retry_exhausted 2) | delivered 10, dropped 0 | EF");
+    check((struct answer){.reject = 1, .spool = 7}, none,
+          "delivered 2, rejected 1, spooled 7, dropped 0 | delivered 10, dropped 0 | EF");
+    /* for reasons of a later version, for instance */
+    check((struct answer){.drop = 1, .reason = OTEL_DROP_REASON_COUNT},
+          (struct answer){.drop = 2, .reason = (otel_drop_reason)-1},
+          "delivered 9, dropped 1 (permanent_error 1) | "
+          "delivered 8, dropped 2 (permanent_error 2) | EF");
+    check((struct answer){.pending = 5, .poll_takes_ms = 10}, none,
+          "delivered 10, dropped 0 | delivered 10, dropped 0 | EoooooF");
+    /* abandoned when it takes too long: it may say why, or ignore that */
+    struct answer slow = {
+        .pending = 1000, .poll_takes_ms = 30, .drop = 10, .reason = OTEL_DROP_UNCONFIRMED};
+    check(slow, none,
+          "delivered 0, dropped 10 (unconfirmed 10) | delivered 10, dropped 0 | EooooAF");
+    slow.ignores_abandon = true;
+    check(slow, none,
+          "delivered 0, dropped 10 (export_timeout 10) | delivered 10, dropped 0 | EooooAF");
 }
 
 /* Nor does a flush that has spooled them say that spans were lost. */
-TEST(what_is_spooled_is_neither_delivered_nor_lost)
+TEST(what_is_spooled_is_not_lost)
 {
     const uint64_t lost = oteli_stats_lost(hand.engine);
-    fake->reject = 1;
-    fake->spool = 7;
-
+    tell(fake, &(struct answer){.reject = 1, .spool = 7});
     hand_flush(&hand);
-
-    assert_int_equal(pipeline(0)->spooled, 7);
-    assert_int_equal(pipeline(0)->delivered, 2);
-    assert_int_equal(dropped(0), 0);
     assert_true(oteli_stats_lost(hand.engine) == lost + 1); /* which was rejected */
-}
-
-static otel_export_result spool_and_be_pending(void *state, otel_export *call)
-{
-    (void)state;
-    otel_export_spool(call, 4);
-    return OTEL_EXPORT_PENDING;
-}
-
-TEST(what_is_spooled_has_not_run_out_of_time)
-{
-    hand.engine->pipelines[0].exporter.export_batch = spool_and_be_pending;
-    hand.engine->pipelines[0].exporter.poll = NULL;
-
-    hand_flush(&hand);
-
-    assert_int_equal(pipeline(0)->spooled, 4);
-    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_EXPORT_TIMEOUT], 6);
-}
-
-/* Of an exporter that was built for a later version, for instance. */
-TEST(a_drop_for_an_unknown_reason_is_a_drop)
-{
-    fakes[0].drop = 1;
-    fakes[0].drop_reason = OTEL_DROP_REASON_COUNT;
-    fakes[1].drop = 2;
-    fakes[1].drop_reason = (otel_drop_reason)-1;
-
-    hand_flush(&hand);
-
-    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_PERMANENT_ERROR], 1);
-    assert_int_equal(pipeline(0)->delivered, 9);
-    assert_int_equal(pipeline(1)->dropped[OTEL_DROP_PERMANENT_ERROR], 2);
-    assert_int_equal(pipeline(1)->delivered, 8);
-}
-
-TEST(a_pending_export_is_polled_until_it_is_done)
-{
-    fake->pending = 5;
-    fake->poll_takes_ns = 10 * NS_PER_MS;
-
-    hand_flush(&hand);
-
-    assert_int_equal(fake->polls, 5);
-    assert_int_equal(fake->abandoned, 0);
-    assert_int_equal(pipeline(0)->delivered, 10);
-}
-
-/* spec: P6 P16 */
-TEST(an_export_that_takes_too_long_is_abandoned_and_may_say_why)
-{
-    fake->pending = 1000;
-    fake->poll_takes_ns = 30 * NS_PER_MS;
-    fake->drop = 10;
-    fake->drop_reason = OTEL_DROP_UNCONFIRMED;
-
-    hand_flush(&hand);
-
-    assert_int_equal(fake->abandoned, 1);
-    assert_int_equal(fake->polls, 5);
-    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_UNCONFIRMED], 10);
-    assert_int_equal(pipeline(1)->delivered, 10);
-}
-
-TEST(an_exporter_that_ignores_that_has_timed_out)
-{
-    fake->pending = 1000;
-    fake->ignores_abandon = true;
-    fake->poll_takes_ns = 30 * NS_PER_MS;
-
-    hand_flush(&hand);
-
-    assert_int_equal(fake->abandoned, 1);
-    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_EXPORT_TIMEOUT], 10);
-    assert_int_equal(pipeline(1)->delivered, 10);
 }
 
 static otel_export_result always_pending(void *state, otel_export *call)
 {
     (void)state;
-    otel_export_reject(call, 4);
+    otel_export_reject(call, 1);
+    otel_export_spool(call, 3);
     return OTEL_EXPORT_PENDING;
 }
 
-TEST(pending_without_a_poll_is_a_timeout)
+TEST(pending_without_a_poll_is_a_timeout_for_what_is_not_reported)
 {
     hand.engine->pipelines[0].exporter.export_batch = always_pending;
     hand.engine->pipelines[0].exporter.poll = NULL;
-
     hand_flush(&hand);
-
-    assert_int_equal(pipeline(0)->rejected, 4);
-    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_EXPORT_TIMEOUT], 6);
+    assert_string_equal(fate(0),
+                        "delivered 0, rejected 1, spooled 3, dropped 6 (export_timeout 6)");
 }
 
-TEST(an_export_has_the_time_of_the_timeout)
-{
-    const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
-
-    hand_flush(&hand);
-
-    assert_true(fake->deadline_ns == now_ns + 100 * NS_PER_MS);
-}
-
-TEST(each_pipeline_has_that_time_for_itself)
+TEST(each_pipeline_has_the_time_of_the_timeout_for_itself)
 {
     fakes[0].export_takes_ns = 70 * NS_PER_MS;
     const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
 
     hand_flush(&hand);
 
+    assert_true(fakes[0].deadline_ns == now_ns + 100 * NS_PER_MS);
     assert_true(fakes[1].deadline_ns == now_ns + 170 * NS_PER_MS);
 }
 
@@ -254,17 +162,12 @@ TEST(a_shutdown_makes_also_a_running_export_end_early)
     assert_true(oteli_fake_clock.monotonic_ns <= now_ns + 10 * NS_PER_MS);
 }
 
-TEST(waking_reaches_every_exporter)
+/* spec: P16 */
+TEST(a_flush_and_waking_reach_every_exporter_and_failures_are_seen)
 {
     oteli_export_wake(hand.engine);
-
     assert_int_equal(fakes[0].wakes, 1);
     assert_int_equal(fakes[1].wakes, 1);
-}
-
-/* spec: P16 */
-TEST(a_flush_reaches_every_exporter_and_failures_are_seen)
-{
     fakes[0].flush_status = OTEL_ERROR_SYSTEM;
     hand_flush(&hand);
 
@@ -323,36 +226,23 @@ static void finish_export(void)
     oteli_harvest_release(hand.engine, hand.engine->batch);
 }
 
-TEST(a_pending_export_is_looked_at_without_waiting)
+TEST(pending_exports_are_looked_at_without_waiting_one_pipeline_after_the_other)
 {
-    fake->pending = 3;
-    begin_export();
-
-    assert_false(oteli_export_continue(hand.engine, false));
-    assert_false(oteli_export_continue(hand.engine, false));
-    assert_true(oteli_export_continue(hand.engine, false));
-
-    assert_string_equal(fakes[0].calls, "Eooo");
-    assert_string_equal(fakes[1].calls, "E");
-    assert_int_equal(fake->waits, 0);
-    assert_int_equal(pipeline(0)->delivered, 10);
-    finish_export();
-}
-
-TEST(the_second_pipeline_has_its_turn_when_the_first_is_done)
-{
-    fakes[0].pending = 1;
+    fakes[0].pending = 2;
     fakes[1].pending = 2;
     begin_export();
-    assert_int_equal(fakes[1].batches, 0);
-
     assert_false(oteli_export_continue(hand.engine, false));
     assert_string_equal(fakes[0].calls, "Eo");
+    assert_string_equal(fakes[1].calls, "");
+
+    assert_false(oteli_export_continue(hand.engine, false));
+    assert_string_equal(fakes[0].calls, "Eoo");
     assert_string_equal(fakes[1].calls, "Eo");
     assert_true(oteli_export_continue(hand.engine, false));
 
-    assert_int_equal(pipeline(0)->delivered, 10);
-    assert_int_equal(pipeline(1)->delivered, 10);
+    assert_int_equal(fakes[0].waits + fakes[1].waits, 0);
+    assert_int_equal(faked_stats(0).delivered, 10);
+    assert_int_equal(faked_stats(1).delivered, 10);
     finish_export();
 }
 
@@ -372,8 +262,8 @@ TEST(an_export_whose_time_is_over_is_abandoned_when_somebody_comes)
     assert_true(oteli_export_continue(hand.engine, false));
 
     assert_string_equal(fake->calls, "EooA");
-    assert_int_equal(pipeline(0)->dropped[OTEL_DROP_UNCONFIRMED], 10);
-    assert_int_equal(pipeline(1)->delivered, 10);
+    assert_int_equal(faked_stats(0).dropped[OTEL_DROP_UNCONFIRMED], 10);
+    assert_int_equal(faked_stats(1).delivered, 10);
     finish_export();
 }
 
@@ -419,4 +309,243 @@ TEST(a_flush_has_no_more_time_than_who_drives)
 
     assert_int_equal(fakes[0].flush_timeout_ms, 30);
     hand.engine->driving.is_chosen = false;
+}
+
+/* ---- the simple processor ------------------------------------------------------------------------ */
+
+static int begin_simple(void **state)
+{
+    faked_begin(state);
+    by_hand(1, &(otel_sdk_options){.simple = true});
+    return 0;
+}
+
+#define SIMPLE(name) TEST_WITH(begin_simple, by_hand_end, name)
+
+SIMPLE(each_span_is_exported_when_it_ends_and_addresses_have_names)
+{
+    const otel_span outer = otel_span_enter(hand.tracer, "outer", NULL);
+    const otel_span inner = otel_span_start(hand.tracer, "inner", NULL);
+    assert_string_equal(fake->text, "");
+
+    otel_span_end(inner);
+    assert_string_equal(fake->text, "inner|");
+    otel_span_end(outer);
+    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
+    assert_string_equal(fake->text, "inner|outer|0x1000|");
+}
+
+static uint64_t start_ns;
+static uint64_t end_ns;
+
+static void note_times(void *context, otel_export *call)
+{
+    otel_span_view span;
+    (void)context;
+    otel_batch_span(call->batch, 0, &span);
+    start_ns = span.start_ns;
+    end_ns = span.end_ns;
+}
+
+SIMPLE(times_are_unix_times)
+{
+    fake->during = note_times;
+    const uint64_t wall_ns = oteli_fake_clock.wall_ns;
+    const otel_span span = otel_span_enter(hand.tracer, "a", NULL);
+    oteli_fake_clock.ticks += 500;
+    oteli_fake_clock.wall_ns += 500;
+
+    otel_span_end(span);
+
+    assert_true(start_ns == wall_ns);
+    assert_true(end_ns == wall_ns + 500);
+}
+
+static void *trace(void *argument)
+{
+    (void)argument;
+    hand_spans(&hand, "t", 500);
+    return NULL;
+}
+
+/* spec: P3 */
+SIMPLE(threads_take_turns_and_neither_lines_nor_the_queue_are_used)
+{
+    pthread_t threads[8];
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, trace, NULL), 0);
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+
+    assert_int_equal(fake->spans, 4000);
+    assert_int_equal(fake->largest, 1);
+    assert_string_equal(faked_sums(0), "4000 started, 4000 ended: delivered 4,000, dropped 0");
+    assert_int_equal(oteli_lines_bytes(), 0);
+    assert_int_equal(hand.engine->reserved, 0);
+    assert_int_equal(hand.engine->bell.rings, 0);
+}
+
+static void end_another(void *context, otel_export *call)
+{
+    (void)context;
+    (void)call;
+    otel_span_end(otel_span_enter(hand.tracer, "of the exporter", NULL));
+}
+
+SIMPLE(what_the_exporter_traces_is_refused_and_counted)
+{
+    fake->during = end_another;
+
+    hand_spans(&hand, "a", 1);
+
+    assert_string_equal(fake->text, "a|");
+    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_REENTRANT], 1);
+    assert_int_equal(hand_counts(&hand).ended, 2);
+}
+
+static void mount(size_t spans)
+{
+    otel_lines_begin();
+    hand_spans(&hand, "m", spans);
+    otel_lines *lines = otel_lines_end();
+    const otel_span parents[] = {otel_span_start(hand.tracer, "p", NULL),
+                                 otel_span_start(hand.tracer, "q", NULL)};
+    otel_lines_mount(lines, parents, 2, NULL);
+    otel_lines_free(lines);
+    otel_span_cancel(parents[0]);
+    otel_span_cancel(parents[1]);
+}
+
+SIMPLE(a_mount_is_exported_at_once)
+{
+    mount(1100);
+
+    assert_int_equal(fake->spans, 2200);
+    assert_int_equal(fake->batches, 6); /* of 512 at most */
+    assert_int_equal(hand.engine->reserved, 0);
+}
+
+SIMPLE(what_waited_for_its_turn_through_the_shutdown_is_counted)
+{
+    hand.engine->done = 1;
+
+    hand_spans(&hand, "a", 1);
+    mount(3);
+
+    assert_int_equal(fake->batches, 0);
+    assert_int_equal(faked_stats(0).dropped[OTEL_DROP_ALREADY_SHUTDOWN], 7);
+}
+
+/* ---- otel/memory.h ------------------------------------------------------------------------------- */
+
+static otel_memory *memory;
+
+static int begin_memory(void **state)
+{
+    faked_begin(state);
+    memory = otel_memory_new();
+    assert_non_null(memory);
+    const otel_exporter exporter = otel_memory_exporter(memory);
+    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                       .service_name = "shop", .simple = true, .clock = "fake"));
+    return 0;
+}
+
+static int end_memory(void **state)
+{
+    otel_memory_free(memory);
+    otel_memory_free(NULL);
+    return by_hand_end(state);
+}
+
+#define MEMORY(name) TEST_WITH(begin_memory, end_memory, name)
+
+static bool is(otel_slice slice, const char *text)
+{
+    return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;
+}
+
+/* spec: X21 */
+MEMORY(X21_the_memory_exporter_keeps_spans_in_their_order_until_it_is_told_to_forget)
+{
+    otel_span_view span;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(otel_memory_count(memory), 0);
+        assert_false(otel_memory_span(memory, 0, &span));
+        hand_spans(&hand, "a", 1);
+        hand_spans(&hand, "b", 1);
+
+        assert_int_equal(otel_memory_count(memory), 2);
+        assert_true(otel_memory_span(memory, 0, &span) && is(span.name, "a"));
+        assert_true(otel_memory_span(memory, 1, &span) && is(span.name, "b"));
+        assert_false(otel_memory_span(memory, 2, &span));
+        otel_memory_clear(memory);
+    }
+}
+
+MEMORY(a_view_stays_while_more_comes)
+{
+    const otel_span parent = otel_span_enter(hand.tracer, "parent", NULL);
+    const otel_span child = otel_span_enter(hand.tracer, "child", NULL);
+    otel_span_set_string(child, "key", "value");
+    otel_span_fail(child, "broken");
+    otel_span_add_event(child, "event", NULL, 0);
+    otel_span_end(child);
+    otel_span_end(parent);
+    otel_span_view span;
+    assert_true(otel_memory_span(memory, 0, &span));
+
+    hand_spans(&hand, "more", 1000);
+
+    const otel_span_context context = otel_span_get_context(parent);
+    otel_attribute_view attribute;
+    otel_event_view event;
+    assert_true(is(span.name, "child"));
+    assert_true(is(span.status_message, "broken"));
+    assert_memory_equal(span.trace_id, context.trace_id, 16);
+    assert_memory_equal(span.parent_span_id, context.span_id, 8);
+    assert_true(otel_attribute_next(&span.attributes, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute));
+    assert_true(is(attribute.key, "key") && is(attribute.value.slice, "value"));
+    assert_true(otel_event_next(&span.events, &event) && is(event.name, "event"));
+    assert_true(is(span.scope->name, "test"));
+    /* All of it points into the copy. */
+    assert_in_range((uintptr_t)span.name.data, (uintptr_t)span.otlp.data,
+                    (uintptr_t)span.otlp.data + span.otlp.length);
+    assert_string_equal(span.tracestate.data, "");
+}
+
+MEMORY(it_has_the_resource_of_the_last_batch)
+{
+    assert_int_equal(otel_memory_resource(memory).length, 0);
+    hand_spans(&hand, "a", 1);
+
+    otel_slice rest = otel_memory_resource(memory);
+    otel_attribute_view attribute;
+    bool has_name = false;
+    while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
+        has_name =
+            has_name || (is(attribute.key, "service.name") && is(attribute.value.slice, "shop"));
+    assert_true(has_name);
+}
+
+MEMORY(spans_it_has_no_memory_for_are_dropped_and_counted)
+{
+    hand_spans(&hand, "a", 1);
+    oteli_leaks_fail_at(2); /* after the copy of the resource */
+
+    hand_spans(&hand, "b", 1);
+
+    assert_true(oteli_leaks_failed());
+    assert_int_equal(otel_memory_count(memory), 1);
+    assert_string_equal(faked_sums(0), "2 started, 2 ended: delivered 1, dropped 1 (no_memory 1)");
+}
+
+MEMORY(a_renewed_exporter_fills_the_same_handle)
+{
+    otel_exporter renewed;
+    const otel_exporter exporter = otel_memory_exporter(memory);
+
+    assert_int_equal(exporter.renew(exporter.state, &renewed), OTEL_OK);
+
+    assert_memory_equal(&renewed, &exporter, sizeof exporter);
 }

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/ring_test.c - specification of sdk/ring.h. */
+/* tests/unit/sdk/ring_test.c - specification of what producers and worker meet in and what batches are
+ * made of: sdk/ring.h, sdk/bell.h and sdk/arena.h. */
 #include "sdk/ring.h"
 
+#include "sdk/arena.h"
+#include "sdk/bell.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
-static struct oteli_ring ring;
-static uint64_t places[100]; /* the ring never looks at lines */
+#include <errno.h>
+#include <string.h>
 
-static struct oteli_line *line(unsigned index)
-{
-    return (struct oteli_line *)(void *)&places[index];
-}
+static struct oteli_ring ring;
+static struct oteli_bell bell;
+static struct oteli_arena arena;
 
 static int begin(void **state)
 {
     (void)state;
+    memset(&ring, 0, sizeof ring);
+    memset(&arena, 0, sizeof arena);
+    oteli_bell_init(&bell);
     oteli_leaks_begin();
     return 0;
 }
@@ -24,13 +29,21 @@ static int end(void **state)
 {
     (void)state;
     oteli_ring_fini(&ring);
+    oteli_arena_fini(&arena);
     oteli_leaks_check();
     return 0;
 }
 
-/* Where tickets are interesting. */
-static const uint64_t firsts[] = {0, 1, (UINT64_C(1) << 32) - 3, UINT64_MAX - 2, UINT64_MAX};
-enum { FIRSTS = sizeof firsts / sizeof firsts[0] };
+AROUND_EACH(begin, end);
+
+/* ---- ring --------------------------------------------------------------------------------------- */
+
+static uint64_t places[100]; /* the ring never looks at lines */
+
+static struct oteli_line *line(unsigned index)
+{
+    return (struct oteli_line *)(void *)&places[index];
+}
 
 /* A producer that has its ticket and was preempted. */
 static uint64_t claim(void)
@@ -44,49 +57,30 @@ static void publish(uint64_t ticket, struct oteli_line *late)
     oteli_store_release_64(&ring.slots[ticket & ring.mask].sequence, ticket + 1);
 }
 
-AROUND_EACH(begin, end);
-
-TEST(a_new_ring_is_empty_wherever_it_begins)
+static void fill_and_empty(unsigned count)
 {
-    for (unsigned i = 0; i < FIRSTS; i++) {
-        assert_true(oteli_ring_init(&ring, 10, firsts[i]));
+    for (unsigned k = 0; k < count; k++)
+        oteli_ring_put(&ring, line(k));
+    for (unsigned k = 0; k < count; k++)
+        assert_ptr_equal(oteli_ring_take(&ring), line(k));
+    assert_null(oteli_ring_take(&ring));
+}
 
+TEST(lines_come_out_in_the_order_of_their_tickets_wherever_these_begin)
+{
+    static const uint64_t firsts[] = {0, 1, (UINT64_C(1) << 32) - 3, UINT64_MAX - 2, UINT64_MAX};
+    for (unsigned i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+        assert_true(oteli_ring_init(&ring, 65, firsts[i]));
+        assert_true(ring.mask + 1 >= 65);
+        assert_int_equal(ring.mask & (ring.mask + 1), 0);
         assert_null(oteli_ring_take(&ring));
         for (uint64_t k = 0; k <= ring.mask; k++)
             assert_null(oteli_ring_peek(&ring, firsts[i] + k));
-        if (i + 1 < FIRSTS)
-            oteli_ring_fini(&ring);
+        for (unsigned round = 0; round < 5; round++)
+            fill_and_empty(65);
+        oteli_ring_fini(&ring);
     }
-}
-
-TEST(lines_come_out_in_the_order_of_their_tickets)
-{
-    for (unsigned i = 0; i < FIRSTS; i++) {
-        assert_true(oteli_ring_init(&ring, 10, firsts[i]));
-        for (unsigned round = 0; round < 5; round++) {
-            for (unsigned k = 0; k < 50; k++)
-                oteli_ring_put(&ring, line(k));
-
-            for (unsigned k = 0; k < 50; k++)
-                assert_ptr_equal(oteli_ring_take(&ring), line(k));
-            assert_null(oteli_ring_take(&ring));
-        }
-        if (i + 1 < FIRSTS)
-            oteli_ring_fini(&ring);
-    }
-}
-
-TEST(there_is_room_for_every_line)
-{
-    assert_true(oteli_ring_init(&ring, 65, 0));
-    assert_true(ring.mask + 1 >= 65);
-    assert_int_equal(ring.mask & (ring.mask + 1), 0);
-
-    for (unsigned k = 0; k < 65; k++)
-        oteli_ring_put(&ring, line(k));
-
-    for (unsigned k = 0; k < 65; k++)
-        assert_ptr_equal(oteli_ring_take(&ring), line(k));
+    assert_true(oteli_ring_init(&ring, 10, 0));
 }
 
 TEST(a_ticket_without_a_line_holds_up_taking_but_not_looking)
@@ -106,10 +100,7 @@ TEST(a_ticket_without_a_line_holds_up_taking_but_not_looking)
 TEST(a_slot_is_not_mistaken_for_its_last_time_round)
 {
     assert_true(oteli_ring_init(&ring, 64, 0));
-    for (unsigned k = 0; k < 64; k++) {
-        oteli_ring_put(&ring, line(0));
-        assert_non_null(oteli_ring_take(&ring));
-    }
+    fill_and_empty(64);
 
     const uint64_t late = claim();
     assert_null(oteli_ring_peek(&ring, late));
@@ -117,9 +108,183 @@ TEST(a_slot_is_not_mistaken_for_its_last_time_round)
     assert_ptr_equal(oteli_ring_take(&ring), line(1));
 }
 
-TEST(without_memory_there_is_no_ring)
-{
-    oteli_leaks_fail_at(1);
+/* ---- bell: what the worker says before it sleeps (`wanted`) is said by hand --------------------- */
 
-    assert_false(oteli_ring_init(&ring, 10, 0));
+static void announce(uint64_t spans, uint64_t rings)
+{
+    oteli_bell_announce(&bell, spans);
+    assert_int_equal(bell.rings, rings);
+}
+
+TEST(nobody_rings_for_a_worker_that_is_awake)
+{
+    oteli_bell_knock(&bell);
+    announce(1000000, 0);
+    assert_int_equal(oteli_bell_waiting(&bell), 1000000);
+}
+
+/* spec: P13 */
+TEST(the_span_that_makes_a_batch_rings_and_once_a_sleep)
+{
+    assert_true(oteli_bell_arm(&bell, 100));
+    announce(60, 0);
+    announce(39, 0);
+    for (unsigned i = 0; i < 100; i++) {
+        announce(i == 0 ? 1 : 100, 1);
+        oteli_bell_knock(&bell);
+    }
+}
+
+TEST(a_bell_that_was_rung_by_others_is_not_rung_again)
+{
+    assert_true(oteli_bell_arm(&bell, 10));
+    oteli_bell_ring(&bell);
+    announce(10, 1);
+    oteli_bell_knock(&bell);
+    assert_int_equal(bell.rings, 1);
+}
+
+/* A producer was stopped before it rang, and the worker has woken and sleeps anew. */
+TEST(nobody_rings_for_an_earlier_sleep)
+{
+    assert_true(oteli_bell_arm(&bell, 10));
+    const uint64_t before = bell.wanted;
+    oteli_bell_disarm(&bell);
+    assert_true(oteli_bell_arm(&bell, 10));
+
+    assert_true(bell.wanted != before);
+    assert_true((uint32_t)bell.wanted == (uint32_t)before);
+}
+
+TEST(the_number_of_the_sleep_may_wrap)
+{
+    bell.wanted = UINT64_MAX;
+    assert_true(oteli_bell_arm(&bell, 10));
+    assert_true(bell.wanted == 10);
+    announce(10, 1);
+}
+
+TEST(spans_that_are_taken_do_not_wait_also_when_they_are_announced_later)
+{
+    announce(90, 0);
+    oteli_bell_taken(&bell, 140);
+    assert_int_equal(oteli_bell_waiting(&bell), -50);
+    assert_true(oteli_bell_arm(&bell, 10));
+    announce(50, 0);
+    announce(9, 0);
+    announce(1, 1);
+}
+
+/* Each of these would hang if it were not so: there is no deadline. */
+TEST(a_worker_does_not_sleep_when_enough_is_there)
+{
+    announce(10, 0);
+    oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, UINT64_MAX);
+    assert_false(oteli_bell_is_armed(&bell));
+}
+
+TEST(a_worker_does_not_sleep_when_it_was_rung_since_it_listened_also_when_the_word_wraps)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t word = i == 0 ? 0 : UINT32_MAX;
+        bell.word = word;
+        const uint32_t heard = oteli_bell_listen(&bell);
+        oteli_bell_ring(&bell);
+        assert_true(bell.word == word + 1);
+        oteli_bell_sleep(&bell, heard, 10, UINT64_MAX);
+    }
+    assert_int_equal(bell.rings, 2);
+}
+
+TEST(a_worker_does_not_sleep_when_it_was_knocked_at)
+{
+    oteli_bell_knock(&bell);
+    oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, UINT64_MAX);
+    assert_int_equal(bell.rings, 0);
+    assert_true(oteli_bell_was_knocked(&bell));
+    assert_false(oteli_bell_was_knocked(&bell));
+}
+
+TEST(a_worker_sleeps_no_longer_than_its_deadline_and_errno_stays)
+{
+    errno = 4711;
+    oteli_bell_ring(&bell);
+    oteli_bell_sleep(&bell, oteli_bell_listen(&bell) - 1, 10, UINT64_MAX);
+    oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, 1);
+    assert_false(oteli_bell_is_armed(&bell));
+    assert_int_equal(errno, 4711);
+}
+
+/* ---- arena -------------------------------------------------------------------------------------- */
+
+static uint8_t *take(size_t size)
+{
+    uint8_t *at = oteli_arena_room(&arena, size);
+    assert_non_null(at);
+    assert_int_equal((uintptr_t)at % 8, 0);
+    memset(at, 0x5a, size);
+    oteli_arena_keep(&arena, size);
+    return at;
+}
+
+TEST(pieces_stand_one_behind_the_other_and_room_that_is_not_kept_is_given_again)
+{
+    uint8_t *const piece = take(13);
+    assert_ptr_equal(take(8), piece + 16);
+    assert_int_equal(oteli_leaks_count(), 1);
+
+    assert_ptr_equal(oteli_arena_room(&arena, 1000), piece + 24);
+    oteli_arena_keep(&arena, 8);
+    assert_ptr_equal(oteli_arena_room(&arena, 1000), piece + 32);
+    assert_ptr_equal(oteli_arena_room(&arena, 10), piece + 32);
+}
+
+TEST(what_was_kept_stays_while_the_arena_grows)
+{
+    uint8_t *pieces[300];
+    for (unsigned i = 0; i < 300; i++) {
+        pieces[i] = take(i == 100 ? 3 * OTELI_ARENA_CHUNK : 1000); /* one is larger than a chunk */
+        memset(pieces[i], (int)(i % 251), 1000);
+    }
+    for (unsigned i = 0; i < 300; i++)
+        for (unsigned k = 0; k < 1000; k++)
+            assert_int_equal(pieces[i][k], i % 251);
+}
+
+TEST(after_a_reset_the_same_memory_serves_again)
+{
+    size_t allocated = 0;
+    for (unsigned round = 0; round < 10; round++) {
+        for (unsigned i = 0; i < 500; i++)
+            take(2000);
+        if (round == 0)
+            allocated = oteli_leaks_count();
+        oteli_arena_reset(&arena);
+    }
+    assert_int_equal(oteli_leaks_count(), allocated);
+}
+
+TEST(a_reset_gives_back_what_is_too_much)
+{
+    take(2 * OTELI_ARENA_KEPT);
+    take(8);
+    for (unsigned i = 0; i < 40; i++)
+        take(OTELI_ARENA_CHUNK);
+
+    oteli_arena_reset(&arena);
+
+    size_t kept = 0;
+    for (const struct oteli_arena_chunk *at = arena.first; at != NULL; at = at->next)
+        kept += at->capacity;
+    assert_int_equal(kept, OTELI_ARENA_KEPT);
+    assert_int_equal(oteli_leaks_live(), OTELI_ARENA_KEPT / OTELI_ARENA_CHUNK);
+}
+
+TEST(without_memory_there_is_no_room_and_nothing_is_lost)
+{
+    uint8_t *const piece = take(8);
+    oteli_leaks_fail_at(1);
+    assert_null(oteli_arena_room(&arena, OTELI_ARENA_CHUNK));
+    assert_ptr_equal(take(8), piece + 8);
+    take(OTELI_ARENA_CHUNK);
 }
