@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/expand_test.c - specification of sdk/expand.h: which bytes the spans of a mount
- * have, and those of a span whose name is an address. protobuf-c says what is right. */
+ * have, and those of a span whose name is an address; and of sdk/names.h. protobuf-c says what is
+ * right. */
 #include "sdk/expand.h"
 #include "api/tracestate.h"
+#include "common/utf8.h"
 #include "common/wire.h"
 #include "opentelemetry/proto/trace/v1/trace.pb-c.h"
+#include "sdk/names.h"
 
-#include "tests/support/fake_exporter.h"
-#include "tests/support/hand_engine.h"
+#include "tests/support/faked.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
-#include <otel/otel.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,30 +25,24 @@ enum { CAPACITY = 64, HAS_IS_REMOTE = 0x100, IS_REMOTE = 0x200 };
 static const uint8_t remote_trace_id[16] = {0xa1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const uint8_t remote_span_id[8] = {0xb1, 2, 3, 4, 5, 6, 7, 8};
 
-static struct fake_exporter fake;
-static struct hand_engine hand;
 static otel_batch batch;
+static otel_lines *lines; /* freed at the end */
 
 static int begin(void **state)
 {
-    (void)state;
-    memset(&fake, 0, sizeof fake);
-    oteli_leaks_begin();
-    const otel_exporter exporter = fake_exporter(&fake);
-    hand_start(&hand, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1, .clock = "fake",
-                                       .log_level = "none"));
+    faked_begin(state);
+    by_hand(1, &(otel_sdk_options){0});
     assert_true(oteli_batch_init(&batch, CAPACITY, NULL));
     return 0;
 }
 
 static int end(void **state)
 {
-    (void)state;
     otel_set_name_resolver(NULL);
+    otel_lines_free(lines);
+    lines = NULL;
     oteli_batch_fini(&batch);
-    hand_stop(&hand);
-    oteli_leaks_check();
-    return 0;
+    return by_hand_end(state);
 }
 
 static otel_span enter(const char *name)
@@ -55,7 +51,7 @@ static otel_span enter(const char *name)
 }
 
 /* Two trees: a bare span; and one with everything a span can have, over two others. */
-static otel_lines *collect_all_kinds(void)
+static void collect_all_kinds(void)
 {
     const otel_span_context elsewhere = otel_span_context_make(
         remote_trace_id, remote_span_id, OTEL_TRACE_FLAG_SAMPLED, true, "k=v");
@@ -85,9 +81,8 @@ static otel_lines *collect_all_kinds(void)
     for (int i = 0; i < 200; i++)
         otel_span_add_link(all, &link);
     otel_span_end(all);
-    otel_lines *lines = otel_lines_end();
+    lines = otel_lines_end();
     assert_int_equal(otel_lines_size(lines), 4);
-    return lines;
 }
 
 /* What a test says of a mount. */
@@ -100,7 +95,7 @@ struct mounting {
 
 static const struct mounting bare = {NULL, 0x0123456789abcdef, false, false};
 
-static struct oteli_record *write_mount(otel_lines *lines, const struct mounting *as)
+static struct oteli_record *write_mount(const struct mounting *as)
 {
     static _Alignas(8) uint8_t bytes[1024];
     memset(bytes, 0, sizeof bytes);
@@ -129,7 +124,7 @@ static struct oteli_record *write_mount(otel_lines *lines, const struct mounting
     return record;
 }
 
-static const struct oteli_record *record_at(const otel_lines *lines, size_t index)
+static const struct oteli_record *record_at(size_t index)
 {
     const uint8_t *at = lines->records.data;
     for (; index != 0; index--)
@@ -214,9 +209,9 @@ static void check_copy(const struct oteli_record *copy, const struct oteli_recor
     free_span(original);
 }
 
-static void expand_all(otel_lines *lines, const struct mounting *as)
+static void expand_all(const struct mounting *as)
 {
-    struct oteli_record *record = write_mount(lines, as);
+    struct oteli_record *record = write_mount(as);
     const struct oteli_mount *mount = oteli_record_mount(record);
     uint64_t lost = 0;
     const size_t first = batch.count;
@@ -227,42 +222,31 @@ static void expand_all(otel_lines *lines, const struct mounting *as)
     assert_int_equal(lost, 0);
     assert_int_equal(batch.count - first, otel_lines_size(lines));
     for (size_t i = first; i < batch.count; i++)
-        check_copy(batch.records[i], record_at(lines, i - first), mount, as);
-}
-
-static char longest_tracestate[OTELI_TRACESTATE_BYTES + 1];
-
-static void make_longest_tracestate(void)
-{
-    memset(longest_tracestate, 'v', sizeof longest_tracestate - 1);
-    for (size_t i = 0; i < 4; i++)
-        memcpy(longest_tracestate + i * 128,
-               i == 0   ? "a="
-               : i == 1 ? ",b="
-               : i == 2 ? ",c="
-                        : ",d=",
-               i == 0 ? 2 : 3);
+        check_copy(batch.records[i], record_at(i - first), mount, as);
 }
 
 AROUND_EACH(begin, end);
 
 TEST(the_spans_of_a_mount_are_what_protobuf_packs)
 {
-    make_longest_tracestate();
+    char longest[OTELI_TRACESTATE_BYTES + 1] = "";
+    for (int i = 0; i < 4; i++) /* with 512 bytes in all */
+        snprintf(longest + strlen(longest), sizeof longest - strlen(longest), "%s%c=%0*d",
+                 i == 0 ? "" : ",", 'a' + i, i == 0 ? 126 : 125, i);
+    assert_int_equal(strlen(longest), OTELI_TRACESTATE_BYTES);
     const struct mounting rows[] = {
         bare,
         {"a=1,b=2", 1, false, false},
         {NULL, UINT64_MAX - 1, true, false},
         {NULL, 3, false, true},
         {"a=1", UINT64_C(1) << 63, true, true},
-        {longest_tracestate, 4, true, true},
+        {longest, 4, true, true},
     };
-    otel_lines *lines = collect_all_kinds();
+    collect_all_kinds();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         batch.count = 0;
-        expand_all(lines, &rows[i]);
+        expand_all(&rows[i]);
     }
-    otel_lines_free(lines);
 }
 
 /* A trace that was taken in process has a parent, flags and a tracestate of its own. */
@@ -281,26 +265,25 @@ TEST(a_trace_that_was_taken_moves_into_the_new_one)
         otel_span_enter(hand.tracer, "root", OTEL_SPAN_OPTIONS(.parent = &context, .hold = true));
     otel_span_end(enter("child"));
     otel_span_add_event(root, "event", NULL, 0);
-    otel_lines *lines = otel_span_collect(root);
+    lines = otel_span_collect(root);
     assert_int_equal(otel_lines_size(lines), 2);
-    pb_span *span = unpack(record_at(lines, 1));
+    pb_span *span = unpack(record_at(1));
     assert_string_equal(span->trace_state, "old=1,older=2");
     free_span(span);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        expand_all(lines, &rows[i]);
-    otel_lines_free(lines);
+        expand_all(&rows[i]);
 }
 
 TEST(mounts_of_one_set_share_it_and_have_ids_of_their_own)
 {
-    otel_lines *lines = collect_all_kinds();
+    collect_all_kinds();
     const uint32_t length = lines->records.length;
     uint8_t *const before = malloc(length);
     assert_non_null(before);
     memcpy(before, lines->records.data, length);
     for (uint64_t key = 1; key <= 10; key++)
-        expand_all(lines, &(struct mounting){.key = key << 20});
+        expand_all(&(struct mounting){.key = key << 20});
 
     assert_memory_equal(lines->records.data, before, length);
     assert_int_equal(lines->members, 1);
@@ -313,72 +296,54 @@ TEST(mounts_of_one_set_share_it_and_have_ids_of_their_own)
             assert_memory_not_equal(one.span_id, other.span_id, 8);
         }
     free(before);
-    otel_lines_free(lines);
 }
 
 TEST(what_does_not_fit_comes_with_the_next_batches)
 {
-    otel_lines_begin();
-    for (int i = 0; i < 200; i++)
-        otel_span_end(enter("a"));
-    otel_lines *lines = otel_lines_end();
-    struct oteli_record *record = write_mount(lines, &bare);
-    const struct oteli_mount *mount = oteli_record_mount(record);
-    otel_lines_free(lines);
-    uint64_t lost = 0;
-    size_t done = 0;
-
-    for (;;) {
-        const bool is_done = oteli_expand_mount(&batch, record, &lost);
-        for (size_t i = 0; i < batch.count; i++)
-            check_copy(batch.records[i], record_at(lines, done + i), mount, &bare);
-        done += batch.count;
-        assert_int_equal(oteli_record_spans(record), 200 - done);
-        if (is_done)
-            break;
-        assert_int_equal(batch.count, CAPACITY);
-        assert_int_equal(lines->members, 1);
-        oteli_batch_empty(&batch);
+    static const unsigned counts[] = {CAPACITY, 200};
+    for (unsigned row = 0; row < 2; row++) {
+        otel_lines_begin();
+        for (unsigned i = 0; i < counts[row]; i++)
+            otel_span_end(enter("a"));
+        lines = otel_lines_end();
+        struct oteli_record *record = write_mount(&bare);
+        const struct oteli_mount *mount = oteli_record_mount(record);
+        uint64_t lost = 0;
+        size_t done = 0;
+        for (bool is_done = false; !is_done;) {
+            oteli_batch_empty(&batch);
+            is_done = oteli_expand_mount(&batch, record, &lost);
+            for (size_t i = 0; i < batch.count; i++)
+                check_copy(batch.records[i], record_at(done + i), mount, &bare);
+            done += batch.count;
+            assert_int_equal(oteli_record_spans(record), counts[row] - done);
+            assert_int_equal(is_done, done == counts[row]);
+            assert_true(is_done || batch.count == CAPACITY);
+            assert_int_equal(lines->members, is_done ? 1 : 2);
+        }
+        otel_lines_free(lines);
     }
-
-    assert_int_equal(done, 200);
-    assert_int_equal(lines->members, 0);
-}
-
-TEST(what_fits_exactly_is_done)
-{
-    otel_lines_begin();
-    for (int i = 0; i < CAPACITY; i++)
-        otel_span_end(enter("a"));
-    otel_lines *lines = otel_lines_end();
-
-    expand_all(lines, &bare);
-
-    assert_int_equal(batch.count, CAPACITY);
-    otel_lines_free(lines);
+    lines = NULL;
 }
 
 TEST(the_same_again_allocates_nothing)
 {
-    otel_lines *lines = collect_all_kinds();
-    for (int i = 0; i < 10; i++)
-        expand_all(lines, &bare);
-    const size_t allocated = oteli_leaks_count();
-
+    size_t allocated = 0;
+    collect_all_kinds();
     for (int round = 0; round < 20; round++) {
         oteli_batch_empty(&batch);
         for (int i = 0; i < 10; i++)
-            expand_all(lines, &bare);
+            expand_all(&bare);
+        if (round == 0)
+            allocated = oteli_leaks_count();
     }
-
     assert_int_equal(oteli_leaks_count(), allocated);
-    otel_lines_free(lines);
 }
 
 TEST(spans_without_memory_are_counted_and_the_others_come)
 {
-    otel_lines *lines = collect_all_kinds();
-    struct oteli_record *record = write_mount(lines, &bare);
+    collect_all_kinds();
+    struct oteli_record *record = write_mount(&bare);
     uint64_t lost = 0;
     oteli_leaks_fail_at(1);
 
@@ -387,15 +352,14 @@ TEST(spans_without_memory_are_counted_and_the_others_come)
     assert_int_equal(lost, 1);
     assert_int_equal(batch.count, 3);
     assert_int_equal(lines->members, 1);
-    otel_lines_free(lines);
 }
 
 /* The place of a tracestate that nobody retains is taken again in time. */
 TEST(a_mount_lets_go_of_its_tracestate_when_it_is_done)
 {
-    otel_lines *lines = collect_all_kinds();
+    collect_all_kinds();
     const struct mounting as = {"a=1", 1, false, false};
-    struct oteli_record *record = write_mount(lines, &as);
+    struct oteli_record *record = write_mount(&as);
     const struct oteli_mount mount = *oteli_record_mount(record);
     uint64_t lost = 0;
     char text[OTELI_TRACESTATE_BYTES + 1];
@@ -409,19 +373,27 @@ TEST(a_mount_lets_go_of_its_tracestate_when_it_is_done)
         oteli_tracestate_make("b=2", 3, trace_id);
 
     assert_int_equal(oteli_tracestate_copy(mount.tracestate, trace_id, text, sizeof text), 0);
-    otel_lines_free(lines);
 }
+
+static const char *answer; /* for all addresses but 0x1000 */
+static size_t answer_length;
 
 static size_t resolve(const void *address, char *name, size_t size)
 {
-    (void)size;
     if (address == (const void *)0x1000)
         return 0;
-    memcpy(name, "charge", 6);
-    return 6;
+    memcpy(name, answer, answer_length < size ? answer_length : size);
+    return answer_length;
 }
 
-static otel_lines *collect_addresses(void)
+static void will_answer(const char *text, size_t length)
+{
+    answer = text;
+    answer_length = length;
+    otel_set_name_resolver(resolve);
+}
+
+static void collect_addresses(void)
 {
     otel_lines_begin();
     const otel_span known = otel_span_enter_address(hand.tracer, (const void *)0x2000);
@@ -430,7 +402,7 @@ static otel_lines *collect_addresses(void)
     otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
     otel_span_end(enter("by name"));
     otel_span_end(known);
-    return otel_lines_end();
+    lines = otel_lines_end();
 }
 
 static void check_name(size_t index, const char *name)
@@ -444,10 +416,10 @@ static void check_name(size_t index, const char *name)
 
 TEST(addresses_get_names)
 {
-    otel_lines *lines = collect_addresses();
+    collect_addresses();
     uint64_t lost = 0;
-    otel_set_name_resolver(resolve);
-    assert_true(oteli_expand_mount(&batch, write_mount(lines, &bare), &lost));
+    will_answer("charge", 6);
+    assert_true(oteli_expand_mount(&batch, write_mount(&bare), &lost));
     assert_int_equal(batch.address_count, 2);
 
     assert_int_equal(oteli_expand_names(&batch), 0);
@@ -460,14 +432,13 @@ TEST(addresses_get_names)
     assert_int_equal(span->n_attributes, 1);
     assert_int_equal(span->n_events, 1);
     free_span(span);
-    otel_lines_free(lines);
 }
 
 TEST(a_span_whose_name_finds_no_memory_leaves_the_batch)
 {
-    otel_lines *lines = collect_addresses();
+    collect_addresses();
     uint64_t lost = 0;
-    assert_true(oteli_expand_mount(&batch, write_mount(lines, &bare), &lost));
+    assert_true(oteli_expand_mount(&batch, write_mount(&bare), &lost));
     batch.arena.used = batch.arena.current->capacity;
     oteli_leaks_fail_at(1);
 
@@ -476,15 +447,14 @@ TEST(a_span_whose_name_finds_no_memory_leaves_the_batch)
     assert_int_equal(batch.count, 2);
     check_name(0, "by name");
     check_name(1, "0x2000");
-    otel_lines_free(lines);
 }
 
 /* Views of a set show addresses as they are: the resolver belongs to the exporter thread. */
 TEST(spans_can_be_looked_at_in_process)
 {
     static const char *const names[] = {"0x1000", "by name", "0x2000"};
-    otel_lines *lines = collect_addresses();
-    otel_set_name_resolver(resolve);
+    collect_addresses();
+    will_answer("charge", 6);
     otel_span_view span;
     size_t cursor = 0;
 
@@ -497,8 +467,74 @@ TEST(spans_can_be_looked_at_in_process)
     }
     assert_false(otel_lines_next(lines, &cursor, &span));
     assert_false(otel_lines_next(lines, &cursor, &span));
-
     cursor = 0;
     assert_false(otel_lines_next(NULL, &cursor, &span));
-    otel_lines_free(lines);
+}
+
+/* ---- sdk/names.h --------------------------------------------------------------------------------- */
+
+static size_t look_up(uintptr_t address, char name[OTELI_NAME_MOST])
+{
+    return oteli_name_look_up(&address, sizeof address, name);
+}
+
+static void assert_name(uintptr_t address, const char *expected)
+{
+    char name[OTELI_NAME_MOST];
+    assert_int_equal(look_up(address, name), strlen(expected));
+    assert_memory_equal(name, expected, strlen(expected));
+}
+
+TEST(a_name_is_the_resolvers_and_otherwise_a_number)
+{
+    static const uintptr_t addresses[] = {
+        0, 9, 0x10, 0xabc, 0x401136, UINTPTR_MAX >> 4 | 1, UINTPTR_MAX};
+    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
+        char expected[32];
+        snprintf(expected, sizeof expected, "0x%llx", (unsigned long long)addresses[i]);
+        assert_name(addresses[i], expected);
+    }
+    will_answer("charge", 6);
+    assert_name(0x1000, "0x1000"); /* which it does not know */
+    assert_name(0x1234, "charge");
+}
+
+TEST(a_long_name_is_cut_between_characters)
+{
+    static const char *const characters[] = {"x", "\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+    static char text[OTELI_NAME_MOST + 8];
+    for (size_t i = 0; i < 4; i++) {
+        const size_t size = strlen(characters[i]);
+        for (size_t before = 0; before <= 5; before++) {
+            char name[OTELI_NAME_MOST];
+            memset(text, 'a', sizeof text);
+            memcpy(text + OTELI_NAME_MOST - before, characters[i], size);
+            will_answer(text, OTELI_NAME_MOST - before + size);
+
+            const size_t length = look_up(1, name);
+
+            const bool fits = size <= before;
+            assert_int_equal(length, OTELI_NAME_MOST - before + (fits ? size : 0));
+            assert_memory_equal(name, text, length);
+        }
+    }
+}
+
+/* spec: X19 trace.proto MUST stable */
+TEST(bad_utf8_in_a_name_is_replaced)
+{
+    static char text[2 * OTELI_NAME_MOST];
+    char name[OTELI_NAME_MOST];
+    will_answer("a\xff"
+                "b",
+                3);
+    assert_name(1, "a\xef\xbf\xbd"
+                   "b");
+    memset(text, 0x80, sizeof text); /* nothing good, and too long */
+    will_answer(text, sizeof text);
+
+    const size_t length = look_up(1, name);
+
+    assert_int_equal(length, OTELI_NAME_MOST / 3 * 3);
+    assert_true(oteli_utf8_is_valid(name, length));
 }

@@ -1,68 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/queue_test.c - specification of sdk/queue.c: how much may wait. */
-#include "sdk/engine.h"
-
-#include "tests/support/fake_exporter.h"
-#include "tests/support/hand_engine.h"
-#include "tests/support/leaks.h"
 #include "common/log.h"
+#include "tests/support/faked.h"
 #include "tests/support/unit.h"
 
-#include <otel/otel.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_THREADS = 64 };
 
-static struct fake_exporter fake;
-static struct hand_engine hand;
-
 static void start(int64_t queue, int64_t batch, int64_t bytes)
 {
-    const otel_exporter exporter = fake_exporter(&fake);
-    memset(&fake, 0, sizeof fake);
-    oteli_leaks_begin();
-    hand_start(&hand,
-               OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1, .log_level = "none",
-                                .bsp_max_queue_size = queue, .bsp_max_export_batch_size = batch,
-                                .queue_max_bytes = bytes, .clock = "fake"));
+    by_hand(1, &(otel_sdk_options){.bsp_max_queue_size = queue,
+                                   .bsp_max_export_batch_size = batch,
+                                   .queue_max_bytes = bytes});
 }
 
-static void stop(void)
+/* For the next row. */
+static void start_again(int64_t queue, int64_t batch)
 {
-    hand_stop(&hand);
-    oteli_leaks_check();
+    if (hand.engine != NULL) {
+        by_hand_end(NULL);
+        faked_begin(NULL);
+    }
+    start(queue, batch, 0);
 }
+
+static void assert_dropped(otel_drop_reason reason, uint64_t count)
+{
+    assert_int_equal(hand_counts(&hand).dropped[reason], count);
+}
+
+AROUND_EACH(faked_begin, by_hand_end);
 
 /* spec: P4 */
-TEST(one_thread_fills_the_queue_exactly)
+TEST(one_thread_fills_the_queue_exactly_and_again)
 {
     static const int64_t sizes[] = {1, 2, 31, 32, 33, 100, 2048};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const uint64_t size = (uint64_t)sizes[i];
-        start(sizes[i], 1, 0);
-
-        hand_spans(&hand, "a", (size_t)size);
-        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 0);
-        hand_spans(&hand, "a", 5);
-        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 5);
-        hand_flush(&hand);
-        assert_int_equal(fake.spans, size);
-        stop();
+        start_again(sizes[i], 1);
+        for (unsigned k = 1; k <= 5; k++) {
+            hand_spans(&hand, "a", (size_t)size);
+            assert_dropped(OTEL_DROP_QUEUE_FULL, 5 * (k - 1));
+            hand_spans(&hand, "a", 5);
+            assert_dropped(OTEL_DROP_QUEUE_FULL, 5 * k);
+            hand_flush(&hand);
+            assert_int_equal(fake->spans, size * k);
+        }
     }
-}
-
-TEST(a_queue_that_was_full_takes_as_much_again)
-{
-    start(50, 10, 0);
-    for (unsigned i = 1; i <= 10; i++) {
-        hand_spans(&hand, "a", 70);
-        hand_flush(&hand);
-        assert_int_equal(fake.spans, 50 * i);
-        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 20 * i);
-    }
-    stop();
 }
 
 static size_t news;
@@ -95,9 +82,8 @@ TEST(O6_a_full_queue_is_said_when_it_begins_to_lose_and_when_it_does_not)
 
     assert_int_equal(news, 2);
     assert_non_null(strstr(last_news, "60 spans were lost"));
-    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 60);
+    assert_dropped(OTEL_DROP_QUEUE_FULL, 60);
     otel_log_set_handler(NULL, NULL);
-    stop();
 }
 
 /* What a thread that stops keeps from the others is at most as much as it has used. */
@@ -113,7 +99,6 @@ TEST(lots_grow_with_what_a_thread_uses)
     }
     assert_int_equal(oteli_queue_take_lot(sdk, 0), 1);
     oteli_queue_give_room_back(sdk, 64);
-    stop();
 }
 
 static pthread_barrier_t barrier;
@@ -135,7 +120,7 @@ TEST(any_number_of_threads_fills_the_queue_exactly)
     static const unsigned counts[] = {1, 2, 5, 16, 64};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         pthread_t threads[MOST_THREADS];
-        start(300, 100, 0);
+        start_again(300, 100);
         pthread_barrier_init(&barrier, NULL, counts[i] + 1);
         for (unsigned k = 0; k < counts[i]; k++)
             assert_int_equal(pthread_create(&threads[k], NULL, fill_twice, NULL), 0);
@@ -143,16 +128,15 @@ TEST(any_number_of_threads_fills_the_queue_exactly)
         pthread_barrier_wait(&barrier);
         assert_int_equal(hand.engine->reserved, 300);
         hand_flush(&hand);
-        assert_int_equal(fake.spans, 300);
+        assert_int_equal(fake->spans, 300);
         pthread_barrier_wait(&barrier);
         for (unsigned k = 0; k < counts[i]; k++)
             assert_int_equal(pthread_join(threads[k], NULL), 0);
         hand_flush(&hand);
 
-        assert_int_equal(fake.spans, 600);
-        assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 800 * counts[i] - 600);
+        assert_int_equal(fake->spans, 600);
+        assert_dropped(OTEL_DROP_QUEUE_FULL, 800 * counts[i] - 600);
         pthread_barrier_destroy(&barrier);
-        stop();
     }
 }
 
@@ -165,11 +149,10 @@ TEST(spans_in_a_batch_still_count_until_it_is_exported)
 
     hand_spans(&hand, "b", 10);
 
-    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 10);
+    assert_dropped(OTEL_DROP_QUEUE_FULL, 10);
     oteli_harvest_release(hand.engine, hand.engine->batch);
     hand_spans(&hand, "b", 60);
-    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 10);
-    stop();
+    assert_dropped(OTEL_DROP_QUEUE_FULL, 10);
 }
 
 TEST(lots_leave_room_for_every_thread)
@@ -182,7 +165,6 @@ TEST(lots_leave_room_for_every_thread)
     hand.engine->sdk.threads = 1;
     assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 64), 635 / 8 / 2);
     hand.engine->reserved = 0;
-    stop();
 }
 
 TEST(a_lot_that_is_used_up_is_announced)
@@ -196,7 +178,6 @@ TEST(a_lot_that_is_used_up_is_announced)
     hand_spans(&hand, "a", 1);
 
     assert_int_equal(oteli_bell_waiting(&hand.engine->bell), lot);
-    stop();
 }
 
 TEST(a_reservation_is_whole_or_none)
@@ -215,23 +196,12 @@ TEST(a_reservation_is_whole_or_none)
     oteli_queue_give_room_back(sdk, 40);
     assert_true(oteli_queue_reserve(sdk, 39));
     assert_int_equal(hand.engine->reserved, 99);
-    oteli_queue_give_room_back(sdk, 99);
-    assert_int_equal(hand.engine->reserved, 0);
-    stop();
-}
-
-TEST(a_reservation_is_announced_when_it_is_used)
-{
-    start(100, 10, 0);
-
-    assert_true(oteli_queue_reserve(&hand.engine->sdk, 7));
-    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
-
-    oteli_queue_announce(&hand.engine->sdk, 7);
+    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0); /* before it is used */
+    oteli_queue_announce(sdk, 7);
     assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 7);
     oteli_bell_taken(&hand.engine->bell, 7);
-    oteli_queue_give_room_back(&hand.engine->sdk, 7);
-    stop();
+    oteli_queue_give_room_back(sdk, 99);
+    assert_int_equal(hand.engine->reserved, 0);
 }
 
 TEST(a_reservation_that_does_not_fit_now_wakes_the_worker)
@@ -244,7 +214,6 @@ TEST(a_reservation_that_does_not_fit_now_wakes_the_worker)
     hand_spans(&hand, "a", 1);
     assert_false(oteli_queue_reserve(&hand.engine->sdk, 100));
     assert_true(oteli_bell_was_knocked(&hand.engine->bell));
-    stop();
 }
 
 enum { RESERVERS = 8, ROUNDS = 2000, QUEUE = 100 };
@@ -282,7 +251,6 @@ TEST(reservations_of_many_threads_stay_within_the_queue)
 
     assert_int_equal(hand.engine->reserved, 0);
     assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
-    stop();
 }
 
 static void large_span(size_t length)
@@ -307,38 +275,29 @@ TEST(the_byte_limit_is_exact)
 
     assert_int_equal(oteli_lines_queued_bytes(), 1 << 20);
     hand_flush(&hand);
-    assert_int_equal(fake.spans, full.ended - 1);
+    assert_int_equal(fake->spans, full.ended - 1);
     assert_int_equal(oteli_lines_queued_bytes(), 0);
     hand_spans(&hand, "a", 100);
-    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
-    stop();
+    assert_dropped(OTEL_DROP_BYTE_LIMIT, 1);
 }
 
-TEST(a_large_span_counts_with_all_of_its_bytes)
+TEST(a_large_span_counts_with_all_of_its_bytes_and_one_above_the_limit_is_dropped_alone)
 {
     start(1000, 10, 1 << 20);
 
     large_span(600 * 1024);
-    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 0);
+    assert_dropped(OTEL_DROP_BYTE_LIMIT, 0);
     large_span(600 * 1024);
-    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
+    assert_dropped(OTEL_DROP_BYTE_LIMIT, 1);
     assert_true(oteli_lines_queued_bytes() <= 1 << 20);
     hand_flush(&hand);
     large_span(600 * 1024);
-
-    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
-    stop();
-}
-
-TEST(a_span_above_the_byte_limit_is_dropped_and_the_next_is_not)
-{
-    start(1000, 10, 1 << 20);
-
+    assert_dropped(OTEL_DROP_BYTE_LIMIT, 1);
+    hand_flush(&hand);
     large_span(2 << 20);
     hand_spans(&hand, "a", 1);
     hand_flush(&hand);
 
-    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT], 1);
-    assert_string_equal(fake.text, "a|");
-    stop();
+    assert_dropped(OTEL_DROP_BYTE_LIMIT, 2);
+    assert_string_equal(fake->text, "large|large|a|");
 }
