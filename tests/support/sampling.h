@@ -5,8 +5,10 @@
 #define OTELI_TESTS_SAMPLING_H
 
 #include "common/text.h"
+#include "tests/support/leaks.h"
 
 #include <otel/sampler.h>
+#include <otel/sdk.h>
 #include <string.h>
 
 enum { NO_PARENT = 0, LOCAL = 1, REMOTE = 2, SAMPLED = 4, RANDOM = 8 };
@@ -99,6 +101,38 @@ static inline void keep_line(void *state, otel_log_level level, const char *mess
     lines->count++;
     lines->last[0] = '\0';
     strncat(lines->last, message, sizeof lines->last - 1);
+}
+
+/* A fixture: a sampler that is freed, the log's lines, and nothing that stays allocated. */
+static struct {
+    otel_sampler sampler;
+    struct lines lines;
+} sampling;
+
+static inline int sampling_begin(void **state)
+{
+    (void)state;
+    memset(&sampling, 0, sizeof sampling);
+    oteli_leaks_begin();
+    otel_log_set_handler(keep_line, &sampling.lines);
+    return 0;
+}
+
+static inline int sampling_end(void **state)
+{
+    (void)state;
+    free_sampler(&sampling.sampler);
+    otel_log_set_handler(NULL, NULL);
+    oteli_leaks_check();
+    return 0;
+}
+
+/* Where the sampler that was there before is to be replaced. */
+static inline otel_sampler *next_sampler(void)
+{
+    free_sampler(&sampling.sampler);
+    memset(&sampling.sampler, 0, sizeof sampling.sampler);
+    return &sampling.sampler;
 }
 
 #endif

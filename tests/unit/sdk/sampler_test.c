@@ -1,47 +1,329 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/sampler_test.c - specification of sdk/sampler.h. */
+/* tests/unit/sdk/sampler_test.c - specification of the samplers that are built in, of those that
+ * settings name (sdk/sampler.h), and of the member `ot` of tracestates (sdk/samplers/ot.h). */
+#include "sdk/engine.h"
 #include "sdk/sampler.h"
+#include "sdk/samplers/ot.h"
 
-#include "tests/support/hand_engine.h"
-#include "tests/support/leaks.h"
+#include "tests/support/sampling.h"
 #include "tests/support/unit.h"
 
+#include <locale.h>
+#include <math.h>
 #include <otel/otel.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-static struct oteli_sampler sampler_of(const char *name, const char *argument)
+static const otel_sampler *with_ratio(double ratio)
 {
-    struct oteli_config config = {.traces_sampler = strdup(name),
-                                  .traces_sampler_arg = argument ? strdup(argument) : NULL};
-    struct oteli_sampler sampler = {.decide = {0}};
-    oteli_sampler_init(&sampler, &config);
-    free(config.traces_sampler);
-    free(config.traces_sampler_arg);
+    otel_sampler *sampler = next_sampler();
+    assert_int_equal(otel_sampler_trace_id_ratio(ratio, sampler), OTEL_OK);
     return sampler;
 }
 
-/* What each sampler says to no parent; local unsampled, sampled; remote unsampled, sampled. */
-static const struct {
-    const char *name;
-    const char *decisions; /* -: drop, +: sample, ?: ask */
-} table[] = {
-    {"always_on", "+++++"},
-    {"always_off", "-----"},
-    {"traceidratio", "?????"},
-    {"parentbased_always_on", "+-+-+"},
-    {"parentbased_always_off", "--+-+"},
-    {"parentbased_traceidratio", "?-+-+"},
-};
-enum { SAMPLERS = sizeof table / sizeof table[0] };
-
-TEST(each_sampler_decides_by_the_kind_of_parent)
+static const otel_sampler *with_probability(double ratio)
 {
-    for (unsigned i = 0; i < SAMPLERS; i++) {
-        const struct oteli_sampler sampler = sampler_of(table[i].name, NULL);
-        for (unsigned k = 0; k < OTELI_PARENT_KINDS; k++)
-            assert_int_equal("-+?"[sampler.decide[k]], table[i].decisions[k]);
+    otel_sampler *sampler = next_sampler();
+    assert_int_equal(otel_sampler_probability(ratio, sampler), OTEL_OK);
+    return sampler;
+}
+
+static bool samples(const otel_sampler *sampler, const struct question *question)
+{
+    const otel_sampling_decision decision = answer_of(sampler, question).decision;
+    assert_true(decision == OTEL_SAMPLING_DROP || decision == OTEL_SAMPLING_RECORD_AND_SAMPLE);
+    return decision != OTEL_SAMPLING_DROP;
+}
+
+AROUND_EACH(sampling_begin, sampling_end);
+
+/* spec: S6 trace/sdk.md#alwayson MUST stable */
+/* spec: S6 trace/sdk.md#alwaysoff MUST stable */
+TEST(S6_always_on_and_always_off_do_so_and_say_their_names)
+{
+    const otel_sampler on = otel_sampler_always_on();
+    const otel_sampler off = otel_sampler_always_off();
+    struct question question;
+    for (unsigned parent = 0; parent < 8; parent++) {
+        ask(&question, parent, "a=b", parent % 2 ? UINT64_MAX : 1);
+        assert_true(samples(&on, &question));
+        assert_false(samples(&off, &question));
+        assert_false(answer_of(&on, &question).has_tracestate);
     }
+    assert_string_equal(description_of(&on), "AlwaysOnSampler");
+    assert_string_equal(description_of(&off), "AlwaysOffSampler");
+}
+
+/* spec: S7 trace/sdk.md#requirements-for-traceidratiobased-sampler-algorithm MUST stable */
+TEST(S7_a_larger_ratio_samples_all_that_a_smaller_one_does)
+{
+    static const double ratios[] = {0, 1e-9, 0.0001, 0.1, 0.25, 1.0 / 3, 0.5, 0.9, 1};
+    enum { RATIOS = sizeof ratios / sizeof ratios[0] };
+    otel_sampler samplers[RATIOS];
+    for (unsigned i = 0; i < RATIOS; i++)
+        assert_int_equal(otel_sampler_trace_id_ratio(ratios[i], &samplers[i]), OTEL_OK);
+    struct question question;
+    uint64_t low = 88172645463325252;
+    for (unsigned id = 0; id < 2000; id++) {
+        low ^= low << 13, low ^= low >> 7, low ^= low << 17;
+        ask(&question, NO_PARENT, "", low);
+        question.trace_id[8] = (uint8_t)(low >> 56);
+        bool smaller = false;
+        for (unsigned i = 0; i < RATIOS; i++) {
+            const bool sampled = samples(&samplers[i], &question);
+            assert_true(sampled || !smaller);
+            assert_int_equal(samples(&samplers[i], &question), sampled);
+            smaller = sampled;
+        }
+        assert_true(smaller);
+    }
+    for (unsigned i = 0; i < RATIOS; i++)
+        free_sampler(&samplers[i]);
+}
+
+static bool ratio_samples(const otel_sampler *sampler, unsigned parent, uint64_t low)
+{
+    struct question question;
+    ask(&question, parent, "", low);
+    question.trace_id[8] = (uint8_t)(low >> 56);
+    return samples(sampler, &question);
+}
+
+/* spec: S7 trace/sdk.md#traceidratiobased MUST stable */
+TEST(S7_the_threshold_is_exact_and_the_parents_flag_changes_nothing)
+{
+    static const struct {
+        double ratio;
+        uint64_t most; /* of the low half of a trace id that is sampled */
+    } rows[] = {{1, UINT64_MAX}, {0.5, (UINT64_C(1) << 63) - 1}, {0.25, (UINT64_C(1) << 62) - 1}};
+    for (unsigned parent = 0; parent < 8; parent++)
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            const otel_sampler *sampler = with_ratio(rows[i].ratio);
+            assert_true(ratio_samples(sampler, parent, 0));
+            assert_true(ratio_samples(sampler, parent, rows[i].most));
+            assert_int_equal(ratio_samples(sampler, parent, rows[i].most + 1), i == 0);
+        }
+    assert_false(ratio_samples(with_ratio(0), NO_PARENT, 0));
+    assert_true(ratio_samples(with_ratio(1e-18), NO_PARENT, 17));
+    assert_false(ratio_samples(with_ratio(1e-18), NO_PARENT, 19));
+}
+
+/* 100,000 ids of a fixed sequence: the share may be off by four standard deviations. */
+TEST(the_ratio_of_many_traces_is_sampled)
+{
+    struct oteli_random random = {0};
+    memset(&random, 0x5a, sizeof random);
+    const otel_sampler *sampler = with_ratio(0.1);
+    unsigned sampled = 0;
+    for (unsigned i = 0; i < 100000; i++)
+        sampled += ratio_samples(sampler, NO_PARENT, oteli_random_id(&random));
+    assert_in_range(sampled, 10000 - 380, 10000 + 380);
+}
+
+/* spec: S7 trace/sdk.md#traceidratiobased MUST stable */
+TEST(S7_the_description_has_the_ratio_as_a_decimal_number_in_every_locale)
+{
+    static const struct {
+        double ratio;
+        const char *text;
+    } rows[] = {{0.0001, "{0.000100}"},
+                {1, "{1.000000}"},
+                {0, "{0.000000}"},
+                {0.25, "{0.250000}"},
+                {1e-9, "{0.000000001}"},
+                {1.0 / 3, "{0.3333333333333333}"},
+                {0.1, "{0.100000}"},
+                {0.25000000000000006, "{0.25000000000000006}"}}; /* the next after 0.25 */
+    static const char *const locales[] = {"C", "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR"};
+    char before[64];
+    snprintf(before, sizeof before, "%s", setlocale(LC_NUMERIC, NULL));
+    for (size_t i = 0; i < sizeof locales / sizeof locales[0]; i++) {
+        oteli_leaks_check(); /* what the C library keeps of a locale is its own */
+        const char *locale = setlocale(LC_NUMERIC, locales[i]);
+        oteli_leaks_begin();
+        for (size_t k = 0; locale != NULL && k < sizeof rows / sizeof rows[0]; k++) {
+            char expected[64];
+            snprintf(expected, sizeof expected, "TraceIdRatioBased%s", rows[k].text);
+            assert_string_equal(description_of(with_ratio(rows[k].ratio)), expected);
+        }
+        next_sampler();
+    }
+    assert_string_equal(description_of(with_probability(0.0001)), "ProbabilitySampler{0.000100}");
+    setlocale(LC_NUMERIC, before);
+}
+
+/* spec: S7 trace/sdk.md#compatibility-warnings-for-traceidratiobased-sampler SHOULD development */
+TEST(S7_a_sampler_that_decides_below_a_parent_warns_once)
+{
+    const otel_sampler *sampler = with_ratio(0.5);
+    struct question question;
+    ask(&question, NO_PARENT, "", 1);
+    answer_of(sampler, &question);
+    assert_int_equal(sampling.lines.count, 0);
+    ask(&question, REMOTE, "ot=th:8", 1);
+    answer_of(sampler, &question);
+    answer_of(sampler, &question);
+    assert_int_equal(sampling.lines.count, 1);
+    assert_non_null(strstr(sampling.lines.last, "TraceIdRatioBased"));
+    assert_non_null(strstr(sampling.lines.last, "sampled by ProbabilitySampler"));
+}
+
+/* spec: S9 trace/sdk.md#probabilitysampler-sampler-configuration MUST development */
+TEST(S9_ratios_outside_are_refused)
+{
+    static const double bad[] = {-0.1, 1.1, (double)NAN};
+    otel_sampler sampler;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(otel_sampler_trace_id_ratio(bad[i], &sampler),
+                         OTEL_ERROR_INVALID_ARGUMENT);
+        assert_int_equal(otel_sampler_probability(bad[i], &sampler), OTEL_ERROR_INVALID_ARGUMENT);
+    }
+    assert_int_equal(otel_sampler_probability(1e-17, &sampler), OTEL_ERROR_INVALID_ARGUMENT);
+    oteli_leaks_fail_at(1);
+    assert_int_equal(otel_sampler_probability(0.5, &sampler), OTEL_ERROR_NO_MEMORY);
+    oteli_leaks_fail_at(1);
+    assert_int_equal(otel_sampler_trace_id_ratio(0.5, &sampler), OTEL_ERROR_NO_MEMORY);
+}
+
+/* spec: S8 trace/sdk.md#parentbased MUST stable */
+TEST(S8_each_kind_of_parent_has_its_delegate)
+{
+    struct counted counted[5] = {{0, 0}};
+    const otel_parent_based_options options = {
+        .size = sizeof options,
+        .root = counted_sampler(&counted[0]),
+        .remote_parent_sampled = counted_sampler(&counted[1]),
+        .remote_parent_not_sampled = counted_sampler(&counted[2]),
+        .local_parent_sampled = counted_sampler(&counted[3]),
+        .local_parent_not_sampled = counted_sampler(&counted[4])};
+    assert_int_equal(otel_sampler_parent_based(&options, next_sampler()), OTEL_OK);
+    static const unsigned parents[5] = {NO_PARENT, REMOTE | SAMPLED, REMOTE, LOCAL | SAMPLED,
+                                        LOCAL};
+    struct question question;
+    for (unsigned i = 0; i < 5; i++) {
+        ask(&question, parents[i], "", 1);
+        answer_of(&sampling.sampler, &question);
+        for (unsigned k = 0; k < 5; k++)
+            assert_int_equal(counted[k].asked, k <= i);
+    }
+    next_sampler();
+    for (unsigned k = 0; k < 5; k++)
+        assert_int_equal(counted[k].freed, 1);
+}
+
+/* spec: S8 trace/sdk.md#parentbased MUST stable */
+TEST(S8_delegates_that_are_not_given_do_as_the_parent_did)
+{
+    const otel_parent_based_options options = {.size = sizeof options,
+                                               .root = otel_sampler_always_off()};
+    assert_int_equal(otel_sampler_parent_based(&options, next_sampler()), OTEL_OK);
+    struct question question;
+    for (unsigned parent = LOCAL; parent < 8; parent++) {
+        if ((parent & (LOCAL | REMOTE)) == 0)
+            continue;
+        ask(&question, parent, "", 1);
+        assert_int_equal(samples(&sampling.sampler, &question), (parent & SAMPLED) != 0);
+    }
+    assert_string_equal(description_of(&sampling.sampler),
+                        "ParentBased{root:AlwaysOffSampler,remoteParentSampled:AlwaysOnSampler,"
+                        "remoteParentNotSampled:AlwaysOffSampler,localParentSampled:"
+                        "AlwaysOnSampler,localParentNotSampled:AlwaysOffSampler}");
+}
+
+/* spec: S8 trace/sdk.md#parentbased MUST stable */
+TEST(S8_a_parent_that_is_not_valid_makes_a_root)
+{
+    struct counted root = {0, 0};
+    const otel_parent_based_options options = {.size = sizeof options,
+                                               .root = counted_sampler(&root)};
+    assert_int_equal(otel_sampler_parent_based(&options, next_sampler()), OTEL_OK);
+    struct question question;
+    ask(&question, REMOTE | SAMPLED, "", 1);
+    memset(question.parent.span_id, 0, sizeof question.parent.span_id);
+    answer_of(&sampling.sampler, &question);
+    assert_int_equal(root.asked, 1);
+}
+
+TEST(what_is_adopted_is_freed_when_nothing_comes_of_it)
+{
+    struct counted counted = {0, 0};
+    otel_sampler sampler;
+    const otel_parent_based_options rootless = {.size = sizeof rootless,
+                                                .local_parent_sampled = counted_sampler(&counted)};
+    assert_int_equal(otel_sampler_parent_based(&rootless, &sampler), OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(otel_sampler_parent_based(NULL, &sampler), OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(counted.freed, 1);
+    const otel_parent_based_options options = {.size = sizeof options,
+                                               .root = counted_sampler(&counted)};
+    oteli_leaks_fail_at(1);
+    assert_int_equal(otel_sampler_parent_based(&options, &sampler), OTEL_ERROR_NO_MEMORY);
+    assert_int_equal(counted.freed, 2);
+    oteli_leaks_fail_at(1);
+    assert_int_equal(otel_sampler_always_record(counted_sampler(&counted), &sampler),
+                     OTEL_ERROR_NO_MEMORY);
+    assert_int_equal(counted.freed, 3);
+}
+
+/* spec: S11 trace/sdk.md#alwaysrecord MUST stable */
+TEST(S11_always_record_records_what_its_root_drops)
+{
+    struct counted counted = {0, 0};
+    const struct {
+        otel_sampler root;
+        otel_sampling_decision decision;
+        const char *description;
+    } rows[] = {
+        {otel_sampler_always_off(), OTEL_SAMPLING_RECORD_ONLY, "AlwaysRecord{AlwaysOffSampler}"},
+        {otel_sampler_always_on(), OTEL_SAMPLING_RECORD_AND_SAMPLE,
+         "AlwaysRecord{AlwaysOnSampler}"},
+        {counted_sampler(&counted), OTEL_SAMPLING_RECORD_ONLY, "AlwaysRecord{custom}"}};
+    struct question question;
+    ask(&question, NO_PARENT, "", 1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(otel_sampler_always_record(rows[i].root, next_sampler()), OTEL_OK);
+        assert_int_equal(answer_of(&sampling.sampler, &question).decision, rows[i].decision);
+        assert_string_equal(description_of(&sampling.sampler), rows[i].description);
+    }
+    next_sampler();
+    assert_int_equal(counted.freed, 1);
+}
+
+/* spec: S5 trace/sdk.md#getdescription MUST stable */
+TEST(S5_a_description_is_cut_to_the_room_and_measured_whole)
+{
+    otel_sampler inner;
+    const otel_sampler *const sampler = &sampling.sampler;
+    assert_int_equal(otel_sampler_trace_id_ratio(0.5, &inner), OTEL_OK);
+    assert_int_equal(otel_sampler_always_record(inner, next_sampler()), OTEL_OK);
+    const char *whole = "AlwaysRecord{TraceIdRatioBased{0.500000}}";
+    char text[64];
+    for (size_t size = 0; size <= strlen(whole) + 1; size++) {
+        memset(text, '#', sizeof text);
+        assert_int_equal(sampler->describe(sampler->state, size != 0 ? text : NULL, size),
+                         strlen(whole));
+        if (size != 0) {
+            assert_int_equal(strlen(text), size - 1);
+            assert_memory_equal(text, whole, size - 1);
+        }
+        assert_int_equal(text[size], '#');
+    }
+}
+
+/* ---- samplers that settings name ------------------------------------------------------------------ */
+
+static void start(otel_sdk_options *options)
+{
+    options->size = sizeof *options;
+    options->log_level = "warn";
+    options->threadless = true;
+    assert_int_equal(otel_start_with(options), OTEL_OK);
+}
+
+static void stop(void)
+{
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
 }
 
 /* The parent of that kind; enum oteli_parent. */
@@ -59,150 +341,272 @@ static otel_context parent_of(unsigned kind)
                                      : otel_context_with_span(none, otel_span_wrap(&context));
 }
 
-TEST(spans_are_sampled_as_the_sampler_says)
+/* What each sampler says to no parent; local unsampled, sampled; remote unsampled, sampled. */
+static const struct {
+    const char *name;
+    const char *decisions; /* -: drop, +: sample, ?: the ratio */
+} table[] = {
+    {"always_on", "+++++"},
+    {"always_off", "-----"},
+    {"traceidratio", "?????"},
+    {"parentbased_always_on", "+-+-+"},
+    {"parentbased_always_off", "--+-+"},
+    {"parentbased_traceidratio", "?-+-+"},
+};
+
+/* spec: S6 trace/sdk.md#built-in-samplers MUST stable */
+/* spec: S8 trace/sdk.md#parentbased MUST stable */
+/* spec: S7 trace/sdk.md#compatibility-warnings-for-traceidratiobased-sampler SHOULD development */
+TEST(S8_spans_are_sampled_as_the_sampler_says_and_a_ratio_below_a_parent_warns)
 {
-    for (unsigned i = 0; i < SAMPLERS; i++) {
-        struct hand_engine hand;
-        oteli_leaks_begin();
-        /* A ratio of 0: whoever asks gets a no. */
-        hand_start(&hand, OTEL_SDK_OPTIONS(.traces_sampler = table[i].name,
-                                           .traces_sampler_arg = "0", .clock = "fake"));
+    for (unsigned i = 0; i < 2 * sizeof table / sizeof table[0]; i++) {
+        const char *const decisions = table[i / 2].decisions;
+        start(&(otel_sdk_options){.traces_sampler = table[i / 2].name,
+                                  .traces_sampler_arg = i % 2 ? "1" : "0"});
+        sampling.lines.count = 0;
         for (unsigned k = 0; k < OTELI_PARENT_KINDS; k++) {
             const otel_context parent = parent_of(k);
-            const otel_span span =
-                otel_span_start(hand.tracer, "a", OTEL_SPAN_OPTIONS(.parent = &parent));
+            const otel_span span = otel_span_start(otel_tracer_get("test", NULL), "a",
+                                                   OTEL_SPAN_OPTIONS(.parent = &parent));
             const otel_span_context context = otel_span_get_context(span);
-            const bool expected = table[i].decisions[k] == '+';
+            const bool expected = decisions[k] == '+' || (decisions[k] == '?' && i % 2 != 0);
             assert_int_equal(otel_span_is_recording(span), expected);
             assert_int_equal(context.flags & OTEL_TRACE_FLAG_SAMPLED, expected);
+            assert_int_equal(sampling.lines.count, k > 0 && decisions[1] == '?');
             otel_span_end(span);
         }
-        hand_stop(&hand);
-        oteli_leaks_check();
+        stop();
     }
 }
 
-static unsigned warnings_of_ratio;
-
-static void count_warnings(void *state, otel_log_level level, const char *message)
+/* Whether a root is, and how many lines of the log there are. */
+static bool root_is_sampled(const char *name, const char *argument, uint64_t low, unsigned lines)
 {
-    (void)state;
-    warnings_of_ratio += level == OTEL_LOG_WARN && strstr(message, "TraceIdRatioBased") != NULL;
+    struct oteli_config config = {.traces_sampler = (char *)(uintptr_t)name,
+                                  .traces_sampler_arg = (char *)(uintptr_t)argument};
+    struct oteli_sampler sampler = {.decide = {0}};
+    struct question question;
+    sampling.lines.count = 0;
+    oteli_sampler_init(&sampler, &config);
+    assert_int_equal(sampling.lines.count, lines);
+    ask(&question, NO_PARENT, "", low);
+    question.trace_id[8] = (uint8_t)(low >> 56);
+    return oteli_sampler_ratio(&sampler, question.trace_id);
 }
 
-/* spec: S7 trace/sdk.md#compatibility-warnings-for-traceidratiobased-sampler SHOULD development */
-TEST(S7_a_ratio_from_the_environment_warns_below_a_parent)
-{
-    static const struct {
-        const char *sampler;
-        unsigned warnings;
-    } cases[] = {{"traceidratio", 1}, {"parentbased_traceidratio", 0}};
-    for (unsigned i = 0; i < 2; i++) {
-        struct hand_engine hand;
-        warnings_of_ratio = 0;
-        otel_log_set_handler(count_warnings, NULL);
-        hand_start(&hand, OTEL_SDK_OPTIONS(.traces_sampler = cases[i].sampler, .clock = "fake"));
-        for (unsigned k = 0; k < OTELI_PARENT_KINDS; k++) {
-            const otel_context parent = parent_of(k);
-            otel_span_end(otel_span_start(hand.tracer, "a", OTEL_SPAN_OPTIONS(.parent = &parent)));
-            assert_int_equal(warnings_of_ratio, k == OTELI_PARENT_NONE ? 0 : cases[i].warnings);
-        }
-        hand_stop(&hand);
-        otel_log_set_handler(NULL, NULL);
-    }
-}
-
-static void put_low(uint8_t trace_id[16], uint64_t low)
-{
-    memset(trace_id, 0xab, 16);
-    for (unsigned i = 15; i >= 8; i--, low >>= 8)
-        trace_id[i] = (uint8_t)low;
-}
-
-static bool samples(const char *ratio, uint64_t low)
-{
-    const struct oteli_sampler sampler = sampler_of("traceidratio", ratio);
-    uint8_t trace_id[16];
-    put_low(trace_id, low);
-    return oteli_sampler_ratio(&sampler, trace_id);
-}
-
-TEST(the_threshold_is_exact)
-{
-    const uint64_t half = UINT64_C(1) << 63;
-    assert_true(samples("0.5", half - 1));
-    assert_false(samples("0.5", half));
-    assert_true(samples("0.25", half / 2 - 1));
-    assert_false(samples("0.25", half / 2));
-    assert_true(samples("1", UINT64_MAX));
-    assert_true(samples("1", 0));
-    assert_false(samples("0", 0));
-    assert_true(samples("1e-18", 17));
-    assert_false(samples("1e-18", 19));
-}
-
-TEST(without_an_argument_everything_is_sampled)
-{
-    assert_true(samples(NULL, UINT64_MAX));
-}
-
-static size_t warnings;
-
-static void count_warning(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)message;
-    warnings += level == OTEL_LOG_WARN;
-}
-
-TEST(a_bad_argument_is_a_warning_and_everything_is_sampled)
+TEST(an_argument_that_is_bad_or_not_there_samples_everything_and_one_that_nobody_reads_is_none)
 {
     static const char *const bad[] = {"", "x", "-0.1", "1.1", "nan", "inf", "0,5", "0.5x"};
-    otel_log_set_handler(count_warning, NULL);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        warnings = 0;
-        assert_true(samples(bad[i], UINT64_MAX));
-        assert_int_equal(warnings, 1);
-    }
-    otel_log_set_handler(NULL, NULL);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_true(root_is_sampled("traceidratio", bad[i], UINT64_MAX, 1));
+    assert_true(root_is_sampled("traceidratio", NULL, UINT64_MAX, 0));
+    assert_true(root_is_sampled("traceidratio", "0.5", (UINT64_C(1) << 63) - 1, 0));
+    assert_false(root_is_sampled("traceidratio", "0.5", UINT64_C(1) << 63, 0));
+    root_is_sampled("parentbased_always_on", "endpoint=http://localhost", 0, 0);
 }
 
-TEST(an_argument_that_no_ratio_reads_is_not_looked_at)
+/* ---- ProbabilitySampler ---------------------------------------------------------------------------- */
+
+/* spec: S9 trace/tracestate-probability-sampling.md#converting-floating-point-probability-to-threshold-value SHOULD development */
+TEST(S9_thresholds_are_those_of_the_specifications_table)
 {
-    otel_log_set_handler(count_warning, NULL);
-    warnings = 0;
-
-    sampler_of("parentbased_always_on", "endpoint=http://localhost");
-
-    assert_int_equal(warnings, 0);
-    otel_log_set_handler(NULL, NULL);
+    static const struct {
+        double ratio;
+        const char *th; /* with a precision of 4 */
+    } rows[] = {{1, "0"},
+                {0.5, "8"},
+                {1.0 / 3, "aaab"},
+                {0.25, "c"},
+                {0.2, "cccd"},
+                {0.125, "e"},
+                {0.1, "e666"},
+                {0.0625, "f"},
+                {0.01, "fd70a"},
+                {0.001, "ffbe77"},
+                {0.0001, "fff9724"},
+                {0.00001, "ffff583a"},
+                {0.000001, "ffffef39"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char th[OTELI_TH_SIZE];
+        oteli_threshold_text(oteli_threshold_of(rows[i].ratio), th);
+        assert_string_equal(th, rows[i].th);
+    }
 }
 
-/* 100,000 ids of a fixed sequence: the share may be off by four standard deviations. */
-TEST(the_ratio_of_many_traces_is_sampled)
+TEST(the_smallest_probabilities_keep_something)
 {
-    struct oteli_random random = {0};
-    memset(&random, 0x5a, sizeof random);
-    const struct oteli_sampler sampler = sampler_of("traceidratio", "0.1");
-    unsigned sampled = 0;
-    for (unsigned i = 0; i < 100000; i++) {
-        uint8_t trace_id[16];
-        put_low(trace_id, oteli_random_id(&random));
-        sampled += oteli_sampler_ratio(&sampler, trace_id);
-    }
-    assert_in_range(sampled, 10000 - 380, 10000 + 380);
+    char th[OTELI_TH_SIZE];
+    oteli_threshold_text(oteli_threshold_of(ldexp(1, -56)), th);
+    assert_string_equal(th, "ffffffffffffff");
+    oteli_threshold_text(oteli_threshold_of(nextafter(1, 0)), th);
+    assert_string_equal(th, "0");
+    oteli_threshold_text(1, th);
+    assert_string_equal(th, "00000000000001");
 }
 
-TEST(a_larger_ratio_samples_all_that_a_smaller_one_does)
+static void assert_decides(double ratio, const char *tracestate, uint64_t low, bool sampled)
 {
-    struct oteli_random random = {0};
-    memset(&random, 0x11, sizeof random);
-    const struct oteli_sampler small = sampler_of("traceidratio", "0.1");
-    const struct oteli_sampler large = sampler_of("traceidratio", "0.3");
-    for (unsigned i = 0; i < 10000; i++) {
-        uint8_t trace_id[16];
-        put_low(trace_id, oteli_random_id(&random));
-        assert_true(!oteli_sampler_ratio(&small, trace_id) ||
-                    oteli_sampler_ratio(&large, trace_id));
+    struct question question;
+    for (unsigned flag = 0; flag <= SAMPLED; flag += SAMPLED) { /* the parent's changes nothing */
+        ask(&question, REMOTE | RANDOM | flag, tracestate, low);
+        assert_int_equal(samples(with_probability(ratio), &question), sampled);
     }
+}
+
+/* spec: S9 trace/sdk.md#probabilitysampler-sampler-algorithm SHOULD development */
+/* spec: S9 trace/sdk.md#probabilitysampler MUST development */
+TEST(S9_probability_sampler_keeps_what_has_R_at_least_T)
+{
+    const uint64_t threshold = 0xc0000000000000;
+    assert_decides(0.25, "", threshold, true);
+    assert_decides(0.25, "", threshold - 1, false);
+    assert_decides(0.25, "", UINT64_MAX, true);
+    assert_decides(1, "", 0, true);
+    assert_decides(0, "", UINT64_MAX, false);
+    assert_decides(ldexp(1, -56), "", 0xffffffffffffff, true);
+    assert_decides(ldexp(1, -56), "", 0xfffffffffffffe, false);
+}
+
+/* spec: S9 trace/sdk.md#explicit-randomness SHOULD development */
+TEST(S9_explicit_randomness_beats_the_trace_id)
+{
+    assert_decides(0.25, "ot=rv:c0000000000000", 0, true);
+    assert_decides(0.25, "ot=rv:bfffffffffffff", UINT64_MAX, false);
+    assert_decides(0.25, "a=b,ot=xy:1;rv:c0000000000000;th:0,c=d", 0, true);
+    /* What is no rv does not count. */
+    assert_decides(0.25, "ot=rv:c000000000000", 0, false);
+    assert_decides(0.25, "ot=rv:C0000000000000", 0, false);
+    assert_decides(0.25, "ot=rv:c00000000000000", 0, false);
+    assert_decides(0.25, "ot=rvx:c0000000000000", 0, false);
+    assert_decides(0.25, "xot=rv:c0000000000000", 0, false);
+}
+
+static void assert_tracestate(double ratio, unsigned parent, const char *before, const char *after)
+{
+    struct question question;
+    ask(&question, parent | RANDOM, before, 0xfffffffffffffe);
+    const otel_sampling_result result = answer_of(with_probability(ratio), &question);
+    assert_string_equal(result.has_tracestate ? result.tracestate : before, after);
+}
+
+/* spec: S9 trace/tracestate-handling.md#sampling-threshold-value-th SHOULD development */
+TEST(S9_what_was_sampled_says_its_threshold)
+{
+    assert_tracestate(0.25, NO_PARENT, "", "ot=th:c");
+    assert_tracestate(1, NO_PARENT, "", "ot=th:0");
+    assert_tracestate(0.01, NO_PARENT, "", "ot=th:fd70a");
+    assert_tracestate(0.25, REMOTE, "a=b", "ot=th:c,a=b");
+    assert_tracestate(0.25, REMOTE, "a=b,ot=th:8,c=d", "ot=th:c,a=b,c=d");
+    assert_tracestate(0.25, REMOTE, "a=b,ot=th:c", "a=b,ot=th:c");
+    assert_tracestate(0.25, REMOTE, "ot=th:Zz", "ot=th:c");
+    assert_tracestate(0.25, REMOTE, "ot=xy:7;th:8;zz:", "ot=th:c;xy:7;zz:");
+    assert_tracestate(0.25, REMOTE, "ot=;;no;XY:7;x y:1;ok:A.-_9; b:1", "ot=th:c;ok:A.-_9");
+}
+
+/* spec: S9 trace/tracestate-probability-sampling.md#general-requirements MUST development */
+TEST(S9_what_was_dropped_says_no_threshold)
+{
+    const double never = ldexp(1, -56);
+    assert_tracestate(never, REMOTE, "ot=th:8", "");
+    assert_tracestate(never, REMOTE, "a=b,ot=th:8;xy:1", "ot=xy:1,a=b");
+    assert_tracestate(0, REMOTE, "a=b,ot=th:8", "a=b");
+    assert_tracestate(0, REMOTE, "a=b,ot=xy:1", "a=b,ot=xy:1");
+}
+
+/* spec: S14 trace/sdk.md#do-not-overwrite-explicit-randomness MUST development */
+TEST(S14_explicit_randomness_is_never_overwritten)
+{
+    assert_tracestate(0.5, REMOTE, "ot=rv:ffffffffffff00", "ot=th:8;rv:ffffffffffff00");
+    assert_tracestate(0.5, REMOTE, "a=b,ot=rv:00000000000000;th:8", "ot=rv:00000000000000,a=b");
+    assert_tracestate(0.5, NO_PARENT, "ot=rv:ffffffffffff00", "ot=th:8;rv:ffffffffffff00");
+    assert_tracestate(0, REMOTE, "ot=th:8;rv:ffffffffffff00", "ot=rv:ffffffffffff00");
+    /* Nor is one that cannot be used. */
+    assert_tracestate(0.5, REMOTE, "ot=rv:12", "ot=th:8;rv:12");
+}
+
+/* spec: S9 trace/tracestate-handling.md#setting-values MUST development */
+TEST(S9_an_ot_without_room_stays_as_it_is)
+{
+    char before[512];
+    char rest[257];
+    memset(rest, 'x', 256);
+    memcpy(rest, "xx:", 3);
+    rest[252] = '\0'; /* "th:8;" goes before it: 257 */
+    snprintf(before, sizeof before, "ot=%s", rest);
+    assert_tracestate(0.5, REMOTE, before, before);
+    assert_int_equal(sampling.lines.count, 1);
+    char after[512];
+    rest[251] = '\0';
+    snprintf(before, sizeof before, "ot=%s", rest);
+    snprintf(after, sizeof after, "ot=th:8;%s", rest);
+    assert_tracestate(0.5, REMOTE, before, after);
+}
+
+/* Members of others make room, by W3C's rule: the long ones, then the last. */
+TEST(a_tracestate_that_gets_too_long_loses_members_of_others)
+{
+    char before[OTEL_TRACESTATE_SIZE] = "a=";
+    memset(before + 2, '1', 248);
+    memcpy(before + 250, ",b=", 3);
+    memset(before + 253, '2', 97);
+    memcpy(before + 350, ",c=", 3);
+    memset(before + 353, '3', 97);
+    memcpy(before + 450, ",d=", 3);
+    memset(before + 453, '4', 59); /* 512 in all */
+    before[512] = '\0';
+    char after[OTEL_TRACESTATE_SIZE];
+    snprintf(after, sizeof after, "ot=th:8,%s", before + 251);
+    assert_tracestate(0.5, REMOTE, before, after);
+
+    char many[512] = "";
+    for (unsigned i = 0; i < 32; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), "%sk%u=v", i ? "," : "", i);
+    snprintf(after, sizeof after, "ot=th:8,%.*s", (int)(strlen(many) - strlen(",k31=v")), many);
+    assert_tracestate(0.5, REMOTE, many, after);
+}
+
+/* spec: S13 trace/sdk.md#compatibility-warnings-for-probabilitysampler SHOULD development */
+TEST(S13_a_presumption_of_randomness_warns_once)
+{
+    const otel_sampler *sampler = with_probability(0.5);
+    static const struct {
+        unsigned parent;
+        const char *tracestate;
+        unsigned lines;
+    } cases[] = {{NO_PARENT, "", 0},
+                 {REMOTE | RANDOM, "", 0},
+                 {REMOTE, "ot=rv:ffffffffffff00", 0},
+                 {REMOTE, "", 1},
+                 {REMOTE | SAMPLED, "", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct question question;
+        ask(&question, cases[i].parent, cases[i].tracestate, 1);
+        answer_of(sampler, &question);
+        assert_int_equal(sampling.lines.count, cases[i].lines);
+    }
+    assert_non_null(strstr(sampling.lines.last, "random flag"));
+}
+
+/* What the SDK makes of it: spans that say their threshold, also to their children. */
+/* spec: S9 trace/sdk.md#probabilitysampler-sampler-algorithm SHOULD development */
+TEST(S9_spans_carry_the_threshold_and_keep_the_randomness)
+{
+    static const uint8_t trace_id[16] = {1, [15] = 1};
+    static const uint8_t span_id[8] = {2};
+    const otel_span_context remote = otel_span_context_make(
+        trace_id, span_id, OTEL_TRACE_FLAG_SAMPLED, true, "a=b,ot=rv:80000000000000;th:4");
+    const otel_context context =
+        otel_context_with_span((otel_context){.values = NULL}, otel_span_wrap(&remote));
+    otel_sampler sampler;
+    assert_int_equal(otel_sampler_probability(0.5, &sampler), OTEL_OK);
+    char text[OTEL_TRACESTATE_SIZE];
+    start(&(otel_sdk_options){.sampler = &sampler});
+    const otel_span span =
+        otel_span_start(otel_tracer_get("test", NULL), "a", OTEL_SPAN_OPTIONS(.parent = &context));
+    const otel_span_context own = otel_span_get_context(span);
+    otel_span_context_tracestate(&own, text, sizeof text);
+    assert_int_equal(own.flags & OTEL_TRACE_FLAG_SAMPLED, OTEL_TRACE_FLAG_SAMPLED);
+    assert_string_equal(text, "ot=th:8;rv:80000000000000,a=b");
+    otel_span_end(span);
+    stop();
 }
