@@ -369,7 +369,7 @@ static void *trace(void *argument)
 }
 
 /* spec: P3 */
-SIMPLE(threads_take_turns_and_neither_lines_nor_the_queue_are_used)
+TEST_WITH(begin_simple, by_hand_end, threads_take_turns_and_neither_lines_nor_the_queue_are_used)
 {
     pthread_t threads[8];
     for (unsigned i = 0; i < 8; i++)
@@ -466,7 +466,8 @@ static bool is(otel_slice slice, const char *text)
 }
 
 /* spec: X21 */
-MEMORY(X21_the_memory_exporter_keeps_spans_in_their_order_until_it_is_told_to_forget)
+TEST_WITH(begin_memory, end_memory,
+          X21_the_memory_exporter_keeps_spans_in_their_order_until_told_to_forget)
 {
     otel_span_view span;
     for (unsigned i = 0; i < 2; i++) {
