@@ -7,6 +7,8 @@
 #   scripts/test.sh --full     every other step: other compilers and tools, real receivers, other SDKs
 #   scripts/test.sh STEP...    these steps
 #   scripts/test.sh --list     prints the names of the steps, and what each of them does
+#   scripts/test.sh --mutants  600 seeded changes, run against all of the first tier; continues where
+#                              it was interrupted
 #   scripts/test.sh --soak     the long forms (OTEL_TEST_LONG=1) of the stress tests, of the tests with
 #                              real receivers and of the models: hours
 #
@@ -36,7 +38,8 @@ models: the models of the protocols between threads, by Spin
 aarch64: tests for AArch64, under QEMU
 fuzz: every fuzz target that has changed since it was last run on this machine
 timing: tests that measure time, and a short run of each benchmark, one at a time
-faults: planted faults, each of which tests/blackbox has to find"
+faults: planted faults, each of which tests/blackbox has to find
+mutants: 30 seeded changes of the sources, most of which the unit tests have to find"
 full=${steps#*$'\n\n'}
 first=${steps%$'\n\n'*}
 
@@ -90,7 +93,7 @@ run_blackbox() {
     tests/blackbox/run.sh build-dev --no-tests=error "${stop[@]}" "$@"
 }
 
-step_unit() { setup --test-deps && build asan tests/unit/all && run build-asan -L '^unit$' -LE timing; }
+step_unit() { setup --test-deps && build asan tests/unit/all && run build-asan -L '^unit$' -LE 'timing|full'; }
 step_blackbox() { build_light && run_blackbox -LE 'full|timing'; }
 step_gates() { build_light && run build-dev -L gate -LE full; }
 step_examples() { build_light && run build-dev -L example; }
@@ -126,6 +129,10 @@ step_timing() { build_dev && run build-dev -L 'timing|bench-smoke'; }
 step_faults() {
     setup --test-deps && again="scripts/test.sh faults" && tests/blackbox/faults.py build-faults
 }
+step_mutants() { # 30 are few: the bound is that of chance, not that of docs/RELIABILITY.md
+    setup --full-deps && again="scripts/test.sh mutants" &&
+        tests/mutants/run.py build-mutants --sample 30 --bound 70
+}
 
 run_steps() {
     local step began
@@ -148,6 +155,11 @@ case ${1:-} in
     export OTEL_TEST_LONG=1
     setup --collector-contrib
     run_steps stress timing receivers models
+    ;;
+--mutants)
+    setup --full-deps --interop
+    exec tests/mutants/run.py build-mutants --sample 600 --bound 85 \
+        --tests '^(unit|example|integration|blackbox)\.'
     ;;
 --full)
     # shellcheck disable=SC2046
