@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/spec_environment_test.c - each variable of the specification: its default, values
- * that count, and what happens to those that do not. */
+ * that count, and what happens to those that do not; and which traces are kept (sdk/tail.h). */
 #include "common/config.h"
+#include "sdk/tail.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,8 +78,9 @@ static const char *setting_of(const struct oteli_config *config, const struct ot
     return *(char *const *)field != NULL ? *(char *const *)field : "unset";
 }
 
-/* Try a value of `variable`, and look at the setting `name`. */
-static void check(const char *variable, const char *name, const struct try *try)
+/* Try a value of `variable`, beside options, and look at the setting `name`. */
+static void check_with(const otel_sdk_options *options, const char *variable, const char *name,
+                       const struct try *try)
 {
     struct oteli_config config;
     const char *expected = try->setting != NULL ? try->setting : "unset";
@@ -86,7 +89,7 @@ static void check(const char *variable, const char *name, const struct try *try)
     else
         unsetenv(variable);
     warnings = 0;
-    assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
+    assert_int_equal(oteli_config_load(&config, options, true), OTEL_OK);
     const char *setting = setting_of(&config, row_of(name));
     if (strcmp(setting, expected) != 0)
         fail_msg("%s=\"%s\" gave %s, not %s", variable, try->value, setting, expected);
@@ -100,6 +103,11 @@ static void check(const char *variable, const char *name, const struct try *try)
     unsetenv(variable);
 }
 
+static void check(const char *variable, const char *name, const struct try *try)
+{
+    check_with(NULL, variable, name, try);
+}
+
 static void check_all(const char *variable, const char *name, const struct try *tries, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -109,8 +117,10 @@ static void check_all(const char *variable, const char *name, const struct try *
 #define CHECK(variable, name, tries) \
     check_all(variable, name, tries, sizeof(tries) / sizeof(tries)[0])
 
-/* The rules of a type, for a variable with this default. */
-static void check_boolean(const char *variable, const char *name)
+AROUND_EACH(begin, end);
+
+/* spec: E-OTEL_SDK_DISABLED configuration/sdk-environment-variables.md#boolean MUST stable */
+TEST(E_OTEL_SDK_DISABLED_is_a_boolean)
 {
     static const struct try tries[] = {
         {NULL, "false", false},    {"", "false", false},      {"true", "true", false},
@@ -118,86 +128,24 @@ static void check_boolean(const char *variable, const char *name)
         {"FALSE", "false", false}, {"1", "false", true},      {"yes", "false", true},
         {"on", "false", true},     {"truee", "false", true},
     };
-    CHECK(variable, name, tries);
-}
-
-/* `zero` is what the number 0 is; NULL: not a value. */
-static void check_number(const char *variable, const char *name, const char *fallback,
-                         const char *zero)
-{
-    static const char *const bad[] = {"-1",
-                                      "1.5",
-                                      "abc",
-                                      "0x10",
-                                      "1e3",
-                                      "5s",
-                                      "1 2",
-                                      "+5",
-                                      "1,000",
-                                      "\xd9\xa1",
-                                      "99999999999999999999999999",
-                                      "--",
-                                      "5ms"};
-    const struct try zero_try = {"0", zero != NULL ? zero : fallback, zero == NULL};
-    check(variable, name, &(struct try){NULL, fallback, false});
-    check(variable, name, &(struct try){"", fallback, false});
-    check(variable, name, &(struct try){" \t", fallback, false});
-    check(variable, name, &(struct try){"7", "7", false});
-    check(variable, name, &(struct try){" 7 ", "7", false});
-    check(variable, name, &(struct try){"007", "7", false});
-    check(variable, name, &zero_try);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        check(variable, name, &(struct try){bad[i], fallback, true});
-}
-
-static void check_duration(const char *variable, const char *name, const char *fallback)
-{
-    check_number(variable, name, fallback, "0");
-    check(variable, name, &(struct try){"2147483647", "2147483647", false});
-}
-
-static void check_timeout(const char *variable, const char *name, const char *fallback)
-{
-    check_number(variable, name, fallback, "unlimited");
-    check(variable, name, &(struct try){"2147483647", "2147483647", false});
-}
-
-static void check_limit(const char *variable, const char *name, const char *fallback)
-{
-    check_number(variable, name, fallback, "0");
-    check(variable, name, &(struct try){"2147483647", "2147483647", false});
-}
-
-AROUND_EACH(begin, end);
-
-/* spec: E-OTEL_SDK_DISABLED configuration/sdk-environment-variables.md#boolean MUST stable */
-TEST(E_OTEL_SDK_DISABLED_is_a_boolean)
-{
-    check_boolean("OTEL_SDK_DISABLED", "sdk_disabled");
+    CHECK("OTEL_SDK_DISABLED", "sdk_disabled", tries);
 }
 
 /* spec: E-OTEL_ENTITIES entities/entity-propagation.md MUST development */
-TEST(E_OTEL_ENTITIES_is_a_text)
-{
-    static const struct try tries[] = {
-        {NULL, NULL, false}, {"", NULL, false}, {"host{host.id=1}", "host{host.id=1}", false}};
-    CHECK("OTEL_ENTITIES", "entities", tries);
-}
-
 /* spec: E-OTEL_RESOURCE_ATTRIBUTES configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
-TEST(E_OTEL_RESOURCE_ATTRIBUTES_is_a_text)
-{
-    static const struct try tries[] = {
-        {NULL, NULL, false}, {"", NULL, false}, {"a=1,b=%20", "a=1,b=%20", false}};
-    CHECK("OTEL_RESOURCE_ATTRIBUTES", "resource_attributes", tries);
-}
-
 /* spec: E-OTEL_SERVICE_NAME configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
-TEST(E_OTEL_SERVICE_NAME_is_a_text)
+/* spec: E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#configuration-options MUST stable */
+TEST(E_OTEL_texts_are_as_they_are_given)
 {
     static const struct try tries[] = {
-        {NULL, NULL, false}, {"", NULL, false}, {"shop", "shop", false}};
+        {NULL, NULL, false}, {"", NULL, false}, {"a=1,b{%20}", "a=1,b{%20}", false}};
+    static const struct try below[] = {
+        {NULL, "b=2", false}, {"", "b=2", false}, {"a=1", "a=1", false}};
+    CHECK("OTEL_ENTITIES", "entities", tries);
+    CHECK("OTEL_RESOURCE_ATTRIBUTES", "resource_attributes", tries);
     CHECK("OTEL_SERVICE_NAME", "service_name", tries);
+    setenv("OTEL_EXPORTER_OTLP_HEADERS", "b=2", 1); /* it gives way to that of traces */
+    CHECK("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "exporter_otlp_traces_headers", below);
 }
 
 /* spec: E-OTEL_LOG_LEVEL configuration/sdk-environment-variables.md#enum MUST stable */
@@ -239,26 +187,18 @@ TEST(E_OTEL_TRACES_SAMPLER_is_a_word)
 /* spec: E-OTEL_TRACES_SAMPLER_ARG configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
 TEST(E_OTEL_TRACES_SAMPLER_ARG_counts_only_with_its_sampler)
 {
-    struct oteli_config config;
     check("OTEL_TRACES_SAMPLER_ARG", "traces_sampler_arg", &(struct try){"0.5", NULL, false});
 
     setenv("OTEL_TRACES_SAMPLER", "traceidratio", 1);
     check("OTEL_TRACES_SAMPLER_ARG", "traces_sampler_arg", &(struct try){"0.5", "0.5", false});
     check("OTEL_TRACES_SAMPLER_ARG", "traces_sampler_arg", &(struct try){NULL, NULL, false});
 
-    setenv("OTEL_TRACES_SAMPLER_ARG", "0.5", 1);
-    assert_int_equal(
-        oteli_config_load(&config, OTEL_SDK_OPTIONS(.traces_sampler = "traceidratio"), true),
-        OTEL_OK);
-    assert_null(config.traces_sampler_arg); /* it is for another sampler, that of the variable */
-    oteli_config_fini(&config);
-    assert_int_equal(oteli_config_load(&config,
-                                       OTEL_SDK_OPTIONS(.traces_sampler = "traceidratio",
-                                                        .traces_sampler_arg = "0.25"),
-                                       true),
-                     OTEL_OK);
-    assert_string_equal(config.traces_sampler_arg, "0.25");
-    oteli_config_fini(&config);
+    /* An argument of the environment is for the sampler of the environment. */
+    check_with(OTEL_SDK_OPTIONS(.traces_sampler = "traceidratio"), "OTEL_TRACES_SAMPLER_ARG",
+               "traces_sampler_arg", &(struct try){"0.5", NULL, false});
+    check_with(OTEL_SDK_OPTIONS(.traces_sampler = "traceidratio", .traces_sampler_arg = "0.25"),
+               "OTEL_TRACES_SAMPLER_ARG", "traces_sampler_arg",
+               &(struct try){"0.5", "0.25", false});
 }
 
 /* spec: E-OTEL_TRACES_SAMPLER_ARG configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
@@ -272,107 +212,6 @@ TEST(E_OTEL_TRACES_SAMPLER_ARG_is_a_number_from_0_to_1)
         assert_true(oteli_parse_ratio(good[i], &ratio));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_false(oteli_parse_ratio(bad[i], &ratio));
-}
-
-/* spec: E-OTEL_BSP_SCHEDULE_DELAY configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
-TEST(E_OTEL_BSP_SCHEDULE_DELAY_is_a_duration)
-{
-    check_duration("OTEL_BSP_SCHEDULE_DELAY", "bsp_schedule_delay", "5000");
-}
-
-/* spec: E-OTEL_BSP_EXPORT_TIMEOUT configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
-TEST(E_OTEL_BSP_EXPORT_TIMEOUT_is_a_timeout)
-{
-    check_timeout("OTEL_BSP_EXPORT_TIMEOUT", "bsp_export_timeout", "30000");
-}
-
-/* spec: E-OTEL_BSP_MAX_QUEUE_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
-TEST(E_OTEL_BSP_MAX_QUEUE_SIZE_is_positive)
-{
-    setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1", 1); /* it fits into any */
-    check_number("OTEL_BSP_MAX_QUEUE_SIZE", "bsp_max_queue_size", "2048", NULL);
-}
-
-/* spec: E-OTEL_BSP_MAX_EXPORT_BATCH_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
-TEST(E_OTEL_BSP_MAX_EXPORT_BATCH_SIZE_is_positive_and_fits)
-{
-    check_number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "bsp_max_export_batch_size", "512", NULL);
-    check("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "bsp_max_export_batch_size",
-          &(struct try){"4096", "2048", true});
-    setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "100", 1);
-    check("OTEL_BSP_MAX_QUEUE_SIZE", "bsp_max_export_batch_size", &(struct try){"50", "50", true});
-    check("OTEL_BSP_MAX_QUEUE_SIZE", "bsp_max_export_batch_size",
-          &(struct try){"200", "100", false});
-}
-
-/* spec: E-OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT configuration/sdk-environment-variables.md#attribute-limits MUST stable */
-TEST(E_OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT_is_a_limit)
-{
-    check_limit("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "attribute_value_length_limit", "unlimited");
-    check_limit("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "span_attribute_value_length_limit",
-                "unlimited");
-}
-
-/* spec: E-OTEL_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#attribute-limits MUST stable */
-TEST(E_OTEL_ATTRIBUTE_COUNT_LIMIT_is_a_limit)
-{
-    check_limit("OTEL_ATTRIBUTE_COUNT_LIMIT", "attribute_count_limit", "128");
-    check_limit("OTEL_ATTRIBUTE_COUNT_LIMIT", "span_attribute_count_limit", "128");
-}
-
-/* spec: E-OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-TEST(E_OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT_beats_the_general_one)
-{
-    check_limit("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "span_attribute_value_length_limit",
-                "unlimited");
-    setenv("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "9", 1);
-    check_limit("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "span_attribute_value_length_limit", "9");
-}
-
-/* spec: E-OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-TEST(E_OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT_beats_the_general_one)
-{
-    check_limit("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "span_attribute_count_limit", "128");
-    setenv("OTEL_ATTRIBUTE_COUNT_LIMIT", "9", 1);
-    check_limit("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "span_attribute_count_limit", "9");
-}
-
-/* spec: E-OTEL_SPAN_EVENT_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-TEST(E_OTEL_SPAN_EVENT_COUNT_LIMIT_is_a_limit)
-{
-    check_limit("OTEL_SPAN_EVENT_COUNT_LIMIT", "span_event_count_limit", "128");
-}
-
-/* spec: E-OTEL_SPAN_LINK_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-TEST(E_OTEL_SPAN_LINK_COUNT_LIMIT_is_a_limit)
-{
-    check_limit("OTEL_SPAN_LINK_COUNT_LIMIT", "span_link_count_limit", "128");
-}
-
-/* spec: E-OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-TEST(E_OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT_is_a_limit)
-{
-    check_limit("OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "event_attribute_count_limit", "128");
-}
-
-/* spec: E-OTEL_LINK_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-TEST(E_OTEL_LINK_ATTRIBUTE_COUNT_LIMIT_is_a_limit)
-{
-    check_limit("OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", "link_attribute_count_limit", "128");
-}
-
-/* spec: E-OTEL_EXPORTER_OTLP_TIMEOUT protocol/exporter.md#configuration-options MUST stable */
-TEST(E_OTEL_EXPORTER_OTLP_TIMEOUT_is_a_timeout)
-{
-    check_timeout("OTEL_EXPORTER_OTLP_TIMEOUT", "exporter_otlp_timeout", "10000");
-    check_timeout("OTEL_EXPORTER_OTLP_TIMEOUT", "exporter_otlp_traces_timeout", "10000");
-}
-
-/* spec: E-OTEL_EXPORTER_OTLP_TRACES_TIMEOUT protocol/exporter.md#configuration-options MUST stable */
-TEST(E_OTEL_EXPORTER_OTLP_TRACES_TIMEOUT_beats_the_general_one)
-{
-    setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "9", 1);
-    check_timeout("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "exporter_otlp_traces_timeout", "9");
 }
 
 /* spec: E-OTEL_EXPORTER_OTLP_PROTOCOL protocol/exporter.md#specify-protocol MUST stable */
@@ -393,13 +232,100 @@ TEST(E_OTEL_EXPORTER_OTLP_PROTOCOL_is_a_word)
     CHECK("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "exporter_otlp_traces_protocol", tries);
 }
 
-/* spec: E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#configuration-options MUST stable */
-TEST(E_OTEL_EXPORTER_OTLP_HEADERS_gives_way_to_those_of_traces)
+static void check_number(const char *variable, const char *name, const char *fallback,
+                         const char *zero)
 {
-    static const struct try tries[] = {
-        {NULL, "b=2", false}, {"", "b=2", false}, {"a=1", "a=1", false}};
-    setenv("OTEL_EXPORTER_OTLP_HEADERS", "b=2", 1);
-    CHECK("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "exporter_otlp_traces_headers", tries);
+    static const char *const bad[] = {"-1",
+                                      "1.5",
+                                      "abc",
+                                      "0x10",
+                                      "1e3",
+                                      "5s",
+                                      "1 2",
+                                      "+5",
+                                      "1,000",
+                                      "\xd9\xa1",
+                                      "--",
+                                      "5ms",
+                                      "99999999999999999999999999"};
+    const struct try tries[] = {{NULL, fallback, false},
+                                {"", fallback, false},
+                                {" \t", fallback, false},
+                                {"7", "7", false},
+                                {" 7 ", "7", false},
+                                {"007", "7", false},
+                                {"0", zero != NULL ? zero : fallback, zero == NULL}};
+    CHECK(variable, name, tries);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        check(variable, name, &(struct try){bad[i], fallback, true});
+    if (zero != NULL)
+        check(variable, name, &(struct try){"2147483647", "2147483647", false});
+}
+
+/* spec: E-OTEL_BSP_SCHEDULE_DELAY configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+/* spec: E-OTEL_BSP_EXPORT_TIMEOUT configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+/* spec: E-OTEL_BSP_MAX_QUEUE_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+/* spec: E-OTEL_BSP_MAX_EXPORT_BATCH_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+/* spec: E-OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT configuration/sdk-environment-variables.md#attribute-limits MUST stable */
+/* spec: E-OTEL_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#attribute-limits MUST stable */
+/* spec: E-OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_SPAN_EVENT_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_SPAN_LINK_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_LINK_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_EXPORTER_OTLP_TIMEOUT protocol/exporter.md#configuration-options MUST stable */
+/* spec: E-OTEL_EXPORTER_OTLP_TRACES_TIMEOUT protocol/exporter.md#configuration-options MUST stable */
+TEST(E_OTEL_numbers_are_whole_and_not_negative)
+{
+    static const struct {
+        const char *setting, *fallback;
+        const char *zero; /* what the number 0 is; NULL: not a value */
+    } rows[] = {
+        {"bsp_schedule_delay", "5000", "0"},
+        {"bsp_export_timeout", "30000", "unlimited"},
+        {"bsp_max_export_batch_size", "512", NULL},
+        {"attribute_value_length_limit", "unlimited", "0"},
+        {"attribute_count_limit", "128", "0"},
+        {"span_attribute_value_length_limit", "unlimited", "0"},
+        {"span_attribute_count_limit", "128", "0"},
+        {"span_event_count_limit", "128", "0"},
+        {"span_link_count_limit", "128", "0"},
+        {"event_attribute_count_limit", "128", "0"},
+        {"link_attribute_count_limit", "128", "0"},
+        {"exporter_otlp_timeout", "10000", "unlimited"},
+        {"exporter_otlp_traces_timeout", "10000", "unlimited"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_number(row_of(rows[i].setting)->variable, rows[i].setting, rows[i].fallback,
+                     rows[i].zero);
+    setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1", 1); /* it fits into any queue */
+    check_number("OTEL_BSP_MAX_QUEUE_SIZE", "bsp_max_queue_size", "2048", NULL);
+    /* the general ones are those of spans and traces, too, which beat them */
+    check_number("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "span_attribute_value_length_limit",
+                 "unlimited", "0");
+    check_number("OTEL_ATTRIBUTE_COUNT_LIMIT", "span_attribute_count_limit", "128", "0");
+    check_number("OTEL_EXPORTER_OTLP_TIMEOUT", "exporter_otlp_traces_timeout", "10000",
+                 "unlimited");
+    setenv("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "9", 1);
+    check_number("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "span_attribute_value_length_limit", "9",
+                 "0");
+    setenv("OTEL_ATTRIBUTE_COUNT_LIMIT", "9", 1);
+    check_number("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "span_attribute_count_limit", "9", "0");
+    setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "9", 1);
+    check_number("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "exporter_otlp_traces_timeout", "9",
+                 "unlimited");
+}
+
+/* spec: E-OTEL_BSP_MAX_EXPORT_BATCH_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+TEST(E_OTEL_BSP_MAX_EXPORT_BATCH_SIZE_fits_into_the_queue)
+{
+    check("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "bsp_max_export_batch_size",
+          &(struct try){"4096", "2048", true});
+    setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "100", 1);
+    check("OTEL_BSP_MAX_QUEUE_SIZE", "bsp_max_export_batch_size", &(struct try){"50", "50", true});
+    check("OTEL_BSP_MAX_QUEUE_SIZE", "bsp_max_export_batch_size",
+          &(struct try){"200", "100", false});
 }
 
 /* spec: E-OTEL_C configuration/sdk-environment-variables.md#language-specific-environment-variables SHOULD stable */
@@ -423,23 +349,157 @@ TEST(E_OTEL_C_variables_of_our_own_have_our_prefix)
 TEST(E_code_each_variable_of_the_sdk_can_be_set_in_code)
 {
     /* Those of an exporter, and of the profiler, are in options of their own. */
+    static const char *const elsewhere[] = {"NO_COLOR",
+                                            "OTEL_CONFIG_FILE",
+                                            "OTEL_EXPERIMENTAL_CONFIG_FILE",
+                                            "OTEL_EXPORTER_OTLP_",
+                                            "OTEL_C_OTLP_",
+                                            "OTEL_C_PROFILER",
+                                            "OTEL_C_PPROF_",
+                                            "OTEL_C_SPOOL_",
+                                            "OTEL_C_FUNCTIONS_"};
     for (size_t i = 0; i < oteli_config_row_count; i++) {
         const struct oteli_config_row *row = &oteli_config_rows[i];
-        const bool is_elsewhere = strcmp(row->variable, "NO_COLOR") == 0 ||
-                                  strstr(row->variable, "CONFIG_FILE") != NULL ||
-                                  strncmp(row->variable, "OTEL_EXPORTER_OTLP_", 19) == 0 ||
-                                  strncmp(row->variable, "OTEL_C_OTLP_", 12) == 0 ||
-                                  strncmp(row->variable, "OTEL_C_PROFILER", 15) == 0 ||
-                                  strncmp(row->variable, "OTEL_C_PPROF_", 13) == 0 ||
-                                  strncmp(row->variable, "OTEL_C_SPOOL_", 13) == 0 ||
-                                  strncmp(row->variable, "OTEL_C_FUNCTIONS_", 17) == 0;
+        bool is_elsewhere = false;
+        for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere; k++)
+            is_elsewhere |= strncmp(row->variable, elsewhere[k], strlen(elsewhere[k])) == 0;
         if (row->option_offset < 0 && !is_elsewhere)
             fail_msg("%s cannot be set in code", row->variable);
     }
+    check_with(OTEL_SDK_OPTIONS(.sdk_disabled = "false"), "OTEL_SDK_DISABLED", "sdk_disabled",
+               &(struct try){"true", "false", false});
+}
+
+/* ---- which traces are kept --------------------------------------------------------------------- */
+
+enum { MS = 1000000 };
+
+static unsigned asked;
+
+static bool ask(void *answer, const otel_tail *tail)
+{
+    (void)tail;
+    asked++;
+    return *(const bool *)answer;
+}
+
+static bool yes = true;
+static bool no = false;
+
+TEST(the_verdict)
+{
+    const int64_t none = OTELI_UNLIMITED;
+    const struct {
+        int64_t slower_than_ms;
+        bool errors;
+        bool *answer; /* of the program; NULL: it is not asked */
+        uint64_t duration_ns;
+        bool has_error;
+        bool is_kept;
+        unsigned asked;
+    } rows[] = {
+        /* slower than */
+        {100, false, NULL, 100 * MS - 1, false, false, 0},
+        {100, false, NULL, 100 * MS, false, true, 0},
+        {100, false, NULL, 99 * MS, true, false, 0},
+        {0, false, NULL, 0, false, true, 0},
+        {INT32_MAX, false, NULL, 1000 * MS, false, false, 0},
+        {INT32_MAX, false, NULL, UINT64_MAX, false, true, 0},
+        /* errors */
+        {none, true, NULL, 1, false, false, 0},
+        {none, true, NULL, 1, true, true, 0},
+        {none, true, NULL, UINT64_MAX, false, false, 0},
+        /* one reason is enough */
+        {100, true, NULL, 99 * MS, false, false, 0},
+        {100, true, NULL, 99 * MS, true, true, 0},
+        {100, true, NULL, 101 * MS, false, true, 0},
+        /* the program alone decides */
+        {none, false, &yes, 1, false, true, 1},
+        {none, false, &no, 1, true, false, 1},
+        /* or when nothing else says yes */
+        {100, true, &no, 101 * MS, false, true, 0},
+        {100, true, &no, 1, true, true, 0},
+        {100, true, &yes, 1, false, true, 1},
+        {100, true, &no, 1, false, false, 1},
+    };
+    struct oteli_tail_rules rules;
+    oteli_tail_init(&rules, &(struct oteli_config){.tail_keep_slower_than = none});
+    assert_false(oteli_tail_has_rules(&rules));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct oteli_config config = {.tail_keep_slower_than = rows[i].slower_than_ms,
+                                            .tail_keep_errors = rows[i].errors,
+                                            .tail_keep = rows[i].answer != NULL ? ask : NULL,
+                                            .tail_keep_state = rows[i].answer};
+        const otel_tail tail = {.size = sizeof tail,
+                                .duration_ns = rows[i].duration_ns,
+                                .has_error = rows[i].has_error};
+        asked = 0;
+        oteli_tail_init(&rules, &config);
+
+        assert_true(oteli_tail_has_rules(&rules));
+        if (oteli_tail_keeps(&rules, &tail) != rows[i].is_kept || asked != rows[i].asked)
+            fail_msg("row %zu", i);
+    }
+}
+
+TEST(a_word_in_code_beats_the_environment)
+{
+    static const struct {
+        const char *code;
+        const struct try environment;
+    } rows[] = {
+        {NULL, {NULL, "false", false}},        {NULL, {"true", "true", false}},
+        {"", {"true", "true", false}},         {"false", {"true", "false", false}},
+        {" False ", {"true", "false", false}}, {"TRUE", {"false", "true", false}},
+        {"true", {NULL, "true", false}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check_with(OTEL_SDK_OPTIONS(.tail_keep_errors = rows[i].code), "OTEL_C_TAIL_KEEP_ERRORS",
+                   "tail_keep_errors", &rows[i].environment);
+}
+
+static bool keep_all(void *state, const otel_tail *tail)
+{
+    (void)state;
+    (void)tail;
+    return true;
+}
+
+TEST(rules_come_from_options_and_environment)
+{
+    int mine;
+    setenv("OTEL_C_TAIL_KEEP_SLOWER_THAN", "250", 1);
+    setenv("OTEL_C_HELD_MAX_BYTES", "1000", 1);
     struct oteli_config config;
-    setenv("OTEL_SDK_DISABLED", "true", 1);
-    assert_int_equal(oteli_config_load(&config, OTEL_SDK_OPTIONS(.sdk_disabled = "false"), true),
-                     OTEL_OK);
-    assert_false(config.sdk_disabled);
+
+    assert_int_equal(
+        oteli_config_load(&config,
+                          OTEL_SDK_OPTIONS(.tail_keep = keep_all, .tail_keep_state = &mine,
+                                           .held_max_bytes = 2000),
+                          true),
+        OTEL_OK);
+
+    assert_int_equal(config.tail_keep_slower_than, 250);
+    assert_int_equal(config.held_max_bytes, 2000);
+    assert_true(config.tail_keep == keep_all);
+    assert_ptr_equal(config.tail_keep_state, &mine);
     oteli_config_fini(&config);
+}
+
+TEST(a_function_without_its_state_is_none)
+{
+    static const size_t sizes[] = {
+        offsetof(otel_sdk_options, tail_keep),
+        offsetof(otel_sdk_options, tail_keep_state),
+        offsetof(otel_sdk_options, tail_keep_state) + 4,
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const otel_sdk_options options = {.size = sizes[i], .tail_keep = keep_all};
+        struct oteli_config config;
+
+        assert_int_equal(oteli_config_load(&config, &options, true), OTEL_OK);
+
+        assert_true(config.tail_keep == NULL);
+        oteli_config_fini(&config);
+    }
 }
