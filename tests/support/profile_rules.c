@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/profile_rules.c - the contracts are in profile_rules.h. Any thread; owns nothing
- * between calls. */
+/* tests/support/profile_rules.c - the contracts are in profile_rules.h. References are found by the
+ * names of fields (stack_index, filename_strindex), in whatever message they are. */
 #include "tests/support/profile_rules.h"
 
 #include "common/utf8.h"
@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum table { MAPPINGS, LOCATIONS, FUNCTIONS, LINKS, STRINGS, ATTRIBUTES, STACKS, TABLES };
+#define FIELD(type, message, offset) (*(type const *)((const char *)(message) + (offset)))
+
+enum table { MAPPINGS, LOCATIONS, FUNCTIONS, LINKS, ATTRIBUTES, STACKS, STRINGS, TABLES };
 
 static const char *const names[TABLES] = {
-    "mapping_table", "location_table",  "function_table", "link_table",
-    "string_table",  "attribute_table", "stack_table",
+    "mapping_table",   "location_table", "function_table", "link_table",
+    "attribute_table", "stack_table",    "string_table",
 };
 
 struct check {
@@ -42,76 +44,71 @@ __attribute__((format(printf, 2, 3))) static void broke(struct check *check, con
                  name);
 }
 
-/* A reference to a row of a table. */
-static bool refer(struct check *check, enum table table, int32_t index, const char *from)
+/* --- References --- */
+
+/* Of mapping_table for "mapping_index" and "mapping_indices"; TABLES: of none. */
+static enum table table_of(const char *field)
 {
-    if (index < 0 || (size_t)index >= check->sizes[table]) {
-        broke(check, "%s.range", from);
-        return false;
+    if (strstr(field, "_strindex") != NULL)
+        return STRINGS;
+    for (enum table table = 0; table < TABLES; table++) {
+        const size_t length = strlen(names[table]) - strlen("_table");
+        if (strncmp(field, names[table], length) == 0 && strncmp(field + length, "_ind", 4) == 0)
+            return table;
     }
-    check->used[table][index] = true;
-    return true;
+    return TABLES;
 }
 
-/* References to attributes: in range, and each key once. */
-static void refer_attributes(struct check *check, size_t count, const int32_t *indices,
-                             const char *from)
+/* All are in range, and no two attributes of a row have one key. */
+static void refer(struct check *check, const char *from, const char *field, size_t count,
+                  const int32_t *indices)
 {
-    const profiles_dictionary *dictionary = check->dictionary;
-    char name[64];
-    snprintf(name, sizeof name, "%s.attribute_indices", from);
-    for (size_t i = 0; i < count; i++) {
-        if (!refer(check, ATTRIBUTES, indices[i], name))
-            continue;
-        for (size_t j = 0; j < i; j++) {
-            if (indices[j] >= 0 && (size_t)indices[j] < check->sizes[ATTRIBUTES] &&
-                dictionary->attribute_table[indices[j]]->key_strindex ==
-                    dictionary->attribute_table[indices[i]]->key_strindex)
-                broke(check, "%s.key", name);
+    const enum table table = table_of(field);
+    for (size_t i = 0; table < TABLES && i < count; i++) {
+        if (indices[i] < 0 || (size_t)indices[i] >= check->sizes[table]) {
+            broke(check, "%s.%s.range", from, field);
+            return;
+        }
+        check->used[table][indices[i]] = true;
+        for (size_t j = 0; table == ATTRIBUTES && j < i; j++) {
+            if (check->dictionary->attribute_table[indices[j]]->key_strindex ==
+                check->dictionary->attribute_table[indices[i]]->key_strindex)
+                broke(check, "%s.%s.key", from, field);
         }
     }
 }
 
-static size_t pack(const ProtobufCMessage *message, uint8_t **bytes)
+static void follow(struct check *check, const ProtobufCMessage *message);
+
+static void follow_field(struct check *check, const ProtobufCMessage *message,
+                         const ProtobufCFieldDescriptor *field)
 {
-    const size_t size = protobuf_c_message_get_packed_size(message);
-    *bytes = malloc(size + 1);
-    if (*bytes == NULL)
-        abort();
-    return protobuf_c_message_pack(message, *bytes);
+    const char *from = message->descriptor->short_name;
+    const bool is_list = field->label == PROTOBUF_C_LABEL_REPEATED;
+    const size_t count = is_list ? FIELD(size_t, message, field->quantifier_offset) : 1;
+    if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 &&
+        FIELD(uint32_t, message, field->quantifier_offset) != field->id)
+        return;
+    if (field->type == PROTOBUF_C_TYPE_INT32) {
+        const int32_t *one = &FIELD(int32_t, message, field->offset);
+        refer(check, from, field->name, count,
+              is_list ? FIELD(const int32_t *, message, field->offset) : one);
+    } else if (field->type == PROTOBUF_C_TYPE_MESSAGE && is_list) {
+        for (size_t i = 0; i < count; i++)
+            follow(check, FIELD(ProtobufCMessage **, message, field->offset)[i]);
+    } else if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
+        follow(check, FIELD(const ProtobufCMessage *, message, field->offset));
+    }
+}
+
+/* What this message, and those in it, refer to; NULL: nothing. */
+static void follow(struct check *check, const ProtobufCMessage *message)
+{
+    for (unsigned i = 0; message != NULL && i < message->descriptor->n_fields; i++)
+        follow_field(check, message, &message->descriptor->fields[i]);
 }
 
 /* --- Profiles --- */
-
-static void check_type(struct check *check,
-                       const Opentelemetry__Proto__Profiles__V1development__ValueType *type,
-                       const char *name)
-{
-    char from[64];
-    if (type == NULL)
-        return;
-    snprintf(from, sizeof from, "%s.type_strindex", name);
-    refer(check, STRINGS, type->type_strindex, from);
-    snprintf(from, sizeof from, "%s.unit_strindex", name);
-    refer(check, STRINGS, type->unit_strindex, from);
-}
-
-enum shape { SHAPE_NONE, SHAPE_VALUES, SHAPE_TIMES, SHAPE_BOTH };
-
-static enum shape check_shape(struct check *check, const profiles_sample *sample)
-{
-    const size_t values = sample->n_values;
-    const size_t times = sample->n_timestamps_unix_nano;
-    if (values == 0 && times == 0)
-        broke(check, "sample.empty");
-    if (values != 0 && times != 0 && values != times)
-        broke(check, "sample.lengths");
-    if (values > 1 && times == 0)
-        broke(check, "sample.several_values");
-    if (values != 0)
-        return times != 0 ? SHAPE_BOTH : SHAPE_VALUES;
-    return times != 0 ? SHAPE_TIMES : SHAPE_NONE;
-}
 
 /* Whether every attribute of the one is one of the other. */
 static bool has_all(const profiles_sample *sample, const profiles_sample *of)
@@ -132,41 +129,23 @@ static bool are_same(const profiles_sample *one, const profiles_sample *other)
            has_all(one, other) && has_all(other, one);
 }
 
-static void check_sample(struct check *check, const profiles_profile *profile, size_t index)
-{
-    const profiles_sample *sample = profile->samples[index];
-    const uint64_t start = profile->time_unix_nano;
-    refer(check, STACKS, sample->stack_index, "sample.stack_index");
-    refer(check, LINKS, sample->link_index, "sample.link_index");
-    refer_attributes(check, sample->n_attribute_indices, sample->attribute_indices, "sample");
-    for (size_t i = 0; i < sample->n_timestamps_unix_nano; i++) {
-        if (sample->timestamps_unix_nano[i] < start ||
-            sample->timestamps_unix_nano[i] - start >= profile->duration_nano)
-            broke(check, "sample.timestamps");
-    }
-    if (check_shape(check, sample) != check_shape(check, profile->samples[0]))
-        broke(check, "sample.shape");
-    for (size_t i = 0; i < index; i++) {
-        if (are_same(sample, profile->samples[i]))
-            broke(check, "sample.identity");
-    }
-}
-
 static void check_profile(struct check *check, const profiles_profile *profile)
 {
     static const uint8_t zero[16];
-    check_type(check, profile->sample_type, "sample_type");
-    check_type(check, profile->period_type, "period_type");
     if (profile->sample_type == NULL)
-        broke(check, "sample_type.missing");
-    refer_attributes(check, profile->n_attribute_indices, profile->attribute_indices, "profile");
-    for (size_t i = 0; i < profile->n_samples; i++)
-        check_sample(check, profile, i);
-    if (profile->profile_id.len != 0 && (profile->profile_id.len != sizeof zero ||
-                                         memcmp(profile->profile_id.data, zero, sizeof zero) == 0))
-        broke(check, "profile_id");
-    if ((profile->original_payload.len != 0) != (profile->original_payload_format[0] != '\0'))
-        broke(check, "original_payload");
+        broke(check, "Profile.sample_type");
+    if (profile->profile_id.len != sizeof zero ||
+        memcmp(profile->profile_id.data, zero, sizeof zero) == 0)
+        broke(check, "Profile.profile_id");
+    for (size_t i = 0; i < profile->n_samples; i++) {
+        const profiles_sample *sample = profile->samples[i];
+        if (sample->n_values != 1 || sample->n_timestamps_unix_nano != 0)
+            broke(check, "Sample.values"); /* one for all its times */
+        for (size_t j = 0; j < i; j++) {
+            if (are_same(sample, profile->samples[j]))
+                broke(check, "Sample.identity");
+        }
+    }
 }
 
 static void check_profiles(struct check *check, const profiles_request *request)
@@ -189,171 +168,105 @@ static void check_profiles(struct check *check, const profiles_request *request)
 
 /* --- The dictionary --- */
 
-static bool says_its_build(const struct check *check,
+static bool says_its_build(const profiles_dictionary *dictionary,
                            const Opentelemetry__Proto__Profiles__V1development__Mapping *mapping)
 {
-    static const char prefix[] = "process.executable.build_id.";
-    const profiles_dictionary *dictionary = check->dictionary;
+    static const char *const keys[] = {"process.executable.build_id.gnu",
+                                       "process.executable.build_id.go",
+                                       "process.executable.build_id.htlhash"};
     for (size_t i = 0; i < mapping->n_attribute_indices; i++) {
-        const int32_t index = mapping->attribute_indices[i];
-        if (index < 0 || (size_t)index >= check->sizes[ATTRIBUTES])
-            continue;
-        const int32_t key = dictionary->attribute_table[index]->key_strindex;
-        if (key < 0 || (size_t)key >= check->sizes[STRINGS] ||
-            strncmp(dictionary->string_table[key], prefix, sizeof prefix - 1) != 0)
-            continue;
-        const char *kind = dictionary->string_table[key] + sizeof prefix - 1;
-        if (strcmp(kind, "gnu") == 0 || strcmp(kind, "go") == 0 || strcmp(kind, "htlhash") == 0)
-            return true;
+        const int32_t key =
+            dictionary->attribute_table[mapping->attribute_indices[i]]->key_strindex;
+        for (size_t j = 0; j < sizeof keys / sizeof *keys; j++) {
+            if (strcmp(dictionary->string_table[key], keys[j]) == 0)
+                return true;
+        }
     }
     return false;
 }
 
-static void check_mappings(struct check *check)
+/* What is true of rows beyond the first. All that they refer to is in range. */
+static void check_meanings(struct check *check)
 {
-    for (size_t i = 0; i < check->sizes[MAPPINGS]; i++) {
+    const profiles_dictionary *dictionary = check->dictionary;
+    for (size_t i = 1; i < check->sizes[MAPPINGS]; i++) {
         const Opentelemetry__Proto__Profiles__V1development__Mapping *mapping =
-            check->dictionary->mapping_table[i];
-        refer(check, STRINGS, mapping->filename_strindex, "mapping.filename_strindex");
-        refer_attributes(check, mapping->n_attribute_indices, mapping->attribute_indices,
-                         "mapping");
-        if ((mapping->memory_start != 0 || mapping->memory_limit != 0) &&
-            mapping->memory_start >= mapping->memory_limit)
-            broke(check, "mapping.limit");
-        if (i != 0 && !says_its_build(check, mapping))
-            broke(check, "mapping.build_id");
+            dictionary->mapping_table[i];
+        if (mapping->memory_start >= mapping->memory_limit)
+            broke(check, "Mapping.limit");
+        if (!says_its_build(dictionary, mapping))
+            broke(check, "Mapping.build_id");
     }
-}
-
-static void check_locations(struct check *check)
-{
-    for (size_t i = 0; i < check->sizes[LOCATIONS]; i++) {
-        const Opentelemetry__Proto__Profiles__V1development__Location *location =
-            check->dictionary->location_table[i];
-        refer(check, MAPPINGS, location->mapping_index, "location.mapping_index");
-        refer_attributes(check, location->n_attribute_indices, location->attribute_indices,
-                         "location");
-        for (size_t j = 0; j < location->n_lines; j++) {
-            refer(check, FUNCTIONS, location->lines[j]->function_index, "line.function_index");
-            if (location->lines[j]->line < 0 || location->lines[j]->column < 0)
-                broke(check, "line.negative");
-        }
-    }
-}
-
-static void check_functions(struct check *check)
-{
-    for (size_t i = 0; i < check->sizes[FUNCTIONS]; i++) {
+    for (size_t i = 1; i < check->sizes[FUNCTIONS]; i++) {
         const Opentelemetry__Proto__Profiles__V1development__Function *function =
-            check->dictionary->function_table[i];
-        refer(check, STRINGS, function->name_strindex, "function.name_strindex");
-        refer(check, STRINGS, function->system_name_strindex, "function.system_name_strindex");
-        refer(check, STRINGS, function->filename_strindex, "function.filename_strindex");
-        if (function->start_line < 0)
-            broke(check, "function.negative");
-        if (i != 0 && function->name_strindex == 0 && function->system_name_strindex == 0 &&
+            dictionary->function_table[i];
+        if (function->name_strindex == 0 && function->system_name_strindex == 0 &&
             function->filename_strindex == 0)
-            broke(check, "function.nameless");
+            broke(check, "Function.nameless");
     }
-}
-
-static void check_links(struct check *check)
-{
     for (size_t i = 1; i < check->sizes[LINKS]; i++) {
-        if (check->dictionary->link_table[i]->trace_id.len != 16 ||
-            check->dictionary->link_table[i]->span_id.len != 8)
-            broke(check, "link_table.length");
+        if (dictionary->link_table[i]->trace_id.len != 16 ||
+            dictionary->link_table[i]->span_id.len != 8)
+            broke(check, "Link.length");
     }
-}
-
-static void check_attributes(struct check *check)
-{
-    for (size_t i = 0; i < check->sizes[ATTRIBUTES]; i++) {
+    for (size_t i = 1; i < check->sizes[ATTRIBUTES]; i++) {
         const Opentelemetry__Proto__Profiles__V1development__KeyValueAndUnit *attribute =
-            check->dictionary->attribute_table[i];
-        refer(check, STRINGS, attribute->key_strindex, "attribute.key_strindex");
-        refer(check, STRINGS, attribute->unit_strindex, "attribute.unit_strindex");
-        if (i != 0 && attribute->key_strindex == 0)
-            broke(check, "attribute.keyless");
-        if (i != 0 && (attribute->value == NULL ||
-                       attribute->value->value_case ==
-                           OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE__NOT_SET))
-            broke(check, "attribute.valueless");
+            dictionary->attribute_table[i];
+        if (attribute->key_strindex == 0 || attribute->value == NULL ||
+            attribute->value->value_case ==
+                OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE__NOT_SET)
+            broke(check, "KeyValueAndUnit.empty");
     }
 }
 
-static void check_stacks(struct check *check)
+struct row {
+    uint8_t *bytes;
+    size_t length;
+};
+
+static struct row row_at(const struct check *check, enum table table, size_t index)
 {
-    for (size_t i = 0; i < check->sizes[STACKS]; i++) {
-        const Opentelemetry__Proto__Profiles__V1development__Stack *stack =
-            check->dictionary->stack_table[i];
-        for (size_t j = 0; j < stack->n_location_indices; j++)
-            refer(check, LOCATIONS, stack->location_indices[j], "stack.location_indices");
-    }
+    const char *string = table == STRINGS ? check->dictionary->string_table[index] : NULL;
+    struct row row = {
+        .length = string != NULL ? strlen(string)
+                                 : protobuf_c_message_get_packed_size(check->rows[table][index])};
+    row.bytes = malloc(row.length + 1);
+    if (row.bytes == NULL)
+        abort();
+    if (string != NULL)
+        memcpy(row.bytes, string, row.length);
+    else
+        protobuf_c_message_pack(check->rows[table][index], row.bytes);
+    return row;
 }
 
-static void check_strings(struct check *check)
-{
-    char **strings = check->dictionary->string_table;
-    for (size_t i = 0; i < check->sizes[STRINGS]; i++) {
-        if (!oteli_utf8_is_valid(strings[i], strlen(strings[i])))
-            broke(check, "string_table.utf8");
-        if (i == 0 && strings[i][0] != '\0')
-            broke(check, "string_table.zero");
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(strings[i], strings[j]) == 0)
-                broke(check, "string_table.duplicate");
-        }
-    }
-}
-
-/* What is true of the rows of every table: the first is zero, and no two are equal. Rows that are
- * equal refer to the same rows, as long as those are no duplicates. */
+/* What is true of the rows of every table: the first is zero, no two are equal, and each but the
+ * first is referred to. Rows that are equal refer to the same rows, as those are no duplicates. */
 static void check_rows(struct check *check, enum table table)
 {
     const size_t count = check->sizes[table];
-    struct {
-        uint8_t *bytes;
-        size_t length;
-    } *packed = calloc(count + 1, sizeof *packed);
-    if (packed == NULL)
+    struct row *rows = calloc(count + 1, sizeof *rows);
+    if (rows == NULL)
         abort();
+    if (count == 0)
+        broke(check, "%s.empty", names[table]);
     for (size_t i = 0; i < count; i++) {
-        packed[i].length = pack(check->rows[table][i], &packed[i].bytes);
-        if (i == 0 && packed[i].length != 0)
+        rows[i] = row_at(check, table, i);
+        if (i == 0 && rows[i].length != 0)
             broke(check, "%s.zero", names[table]);
+        if (i != 0 && !check->used[table][i])
+            broke(check, "%s.orphan", names[table]);
+        if (table == STRINGS && !oteli_utf8_is_valid((char *)rows[i].bytes, rows[i].length))
+            broke(check, "string_table.utf8");
         for (size_t j = 0; j < i; j++) {
-            if (packed[i].length == packed[j].length &&
-                memcmp(packed[i].bytes, packed[j].bytes, packed[i].length) == 0)
+            if (rows[i].length == rows[j].length &&
+                memcmp(rows[i].bytes, rows[j].bytes, rows[i].length) == 0)
                 broke(check, "%s.duplicate", names[table]);
         }
     }
     for (size_t i = 0; i < count; i++)
-        free(packed[i].bytes);
-    free(packed);
-}
-
-static void check_tables(struct check *check)
-{
-    for (enum table table = 0; table < TABLES; table++) {
-        if (check->sizes[table] == 0)
-            broke(check, "%s.empty", names[table]);
-        else if (table != STRINGS)
-            check_rows(check, table);
-        for (size_t i = 1; i < check->sizes[table]; i++) {
-            if (!check->used[table][i])
-                broke(check, "%s.orphan", names[table]);
-        }
-    }
-}
-
-static void take(struct check *check, enum table table, size_t size, void *rows)
-{
-    check->sizes[table] = size;
-    check->rows[table] = rows;
-    check->used[table] = calloc(size + 1, sizeof *check->used[table]);
-    if (check->used[table] == NULL)
-        abort();
+        free(rows[i].bytes);
+    free(rows);
 }
 
 size_t profile_rules_broken(const profiles_request *request, char broken[PROFILE_RULES_SIZE])
@@ -365,23 +278,23 @@ size_t profile_rules_broken(const profiles_request *request, char broken[PROFILE
         broke(&check, "dictionary.missing");
         return check.count;
     }
-    take(&check, MAPPINGS, dictionary->n_mapping_table, dictionary->mapping_table);
-    take(&check, LOCATIONS, dictionary->n_location_table, dictionary->location_table);
-    take(&check, FUNCTIONS, dictionary->n_function_table, dictionary->function_table);
-    take(&check, LINKS, dictionary->n_link_table, dictionary->link_table);
-    take(&check, STRINGS, dictionary->n_string_table, NULL);
-    take(&check, ATTRIBUTES, dictionary->n_attribute_table, dictionary->attribute_table);
-    take(&check, STACKS, dictionary->n_stack_table, dictionary->stack_table);
+    const ProtobufCMessageDescriptor *descriptor = dictionary->base.descriptor;
+    for (enum table table = 0; table < TABLES; table++) {
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field_by_name(descriptor, names[table]);
+        check.sizes[table] = FIELD(size_t, dictionary, field->quantifier_offset);
+        check.rows[table] = FIELD(ProtobufCMessage **, dictionary, field->offset);
+        check.used[table] = calloc(check.sizes[table] + 1, sizeof *check.used[table]);
+        if (check.used[table] == NULL)
+            abort();
+    }
+    follow(&check, &request->base);
+    if (check.count == 0)
+        check_meanings(&check);
     check_profiles(&check, request);
-    check_mappings(&check);
-    check_locations(&check);
-    check_functions(&check);
-    check_links(&check);
-    check_attributes(&check);
-    check_stacks(&check);
-    check_strings(&check);
-    check_tables(&check);
-    for (enum table table = 0; table < TABLES; table++)
+    for (enum table table = 0; table < TABLES; table++) {
+        check_rows(&check, table);
         free(check.used[table]);
+    }
     return check.count;
 }

@@ -142,7 +142,6 @@ TEST(takes_no_more_than_there_is_room_for)
 TEST(a_word_is_read_only_where_there_is_one)
 {
     uint64_t word = 1;
-    (void)state;
     stack[3] = 99;
     oteli_stack_view_begin(&view, address_of(2), address_of((size_t)2 * WORDS));
     assert_true(oteli_stack_view_word(&view, address_of(3), &word));
@@ -166,7 +165,6 @@ TEST(what_is_unmapped_while_it_is_looked_at_does_no_harm)
 TEST(a_chain_is_followed_over_many_pages)
 {
     enum { PAGES = 16, FAR = PAGES * WORDS / MOST };
-    (void)state;
     uint64_t *const usual = stack;
     void *pages = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -187,7 +185,6 @@ TEST(the_page_that_the_stack_pointer_is_in_is_read_without_the_kernel)
 {
     _Alignas(PAGE) uint64_t own[2 * WORDS];
     uint64_t *const usual = stack;
-    (void)state;
     stack = own;
     put_record(10, 20);
     put_record(20, WORDS - 2);
@@ -207,7 +204,6 @@ TEST(reads_lines_of_maps)
 {
     struct oteli_stack_region region;
     bool is_main;
-    (void)state;
     assert_true(oteli_stack_region_of_line("7f1c00000000-7f1c00021000 rw-p 00000000 00:00 0 \n",
                                            &region, &is_main));
     assert_true(region.low == 0x7f1c00000000 && region.high == 0x7f1c00021000);
@@ -227,7 +223,6 @@ TEST(knows_how_far_stacks_reach)
 {
     struct oteli_stack_bounds bounds = {0};
     const uint64_t here = (uint64_t)(uintptr_t)&bounds;
-    (void)state;
     assert_true(oteli_stack_bounds_find(&bounds, here) == 0);
     assert_true(oteli_stack_bounds_is_stale(&bounds));
     assert_true(oteli_stack_bounds_read(&bounds));
@@ -247,7 +242,6 @@ TEST(knows_how_far_stacks_reach)
 TEST(an_old_table_stays_until_nobody_can_be_looking_at_it)
 {
     struct oteli_stack_bounds bounds = {0};
-    (void)state;
     assert_true(oteli_stack_bounds_read(&bounds));
     const struct oteli_stack_table *first = bounds.table;
     assert_true(oteli_stack_bounds_read(&bounds));

@@ -16,7 +16,6 @@ static unsigned count(const struct oteli_processors *processors)
 TEST(lists_are_numbers_and_ranges)
 {
     struct oteli_processors processors;
-    (void)state;
     assert_true(oteli_processors_parse(&processors, "0-3,8,62-65\n"));
     assert_int_equal(count(&processors), 9);
     assert_true(oteli_processors_has(&processors, 3) && oteli_processors_has(&processors, 8));
@@ -31,7 +30,6 @@ TEST(all_else_is_no_list)
     const char *const others[] = {"",    "\n",   "x",      "-3",  "3-",  "3-x",
                                   "5-3", "8192", "0-8192", "1;2", "1 2", "99999999999999999999"};
     struct oteli_processors processors;
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_false(oteli_processors_parse(&processors, others[i]));
 }
@@ -39,7 +37,6 @@ TEST(all_else_is_no_list)
 TEST(one_is_on)
 {
     struct oteli_processors processors;
-    (void)state;
     oteli_processors_online(&processors);
     assert_true(count(&processors) >= 1);
 }

@@ -172,7 +172,6 @@ AROUND_EACH(begin, end);
 TEST(a_flush_does_not_wait_for_an_exporter_that_hangs)
 {
     otel_profiler_stats stats = {.size = sizeof stats};
-    (void)state;
     otel_profiler *profiler = start();
     wait_until_stuck(profiler);
     assert_int_equal(otel_profiler_flush(profiler, 0), OTEL_ERROR_TIMEOUT);

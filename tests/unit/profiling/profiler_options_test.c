@@ -9,7 +9,6 @@
 TEST(options_have_defaults)
 {
     struct oteli_profiler_plan plan;
-    (void)state;
     assert_int_equal(oteli_profiler_plan(&(otel_profiler_options){0}, &plan), OTEL_OK);
     assert_true(plan.source.period_ns == 1000000000 / 99);
     assert_int_equal(plan.source.ring_bytes, 128 * 1024);
@@ -29,7 +28,6 @@ TEST(options_are_what_they_say)
                                            .stack_scan_bytes = OTEL_ZERO,
                                            .signal_number = SIGURG,
                                            .max_links = 3};
-    (void)state;
     assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
     assert_true(plan.source.period_ns == 1000000);
     assert_int_equal(plan.source.ring_bytes, 256 * 1024);
@@ -72,7 +70,6 @@ TEST(a_ring_has_room_for_twice_100_ms_between_64_and_256_kib)
     } rows[] = {{1, 0, 64},     {59, 0, 64},      {60, 0, 128},
                 {250, 0, 256},  {1000, 0, 256},   {10000, 0, 256},
                 {99, 1024, 64}, {99, 32768, 256}, {99, OTEL_ZERO, 64}};
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const otel_profiler_options options = {.frequency_hz = rows[i].hz,
                                                .stack_scan_bytes = rows[i].scan};
@@ -86,7 +83,6 @@ TEST(looks_through_more_of_a_stack_where_the_ring_is_large_enough)
 {
     struct oteli_profiler_plan plan;
     otel_profiler_options options = {.frequency_hz = 1000};
-    (void)state;
     assert_int_equal(oteli_profiler_plan(&options, &plan), OTEL_OK);
     assert_int_equal(plan.source.stack_bytes, 1024);
     options.ring_kib = 1024;

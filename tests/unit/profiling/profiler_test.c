@@ -265,7 +265,6 @@ TEST(falls_back_to_the_signal_and_says_why)
 TEST(a_source_that_is_asked_for_is_the_only_one_tried)
 {
     otel_profiler *profiler = NULL;
-    (void)state;
     fake_perf.error = EACCES;
     assert_int_equal(
         try_start((otel_profiler_options){.source = OTEL_PROFILER_PERF, .exporter = exporter()},
@@ -288,7 +287,6 @@ TEST(a_source_that_is_asked_for_is_the_only_one_tried)
 TEST(does_not_start_where_neither_is_allowed)
 {
     otel_profiler *profiler = NULL;
-    (void)state;
     fake_perf.error = EACCES;
     fake_signal.error = EBUSY;
     assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &profiler),
@@ -311,7 +309,6 @@ TEST(smaller_rings_than_asked_for_are_drained_more_often)
 {
     const struct oteli_source_options got = {
         .period_ns = 1000000000 / 99, .ring_bytes = 32 * 1024, .stack_bytes = 4096};
-    (void)state;
     fake_perf.ring_bytes = got.ring_bytes;
     otel_profiler *profiler = start();
     assert_int_equal(fake_perf.options.ring_bytes, 128 * 1024);
@@ -333,7 +330,6 @@ TEST(options_that_cannot_be_are_refused)
         {.signal_number = SIGSEGV},
         {.signal_number = 32},
     };
-    (void)state;
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         otel_profiler_options options = wrong[i];
         otel_profiler *profiler = NULL;
@@ -348,7 +344,6 @@ TEST(options_that_cannot_be_are_refused)
 TEST(an_exporter_that_could_not_be_made_is_no_memory)
 {
     otel_profiler *profiler = NULL;
-    (void)state;
     assert_int_equal(try_start((otel_profiler_options){0}, &profiler), OTEL_ERROR_NO_MEMORY);
     assert_null(profiler);
 }
@@ -358,7 +353,6 @@ TEST(an_exporter_that_could_not_be_made_is_no_memory)
 TEST(one_at_a_time)
 {
     otel_profiler *second = NULL;
-    (void)state;
     otel_profiler *first = start();
     assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &second),
                      OTEL_ERROR_ALREADY_STARTED);
@@ -374,7 +368,6 @@ TEST(one_at_a_time)
 TEST(no_profiler_is_harmless)
 {
     otel_profiler_stats stats = {.size = sizeof stats};
-    (void)state;
     assert_int_equal(otel_profiler_stop(NULL, 0), OTEL_OK);
     assert_int_equal(otel_profiler_flush(NULL, 0), OTEL_ERROR_NOT_STARTED);
     assert_int_equal(otel_profiler_get_stats(NULL, &stats), OTEL_ERROR_INVALID_ARGUMENT);
@@ -410,7 +403,6 @@ TEST(nothing_is_exported_where_nothing_was_sampled)
 TEST(each_interval_is_exported_without_being_asked_for)
 {
     otel_profiler *profiler = NULL;
-    (void)state;
     assert_int_equal(
         try_start((otel_profiler_options){.export_interval_ms = 1, .exporter = exporter()},
                   &profiler),
@@ -486,7 +478,6 @@ TEST(what_the_source_loses_is_counted)
 TEST(statistics_are_as_long_as_the_caller_knows_them)
 {
     otel_profiler_stats stats;
-    (void)state;
     otel_profiler *profiler = start();
     memset(&stats, 0xee, sizeof stats);
     stats.size = offsetof(otel_profiler_stats, by_chain);
@@ -551,7 +542,6 @@ static int life_of_child(otel_profiler *of_parent)
 TEST(a_forked_child_has_none_and_may_start_its_own)
 {
     int status;
-    (void)state;
     otel_profiler *profiler = start();
     const pid_t child = fork();
     if (child == 0) {

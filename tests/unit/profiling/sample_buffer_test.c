@@ -74,7 +74,6 @@ TEST(loses_what_does_not_fit_and_counts_it)
 TEST(waits_for_one_that_is_being_written)
 {
     uint64_t at;
-    (void)state;
     assert_true(oteli_sample_buffer_reserve(&buffer, 2, &at));
     assert_true(push(1, 30));
     expect(0, 0);
@@ -88,7 +87,6 @@ TEST(waits_for_one_that_is_being_written)
 TEST(cuts_what_the_reader_has_no_room_for)
 {
     uint64_t word;
-    (void)state;
     assert_true(push(3, 50));
     assert_true(push(1, 60));
     assert_int_equal(oteli_sample_buffer_take(&buffer, &word, 1), 1);

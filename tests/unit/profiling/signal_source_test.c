@@ -182,7 +182,6 @@ static struct taken sample(void *source, const struct worker *worker)
 TEST(samples_a_thread_that_was_there_before)
 {
     struct worker worker = {0};
-    (void)state;
     start_worker(&worker);
     const uint64_t before_ns = oteli_monotonic_ns();
     void *source = start_source();
@@ -200,7 +199,6 @@ TEST(samples_a_thread_that_was_there_before)
 TEST(samples_a_thread_that_comes_later)
 {
     struct worker worker = {0};
-    (void)state;
     void *source = start_source();
     start_worker(&worker);
     (void)sample(source, &worker);
@@ -211,7 +209,6 @@ TEST(samples_a_thread_that_comes_later)
 TEST(a_sample_begins_where_the_thread_was_and_goes_up_its_callers)
 {
     struct worker worker = {0};
-    (void)state;
     start_worker(&worker);
     void *source = start_source();
     struct taken taken = {.of = (pid_t)worker.id};
@@ -234,7 +231,6 @@ TEST(a_sample_has_the_span_that_its_thread_publishes)
     static const otel_thread_context_record context = {
         .trace_id = {1, 2, 3}, .span_id = {4, 5, 6}, .valid = 1, .trace_flags = 1};
     struct worker worker = {.context = &context};
-    (void)state;
     start_worker(&worker);
     void *source = start_source();
     const struct taken taken = sample(source, &worker);
@@ -249,7 +245,6 @@ TEST(a_record_that_is_not_valid_is_no_span)
 {
     static const otel_thread_context_record context = {.trace_id = {1}, .span_id = {2}};
     struct worker worker = {.context = &context};
-    (void)state;
     start_worker(&worker);
     void *source = start_source();
     const struct taken taken = sample(source, &worker);
@@ -266,7 +261,6 @@ TEST(samples_lost_for_want_of_room_are_counted)
     struct oteli_source_counts counts = {0};
     struct taken taken = {0};
     void *source;
-    (void)state;
     small.ring_bytes = 1; /* which becomes 4 KiB, for some fifty samples at most */
     start_worker(&worker);
     assert_int_equal(oteli_signal_source.start(&small, &source), 0);
@@ -283,7 +277,6 @@ TEST(samples_lost_for_want_of_room_are_counted)
 TEST(periods_add_up_to_the_time_that_a_thread_has_worked)
 {
     struct worker worker = {0};
-    (void)state;
     start_worker(&worker);
     void *source = start_source();
     struct taken taken = sample(source, &worker);
@@ -302,7 +295,6 @@ TEST(the_handler_runs_on_the_signal_stack_of_its_thread)
     char *stack = calloc(1, SIGNAL_STACK);
     struct worker worker = {.signal_stack = stack};
     size_t used = 0;
-    (void)state;
     assert_non_null(stack);
     start_worker(&worker);
     void *source = start_source();
@@ -352,7 +344,6 @@ TEST(the_handler_disturbs_as_little_as_it_can)
 TEST(a_handler_of_the_program_is_left_alone)
 {
     void *source = NULL;
-    (void)state;
     set_handler(on_program_signal);
     assert_int_equal(oteli_signal_source.start(&options, &source), EBUSY);
     assert_null(source);
@@ -363,7 +354,6 @@ TEST(a_handler_of_the_program_is_left_alone)
 TEST(what_the_signal_did_before_comes_back)
 {
     void (*const before[])(int) = {SIG_DFL, SIG_IGN};
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         set_handler(before[i]);
         oteli_signal_source.stop(start_source());
@@ -376,7 +366,6 @@ TEST(a_handler_that_comes_later_ends_the_sampling)
 {
     struct worker worker = {0};
     struct taken taken = {0};
-    (void)state;
     start_worker(&worker);
     void *source = start_source();
     (void)sample(source, &worker);
@@ -415,7 +404,6 @@ TEST(a_signal_that_is_pending_at_the_stop_does_no_harm)
 TEST(a_signal_of_somebody_else_is_no_sample)
 {
     struct taken taken = {.of = (pid_t)syscall(SYS_gettid)};
-    (void)state;
     void *source = start_source();
     raise(OURS);
     kill(getpid(), OURS);
@@ -432,7 +420,6 @@ TEST(a_timer_of_somebody_else_is_no_sample)
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = OURS};
     const struct itimerspec soon = {.it_value = {.tv_nsec = 1}};
     timer_t timer;
-    (void)state;
     void *source = start_source();
     event.sigev_value.sival_ptr = (void *)(uintptr_t)(UINT64_C(0x7fffffff) << 32 | (uint32_t)self);
     block(true);
@@ -451,7 +438,6 @@ TEST(a_timer_of_somebody_else_is_no_sample)
 TEST(only_signals_that_are_free_for_it_are_usable)
 {
     const int not_usable[] = {0, -1, SIGSEGV, SIGKILL, SIGSTOP, 32, 33, 65, 1000};
-    (void)state;
     for (unsigned i = 0; i < sizeof not_usable / sizeof not_usable[0]; i++) {
         struct oteli_source_options wrong = options;
         void *source;
@@ -469,7 +455,6 @@ TEST(another_signal_does_as_well)
     struct worker worker = {0};
     struct oteli_source_options other = options;
     void *source;
-    (void)state;
     other.signal_number = SIGRTMAX - 1;
     start_worker(&worker);
     assert_int_equal(oteli_signal_source.start(&other, &source), 0);
@@ -493,7 +478,6 @@ TEST(each_thread_has_a_timer_as_long_as_it_lives)
 {
     struct worker workers[3] = {{0}, {.blocks = true}, {0}};
     struct oteli_thread_timers timers;
-    (void)state;
     /* Ignored, so that they do no harm. */
     assert_true(oteli_thread_timers_init(&timers, PERIOD_NS, SIGURG, 1));
     for (unsigned i = 0; i < 3; i++)
@@ -521,7 +505,6 @@ TEST(timers_have_their_first_turn_at_a_time_of_their_own)
     struct oteli_thread_timers timers;
     uint64_t first_ns[SLEEPERS];
     unsigned others = 0;
-    (void)state;
     assert_true(oteli_thread_timers_init(&timers, period_ns, SIGURG, 1));
     pthread_mutex_lock(&bedroom);
     for (unsigned i = 0; i < SLEEPERS; i++) {
@@ -557,7 +540,6 @@ static void listen(void *state, otel_log_level level, const char *message)
 TEST(that_nobody_is_sampled_is_said_at_once)
 {
     struct worker worker = {.blocks = true};
-    (void)state;
     said[0] = '\0';
     otel_log_set_handler(listen, NULL);
     start_worker(&worker);
@@ -587,7 +569,6 @@ TEST(a_forked_child_has_none_and_may_start_its_own)
 {
     struct worker worker = {0};
     int status;
-    (void)state;
     start_worker(&worker);
     void *source = start_source();
     (void)sample(source, &worker);
@@ -607,7 +588,6 @@ TEST(a_forked_child_has_none_and_may_start_its_own)
 TEST(starts_again_and_again)
 {
     struct worker worker = {0};
-    (void)state;
     start_worker(&worker);
     for (unsigned i = 0; i < 3; i++) {
         void *source = start_source();

@@ -151,7 +151,6 @@ TEST(threads_that_blocked_for_a_moment_have_timers_after_the_next_scan)
 {
     static struct sleeper sleepers[MANY];
     struct oteli_thread_timers timers;
-    (void)state;
     assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
     for (size_t i = 0; i < MANY; i++)
         start_sleeper(&sleepers[i], true);
@@ -176,7 +175,6 @@ TEST(threads_that_go_on_blocking_are_counted_once)
 {
     struct sleeper sleepers[3];
     struct oteli_thread_timers timers;
-    (void)state;
     assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
     for (size_t i = 0; i < 3; i++)
         start_sleeper(&sleepers[i], i != 1);
@@ -199,7 +197,6 @@ TEST(what_a_thread_blocks_later_is_noticed)
 {
     struct sleeper sleeper;
     struct oteli_thread_timers timers;
-    (void)state;
     assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
     start_sleeper(&sleeper, false);
     scan(&timers, 1);
@@ -239,7 +236,6 @@ TEST(a_thread_with_the_number_of_another_gets_a_timer_of_its_own)
     struct sleeper first;
     struct sleeper second;
     struct oteli_thread_timers timers;
-    (void)state;
     assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
     start_sleeper(&first, false);
     start_sleeper(&second, false);
