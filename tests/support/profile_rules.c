@@ -198,10 +198,7 @@ static void check_meanings(struct check *check)
             broke(check, "Mapping.build_id");
     }
     for (size_t i = 1; i < check->sizes[FUNCTIONS]; i++) {
-        const Opentelemetry__Proto__Profiles__V1development__Function *function =
-            dictionary->function_table[i];
-        if (function->name_strindex == 0 && function->system_name_strindex == 0 &&
-            function->filename_strindex == 0)
+        if (dictionary->function_table[i]->name_strindex == 0)
             broke(check, "Function.nameless");
     }
     for (size_t i = 1; i < check->sizes[LINKS]; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OTLP exporter for profiles: where it sends them, what it makes of the answers, and that
- * nobody waits for longer than asked. */
+/* The OTLP exporter for profiles: where it sends them, what it makes of the answers, that nobody waits
+ * for longer than asked; and that what is too large, for the receiver or for ourselves, arrives in parts,
+ * each of which is whole by itself, while what does not arrive is counted to the sample. */
 #include "tests/support/fault_peer.h"
 #include "tests/support/http_sink.h"
 #include "tests/support/leaks.h"
@@ -13,13 +14,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define OPTIONS(...) OTEL_OTLP_OPTIONS(__VA_ARGS__)
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { PATIENCE_MS = 60000 };
+enum { PATIENCE_MS = 60000, SHOP_ROWS = 5, SHOP_SAMPLES = 100, PERIOD_MS = 10 };
 
 static char logged[4096]; /* line by line */
+static struct http_sink *sink;
+static otel_profile_exporter exporter;
+static struct profile_double made;
 
 static void keep_log(void *state, otel_log_level level, const char *message)
 {
@@ -42,50 +48,127 @@ static int setup(void **state)
         unsetenv(variables[i]);
     logged[0] = '\0';
     otel_log_set_handler(keep_log, NULL);
+    sink = NULL;
+    exporter.state = NULL;
+    profile_double_init(&made);
     return 0;
+}
+
+static void free_exporter(void)
+{
+    if (exporter.state != NULL)
+        exporter.free(exporter.state);
+    exporter.state = NULL;
 }
 
 static int teardown(void **state)
 {
     (void)state;
+    free_exporter();
+    if (sink != NULL)
+        http_sink_stop(sink);
     otel_log_set_handler(NULL, NULL);
     return 0;
 }
 
-static const char *url_of(const struct http_sink *sink, const char *path)
+static const char *url_of(const char *path)
 {
     static char url[128];
     snprintf(url, sizeof url, "http://127.0.0.1:%u%s", http_sink_port(sink), path);
     return url;
 }
 
-static otel_status send_shop(const otel_profile_exporter *exporter, int64_t timeout_ms)
+static void export_with(const otel_otlp_options *options)
 {
-    struct profile_double made;
-    profile_double_init(&made);
-    return exporter->export_profile(exporter->state, &made.profile, timeout_ms);
+    exporter = otel_otlp_profile_exporter(options);
+    assert_non_null(exporter.state);
 }
 
-static otel_profile_exporter exporter_for(const struct http_sink *sink)
+/* A receiver, and an exporter to it. */
+static void receive(const struct http_sink_answer *script, size_t count)
 {
-    const otel_profile_exporter made =
-        otel_otlp_profile_exporter(OPTIONS(.endpoint = url_of(sink, "/v1development/profiles")));
-    assert_non_null(made.state);
-    return made;
+    sink = http_sink_start(script, count);
+    export_with(OPTIONS(.endpoint = url_of("/v1development/profiles")));
 }
 
-static void assert_is_the_shop(const void *bytes, size_t length)
+static otel_status send_within(int64_t timeout_ms)
+{
+    return exporter.export_profile(exporter.state, &made.profile, timeout_ms);
+}
+
+static otel_status send(void)
+{
+    return send_within(PATIENCE_MS);
+}
+
+/* How many samples of it are dropped; all, if it fails. */
+static uint64_t send_and_count(void)
+{
+    struct oteli_profile_exporting exporting = {.dropped = 0};
+    made.profile.exporting = &exporting;
+    const otel_status status = send();
+    made.profile.exporting = NULL;
+    return status == OTEL_OK ? exporting.dropped : SHOP_SAMPLES;
+}
+
+/* What is in a request, which keeps every rule that one has to keep. */
+struct content {
+    size_t records;
+    uint64_t samples;
+    uint64_t cpu_ms;
+    uint8_t id[16];
+};
+
+static struct content content_of(const void *bytes, size_t length)
 {
     char broken[PROFILE_RULES_SIZE];
+    struct content content = {.records = 0};
     profiles_request *request =
         opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__unpack(
             NULL, length, bytes);
     assert_non_null(request);
-    assert_int_equal(profile_rules_broken(request, broken), 0);
-    assert_int_equal(
-        request->resource_profiles[0]->scope_profiles[0]->profiles[1]->samples[0]->values[0], 70);
+    (void)profile_rules_broken(request, broken);
+    assert_string_equal(broken, "");
+    profiles_profile **profiles = request->resource_profiles[0]->scope_profiles[0]->profiles;
+    content.records = profiles[1]->n_samples;
+    for (size_t i = 0; i < profiles[1]->n_samples; i++) {
+        content.samples += (uint64_t)profiles[1]->samples[i]->values[0];
+        content.cpu_ms += (uint64_t)profiles[0]->samples[i]->values[0] / 1000000;
+    }
+    memcpy(content.id, profiles[0]->profile_id.data, sizeof content.id);
     opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__free_unpacked(
         request, NULL);
+    return content;
+}
+
+static struct content received(size_t index)
+{
+    const struct http_sink_request *request = http_sink_request(sink, index);
+    return content_of(request->body, request->body_length);
+}
+
+/* Samples in the requests from this one on that are no longer than this. */
+static uint64_t samples_within(size_t limit, size_t index)
+{
+    uint64_t samples = 0;
+    for (; index < http_sink_requests(sink); index++) {
+        if (http_sink_request(sink, index)->body_length <= limit)
+            samples += received(index).samples;
+    }
+    return samples;
+}
+
+/* The length of a request with the first so many rows of the shop, to measure limits by. */
+static size_t length_of_shop(size_t rows)
+{
+    receive(NULL, 0);
+    made.profile.sample_count = rows;
+    assert_int_equal(send(), OTEL_OK);
+    made.profile.sample_count = SHOP_ROWS;
+    const size_t length = http_sink_request(sink, 0)->body_length;
+    free_exporter();
+    http_sink_stop(sink);
+    return length;
 }
 
 /* --- Where they go --- */
@@ -94,77 +177,77 @@ AROUND_EACH(setup, teardown);
 
 TEST(the_environment_says_where_profiles_go)
 {
-    char value[64];
-    struct http_sink *sink = http_sink_start(NULL, 0);
-    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url_of(sink, "/base/"), 1);
-    setenv("OTEL_EXPORTER_OTLP_HEADERS", "key=secret", 1);
+    static const struct {
+        const char *variables[2];
+        const char *paths[2]; /* of the sink; NULL: nobody is there */
+        const char *protocol;
+        const char *line;
+        const char *says;
+    } table[] = {
+        {{"OTEL_EXPORTER_OTLP_ENDPOINT"},
+         {"/base/"},
+         "http/protobuf",
+         "POST /base/v1development/profiles HTTP/1.1\r\n",
+         ""},
+        {{"OTEL_C_PROFILER_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"},
+         {"/ingest"},
+         "http/protobuf",
+         "POST /ingest HTTP/1.1\r\n",
+         ""},
+        {{"OTEL_EXPORTER_OTLP_ENDPOINT"},
+         {""},
+         "http/json",
+         "POST /v1development/profiles HTTP/1.1\r\n",
+         "they are sent as http/protobuf"},
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        char value[64];
+        (void)setup(NULL);
+        sink = http_sink_start(NULL, 0);
+        setenv(table[i].variables[0], url_of(table[i].paths[0]), 1);
+        if (table[i].variables[1] != NULL)
+            setenv(table[i].variables[1], "http://127.0.0.1:1", 1);
+        setenv("OTEL_EXPORTER_OTLP_PROTOCOL", table[i].protocol, 1);
+        setenv("OTEL_EXPORTER_OTLP_HEADERS", "key=secret", 1);
+        export_with(NULL);
 
-    otel_profile_exporter exporter = otel_otlp_profile_exporter(NULL);
-    const otel_status status = send_shop(&exporter, PATIENCE_MS);
+        assert_int_equal(send(), OTEL_OK);
 
-    assert_int_equal(status, OTEL_OK);
-    assert_string_equal(logged, "");
-    const struct http_sink_request *request = http_sink_request(sink, 0);
-    assert_ptr_equal(strstr(request->head, "POST /base/v1development/profiles HTTP/1.1"),
-                     request->head);
-    assert_string_equal(http_sink_header(request, "Content-Type", value, sizeof value),
-                        "application/x-protobuf");
-    assert_string_equal(http_sink_header(request, "key", value, sizeof value), "secret");
-    assert_is_the_shop(request->body, request->body_length);
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
+        assert_non_null(strstr(logged, table[i].says));
+        assert_int_equal(logged[0] == '\0', table[i].says[0] == '\0');
+        const struct http_sink_request *request = http_sink_request(sink, 0);
+        assert_memory_equal(request->head, table[i].line, strlen(table[i].line));
+        assert_string_equal(http_sink_header(request, "Content-Type", value, sizeof value),
+                            "application/x-protobuf");
+        assert_string_equal(http_sink_header(request, "key", value, sizeof value), "secret");
+        assert_int_equal(received(0).samples, SHOP_SAMPLES);
+        (void)teardown(NULL);
+    }
+    (void)setup(NULL);
 }
 
-TEST(an_endpoint_of_their_own_is_used_as_it_is)
+TEST(grpc_calls_the_profiles_service_and_says_in_words_of_its_own_what_is_too_large)
 {
-    struct http_sink *sink = http_sink_start(NULL, 0);
-    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1", 1);
-    setenv("OTEL_C_PROFILER_ENDPOINT", url_of(sink, "/ingest"), 1);
-
-    otel_profile_exporter exporter = otel_otlp_profile_exporter(NULL);
-    const otel_status status = send_shop(&exporter, PATIENCE_MS);
-
-    assert_int_equal(status, OTEL_OK);
-    const char *head = http_sink_request(sink, 0)->head;
-    assert_ptr_equal(strstr(head, "POST /ingest HTTP/1.1"), head);
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
-}
-
-TEST(without_json_for_profiles_they_go_as_protobuf)
-{
-    struct http_sink *sink = http_sink_start(NULL, 0);
-    setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", 1);
-    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url_of(sink, ""), 1);
-
-    otel_profile_exporter exporter = otel_otlp_profile_exporter(NULL);
-    const otel_status status = send_shop(&exporter, PATIENCE_MS);
-
-    assert_int_equal(status, OTEL_OK);
-    assert_non_null(strstr(logged, "they are sent as http/protobuf"));
-    const struct http_sink_request *request = http_sink_request(sink, 0);
-    assert_is_the_shop(request->body, request->body_length);
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
-}
-
-TEST(grpc_calls_the_profiles_service_compressed_or_not)
-{
+    const size_t whole = length_of_shop(SHOP_ROWS);
+    sink = NULL;
     for (int compression = 0; compression <= OTEL_OTLP_COMPRESSION_GZIP; compression++) {
-        struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){.script = NULL});
-        otel_profile_exporter exporter = otel_otlp_profile_exporter(
-            OPTIONS(.endpoint = fault_peer_origin(peer), .protocol = OTEL_OTLP_GRPC,
-                    .compression = (otel_otlp_compression)compression));
+        uint64_t samples = 0;
+        struct fault_peer *peer =
+            fault_peer_start(&(struct fault_peer_options){.max_request_bytes = whole - 1});
+        export_with(OPTIONS(.endpoint = fault_peer_origin(peer), .protocol = OTEL_OTLP_GRPC,
+                            .compression = (otel_otlp_compression)compression));
 
-        const otel_status status = send_shop(&exporter, PATIENCE_MS);
+        assert_int_equal(send_and_count(), 0);
 
-        assert_int_equal(status, OTEL_OK);
-        const struct fault_request *request = fault_peer_request(peer, 0);
-        assert_non_null(strstr(request->head, "POST /opentelemetry.proto.collector.profiles."
-                                              "v1development.ProfilesService/Export"));
-        assert_string_equal(request->encoding, compression != 0 ? "gzip" : "identity");
-        assert_is_the_shop(request->plain, request->plain_length);
-        exporter.free(exporter.state);
+        for (size_t i = 0; i < 3; i++) {
+            const struct fault_request *request = fault_peer_request(peer, i);
+            assert_non_null(strstr(request->head, "POST /opentelemetry.proto.collector.profiles."
+                                                  "v1development.ProfilesService/Export"));
+            assert_string_equal(request->encoding, compression != 0 ? "gzip" : "identity");
+            samples += content_of(request->plain, request->plain_length).samples;
+        }
+        assert_int_equal(samples, 2 * SHOP_SAMPLES); /* the whole, and both halves */
+        free_exporter();
         fault_peer_stop(peer);
     }
 }
@@ -180,10 +263,7 @@ TEST(what_cannot_be_is_no_exporter_and_one_line_in_the_log)
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         logged[0] = '\0';
-
-        const otel_profile_exporter exporter = otel_otlp_profile_exporter(&bad[i].options);
-
-        assert_null(exporter.state);
+        assert_null(otel_otlp_profile_exporter(&bad[i].options).state);
         assert_non_null(strstr(logged, bad[i].says));
         assert_ptr_equal(strchr(logged, '\n'), logged + strlen(logged) - 1);
     }
@@ -191,217 +271,149 @@ TEST(what_cannot_be_is_no_exporter_and_one_line_in_the_log)
 
 /* --- What comes of it --- */
 
-TEST(a_profile_without_samples_is_not_sent)
-{
-    struct http_sink *sink = http_sink_start(NULL, 0);
-    otel_profile_exporter exporter = exporter_for(sink);
-    struct profile_double made;
-    profile_double_begin(&made);
-
-    const otel_status status = exporter.export_profile(exporter.state, &made.profile, PATIENCE_MS);
-
-    assert_int_equal(status, OTEL_OK);
-    exporter.free(exporter.state);
-    assert_int_equal(http_sink_requests(sink), 0);
-    http_sink_stop(sink);
-}
-
-TEST(a_busy_receiver_is_asked_again)
+/* First: the log says a line of one kind once in ten seconds. */
+TEST(a_refusal_is_final_and_one_of_a_half_leaves_the_other)
 {
     static const struct http_sink_answer script[] = {
-        {.status = 503, .headers = "Retry-After: 0\r\n"}};
-    struct http_sink *sink = http_sink_start(script, COUNT(script));
-    otel_profile_exporter exporter = exporter_for(sink);
+        {.status = 413}, {.status = 400, .body = "no", .body_length = 2}};
+    receive(script, COUNT(script));
 
-    const otel_status status = send_shop(&exporter, PATIENCE_MS);
+    assert_int_equal(send_and_count(), 95);
 
-    assert_int_equal(status, OTEL_OK);
-    assert_int_equal(http_sink_requests(sink), 2);
-    assert_string_equal(logged, "");
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
-}
-
-TEST(an_endpoint_without_a_path_is_said_to_need_one)
-{
-    static const struct http_sink_answer script[] = {{.status = 404}};
-    struct http_sink *sink = http_sink_start(script, COUNT(script));
-    setenv("OTEL_C_PROFILER_ENDPOINT", url_of(sink, ""), 1);
-
-    otel_profile_exporter exporter = otel_otlp_profile_exporter(NULL);
-    const otel_status status = send_shop(&exporter, PATIENCE_MS);
-
-    assert_int_equal(status, OTEL_ERROR_EXPORT_FAILED);
-    assert_non_null(strstr(logged, "so /v1development/profiles has to be behind it"));
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
-}
-
-TEST(a_receiver_without_profiles_is_told_about_in_one_line)
-{
-    static const struct http_sink_answer script[] = {{.status = 404}};
-    struct http_sink *sink = http_sink_start(script, COUNT(script));
-    otel_profile_exporter exporter = exporter_for(sink);
-
-    const otel_status status = send_shop(&exporter, PATIENCE_MS);
-
-    assert_int_equal(status, OTEL_ERROR_EXPORT_FAILED);
-    assert_int_equal(http_sink_requests(sink), 1);
-    assert_non_null(strstr(logged, "service.profilesSupport"));
-    assert_ptr_equal(strchr(logged, '\n'), logged + strlen(logged) - 1);
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
-}
-
-TEST(a_refusal_is_final_and_says_what_is_lost)
-{
-    static const struct http_sink_answer script[] = {
-        {.status = 400, .body = "no", .body_length = 2}};
-    struct http_sink *sink = http_sink_start(script, COUNT(script));
-    otel_profile_exporter exporter = exporter_for(sink);
-
-    const otel_status status = send_shop(&exporter, PATIENCE_MS);
-
-    assert_int_equal(status, OTEL_ERROR_EXPORT_FAILED);
-    assert_int_equal(http_sink_requests(sink), 1);
-    assert_non_null(
-        strstr(logged, "failed after 1 attempt: HTTP status 400: no; 100 samples are lost"));
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
-}
-
-TEST(partial_success_is_told_and_never_sent_again)
-{
-    /* partial_success of rejected_profiles and error_message. */
-    static const char warning[] = "\x0a\x05\x12\x03"
-                                  "hmm";
-    static const char one[] = "\x0a\x07\x08\x01\x12\x03"
-                              "old";
-    static const char both[] = "\x0a\x07\x08\x02\x12\x03"
-                               "bad";
-    static const struct http_sink_answer script[] = {
-        {.body = warning, .body_length = sizeof warning - 1},
-        {.body = one, .body_length = sizeof one - 1},
-        {.body = both, .body_length = sizeof both - 1}};
-    struct http_sink *sink = http_sink_start(script, COUNT(script));
-    otel_profile_exporter exporter = exporter_for(sink);
-
-    const otel_status warned = send_shop(&exporter, PATIENCE_MS);
-    const otel_status partly = send_shop(&exporter, PATIENCE_MS);
-    const otel_status refused = send_shop(&exporter, PATIENCE_MS);
-
-    assert_int_equal(warned, OTEL_OK);
-    assert_int_equal(partly, OTEL_OK);
-    assert_int_equal(refused, OTEL_ERROR_EXPORT_FAILED);
     assert_int_equal(http_sink_requests(sink), 3);
-    assert_non_null(strstr(logged, "accepted all profiles and warns: hmm"));
-    assert_non_null(strstr(logged, "rejected 1 of 2 profiles: old"));
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
+    assert_non_null(
+        strstr(logged, "failed after 1 attempt: HTTP status 400: no; 95 samples are lost\n"));
 }
 
-TEST(a_profile_above_the_limit_is_not_sent)
+TEST(a_profile_without_samples_or_without_time_is_not_sent)
 {
-    struct http_sink *sink = http_sink_start(NULL, 0);
-    otel_profile_exporter exporter = otel_otlp_profile_exporter(
-        OPTIONS(.endpoint = url_of(sink, "/p"), .max_request_bytes = 100));
+    receive(NULL, 0);
 
-    const otel_status status = send_shop(&exporter, PATIENCE_MS);
+    assert_int_equal(send_within(0), OTEL_ERROR_TIMEOUT);
+    profile_double_begin(&made);
+    assert_int_equal(send(), OTEL_OK);
 
-    assert_int_equal(status, OTEL_ERROR_EXPORT_FAILED);
+    free_exporter();
     assert_int_equal(http_sink_requests(sink), 0);
-    assert_non_null(strstr(logged, "larger than an OTLP request may be (100 bytes)"));
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
+}
+
+TEST(what_the_receiver_answers_is_understood_and_told_in_one_line)
+{
+    static const struct {
+        int status;
+        const char *body; /* partial_success of rejected_profiles and error_message */
+        const char *path;
+        bool is_delivered;
+        const char *says; /* "": nothing */
+    } table[] = {
+        {503, "", "/p", true, ""}, /* it is asked again */
+        {404, "", "", false, "so /v1development/profiles has to be behind it"},
+        {404, "", "/p", false, "service.profilesSupport"},
+        {200, "\x0a\x05\x12\x03hmm", "/p", true, "accepted all profiles and warns: hmm"},
+        {200, "\x0a\x07\x08\x01\x12\x03old", "/p", true, "rejected 1 of 2 profiles: old"},
+        {200,
+         "\x0a\x07\x08\x02\x12\x03"
+         "bad",
+         "/p", false, ""}, /* that was said already */
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        const struct http_sink_answer answer = {.status = table[i].status,
+                                                .headers = "Retry-After: 0\r\n",
+                                                .body = table[i].body,
+                                                .body_length = strlen(table[i].body)};
+        (void)setup(NULL);
+        sink = http_sink_start(&answer, 1);
+        setenv("OTEL_C_PROFILER_ENDPOINT", url_of(table[i].path), 1);
+        export_with(NULL);
+
+        assert_int_equal(send(), table[i].is_delivered ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED);
+
+        assert_int_equal(http_sink_requests(sink), table[i].status == 503 ? 2 : 1);
+        if (strstr(logged, table[i].says) == NULL)
+            fail_msg("%zu: %s", i, logged);
+        const char *end = table[i].says[0] != '\0' ? logged + strlen(logged) - 1 : NULL;
+        assert_ptr_equal(strchr(logged, '\n'), end);
+        (void)teardown(NULL);
+    }
+    (void)setup(NULL);
 }
 
 /* --- Time --- */
 
-TEST(without_time_nothing_is_sent)
+static void *wake_when_it_waits(void *unused)
 {
-    struct http_sink *sink = http_sink_start(NULL, 0);
-    otel_profile_exporter exporter = exporter_for(sink);
-
-    const otel_status status = send_shop(&exporter, 0);
-
-    assert_int_equal(status, OTEL_ERROR_TIMEOUT);
-    exporter.free(exporter.state);
-    assert_int_equal(http_sink_requests(sink), 0);
-    http_sink_stop(sink);
-}
-
-struct waking {
-    struct http_sink *sink;
-    const otel_profile_exporter *exporter;
-};
-
-static void *wake_when_it_waits(void *argument)
-{
-    struct waking *waking = argument;
-    if (http_sink_wait(waking->sink, 1))
-        waking->exporter->wake(waking->exporter->state);
-    return NULL;
+    if (http_sink_wait(sink, 1))
+        exporter.wake(exporter.state);
+    return unused;
 }
 
 TEST(an_export_that_is_woken_comes_back_and_the_next_one_works)
 {
     static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG}};
-    struct http_sink *sink = http_sink_start(script, COUNT(script));
-    otel_profile_exporter exporter = otel_otlp_profile_exporter(
-        OPTIONS(.endpoint = url_of(sink, "/p"), .timeout_ms = OTEL_ZERO));
-    struct waking waking = {sink, &exporter};
+    sink = http_sink_start(script, COUNT(script));
+    export_with(OPTIONS(.endpoint = url_of("/p"), .timeout_ms = OTEL_ZERO));
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, wake_when_it_waits, &waking), 0);
+    assert_int_equal(pthread_create(&thread, NULL, wake_when_it_waits, NULL), 0);
 
-    const otel_status woken = send_shop(&exporter, INT64_MAX);
+    const otel_status woken = send_within(INT64_MAX);
     pthread_join(thread, NULL);
-    const otel_status next = send_shop(&exporter, PATIENCE_MS);
+    const otel_status next = send();
+    exporter.wake(exporter.state); /* too late: does nothing to one that comes after it */
+    const otel_status last = send();
 
     assert_int_equal(woken, OTEL_ERROR_TIMEOUT);
     assert_int_equal(next, OTEL_OK);
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
+    assert_int_equal(last, OTEL_OK);
+    assert_int_equal(http_sink_requests(sink), 3);
 }
 
-TEST(a_wake_that_comes_too_late_does_nothing_to_the_next_export)
+static unsigned requests_until_wake;
+
+static bool wake_before_the_request(void *state, otel_otlp_request_headers *headers)
 {
-    struct http_sink *sink = http_sink_start(NULL, 0);
-    otel_profile_exporter exporter = exporter_for(sink);
-
-    const otel_status first = send_shop(&exporter, PATIENCE_MS);
-    exporter.wake(exporter.state); /* for the first one */
-    const otel_status second = send_shop(&exporter, PATIENCE_MS);
-
-    assert_int_equal(first, OTEL_OK);
-    assert_int_equal(second, OTEL_OK);
-    assert_int_equal(http_sink_requests(sink), 2);
-    assert_string_equal(logged, "");
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
-}
-
-static bool wake_at_once(void *state, otel_otlp_request_headers *headers)
-{
-    const otel_profile_exporter *exporter = state;
+    (void)state;
     (void)headers;
-    exporter->wake(exporter->state);
+    if (--requests_until_wake == 0)
+        exporter.wake(exporter.state);
     return true;
 }
 
-TEST(a_wake_before_the_request_is_on_its_way_counts)
+/* At once, or before the first of two halves, of which the second is not tried. */
+TEST(a_wake_before_a_request_is_on_its_way_counts_for_all_parts)
+{
+    static const struct http_sink_answer script[] = {{.status = 413}, {.then = HTTP_SINK_HANG}};
+    for (unsigned nth = 1; nth <= 2; nth++) {
+        sink = http_sink_start(script + 2 - nth, nth);
+        export_with(OPTIONS(.endpoint = url_of("/p"), .timeout_ms = OTEL_ZERO,
+                            .add_headers = wake_before_the_request));
+        requests_until_wake = nth;
+
+        assert_int_equal(send_within(INT64_MAX), OTEL_ERROR_TIMEOUT);
+
+        assert_int_equal(requests_until_wake, 0);
+        (void)teardown(NULL);
+        (void)setup(NULL);
+    }
+}
+
+static int wake_at_the_third(void *state)
+{
+    unsigned *calls = state;
+    if (++*calls == 3)
+        exporter.wake(exporter.state);
+    return 1;
+}
+
+TEST(what_there_is_to_do_meanwhile_is_done)
 {
     static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG}};
-    struct http_sink *sink = http_sink_start(script, COUNT(script));
-    otel_profile_exporter exporter;
-    exporter = otel_otlp_profile_exporter(
-        OPTIONS(.endpoint = url_of(sink, "/p"), .timeout_ms = OTEL_ZERO,
-                .add_headers = wake_at_once, .add_headers_state = &exporter));
+    unsigned calls = 0;
+    struct oteli_profile_exporting exporting = {.meanwhile = wake_at_the_third, .state = &calls};
+    receive(script, COUNT(script));
+    made.profile.exporting = &exporting;
 
-    const otel_status woken = send_shop(&exporter, INT64_MAX);
-
-    assert_int_equal(woken, OTEL_ERROR_TIMEOUT);
-    exporter.free(exporter.state);
-    http_sink_stop(sink);
+    assert_int_equal(send_within(5000), OTEL_ERROR_TIMEOUT);
+    assert_int_equal(calls, 3);
 }
 
 /* --- What the program gives --- */
@@ -423,78 +435,159 @@ TEST(headers_that_change_are_asked_for_and_their_state_is_freed)
 {
     char value[16];
     char token[] = "t-1";
-    struct http_sink *sink = http_sink_start(NULL, 0);
-    otel_profile_exporter exporter = otel_otlp_profile_exporter(
-        OPTIONS(.endpoint = url_of(sink, "/p"), .add_headers = add_token,
-                .add_headers_state = token, .free_add_headers_state = count_freed));
+    sink = http_sink_start(NULL, 0);
+    export_with(OPTIONS(.endpoint = url_of("/p"), .add_headers = add_token,
+                        .add_headers_state = token, .free_add_headers_state = count_freed));
     freed = 0;
 
-    assert_int_equal(send_shop(&exporter, PATIENCE_MS), OTEL_OK);
+    assert_int_equal(send(), OTEL_OK);
     token[2] = '2';
-    assert_int_equal(send_shop(&exporter, PATIENCE_MS), OTEL_OK);
+    assert_int_equal(send(), OTEL_OK);
 
     for (size_t i = 0; i < 2; i++)
         assert_string_equal(
             http_sink_header(http_sink_request(sink, i), "token", value, sizeof value),
             i == 0 ? "t-1" : "t-2");
     assert_int_equal(freed, 0);
-    exporter.free(exporter.state);
+    free_exporter();
     assert_int_equal(freed, 1);
-    http_sink_stop(sink);
 }
 
 TEST(without_memory_there_is_no_exporter_and_nothing_is_left)
 {
-    for (size_t nth = 1;; nth++) {
+    bool all_tried = false;
+    for (size_t nth = 1; !all_tried; nth++) {
         freed = 0;
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
-        otel_profile_exporter exporter = otel_otlp_profile_exporter(
+        exporter = otel_otlp_profile_exporter(
             OPTIONS(.endpoint = "http://127.0.0.1:1/p", .free_add_headers_state = count_freed));
-        const bool has_failed = oteli_leaks_failed();
+        all_tried = !oteli_leaks_failed();
         oteli_leaks_fail_at(0);
 
-        assert_int_equal(exporter.state == NULL, has_failed);
+        assert_int_equal(exporter.state != NULL, all_tried);
         assert_int_equal(freed, 0);
-        if (!has_failed)
-            exporter.free(exporter.state);
+        free_exporter();
         oteli_leaks_check();
-        if (!has_failed) {
-            assert_true(nth > 3);
-            return;
-        }
+        assert_true(!all_tried || nth > 3);
     }
 }
 
-/* The third time it has waited long enough. */
-struct waiter {
-    otel_profile_exporter exporter;
-    unsigned calls;
-};
+/* --- In parts --- */
 
-static int wake_at_the_third(void *state)
+TEST(what_is_too_large_arrives_in_halves_and_is_remembered)
 {
-    struct waiter *waiter = state;
-    if (++waiter->calls == 3)
-        waiter->exporter.wake(waiter->exporter.state);
-    return 1;
+    const size_t whole = length_of_shop(SHOP_ROWS);
+    receive(NULL, 0);
+    http_sink_limit(sink, whole - 1);
+
+    assert_int_equal(send_and_count(), 0);
+
+    assert_int_equal(http_sink_requests(sink), 3);
+    const struct content left = received(1);
+    const struct content right = received(2);
+    assert_int_equal(left.records, 3); /* 70, 5 and 20 */
+    assert_int_equal(left.samples, 95);
+    assert_int_equal(left.cpu_ms, 95 * PERIOD_MS);
+    assert_int_equal(right.records, 2); /* 4 and 1 */
+    assert_int_equal(right.samples, 5);
+    assert_int_equal(right.cpu_ms, 5 * PERIOD_MS);
+    assert_memory_not_equal(left.id, right.id, sizeof left.id);
+    assert_string_equal(logged, "");
+
+    assert_int_equal(send_and_count(), 0);
+    assert_int_equal(http_sink_requests(sink), 5); /* and not the whole of it again */
 }
 
-TEST(what_there_is_to_do_meanwhile_is_done)
+TEST(halves_are_halved_as_far_as_it_takes)
 {
-    static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG}};
-    struct http_sink *sink = http_sink_start(script, COUNT(script));
-    struct waiter waiter = {.exporter = exporter_for(sink)};
-    struct oteli_profile_exporting exporting = {.meanwhile = wake_at_the_third, .state = &waiter};
-    struct profile_double made;
-    profile_double_init(&made);
-    made.profile.exporting = &exporting;
+    const size_t limit = length_of_shop(3) - 1;
+    receive(NULL, 0);
+    http_sink_limit(sink, limit);
 
-    const otel_status status =
-        waiter.exporter.export_profile(waiter.exporter.state, &made.profile, 5000);
+    assert_int_equal(send_and_count(), 0);
 
-    assert_int_equal(status, OTEL_ERROR_TIMEOUT);
-    assert_int_equal(waiter.calls, 3);
-    waiter.exporter.free(waiter.exporter.state);
-    http_sink_stop(sink);
+    assert_int_equal(samples_within(limit, 0), SHOP_SAMPLES);
+    assert_int_equal(http_sink_requests(sink), 5); /* 5 and 3 too large; 2, 1 and 2 samples */
+}
+
+/* One sample of the shop has labels that make it larger than the others. */
+TEST(one_sample_that_is_too_large_alone_is_all_that_is_lost)
+{
+    static char wide[4096];
+    const char *texts[] = {"wide", wide};
+    memset(wide, 'w', sizeof wide - 1);
+    const uint32_t labels = profile_double_labels(&made, texts, 1);
+    made.samples[2].label_set = labels; /* of the 20 */
+    receive(NULL, 0);
+    http_sink_limit(sink, sizeof wide / 2);
+
+    assert_int_equal(send_and_count(), 20);
+}
+
+TEST(a_receiver_that_takes_nothing_is_left_alone_soon)
+{
+    profile_double_begin(&made);
+    const uint32_t stack = profile_double_stack(&made, NULL, 0);
+    for (unsigned i = 0; i < 40; i++) {
+        made.threads[i].id = (pid_t)i + 1;
+        profile_double_sample(
+            &made, (struct oteli_profile_sample){.stack = stack, .thread = i, .count = 1});
+    }
+    made.profile.thread_count = 40;
+    receive(NULL, 0);
+    http_sink_limit(sink, 1);
+
+    assert_int_equal(send(), OTEL_ERROR_EXPORT_FAILED);
+    assert_true(http_sink_requests(sink) < 30);
+}
+
+TEST(our_own_limit_is_kept_without_asking)
+{
+    const size_t whole = length_of_shop(SHOP_ROWS);
+    sink = http_sink_start(NULL, 0);
+    export_with(OPTIONS(.endpoint = url_of("/p"), .max_request_bytes = whole - 1));
+    assert_int_equal(send_and_count(), 0);
+    assert_int_equal(http_sink_requests(sink), 2);
+    assert_string_equal(logged, "");
+
+    free_exporter();
+    export_with(OPTIONS(.endpoint = url_of("/p"), .max_request_bytes = 100)); /* for no sample */
+    assert_int_equal(send(), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(http_sink_requests(sink), 2);
+    assert_non_null(strstr(logged, "larger than an OTLP request may be (100 bytes)"));
+}
+
+/* In a process of its own, so that allocations of the receiver do not fail. Gives how many samples of
+ * the shop are dropped; `all_tried`: the allocation that was to fail is never asked for. */
+static unsigned export_without_memory(size_t nth, bool *all_tried)
+{
+    int status = 0;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        export_with(OPTIONS(.endpoint = url_of("/p")));
+        oteli_leaks_begin();
+        oteli_leaks_fail_at(nth);
+        const unsigned dropped = (unsigned)send_and_count();
+        _exit((int)dropped + (oteli_leaks_failed() ? 0 : SHOP_SAMPLES + 1));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    *all_tried = WEXITSTATUS(status) > SHOP_SAMPLES;
+    return (unsigned)WEXITSTATUS(status) % (SHOP_SAMPLES + 1);
+}
+
+TEST(without_memory_every_sample_is_delivered_or_dropped)
+{
+    const size_t whole = length_of_shop(SHOP_ROWS);
+    bool all_tried = false;
+    sink = http_sink_start(NULL, 0);
+    http_sink_limit(sink, whole - 1);
+    for (size_t nth = 1; !all_tried; nth++) {
+        const size_t first = http_sink_requests(sink);
+        const unsigned dropped = export_without_memory(nth, &all_tried);
+        assert_int_equal(samples_within(whole - 1, first) + dropped, SHOP_SAMPLES);
+        assert_true(nth < 10000);
+    }
 }
