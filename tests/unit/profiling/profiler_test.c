@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/profiler_test.c - specification of profiling/profiler.c and profiler_thread.c: from start
- * to stop, with sources and an exporter that do as the test says. Exporters that hang are in
- * profiler_hanging_test.c. */
+/* tests/unit/profiling/profiler_test.c - specification of profiling/profiler.c, profiler_thread.c: from
+ * start to stop, with sources and an exporter that do as the test says. */
 #include "api/thread.h"
 #include "common/atomic.h"
+#include "common/clock.h"
 #include "profiling/profiler_inside.h"
 #include "profiling/thread_timers.h"
 #include "sdk/thread.h"
@@ -11,24 +11,48 @@
 #include "tests/support/unit.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { FOREVER_MS = INT32_MAX };
+enum { FOREVER_MS = INT32_MAX, LONG_S = 24 * 3600, EXPORTS_MOST = 512 };
+
+/* --- time --- */
+
+/* Set: half of the time that a stop has is over as soon as it waits for it. So a stop that has for ever
+ * wakes the exporter, and has no end that a slow machine could meet. */
+static bool is_half_over;
+
+int __real_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                  const struct timespec *until);
+
+int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                  const struct timespec *until)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (is_half_over && until->tv_sec - now.tv_sec > LONG_S)
+        return ETIMEDOUT;
+    return __real_pthread_cond_timedwait(condition, mutex, until);
+}
 
 /* --- sources --- */
 
 struct fake_source {
     int error; /* of its start */
     uint32_t starts;
-    uint32_t stops;
-    uint32_t forgets;
+    uint32_t stops;   /* atomic */
+    uint32_t drains;  /* atomic */
     uint32_t waiting; /* samples that the next drain hands out; atomic */
+    uint32_t forgets;
     uint64_t lost;
     uint64_t missed;
     uint64_t ring_bytes;
@@ -37,9 +61,23 @@ struct fake_source {
     bool has_name;
     bool blocks_signals;
     bool starter_blocks;
+    bool forks; /* as soon as it is started */
+    int child_status;
 };
 static struct fake_source fake_perf;
 static struct fake_source fake_signal;
+
+/* As another thread of the program could. A child that cannot go on ends by a signal, and not in the
+ * parent's tests. */
+static void fork_once(struct fake_source *fake)
+{
+    void (*const before)(int) = signal(SIGSEGV, SIG_DFL);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(fake->forgets == 1 ? 0 : 1);
+    signal(SIGSEGV, before);
+    assert_int_equal(waitpid(child, &fake->child_status, 0), child);
+}
 
 static int start_fake(struct fake_source *fake, const struct oteli_source_options *options,
                       void **source)
@@ -55,6 +93,8 @@ static int start_fake(struct fake_source *fake, const struct oteli_source_option
     fake->starts++;
     fake->options = *options;
     *source = fake->error == 0 ? fake : NULL;
+    if (fake->forks)
+        fork_once(fake);
     return fake->error;
 }
 
@@ -80,6 +120,7 @@ static void drain_fake(void *source, oteli_take_sample *take, void *state,
     }
     *counts = (struct oteli_source_counts){
         .lost = fake->lost, .missed_periods = fake->missed, .ring_bytes = fake->ring_bytes};
+    oteli_add_full_32(&fake->drains, 1);
 }
 
 static void stop_fake(void *source)
@@ -99,31 +140,84 @@ static const struct oteli_source perf_source = {start_fake_perf, drain_fake, sto
 static const struct oteli_source signal_source = {start_fake_signal, drain_fake, stop_fake,
                                                   forget_fake};
 
+static void sample(uint32_t count)
+{
+    oteli_add_full_32(&fake_perf.waiting, count);
+}
+
 /* --- the exporter --- */
+
+/* What one export got. */
+struct exported {
+    uint64_t samples;
+    uint64_t leaf;
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    char name[32]; /* of its first function */
+};
 
 struct fake_exporter {
     otel_status status;
-    uint32_t calls;
-    uint32_t frees; /* atomic */
-    uint64_t samples;
     uint64_t loses; /* samples of each profile */
-    char name[32];  /* of the last profile's first function */
     bool was_silent;
+    bool waits_for_a_drain; /* the first export, during which these come: */
+    uint32_t arriving;
+    uint32_t calls;      /* atomic */
+    uint32_t frees;      /* atomic */
+    uint32_t is_stuck;   /* atomic: it waits until this is 0 … */
+    uint32_t wake_frees; /* … or until it has been woken so often, then it has not delivered */
+    uint32_t is_inside;  /* atomic */
+    uint32_t wakes;      /* atomic */
+    uint64_t samples;
 };
 static struct fake_exporter fake;
+static struct exported exported[EXPORTS_MOST];
+
+static bool wait_until_free(void)
+{
+    bool is_woken = false;
+    oteli_store_release_32(&fake.is_inside, 1);
+    while (oteli_load_acquire_32(&fake.is_stuck) != 0 && !is_woken) {
+        is_woken = fake.wake_frees != 0 && oteli_load_acquire_32(&fake.wakes) >= fake.wake_frees;
+        sched_yield();
+    }
+    oteli_store_release_32(&fake.is_inside, 0);
+    return !is_woken;
+}
+
+static void wait_for_a_drain(const otel_profile *profile)
+{
+    const uint32_t before = oteli_load_acquire_32(&fake_perf.drains);
+    fake.waits_for_a_drain = false;
+    oteli_store_release_32(&fake_perf.waiting, fake.arriving);
+    while (oteli_load_acquire_32(&fake_perf.drains) == before)
+        assert_true(otel_profile_meanwhile(profile) >= 1);
+}
 
 static otel_status export_fake(void *state, const otel_profile *profile, int64_t timeout_ms)
 {
-    struct fake_exporter *exporter = state;
-    assert_true(timeout_ms >= 0);
-    exporter->was_silent = oteli_thread_is_silent();
+    struct exported *this = &exported[fake.calls];
+    assert_ptr_equal(state, &fake);
+    assert_true(timeout_ms >= 0 && fake.calls < EXPORTS_MOST);
+    fake.was_silent = oteli_thread_is_silent();
+    oteli_add_full_32(&fake.calls, 1);
+    if (fake.waits_for_a_drain)
+        wait_for_a_drain(profile);
     for (size_t i = 0; i < profile->sample_count; i++)
-        exporter->samples += profile->samples[i].count;
-    snprintf(exporter->name, sizeof exporter->name, "%s",
-             profile->strings[profile->locations[0].name]);
-    oteli_add_full_32(&exporter->calls, 1);
-    otel_profile_drop(profile, exporter->loses);
-    return exporter->status;
+        this->samples += profile->samples[i].count;
+    fake.samples += this->samples;
+    this->leaf = profile->locations[0].address;
+    this->begin_ns = profile->start_unix_ns;
+    this->end_ns = profile->start_unix_ns + profile->duration_ns;
+    snprintf(this->name, sizeof this->name, "%s", profile->strings[profile->locations[0].name]);
+    otel_profile_drop(profile, fake.loses);
+    return wait_until_free() ? fake.status : OTEL_ERROR_TIMEOUT;
+}
+
+static void wake_fake(void *state)
+{
+    struct fake_exporter *exporter = state;
+    oteli_add_full_32(&exporter->wakes, 1);
 }
 
 static void free_fake(void *state)
@@ -135,10 +229,10 @@ static void free_fake(void *state)
 static otel_profile_exporter exporter(void)
 {
     return (otel_profile_exporter){
-        .state = &fake, .export_profile = export_fake, .free = free_fake};
+        .state = &fake, .export_profile = export_fake, .wake = wake_fake, .free = free_fake};
 }
 
-/* --- the log --- */
+/* --- a profiler --- */
 
 static char logged[512];
 
@@ -153,11 +247,10 @@ static int begin(void **state)
 {
     (void)state;
     memset(&fake, 0, sizeof fake);
-    memset(&fake_perf, 0, sizeof fake_perf);
-    memset(&fake_signal, 0, sizeof fake_signal);
-    fake_perf.frames[0] = fake_signal.frames[0] = 0x1000;
-    fake_perf.frames[1] = fake_signal.frames[1] = 0x2000;
+    memset(exported, 0, sizeof exported);
+    fake_perf = fake_signal = (struct fake_source){.frames = {0x1000, 0x2000}, .child_status = -1};
     memset(logged, 0, sizeof logged);
+    is_half_over = false;
     otel_log_set_handler(log_line, NULL);
     oteli_leaks_begin();
     return 0;
@@ -174,16 +267,33 @@ static int end(void **state)
 static otel_status try_start(otel_profiler_options options, otel_profiler **profiler)
 {
     options.size = sizeof options;
+    *profiler = NULL;
     return oteli_profiler_start_with(&options, &perf_source, &signal_source, profiler);
+}
+
+static otel_profiler *start_with(otel_profiler_options options)
+{
+    otel_profiler *profiler;
+    if (options.exporter.state == NULL)
+        options.exporter = exporter();
+    assert_int_equal(try_start(options, &profiler), OTEL_OK);
+    assert_non_null(profiler);
+    return profiler;
 }
 
 static otel_profiler *start(void)
 {
-    otel_profiler *profiler = NULL;
-    assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &profiler),
-                     OTEL_OK);
-    assert_non_null(profiler);
-    return profiler;
+    return start_with((otel_profiler_options){0});
+}
+
+static void flush(otel_profiler *profiler)
+{
+    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
+}
+
+static void stop(otel_profiler *profiler)
+{
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
 }
 
 static otel_profiler_stats stats_of(const otel_profiler *profiler)
@@ -195,128 +305,19 @@ static otel_profiler_stats stats_of(const otel_profiler *profiler)
     return stats;
 }
 
-static void sample(struct fake_source *source, uint32_t count)
+static void assert_counted(const otel_profiler *profiler, const char *expected)
 {
-    oteli_add_full_32(&source->waiting, count);
-}
-
-/* --- names --- */
-
-AROUND_EACH(begin, end);
-
-TEST(functions_are_named_for_exporters_that_want_it)
-{
-    for (int wants_names = 0; wants_names < 2; wants_names++) {
-        otel_profiler *profiler = NULL;
-        otel_profile_exporter given = exporter();
-        given.wants_names = wants_names;
-        fake_perf.frames[0] = (uintptr_t)export_fake;
-        assert_int_equal(try_start((otel_profiler_options){.exporter = given}, &profiler), OTEL_OK);
-        for (unsigned i = 0; i < 2; i++) {
-            sample(&fake_perf, 1);
-            assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
-            assert_string_equal(fake.name, wants_names ? "export_fake" : "");
-        }
-        sample(&fake_perf, 1);
-        assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
-        assert_string_equal(fake.name, wants_names ? "export_fake" : "");
-    }
-}
-
-/* --- which source --- */
-
-TEST(samples_with_perf_events_where_they_are_allowed)
-{
-    otel_profiler *profiler = start();
+    char text[128];
     const otel_profiler_stats stats = stats_of(profiler);
-
-    assert_int_equal(stats.source, OTEL_PROFILER_PERF);
-    assert_int_equal(stats.refused_errno, 0);
-    assert_string_equal(stats.why, "perf events are allowed");
-    assert_non_null(strstr(logged, "perf events"));
-    assert_int_equal(fake_signal.starts, 0);
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
-    assert_int_equal(fake_perf.stops, 1);
-    assert_int_equal(fake.frees, 1);
-}
-
-TEST(the_starter_has_its_signals_back_when_a_source_looks)
-{
-    while (fake_perf.starts < 200)
-        assert_int_equal(otel_profiler_stop(start(), FOREVER_MS), OTEL_OK);
-    assert_false(fake_perf.starter_blocks);
-}
-
-TEST(falls_back_to_the_signal_and_says_why)
-{
-    fake_perf.error = EPERM;
-    otel_profiler *profiler = start();
-    const otel_profiler_stats stats = stats_of(profiler);
-
-    assert_int_equal(stats.source, OTEL_PROFILER_SIGNAL);
-    assert_int_equal(stats.refused_errno, EPERM);
-    assert_non_null(strstr(stats.why, "not permitted"));
-    assert_non_null(strstr(logged, stats.why));
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
-    assert_int_equal(fake_perf.stops, 0);
-    assert_int_equal(fake_signal.stops, 1);
-}
-
-TEST(a_source_that_is_asked_for_is_the_only_one_tried)
-{
-    otel_profiler *profiler = NULL;
-    fake_perf.error = EACCES;
-    assert_int_equal(
-        try_start((otel_profiler_options){.source = OTEL_PROFILER_PERF, .exporter = exporter()},
-                  &profiler),
-        OTEL_ERROR_SYSTEM);
-    assert_null(profiler);
-    assert_int_equal(fake_signal.starts, 0);
-    assert_int_equal(fake.frees, 1);
-
-    assert_int_equal(
-        try_start((otel_profiler_options){.source = OTEL_PROFILER_SIGNAL, .exporter = exporter()},
-                  &profiler),
-        OTEL_OK);
-    assert_int_equal(fake_perf.starts, 1);
-    assert_int_equal(stats_of(profiler).refused_errno, 0);
-    assert_string_equal(stats_of(profiler).why, "it was asked for");
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
-}
-
-TEST(does_not_start_where_neither_is_allowed)
-{
-    otel_profiler *profiler = NULL;
-    fake_perf.error = EACCES;
-    fake_signal.error = EBUSY;
-    assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &profiler),
-                     OTEL_ERROR_SYSTEM);
-    assert_null(profiler);
-    assert_int_equal(fake.frees, 1);
-    assert_non_null(strstr(logged, "the program has a handler of that signal"));
-    assert_non_null(strstr(logged, "perf_event_paranoid"));
-}
-
-TEST(the_source_is_opened_on_a_thread_of_its_own_without_signals)
-{
-    otel_profiler *profiler = start();
-    assert_true(fake_perf.has_name);
-    assert_true(fake_perf.blocks_signals);
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
-}
-
-TEST(smaller_rings_than_asked_for_are_drained_more_often)
-{
-    const struct oteli_source_options got = {
-        .period_ns = 1000000000 / 99, .ring_bytes = 32 * 1024, .stack_bytes = 4096};
-    fake_perf.ring_bytes = got.ring_bytes;
-    otel_profiler *profiler = start();
-    assert_int_equal(fake_perf.options.ring_bytes, 128 * 1024);
-    assert_int_equal(profiler->most_drain_ns, oteli_profiler_drain_ns(&got, OTEL_PROFILER_PERF));
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    snprintf(text, sizeof text, "%u unlabelled: %u exported in %u, %u dropped; %u lost, %u missed",
+             (unsigned)stats.unlabelled, (unsigned)stats.exported, (unsigned)stats.profiles,
+             (unsigned)stats.dropped, (unsigned)stats.kernel_lost, (unsigned)stats.missed_periods);
+    assert_string_equal(text, expected);
 }
 
 /* --- options --- */
+
+AROUND_EACH(begin, end);
 
 TEST(options_that_cannot_be_are_refused)
 {
@@ -330,38 +331,104 @@ TEST(options_that_cannot_be_are_refused)
         {.signal_number = SIGSEGV},
         {.signal_number = 32},
     };
+    otel_profiler *profiler;
     for (uint32_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         otel_profiler_options options = wrong[i];
-        otel_profiler *profiler = NULL;
         options.exporter = exporter();
         assert_int_equal(try_start(options, &profiler), OTEL_ERROR_INVALID_ARGUMENT);
         assert_null(profiler);
         assert_int_equal(fake.frees, i + 1);
     }
+    assert_int_equal(try_start((otel_profiler_options){0}, &profiler), OTEL_ERROR_NO_MEMORY);
+    assert_null(profiler); /* its exporter could not be made */
     assert_int_equal(fake_perf.starts, 0);
 }
 
-TEST(an_exporter_that_could_not_be_made_is_no_memory)
+/* --- which source --- */
+
+TEST(samples_with_what_is_allowed_and_says_why)
 {
-    otel_profiler *profiler = NULL;
-    assert_int_equal(try_start((otel_profiler_options){0}, &profiler), OTEL_ERROR_NO_MEMORY);
-    assert_null(profiler);
+    static const struct {
+        otel_profiler_source wanted;
+        int perf_error;
+        otel_profiler_source source;
+        const char *why, *log;
+    } table[] = {
+        {OTEL_PROFILER_AUTO, 0, OTEL_PROFILER_PERF, "perf events are allowed", "perf events"},
+        {OTEL_PROFILER_AUTO, EPERM, OTEL_PROFILER_SIGNAL, "not permitted", "not permitted"},
+        {OTEL_PROFILER_SIGNAL, 0, OTEL_PROFILER_SIGNAL, "it was asked for", ""},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        (void)begin(NULL);
+        fake_perf.error = table[i].perf_error;
+        otel_profiler *profiler = start_with((otel_profiler_options){.source = table[i].wanted});
+        const bool is_perf = table[i].source == OTEL_PROFILER_PERF;
+        const otel_profiler_stats stats = stats_of(profiler);
+        assert_int_equal(stats.source, table[i].source);
+        assert_int_equal(stats.refused_errno, table[i].perf_error);
+        assert_non_null(strstr(stats.why, table[i].why));
+        assert_non_null(strstr(logged, table[i].log));
+        stop(profiler);
+        assert_int_equal(fake_perf.starts, table[i].wanted == OTEL_PROFILER_AUTO);
+        assert_int_equal(fake_signal.starts, !is_perf);
+        assert_int_equal(fake_perf.stops, is_perf);
+        assert_int_equal(fake_signal.stops, !is_perf);
+        assert_int_equal(fake.frees, 1);
+    }
 }
 
-/* --- one at a time --- */
+TEST(does_not_start_where_none_is_allowed)
+{
+    otel_profiler *profiler;
+    fake_perf.error = EACCES;
+    fake_signal.error = EBUSY;
+    assert_int_equal(
+        try_start((otel_profiler_options){.source = OTEL_PROFILER_PERF, .exporter = exporter()},
+                  &profiler),
+        OTEL_ERROR_SYSTEM);
+    assert_null(profiler);
+    assert_int_equal(fake_signal.starts, 0); /* perf was asked for, and is the only one tried */
+    assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &profiler),
+                     OTEL_ERROR_SYSTEM);
+    assert_null(profiler);
+    assert_int_equal(fake.frees, 2);
+    assert_non_null(strstr(logged, "the program has a handler of that signal"));
+    assert_non_null(strstr(logged, "perf_event_paranoid"));
+}
+
+TEST(the_source_is_opened_on_a_thread_of_its_own_when_the_starter_has_its_signals_back)
+{
+    while (fake_perf.starts < 200) {
+        stop(start());
+        assert_true(fake_perf.has_name);
+        assert_true(fake_perf.blocks_signals);
+        assert_false(fake_perf.starter_blocks);
+    }
+}
+
+TEST(smaller_rings_than_asked_for_are_drained_more_often)
+{
+    const struct oteli_source_options got = {
+        .period_ns = 1000000000 / 99, .ring_bytes = 32 * 1024, .stack_bytes = 4096};
+    fake_perf.ring_bytes = got.ring_bytes;
+    otel_profiler *profiler = start();
+    assert_int_equal(fake_perf.options.ring_bytes, 128 * 1024);
+    assert_int_equal(profiler->most_drain_ns, oteli_profiler_drain_ns(&got, OTEL_PROFILER_PERF));
+    stop(profiler);
+}
+
+/* --- one at a time, or none --- */
 
 TEST(one_at_a_time)
 {
-    otel_profiler *second = NULL;
+    otel_profiler *second;
     otel_profiler *first = start();
     assert_int_equal(try_start((otel_profiler_options){.exporter = exporter()}, &second),
                      OTEL_ERROR_ALREADY_STARTED);
     assert_null(second);
     assert_int_equal(fake.frees, 1);
-    assert_int_equal(otel_profiler_stop(first, FOREVER_MS), OTEL_OK);
-
-    second = start();
-    assert_int_equal(otel_profiler_stop(second, FOREVER_MS), OTEL_OK);
+    stop(first);
+    stop(start());
     assert_int_equal(fake_perf.stops, 2);
 }
 
@@ -375,104 +442,74 @@ TEST(no_profiler_is_harmless)
 
 /* --- samples and exports --- */
 
-TEST(a_flush_exports_what_has_been_sampled)
+TEST(a_flush_exports_what_has_been_sampled_and_a_stop_the_rest)
 {
     otel_profiler *profiler = start();
-    sample(&fake_perf, 7);
-    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
-    const otel_profiler_stats stats = stats_of(profiler);
-
-    assert_int_equal(stats.samples, 7);
-    assert_int_equal(stats.unlabelled, 7);
-    assert_int_equal(stats.exported, 7);
-    assert_int_equal(stats.dropped, 0);
-    assert_int_equal(stats.profiles, 1);
-    assert_int_equal(fake.samples, 7);
+    flush(profiler); /* of nothing */
+    assert_int_equal(fake.calls, 0);
+    sample(7);
+    flush(profiler);
+    assert_counted(profiler, "7 unlabelled: 7 exported in 1, 0 dropped; 0 lost, 0 missed");
     assert_true(fake.was_silent);
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    sample(3);
+    stop(profiler);
+    assert_int_equal(fake.calls, 2);
+    assert_int_equal(exported[0].samples, 7);
+    assert_int_equal(exported[1].samples, 3);
+    assert_int_equal(fake.frees, 1);
 }
 
-TEST(nothing_is_exported_where_nothing_was_sampled)
+TEST(functions_are_named_for_exporters_that_want_it)
 {
-    otel_profiler *profiler = start();
-    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
-    assert_int_equal(fake.calls, 0);
+    for (int wants_names = 0; wants_names < 2; wants_names++) {
+        otel_profile_exporter given = exporter();
+        given.wants_names = wants_names;
+        fake.calls = 0;
+        fake_perf.frames[0] = (uintptr_t)export_fake;
+        otel_profiler *profiler = start_with((otel_profiler_options){.exporter = given});
+        for (unsigned i = 0; i < 2; i++) {
+            sample(1);
+            flush(profiler);
+        }
+        sample(1);
+        stop(profiler);
+        for (unsigned i = 0; i < 3; i++)
+            assert_string_equal(exported[i].name, wants_names ? "export_fake" : "");
+    }
 }
 
 TEST(each_interval_is_exported_without_being_asked_for)
 {
-    otel_profiler *profiler = NULL;
-    assert_int_equal(
-        try_start((otel_profiler_options){.export_interval_ms = 1, .exporter = exporter()},
-                  &profiler),
-        OTEL_OK);
+    otel_profiler *profiler = start_with((otel_profiler_options){.export_interval_ms = 1});
     for (uint32_t i = 1; i <= 3; i++) {
-        sample(&fake_perf, 1);
+        sample(1);
         while (oteli_load_acquire_32(&fake.calls) < i)
             sched_yield();
     }
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    stop(profiler);
     assert_int_equal(fake.samples, 3);
 }
 
-TEST(a_stop_exports_the_rest)
-{
-    otel_profiler *profiler = start();
-    sample(&fake_perf, 3);
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
-    assert_int_equal(fake.samples, 3);
-    assert_int_equal(fake.frees, 1);
-}
-
-TEST(what_arrives_in_part_is_counted_in_part)
-{
-    otel_profiler *profiler = start();
-    fake.loses = 3;
-    sample(&fake_perf, 7);
-    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
-    fake.loses = 0;
-    sample(&fake_perf, 2);
-    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
-    const otel_profiler_stats stats = stats_of(profiler);
-
-    assert_int_equal(stats.exported, 6);
-    assert_int_equal(stats.dropped, 3);
-    assert_int_equal(stats.profiles, 2);
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
-}
-
-TEST(what_the_exporter_refuses_is_dropped)
+TEST(what_does_not_arrive_is_counted_as_dropped)
 {
     otel_profiler *profiler = start();
     fake.status = OTEL_ERROR_EXPORT_FAILED;
-    sample(&fake_perf, 4);
+    sample(4);
     assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
     fake.status = OTEL_OK;
-    sample(&fake_perf, 5);
-    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
-    const otel_profiler_stats stats = stats_of(profiler);
-
-    assert_int_equal(stats.samples, 9);
-    assert_int_equal(stats.exported, 5);
-    assert_int_equal(stats.dropped, 4);
-    assert_int_equal(stats.profiles, 1);
-    fake.status = OTEL_ERROR_EXPORT_FAILED;
-    sample(&fake_perf, 1);
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
-}
-
-TEST(what_the_source_loses_is_counted)
-{
-    otel_profiler *profiler = start();
+    fake.loses = 3; /* in part */
+    sample(7);
+    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    fake.loses = 0;
+    sample(2);
     fake_perf.lost = 11;
     fake_perf.missed = 12;
-    assert_int_equal(otel_profiler_flush(profiler, FOREVER_MS), OTEL_OK);
-    const otel_profiler_stats stats = stats_of(profiler);
+    flush(profiler);
+    assert_counted(profiler, "13 unlabelled: 6 exported in 2, 7 dropped; 11 lost, 12 missed");
 
-    assert_int_equal(stats.kernel_lost, 11);
-    assert_int_equal(stats.missed_periods, 12);
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    fake.status = OTEL_ERROR_EXPORT_FAILED;
+    sample(1);
+    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
 }
 
 TEST(statistics_are_as_long_as_the_caller_knows_them)
@@ -484,37 +521,146 @@ TEST(statistics_are_as_long_as_the_caller_knows_them)
     assert_int_equal(otel_profiler_get_stats(profiler, &stats), OTEL_OK);
     assert_true(stats.samples == 0);
     assert_true(stats.by_chain == UINT64_C(0xeeeeeeeeeeeeeeee));
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    stop(profiler);
 }
+
+/* --- meanwhile --- */
+
+static uint64_t distance(uint64_t one, uint64_t other)
+{
+    return one > other ? one - other : other - one;
+}
+
+TEST(samples_that_come_while_an_exporter_waits_are_in_the_next_profile)
+{
+    fake.waits_for_a_drain = true;
+    fake.arriving = 7;
+    otel_profiler *profiler = start();
+    sample(3);
+    const uint64_t long_enough_ns = oteli_monotonic_ns() + 20000000;
+    while (oteli_monotonic_ns() < long_enough_ns)
+        sched_yield();
+
+    flush(profiler);
+    flush(profiler);
+    assert_counted(profiler, "10 unlabelled: 10 exported in 2, 0 dropped; 0 lost, 0 missed");
+    stop(profiler);
+
+    assert_int_equal(fake.calls, 2);
+    assert_int_equal(exported[0].samples, 3);
+    assert_int_equal(exported[0].leaf, 0x1000); /* it has stayed as it was */
+    assert_int_equal(exported[1].samples, 7);
+    assert_true(exported[1].begin_ns < exported[1].end_ns);
+    /* It begins where the first has ended. Both are counted by two clocks, and so nearly the same. */
+    assert_true(distance(exported[1].begin_ns, exported[0].end_ns) <
+                distance(exported[1].begin_ns, exported[0].begin_ns));
+}
+
+TEST(where_nothing_comes_the_next_profile_is_of_what_comes_later)
+{
+    const otel_profile alone = {.sample_count = 0};
+    fake.waits_for_a_drain = true;
+    otel_profiler *profiler = start();
+    sample(3);
+    flush(profiler);
+    sample(2);
+    stop(profiler);
+
+    assert_int_equal(fake.calls, 2);
+    assert_int_equal(exported[1].samples, 2);
+    assert_int_equal(otel_profile_meanwhile(&alone), INT_MAX); /* it has nothing to do meanwhile */
+}
+
+/* --- an exporter that hangs --- */
+
+static void wait_until_stuck(otel_profiler *profiler)
+{
+    oteli_store_release_32(&fake.is_stuck, 1);
+    sample(1);
+    assert_int_equal(otel_profiler_flush(profiler, 1), OTEL_ERROR_TIMEOUT);
+    while (oteli_load_acquire_32(&fake.is_inside) == 0)
+        sched_yield();
+}
+
+TEST(a_flush_does_not_wait_for_an_exporter_that_hangs)
+{
+    otel_profiler *profiler = start();
+    wait_until_stuck(profiler);
+    assert_int_equal(otel_profiler_flush(profiler, 0), OTEL_ERROR_TIMEOUT);
+    assert_int_equal(fake.wakes, 0); /* it may still deliver */
+    oteli_store_release_32(&fake.is_stuck, 0);
+    flush(profiler);
+    assert_int_equal(stats_of(profiler).exported, 1);
+    stop(profiler);
+}
+
+/* It may have been deaf when it was woken first. */
+TEST(a_stop_wakes_an_exporter_until_it_comes_back_and_still_exports_the_rest)
+{
+    for (unsigned rest = 0; rest <= 2; rest += 2) {
+        (void)begin(NULL);
+        otel_profiler *profiler = start();
+        fake.wake_frees = rest != 0 ? 1 : 8;
+        wait_until_stuck(profiler);
+        sample(rest);
+        is_half_over = true;
+        assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS),
+                         rest != 0 ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK);
+        assert_true(fake.wakes >= fake.wake_frees);
+        assert_int_equal(fake.calls, rest != 0 ? 2 : 1);
+        assert_int_equal(fake.frees, 1);
+        assert_int_equal(fake_perf.stops, 1);
+    }
+}
+
+TEST(a_stop_leaves_an_exporter_behind_that_does_not_come_back)
+{
+    otel_profiler *profiler = start();
+    wait_until_stuck(profiler);
+    assert_int_equal(otel_profiler_stop(profiler, 1), OTEL_ERROR_TIMEOUT);
+    assert_int_equal(fake_perf.stops, 1); /* no samples any more, nevertheless */
+    assert_int_equal(fake.frees, 0);
+    assert_non_null(strstr(logged, "did not come back"));
+
+    profiler = start(); /* another one is possible meanwhile */
+    oteli_store_release_32(&fake.is_stuck, 0);
+    while (oteli_load_acquire_32(&fake.frees) == 0)
+        sched_yield();
+    stop(profiler);
+    assert_int_equal(fake.frees, 2);
+    assert_int_equal(fake_perf.stops, 2);
+    while (oteli_helpers() != 0)
+        sched_yield(); /* the one that was left has ended, and freed what was left to it */
+}
+
+/* --- memory --- */
 
 /* Whatever allocation fails, it is said or counted, and nothing is left behind. */
 TEST(does_without_any_allocation)
 {
-    for (size_t nth = 1;; nth++) {
-        otel_profiler *profiler = NULL;
-        fake.samples = 0;
+    bool all_tried = false;
+    for (size_t nth = 1; !all_tried; nth++) {
+        otel_profiler *profiler;
+        fake.samples = fake.calls = 0;
+        memset(exported, 0, sizeof exported);
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
         const otel_status started =
             try_start((otel_profiler_options){.exporter = exporter()}, &profiler);
         if (started == OTEL_OK) {
-            sample(&fake_perf, 3);
+            sample(3);
             const otel_status flushed = otel_profiler_flush(profiler, FOREVER_MS);
             const otel_profiler_stats stats = stats_of(profiler);
             assert_int_equal(stats.samples, 3);
             assert_int_equal(stats.exported + stats.dropped, 3);
             assert_int_equal(stats.exported, fake.samples);
             assert_true(flushed == OTEL_OK || stats.exported == 0);
-            assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+            stop(profiler);
         }
-        const bool all_tried = !oteli_leaks_failed();
+        all_tried = !oteli_leaks_failed();
         oteli_leaks_check();
-        if (all_tried) {
-            assert_int_equal(started, OTEL_OK);
-            assert_int_equal(fake.samples, 3);
-            break;
-        }
-        assert_true(started == OTEL_OK || started == OTEL_ERROR_NO_MEMORY);
+        assert_true(started == OTEL_OK || (!all_tried && started == OTEL_ERROR_NO_MEMORY));
+        assert_true(!all_tried || fake.samples == 3);
     }
 }
 
@@ -523,7 +669,7 @@ TEST(does_without_any_allocation)
 static int life_of_child(otel_profiler *of_parent)
 {
     otel_profiler_stats stats = {.size = sizeof stats};
-    otel_profiler *own = NULL;
+    otel_profiler *own;
     if (fake_perf.forgets != 1 || fake_perf.stops != 0)
         return 1;
     if (otel_profiler_flush(of_parent, 0) != OTEL_ERROR_NOT_STARTED ||
@@ -532,8 +678,7 @@ static int life_of_child(otel_profiler *of_parent)
         return 2;
     if (try_start((otel_profiler_options){.exporter = exporter()}, &own) != OTEL_OK)
         return 3;
-    fake.samples = 0;
-    sample(&fake_perf, 2);
+    sample(2);
     if (otel_profiler_stop(own, FOREVER_MS) != OTEL_OK || fake.samples != 2)
         return 4;
     return 0;
@@ -549,7 +694,13 @@ TEST(a_forked_child_has_none_and_may_start_its_own)
         _exit(life_of_child(profiler));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-    assert_int_equal(otel_profiler_stop(profiler, FOREVER_MS), OTEL_OK);
+    assert_int_equal(status, 0);
+    stop(profiler);
+}
+
+TEST(a_child_of_the_moment_in_which_there_is_a_source_forgets_it)
+{
+    fake_perf.forks = true;
+    stop(start());
+    assert_int_equal(fake_perf.child_status, 0);
 }
