@@ -7,6 +7,9 @@
 #include "profiling/trampolines.h"
 #include "tests/support/unit.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CODE = 0x10000, SIZE = 32, RETURN = 18, MARKER = 22, KNOWN = 20, TIME = 1000 };
@@ -76,57 +79,27 @@ static uint64_t marker(unsigned index)
     return CODE + SIZE * index + MARKER;
 }
 
-static uint64_t inside(unsigned index)
-{
-    return CODE + SIZE * index + RETURN;
-}
-
-/* It stands for span `span` of trace `span`, whose local root is `root`. */
-static void know(unsigned index, uint8_t span, uint8_t root)
+/* It stands for span 10 i of trace 10 i, whose local root is 10 i + 1; number 2 for none. */
+static void know(unsigned index)
 {
     is_known[index] = true;
     known[index] = (struct oteli_label){.start_ns = index};
-    known[index].trace_id[0] = span;
-    known[index].span_id[0] = span;
-    known[index].root_id[0] = root;
+    if (index == 2)
+        return;
+    known[index].trace_id[0] = known[index].span_id[0] = (uint8_t)(10 * index);
+    known[index].root_id[0] = (uint8_t)(10 * index + 1);
 }
 
 static int set_up(void **state)
 {
     (void)state;
     memset(is_known, 0, sizeof is_known);
+    for (unsigned i = 2; i <= 5; i++)
+        know(i);
     memset(&resolved, 0xAA, sizeof resolved);
     memset(&calls, 0, sizeof calls);
     sample = (struct oteli_sample){.time_ns = TIME, .periods = 1, .frames = frames};
     return 0;
-}
-
-#define RESOLVE(...) resolve((const uint64_t[]){__VA_ARGS__, 0})
-static void resolve(const uint64_t *chain)
-{
-    for (sample.depth = 0; chain[sample.depth] != 0; sample.depth++)
-        frames[sample.depth] = chain[sample.depth];
-    oteli_resolve(&sample, &calls, &resolved);
-    assert_ptr_equal(resolved.sample, &sample);
-}
-
-#define CHECK_FRAMES(...) check_frames((const uint64_t[]){__VA_ARGS__, 0})
-static void check_frames(const uint64_t *expected)
-{
-    size_t depth = 0;
-    while (expected[depth] != 0)
-        depth++;
-    assert_int_equal(resolved.depth, depth);
-    for (size_t i = 0; i < depth; i++)
-        assert_int_equal(resolved.frames[i], expected[i]);
-}
-
-static void scan(size_t count, const uint64_t *numbers)
-{
-    memcpy(stack, numbers, count * sizeof *numbers);
-    sample.stack = stack;
-    sample.stack_size = count * sizeof *numbers;
-    sample.stack_address = 0x7000;
 }
 
 static void publish(uint8_t trace, uint8_t span)
@@ -137,274 +110,172 @@ static void publish(uint8_t trace, uint8_t span)
     sample.context.span_id[0] = span;
 }
 
-static void check_span(uint8_t trace, uint8_t span, uint8_t root)
+/* What is on the stack besides. */
+static void scan(unsigned number)
 {
-    assert_true(resolved.has_span);
-    assert_int_equal(resolved.trace_id[0], trace);
-    assert_int_equal(resolved.span_id[0], span);
-    assert_int_equal(resolved.root_id[0], root);
+    stack[sample.stack_size / sizeof *stack] = number;
+    sample.stack = stack;
+    sample.stack_size += sizeof *stack;
+    sample.stack_address = 0x7000;
 }
 
-/* --- by the chain --- */
+/* "500" is code that is in no trampoline; of trampoline 3, "m3" is its marker, "r3" where functions
+ * return to, and "i3" an instruction. */
+static uint64_t frame_of(const char *text)
+{
+    const unsigned number = (unsigned)strtoul(text + 1, NULL, 10);
+    switch (text[0]) {
+    case 'm':
+        return marker(number);
+    case 'r':
+        return CODE + SIZE * number + RETURN;
+    case 'i':
+        return CODE + SIZE * number + 5;
+    default:
+        return strtoull(text, NULL, 16);
+    }
+}
+
+static void resolve(const char *chain)
+{
+    sample.depth = 0;
+    for (const char *at = chain; at != NULL; at = strchr(at + 1, ' '))
+        frames[sample.depth++] = frame_of(*at == ' ' ? at + 1 : at);
+    oteli_resolve(&sample, &calls, &resolved);
+    assert_ptr_equal(resolved.sample, &sample);
+}
+
+/* "chain 3 4, span 30 30 31": how labels were found, which, and the trace, span and root. */
+static void assert_found(const char *chain, const char *expected)
+{
+    static const char *const ways[] = {[OTELI_FOUND_BY_CHAIN] = "chain",
+                                       [OTELI_FOUND_BY_SCAN] = "scan",
+                                       [OTELI_FOUND_BY_THREAD] = "thread",
+                                       [OTELI_UNLABELLED] = "nothing",
+                                       [OTELI_NO_HISTORY] = "no history"};
+    char text[256];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s", ways[resolved.found]);
+    for (size_t i = 0; i < resolved.label_count; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " %u",
+                                 (unsigned)resolved.labels[i].start_ns);
+    if (resolved.has_span)
+        snprintf(text + used, sizeof text - used, ", span %u %u %u", resolved.trace_id[0],
+                 resolved.span_id[0], resolved.root_id[0]);
+    if (strcmp(text, expected) != 0)
+        fail_msg("%s: %s, not %s", chain, text, expected);
+}
+
+static void assert_frames(size_t count, const uint64_t *expected)
+{
+    assert_int_equal(resolved.depth, count);
+    assert_memory_equal(resolved.frames, expected, count * sizeof *expected);
+}
 
 AROUND_EACH(set_up, NULL);
 
-TEST(a_trampoline_on_the_chain_is_the_label)
+/* --- labels and spans --- */
+
+static void assert_resolved(const char *chain, const char *found, const char *expected)
 {
-    know(3, 30, 31);
-    RESOLVE(0x500, inside(3), marker(3), 0x600);
-    assert_int_equal(resolved.found, OTELI_FOUND_BY_CHAIN);
-    assert_int_equal(resolved.label_count, 1);
-    assert_int_equal(resolved.labels[0].start_ns, 3);
-    check_span(30, 30, 31);
+    size_t depth = 0;
+    resolve(chain);
+    assert_found(chain, found);
+    for (const char *at = expected; at != NULL; at = strchr(at + 1, ' '), depth++)
+        assert_int_equal(resolved.frames[depth], frame_of(*at == ' ' ? at + 1 : at));
+    assert_int_equal(resolved.depth, depth);
 }
 
-TEST(what_trampolines_add_is_one_frame_the_same_for_all)
+TEST(the_chain_says_which_labels_a_sample_is_under)
 {
-    know(3, 30, 31);
-    know(4, 40, 41);
-    RESOLVE(0x500, inside(3), marker(3), 0x600);
-    CHECK_FRAMES(0x500, marker(0), 0x600);
-    RESOLVE(0x500, marker(4), 0x600);
-    CHECK_FRAMES(0x500, marker(0), 0x600);
+    static const struct {
+        const char *chain, *found, *frames;
+    } table[] = {
+        {"500 600", "nothing", "500 600"},
+        /* What trampolines add is one frame, the same for all. */
+        {"500 r3 m3 600", "chain 3, span 30 30 31", "500 m0 600"},
+        {"500 m4 600", "chain 4, span 40 40 41", "500 m0 600"},
+        {"i3 m3 600", "chain 3, span 30 30 31", "i0 600"},
+        /* A function's own frame, which is not wiped, may be met when it is over; not the marker. */
+        {"500 r3 600", "nothing", "500 r0 600"},
+        {"500 r3 m3 600 m4 700 m3", "chain 3 4 3, span 30 30 31", "500 m0 600 m0 700 m0"},
+        /* One function called the other's trampoline by a jump: no frame is between the two. */
+        {"500 r3 m3 r4 m4 600", "chain 3 4, span 30 30 31", "500 m0 m0 600"},
+        {"500 m2 600 m4", "chain 2 4, span 40 40 41", "500 m0 600 m0"},
+        {"500 m2 600", "chain 2", "500 m0 600"},
+        /* What the outer one says may have been said otherwise by one that is not known. */
+        {"500 m6 600", "no history", "500 m0 600"},
+        {"500 m6 600 m4 700", "no history", "500 m0 600 m0 700"},
+        {"500 m3 600 m6 700 m5", "chain 3, span 30 30 31", "500 m0 600 m0 700 m0"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        assert_resolved(table[i].chain, table[i].found, table[i].frames);
 }
 
-TEST(a_leaf_inside_of_a_trampoline_has_its_label)
+TEST(a_scan_of_the_stack_finds_what_the_chain_does_not_show)
 {
-    know(3, 30, 31);
-    RESOLVE(CODE + 3 * SIZE + 5, marker(3), 0x600);
-    assert_int_equal(resolved.found, OTELI_FOUND_BY_CHAIN);
-    assert_int_equal(resolved.label_count, 1);
-    CHECK_FRAMES(CODE + 5, 0x600);
+    scan(4);
+    scan(3);
+    assert_resolved("500 600", "scan 4 3, span 40 40 41", "500 600");
+    assert_resolved("500 m3 600", "chain 3, span 30 30 31", "500 m0 600");
+    sample.stack_size = 0;
+    scan(6);
+    assert_resolved("500 600", "no history", "500 600");
 }
 
-/* A function's own frame, which is not wiped, may be met when it is over; the marker may not. */
-TEST(an_address_in_a_trampoline_without_its_marker_is_no_label)
+TEST(the_span_that_the_thread_publishes_counts_too)
 {
-    know(3, 30, 31);
-    RESOLVE(0x500, inside(3), 0x600);
-    assert_int_equal(resolved.found, OTELI_UNLABELLED);
-    assert_int_equal(resolved.label_count, 0);
-    assert_false(resolved.has_span);
-    CHECK_FRAMES(0x500, inside(0), 0x600);
-}
-
-TEST(nested_labels_are_innermost_first)
-{
-    know(3, 30, 31);
-    know(4, 40, 41);
-    RESOLVE(0x500, inside(3), marker(3), 0x600, marker(4), 0x700, marker(3), 0x800);
-    assert_int_equal(resolved.label_count, 3);
-    assert_int_equal(resolved.labels[0].start_ns, 3);
-    assert_int_equal(resolved.labels[1].start_ns, 4);
-    assert_int_equal(resolved.labels[2].start_ns, 3);
-    check_span(30, 30, 31);
-    CHECK_FRAMES(0x500, marker(0), 0x600, marker(0), 0x700, marker(0), 0x800);
-}
-
-/* One function called the other's trampoline by a jump: there is no frame between the two. */
-TEST(trampolines_side_by_side_are_two)
-{
-    know(3, 30, 31);
-    know(4, 40, 41);
-    RESOLVE(0x500, inside(3), marker(3), inside(4), marker(4), 0x600);
-    assert_int_equal(resolved.label_count, 2);
-    CHECK_FRAMES(0x500, marker(0), marker(0), 0x600);
-}
-
-TEST(the_innermost_label_with_a_span_gives_the_span)
-{
-    know(3, 0, 0);
-    know(4, 40, 41);
-    RESOLVE(0x500, marker(3), 0x600, marker(4));
-    assert_int_equal(resolved.label_count, 2);
-    check_span(40, 40, 41);
-}
-
-TEST(labels_without_a_span_leave_it_open)
-{
-    know(3, 0, 0);
-    RESOLVE(0x500, marker(3), 0x600);
-    assert_int_equal(resolved.found, OTELI_FOUND_BY_CHAIN);
-    assert_false(resolved.has_span);
+    static const struct {
+        uint8_t trace, span;
+        const char *chain, *found;
+    } table[] = {
+        {1, 2, "500 600", "thread, span 1 2 0"},
+        {1, 2, "500 m6 600", "thread, span 1 2 0"},
+        {50, 50, "500 600", "thread 5, span 50 50 51"}, /* its label is known from elsewhere */
+        {30, 32, "500 m3 600", "chain 3, span 30 32 31"},
+        {90, 92, "500 m3 600", "chain 3, span 90 92 0"},  /* of another trace */
+        {30, 31, "500 m3 600", "chain 3, span 30 30 31"}, /* the root is outside of the label */
+        {90, 7, "500 m5 600", "chain 5, span 50 50 51"},  /* as is what it was made under */
+        {50, 8, "500 m5 600", "chain 5, span 50 8 51"},
+    };
+    known[5].around_id[0] = 7;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        publish(table[i].trace, table[i].span);
+        resolve(table[i].chain);
+        assert_found(table[i].chain, table[i].found);
+    }
+    sample.context.valid = 0; /* it works for no span */
+    assert_resolved("500 600", "nothing", "500 600");
+    assert_resolved("500 m3", "chain 3, span 30 30 31", "500 m0");
 }
 
 TEST(labels_and_frames_above_the_most_are_left_out)
 {
-    uint64_t chain[OTELI_FRAMES_MAX + 1] = {0x500};
-    for (unsigned i = 0; i < OTELI_FRAMES_MAX - 1; i++)
-        chain[1 + i] = i % 2 == 0 ? marker(i / 2 % KNOWN) : 0x600;
     for (unsigned i = 0; i < KNOWN; i++)
-        know(i, 1, 2);
-    resolve(chain);
+        know(i);
+    for (sample.depth = 0; sample.depth < OTELI_FRAMES_MAX; sample.depth++)
+        frames[sample.depth] =
+            sample.depth % 2 != 0 ? marker((unsigned)sample.depth / 2 % KNOWN) : 0x600;
+    oteli_resolve(&sample, &calls, &resolved);
     assert_int_equal(resolved.depth, OTELI_FRAMES_MAX);
     assert_int_equal(resolved.label_count, OTELI_LABELS_NESTED);
     assert_int_equal(resolved.labels[7].start_ns, 7);
-}
 
-/* --- by the scan --- */
-
-TEST(the_scan_finds_what_the_chain_does_not_show)
-{
-    know(3, 30, 31);
-    know(4, 40, 41);
-    scan(2, (const uint64_t[]){4, 3});
-    RESOLVE(0x500, 0x600);
+    for (unsigned i = 0; i < 12; i++)
+        scan(i);
+    resolve("500");
     assert_int_equal(resolved.found, OTELI_FOUND_BY_SCAN);
-    assert_int_equal(resolved.label_count, 2);
-    check_span(40, 40, 41);
-    CHECK_FRAMES(0x500, 0x600);
-}
-
-TEST(the_chain_comes_before_the_scan)
-{
-    know(3, 30, 31);
-    know(4, 40, 41);
-    scan(1, (const uint64_t[]){4});
-    RESOLVE(0x500, marker(3), 0x600);
-    assert_int_equal(resolved.found, OTELI_FOUND_BY_CHAIN);
-    assert_int_equal(resolved.label_count, 1);
-    check_span(30, 30, 31);
-}
-
-TEST(a_scan_may_find_more_than_there_is_room_for)
-{
-    uint64_t numbers[12];
-    for (unsigned i = 0; i < 12; i++) {
-        know(i, 1, 2);
-        numbers[i] = i;
-    }
-    scan(12, numbers);
-    RESOLVE(0x500);
     assert_int_equal(resolved.label_count, OTELI_LABELS_NESTED);
-}
-
-TEST(nothing_found_is_unlabelled)
-{
-    RESOLVE(0x500, 0x600);
-    assert_int_equal(resolved.found, OTELI_UNLABELLED);
-    assert_false(resolved.has_span);
-    CHECK_FRAMES(0x500, 0x600);
-}
-
-/* --- no history --- */
-
-TEST(a_label_of_which_nothing_is_known_has_no_history)
-{
-    RESOLVE(0x500, marker(3), 0x600);
-    assert_int_equal(resolved.found, OTELI_NO_HISTORY);
-    scan(1, (const uint64_t[]){3});
-    RESOLVE(0x500, 0x600);
-    assert_int_equal(resolved.found, OTELI_NO_HISTORY);
-    assert_int_equal(resolved.label_count, 0);
-    assert_false(resolved.has_span);
-}
-
-/* What the outer one says may have been said otherwise by the inner one. */
-TEST(an_outer_label_says_nothing_when_the_inner_is_not_known)
-{
-    know(4, 40, 41);
-    RESOLVE(0x500, marker(3), 0x600, marker(4), 0x700);
-    assert_int_equal(resolved.found, OTELI_NO_HISTORY);
-    assert_int_equal(resolved.label_count, 0);
-    assert_false(resolved.has_span);
-}
-
-TEST(labels_count_up_to_the_first_that_is_not_known)
-{
-    know(3, 30, 31);
-    know(5, 50, 51);
-    RESOLVE(0x500, marker(3), 0x600, marker(4), 0x700, marker(5));
-    assert_int_equal(resolved.found, OTELI_FOUND_BY_CHAIN);
-    assert_int_equal(resolved.label_count, 1);
-    check_span(30, 30, 31);
-}
-
-/* --- by the thread --- */
-
-TEST(what_the_thread_publishes_is_the_span_without_labels)
-{
-    publish(1, 2);
-    RESOLVE(0x500, 0x600);
-    assert_int_equal(resolved.found, OTELI_FOUND_BY_THREAD);
-    assert_int_equal(resolved.label_count, 0);
-    check_span(1, 2, 0);
-}
-
-TEST(what_the_thread_publishes_stands_in_for_a_lost_history)
-{
-    publish(1, 2);
-    RESOLVE(0x500, marker(3), 0x600);
-    assert_int_equal(resolved.found, OTELI_FOUND_BY_THREAD);
-    check_span(1, 2, 0);
-}
-
-/* What is said of it elsewhere: its keys, and its local root. */
-TEST(the_label_of_the_threads_span_is_added)
-{
-    know(5, 50, 51);
-    publish(50, 50);
-    RESOLVE(0x500, 0x600);
-    assert_int_equal(resolved.found, OTELI_FOUND_BY_THREAD);
-    assert_int_equal(resolved.label_count, 1);
-    assert_int_equal(resolved.labels[0].start_ns, 5);
-    check_span(50, 50, 51);
-}
-
-TEST(a_thread_that_works_for_no_span_publishes_nothing)
-{
-    publish(1, 2);
-    sample.context.valid = 0;
-    RESOLVE(0x500, 0x600);
-    assert_int_equal(resolved.found, OTELI_UNLABELLED);
-    know(3, 30, 31);
-    RESOLVE(0x500, marker(3));
-    check_span(30, 30, 31);
-}
-
-TEST(a_span_of_the_thread_wins_over_the_labels_one)
-{
-    know(3, 30, 31);
-    publish(30, 32);
-    RESOLVE(0x500, marker(3), 0x600);
-    assert_int_equal(resolved.found, OTELI_FOUND_BY_CHAIN);
-    assert_int_equal(resolved.label_count, 1);
-    check_span(30, 32, 31);
-
-    publish(90, 92); /* of another trace: of its root nothing is known */
-    RESOLVE(0x500, marker(3), 0x600);
-    check_span(90, 92, 0);
-}
-
-TEST(the_local_root_of_the_label_is_outside_of_it)
-{
-    know(3, 30, 31);
-    publish(30, 31);
-    RESOLVE(0x500, marker(3), 0x600);
-    check_span(30, 30, 31);
-}
-
-/* It was current where the label was made, so the label is further in. */
-TEST(the_span_that_the_label_was_made_under_is_outside_of_it)
-{
-    know(3, 30, 31);
-    known[3].around_id[0] = 7;
-    publish(90, 7);
-    RESOLVE(0x500, marker(3), 0x600);
-    check_span(30, 30, 31);
-
-    publish(30, 8);
-    RESOLVE(0x500, marker(3), 0x600);
-    check_span(30, 8, 31);
 }
 
 /* --- the missing caller --- */
 
 #if defined(__x86_64__)
 
-/* Code: a direct call at 0 to 64, one at 32 to 0, and an indirect call at 16. */
+enum { LEAF = 70, NEXT = 100, SOMETHING = 12345 };
+
 static uint8_t code[256];
 
+/* A direct call there. Gives where it returns to. */
 static uint64_t put_call(size_t at, size_t function)
 {
     const int32_t distance = (int32_t)function - (int32_t)(at + 5);
@@ -418,78 +289,65 @@ static uint64_t in_code(size_t at)
     return (uint64_t)(uintptr_t)&code[at];
 }
 
-static void top_of_stack(uint64_t word)
+static void resolve_leaf(uint64_t top_of_stack, uint64_t next)
 {
-    stack[0] = word;
+    stack[0] = top_of_stack;
     sample.stack = stack;
     sample.stack_size = sizeof stack[0];
     sample.stack_address = 0x7000;
-    is_known[0] = false;
+    frames[0] = in_code(LEAF);
+    frames[1] = next;
+    sample.depth = 2;
+    oteli_resolve(&sample, &calls, &resolved);
 }
 
-TEST(the_caller_of_a_leaf_without_a_frame_is_put_in)
+/* The caller of a leaf without a frame is on top of the stack. */
+TEST(the_missing_caller_is_put_in_where_it_is_one)
 {
-    memset(code, 0x90, sizeof code);
+    static const struct {
+        const char *what;
+        size_t called; /* by the call that returns to the word; 0: there is none */
+        size_t next_called;
+        bool is_put_in;
+    } table[] = {
+        {"the leaf was called, and its caller by the next", 64, 32, true},
+        {"the word is where no call returns to", 0, 0, false},
+        {"the call is one of what is behind the leaf", 80, 0, false},
+        /* The word is an old one, in a variable of the leaf. */
+        {"the next frame called the leaf itself", 50, 64, false},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        print_message("%s\n", table[i].what);
+        (void)set_up(NULL);
+        memset(code, 0x90, sizeof code);
+        const uint64_t word = table[i].called != 0 ? put_call(40, table[i].called) : in_code(45);
+        const uint64_t next =
+            table[i].next_called != 0 ? put_call(8, table[i].next_called) : in_code(NEXT);
+        resolve_leaf(word, next);
+        const uint64_t with[] = {in_code(LEAF), word, next};
+        const uint64_t without[] = {in_code(LEAF), next};
+        assert_frames(table[i].is_put_in ? 3 : 2, table[i].is_put_in ? with : without);
+    }
+    resolve_leaf(SOMETHING, in_code(NEXT));
+    assert_frames(2, (const uint64_t[]){in_code(LEAF), in_code(NEXT)});
     const uint64_t caller = put_call(40, 64);
-    const uint64_t next = put_call(8, 32);
-    top_of_stack(caller);
-    RESOLVE(in_code(70), next);
-    CHECK_FRAMES(in_code(70), caller, next);
-}
-
-TEST(a_caller_that_is_there_is_not_put_in_again)
-{
-    memset(code, 0x90, sizeof code);
-    const uint64_t caller = put_call(40, 64);
-    top_of_stack(caller);
-    RESOLVE(in_code(70), caller);
-    CHECK_FRAMES(in_code(70), caller);
-}
-
-TEST(a_word_that_no_call_returns_to_is_no_caller)
-{
-    memset(code, 0x90, sizeof code);
-    top_of_stack(in_code(45));
-    RESOLVE(in_code(70), in_code(100));
-    CHECK_FRAMES(in_code(70), in_code(100));
-    top_of_stack(12345); /* nothing is there */
-    RESOLVE(in_code(70), in_code(100));
-    CHECK_FRAMES(in_code(70), in_code(100));
-}
-
-TEST(a_call_to_elsewhere_does_not_return_from_the_leaf)
-{
-    memset(code, 0x90, sizeof code);
-    top_of_stack(put_call(40, 80)); /* behind the leaf */
-    RESOLVE(in_code(70), in_code(100));
-    CHECK_FRAMES(in_code(70), in_code(100));
-}
-
-/* The next frame called the leaf itself: the word is an old one, in a variable of the leaf. */
-TEST(an_old_return_address_is_no_caller)
-{
-    memset(code, 0x90, sizeof code);
-    const uint64_t old = put_call(40, 50);
-    const uint64_t next = put_call(8, 64);
-    top_of_stack(old);
-    RESOLVE(in_code(70), next);
-    CHECK_FRAMES(in_code(70), next);
+    resolve_leaf(caller, caller); /* it is there, and not put in again */
+    assert_frames(2, (const uint64_t[]){in_code(LEAF), caller});
 }
 
 TEST(code_is_read_once_and_again_after_a_second)
 {
     memset(code, 0x90, sizeof code);
     const uint64_t caller = put_call(40, 64);
-    top_of_stack(caller);
     sample.time_ns = 7000000000;
-    RESOLVE(in_code(70), in_code(100));
+    resolve_leaf(caller, in_code(NEXT));
     memset(code, 0x90, sizeof code);
     sample.time_ns += 999999999;
-    RESOLVE(in_code(70), in_code(100));
-    CHECK_FRAMES(in_code(70), caller, in_code(100));
+    resolve_leaf(caller, in_code(NEXT));
+    assert_frames(3, (const uint64_t[]){in_code(LEAF), caller, in_code(NEXT)});
     sample.time_ns += 1;
-    RESOLVE(in_code(70), in_code(100));
-    CHECK_FRAMES(in_code(70), in_code(100));
+    resolve_leaf(caller, in_code(NEXT));
+    assert_frames(2, (const uint64_t[]){in_code(LEAF), in_code(NEXT)});
 }
 
 #endif
