@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/profiling/labels_test.c - specification of otel/profile.h, profiling/labels.h. */
+#include "profiling/label_pool.h"
 #include "profiling/labels.h"
 #include "profiling/trampolines.h"
 #include "profiling/trampolines_shape.h"
@@ -63,31 +64,28 @@ static void *by_return_address(void *argument)
 
 AROUND_EACH(setup, teardown);
 
-TEST(without_a_profiler_labels_are_empty_and_call)
+static void assert_applies_without_a_trampoline(const otel_profile_label *label)
 {
     int index = 4711;
+    assert_ptr_equal(otel_profile_apply(label, by_return_address, &index), &index);
+    assert_int_equal(index, OTELI_NO_TRAMPOLINE);
+}
+
+TEST(without_a_profiler_labels_are_empty_and_call)
+{
+    const otel_profile_label zeroed = {0};
     oteli_labels_switch(false);
     otel_profile_label label = named("A");
     const uint64_t refused = oteli_labels_counts().refused;
 
     assert_empty(&label);
-    assert_ptr_equal(otel_profile_apply(&label, by_return_address, &index), &index);
+    assert_applies_without_a_trampoline(&label);
+    assert_applies_without_a_trampoline(&zeroed);
 
-    assert_int_equal(index, OTELI_NO_TRAMPOLINE);
-    otel_profile_label_release(&label);
-    assert_empty(&label);
-    assert_int_equal(oteli_labels_counts().refused, refused);
-}
-
-TEST(a_zeroed_label_is_an_empty_one)
-{
-    int index = 4711;
-    otel_profile_label label = {0};
-
-    assert_ptr_equal(otel_profile_apply(&label, by_return_address, &index), &index);
-    assert_int_equal(index, OTELI_NO_TRAMPOLINE);
     otel_profile_label_release(&label);
     otel_profile_label_release(NULL);
+    assert_empty(&label);
+    assert_int_equal(oteli_labels_counts().refused, refused);
 }
 
 TEST(a_label_is_on_the_stack_while_its_function_runs)
@@ -114,50 +112,31 @@ TEST(a_label_copies_its_keys_and_values)
     label = otel_profile_label_acquire(NULL, 0);
     assert_text(&label, "");
     otel_profile_label_release(&label);
+    label = named("a\xff\xc3z\xe2\x82\xac"); /* what is no UTF-8 is told as question marks */
+    assert_text(&label, "query+a??z\xe2\x82\xac+");
+    otel_profile_label_release(&label);
 }
 
 TEST(what_does_not_fit_is_left_out_and_counted)
 {
-    char expected[OTEL_PROFILE_LABEL_BYTES + 1];
-    char longest[2 * OTEL_PROFILE_LABEL_BYTES];
+    char expected[OTEL_PROFILE_LABEL_BYTES + 1] = "a+";
+    char longest[2 * OTEL_PROFILE_LABEL_BYTES] = "";
     memset(longest, 'x', sizeof longest - 1);
-    longest[sizeof longest - 1] = 0;
+    memset(expected + 2, 'x', sizeof expected - 4);
+    expected[sizeof expected - 2] = '+';
     const otel_profile_kv kv[] = {{"a", longest}, {"b", "no room"}, {longest, "v"}};
     const uint64_t cut = oteli_labels_counts().cut;
 
     otel_profile_label label = otel_profile_label_acquire(kv, 3);
-
-    memset(expected, 'x', sizeof expected - 1);
-    memcpy(expected, "a+", 2);
-    memcpy(expected + sizeof expected - 2, "+", 2);
     assert_text(&label, expected);
     assert_int_equal(oteli_labels_counts().cut - cut, 3);
     otel_profile_label_release(&label);
-}
 
-TEST(texts_are_cut_between_characters)
-{
-    char value[OTEL_PROFILE_LABEL_BYTES +
-               1]; /* two bytes too long, and ends with a character of three */
-    memset(value, 'x', sizeof value - 1);
-    memcpy(value + sizeof value - 5, "\xe2\x82\xac", 3);
-    value[sizeof value - 2] = 'x';
-    value[sizeof value - 1] = 0;
-    const otel_profile_kv kv = {"k", value};
-    otel_profile_label label = otel_profile_label_acquire(&kv, 1);
-    struct oteli_label found;
-
-    assert_true(oteli_labels_find(label.index - 1, oteli_monotonic_ns(), &found));
-
-    assert_int_equal(found.text_length, 2 + sizeof value - 5 + 1);
-    assert_memory_equal(found.text + found.text_length - 3, "xx", 3);
-    otel_profile_label_release(&label);
-}
-
-TEST(what_is_not_utf8_is_told_as_question_marks)
-{
-    otel_profile_label label = named("a\xff\xc3z\xe2\x82\xac");
-    assert_text(&label, "query+a??z\xe2\x82\xac+");
+    /* Between characters: one of three bytes would end behind the room. */
+    memcpy(longest + sizeof expected - 5, "\xe2\x82\xac", 3);
+    memcpy(expected + sizeof expected - 3, "+", 2);
+    label = otel_profile_label_acquire(kv, 1);
+    assert_text(&label, expected);
     otel_profile_label_release(&label);
 }
 
@@ -205,6 +184,7 @@ TEST(when_all_are_in_use_labels_are_empty_and_counted)
 
 TEST(the_trampoline_that_was_idle_for_longest_is_next)
 {
+    const size_t before = oteli_leaks_count();
     otel_profile_label first = named("A");
     const uint32_t index = first.index;
     otel_profile_label_release(&first);
@@ -216,16 +196,7 @@ TEST(the_trampoline_that_was_idle_for_longest_is_next)
     otel_profile_label again = named("C");
     assert_int_equal(again.index, index);
     otel_profile_label_release(&again);
-}
-
-TEST(labels_allocate_nothing)
-{
-    const size_t before = oteli_leaks_count();
-    for (unsigned i = 0; i < 2 * OTELI_TRAMPOLINES; i++) {
-        otel_profile_label label = named("A");
-        otel_profile_label_release(&label);
-    }
-    assert_int_equal(oteli_leaks_count(), before);
+    assert_int_equal(oteli_leaks_count(), before); /* and no label allocates */
 }
 
 /* --- histories --- */
@@ -315,20 +286,13 @@ TEST(a_label_of_a_span_has_its_ids_and_route)
     assert_int_equal(label_of(&span).text_length, 0);
 }
 
-TEST(a_route_that_is_no_string_is_none)
+TEST(a_route_that_is_no_string_is_none_and_one_that_is_too_long_is_cut)
 {
+    char route[300] = "";
     otel_span span = otel_span_enter(otel_tracer_get("test", NULL), "GET", NULL);
     otel_span_set_int(span, "http.route", 5);
     assert_int_equal(label_of(&span).text_length, 0);
-    otel_span_end(span);
-}
-
-TEST(a_route_that_is_too_long_is_cut)
-{
-    char route[300];
-    otel_span span = otel_span_enter(otel_tracer_get("test", NULL), "GET", NULL);
     memset(route, 'r', sizeof route - 1);
-    route[sizeof route - 1] = 0;
     otel_span_set_string(span, "http.route", route);
     assert_int_equal(label_of(&span).text_length, OTEL_PROFILE_LABEL_BYTES);
     otel_span_end(span);
@@ -380,22 +344,25 @@ TEST(the_local_root_of_detached_spans)
     otel_span_end(root);
 }
 
-TEST(ids_alone_are_a_label_and_a_zeroed_span_is_none)
+TEST(labels_have_the_ids_that_others_know)
 {
+    static const otel_thread_context_record invalid = {.trace_id = {1}, .span_id = {2}};
     const uint8_t trace_id[16] = {1};
     const uint8_t span_id[8] = {2};
     const otel_span_context context = otel_span_context_make(trace_id, span_id, 0, true, NULL);
     const otel_span only_ids = otel_span_wrap(&context);
     const otel_span none = {{0}};
-
     assert_memory_equal(label_of(&only_ids).span_id, span_id, 8);
     assert_memory_equal(label_of(&only_ids).root_id, nobody, 8);
     assert_memory_equal(label_of(&none).span_id, nobody, 8);
-}
 
-TEST(what_is_collected_has_no_ids_that_others_know)
-{
-    otel_lines_begin();
+    const otel_thread_context_record *before = otel_thread_ctx_v1;
+    otel_thread_ctx_v1 = &invalid;
+    const struct oteli_label found = label_of(&none);
+    otel_thread_ctx_v1 = before;
+    assert_memory_equal(found.around_id, nobody, 8);
+
+    otel_lines_begin(); /* what is collected may never be known */
     const otel_span span = otel_span_enter(otel_tracer_get("test", NULL), "in a stretch", NULL);
     assert_memory_equal(label_of(&span).span_id, nobody, 8);
     otel_span_end(span);
@@ -425,17 +392,6 @@ TEST(a_span_has_the_label_that_its_trampoline_had_then)
     recorder_at(2000);
     assert_false(oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found));
     otel_span_end(span);
-}
-
-TEST(a_record_that_is_not_valid_is_not_around_a_label)
-{
-    static const otel_thread_context_record invalid = {.trace_id = {1}, .span_id = {2}};
-    const otel_span none = {{0}};
-    const otel_thread_context_record *before = otel_thread_ctx_v1;
-    otel_thread_ctx_v1 = &invalid;
-    const struct oteli_label found = label_of(&none);
-    otel_thread_ctx_v1 = before;
-    assert_memory_equal(found.around_id, nobody, 8);
 }
 
 /* --- running for a span --- */
@@ -542,6 +498,24 @@ TEST(checked_calls_notice_mistakes)
 {
     assert_is_reported(release_while_applied);
     assert_is_reported(apply_after_release);
+}
+
+/* --- the pool --- */
+
+TEST(a_giver_that_was_preempted_hides_what_was_given_after_it)
+{
+    static struct oteli_label_pool pool;
+    for (int i = 0; i < OTELI_TRAMPOLINES; i++)
+        assert_int_equal(oteli_label_pool_take(&pool), i);
+    const uint64_t ticket = oteli_add_full_64(&pool.given, 1) + OTELI_TRAMPOLINES;
+    oteli_label_pool_give(&pool, 5);
+    assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
+
+    oteli_store_release_64(&pool.slots[ticket % OTELI_TRAMPOLINES],
+                           (ticket + 1) << OTELI_LABEL_POOL_SHIFT | 4);
+
+    assert_int_equal(oteli_label_pool_take(&pool), 4);
+    assert_int_equal(oteli_label_pool_take(&pool), 5);
 }
 
 /* --- fork --- */
