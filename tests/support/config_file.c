@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+struct config_file config_file;
 char config_file_errors[8192];
 char config_file_warnings[4096];
 
@@ -36,27 +37,33 @@ int config_file_end(void **state)
 {
     (void)state;
     otel_log_set_handler(NULL, NULL);
+    config_file_free();
     return 0;
 }
 
-struct config_file config_file_read(const char *text)
+static void begin_file(void)
 {
-    struct config_file file = {.faults = {.file = "t.yaml"}};
+    config_file_free();
+    config_file.faults = (struct oteli_faults){.file = "t.yaml"};
     config_file_begin(NULL);
-    file.status = oteli_file_parse(text, strlen(text), &file.pool, &file.faults, &file.settings);
-    return file;
 }
 
-struct config_file config_file_parse(const char *text, size_t length)
+void config_file_read(const char *text)
 {
-    struct config_file file = {.faults = {.file = "t.yaml"}};
-    config_file_begin(NULL);
-    file.root = oteli_document_read(text, length, &file.pool, &file.faults);
-    file.status = oteli_faults_status(&file.faults);
-    return file;
+    begin_file();
+    config_file.status = oteli_file_parse(text, strlen(text), &config_file.pool,
+                                          &config_file.faults, &config_file.settings);
 }
 
-void config_file_free(struct config_file *file)
+void config_file_parse(const char *text, size_t length)
 {
-    oteli_pool_fini(&file->pool);
+    begin_file();
+    config_file.root = oteli_document_read(text, length, &config_file.pool, &config_file.faults);
+    config_file.status = oteli_faults_status(&config_file.faults);
+}
+
+void config_file_free(void)
+{
+    oteli_pool_fini(&config_file.pool);
+    memset(&config_file, 0, sizeof config_file);
 }

@@ -14,6 +14,9 @@ struct config_file {
     otel_status status;
 };
 
+/* What was read last; config_file_end, and what is read next, lets go of it. */
+extern struct config_file config_file;
+
 /* All that was logged since the last begin: errors and warnings, a line each. */
 extern char config_file_errors[8192];
 extern char config_file_warnings[4096];
@@ -22,12 +25,12 @@ extern char config_file_warnings[4096];
 int config_file_begin(void **state);
 int config_file_end(void **state);
 
-/* The whole way to settings, as t.yaml. Let go of it with config_file_free. */
-struct config_file config_file_read(const char *text);
+/* The whole way to settings, as t.yaml. */
+void config_file_read(const char *text);
 
 /* Only to a document, whatever is in it. */
-struct config_file config_file_parse(const char *text, size_t length);
+void config_file_parse(const char *text, size_t length);
 
-void config_file_free(struct config_file *file);
+void config_file_free(void);
 
 #endif

@@ -10,21 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct config_file parse(const char *text)
+static void parse(const char *text)
 {
-    return config_file_parse(text, strlen(text));
+    config_file_parse(text, strlen(text));
 }
 
 /* The text has one fault, and this is its line. */
 static void expect_fault(const char *text, const char *line)
 {
-    struct config_file file = parse(text);
+    parse(text);
     char expected[512];
     snprintf(expected, sizeof expected, "%s\n", line);
-    assert_null(file.root);
+    assert_null(config_file.root);
     assert_string_equal(config_file_errors, expected);
-    assert_int_equal(file.status, OTEL_ERROR_INVALID_ARGUMENT);
-    config_file_free(&file);
+    assert_int_equal(config_file.status, OTEL_ERROR_INVALID_ARGUMENT);
 }
 
 AROUND_EACH(config_file_begin, config_file_end);
@@ -80,23 +79,21 @@ TEST(D1_plain_scalars_have_the_types_of_the_core_schema)
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char text[64];
         snprintf(text, sizeof text, "key: %s\n", table[i].text);
-        struct config_file file = parse(text);
-        const struct oteli_node *value = oteli_node_find(file.root, "key");
+        parse(text);
+        const struct oteli_node *value = oteli_node_find(config_file.root, "key");
         assert_non_null(value);
         if (value->kind != table[i].kind)
             fail_msg("%s is of kind %d", table[i].text, (int)value->kind);
-        config_file_free(&file);
     }
 }
 
 /* spec: D1 configuration/data-model.md#yaml-file-format SHOULD stable */
 TEST(D1_values_are_what_was_written)
 {
-    struct config_file file =
-        parse("hex: 0xdeadbeef\noctal: 0o17\nleast: -9223372036854775808\n"
-              "float: -2.5E-3\nyes: TRUE\nquoted: \"12\"\nblock: |\n  a\n  b\n"
-              "folded: >-\n  a\n  b\nsingle: 'it''s'\nescape: \"\\u00e9\\t\"\n");
-    const struct oteli_node *root = file.root;
+    parse("hex: 0xdeadbeef\noctal: 0o17\nleast: -9223372036854775808\n"
+          "float: -2.5E-3\nyes: TRUE\nquoted: \"12\"\nblock: |\n  a\n  b\n"
+          "folded: >-\n  a\n  b\nsingle: 'it''s'\nescape: \"\\u00e9\\t\"\n");
+    const struct oteli_node *root = config_file.root;
     assert_non_null(root);
     assert_true(oteli_node_find(root, "hex")->integer == INT64_C(3735928559));
     assert_true(oteli_node_find(root, "octal")->integer == 15);
@@ -108,18 +105,15 @@ TEST(D1_values_are_what_was_written)
     assert_string_equal(oteli_node_find(root, "folded")->text, "a b");
     assert_string_equal(oteli_node_find(root, "single")->text, "it's");
     assert_string_equal(oteli_node_find(root, "escape")->text, "\xC3\xA9\t");
-    config_file_free(&file);
 }
 
 TEST(tags_of_yaml_force_a_type_that_the_text_has)
 {
-    struct config_file file =
-        parse("a: !!str 12\nb: !!float 3\nc: !!null\nd: !!map {e: !!seq [1]}\n");
-    assert_non_null(file.root);
-    assert_int_equal(oteli_node_find(file.root, "a")->kind, OTELI_NODE_TEXT);
-    assert_int_equal(oteli_node_find(file.root, "b")->kind, OTELI_NODE_FLOAT);
-    assert_int_equal(oteli_node_find(file.root, "c")->kind, OTELI_NODE_NULL);
-    config_file_free(&file);
+    parse("a: !!str 12\nb: !!float 3\nc: !!null\nd: !!map {e: !!seq [1]}\n");
+    assert_non_null(config_file.root);
+    assert_int_equal(oteli_node_find(config_file.root, "a")->kind, OTELI_NODE_TEXT);
+    assert_int_equal(oteli_node_find(config_file.root, "b")->kind, OTELI_NODE_FLOAT);
+    assert_int_equal(oteli_node_find(config_file.root, "c")->kind, OTELI_NODE_NULL);
 
     expect_fault("a: !!int abc\n",
                  "t.yaml:1:10: this value cannot have the tag tag:yaml.org,2002:int");
@@ -130,40 +124,35 @@ TEST(tags_of_yaml_force_a_type_that_the_text_has)
 /* spec: D3 configuration/sdk.md#parse MUST stable */
 TEST(D3_null_is_another_thing_than_missing)
 {
-    struct config_file file = parse("there:\n");
+    parse("there:\n");
 
-    assert_non_null(oteli_node_find(file.root, "there"));
-    assert_int_equal(oteli_node_find(file.root, "there")->kind, OTELI_NODE_NULL);
-    assert_null(oteli_node_value(file.root, "there"));
-    assert_null(oteli_node_find(file.root, "missing"));
-
-    config_file_free(&file);
+    assert_non_null(oteli_node_find(config_file.root, "there"));
+    assert_int_equal(oteli_node_find(config_file.root, "there")->kind, OTELI_NODE_NULL);
+    assert_null(oteli_node_value(config_file.root, "there"));
+    assert_null(oteli_node_find(config_file.root, "missing"));
 }
 
 TEST(values_know_their_place)
 {
-    struct config_file file =
-        parse("# a comment\nfirst: 1\nsecond:\n  - {a: b}\n  -   deep: \"x\"\n");
-    const struct oteli_node *list = oteli_node_find(file.root, "second");
+    parse("# a comment\nfirst: 1\nsecond:\n  - {a: b}\n  -   deep: \"x\"\n");
+    const struct oteli_node *list = oteli_node_find(config_file.root, "second");
     const struct oteli_node *last = list->items->next->value;
     const struct oteli_node *deep = oteli_node_find(last, "deep");
 
-    assert_int_equal(oteli_node_find(file.root, "first")->place.line, 2);
-    assert_int_equal(oteli_node_find(file.root, "first")->place.column, 8);
+    assert_int_equal(oteli_node_find(config_file.root, "first")->place.line, 2);
+    assert_int_equal(oteli_node_find(config_file.root, "first")->place.column, 8);
     assert_int_equal(deep->place.line, 5);
     assert_int_equal(deep->place.column, 13);
     assert_int_equal(last->items->key_place.column, 7);
-
-    config_file_free(&file);
 }
 
 TEST(aliases_are_their_anchors_once_more)
 {
-    struct config_file file = parse("a: &x {b: 1}\nc: *x\nd: &x 2\ne: *x\n");
-    assert_non_null(file.root);
-    assert_ptr_equal(oteli_node_find(file.root, "c"), oteli_node_find(file.root, "a"));
-    assert_true(oteli_node_find(file.root, "e")->integer == 2);
-    config_file_free(&file);
+    parse("a: &x {b: 1}\nc: *x\nd: &x 2\ne: *x\n");
+    assert_non_null(config_file.root);
+    assert_ptr_equal(oteli_node_find(config_file.root, "c"),
+                     oteli_node_find(config_file.root, "a"));
+    assert_true(oteli_node_find(config_file.root, "e")->integer == 2);
 
     expect_fault("a: *nothing\n", "t.yaml:1:5: there is no anchor \"nothing\" before this alias");
     expect_fault("a: &x\n  b: *x\n", "t.yaml:2:7: this alias stands inside of what it stands for");
@@ -180,35 +169,31 @@ TEST(D5_what_is_no_yaml_is_refused_with_its_place)
                           "its keys");
     expect_fault("", "t.yaml:1:1: a configuration is a mapping, with file_format and more as its "
                      "keys");
-    struct config_file file = parse("a: 1\nb: [1, 2\nc: 3\n");
-    assert_null(file.root);
+    parse("a: 1\nb: [1, 2\nc: 3\n");
+    assert_null(config_file.root);
     static const char begin[] = "t.yaml:4:1: this is not YAML: ";
     assert_memory_equal(config_file_errors, begin, sizeof begin - 1);
-    config_file_free(&file);
 }
 
 TEST(bytes_that_are_no_text_are_refused_with_their_place)
 {
     expect_fault("a: \xC3\xA9 \xFF\n", "t.yaml:1:6: this is not UTF-8");
     expect_fault("a: \"x\\0y\"\n", "t.yaml:1:4: this text has a NUL in it");
-    struct config_file file = config_file_parse("a: 1\nb\0: 2\n", 11);
-    assert_null(file.root);
+    config_file_parse("a: 1\nb\0: 2\n", 11);
+    assert_null(config_file.root);
     assert_string_equal(config_file_errors, "t.yaml:2:2: there is a NUL here\n");
-    config_file_free(&file);
 }
 
 /* Every fault that does not hide what comes behind it is said. */
 TEST(several_faults_are_several_lines)
 {
-    struct config_file file = parse("a: ${1}\nb: !!int x\nb: 2\n");
+    parse("a: ${1}\nb: !!int x\nb: 2\n");
 
-    assert_null(file.root);
-    assert_int_equal(file.faults.count, 3);
+    assert_null(config_file.root);
+    assert_int_equal(config_file.faults.count, 3);
     assert_non_null(strstr(config_file_errors, "t.yaml:1:4: \"${1}\" is no reference"));
     assert_non_null(strstr(config_file_errors, "t.yaml:2:10: "));
     assert_non_null(strstr(config_file_errors, "t.yaml:3:1: "));
-
-    config_file_free(&file);
 }
 
 /* --- Hostile files --- */
@@ -222,12 +207,10 @@ TEST(a_few_lines_cannot_stand_for_millions)
                  "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i, i - 1, i - 1, i - 1,
                  i - 1, i - 1, i - 1, i - 1, i - 1);
     }
-    struct config_file file = parse(text);
+    parse(text);
 
-    assert_null(file.root);
+    assert_null(config_file.root);
     assert_non_null(strstr(config_file_errors, "aliases stand for too many"));
-
-    config_file_free(&file);
 }
 
 TEST(nesting_has_an_end)
@@ -238,10 +221,9 @@ TEST(nesting_has_an_end)
         size_t length = strlen(text);
         for (size_t i = 0; i < 5000; i++, length += strlen(units[unit]))
             memcpy(text + length, units[unit], strlen(units[unit]));
-        struct config_file file = config_file_parse(text, length);
-        assert_null(file.root);
-        assert_int_equal(file.status, OTEL_ERROR_INVALID_ARGUMENT);
-        config_file_free(&file);
+        config_file_parse(text, length);
+        assert_null(config_file.root);
+        assert_int_equal(config_file.status, OTEL_ERROR_INVALID_ARGUMENT);
     }
 }
 
@@ -253,12 +235,10 @@ TEST(nesting_through_aliases_has_an_end_too)
         snprintf(text + length, sizeof text - length, "a%d: &a%d [[[[[[[[*a%d]]]]]]]]\n", i, i,
                  i - 1);
     }
-    struct config_file file = parse(text);
+    parse(text);
 
-    assert_null(file.root);
+    assert_null(config_file.root);
     assert_non_null(strstr(config_file_errors, "nested too deeply"));
-
-    config_file_free(&file);
 }
 
 TEST(large_files_are_refused)
@@ -266,17 +246,15 @@ TEST(large_files_are_refused)
     char *text = malloc(OTELI_DOCUMENT_BYTES + 1);
     assert_non_null(text);
     memset(text, '#', OTELI_DOCUMENT_BYTES + 1);
-    struct config_file file = config_file_parse(text, OTELI_DOCUMENT_BYTES + 1);
-    assert_null(file.root);
+    config_file_parse(text, OTELI_DOCUMENT_BYTES + 1);
+    assert_null(config_file.root);
     assert_string_equal(config_file_errors, "t.yaml: larger than 262144 bytes\n");
-    config_file_free(&file);
 
     for (size_t i = 0; i + 4 < OTELI_DOCUMENT_BYTES; i += 4)
         memcpy(text + i, "- x\n", 4);
-    file = config_file_parse(text, OTELI_DOCUMENT_BYTES - 4);
-    assert_null(file.root);
+    config_file_parse(text, OTELI_DOCUMENT_BYTES - 4);
+    assert_null(config_file.root);
     assert_non_null(strstr(config_file_errors, "there are too many values"));
-    config_file_free(&file);
     free(text);
 }
 
@@ -287,12 +265,12 @@ TEST(every_allocation_may_fail)
         config_file_begin(NULL);
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
-        struct config_file file = parse(text);
+        parse(text);
         const bool has_failed = oteli_leaks_failed();
         oteli_leaks_fail_at(0);
-        assert_true(has_failed == (file.status == OTEL_ERROR_NO_MEMORY));
-        assert_true(has_failed == (file.root == NULL));
-        config_file_free(&file);
+        assert_true(has_failed == (config_file.status == OTEL_ERROR_NO_MEMORY));
+        assert_true(has_failed == (config_file.root == NULL));
+        config_file_free();
         oteli_leaks_check();
         if (!has_failed)
             break;
