@@ -47,8 +47,11 @@ static struct image {
     struct table tables[2]; /* .symtab and .dynsym */
 } image;
 
-static void image_begin(void)
+static int fd = -1; /* of the file */
+
+static int image_begin(void **state)
 {
+    (void)state;
     memset(&image, 0, sizeof image);
     const Elf64_Ehdr head = {
         .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
@@ -72,6 +75,16 @@ static void image_begin(void)
                                          .sh_size = CODE_SIZE / 2};
     for (size_t i = 0; i < 2; i++)
         image.tables[i].count = image.tables[i].length = 1;
+    return 0;
+}
+
+static int image_end(void **state)
+{
+    (void)state;
+    if (fd >= 0)
+        close(fd);
+    fd = -1;
+    return 0;
 }
 
 /* A symbol at this place of the code. */
@@ -94,8 +107,15 @@ static void add(const char *name, uint64_t place, uint64_t size, unsigned bind)
     add_to(&image.tables[0], name, place, size, bind, STT_FUNC, TEXT);
 }
 
+static void write_image(void)
+{
+    (void)image_end(NULL);
+    fd = memfd_create("image", MFD_CLOEXEC);
+    assert_int_equal(pwrite(fd, &image, sizeof image, 0), (ssize_t)sizeof image);
+}
+
 /* The image as a file; tables without symbols are not in it. */
-static int image_file(void)
+static void image_file(void)
 {
     for (size_t i = 0; i < 2; i++) {
         const struct table *table = &image.tables[i];
@@ -113,9 +133,7 @@ static int image_file(void)
                          .sh_offset = at + offsetof(struct table, strings),
                          .sh_size = table->length};
     }
-    const int fd = memfd_create("image", MFD_CLOEXEC);
-    assert_int_equal(pwrite(fd, &image, sizeof image, 0), (ssize_t)sizeof image);
-    return fd;
+    write_image();
 }
 
 /* ---- asking ------------------------------------------------------------------------------- */
@@ -136,7 +154,7 @@ static void take(void *state, uint32_t index, const char *name, size_t length)
     longest = length > longest ? length : longest;
 }
 
-static enum oteli_elf_outcome ask(int fd, const uint64_t *offsets, size_t count,
+static enum oteli_elf_outcome ask(const uint64_t *offsets, size_t count,
                                   const struct oteli_elf_limit *limit)
 {
     struct oteli_elf_place *places = calloc(count + 1, sizeof *places);
@@ -153,175 +171,152 @@ static enum oteli_elf_outcome ask(int fd, const uint64_t *offsets, size_t count,
 }
 
 /* What is said of this place of the image's code. */
-static void assert_name(int fd, uint64_t place, const char *expected)
+static void assert_name(uint64_t place, const char *expected)
 {
     const uint64_t offset = CODE_OFFSET + place;
-    assert_int_equal(ask(fd, &offset, 1, &endless), OTELI_ELF_DONE);
-    assert_string_equal(names[0], expected);
+    assert_int_equal(ask(&offset, 1, &endless), OTELI_ELF_DONE);
+    if (strcmp(names[0], expected) != 0)
+        fail_msg("%#lx is %s, not %s", (unsigned long)place, names[0], expected);
 }
 
 /* ---- images made by hand -------------------------------------------------------------------- */
 
-TEST(a_function_covers_its_size)
-{
-    image_begin();
-    add("second", 0x200, 0x10, STB_GLOBAL);
-    add("first", 0x100, 0x20, STB_LOCAL);
-    const int fd = image_file();
+static const struct symbol {
+    const char *name;
+    uint64_t place, size;
+    unsigned bind, type;
+    uint16_t section;
+} symbols[] = {
+    {"second", 0x200, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
+    {"first", 0x100, 0x20, STB_LOCAL, STT_FUNC, TEXT},
+    {"assembler", 0x400, 0, STB_LOCAL, STT_FUNC, TEXT},
+    {"behind", 0x480, 0x10, STB_LOCAL, STT_FUNC, TEXT},
+    {"local", 0x500, 0x10, STB_LOCAL, STT_FUNC, TEXT},
+    {"weak", 0x500, 0x10, STB_WEAK, STT_FUNC, TEXT},
+    {"global", 0x500, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
+    {"weak_too", 0x500, 0x10, STB_WEAK, STT_FUNC, TEXT},
+    {"__libc_malloc", 0x600, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
+    {"malloc", 0x600, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
+    {"_malloc", 0x600, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
+    {"one_of_two", 0x700, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
+    {"other", 0x700, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
+    {"__start", 0x800, 0, STB_GLOBAL, STT_FUNC, TEXT},
+    {"start", 0x800, 0, STB_LOCAL, STT_FUNC, TEXT},
+    {"chosen", 0x880, 0x10, STB_GLOBAL, STT_GNU_IFUNC, TEXT},
+    {"object", 0x900, 0x10, STB_GLOBAL, STT_OBJECT, TEXT},
+    {"label", 0x900, 0x10, STB_GLOBAL, STT_NOTYPE, TEXT},
+    {"elsewhere", 0x900, 0x10, STB_GLOBAL, STT_FUNC, SHN_UNDEF},
+    {"", 0x900, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
+    {"memcpy@@GLIBC_2.14", 0xb00, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
+    {"outer", 0x1080, 0x300, STB_GLOBAL, STT_FUNC, TEXT},
+    {"inner", 0x1100, 0x40, STB_LOCAL, STT_FUNC, TEXT},
+    {"before", 0x1040, 0, STB_WEAK, STT_FUNC, TEXT},
+    {"nothing", 0x1044, 0, STB_LOCAL, STT_FUNC, TEXT},
+    {"last", 0x3000, 0, STB_GLOBAL, STT_FUNC, TEXT},
+};
 
-    assert_name(fd, 0x0ff, "");
-    assert_name(fd, 0x100, "first");
-    assert_name(fd, 0x11f, "first");
-    assert_name(fd, 0x120, "");
-    assert_name(fd, 0x20f, "second");
-    assert_name(fd, 0x210, "");
-    close(fd);
+static void add_symbols(void)
+{
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+        add_to(&image.tables[0], symbols[i].name, symbols[i].place, symbols[i].size,
+               symbols[i].bind, symbols[i].type, symbols[i].section);
+}
+
+AROUND_EACH(image_begin, image_end);
+
+TEST(each_place_has_the_best_name_of_the_functions_that_are_there)
+{
+    static const struct {
+        uint64_t place;
+        const char *name;
+    } expected[] = {
+        {0x0ff, ""},           {0x100, "first"},
+        {0x11f, "first"},      {0x120, ""},
+        {0x20f, "second"},     {0x210, ""},
+        {0x3ff, ""},           {0x400, "assembler"},
+        {0x47f, "assembler"},  {0x480, "behind"},
+        {0x490, ""}, /* not the one before that */
+        {0x508, "global"},     {0x608, "malloc"},
+        {0x708, "one_of_two"}, {0x808, "__start"},
+        {0x888, "chosen"},     {0x908, ""},
+        {0xb00, "memcpy"},     {0x1040, "before"},
+        {0x107c, "nothing"},   {0x113c, "inner"},
+        {0x1140, "outer"},     {0x1380, ""},
+        {0x3000, "last"},      {CODE_SIZE / 2 - 1, "last"},
+        {CODE_SIZE / 2, ""}, /* another section */
+    };
+    add_symbols();
+    image_file();
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_name(expected[i].place, expected[i].name);
 }
 
 TEST(places_that_are_no_code_have_no_name)
 {
     const uint64_t offsets[] = {CODE_OFFSET, CODE_OFFSET - 1, 0, UINT64_MAX,
                                 CODE_OFFSET + CODE_SIZE};
-    image_begin();
     add("all", 0, UINT64_MAX / 2, STB_GLOBAL);
-    const int fd = image_file();
+    image_file();
 
-    assert_int_equal(ask(fd, offsets, 5, &endless), OTELI_ELF_DONE);
+    assert_int_equal(ask(offsets, 5, &endless), OTELI_ELF_DONE);
 
     assert_string_equal(names[0], "all");
     for (size_t i = 1; i < 5; i++)
         assert_string_equal(names[i], "");
-    close(fd);
-}
-
-TEST(one_without_a_size_goes_on_to_the_next_or_the_end_of_its_section)
-{
-    image_begin();
-    add("assembler", 0x100, 0, STB_LOCAL);
-    add("behind", 0x180, 0x10, STB_LOCAL);
-    add("last", 0x300, 0, STB_GLOBAL);
-    const int fd = image_file();
-
-    assert_name(fd, 0x0ff, "");
-    assert_name(fd, 0x100, "assembler");
-    assert_name(fd, 0x17f, "assembler");
-    assert_name(fd, 0x180, "behind");
-    assert_name(fd, 0x190, ""); /* not the one before that */
-    assert_name(fd, 0x300, "last");
-    assert_name(fd, CODE_SIZE / 2 - 1, "last");
-    assert_name(fd, CODE_SIZE / 2, "");
-    close(fd);
 }
 
 TEST(many_places_get_what_each_would_get_alone)
 {
-    enum { STEP = 4, COUNT = 0x400 / STEP };
+    enum { STEP = 20, COUNT = (CODE_SIZE / 2 + 0x100) / STEP };
     static uint64_t offsets[COUNT];
     static char together[COUNT][64];
-    image_begin();
-    add("outer", 0x80, 0x300, STB_GLOBAL);
-    add("inner", 0x100, 0x40, STB_LOCAL);
-    add("endless", 0x3a0, 0, STB_LOCAL);
-    add("before", 0x40, 0, STB_WEAK);
-    add("nothing", 0x44, 0, STB_LOCAL);
-    const int fd = image_file();
+    add_symbols();
+    image_file();
     for (size_t i = 0; i < COUNT; i++)
         offsets[i] = CODE_OFFSET + (COUNT - 1 - i) * STEP;
 
-    assert_int_equal(ask(fd, offsets, COUNT, &endless), OTELI_ELF_DONE);
+    assert_int_equal(ask(offsets, COUNT, &endless), OTELI_ELF_DONE);
     memcpy(together, names, sizeof together);
 
     for (size_t i = 0; i < COUNT; i++)
-        assert_name(fd, offsets[i] - CODE_OFFSET, together[i]);
-    assert_string_equal(together[COUNT - 1 - 0x40 / STEP], "before");
-    assert_string_equal(together[COUNT - 1 - 0x7c / STEP], "nothing");
-    assert_string_equal(together[COUNT - 1 - 0x13c / STEP], "inner");
-    assert_string_equal(together[COUNT - 1 - 0x140 / STEP], "outer");
-    assert_string_equal(together[COUNT - 1 - 0x380 / STEP], "");
-    close(fd);
-}
-
-TEST(of_several_the_best_name_is_taken)
-{
-    image_begin();
-    add("local", 0x100, 0x10, STB_LOCAL);
-    add("weak", 0x100, 0x10, STB_WEAK);
-    add("global", 0x100, 0x10, STB_GLOBAL);
-    add("weak_too", 0x100, 0x10, STB_WEAK);
-    add("__libc_malloc", 0x200, 0x10, STB_GLOBAL);
-    add("malloc", 0x200, 0x10, STB_GLOBAL);
-    add("_malloc", 0x200, 0x10, STB_GLOBAL);
-    add("first", 0x300, 0x10, STB_GLOBAL);
-    add("other", 0x300, 0x10, STB_GLOBAL);
-    add("__start", 0x400, 0, STB_GLOBAL);
-    add("start", 0x400, 0, STB_LOCAL);
-    const int fd = image_file();
-
-    assert_name(fd, 0x108, "global");
-    assert_name(fd, 0x208, "malloc");
-    assert_name(fd, 0x308, "first");
-    assert_name(fd, 0x408, "__start");
-    close(fd);
-}
-
-TEST(only_functions_that_are_there_count)
-{
-    struct table *table = &image.tables[0];
-    image_begin();
-    add_to(table, "object", 0x100, 0x10, STB_GLOBAL, STT_OBJECT, TEXT);
-    add_to(table, "label", 0x100, 0x10, STB_GLOBAL, STT_NOTYPE, TEXT);
-    add_to(table, "elsewhere", 0x100, 0x10, STB_GLOBAL, STT_FUNC, SHN_UNDEF);
-    add_to(table, "", 0x100, 0x10, STB_GLOBAL, STT_FUNC, TEXT);
-    add_to(table, "chosen", 0x200, 0x10, STB_GLOBAL, STT_GNU_IFUNC, TEXT);
-    const int fd = image_file();
-
-    assert_name(fd, 0x108, "");
-    assert_name(fd, 0x208, "chosen");
-    close(fd);
+        assert_name(offsets[i] - CODE_OFFSET, together[i]);
 }
 
 TEST(what_is_stripped_has_the_names_that_are_exported)
 {
     for (int is_stripped = 0; is_stripped < 2; is_stripped++) {
-        image_begin();
+        (void)image_begin(NULL);
         if (!is_stripped)
             add("whole", 0x100, 0x10, STB_LOCAL);
         add_to(&image.tables[1], "exported", 0x100, 0x10, STB_GLOBAL, STT_FUNC, TEXT);
-        const int fd = image_file();
-        assert_name(fd, 0x100, is_stripped ? "exported" : "whole");
-        close(fd);
+        image_file();
+        assert_name(0x100, is_stripped ? "exported" : "whole");
     }
 }
 
-TEST(versions_are_no_part_of_a_name_and_too_long_ones_are_none)
+TEST(names_that_are_too_long_are_none)
 {
     static char text[OTELI_SYMBOL_NAME_MAX + 2];
-    image_begin();
-    add("memcpy@@GLIBC_2.14", 0x100, 0x10, STB_GLOBAL);
+    static const size_t from[] = {0, 1, sizeof text - 128, sizeof text - 129};
     memset(text, 'x', sizeof text - 1);
-    add(text, 0x200, 0x10, STB_GLOBAL);
-    add(text + 1, 0x300, 0x10, STB_GLOBAL);
-    add(text + sizeof text - 128, 0x400, 0x10, STB_GLOBAL);
-    add(text + sizeof text - 129, 0x500, 0x10, STB_GLOBAL);
-    const int fd = image_file();
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+        add(text + from[i], 0x100 * i, 0x10, STB_GLOBAL);
+    image_file();
 
-    assert_name(fd, 0x100, "memcpy");
-    assert_name(fd, 0x200, "");
+    assert_name(0, "");
     longest = 0;
-    const uint64_t long_one = CODE_OFFSET + 0x300;
-    assert_int_equal(ask(fd, &long_one, 1, &endless), OTELI_ELF_DONE);
+    for (size_t i = 1; i < sizeof from / sizeof *from; i++) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "%s", text + from[i]);
+        assert_name(0x100 * i, expected);
+    }
     assert_int_equal(longest, OTELI_SYMBOL_NAME_MAX);
-    assert_int_not_equal(names[0][0], 0);
-    assert_name(fd, 0x400, names[0]);
-    assert_name(fd, 0x500, names[0]);
-    close(fd);
 }
 
 TEST(a_table_of_many_pieces_is_read_whole)
 {
     enum { COUNT = SYMBOLS_MOST - 1 };
     static uint64_t offsets[COUNT];
-    image_begin();
     image.segments[1].p_filesz = (uint64_t)COUNT * 16;
     for (size_t i = 0; i < COUNT; i++) {
         char name[16];
@@ -330,16 +325,15 @@ TEST(a_table_of_many_pieces_is_read_whole)
         add(name, place * 16, 16, STB_LOCAL);
         offsets[i] = CODE_OFFSET + i * 16 + 15;
     }
-    const int fd = image_file();
+    image_file();
 
-    assert_int_equal(ask(fd, offsets, COUNT, &endless), OTELI_ELF_DONE);
+    assert_int_equal(ask(offsets, COUNT, &endless), OTELI_ELF_DONE);
 
     for (size_t i = 0; i < COUNT; i++) {
         char name[16];
         snprintf(name, sizeof name, "f%zu", i);
         assert_string_equal(names[i], name);
     }
-    close(fd);
 }
 
 /* ---- limits and faults ---------------------------------------------------------------------- */
@@ -349,24 +343,21 @@ TEST(without_time_nothing_is_said)
     static const struct oteli_elf_limit no_cpu = {0, UINT64_MAX};
     static const struct oteli_elf_limit no_time = {UINT64_MAX, 0};
     const uint64_t offset = CODE_OFFSET + 0x100;
-    image_begin();
     add("first", 0x100, 0x10, STB_LOCAL);
-    const int fd = image_file();
+    image_file();
 
-    assert_int_equal(ask(fd, &offset, 1, &no_cpu), OTELI_ELF_LATE);
+    assert_int_equal(ask(&offset, 1, &no_cpu), OTELI_ELF_LATE);
     assert_string_equal(names[0], "");
-    assert_int_equal(ask(fd, &offset, 1, &no_time), OTELI_ELF_LATE);
+    assert_int_equal(ask(&offset, 1, &no_time), OTELI_ELF_LATE);
     assert_string_equal(names[0], "");
-    assert_name(fd, 0x100, "first");
-    close(fd);
+    assert_name(0x100, "first");
 }
 
 TEST(without_memory_nothing_is_said)
 {
     struct oteli_elf_place place = {.offset = CODE_OFFSET + 0x100};
-    image_begin();
     add("first", 0x100, 0x10, STB_LOCAL);
-    const int fd = image_file();
+    image_file();
     memset(names, 0, sizeof names);
 
     oteli_leaks_begin();
@@ -376,111 +367,62 @@ TEST(without_memory_nothing_is_said)
     oteli_leaks_check();
 
     assert_string_equal(names[0], "");
-    close(fd);
 }
 
 TEST(a_file_that_is_cut_off_has_no_names_or_the_right_ones)
 {
     const uint64_t offsets[] = {CODE_OFFSET + 0x100, CODE_OFFSET + 0x200};
     size_t named = 0;
-    image_begin();
     add("first", 0x100, 0x10, STB_LOCAL);
     add("second", 0x200, 0, STB_LOCAL);
-    const int fd = image_file();
+    image_file();
     for (size_t size = sizeof image; size != 0; size -= size > 4096 ? 512 : 1) {
         assert_int_equal(ftruncate(fd, (off_t)size), 0);
-        const enum oteli_elf_outcome outcome = ask(fd, offsets, 2, &endless);
+        const enum oteli_elf_outcome outcome = ask(offsets, 2, &endless);
         assert_true(outcome == OTELI_ELF_DONE || outcome == OTELI_ELF_NO_SYMBOLS);
         assert_true(names[0][0] == '\0' || strcmp(names[0], "first") == 0);
         assert_true(names[1][0] == '\0' || strcmp(names[1], "second") == 0);
         named += names[1][0] != '\0';
     }
     assert_true(named > 1);
-    close(fd);
 }
 
 /* Ways to spoil the image. */
-static void other_magic(void)
-{
-    image.head.e_ident[1] = 'e';
-}
+#define SPOIL(field, value)                     \
+    {                                           \
+        &image.field, sizeof image.field, value \
+    }
 
-static void of_32_bits(void)
-{
-    image.head.e_ident[EI_CLASS] = ELFCLASS32;
-}
-
-static void no_sections(void)
-{
-    image.head.e_shoff = 0;
-}
-
-static void other_sections(void)
-{
-    image.head.e_shentsize = 40;
-}
-
-static void no_tables(void)
-{
-    image.sections[SYMTAB].sh_type = SHT_NULL;
-}
-
-static void other_symbols(void)
-{
-    image.sections[SYMTAB].sh_entsize = 16;
-}
-
-static void no_symbols(void)
-{
-    image.sections[SYMTAB].sh_size = 0;
-}
-
-static void symbols_behind_the_end(void)
-{
-    image.sections[SYMTAB].sh_offset = UINT64_MAX - 8;
-}
-
-static void more_symbols_than_there_are(void)
-{
-    image.sections[SYMTAB].sh_size = UINT64_MAX;
-}
-
-static void strings_that_are_none(void)
-{
-    image.sections[SYMTAB].sh_link = TEXT;
-}
-
-static void strings_of_no_section(void)
-{
-    image.sections[SYMTAB].sh_link = UINT32_MAX;
-}
-
-static void (*const ways[])(void) = {other_magic,
-                                     of_32_bits,
-                                     no_sections,
-                                     other_sections,
-                                     no_tables,
-                                     other_symbols,
-                                     no_symbols,
-                                     symbols_behind_the_end,
-                                     more_symbols_than_there_are,
-                                     strings_that_are_none,
-                                     strings_of_no_section};
+static const struct {
+    void *field;
+    size_t size;
+    uint64_t value;
+} ways[] = {
+    SPOIL(head.e_ident[EI_MAG1], 'e'),
+    SPOIL(head.e_ident[EI_CLASS], ELFCLASS32),
+    SPOIL(head.e_shoff, 0),
+    SPOIL(head.e_shentsize, 40),
+    SPOIL(sections[SYMTAB].sh_type, SHT_NULL),
+    SPOIL(sections[SYMTAB].sh_entsize, 16),
+    SPOIL(sections[SYMTAB].sh_size, 0),
+    SPOIL(sections[SYMTAB].sh_offset, UINT64_MAX - 8),
+    SPOIL(sections[SYMTAB].sh_size, UINT64_MAX),
+    SPOIL(sections[SYMTAB].sh_link, TEXT),
+    SPOIL(sections[SYMTAB].sh_link, UINT32_MAX),
+};
 
 TEST(what_is_broken_has_no_symbols)
 {
     const uint64_t offset = CODE_OFFSET + 0x100;
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        image_begin();
+        (void)image_begin(NULL);
         add("first", 0x100, 0x10, STB_LOCAL);
-        close(image_file());
-        ways[i]();
-        const int fd = memfd_create("image", MFD_CLOEXEC);
-        assert_int_equal(pwrite(fd, &image, sizeof image, 0), (ssize_t)sizeof image);
+        image_file();
+        memcpy(ways[i].field, &ways[i].value, ways[i].size);
+        write_image();
 
-        assert_int_equal(ask(fd, &offset, 1, &endless), OTELI_ELF_NO_SYMBOLS);
+        assert_int_equal(ask(&offset, 1, &endless), OTELI_ELF_NO_SYMBOLS);
         assert_string_equal(names[0], "");
-        close(fd);
     }
 }
 
@@ -489,18 +431,16 @@ TEST(names_that_are_not_there_are_none)
     const uint64_t offset = CODE_OFFSET + 0x100;
     static const uint64_t sizes[] = {1, 3, 4096}; /* of the strings, of which a name is number 3 */
     for (size_t i = 0; i < 3; i++) {
-        image_begin();
+        (void)image_begin(NULL);
         add("a", 0x300, 0x10, STB_LOCAL);
         add("first", 0x100, 0x10, STB_LOCAL);
-        close(image_file());
+        image_file();
         image.sections[STRTAB].sh_size = sizes[i];
         image.sections[STRTAB].sh_offset = i == 2 ? UINT64_MAX - 5 : sizeof image - 4;
-        const int fd = memfd_create("image", MFD_CLOEXEC);
-        assert_int_equal(pwrite(fd, &image, sizeof image, 0), (ssize_t)sizeof image);
+        write_image();
 
-        assert_int_equal(ask(fd, &offset, 1, &endless), OTELI_ELF_DONE);
+        assert_int_equal(ask(&offset, 1, &endless), OTELI_ELF_DONE);
         assert_string_equal(names[0], "");
-        close(fd);
     }
 }
 
@@ -527,13 +467,12 @@ static uint64_t offset_in_program(const void *function)
 
 TEST(functions_of_this_program_are_called_what_they_are)
 {
-    const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     const uint64_t offsets[] = {offset_in_program((const void *)(uintptr_t)add_to),
                                 offset_in_program((const void *)(uintptr_t)oteli_leaks_begin) + 1};
 
-    assert_int_equal(ask(fd, offsets, 2, &endless), OTELI_ELF_DONE);
+    assert_int_equal(ask(offsets, 2, &endless), OTELI_ELF_DONE);
 
     assert_int_equal(strncmp(names[0], "add_to", 6), 0); /* a compiler may add to it */
     assert_string_equal(names[1], "oteli_leaks_begin");
-    close(fd);
 }
