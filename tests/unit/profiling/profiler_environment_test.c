@@ -122,14 +122,41 @@ static void start(void)
     assert_int_equal(otel_start(NULL), OTEL_OK);
 }
 
-/* Start, and stop again, with the profiler on and this variable. */
-static void start_with(const char *variable, const char *value)
+/* Start, and stop again, with the profiler on and these variables; NULL: there is none. */
+static void start_with(const char *variable, const char *value, const char *out)
 {
     (void)begin(NULL);
     setenv("OTEL_C_PROFILER", "on", 1);
     setenv(variable, value, 1);
+    if (out != NULL)
+        setenv("OTEL_C_PROFILER_OUT", out, 1);
     start();
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+}
+
+/* What has been started: "perf 99 Hz, http://… gzip, named", or "auto 99 Hz, /tmp datadog". */
+static const char *started(void)
+{
+    static const char *const sources[] = {[OTEL_PROFILER_AUTO] = "auto",
+                                          [OTEL_PROFILER_PERF] = "perf",
+                                          [OTEL_PROFILER_SIGNAL] = "signal"};
+    static const char *const styles[] = {[OTEL_PPROF_OTEL] = "otel",
+                                         [OTEL_PPROF_DATADOG] = "datadog",
+                                         [OTEL_PPROF_PYROSCOPE] = "pyroscope"};
+    static char text[256];
+    if (seen.starts == 0)
+        return "none";
+    assert_int_equal(seen.starts, 1);
+    assert_int_equal(seen.options.size, sizeof seen.options);
+    assert_ptr_equal(seen.options.exporter.state, &seen);
+    const bool is_gzip = seen.compression == OTEL_OTLP_COMPRESSION_GZIP;
+    snprintf(text, sizeof text, "%s %u Hz, %s%s%s", sources[seen.options.source],
+             (unsigned)seen.options.frequency_hz, seen.has_options ? seen.endpoint : seen.directory,
+             seen.has_options ? (is_gzip ? " gzip" : "") : " ",
+             seen.has_options ? "" : styles[seen.style]);
+    if (seen.options.exporter.wants_names)
+        strcat(text, ", named");
+    return text;
 }
 
 static void assert_said(const char *variable, const char *value)
@@ -139,192 +166,121 @@ static void assert_said(const char *variable, const char *value)
     assert_non_null(strstr(lines, value));
 }
 
-/* --- The variables --- */
-
 AROUND_EACH(begin, end);
 
-TEST(without_being_asked_for_there_is_no_profiler)
+/* --- The variables --- */
+
+#define HERE "http://localhost:4318/v1development/profiles, named"
+
+TEST(variables_say_whether_there_is_one_and_how_it_is)
 {
-    static const char *const off[] = {"off", "OFF", ""};
+    static const struct {
+        const char *variable, *value; /* OTEL_C_ left out of the profiler's own */
+        const char *out;
+        const char *started;
+        bool is_bad; /* and that is said */
+    } table[] = {
+        {"PROFILER", "off", NULL, "none", false},
+        {"PROFILER", "OFF", NULL, "none", false},
+        {"PROFILER", "", NULL, "none", false},
+        {"PROFILER", "yes", NULL, "none", true},
+        {"PROFILER", "on", NULL, "auto 99 Hz, " HERE, false},
+        {"PROFILER", " on ", NULL, "auto 99 Hz, " HERE, false},
+        {"PROFILER", "auto", NULL, "auto 99 Hz, " HERE, false},
+        {"PROFILER", "perf", NULL, "perf 99 Hz, " HERE, false},
+        {"PROFILER", "signal", NULL, "signal 99 Hz, " HERE, false},
+        {"PROFILER", "Signal", NULL, "signal 99 Hz, " HERE, false},
+        {"OTEL_SDK_DISABLED", "true", NULL, "none", false},
+
+        {"PROFILER_HZ", "1", NULL, "auto 1 Hz, " HERE, false},
+        {"PROFILER_HZ", "10000", NULL, "auto 10000 Hz, " HERE, false},
+        {"PROFILER_HZ", "0", NULL, "auto 99 Hz, " HERE, true},
+        {"PROFILER_HZ", "10001", NULL, "auto 99 Hz, " HERE, true},
+        {"PROFILER_HZ", "-1", NULL, "auto 99 Hz, " HERE, true},
+        {"PROFILER_HZ", "fast", NULL, "auto 99 Hz, " HERE, true},
+        {"PROFILER_HZ", "99Hz", NULL, "auto 99 Hz, " HERE, true},
+        {"PROFILER_HZ", "1e3", NULL, "auto 99 Hz, " HERE, true},
+
+        {"PROFILER_OUT", "/var/tmp/some where", NULL, "auto 99 Hz, /var/tmp/some where otel",
+         false},
+        {"PROFILER_OUT", "otlp", NULL, "auto 99 Hz, " HERE, false},
+        {"PROFILER_OUT", "", NULL, "auto 99 Hz, " HERE, false},
+        {"PPROF_LABEL_STYLE", "otel", "/tmp", "auto 99 Hz, /tmp otel", false},
+        {"PPROF_LABEL_STYLE", "datadog", "/tmp", "auto 99 Hz, /tmp datadog", false},
+        {"PPROF_LABEL_STYLE", "Pyroscope", "/tmp", "auto 99 Hz, /tmp pyroscope", false},
+        {"PPROF_LABEL_STYLE", "go", "/tmp", "auto 99 Hz, /tmp otel", true},
+        {"PPROF_LABEL_STYLE", "go", NULL, "auto 99 Hz, " HERE, true},
+
+        {"PROFILER_NAMES", "auto", "/tmp", "auto 99 Hz, /tmp otel", false},
+        {"PROFILER_NAMES", "auto", "otlp", "auto 99 Hz, " HERE, false},
+        {"PROFILER_NAMES", "on", "/tmp", "auto 99 Hz, /tmp otel, named", false},
+        {"PROFILER_NAMES", "on", "otlp", "auto 99 Hz, " HERE, false},
+        {"PROFILER_NAMES", "OFF", "/tmp", "auto 99 Hz, /tmp otel", false},
+        {"PROFILER_NAMES", "OFF", "otlp",
+         "auto 99 Hz, http://localhost:4318/v1development/profiles", false},
+        {"PROFILER_NAMES", "", "/tmp", "auto 99 Hz, /tmp otel", false},
+        {"PROFILER_NAMES", "yes", "otlp", "auto 99 Hz, " HERE, true},
+
+        {"PROFILER_ENDPOINT", "https://other/in", NULL, "auto 99 Hz, https://other/in, named",
+         false},
+        {"PROFILER_ENDPOINT", "nowhere", NULL, "auto 99 Hz, " HERE, true},
+        /* Profiles go where spans go. */
+        {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1/b", NULL,
+         "auto 99 Hz, http://c:1/b/v1development/profiles, named", false},
+        {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces:4318/", NULL, "auto 99 Hz, " HERE,
+         false},
+        {"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", NULL,
+         "auto 99 Hz, http://localhost:4318/v1development/profiles gzip, named", false},
+    };
     start();
-    assert_int_equal(seen.starts, 0);
+    assert_string_equal(started(), "none");
     assert_null(otel_profiler_of_environment());
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
 
-    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
-        start_with("OTEL_C_PROFILER", off[i]);
-        assert_int_equal(seen.starts, 0);
-        assert_int_equal(line_count, 0);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char variable[64];
+        const bool is_whole = strncmp(table[i].variable, "OTEL_", 5) == 0;
+        snprintf(variable, sizeof variable, "%s%s", is_whole ? "" : "OTEL_C_", table[i].variable);
+        start_with(variable, table[i].value, table[i].out);
+        if (strcmp(started(), table[i].started) != 0 || line_count != table[i].is_bad)
+            fail_msg("%s=%s: %s: %s", variable, table[i].value, started(), lines);
+        if (table[i].is_bad)
+            assert_said(variable, table[i].value);
     }
-}
-
-TEST(the_source_is_a_word)
-{
-    static const struct {
-        const char *word;
-        otel_profiler_source source;
-    } words[] = {{"on", OTEL_PROFILER_AUTO},       {"auto", OTEL_PROFILER_AUTO},
-                 {"perf", OTEL_PROFILER_PERF},     {"signal", OTEL_PROFILER_SIGNAL},
-                 {"Signal", OTEL_PROFILER_SIGNAL}, {" on ", OTEL_PROFILER_AUTO}};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        start_with("OTEL_C_PROFILER", words[i].word);
-        assert_int_equal(seen.starts, 1);
-        assert_int_equal(seen.options.source, words[i].source);
-        assert_int_equal(line_count, 0);
-    }
-    start_with("OTEL_C_PROFILER", "yes");
-    assert_int_equal(seen.starts, 0);
-    assert_said("OTEL_C_PROFILER", "\"yes\"");
-}
-
-TEST(everything_else_has_a_default)
-{
-    start_with("OTEL_C_PROFILER", "on");
-    assert_int_equal(seen.options.size, sizeof seen.options);
-    assert_int_equal(seen.options.frequency_hz, 99);
-    assert_string_equal(seen.directory, "");
-    assert_string_equal(seen.endpoint, "http://localhost:4318/v1development/profiles");
-    assert_ptr_equal(seen.options.exporter.state, &seen);
-    assert_int_equal(line_count, 0);
-}
-
-TEST(the_rate_is_from_1_to_10000)
-{
-    static const char *const bad[] = {"0", "10001", "-1", "fast", "99Hz", "1e3"};
-    start_with("OTEL_C_PROFILER_HZ", "1");
-    assert_int_equal(seen.options.frequency_hz, 1);
-    start_with("OTEL_C_PROFILER_HZ", "10000");
-    assert_int_equal(seen.options.frequency_hz, 10000);
-    assert_int_equal(line_count, 0);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        start_with("OTEL_C_PROFILER_HZ", bad[i]);
-        assert_int_equal(seen.options.frequency_hz, 99);
-        assert_said("OTEL_C_PROFILER_HZ", bad[i]);
-    }
-}
-
-TEST(what_is_not_otlp_is_a_directory)
-{
-    start_with("OTEL_C_PROFILER_OUT", "/var/tmp/some where");
-    assert_string_equal(seen.directory, "/var/tmp/some where");
-    assert_string_equal(seen.endpoint, "");
-    start_with("OTEL_C_PROFILER_OUT", "otlp");
-    assert_string_equal(seen.directory, "");
-    assert_true(seen.has_options);
-    start_with("OTEL_C_PROFILER_OUT", "");
-    assert_true(seen.has_options);
-    assert_int_equal(line_count, 0);
-}
-
-TEST(the_style_of_labels_is_a_word)
-{
-    static const char *const words[] = {[OTEL_PPROF_OTEL] = "otel",
-                                        [OTEL_PPROF_DATADOG] = "datadog",
-                                        [OTEL_PPROF_PYROSCOPE] = "Pyroscope"};
-    for (int i = 0; i <= OTEL_PPROF_PYROSCOPE; i++) {
-        (void)begin(NULL);
-        setenv("OTEL_C_PROFILER", "on", 1);
-        setenv("OTEL_C_PROFILER_OUT", "/tmp", 1);
-        setenv("OTEL_C_PPROF_LABEL_STYLE", words[i], 1);
-        start();
-        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-        assert_int_equal(seen.style, i);
-        assert_int_equal(line_count, 0);
-    }
-    start_with("OTEL_C_PPROF_LABEL_STYLE", "go");
-    assert_int_equal(seen.starts, 1);
-    assert_said("OTEL_C_PPROF_LABEL_STYLE", "\"go\"");
-}
-
-TEST(names_are_what_the_exporter_wants_or_what_is_said)
-{
-    static const struct {
-        const char *word;
-        bool otlp;
-        bool files;
-    } words[] = {
-        {"auto", true, false}, {"on", true, true}, {"OFF", false, false}, {"", true, false}};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        for (int is_file = 0; is_file < 2; is_file++) {
-            (void)begin(NULL);
-            setenv("OTEL_C_PROFILER", "on", 1);
-            setenv("OTEL_C_PROFILER_OUT", is_file != 0 ? "/tmp" : "otlp", 1);
-            setenv("OTEL_C_PROFILER_NAMES", words[i].word, 1);
-            start();
-            assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-            assert_int_equal(seen.options.exporter.wants_names,
-                             is_file != 0 ? words[i].files : words[i].otlp);
-            assert_int_equal(line_count, 0);
-        }
-    start_with("OTEL_C_PROFILER_NAMES", "yes");
-    assert_true(seen.options.exporter.wants_names);
-    assert_said("OTEL_C_PROFILER_NAMES", "\"yes\"");
-}
-
-TEST(a_receiver_of_profiles_alone_is_used_as_it_is)
-{
-    start_with("OTEL_C_PROFILER_ENDPOINT", "https://profiles.example/in");
-    assert_string_equal(seen.endpoint, "https://profiles.example/in");
-    assert_int_equal(line_count, 0);
-    start_with("OTEL_C_PROFILER_ENDPOINT", "nowhere");
-    assert_string_equal(seen.endpoint, "http://localhost:4318/v1development/profiles");
-    assert_said("OTEL_C_PROFILER_ENDPOINT", "\"nowhere\"");
-}
-
-TEST(profiles_go_where_spans_go)
-{
-    start_with("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/base");
-    assert_string_equal(seen.endpoint, "http://collector:4318/base/v1development/profiles");
-    start_with("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces:4318/");
-    assert_string_equal(seen.endpoint, "http://localhost:4318/v1development/profiles");
-    start_with("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip");
-    assert_int_equal(seen.compression, OTEL_OTLP_COMPRESSION_GZIP);
 }
 
 /* --- The options in code --- */
+
+#define START(...) otel_start(OTEL_SDK_OPTIONS(__VA_ARGS__))
 
 TEST(code_beats_the_environment)
 {
     setenv("OTEL_C_PROFILER", "perf", 1);
     setenv("OTEL_C_PROFILER_HZ", "7", 1);
     setenv("OTEL_C_PROFILER_OUT", "/nowhere", 1);
-
-    assert_int_equal(
-        otel_start(OTEL_SDK_OPTIONS(.profiler = "signal", .profiler_hz = 50, .profiler_out = "otlp",
-                                    .exporter_otlp_endpoint = "http://by-code:4318")),
-        OTEL_OK);
-
-    assert_int_equal(seen.options.source, OTEL_PROFILER_SIGNAL);
-    assert_int_equal(seen.options.frequency_hz, 50);
-    assert_string_equal(seen.endpoint, "http://by-code:4318/v1development/profiles");
+    assert_int_equal(START(.profiler = "signal", .profiler_hz = 50, .profiler_out = "otlp",
+                           .exporter_otlp_endpoint = "http://by-code:4318"),
+                     OTEL_OK);
+    assert_string_equal(started(),
+                        "signal 50 Hz, http://by-code:4318/v1development/profiles, named");
 }
 
 TEST(code_has_an_endpoint_and_files_as_well)
 {
-    assert_int_equal(
-        otel_start(OTEL_SDK_OPTIONS(.profiler = "on", .profiler_endpoint = "http://only:1/p")),
-        OTEL_OK);
-    assert_string_equal(seen.endpoint, "http://only:1/p");
+    assert_int_equal(START(.profiler = "on", .profiler_endpoint = "http://only:1/p"), OTEL_OK);
+    assert_string_equal(started(), "auto 99 Hz, http://only:1/p, named");
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
 
-    assert_int_equal(otel_start(OTEL_SDK_OPTIONS(.profiler = "on", .profiler_out = "/tmp",
-                                                 .pprof_label_style = "datadog")),
-                     OTEL_OK);
-    assert_string_equal(seen.directory, "/tmp");
-    assert_int_equal(seen.style, OTEL_PPROF_DATADOG);
+    (void)begin(NULL);
+    assert_int_equal(
+        START(.profiler = "on", .profiler_out = "/tmp", .pprof_label_style = "datadog"), OTEL_OK);
+    assert_string_equal(started(), "auto 99 Hz, /tmp datadog");
 }
 
 TEST(a_bad_word_in_code_starts_nothing)
 {
-    assert_int_equal(otel_start(OTEL_SDK_OPTIONS(.profiler = "yes")), OTEL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(otel_start(OTEL_SDK_OPTIONS(.profiler = "on", .profiler_hz = 10001)),
-                     OTEL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(seen.starts, 0);
-}
-
-TEST(an_sdk_that_is_disabled_has_no_profiler)
-{
-    start_with("OTEL_SDK_DISABLED", "true");
+    assert_int_equal(START(.profiler = "yes"), OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(START(.profiler = "on", .profiler_hz = 10001), OTEL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(seen.starts, 0);
 }
 
