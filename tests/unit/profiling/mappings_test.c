@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose code lies at an address: the program's, a library's, the kernel's, that of a file which is
- * deleted or was unmapped a moment ago; and lines of /proc/self/maps of any kind. */
+ * deleted or was unmapped a moment ago; lines of /proc/self/maps of any kind; and what functions are
+ * called. Files that are not what is mapped any more have no names. */
 #include "profiling/mappings.h"
 
 #include "common/clock.h"
 #include "profiling/maps.h"
+#include "profiling/names.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define A_WHILE_NS (UINT64_C(10) * 1000 * 1000 * 1000)
+#define A_WHILE_NS (UINT64_C(100) * 1000 * 1000 * 1000)
 
 /* ---- lines -------------------------------------------------------------------------------- */
 
@@ -122,64 +125,88 @@ struct copy {
     size_t size;
 };
 
-static void make_copy(struct copy *copy, size_t offset)
+static void copy_file(const char *from_path, int to)
 {
-    struct stat status;
-    const int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    snprintf(copy->path, sizeof copy->path, "/tmp/otel-c-copy-XXXXXX");
-    const int to = mkostemp(copy->path, O_CLOEXEC);
-    assert_true(from >= 0 && to >= 0);
-    assert_int_equal(fstat(from, &status), 0);
     char buffer[65536];
+    const int from = open(from_path, O_RDONLY | O_CLOEXEC);
+    assert_true(from >= 0);
     for (ssize_t got; (got = read(from, buffer, sizeof buffer)) > 0;)
         assert_int_equal(write(to, buffer, (size_t)got), got);
-    copy->size = (size_t)status.st_size - offset;
-    copy->image = mmap(NULL, copy->size, PROT_READ | PROT_EXEC, MAP_PRIVATE, to, (off_t)offset);
-    assert_true(copy->image != MAP_FAILED);
     close(from);
+}
+
+static void make_copy(struct copy *one, size_t offset)
+{
+    struct stat status;
+    snprintf(one->path, sizeof one->path, "/tmp/otel-c-copy-XXXXXX");
+    const int to = mkostemp(one->path, O_CLOEXEC);
+    assert_true(to >= 0);
+    copy_file("/proc/self/exe", to);
+    assert_int_equal(fstat(to, &status), 0);
+    one->size = (size_t)status.st_size - offset;
+    one->image = mmap(NULL, one->size, PROT_READ | PROT_EXEC, MAP_PRIVATE, to, (off_t)offset);
+    assert_true(one->image != MAP_FAILED);
     close(to);
 }
 
-static void unmap(struct copy *copy)
+static void unmap(struct copy *one)
 {
-    assert_int_equal(munmap(copy->image, copy->size), 0);
+    assert_int_equal(munmap(one->image, one->size), 0);
 }
 
 /* In its place, which nobody else gets, is nothing; and then it is there again. */
-static void map_nothing(const struct copy *copy)
+static void map_nothing(const struct copy *one)
 {
     assert_ptr_equal(
-        mmap(copy->image, copy->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-        copy->image);
+        mmap(one->image, one->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+        one->image);
 }
 
-static void map_again(const struct copy *copy)
+static void map_again(const struct copy *one)
 {
-    const int fd = open(copy->path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(one->path, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     assert_ptr_equal(
-        mmap(copy->image, copy->size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
-        copy->image);
+        mmap(one->image, one->size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0),
+        one->image);
     close(fd);
 }
 
-static struct oteli_mappings *begin(void)
+static struct oteli_mappings *mappings;
+static struct oteli_names *names;
+static struct copy copy; /* unmapped and unlinked in the end, if it was made */
+
+static int begin(void **state)
 {
+    (void)state;
+    copy = (struct copy){.image = NULL};
     oteli_leaks_begin();
     (void)oteli_clock_start("fake");
     oteli_fake_clock.monotonic_ns = A_WHILE_NS;
-    struct oteli_mappings *mappings = oteli_mappings_new();
-    assert_non_null(mappings);
-    return mappings;
+    mappings = oteli_mappings_new();
+    names = oteli_names_new();
+    assert_true(mappings != NULL && names != NULL);
+    return 0;
 }
 
-static void end(struct oteli_mappings *mappings)
+static int end(void **state)
 {
+    (void)state;
+    oteli_names_free(names);
     oteli_mappings_free(mappings);
     oteli_leaks_check();
+    if (copy.image != NULL)
+        unmap(&copy);
+    unlink(copy.path);
+    return 0;
 }
 
-static uint32_t number_of(struct oteli_mappings *mappings, uintptr_t address)
+static void a_while_later(void)
+{
+    oteli_fake_clock.monotonic_ns += A_WHILE_NS;
+}
+
+static uint32_t number_of(uintptr_t address)
 {
     bool is_code;
     const uint32_t number = oteli_mappings_find(mappings, address, &is_code);
@@ -187,16 +214,16 @@ static uint32_t number_of(struct oteli_mappings *mappings, uintptr_t address)
     return number;
 }
 
-static bool is_code(struct oteli_mappings *mappings, uintptr_t address)
+static bool is_code(uintptr_t address)
 {
     bool is;
     (void)oteli_mappings_find(mappings, address, &is);
     return is;
 }
 
-static const struct oteli_known_mapping *look(struct oteli_mappings *mappings, uintptr_t address)
+static const struct oteli_known_mapping *look(uintptr_t address)
 {
-    const uint32_t number = number_of(mappings, address);
+    const uint32_t number = number_of(address);
     if (number == 0)
         return NULL;
     const struct oteli_known_mapping *known = oteli_mappings_at(mappings, number);
@@ -204,136 +231,119 @@ static const struct oteli_known_mapping *look(struct oteli_mappings *mappings, u
     return known;
 }
 
+AROUND_EACH(begin, end);
+
 TEST(code_of_the_program_and_of_a_library)
 {
-    struct oteli_mappings *mappings = begin();
     char program[PATH_MAX] = "";
     assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
 
-    const struct oteli_known_mapping *ours = look(mappings, (uintptr_t)look);
+    const struct oteli_known_mapping *ours = look((uintptr_t)look);
     assert_non_null(ours);
     assert_true(ours->is_program);
     assert_string_equal(ours->path, program);
     assert_true(ours->identity.build_id_length >= 8);
-    assert_int_equal(number_of(mappings, (uintptr_t)begin), number_of(mappings, (uintptr_t)end));
+    assert_int_equal(number_of((uintptr_t)begin), number_of((uintptr_t)end));
 
-    const struct oteli_known_mapping *libc = look(mappings, (uintptr_t)getauxval);
+    const struct oteli_known_mapping *libc = look((uintptr_t)getauxval);
     assert_non_null(libc);
     assert_false(libc->is_program);
     assert_non_null(strstr(libc->path, "lib"));
-    end(mappings);
 }
 
 TEST(the_kernels_code_has_its_name)
 {
-    struct oteli_mappings *mappings = begin();
     const uintptr_t image = getauxval(AT_SYSINFO_EHDR);
-    const struct oteli_known_mapping *vdso = look(mappings, image + 64);
+    const struct oteli_known_mapping *vdso = look(image + 64);
     if (image != 0) {
         assert_non_null(vdso);
         assert_string_equal(vdso->path, "[vdso]");
         assert_true(vdso->identity.build_id_length != 0);
         assert_false(vdso->is_program);
     }
-    end(mappings);
 }
 
 TEST(what_is_no_file_is_nothing)
 {
-    struct oteli_mappings *mappings = begin();
     void *own = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(own != MAP_FAILED);
 
-    assert_null(look(mappings, (uintptr_t)own));
-    assert_null(look(mappings, 0));
-    assert_null(look(mappings, 1));
-    assert_null(look(mappings, UINTPTR_MAX));
-    assert_null(look(mappings, (uintptr_t)&own));
-    assert_true(is_code(mappings, (uintptr_t)own));
-    assert_true(is_code(mappings, (uintptr_t)look));
-    assert_false(is_code(mappings, (uintptr_t)&own));
-    assert_false(is_code(mappings, UINTPTR_MAX));
+    assert_null(look((uintptr_t)own));
+    assert_null(look(0));
+    assert_null(look(1));
+    assert_null(look(UINTPTR_MAX));
+    assert_null(look((uintptr_t)&own));
+    assert_true(is_code((uintptr_t)own));
+    assert_true(is_code((uintptr_t)look));
+    assert_false(is_code((uintptr_t)&own));
+    assert_false(is_code(UINTPTR_MAX));
 
     munmap(own, 4096);
-    end(mappings);
 }
 
 TEST(what_was_unmapped_is_known_until_it_settles)
 {
-    struct oteli_mappings *mappings = begin();
-    struct copy copy;
     make_copy(&copy, 0);
-    const uint32_t number = number_of(mappings, (uintptr_t)copy.image + 100);
+    const uintptr_t image = (uintptr_t)copy.image;
+    const uint32_t number = number_of(image + 100);
     assert_int_not_equal(number, 0);
 
     unmap(&copy);
     unlink(copy.path);
-    oteli_fake_clock.monotonic_ns += A_WHILE_NS;
-    assert_null(look(mappings, 1)); /* is nowhere, so the maps are read again */
-    const struct oteli_known_mapping *gone = look(mappings, (uintptr_t)copy.image + 200);
+    copy.image = NULL;
+    a_while_later();
+    assert_null(look(1)); /* is nowhere, so the maps are read again */
+    const struct oteli_known_mapping *gone = look(image + 200);
     assert_non_null(gone);
     assert_string_equal(gone->path, copy.path);
-    assert_int_equal(number_of(mappings, (uintptr_t)copy.image + 100), number);
+    assert_int_equal(number_of(image + 100), number);
 
     oteli_mappings_settle(mappings);
-    assert_null(look(mappings, (uintptr_t)copy.image + 100));
-    assert_non_null(look(mappings, (uintptr_t)look));
-    end(mappings);
+    assert_null(look(image + 100));
+    assert_non_null(look((uintptr_t)look));
 }
 
 TEST(what_is_mapped_again_when_it_settles_is_looked_up_again)
 {
-    struct oteli_mappings *mappings = begin();
-    struct copy copy;
     make_copy(&copy, 0);
-    assert_int_not_equal(number_of(mappings, (uintptr_t)copy.image), 0);
+    assert_int_not_equal(number_of((uintptr_t)copy.image), 0);
     map_nothing(&copy);
-    oteli_fake_clock.monotonic_ns += A_WHILE_NS;
-    assert_null(look(mappings, 1)); /* is nowhere, so the maps are read again */
+    a_while_later();
+    assert_null(look(1)); /* is nowhere, so the maps are read again */
     map_again(&copy);
 
     oteli_mappings_settle(mappings);
 
-    assert_non_null(look(mappings, (uintptr_t)look)); /* gets the first number */
-    const struct oteli_known_mapping *again = look(mappings, (uintptr_t)copy.image);
+    assert_non_null(look((uintptr_t)look)); /* gets the first number */
+    const struct oteli_known_mapping *again = look((uintptr_t)copy.image);
     assert_non_null(again);
     assert_string_equal(again->path, copy.path);
-    unmap(&copy);
-    unlink(copy.path);
-    end(mappings);
 }
 
 TEST(new_code_is_found_after_a_while)
 {
-    struct oteli_mappings *mappings = begin();
-    struct copy copy;
-    assert_non_null(look(mappings, (uintptr_t)look));
+    assert_non_null(look((uintptr_t)look));
     make_copy(&copy, 0);
 
-    assert_null(look(mappings, (uintptr_t)copy.image)); /* read a moment ago */
-    oteli_fake_clock.monotonic_ns += A_WHILE_NS;
-    assert_non_null(look(mappings, (uintptr_t)copy.image));
-
-    unmap(&copy);
-    unlink(copy.path);
-    end(mappings);
+    assert_null(look((uintptr_t)copy.image)); /* read a moment ago */
+    a_while_later();
+    assert_non_null(look((uintptr_t)copy.image));
 }
 
 TEST(other_code_at_an_old_address_is_another_mapping)
 {
-    struct oteli_mappings *mappings = begin();
     struct copy first;
     struct copy second;
     make_copy(&first, 0);
     make_copy(&second, 0);
-    const uint32_t before = number_of(mappings, (uintptr_t)first.image + 100);
+    const uint32_t before = number_of((uintptr_t)first.image + 100);
 
     /* The second file where the first was. */
     assert_true(mremap(second.image, second.size, second.size, MREMAP_MAYMOVE | MREMAP_FIXED,
                        first.image) == first.image);
-    oteli_fake_clock.monotonic_ns += A_WHILE_NS;
-    assert_null(look(mappings, 1));
-    const uint32_t after = number_of(mappings, (uintptr_t)first.image + 100);
+    a_while_later();
+    assert_null(look(1));
+    const uint32_t after = number_of((uintptr_t)first.image + 100);
 
     assert_int_not_equal(before, after);
     assert_string_equal(oteli_mappings_at(mappings, before)->path, first.path);
@@ -341,54 +351,43 @@ TEST(other_code_at_an_old_address_is_another_mapping)
     unmap(&first);
     unlink(first.path);
     unlink(second.path);
-    end(mappings);
 }
 
 TEST(a_deleted_file_has_its_old_name_if_it_has_a_build_id)
 {
-    struct oteli_mappings *mappings = begin();
-    struct copy copy;
     make_copy(&copy, 0);
     unlink(copy.path);
 
-    const struct oteli_known_mapping *known = look(mappings, (uintptr_t)copy.image);
+    const struct oteli_known_mapping *known = look((uintptr_t)copy.image);
 
     assert_non_null(known);
     assert_string_equal(known->path, copy.path);
     const uint8_t length = known->identity.build_id_length;
     uint8_t id[OTELI_BUILD_ID_BYTES];
     memcpy(id, known->identity.build_id, sizeof id);
-    const struct oteli_known_mapping *ours = look(mappings, (uintptr_t)look);
+    const struct oteli_known_mapping *ours = look((uintptr_t)look);
     assert_int_equal(length, ours->identity.build_id_length);
     assert_memory_equal(id, ours->identity.build_id, sizeof id);
-    unmap(&copy);
-    end(mappings);
 }
 
 TEST(a_deleted_file_without_one_is_said_to_be_deleted)
 {
-    struct oteli_mappings *mappings = begin();
-    struct copy copy;
     char expected[128];
     make_copy(&copy, 4096); /* its head is not mapped, and so no id */
     unlink(copy.path);
     snprintf(expected, sizeof expected, "%s (deleted)", copy.path);
 
-    const struct oteli_known_mapping *known = look(mappings, (uintptr_t)copy.image);
+    const struct oteli_known_mapping *known = look((uintptr_t)copy.image);
 
     assert_non_null(known);
     assert_string_equal(known->path, expected);
     assert_int_equal(known->file_offset, 4096);
     assert_int_equal(known->identity.build_id_length, 0);
     assert_false(known->identity.has_htlhash);
-    unmap(&copy);
-    end(mappings);
 }
 
 TEST(a_file_without_a_build_id_has_a_hash)
 {
-    struct oteli_mappings *mappings = begin();
-    struct copy copy;
     make_copy(&copy, 0);
     unmap(&copy);
     const int fd = open(copy.path, O_RDWR | O_CLOEXEC);
@@ -398,30 +397,256 @@ TEST(a_file_without_a_build_id_has_a_hash)
     assert_true(oteli_elf_read_htlhash(fd, &expected));
     close(fd);
 
-    const struct oteli_known_mapping *known = look(mappings, (uintptr_t)copy.image);
+    const struct oteli_known_mapping *known = look((uintptr_t)copy.image);
 
     assert_non_null(known);
     assert_int_equal(known->identity.build_id_length, 0);
     assert_true(known->identity.has_htlhash);
     assert_memory_equal(known->identity.htlhash, expected.htlhash, sizeof expected.htlhash);
-    unmap(&copy);
-    unlink(copy.path);
-    end(mappings);
 }
 
 TEST(no_memory_is_an_address_of_nothing)
 {
     bool all_tried = false;
     for (size_t nth = 1; !all_tried; nth++) {
-        struct oteli_mappings *mappings = begin();
+        (void)end(NULL);
+        (void)begin(NULL);
         oteli_leaks_fail_at(nth);
-        const bool is_found = look(mappings, (uintptr_t)look) != NULL;
+        const bool is_found = look((uintptr_t)look) != NULL;
         all_tried = !oteli_leaks_failed();
         oteli_leaks_fail_at(0);
         if (all_tried)
             assert_true(is_found);
         oteli_mappings_settle(mappings);
-        assert_non_null(look(mappings, (uintptr_t)look));
-        end(mappings);
+        assert_non_null(look((uintptr_t)look));
+    }
+}
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+enum { ENOUGH_NS = 1000 * 1000 * 1000, ASKED_MOST = 16 };
+
+static char told[ASKED_MOST][64];
+
+static void take(void *state, uint32_t index, const char *name, size_t length)
+{
+    (void)state;
+    assert_true(index < ASKED_MOST);
+    assert_int_equal(strlen(name), length);
+    snprintf(told[index], sizeof told[index], "%s", name);
+}
+
+static struct oteli_name_question question(uintptr_t address, uint32_t index)
+{
+    bool is_code;
+    const uint32_t mapping = oteli_mappings_find(mappings, address, &is_code);
+    assert_int_not_equal(mapping, 0);
+    return (struct oteli_name_question){mapping, index, address};
+}
+
+static void find(struct oteli_name_question *questions, size_t count, uint64_t budget_ns)
+{
+    memset(told, 0, sizeof told);
+    oteli_names_find(names, mappings, questions, count, budget_ns, UINT64_MAX, take, NULL);
+}
+
+/* The name of one address; "": it has none. */
+static const char *name_of(uintptr_t address)
+{
+    struct oteli_name_question one = question(address, 0);
+    find(&one, 1, ENOUGH_NS);
+    return told[0];
+}
+
+static uintptr_t in_libc(const char *name)
+{
+    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    assert_non_null(libc);
+    const uintptr_t address = (uintptr_t)dlsym(libc, name);
+    assert_int_not_equal(address, 0);
+    dlclose(libc);
+    return address;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+TEST(the_program_and_its_libraries_are_asked_together)
+{
+    struct oteli_name_question questions[] = {
+        question(in_libc("qsort") + 1, 2), question((uintptr_t)begin, 0),
+        question(in_libc("fopen"), 3), question((uintptr_t)oteli_mappings_new + 1, 1)};
+
+    find(questions, 4, ENOUGH_NS);
+
+    assert_string_equal(told[0], "begin");
+    assert_string_equal(told[1], "oteli_mappings_new");
+    assert_string_equal(told[2], "qsort");
+    assert_non_null(strstr(told[3], "fopen"));
+    const struct oteli_names_counts counts = oteli_names_counted(names);
+    assert_int_equal(counts.asked, 4);
+    assert_int_equal(counts.named, 4);
+    assert_int_equal(counts.remembered, 0);
+}
+
+TEST(what_was_found_once_is_remembered_also_that_there_is_nothing)
+{
+    const struct oteli_known_mapping *ours =
+        oteli_mappings_at(mappings, question((uintptr_t)begin, 0).mapping);
+    const uintptr_t padding = ours->limit - 1; /* a page is seldom full to the last byte */
+    for (unsigned i = 0; i < 3; i++) {
+        struct oteli_name_question questions[] = {question((uintptr_t)end, 0),
+                                                  question(padding, 1)};
+        find(questions, 2, i == 0 ? ENOUGH_NS : 0);
+        assert_string_equal(told[0], "end");
+        assert_string_equal(told[1], "");
+        assert_int_equal(oteli_names_counted(names).remembered, 2 * i);
+        oteli_mappings_settle(mappings);
+    }
+}
+
+TEST(too_little_time_gives_no_names_and_more_gives_them_later)
+{
+    struct oteli_name_question one = question((uintptr_t)begin, 0);
+    find(&one, 1, 0);
+    assert_string_equal(told[0], "");
+    assert_int_equal(oteli_names_counted(names).late, 1);
+
+    a_while_later();
+
+    assert_string_equal(name_of((uintptr_t)begin), "begin");
+}
+
+TEST(what_the_kernel_has_mapped_has_no_file)
+{
+    bool is_code;
+    const uintptr_t vdso = (uintptr_t)getauxval(AT_SYSINFO_EHDR);
+    const uint32_t mapping = oteli_mappings_find(mappings, vdso, &is_code);
+    if (mapping != 0)
+        assert_string_equal(name_of(vdso), "");
+}
+
+/* Where `begin` lies in the copy, which is mapped as it is in the file. */
+static uintptr_t begin_in(const struct copy *one)
+{
+    const struct oteli_known_mapping *ours =
+        oteli_mappings_at(mappings, question((uintptr_t)begin, 0).mapping);
+    return (uintptr_t)one->image + ((uintptr_t)begin - ours->start) + ours->file_offset;
+}
+
+TEST(a_file_that_is_mapped_anywhere_has_names)
+{
+    make_copy(&copy, 0);
+
+    assert_string_equal(name_of(begin_in(&copy)), "begin");
+    assert_string_equal(name_of(begin_in(&copy)), "begin");
+
+    assert_int_equal(oteli_names_counted(names).remembered, 1);
+}
+
+static void replace_it(const struct copy *one)
+{
+    char path[80];
+    snprintf(path, sizeof path, "%s.new", one->path);
+    const int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    copy_file("/bin/true", fd);
+    close(fd);
+    assert_int_equal(rename(path, one->path), 0);
+}
+
+static void delete_it(const struct copy *one)
+{
+    unlink(one->path);
+}
+
+static void cut_it_off(const struct copy *one)
+{
+    assert_int_equal(truncate(one->path, 100), 0);
+}
+
+static void strip_it(const struct copy *one) /* of all sections */
+{
+    const int fd = open(one->path, O_WRONLY | O_CLOEXEC);
+    const uint64_t none = 0;
+    assert_int_equal(pwrite(fd, &none, sizeof none, 40), (ssize_t)sizeof none);
+    close(fd);
+}
+
+TEST(a_file_that_is_another_by_now_has_none)
+{
+    static void (*const ways[])(const struct copy *) = {replace_it, delete_it, cut_it_off,
+                                                        strip_it};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        (void)end(NULL);
+        (void)begin(NULL);
+        make_copy(&copy, 0);
+        struct oteli_name_question one = question(begin_in(&copy), 0); /* known with its build id */
+        ways[i](&copy);
+
+        find(&one, 1, ENOUGH_NS);
+        assert_string_equal(told[0], "");
+        assert_int_equal(oteli_names_counted(names).refused, 1);
+
+        /* It is not tried again at once, but after a while. */
+        find(&one, 1, ENOUGH_NS);
+        assert_int_equal(oteli_names_counted(names).refused, 1);
+        a_while_later();
+        find(&one, 1, ENOUGH_NS);
+        assert_int_equal(oteli_names_counted(names).refused, 2);
+    }
+}
+
+/* ---- limits --------------------------------------------------------------------------------- */
+
+static void count_names(void *state, uint32_t index, const char *name, size_t length)
+{
+    (void)index;
+    assert_true(name[0] != '\0' && length == strlen(name));
+    ++*(size_t *)state;
+}
+
+TEST(too_much_to_be_remembered_is_forgotten)
+{
+    enum { MANY = 150 * 1000, PLACES = 100 * 1000 };
+    struct oteli_name_question *questions = calloc(MANY, sizeof *questions);
+    assert_non_null(questions);
+    make_copy(&copy, 0);
+    a_while_later();
+    const struct oteli_name_question first = question((uintptr_t)copy.image, 0);
+    assert_true(copy.size > PLACES);
+    for (uint64_t round = 0; round < 2; round++) {
+        size_t named = 0;
+        for (uint32_t i = 0; i < MANY; i++)
+            questions[i] = (struct oteli_name_question){
+                first.mapping, i, first.address + (uint64_t)i * copy.size / MANY};
+        oteli_names_find(names, mappings, questions, MANY, UINT32_MAX, UINT64_MAX, count_names,
+                         &named);
+        const struct oteli_names_counts counts = oteli_names_counted(names);
+        assert_true(named > 0);
+        assert_int_equal(counts.asked, (round + 1) * MANY);
+        assert_int_equal(counts.forgotten, round);
+        oteli_fake_clock.monotonic_ns += 100 * A_WHILE_NS;
+    }
+    assert_string_equal(name_of((uintptr_t)begin), "begin");
+    free(questions);
+}
+
+TEST(without_memory_there_are_no_names_and_with_it_again_there_are)
+{
+    bool all_tried = false;
+    for (size_t nth = 1; !all_tried; nth++) {
+        (void)end(NULL);
+        (void)begin(NULL);
+        struct oteli_name_question questions[] = {question((uintptr_t)begin, 0),
+                                                  question((uintptr_t)end, 1)};
+        oteli_leaks_fail_at(nth);
+        find(questions, 2, ENOUGH_NS);
+        all_tried = !oteli_leaks_failed();
+        oteli_leaks_fail_at(0);
+        assert_true(told[0][0] == '\0' || strcmp(told[0], "begin") == 0);
+
+        a_while_later();
+
+        assert_string_equal(name_of((uintptr_t)begin), "begin");
     }
 }

@@ -4,6 +4,7 @@
 #include "profiling/profile_builder.h"
 
 #include "common/clock.h"
+#include "profiling/interner.h"
 #include "tests/support/leaks.h"
 #include "tests/support/profile_check.h"
 #include "tests/support/resolved_sample.h"
@@ -24,7 +25,7 @@ enum { PERIOD_NS = 1000, MAX_LINKS = 3, ROOM_FOR_ALL = 4096 };
 static struct oteli_profile_builder *builder;
 static struct made_sample made;
 
-static void begin(uint32_t max_links)
+static void begin_with(uint32_t max_links)
 {
     oteli_leaks_begin();
     (void)oteli_clock_start("fake");
@@ -34,10 +35,20 @@ static void begin(uint32_t max_links)
     assert_non_null(builder);
 }
 
-static void end(void)
+static int begin(void **state)
 {
+    (void)state;
+    begin_with(ROOM_FOR_ALL);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
     oteli_profile_builder_free(builder);
+    builder = NULL;
     oteli_leaks_check();
+    return 0;
 }
 
 /* A page of this program's code. */
@@ -79,9 +90,10 @@ static void expect(const otel_profile *profile, const char *expected)
     free(text);
 }
 
+AROUND_EACH(begin, end);
+
 TEST(equal_samples_become_one)
 {
-    begin(ROOM_FOR_ALL);
     for (unsigned i = 0; i < 3; i++) {
         sample(100, 200);
         add();
@@ -99,12 +111,10 @@ TEST(equal_samples_become_one)
                      "3 12000 | 100 299 | - | | tester\n"
                      "1 1000 | 100 | - | | tester\n"
                      "1 1000 | | - | | tester\n");
-    end();
 }
 
 TEST(a_stack_ends_where_there_is_no_code)
 {
-    begin(ROOM_FOR_ALL);
     for (uintptr_t astray = 0; astray < 3; astray++) {
         sample(100, 200);
         made_sample_frame(&made, (const void *)(0x500000000c058d47 + astray));
@@ -126,12 +136,10 @@ TEST(a_stack_ends_where_there_is_no_code)
     assert_int_equal(profile->samples[0].count, 9);
     assert_int_equal(profile->stacks[0].count, 2);
     assert_int_equal(profile->stacks[1].count, 2);
-    end();
 }
 
 TEST(the_same_callers_of_other_leaves_are_other_stacks)
 {
-    begin(ROOM_FOR_ALL);
     sample(100, 200);
     add();
     sample(104, 200);
@@ -145,13 +153,11 @@ TEST(the_same_callers_of_other_leaves_are_other_stacks)
     sample(108, 200);
     add();
     expect(finish(), "1 1000 | 108 199 | - | | tester\n");
-    end();
 }
 
 /* Where callers were no code once, they are looked at again. */
 TEST(callers_may_become_code)
 {
-    begin(ROOM_FOR_ALL);
     uint8_t *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(page, MAP_FAILED);
     sample_at(code() + 100, (uintptr_t)page + 50);
@@ -165,12 +171,10 @@ TEST(callers_may_become_code)
     assert_int_equal(profile->stacks[profile->samples[0].stack].count, 1);
     assert_int_equal(profile->stacks[profile->samples[1].stack].count, 2);
     munmap(page, 4096);
-    end();
 }
 
 TEST(of_equal_keys_the_innermost_counts)
 {
-    begin(ROOM_FOR_ALL);
     sample(1, 0);
     made_sample_label(&made, "query", "inner", "a", "1", "a", "2", NULL);
     made_sample_label(&made, "query", "outer", "b", "3", "", "nothing", NULL);
@@ -180,12 +184,10 @@ TEST(of_equal_keys_the_innermost_counts)
     add();
 
     expect(finish(), "2 2000 | 1 | - | a=1 b=3 query=inner | tester\n");
-    end();
 }
 
 TEST(labels_that_are_cut_or_no_utf8_are_good_texts)
 {
-    begin(ROOM_FOR_ALL);
     sample(1, 0);
     made_sample_label(&made, "key", "bad\xff", "other", "", NULL);
     made.resolved.labels[0].text[made.resolved.labels[0].text_length++] = 'k';
@@ -202,12 +204,10 @@ TEST(labels_that_are_cut_or_no_utf8_are_good_texts)
     snprintf(expected, sizeof expected, "%s1 1000 | 2 | - | %s= | tester\n",
              "1 1000 | 1 | - | k= key=bad\xef\xbf\xbd other= | tester\n", longest);
     expect(finish(), expected);
-    end();
 }
 
 TEST(a_span_is_one_link_and_has_the_root_that_is_known)
 {
-    begin(ROOM_FOR_ALL);
     sample(1, 0);
     made_sample_span(&made, 0xa, 0x10, 0);
     add();
@@ -220,7 +220,6 @@ TEST(a_span_is_one_link_and_has_the_root_that_is_known)
 
     expect(finish(), "2 2000 | 1 | a 10 1 | | tester\n"
                      "1 1000 | 1 | b 10 2 | | tester\n");
-    end();
 }
 
 static void add_span(uint64_t span, uint64_t root)
@@ -232,7 +231,8 @@ static void add_span(uint64_t span, uint64_t root)
 
 TEST(spans_above_the_cap_count_for_their_root_or_for_none)
 {
-    begin(MAX_LINKS);
+    (void)end(NULL);
+    begin_with(MAX_LINKS);
     for (uint64_t span = 0x10; span < 0x10 + MAX_LINKS; span++)
         add_span(span, 0x1);
     add_span(0x20, 0x1);  /* for a root that has no row yet */
@@ -255,7 +255,6 @@ TEST(spans_above_the_cap_count_for_their_root_or_for_none)
                     "2 2000 | 1 | - | | tester\n"
                     "1 1000 | 1 | a 2 2 | | tester\n"
                     "1 1000 | 1 | a 3 3 | | tester\n");
-    end();
 }
 
 static void *name_thread(void *argument)
@@ -270,7 +269,6 @@ static void *name_thread(void *argument)
 
 TEST(threads_have_their_names)
 {
-    begin(ROOM_FOR_ALL);
     pthread_t thread;
     pid_t id = 0;
     sample(1, 0);
@@ -291,12 +289,10 @@ TEST(threads_have_their_names)
                     "1 1000 | 1 | - | |\x20\n");
     assert_int_equal(profile->threads[1].id, id);
     assert_int_equal(profile->threads[2].id, INT32_MAX);
-    end();
 }
 
 TEST(an_interval_is_told_of_only_once)
 {
-    begin(ROOM_FOR_ALL);
     sample(1, 0);
     made_sample_label(&made, "query", "A", NULL);
     made_sample_span(&made, 0xa, 0x10, 0);
@@ -317,12 +313,10 @@ TEST(an_interval_is_told_of_only_once)
     sample(2, 0);
     add();
     expect(finish(), "1 1000 | 2 | - | | tester\n");
-    end();
 }
 
 TEST(the_program_is_the_first_mapping)
 {
-    begin(ROOM_FOR_ALL);
     char program[PATH_MAX] = "";
     assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
     sample_at((uintptr_t)getenv, (uintptr_t)begin + 1);
@@ -337,7 +331,6 @@ TEST(the_program_is_the_first_mapping)
     assert_int_equal(profile->locations[1].mapping, 1);
     assert_int_equal(profile->locations[0].address, (uintptr_t)getenv);
     assert_int_equal(profile->locations[1].address, (uintptr_t)begin);
-    end();
 }
 
 static void sample_number(uintptr_t i)
@@ -352,7 +345,6 @@ static void sample_number(uintptr_t i)
 
 TEST(a_full_interval_refuses_what_is_new_and_takes_the_rest)
 {
-    begin(ROOM_FOR_ALL);
     uintptr_t taken = 0;
     for (;; taken++) {
         sample_number(taken);
@@ -374,12 +366,10 @@ TEST(a_full_interval_refuses_what_is_new_and_takes_the_rest)
     sample_number(taken);
     add();
     assert_int_equal(finish()->sample_count, 1);
-    end();
 }
 
 TEST(functions_have_names_once_they_are_asked_for)
 {
-    begin(ROOM_FOR_ALL);
     oteli_profile_builder_name(builder, UINT64_MAX); /* of nothing */
     for (unsigned i = 0; i < 3; i++) {
         sample_at((uintptr_t)begin, (uintptr_t)begin + 2);
@@ -401,77 +391,107 @@ TEST(functions_have_names_once_they_are_asked_for)
         oteli_profile_builder_name(builder, UINT64_MAX); /* too late: it changes nothing */
         profile_check(profile);
     }
-    end();
 }
 
-TEST(without_memory_functions_have_no_names)
+/* Whichever allocation fails first: what the profile has is right, and later there is a whole one. */
+TEST(without_memory_less_is_there_and_nothing_is_left)
 {
     bool all_tried = false;
     for (size_t nth = 1; !all_tried; nth++) {
-        begin(ROOM_FOR_ALL);
-        sample_at((uintptr_t)begin, 0);
-        add();
+        (void)end(NULL);
+        oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
-        oteli_profile_builder_name(builder, UINT64_MAX);
-        all_tried = !oteli_leaks_failed();
-        oteli_leaks_fail_at(0);
-        const otel_profile *profile = finish();
-        const char *name = profile->strings[profile->locations[0].name];
-        assert_true(strcmp(name, "begin") == 0 || (!all_tried && name[0] == '\0'));
-        end();
-    }
-}
-
-TEST(without_memory_a_sample_is_not_there_and_leaves_nothing)
-{
-    bool all_tried = false;
-    for (size_t nth = 1; !all_tried; nth++) {
-        begin(ROOM_FOR_ALL);
+        builder = oteli_profile_builder_new(PERIOD_NS, ROOM_FOR_ALL);
+        if (builder == NULL) {
+            assert_true(oteli_leaks_failed());
+            continue;
+        }
         sample_at((uintptr_t)begin, (uintptr_t)getenv);
         made_sample_label(&made, "query", "A", NULL);
         made_sample_span(&made, 0xa, 0x10, 0x1);
-        oteli_leaks_fail_at(nth);
         const bool is_added = oteli_profile_builder_add(builder, &made.resolved);
-        all_tried = !oteli_leaks_failed();
-        oteli_leaks_fail_at(0);
-        const otel_profile *profile = finish();
-        assert_int_equal(profile->sample_count, is_added);
-        assert_int_equal(profile->link_count, is_added ? 2 : 1);
-        end();
-    }
-}
-
-TEST(without_memory_there_is_no_profile_and_then_there_is_one)
-{
-    bool all_tried = false;
-    for (size_t nth = 1; !all_tried; nth++) {
-        begin(ROOM_FOR_ALL);
-        sample_at((uintptr_t)begin, 0);
-        add();
-        oteli_leaks_fail_at(nth);
+        oteli_profile_builder_name(builder, UINT64_MAX);
         const otel_profile *profile = oteli_profile_builder_finish(builder);
         all_tried = !oteli_leaks_failed();
         oteli_leaks_fail_at(0);
-        if (profile != NULL)
+        assert_true(!all_tried || (is_added && profile != NULL));
+        if (profile != NULL) {
             profile_check(profile);
+            assert_int_equal(profile->sample_count, is_added);
+            assert_int_equal(profile->link_count, is_added ? 2 : 1);
+        }
+        if (profile != NULL && is_added) {
+            const char *name = profile->strings[profile->locations[0].name];
+            assert_true(strcmp(name, "begin") == 0 || (!all_tried && name[0] == '\0'));
+        }
         assert_int_equal(oteli_profile_builder_samples(builder), 0);
         sample(2, 0);
         add();
         expect(finish(), "1 1000 | 2 | - | | tester\n");
-        end();
     }
 }
 
-TEST(without_memory_there_is_no_builder)
+/* ---- its tables --------------------------------------------------------------------------- */
+
+enum { MANY = 5000, NO_LIMIT = 1 << 24 };
+
+static struct oteli_interner table;
+
+static void add_numbers(void)
 {
-    bool all_tried = false;
-    for (size_t nth = 1; !all_tried; nth++) {
-        oteli_leaks_begin();
-        oteli_leaks_fail_at(nth);
-        builder = oteli_profile_builder_new(PERIOD_NS, ROOM_FOR_ALL);
-        all_tried = !oteli_leaks_failed();
-        assert_int_equal(builder != NULL, all_tried);
-        oteli_profile_builder_free(builder);
-        oteli_leaks_check();
+    uint32_t index;
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_true(oteli_interner_add(&table, &i, sizeof i, &index));
+        assert_int_equal(index, i);
     }
+}
+
+TEST(what_a_table_was_given_last_is_taken_back)
+{
+    oteli_interner_init(&table, NO_LIMIT, NO_LIMIT, 0, 7);
+    uint32_t index;
+    add_numbers();
+
+    oteli_interner_rewind(&table, MANY / 2);
+
+    for (uint32_t i = 0; i < MANY; i++)
+        assert_int_equal(oteli_interner_find(&table, &i, sizeof i, &index), i < MANY / 2);
+    assert_int_equal(table.used, MANY / 2 * sizeof(uint32_t));
+    assert_true(oteli_interner_add(&table, "new!", 4, &index));
+    assert_int_equal(index, MANY / 2);
+    oteli_interner_fini(&table);
+}
+
+TEST(a_full_table_takes_only_what_it_has)
+{
+    static const struct {
+        uint32_t rows, bytes, tail;
+    } limits[] = {{2, NO_LIMIT, 0}, {NO_LIMIT, 4 + 2 * 2, 2}};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t index;
+        oteli_interner_init(&table, limits[i].rows, limits[i].bytes, limits[i].tail, 7);
+        assert_true(oteli_interner_add(&table, "ab", 2, &index));
+        assert_true(oteli_interner_add(&table, "cd", 2, &index));
+        assert_false(oteli_interner_add(&table, "ef", 2, &index));
+        assert_true(oteli_interner_add(&table, "cd", 2, &index));
+        assert_int_equal(index, 1);
+        oteli_interner_fini(&table);
+    }
+}
+
+TEST(an_emptied_table_keeps_its_memory_until_it_is_far_too_much)
+{
+    oteli_interner_init(&table, NO_LIMIT, NO_LIMIT, 0, 7);
+    add_numbers();
+    oteli_interner_clear(&table);
+    const size_t before = oteli_leaks_count();
+    add_numbers();
+    assert_int_equal(oteli_leaks_count(), before);
+
+    const uint32_t room = table.room;
+    for (unsigned i = 0; i < 20; i++)
+        oteli_interner_clear(&table);
+
+    assert_true(table.room < room / 2);
+    oteli_interner_fini(&table);
 }
