@@ -172,66 +172,64 @@ AROUND_EACH(begin, end);
 
 #define HERE "http://localhost:4318/v1development/profiles, named"
 
+static const struct {
+    const char *variable, *value; /* OTEL_C_ left out of the profiler's own */
+    const char *out;
+    const char *started;
+    bool is_bad; /* and that is said */
+} table[] = {
+    {"PROFILER", "off", NULL, "none", false},
+    {"PROFILER", "OFF", NULL, "none", false},
+    {"PROFILER", "", NULL, "none", false},
+    {"PROFILER", "yes", NULL, "none", true},
+    {"PROFILER", "on", NULL, "auto 99 Hz, " HERE, false},
+    {"PROFILER", " on ", NULL, "auto 99 Hz, " HERE, false},
+    {"PROFILER", "auto", NULL, "auto 99 Hz, " HERE, false},
+    {"PROFILER", "perf", NULL, "perf 99 Hz, " HERE, false},
+    {"PROFILER", "signal", NULL, "signal 99 Hz, " HERE, false},
+    {"PROFILER", "Signal", NULL, "signal 99 Hz, " HERE, false},
+    {"OTEL_SDK_DISABLED", "true", NULL, "none", false},
+
+    {"PROFILER_HZ", "1", NULL, "auto 1 Hz, " HERE, false},
+    {"PROFILER_HZ", "10000", NULL, "auto 10000 Hz, " HERE, false},
+    {"PROFILER_HZ", "0", NULL, "auto 99 Hz, " HERE, true},
+    {"PROFILER_HZ", "10001", NULL, "auto 99 Hz, " HERE, true},
+    {"PROFILER_HZ", "-1", NULL, "auto 99 Hz, " HERE, true},
+    {"PROFILER_HZ", "fast", NULL, "auto 99 Hz, " HERE, true},
+    {"PROFILER_HZ", "99Hz", NULL, "auto 99 Hz, " HERE, true},
+    {"PROFILER_HZ", "1e3", NULL, "auto 99 Hz, " HERE, true},
+
+    {"PROFILER_OUT", "/var/tmp/some where", NULL, "auto 99 Hz, /var/tmp/some where otel", false},
+    {"PROFILER_OUT", "otlp", NULL, "auto 99 Hz, " HERE, false},
+    {"PROFILER_OUT", "", NULL, "auto 99 Hz, " HERE, false},
+    {"PPROF_LABEL_STYLE", "otel", "/tmp", "auto 99 Hz, /tmp otel", false},
+    {"PPROF_LABEL_STYLE", "datadog", "/tmp", "auto 99 Hz, /tmp datadog", false},
+    {"PPROF_LABEL_STYLE", "Pyroscope", "/tmp", "auto 99 Hz, /tmp pyroscope", false},
+    {"PPROF_LABEL_STYLE", "go", "/tmp", "auto 99 Hz, /tmp otel", true},
+    {"PPROF_LABEL_STYLE", "go", NULL, "auto 99 Hz, " HERE, true},
+
+    {"PROFILER_NAMES", "auto", "/tmp", "auto 99 Hz, /tmp otel", false},
+    {"PROFILER_NAMES", "auto", "otlp", "auto 99 Hz, " HERE, false},
+    {"PROFILER_NAMES", "on", "/tmp", "auto 99 Hz, /tmp otel, named", false},
+    {"PROFILER_NAMES", "on", "otlp", "auto 99 Hz, " HERE, false},
+    {"PROFILER_NAMES", "OFF", "/tmp", "auto 99 Hz, /tmp otel", false},
+    {"PROFILER_NAMES", "OFF", "otlp", "auto 99 Hz, http://localhost:4318/v1development/profiles",
+     false},
+    {"PROFILER_NAMES", "", "/tmp", "auto 99 Hz, /tmp otel", false},
+    {"PROFILER_NAMES", "yes", "otlp", "auto 99 Hz, " HERE, true},
+
+    {"PROFILER_ENDPOINT", "https://other/in", NULL, "auto 99 Hz, https://other/in, named", false},
+    {"PROFILER_ENDPOINT", "nowhere", NULL, "auto 99 Hz, " HERE, true},
+    /* Profiles go where spans go. */
+    {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1/b", NULL,
+     "auto 99 Hz, http://c:1/b/v1development/profiles, named", false},
+    {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces:4318/", NULL, "auto 99 Hz, " HERE, false},
+    {"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", NULL,
+     "auto 99 Hz, http://localhost:4318/v1development/profiles gzip, named", false},
+};
+
 TEST(variables_say_whether_there_is_one_and_how_it_is)
 {
-    static const struct {
-        const char *variable, *value; /* OTEL_C_ left out of the profiler's own */
-        const char *out;
-        const char *started;
-        bool is_bad; /* and that is said */
-    } table[] = {
-        {"PROFILER", "off", NULL, "none", false},
-        {"PROFILER", "OFF", NULL, "none", false},
-        {"PROFILER", "", NULL, "none", false},
-        {"PROFILER", "yes", NULL, "none", true},
-        {"PROFILER", "on", NULL, "auto 99 Hz, " HERE, false},
-        {"PROFILER", " on ", NULL, "auto 99 Hz, " HERE, false},
-        {"PROFILER", "auto", NULL, "auto 99 Hz, " HERE, false},
-        {"PROFILER", "perf", NULL, "perf 99 Hz, " HERE, false},
-        {"PROFILER", "signal", NULL, "signal 99 Hz, " HERE, false},
-        {"PROFILER", "Signal", NULL, "signal 99 Hz, " HERE, false},
-        {"OTEL_SDK_DISABLED", "true", NULL, "none", false},
-
-        {"PROFILER_HZ", "1", NULL, "auto 1 Hz, " HERE, false},
-        {"PROFILER_HZ", "10000", NULL, "auto 10000 Hz, " HERE, false},
-        {"PROFILER_HZ", "0", NULL, "auto 99 Hz, " HERE, true},
-        {"PROFILER_HZ", "10001", NULL, "auto 99 Hz, " HERE, true},
-        {"PROFILER_HZ", "-1", NULL, "auto 99 Hz, " HERE, true},
-        {"PROFILER_HZ", "fast", NULL, "auto 99 Hz, " HERE, true},
-        {"PROFILER_HZ", "99Hz", NULL, "auto 99 Hz, " HERE, true},
-        {"PROFILER_HZ", "1e3", NULL, "auto 99 Hz, " HERE, true},
-
-        {"PROFILER_OUT", "/var/tmp/some where", NULL, "auto 99 Hz, /var/tmp/some where otel",
-         false},
-        {"PROFILER_OUT", "otlp", NULL, "auto 99 Hz, " HERE, false},
-        {"PROFILER_OUT", "", NULL, "auto 99 Hz, " HERE, false},
-        {"PPROF_LABEL_STYLE", "otel", "/tmp", "auto 99 Hz, /tmp otel", false},
-        {"PPROF_LABEL_STYLE", "datadog", "/tmp", "auto 99 Hz, /tmp datadog", false},
-        {"PPROF_LABEL_STYLE", "Pyroscope", "/tmp", "auto 99 Hz, /tmp pyroscope", false},
-        {"PPROF_LABEL_STYLE", "go", "/tmp", "auto 99 Hz, /tmp otel", true},
-        {"PPROF_LABEL_STYLE", "go", NULL, "auto 99 Hz, " HERE, true},
-
-        {"PROFILER_NAMES", "auto", "/tmp", "auto 99 Hz, /tmp otel", false},
-        {"PROFILER_NAMES", "auto", "otlp", "auto 99 Hz, " HERE, false},
-        {"PROFILER_NAMES", "on", "/tmp", "auto 99 Hz, /tmp otel, named", false},
-        {"PROFILER_NAMES", "on", "otlp", "auto 99 Hz, " HERE, false},
-        {"PROFILER_NAMES", "OFF", "/tmp", "auto 99 Hz, /tmp otel", false},
-        {"PROFILER_NAMES", "OFF", "otlp",
-         "auto 99 Hz, http://localhost:4318/v1development/profiles", false},
-        {"PROFILER_NAMES", "", "/tmp", "auto 99 Hz, /tmp otel", false},
-        {"PROFILER_NAMES", "yes", "otlp", "auto 99 Hz, " HERE, true},
-
-        {"PROFILER_ENDPOINT", "https://other/in", NULL, "auto 99 Hz, https://other/in, named",
-         false},
-        {"PROFILER_ENDPOINT", "nowhere", NULL, "auto 99 Hz, " HERE, true},
-        /* Profiles go where spans go. */
-        {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1/b", NULL,
-         "auto 99 Hz, http://c:1/b/v1development/profiles, named", false},
-        {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces:4318/", NULL, "auto 99 Hz, " HERE,
-         false},
-        {"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", NULL,
-         "auto 99 Hz, http://localhost:4318/v1development/profiles gzip, named", false},
-    };
     start();
     assert_string_equal(started(), "none");
     assert_null(otel_profiler_of_environment());
