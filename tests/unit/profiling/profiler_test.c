@@ -633,8 +633,6 @@ TEST(a_stop_leaves_an_exporter_behind_that_does_not_come_back)
         sched_yield(); /* the one that was left has ended, and freed what was left to it */
 }
 
-/* --- memory --- */
-
 /* Whatever allocation fails, it is said or counted, and nothing is left behind. */
 TEST(does_without_any_allocation)
 {
@@ -663,8 +661,6 @@ TEST(does_without_any_allocation)
         assert_true(!all_tried || fake.samples == 3);
     }
 }
-
-/* --- fork --- */
 
 static int life_of_child(otel_profiler *of_parent)
 {

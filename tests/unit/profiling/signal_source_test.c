@@ -153,67 +153,89 @@ static void take(void *state, const struct oteli_sample *sample)
     memcpy(taken->frames, sample->frames, sample->depth * sizeof sample->frames[0]);
 }
 
-static void *start_source(void)
+/* Those of a test; what is left of them when it ends is stopped. */
+static void *source;
+static struct worker worker;
+
+static void start_source_with(const struct oteli_source_options *with)
 {
-    void *source = NULL;
-    assert_int_equal(oteli_signal_source.start(&options, &source), 0);
+    assert_int_equal(oteli_signal_source.start(with, &source), 0);
     assert_non_null(source);
-    return source;
 }
 
-static void drain(void *source, struct taken *taken)
+static void start_source(void)
+{
+    start_source_with(&options);
+}
+
+static void stop_source(void)
+{
+    if (source != NULL)
+        oteli_signal_source.stop(source);
+    source = NULL;
+}
+
+static void drain(struct taken *taken)
 {
     struct oteli_source_counts counts = {0};
     oteli_signal_source.drain(source, take, taken, &counts);
 }
 
-static struct taken sample(void *source, const struct worker *worker)
+static struct taken sample(void)
 {
-    struct taken taken = {.of = (pid_t)worker->id};
+    struct taken taken = {.of = (pid_t)worker.id};
     while (taken.samples < ENOUGH) {
-        drain(source, &taken);
+        drain(&taken);
         sched_yield();
     }
     return taken;
 }
 
-/* --- tests --- */
-
-TEST(samples_a_thread_that_was_there_before)
+static void end_test_worker(void)
 {
-    struct worker worker = {0};
-    start_worker(&worker);
-    const uint64_t before_ns = oteli_monotonic_ns();
-    void *source = start_source();
-    const struct taken taken = sample(source, &worker);
-    const uint64_t after_ns = oteli_monotonic_ns();
-
-    assert_true(taken.periods >= taken.samples);
-    assert_true(taken.last.time_ns >= before_ns && taken.last.time_ns <= after_ns);
-    assert_false(taken.last.has_context);
-    assert_int_equal(taken.others, 0); /* this thread is not sampled */
-    oteli_signal_source.stop(source);
-    end_worker(&worker);
+    if (worker.id != 0)
+        end_worker(&worker);
+    worker = (struct worker){0};
 }
 
-TEST(samples_a_thread_that_comes_later)
+static int end(void **state)
 {
-    struct worker worker = {0};
-    void *source = start_source();
-    start_worker(&worker);
-    (void)sample(source, &worker);
-    oteli_signal_source.stop(source);
-    end_worker(&worker);
+    (void)state;
+    stop_source();
+    end_test_worker();
+    return 0;
+}
+
+AROUND_EACH(NULL, end);
+
+/* --- tests --- */
+
+TEST(samples_threads_that_were_there_before_and_that_come_later)
+{
+    for (int is_later = 0; is_later < 2; is_later++) {
+        const uint64_t before_ns = oteli_monotonic_ns();
+        if (!is_later)
+            start_worker(&worker);
+        start_source();
+        if (is_later)
+            start_worker(&worker);
+        const struct taken taken = sample();
+        const uint64_t after_ns = oteli_monotonic_ns();
+        assert_true(taken.periods >= taken.samples);
+        assert_true(taken.last.time_ns >= before_ns && taken.last.time_ns <= after_ns);
+        assert_false(taken.last.has_context);
+        assert_int_equal(taken.others, 0); /* this thread is not sampled */
+        (void)end(NULL);
+    }
 }
 
 TEST(a_sample_begins_where_the_thread_was_and_goes_up_its_callers)
 {
-    struct worker worker = {0};
     start_worker(&worker);
-    void *source = start_source();
+    start_source();
     struct taken taken = {.of = (pid_t)worker.id};
     while (taken.with_callers < ENOUGH) {
-        drain(source, &taken);
+        drain(&taken);
         sched_yield();
     }
 #ifndef OTELI_TSAN /* which delivers signals in functions of its own */
@@ -222,85 +244,65 @@ TEST(a_sample_begins_where_the_thread_was_and_goes_up_its_callers)
     assert_true(taken.deepest > 1);
     assert_non_null(taken.last.stack);
     assert_int_equal(taken.last.stack_size, sizeof(uint64_t));
-    oteli_signal_source.stop(source);
-    end_worker(&worker);
 }
 
 TEST(a_sample_has_the_span_that_its_thread_publishes)
 {
-    static const otel_thread_context_record context = {
-        .trace_id = {1, 2, 3}, .span_id = {4, 5, 6}, .valid = 1, .trace_flags = 1};
-    struct worker worker = {.context = &context};
-    start_worker(&worker);
-    void *source = start_source();
-    const struct taken taken = sample(source, &worker);
-
-    assert_true(taken.last.has_context);
-    assert_memory_equal(&taken.last.context, &context, sizeof context);
-    oteli_signal_source.stop(source);
-    end_worker(&worker);
-}
-
-TEST(a_record_that_is_not_valid_is_no_span)
-{
-    static const otel_thread_context_record context = {.trace_id = {1}, .span_id = {2}};
-    struct worker worker = {.context = &context};
-    start_worker(&worker);
-    void *source = start_source();
-    const struct taken taken = sample(source, &worker);
-
-    assert_false(taken.last.has_context);
-    oteli_signal_source.stop(source);
-    end_worker(&worker);
+    static const otel_thread_context_record contexts[] = {
+        {.trace_id = {1}, .span_id = {2}},
+        {.trace_id = {1, 2, 3}, .span_id = {4, 5, 6}, .valid = 1, .trace_flags = 1}};
+    for (uint8_t valid = 0; valid < 2; valid++) {
+        worker.context = &contexts[valid];
+        start_worker(&worker);
+        start_source();
+        const struct taken taken = sample();
+        assert_int_equal(taken.last.has_context, valid);
+        if (valid)
+            assert_memory_equal(&taken.last.context, &contexts[1], sizeof contexts[1]);
+        (void)end(NULL);
+    }
 }
 
 TEST(samples_lost_for_want_of_room_are_counted)
 {
-    struct worker worker = {0};
     struct oteli_source_options small = options;
     struct oteli_source_counts counts = {0};
     struct taken taken = {0};
-    void *source;
     small.ring_bytes = 1; /* which becomes 4 KiB, for some fifty samples at most */
     start_worker(&worker);
-    assert_int_equal(oteli_signal_source.start(&small, &source), 0);
+    start_source_with(&small);
     for (long ms = 200; counts.lost == 0; ms *= 2) { /* there are kernels with 100 ticks a second */
         let_work(&worker, ms);
         oteli_signal_source.drain(source, take, &taken, &counts);
     }
     assert_true(counts.lost != 0);
-    oteli_signal_source.stop(source);
-    end_worker(&worker);
 }
 
 /* A timer that comes less often than it is asked to says how often it should have. */
 TEST(periods_add_up_to_the_time_that_a_thread_has_worked)
 {
-    struct worker worker = {0};
     start_worker(&worker);
-    void *source = start_source();
-    struct taken taken = sample(source, &worker);
+    start_source();
+    struct taken taken = sample();
     const int64_t before_ms = worked_ms(&worker) - (int64_t)taken.periods;
     for (const int64_t until_ms = before_ms + 300; worked_ms(&worker) < until_ms; sched_yield())
-        drain(source, &taken); /* what found no room would be missing */
+        drain(&taken); /* what found no room would be missing */
     const int64_t after_ms = worked_ms(&worker);
-    drain(source, &taken);
+    drain(&taken);
     assert_true((int64_t)taken.periods * 4 >= (after_ms - before_ms) * 3);
-    oteli_signal_source.stop(source);
-    end_worker(&worker);
 }
 
 TEST(the_handler_runs_on_the_signal_stack_of_its_thread)
 {
     char *stack = calloc(1, SIGNAL_STACK);
-    struct worker worker = {.signal_stack = stack};
+    worker = (struct worker){.signal_stack = stack};
     size_t used = 0;
     assert_non_null(stack);
     start_worker(&worker);
-    void *source = start_source();
-    (void)sample(source, &worker);
-    oteli_signal_source.stop(source);
-    end_worker(&worker);
+    start_source();
+    (void)sample();
+    stop_source();
+    end_test_worker();
     for (size_t i = 0; i < SIGNAL_STACK; i++)
         used += stack[i] != 0;
     assert_true(used > 100);
@@ -333,17 +335,15 @@ static void set_handler(void (*handler)(int))
 /* No call of the program fails for it that can go on, and nothing comes between. */
 TEST(the_handler_disturbs_as_little_as_it_can)
 {
-    void *source = start_source();
+    start_source();
     const struct sigaction ours = action_now();
     assert_int_equal(ours.sa_flags & (SA_RESTART | SA_ONSTACK), SA_RESTART | SA_ONSTACK);
     for (int i = 1; i < 32; i++)
         assert_true(i == SIGKILL || i == SIGSTOP || sigismember(&ours.sa_mask, i));
-    oteli_signal_source.stop(source);
 }
 
 TEST(a_handler_of_the_program_is_left_alone)
 {
-    void *source = NULL;
     set_handler(on_program_signal);
     assert_int_equal(oteli_signal_source.start(&options, &source), EBUSY);
     assert_null(source);
@@ -356,7 +356,8 @@ TEST(what_the_signal_did_before_comes_back)
     void (*const before[])(int) = {SIG_DFL, SIG_IGN};
     for (unsigned i = 0; i < 2; i++) {
         set_handler(before[i]);
-        oteli_signal_source.stop(start_source());
+        start_source();
+        stop_source();
         assert_ptr_equal(action_now().sa_handler, before[i]);
     }
     set_handler(SIG_DFL);
@@ -364,18 +365,17 @@ TEST(what_the_signal_did_before_comes_back)
 
 TEST(a_handler_that_comes_later_ends_the_sampling)
 {
-    struct worker worker = {0};
     struct taken taken = {0};
     start_worker(&worker);
-    void *source = start_source();
-    (void)sample(source, &worker);
+    start_source();
+    (void)sample();
     set_handler(on_program_signal);
-    drain(source, &taken); /* which notices it */
+    drain(&taken); /* which notices it */
     const uint32_t before = oteli_load_relaxed_32(&program_signals);
     let_work(&worker, 50);
-    end_worker(&worker);
-    drain(source, &taken);
-    oteli_signal_source.stop(source);
+    end_test_worker();
+    drain(&taken);
+    stop_source();
 
     assert_true(oteli_load_relaxed_32(&program_signals) <= before + 1);
     assert_ptr_equal(action_now().sa_handler, on_program_signal);
@@ -392,11 +392,11 @@ static bool is_pending(void)
 /* By default it would end this process. */
 TEST(a_signal_that_is_pending_at_the_stop_does_no_harm)
 {
-    void *source = start_source();
+    start_source();
     block(true);
     raise(OURS);
     assert_true(is_pending());
-    oteli_signal_source.stop(source);
+    stop_source();
     block(false);
     assert_false(is_pending());
 }
@@ -404,12 +404,11 @@ TEST(a_signal_that_is_pending_at_the_stop_does_no_harm)
 TEST(a_signal_of_somebody_else_is_no_sample)
 {
     struct taken taken = {.of = (pid_t)syscall(SYS_gettid)};
-    void *source = start_source();
+    start_source();
     raise(OURS);
     kill(getpid(), OURS);
-    drain(source, &taken);
+    drain(&taken);
     assert_int_equal(taken.samples + taken.others, 0);
-    oteli_signal_source.stop(source);
 }
 
 /* One of a session before this one, for instance. */
@@ -420,7 +419,7 @@ TEST(a_timer_of_somebody_else_is_no_sample)
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = OURS};
     const struct itimerspec soon = {.it_value = {.tv_nsec = 1}};
     timer_t timer;
-    void *source = start_source();
+    start_source();
     event.sigev_value.sival_ptr = (void *)(uintptr_t)(UINT64_C(0x7fffffff) << 32 | (uint32_t)self);
     block(true);
     assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
@@ -428,11 +427,10 @@ TEST(a_timer_of_somebody_else_is_no_sample)
     while (!is_pending())
         sched_yield();
     block(false); /* here it comes */
-    drain(source, &taken);
+    drain(&taken);
 
     assert_int_equal(taken.samples + taken.others, 0);
     timer_delete(timer);
-    oteli_signal_source.stop(source);
 }
 
 TEST(only_signals_that_are_free_for_it_are_usable)
@@ -440,36 +438,23 @@ TEST(only_signals_that_are_free_for_it_are_usable)
     const int not_usable[] = {0, -1, SIGSEGV, SIGKILL, SIGSTOP, 32, 33, 65, 1000};
     for (unsigned i = 0; i < sizeof not_usable / sizeof not_usable[0]; i++) {
         struct oteli_source_options wrong = options;
-        void *source;
+        void *none;
         wrong.signal_number = not_usable[i];
         assert_false(oteli_signal_is_usable(not_usable[i]));
-        assert_int_equal(oteli_signal_source.start(&wrong, &source), EINVAL);
+        assert_int_equal(oteli_signal_source.start(&wrong, &none), EINVAL);
     }
     assert_true(oteli_signal_is_usable(SIGPROF));
     assert_true(oteli_signal_is_usable(SIGURG));
     assert_true(oteli_signal_is_usable(SIGRTMAX));
 }
 
-TEST(another_signal_does_as_well)
-{
-    struct worker worker = {0};
-    struct oteli_source_options other = options;
-    void *source;
-    other.signal_number = SIGRTMAX - 1;
-    start_worker(&worker);
-    assert_int_equal(oteli_signal_source.start(&other, &source), 0);
-    (void)sample(source, &worker);
-    oteli_signal_source.stop(source);
-    end_worker(&worker);
-}
-
 /* --- timers --- */
 
 static const struct oteli_timed_thread *timed(const struct oteli_thread_timers *timers,
-                                              const struct worker *worker)
+                                              const struct worker *of)
 {
     for (size_t i = 0; i < timers->count; i++)
-        if (timers->threads[i].thread == (pid_t)worker->id)
+        if (timers->threads[i].thread == (pid_t)of->id)
             return &timers->threads[i];
     return NULL;
 }
@@ -539,60 +524,55 @@ static void listen(void *state, otel_log_level level, const char *message)
 
 TEST(that_nobody_is_sampled_is_said_at_once)
 {
-    struct worker worker = {.blocks = true};
+    worker = (struct worker){.blocks = true};
     said[0] = '\0';
     otel_log_set_handler(listen, NULL);
     start_worker(&worker);
-    oteli_signal_source.stop(start_source());
+    start_source();
+    stop_source();
     otel_log_set_handler(NULL, NULL);
     assert_non_null(strstr(said, "all threads block signal"));
-    end_worker(&worker);
 }
 
 /* --- fork, and again --- */
 
-static int life_of_child(void *source)
+static int life_of_child(void)
 {
-    struct worker worker = {0};
-    void *own = NULL;
     oteli_signal_source.forget(source);
+    worker = (struct worker){0}; /* which is not in this process */
     start_worker(&worker);
-    if (oteli_signal_source.start(&options, &own) != 0)
+    if (oteli_signal_source.start(&options, &source) != 0)
         return 2;
-    const struct taken taken = sample(own, &worker);
-    oteli_signal_source.stop(own);
-    end_worker(&worker);
+    const struct taken taken = sample();
+    (void)end(NULL);
     return action_now().sa_handler == SIG_DFL && taken.samples >= ENOUGH ? 0 : 3;
 }
 
 TEST(a_forked_child_has_none_and_may_start_its_own)
 {
-    struct worker worker = {0};
     int status;
     start_worker(&worker);
-    void *source = start_source();
-    (void)sample(source, &worker);
+    start_source();
+    (void)sample();
     const pid_t child = fork();
     if (child == 0) {
         alarm(60);
-        _exit(life_of_child(source));
+        _exit(life_of_child());
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
-    assert_true(sample(source, &worker).samples >= ENOUGH); /* nothing has changed here */
-    oteli_signal_source.stop(source);
-    end_worker(&worker);
+    assert_true(sample().samples >= ENOUGH); /* nothing has changed here */
 }
 
-TEST(starts_again_and_again)
+TEST(starts_again_and_again_and_with_another_signal)
 {
-    struct worker worker = {0};
+    struct oteli_source_options other = options;
+    other.signal_number = SIGRTMAX - 1;
     start_worker(&worker);
     for (unsigned i = 0; i < 3; i++) {
-        void *source = start_source();
-        assert_true(sample(source, &worker).samples >= ENOUGH);
-        oteli_signal_source.stop(source);
+        start_source_with(i == 2 ? &other : &options);
+        assert_true(sample().samples >= ENOUGH);
+        stop_source();
     }
-    end_worker(&worker);
 }
