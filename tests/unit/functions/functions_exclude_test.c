@@ -52,48 +52,26 @@ AROUND_ALL(prepare, NULL);
 
 AROUND_EACH(NULL, end);
 
-TEST(nothing_is_excluded_at_first)
+/* Each list takes the place of the last. */
+TEST(lists_of_names_and_patterns_exclude_functions)
 {
+    static const struct {
+        const char *list;
+        bool apple, apricot, banana;
+    } table[] = {
+        {NULL, false, false, false},   {"nothing, apple", true, false, false},
+        {"ap*", true, true, false},    {"[bx]anan?", false, false, true},
+        {"apple", true, false, false}, {"banana", false, false, true},
+    };
     assert_false(is_excluded(apple));
-    oteli_exclude_update(NULL);
-    assert_false(is_excluded(apple));
-}
-
-TEST(a_name_excludes_its_function)
-{
-    oteli_exclude_update("nothing, apple");
-
-    assert_true(is_excluded(apple));
-    assert_false(is_excluded(apricot));
-    assert_false(is_excluded(banana));
-}
-
-TEST(a_pattern_excludes_what_it_matches)
-{
-    oteli_exclude_update("ap*");
-
-    assert_true(is_excluded(apple));
-    assert_true(is_excluded(apricot));
-    assert_false(is_excluded(banana));
-}
-
-TEST(the_answer_stays_the_same_when_asked_again)
-{
-    oteli_exclude_update("[bx]anan?");
-    for (int i = 0; i < 3; i++) {
-        assert_false(is_excluded(apple));
-        assert_true(is_excluded(banana));
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        oteli_exclude_update(table[i].list);
+        for (int asked = 0; asked < 3; asked++) {
+            assert_int_equal(is_excluded(apple), table[i].apple);
+            assert_int_equal(is_excluded(apricot), table[i].apricot);
+            assert_int_equal(is_excluded(banana), table[i].banana);
+        }
     }
-}
-
-TEST(another_list_takes_the_place_of_the_last)
-{
-    oteli_exclude_update("apple");
-    assert_true(is_excluded(apple));
-    oteli_exclude_update("banana");
-
-    assert_false(is_excluded(apple));
-    assert_true(is_excluded(banana));
 }
 
 TEST(functions_of_no_module_are_not_excluded)

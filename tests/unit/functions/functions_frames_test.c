@@ -13,6 +13,7 @@
 
 #include <otel/otel.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { US = 1000 };
@@ -77,194 +78,103 @@ static struct oteli_caller inlined(char function, char into, uintptr_t at)
     return caller;
 }
 
-static void enter(struct oteli_caller caller)
+/* What happens, in words: "a900" is a call of a at this height, "b:a900" of one that is inlined into a,
+ * "-a900" a return; "+9" is a time of 9 us. */
+static void play(const char *script)
 {
-    oteli_frames_enter(&frames, &limits, tracer, &caller);
+    for (const char *word = script; word != NULL; word = strchr(word, ' ')) {
+        word += *word == ' ';
+        const bool is_exit = *word == '-';
+        const char *name = word + is_exit;
+        if (*word == '+') {
+            oteli_fake_clock.ticks += strtoull(word + 1, NULL, 10) * US;
+            continue;
+        }
+        const bool is_inlined = name[1] == ':';
+        const uintptr_t at = strtoul(name + (is_inlined ? 3 : 1), NULL, 10);
+        const struct oteli_caller caller =
+            is_inlined ? inlined(name[0], name[2], at) : call(name[0], at);
+        if (is_exit)
+            oteli_frames_exit(&frames, &limits, &caller, false);
+        else
+            oteli_frames_enter(&frames, &limits, tracer, &caller);
+    }
 }
 
-static void leave(struct oteli_caller caller)
-{
-    oteli_frames_exit(&frames, &limits, &caller, false);
-}
-
-static void assert_tree(const char *expected)
+static void assert_tree(const char *script, const char *expected)
 {
     char text[1024];
     span_tree_text(memory, text, sizeof text);
-    assert_string_equal(text, expected);
+    if (strcmp(text, expected) != 0)
+        fail_msg("%s: %s, not %s", script, text, expected);
     assert_int_equal(frames.depth, 0);
 }
 
 AROUND_EACH(begin, end);
 
+static const struct {
+    uint32_t max_depth;
+    uint64_t min_us;
+    const char *script;
+    const char *tree;
+} rows[] = {
+    {16, 0, "a900 b800 -b800 c800 d700 -d700 -c800 -a900", "a(b c(d))"},
+    /* One that calls itself is one span a call. */
+    {16, 0, "f900 f800 f700 f600 -f600 -f700 -f800 -f900", "f(f(f(f)))"},
+    /* What longjmp left ends with its caller, and is no parent of what its caller calls: d is as high
+     * as b was, but from another place. */
+    {16, 0, "a900 b800 c700 -a900", "a(b(c))"},
+    {16, 0, "a900 b800 c700 d800 -d800 -a900", "a(b(c) d)"},
+    /* Inlined functions are children at the same height, and end with the one that they are in. */
+    {16, 0, "a900 b:a900 c:a900 -c:a900 -b:a900 -a900", "a(b(c))"},
+    {16, 0, "a900 b:a900 -a900", "a(b)"},
+    {16, 0, "a900 b600 -b600 -a700", "a(b)"}, /* there was an alloca */
+    /* Functions below the limit have no span; it holds again after longjmp. */
+    {2, 0, "a900 f800 f700 f600 -f600 -f700 -f800 b800 -b800 -a900", "a(f b)"},
+    {2, 0, "a900 b800 c700 d850 -d850 -a900", "a(b d)"},
+    /* Exits without an entry: of what began before there was an SDK, or is excluded. */
+    {16, 0, "-z900 a900 -y800 -a900 -a900", "a"},
+    /* Short ones have no span unless something in them has. */
+    {16, 10, "a900 b800 c700 +9 -c700 -b800 e800 d700 +11 -d700 -e800 -a900", "a(e(d))"},
+};
+
 TEST(functions_are_children_of_their_callers)
 {
-    enter(call('a', 900));
-    enter(call('b', 800));
-    leave(call('b', 800));
-    enter(call('c', 800));
-    enter(call('d', 700));
-    leave(call('d', 700));
-    leave(call('c', 800));
-    leave(call('a', 900));
-
-    assert_tree("a(b c(d))");
-}
-
-TEST(a_function_that_calls_itself_is_one_span_a_call)
-{
-    for (uintptr_t at = 900; at > 500; at -= 100)
-        enter(call('f', at));
-    for (uintptr_t at = 600; at < 1000; at += 100)
-        leave(call('f', at));
-
-    assert_tree("f(f(f(f)))");
-}
-
-TEST(what_longjmp_left_ends_with_its_caller)
-{
-    enter(call('a', 900));
-    enter(call('b', 800));
-    enter(call('c', 700));
-    leave(call('a', 900));
-
-    assert_tree("a(b(c))");
-}
-
-TEST(what_longjmp_left_is_no_parent_of_what_its_caller_calls)
-{
-    enter(call('a', 900));
-    enter(call('b', 800));
-    enter(call('c', 700));
-    enter(call('d', 800)); /* as high as b was, but from another place */
-    leave(call('d', 800));
-    leave(call('a', 900));
-
-    assert_tree("a(b(c) d)");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        otel_memory_clear(memory);
+        limits = (struct oteli_frames_limits){.min_ns = rows[i].min_us * US,
+                                              .max_depth = rows[i].max_depth};
+        play(rows[i].script);
+        assert_tree(rows[i].script, rows[i].tree);
+    }
 }
 
 TEST(the_same_call_again_is_another_one)
 {
-    enter(call('a', 900));
+    play("a900");
     for (int i = 0; i < 100; i++) /* a loop around a call that never returns */
-        enter(call('b', 800));
+        play("b800");
     assert_int_equal(frames.depth, 2);
-    leave(call('a', 900));
+    play("-a900");
 
     assert_int_equal(otel_memory_count(memory), 101);
     assert_int_equal(frames.depth, 0);
 }
 
-TEST(inlined_functions_are_children_at_the_same_height)
-{
-    enter(call('a', 900));
-    enter(inlined('b', 'a', 900));
-    enter(inlined('c', 'a', 900));
-    leave(inlined('c', 'a', 900));
-    leave(inlined('b', 'a', 900));
-    leave(call('a', 900));
-
-    assert_tree("a(b(c))");
-}
-
-TEST(an_inlined_function_that_was_left_ends_with_the_one_it_is_in)
-{
-    enter(call('a', 900));
-    enter(inlined('b', 'a', 900));
-    leave(call('a', 900));
-
-    assert_tree("a(b)");
-}
-
-TEST(a_function_may_have_made_room_on_its_stack)
-{
-    enter(call('a', 900));
-    enter(call('b', 600)); /* called after alloca */
-    leave(call('b', 600));
-    leave(call('a', 700));
-
-    assert_tree("a(b)");
-}
-
-TEST(functions_below_the_limit_have_no_span)
-{
-    limits.max_depth = 2;
-    enter(call('a', 900));
-    enter(call('f', 800));
-    enter(call('f', 700));
-    enter(call('f', 600));
-    leave(call('f', 600));
-    leave(call('f', 700));
-    leave(call('f', 800));
-    enter(call('b', 800));
-    leave(call('b', 800));
-    leave(call('a', 900));
-
-    assert_tree("a(f b)");
-}
-
-TEST(the_limit_holds_again_after_longjmp)
-{
-    limits.max_depth = 2;
-    enter(call('a', 900));
-    enter(call('b', 800));
-    enter(call('c', 700));
-    enter(call('d', 850));
-    leave(call('d', 850));
-    leave(call('a', 900));
-
-    assert_tree("a(b d)");
-}
-
-TEST(an_exit_without_an_entry_means_nothing)
-{
-    leave(call('z', 900));
-    enter(call('a', 900));
-    leave(call('y', 800)); /* it began before there was an SDK, or is excluded */
-    leave(call('a', 900));
-    leave(call('a', 900));
-
-    assert_tree("a");
-}
-
-TEST(short_functions_have_no_span_unless_something_in_them_has)
-{
-    limits.min_ns = 10 * US;
-    enter(call('a', 900));
-    enter(call('b', 800));
-    enter(call('c', 700));
-    oteli_fake_clock.ticks += 9 * US;
-    leave(call('c', 700));
-    leave(call('b', 800));
-    enter(call('e', 800));
-    enter(call('d', 700));
-    oteli_fake_clock.ticks += 11 * US;
-    leave(call('d', 700));
-    leave(call('e', 800));
-    leave(call('a', 900));
-
-    assert_tree("a(e(d))");
-}
-
 TEST(all_end_with_their_thread)
 {
-    enter(call('a', 900));
-    enter(call('b', 800));
+    play("a900 b800");
 
     oteli_frames_clear(&frames, &limits);
 
-    assert_tree("a(b)");
+    assert_tree("clear", "a(b)");
     assert_int_equal(otel_current_span().opaque[2], 0);
 }
 
 TEST(without_an_sdk_nothing_happens)
 {
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
-    enter(call('a', 900));
-    enter(call('b', 800));
-    leave(call('b', 800));
-    leave(call('a', 900));
-
-    assert_tree("");
+    play("a900 b800 -b800 -a900");
+    assert_tree("no SDK", "");
     assert_int_equal(otel_start_with(NULL), OTEL_OK);
 }

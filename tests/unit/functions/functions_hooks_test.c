@@ -1,30 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/functions/functions_hooks_test.c - specification of the library otel-functions: code that
- * was compiled with -finstrument-functions, run with an SDK.
- *
- * Settings are read when the library is loaded, so main starts the program again with those
- * that the cases below expect. */
+ * was compiled with -finstrument-functions, run with an SDK. */
 #include <otel/functions.h>
 
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "tests/support/functions_traced.h"
 #include "tests/support/span_tree.h"
+#include "tests/support/unit.h"
 
 #include <errno.h>
 #include <otel/otel.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 void loaded_work(void);
 
@@ -63,6 +57,21 @@ static int end(void **state)
     return 0;
 }
 
+/* With settings that the tests expect: they are read when the library is loaded. */
+__attribute__((constructor)) static void start_again_with_settings(int argc, char **argv)
+{
+    (void)argc;
+    if (getenv("OTEL_C_FUNCTIONS_MAX_DEPTH") != NULL)
+        return;
+    setenv("OTEL_C_FUNCTIONS_MAX_DEPTH", "8", 1);
+    setenv("OTEL_C_FUNCTIONS_MIN_DURATION", "100", 1);
+    setenv("OTEL_C_FUNCTIONS_EXCLUDE", "*_noisy, traced_no?se", 1);
+    execv("/proc/self/exe", argv);
+    _exit(1);
+}
+
+AROUND_EACH(begin, end);
+
 /* What was exported until now, as text. */
 static const char *tree(void)
 {
@@ -71,9 +80,8 @@ static const char *tree(void)
     return text;
 }
 
-static void test_functions_have_spans_with_their_names(void **state)
+TEST(functions_have_spans_with_their_names)
 {
-    (void)state;
     traced_tree();
 
     assert_string_equal(tree(), "traced_tree(first second(third))");
@@ -84,9 +92,8 @@ static void test_functions_have_spans_with_their_names(void **state)
     assert_int_equal(span.end_ns - span.start_ns, 1000000);
 }
 
-static void test_they_are_children_of_the_current_span(void **state)
+TEST(they_are_children_of_the_current_span)
 {
-    (void)state;
     const otel_span request = otel_span_enter(otel_tracer_get("test", NULL), "request", NULL);
     traced_tree();
     otel_span_end(request);
@@ -102,9 +109,8 @@ static void keep_traceparent(void *carrier, const char *name, const char *value,
 }
 
 /* And not a span of the inline function that does so. */
-static void test_what_is_sent_is_the_span_of_the_function_that_sends(void **state)
+TEST(what_is_sent_is_the_span_of_the_function_that_sends)
 {
-    (void)state;
     char sent[56] = "";
     otel_propagator_set(otel_propagator_trace_context());
     traced_sends(keep_traceparent, sent);
@@ -119,9 +125,8 @@ static void test_what_is_sent_is_the_span_of_the_function_that_sends(void **stat
     assert_memory_equal(sent + 36, hex, 16);
 }
 
-static void test_functions_of_a_shared_library_have_spans(void **state)
+TEST(functions_of_a_shared_library_have_spans)
 {
-    (void)state;
     const otel_span all = otel_span_enter(otel_tracer_get("test", NULL), "all", NULL);
     traced_calls(loaded_work);
     otel_span_end(all);
@@ -140,17 +145,15 @@ static void takes_long(void)
     traced_take_us(1000);
 }
 
-static void test_what_is_between_needs_not_be_instrumented(void **state)
+TEST(what_is_between_needs_not_be_instrumented)
 {
-    (void)state;
     traced_calls(takes_long);
 
     assert_string_equal(tree(), "traced_calls");
 }
 
-static void test_short_functions_are_counted_and_not_kept(void **state)
+TEST(short_functions_are_counted_and_not_kept)
 {
-    (void)state;
     traced_durations();
 
     assert_string_equal(tree(), "traced_durations(lengthy)");
@@ -161,9 +164,8 @@ static void test_short_functions_are_counted_and_not_kept(void **state)
     assert_int_equal(stats.open, 0);
 }
 
-static void test_there_are_at_most_eight_above_each_other(void **state)
+TEST(there_are_at_most_eight_above_each_other)
 {
-    (void)state;
     assert_int_equal(traced_countdown(20), 20);
     traced_tree();
 
@@ -174,9 +176,8 @@ static void test_there_are_at_most_eight_above_each_other(void **state)
     assert_string_equal(tree(), expected);
 }
 
-static void test_longjmp_leaves_nothing_behind(void **state)
+TEST(longjmp_leaves_nothing_behind)
 {
-    (void)state;
     traced_jump(3);
     traced_tree();
 
@@ -184,9 +185,8 @@ static void test_longjmp_leaves_nothing_behind(void **state)
                                 "traced_tree(first second(third))");
 }
 
-static void test_excluded_functions_have_no_span_and_what_they_call_has(void **state)
+TEST(excluded_functions_have_no_span_and_what_they_call_has)
 {
-    (void)state;
     traced_noise();
 
     assert_string_equal(tree(), "traced_inside_noise");
@@ -205,37 +205,26 @@ static void raise_signal(void)
     raise(SIGUSR1);
 }
 
-static void test_signal_handlers_have_no_spans(void **state)
+TEST(signal_handlers_have_no_spans)
 {
-    (void)state;
-    SIGNALS_ARE_THE_KERNELS();
-    const struct sigaction action = {.sa_handler = traced_on_signal};
-    struct sigaction before;
-    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
-    traced_calls(raise_signal);
-    traced_tree();
-    sigaction(SIGUSR1, &before, NULL);
-
-    assert_string_equal(tree(), "traced_calls traced_tree(first second(third))");
-}
-
-static void test_signal_handlers_on_a_stack_of_their_own_neither(void **state)
-{
-    (void)state;
     SIGNALS_ARE_THE_KERNELS();
     static char pages[65536];
     const stack_t own = {.ss_sp = pages, .ss_size = sizeof pages};
     stack_t previous;
-    const struct sigaction action = {.sa_handler = traced_on_signal, .sa_flags = SA_ONSTACK};
-    struct sigaction before;
     assert_int_equal(sigaltstack(&own, &previous), 0);
-    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
-    traced_calls(raise_signal);
-    traced_tree();
-    sigaction(SIGUSR1, &before, NULL);
+    for (int is_on_own_stack = 0; is_on_own_stack < 2; is_on_own_stack++) {
+        const struct sigaction action = {.sa_handler = traced_on_signal,
+                                         .sa_flags = is_on_own_stack ? SA_ONSTACK : 0};
+        struct sigaction before;
+        assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+        traced_calls(raise_signal);
+        traced_tree();
+        sigaction(SIGUSR1, &before, NULL);
+    }
     sigaltstack(&previous, NULL);
 
-    assert_string_equal(tree(), "traced_calls traced_tree(first second(third))");
+    assert_string_equal(tree(), "traced_calls traced_tree(first second(third)) "
+                                "traced_calls traced_tree(first second(third))");
 }
 
 static sigjmp_buf out_of_handler;
@@ -251,9 +240,8 @@ static void on_signal_leave(int number)
     traced_calls(leave_handler);
 }
 
-static void test_handlers_that_are_left_end_the_silence(void **state)
+TEST(handlers_that_are_left_end_the_silence)
 {
-    (void)state;
     SIGNALS_ARE_THE_KERNELS();
     const struct sigaction action = {.sa_handler = on_signal_leave};
     struct sigaction before;
@@ -283,9 +271,8 @@ static void switch_stack(void)
     swapcontext(&main_stack, &other_stack);
 }
 
-static void test_other_stacks_do_not_disturb(void **state)
+TEST(other_stacks_do_not_disturb)
 {
-    (void)state;
     static char pages[65536];
     getcontext(&other_stack);
     other_stack.uc_stack.ss_sp = pages;
@@ -305,9 +292,8 @@ static void *exit_inside(void *argument)
     return argument;
 }
 
-static void test_threads_may_end_inside(void **state)
+TEST(threads_may_end_inside)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, exit_inside, NULL), 0);
@@ -336,9 +322,8 @@ static void fork_here(void)
     assert_int_equal(status, 0);
 }
 
-static void test_a_child_process_traces_when_it_starts_an_sdk(void **state)
+TEST(a_child_process_traces_when_it_starts_an_sdk)
 {
-    (void)state;
     traced_calls(fork_here);
 
     assert_string_equal(tree(), "traced_calls");
@@ -352,18 +337,16 @@ static void stop_here(void)
     start();
 }
 
-static void test_an_sdk_may_stop_and_another_start_inside(void **state)
+TEST(an_sdk_may_stop_and_another_start_inside)
 {
-    (void)state;
     traced_calls(stop_here);
     traced_tree();
 
     assert_string_equal(tree(), "traced_tree(first second(third))");
 }
 
-static void test_tracing_can_be_switched_off_and_on(void **state)
+TEST(tracing_can_be_switched_off_and_on)
 {
-    (void)state;
     otel_functions_enable(false);
     traced_tree();
     otel_functions_enable(true);
@@ -372,9 +355,8 @@ static void test_tracing_can_be_switched_off_and_on(void **state)
     assert_string_equal(tree(), "traced_durations(lengthy)");
 }
 
-static void test_the_name_of_a_function_can_be_asked_for(void **state)
+TEST(the_name_of_a_function_can_be_asked_for)
 {
-    (void)state;
     const void *address = (const void *)(uintptr_t)&traced_countdown;
     char name[8];
 
@@ -385,44 +367,7 @@ static void test_the_name_of_a_function_can_be_asked_for(void **state)
     assert_string_equal(name, "");
 }
 
-static void test_errno_stays(void **state)
+TEST(errno_stays)
 {
-    (void)state;
     assert_int_equal(traced_errno(), ERANGE);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, begin, end)
-
-int main(int argc, char **argv)
-{
-    (void)argc;
-    if (getenv("OTEL_C_FUNCTIONS_MAX_DEPTH") == NULL) {
-        setenv("OTEL_C_FUNCTIONS_MAX_DEPTH", "8", 1);
-        setenv("OTEL_C_FUNCTIONS_MIN_DURATION", "100", 1);
-        setenv("OTEL_C_FUNCTIONS_EXCLUDE", "*_noisy, traced_no?se", 1);
-        execv("/proc/self/exe", argv);
-        return 1;
-    }
-    const struct CMUnitTest tests[] = {
-        CASE(test_functions_have_spans_with_their_names),
-        CASE(test_they_are_children_of_the_current_span),
-        CASE(test_what_is_sent_is_the_span_of_the_function_that_sends),
-        CASE(test_functions_of_a_shared_library_have_spans),
-        CASE(test_what_is_between_needs_not_be_instrumented),
-        CASE(test_short_functions_are_counted_and_not_kept),
-        CASE(test_there_are_at_most_eight_above_each_other),
-        CASE(test_longjmp_leaves_nothing_behind),
-        CASE(test_excluded_functions_have_no_span_and_what_they_call_has),
-        CASE(test_signal_handlers_have_no_spans),
-        CASE(test_signal_handlers_on_a_stack_of_their_own_neither),
-        CASE(test_handlers_that_are_left_end_the_silence),
-        CASE(test_other_stacks_do_not_disturb),
-        CASE(test_threads_may_end_inside),
-        CASE(test_a_child_process_traces_when_it_starts_an_sdk),
-        CASE(test_an_sdk_may_stop_and_another_start_inside),
-        CASE(test_tracing_can_be_switched_off_and_on),
-        CASE(test_the_name_of_a_function_can_be_asked_for),
-        CASE(test_errno_stays),
-    };
-    return cmocka_run_group_tests_name("functions_hooks", tests, NULL, NULL);
 }
