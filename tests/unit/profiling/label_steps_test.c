@@ -5,16 +5,13 @@
 #include "profiling/labels.h"
 #include "profiling/trampolines_shape.h"
 #include "tests/support/recorder.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static OTELI_TLS void (*on_step)(void); /* NULL: nothing happens */
 static OTELI_TLS unsigned steps;        /* since it was set */
@@ -42,6 +39,32 @@ static void end_steps(void)
     on_step = NULL;
     assert_true(steps != 0);
 }
+
+/* Runs once, at a step of its own. */
+static OTELI_TLS unsigned countdown;
+static OTELI_TLS void (*at_the_step)(void);
+
+static void count_down(void)
+{
+    if (countdown != 0 && --countdown == 0)
+        at_the_step();
+}
+
+static void begin_steps_until(unsigned step, void (*then)(void))
+{
+    countdown = step;
+    at_the_step = then;
+    begin_steps(count_down);
+}
+
+/* True: it has been reached. */
+static bool end_steps_until(void)
+{
+    end_steps();
+    return countdown == 0;
+}
+
+#if OTELI_HAS_TRAMPOLINES /* without them there are no labels */
 
 static int setup(void **state)
 {
@@ -153,9 +176,8 @@ static void find_each(void)
 }
 
 /* Three times around, so that each place is overwritten. */
-static void test_what_is_found_in_a_history_being_written_is_whole(void **state)
+TEST_WITH(setup_one, teardown_one, what_is_found_in_a_history_being_written_is_whole)
 {
-    (void)state;
     for (unsigned number = 1; number < 3 * OTELI_LABEL_HISTORY; number++) {
         begin_steps(find_each);
         write_label(number);
@@ -176,39 +198,14 @@ static void find_what_was_not_yet(void)
     oteli_fake_clock.monotonic_ns = now_ns;
 }
 
-static void test_no_label_is_found_for_a_time_before_all_that_are_known(void **state)
+TEST_WITH(setup_one, teardown_one, no_label_is_found_for_a_time_before_all_that_are_known)
 {
-    (void)state;
     for (unsigned number = 1; number < 3 * OTELI_LABEL_HISTORY; number++) {
         begin_steps(find_what_was_not_yet);
         write_label(number);
         end_steps();
         find_what_was_not_yet();
     }
-}
-
-/* Runs once, at a step of its own. */
-static OTELI_TLS unsigned countdown;
-static OTELI_TLS void (*at_the_step)(void);
-
-static void count_down(void)
-{
-    if (countdown != 0 && --countdown == 0)
-        at_the_step();
-}
-
-static void begin_steps_until(unsigned step, void (*then)(void))
-{
-    countdown = step;
-    at_the_step = then;
-    begin_steps(count_down);
-}
-
-/* True: it has been reached. */
-static bool end_steps_until(void)
-{
-    end_steps();
-    return countdown == 0;
 }
 
 static void write_all_anew(void)
@@ -218,9 +215,8 @@ static void write_all_anew(void)
 }
 
 /* The other way round. */
-static void test_what_is_found_is_whole_if_it_is_overwritten_meanwhile(void **state)
+TEST_WITH(setup_one, teardown_one, what_is_found_is_whole_if_it_is_overwritten_meanwhile)
 {
-    (void)state;
     bool is_reached = true;
     write_label(1);
     for (unsigned step = 1; is_reached; step++) {
@@ -289,9 +285,8 @@ static bool read_what_is_overwritten_from(unsigned step)
     return is_reached;
 }
 
-static void test_what_is_found_is_whole_if_it_is_half_overwritten_meanwhile(void **state)
+TEST_WITH(setup_one, teardown_one, what_is_found_is_whole_if_it_is_half_overwritten_meanwhile)
 {
-    (void)state;
     bool is_reached = true;
     assert_int_equal(sem_init(&is_there, 0, 0), 0);
     assert_int_equal(sem_init(&may_go, 0, 0), 0);
@@ -305,6 +300,8 @@ static void test_what_is_found_is_whole_if_it_is_half_overwritten_meanwhile(void
     sem_destroy(&is_there);
     sem_destroy(&may_go);
 }
+
+#endif
 
 /* --- the pool --- */
 
@@ -323,9 +320,8 @@ static void go_around(void)
         oteli_label_pool_give(&pool, (unsigned)oteli_label_pool_take(&pool));
 }
 
-static void test_who_takes_while_others_take_and_give_gets_one(void **state)
+TEST(who_takes_while_others_take_and_give_gets_one)
 {
-    (void)state;
     bool is_reached = true;
     for (unsigned step = 1; is_reached; step++) {
         memset(&pool, 0, sizeof pool);
@@ -336,9 +332,8 @@ static void test_who_takes_while_others_take_and_give_gets_one(void **state)
     }
 }
 
-static void test_two_who_take_at_once_get_two(void **state)
+TEST(two_who_take_at_once_get_two)
 {
-    (void)state;
     bool is_reached = true;
     for (unsigned step = 1; is_reached; step++) {
         memset(&pool, 0, sizeof pool);
@@ -350,6 +345,8 @@ static void test_two_who_take_at_once_get_two(void **state)
         assert_int_not_equal(index, OTELI_NO_TRAMPOLINE);
     }
 }
+
+#if OTELI_HAS_TRAMPOLINES
 
 /* --- a signal handler that forks --- */
 
@@ -387,9 +384,8 @@ static void assert_child_was_well(void)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void test_a_child_that_is_forked_while_a_label_is_made_has_it_alone(void **state)
+TEST_WITH(setup, teardown, a_child_that_is_forked_while_a_label_is_made_has_it_alone)
 {
-    (void)state;
     const otel_profile_kv kv = {"query", "A"};
     bool is_reached = true;
     for (unsigned step = 1; is_reached; step++) {
@@ -404,9 +400,8 @@ static void test_a_child_that_is_forked_while_a_label_is_made_has_it_alone(void 
     }
 }
 
-static void test_nor_does_it_have_twice_what_was_being_released(void **state)
+TEST_WITH(setup, teardown, nor_does_it_have_twice_what_was_being_released)
 {
-    (void)state;
     const otel_profile_kv kv = {"query", "A"};
     bool is_reached = true;
     for (unsigned step = 1; is_reached; step++) {
@@ -421,24 +416,4 @@ static void test_nor_does_it_have_twice_what_was_being_released(void **state)
     }
 }
 
-int main(void)
-{
-#define ONE(test) cmocka_unit_test_setup_teardown(test, setup_one, teardown_one)
-#define ANY(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest cases[] = {
-        cmocka_unit_test(test_who_takes_while_others_take_and_give_gets_one),
-        cmocka_unit_test(test_two_who_take_at_once_get_two),
-        ONE(test_what_is_found_in_a_history_being_written_is_whole),
-        ONE(test_no_label_is_found_for_a_time_before_all_that_are_known),
-        ONE(test_what_is_found_is_whole_if_it_is_overwritten_meanwhile),
-        ONE(test_what_is_found_is_whole_if_it_is_half_overwritten_meanwhile),
-        ANY(test_a_child_that_is_forked_while_a_label_is_made_has_it_alone),
-        ANY(test_nor_does_it_have_twice_what_was_being_released),
-    };
-#undef ONE
-#undef ANY
-    /* Without trampolines there are no labels. */
-    return _cmocka_run_group_tests("label_steps", cases,
-                                   OTELI_HAS_TRAMPOLINES ? sizeof cases / sizeof cases[0] : 2, NULL,
-                                   NULL);
-}
+#endif

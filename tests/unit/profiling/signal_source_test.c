@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/signal_source_test.c - specification of profiling/signal_source.h and thread_timers.h.
+/* tests/unit/profiling/signal_source_test.c - specification of profiling/signal_source.h.
  * This thread is the profiler's; others work until they have been sampled. */
 #include "profiling/signal_source.h"
 #include "profiling/thread_timers.h"
@@ -31,7 +31,6 @@ struct worker {
     uint32_t is_done;
     uint32_t spoilt; /* errno has changed under its hands */
     bool blocks;
-    bool sleeps;
     void *signal_stack; /* of SIGNAL_STACK bytes, or NULL */
     const otel_thread_context_record *context;
 };
@@ -61,8 +60,6 @@ __attribute__((noinline)) static void work_on(struct worker *worker)
         oteli_store_relaxed_32(&worker->spoilt, 1);
 }
 
-static pthread_mutex_t bedroom = PTHREAD_MUTEX_INITIALIZER;
-
 static void *work(void *argument)
 {
     struct worker *worker = argument;
@@ -74,12 +71,7 @@ static void *work(void *argument)
         sigaltstack(&signal_stack, &before);
     otel_thread_ctx_v1 = worker->context;
     oteli_store_release_32(&worker->id, (uint32_t)syscall(SYS_gettid));
-    if (worker->sleeps) {
-        pthread_mutex_lock(&bedroom); /* the test has it */
-        pthread_mutex_unlock(&bedroom);
-    } else {
-        work_on(worker);
-    }
+    work_on(worker);
     otel_thread_ctx_v1 = NULL;
     if (worker->signal_stack != NULL)
         sigaltstack(&before, NULL); /* a sanitizer's, which it will free */
@@ -446,70 +438,6 @@ TEST(only_signals_that_are_free_for_it_are_usable)
     assert_true(oteli_signal_is_usable(SIGPROF));
     assert_true(oteli_signal_is_usable(SIGURG));
     assert_true(oteli_signal_is_usable(SIGRTMAX));
-}
-
-/* --- timers --- */
-
-static const struct oteli_timed_thread *timed(const struct oteli_thread_timers *timers,
-                                              const struct worker *of)
-{
-    for (size_t i = 0; i < timers->count; i++)
-        if (timers->threads[i].thread == (pid_t)of->id)
-            return &timers->threads[i];
-    return NULL;
-}
-
-TEST(each_thread_has_a_timer_as_long_as_it_lives)
-{
-    struct worker workers[3] = {{0}, {.blocks = true}, {0}};
-    struct oteli_thread_timers timers;
-    /* Ignored, so that they do no harm. */
-    assert_true(oteli_thread_timers_init(&timers, PERIOD_NS, SIGURG, 1));
-    for (unsigned i = 0; i < 3; i++)
-        start_worker(&workers[i]);
-    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    for (unsigned i = 0; i < 3; i++)
-        assert_true(timed(&timers, &workers[i])->has_timer);
-
-    end_worker(&workers[0]);
-    while (timed(&timers, &workers[0]) != NULL) {
-        sched_yield(); /* the kernel forgets a thread after its join */
-        assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    }
-    end_worker(&workers[1]);
-    end_worker(&workers[2]);
-    oteli_thread_timers_fini(&timers);
-}
-
-/* Of threads that do not run, timers stand. */
-TEST(timers_have_their_first_turn_at_a_time_of_their_own)
-{
-    enum { SLEEPERS = 4 };
-    const uint64_t period_ns = UINT64_C(3600000000000);
-    struct worker workers[SLEEPERS];
-    struct oteli_thread_timers timers;
-    uint64_t first_ns[SLEEPERS];
-    unsigned others = 0;
-    assert_true(oteli_thread_timers_init(&timers, period_ns, SIGURG, 1));
-    pthread_mutex_lock(&bedroom);
-    for (unsigned i = 0; i < SLEEPERS; i++) {
-        workers[i] = (struct worker){.sleeps = true};
-        start_worker(&workers[i]);
-    }
-    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    for (unsigned i = 0; i < SLEEPERS; i++) {
-        struct itimerspec left;
-        assert_int_equal(timer_gettime(timed(&timers, &workers[i])->timer, &left), 0);
-        first_ns[i] = (uint64_t)left.it_value.tv_sec * 1000000000 + (uint64_t)left.it_value.tv_nsec;
-        assert_true(first_ns[i] <= period_ns);
-        assert_int_equal(left.it_interval.tv_sec, 3600);
-        others += first_ns[i] / 1000000000 != first_ns[0] / 1000000000;
-    }
-    assert_true(others != 0);
-    pthread_mutex_unlock(&bedroom);
-    for (unsigned i = 0; i < SLEEPERS; i++)
-        end_worker(&workers[i]);
-    oteli_thread_timers_fini(&timers);
 }
 
 /* --- what is said --- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/profiling/thread_timers_test.c - specification of profiling/thread_timers.h: what a thread blocks, for
- * users of every kind, who has a timer, and threads that have the number of another one. The rest of it is in
- * signal_source_test.c. */
+ * users of every kind, who has a timer, and threads that have the number of another one. */
 #include "profiling/thread_timers.h"
 #include "tests/support/unit.h"
 
@@ -10,8 +9,10 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CANNOT = 77, GROUPS = 3000, GROUPS_STEP = 7 };
@@ -129,95 +130,127 @@ static void end_sleeper(struct sleeper *sleeper)
     pthread_join(sleeper->thread, NULL);
     while (access(path, F_OK) == 0)
         sched_yield();
+    sleeper->id = 0;
 }
 
-static struct oteli_timed_thread *timed(const struct oteli_thread_timers *timers,
-                                        const struct sleeper *sleeper)
+static struct oteli_thread_timers timers;
+static struct sleeper sleepers[MANY]; /* those that sleep have an id */
+
+static int begin(void **state)
 {
-    for (size_t i = 0; i < timers->count; i++)
-        if (timers->threads[i].thread == sleeper->id)
-            return &timers->threads[i];
+    (void)state;
+    memset(sleepers, 0, sizeof sleepers);
+    return oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1) ? 0 : 1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        if (sleepers[i].id != 0)
+            end_sleeper(&sleepers[i]);
+    }
+    oteli_thread_timers_fini(&timers);
+    return 0;
+}
+
+static struct oteli_timed_thread *timed(const struct sleeper *sleeper)
+{
+    for (size_t i = 0; i < timers.count; i++)
+        if (timers.threads[i].thread == sleeper->id)
+            return &timers.threads[i];
     return NULL;
 }
 
-static void scan(struct oteli_thread_timers *timers, size_t times)
+static void scan(size_t times)
 {
     for (size_t i = 0; i < times; i++)
-        assert_int_equal(oteli_thread_timers_scan(timers), 0);
+        assert_int_equal(oteli_thread_timers_scan(&timers), 0);
+}
+
+AROUND_EACH(begin, end);
+
+/* First turns are at times of their own: of threads that do not run, timers stand. */
+TEST(each_thread_has_a_timer_as_long_as_it_lives)
+{
+    unsigned others = 0;
+    time_t first = 0;
+    for (size_t i = 0; i < 4; i++)
+        start_sleeper(&sleepers[i], false);
+    scan(1);
+    for (size_t i = 0; i < 4; i++) {
+        struct itimerspec left;
+        assert_true(timed(&sleepers[i])->has_timer);
+        assert_int_equal(timer_gettime(timed(&sleepers[i])->timer, &left), 0);
+        assert_int_equal(left.it_interval.tv_sec, 3600);
+        assert_true(left.it_value.tv_sec <= 3600);
+        if (i == 0)
+            first = left.it_value.tv_sec;
+        others += left.it_value.tv_sec != first;
+    }
+    assert_true(others != 0);
+
+    struct sleeper ended = sleepers[0];
+    end_sleeper(&sleepers[0]);
+    scan(1);
+    assert_null(timed(&ended));
 }
 
 /* While a thread is made it blocks all signals, and so does its maker. */
 TEST(threads_that_blocked_for_a_moment_have_timers_after_the_next_scan)
 {
-    static struct sleeper sleepers[MANY];
-    struct oteli_thread_timers timers;
-    assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
     for (size_t i = 0; i < MANY; i++)
         start_sleeper(&sleepers[i], true);
-    scan(&timers, 1);
+    scan(1);
     assert_int_equal(timers.blocking, 0);
     for (size_t i = 0; i < MANY; i++) {
-        assert_false(timed(&timers, &sleepers[i])->has_timer);
+        assert_false(timed(&sleepers[i])->has_timer);
         let_block(&sleepers[i], false);
     }
 
-    scan(&timers, 1);
+    scan(1);
 
     for (size_t i = 0; i < MANY; i++)
-        assert_true(timed(&timers, &sleepers[i])->has_timer);
+        assert_true(timed(&sleepers[i])->has_timer);
     assert_int_equal(timers.blocking, 0);
-    for (size_t i = 0; i < MANY; i++)
-        end_sleeper(&sleepers[i]);
-    oteli_thread_timers_fini(&timers);
 }
 
 TEST(threads_that_go_on_blocking_are_counted_once)
 {
-    struct sleeper sleepers[3];
-    struct oteli_thread_timers timers;
-    assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
     for (size_t i = 0; i < 3; i++)
         start_sleeper(&sleepers[i], i != 1);
-    scan(&timers, OTELI_TIMER_LOOKS);
+    scan(OTELI_TIMER_LOOKS);
     const uint64_t counted = timers.blocking;
     assert_in_range(counted, 2, timers.count - 1); /* a sanitizer's thread may be another one */
 
-    scan(&timers, 5 * timers.count);
+    scan(5 * timers.count);
 
     assert_int_equal(timers.blocking, counted);
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(timed(&timers, &sleepers[i])->has_timer, i == 1);
-        end_sleeper(&sleepers[i]);
-    }
-    oteli_thread_timers_fini(&timers);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(timed(&sleepers[i])->has_timer, i == 1);
 }
 
 /* Not at once: one thread's mask is looked at in each scan, and those in which it has just changed. */
 TEST(what_a_thread_blocks_later_is_noticed)
 {
-    struct sleeper sleeper;
-    struct oteli_thread_timers timers;
-    assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
-    start_sleeper(&sleeper, false);
-    scan(&timers, 1);
-    assert_true(timed(&timers, &sleeper)->has_timer);
+    start_sleeper(&sleepers[0], false);
+    scan(1);
+    assert_true(timed(&sleepers[0])->has_timer);
 
-    let_block(&sleeper, true);
-    for (size_t i = 0; i <= timers.count && timed(&timers, &sleeper)->has_timer; i++)
-        scan(&timers, 1);
-    assert_false(timed(&timers, &sleeper)->has_timer);
-    let_block(&sleeper, false);
-    scan(&timers, 1);
-    assert_true(timed(&timers, &sleeper)->has_timer);
+    let_block(&sleepers[0], true);
+    for (size_t i = 0; i <= timers.count && timed(&sleepers[0])->has_timer; i++)
+        scan(1);
+    assert_false(timed(&sleepers[0])->has_timer);
+    let_block(&sleepers[0], false);
+    scan(1);
+    assert_true(timed(&sleepers[0])->has_timer);
 
-    let_block(&sleeper, true);
-    scan(&timers, timers.count + 1 + OTELI_TIMER_LOOKS);
-    assert_false(timed(&timers, &sleeper)->has_timer);
-    let_block(&sleeper, false);
-    scan(&timers, timers.count + 1);
-    assert_true(timed(&timers, &sleeper)->has_timer);
-    end_sleeper(&sleeper);
-    oteli_thread_timers_fini(&timers);
+    let_block(&sleepers[0], true);
+    scan(timers.count + 1 + OTELI_TIMER_LOOKS);
+    assert_false(timed(&sleepers[0])->has_timer);
+    let_block(&sleepers[0], false);
+    scan(timers.count + 1);
+    assert_true(timed(&sleepers[0])->has_timer);
 }
 
 /* --- numbers --- */
@@ -233,28 +266,22 @@ static bool is_running(timer_t timer)
  * looks. */
 TEST(a_thread_with_the_number_of_another_gets_a_timer_of_its_own)
 {
-    struct sleeper first;
-    struct sleeper second;
-    struct oteli_thread_timers timers;
-    assert_true(oteli_thread_timers_init(&timers, HOUR_NS, OURS, 1));
-    start_sleeper(&first, false);
-    start_sleeper(&second, false);
-    assert_int_equal(oteli_thread_timers_scan(&timers), 0);
-    struct oteli_timed_thread *one = timed(&timers, &first);
-    struct oteli_timed_thread *other = timed(&timers, &second);
+    start_sleeper(&sleepers[0], false);
+    start_sleeper(&sleepers[1], false);
+    scan(1);
+    struct oteli_timed_thread *one = timed(&sleepers[0]);
+    struct oteli_timed_thread *other = timed(&sleepers[1]);
     assert_true(one->has_timer && other->has_timer);
     const timer_t of_first = one->timer;
     one->timer = other->timer;
     other->timer = of_first;
-    end_sleeper(&first);
+    end_sleeper(&sleepers[0]);
     while (is_running(of_first))
         sched_yield();
 
-    scan(&timers, timers.count + 1);
+    scan(timers.count + 1);
 
-    other = timed(&timers, &second);
+    other = timed(&sleepers[1]);
     assert_true(other->has_timer);
     assert_true(is_running(other->timer));
-    end_sleeper(&second);
-    oteli_thread_timers_fini(&timers);
 }
