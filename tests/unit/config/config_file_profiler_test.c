@@ -25,64 +25,56 @@ enum { FOREVER_MS = INT32_MAX };
 
 /* --- How it is read --- */
 
-static void good(const char *text)
-{
-    config_file_read(text);
-    assert_string_equal(config_file_errors, "");
-    assert_int_equal(config_file.status, OTEL_OK);
-}
-
 AROUND_ALL(config_path_make, config_path_remove);
 
-TEST(all_of_it_is_read)
+static const char *setting(void)
 {
-    good(PROVIDER "distribution:\n"
-                  "  other: [1]\n"
-                  "  otel-c:\n"
-                  "    profiler:\n"
-                  "      source: signal\n"
-                  "      hz: 250\n"
-                  "      signal: 12\n"
-                  "      out: /var/tmp/profiles\n"
-                  "      endpoint: https://profiles.example/in\n"
-                  "      label_style: datadog\n"
-                  "      names: on\n");
+    static char text[256];
     const struct oteli_profiler_setting *profiler = &config_file.settings.profiler;
-    assert_string_equal(profiler->source, "signal");
-    assert_int_equal(profiler->hz, 250);
-    assert_int_equal(profiler->signal, 12);
-    assert_string_equal(profiler->out, "/var/tmp/profiles");
-    assert_string_equal(profiler->endpoint, "https://profiles.example/in");
-    assert_string_equal(profiler->label_style, "datadog");
-    assert_string_equal(profiler->names, "on");
-    assert_string_equal(config_file_warnings, "");
+    snprintf(text, sizeof text, "%s %u Hz, signal %d, %s, %s, %s, %s",
+             profiler->source != NULL ? profiler->source : "none", (unsigned)profiler->hz,
+             (int)profiler->signal, profiler->out != NULL ? profiler->out : "-",
+             profiler->endpoint != NULL ? profiler->endpoint : "-",
+             profiler->label_style != NULL ? profiler->label_style : "-",
+             profiler->names != NULL ? profiler->names : "-");
+    return text;
 }
 
-TEST(one_of_which_nothing_is_said_is_to_run)
+TEST(all_of_it_is_read_and_one_of_which_nothing_is_said_is_to_run)
 {
     static const struct {
         const char *text;
-        const char *source; /* NULL: there is none */
+        const char *setting;
     } table[] = {
-        {"", NULL},
-        {"distribution:\n", NULL},
-        {"distribution: {otel-c: {}}\n", NULL},
-        {"distribution: {otel-c: {profiler: }}\n", "auto"},
-        {"distribution: {otel-c: {profiler: {}}}\n", "auto"},
-        {"distribution: {otel-c: {profiler: {source: }}}\n", "auto"},
-        {"distribution: {otel-c: {profiler: {source: off}}}\n", "off"},
-        {"distribution: {otel-c: {profiler: {source: on}}}\n", "on"},
+        {"distribution:\n"
+         "  other: [1]\n"
+         "  otel-c:\n"
+         "    profiler:\n"
+         "      source: signal\n"
+         "      hz: 250\n"
+         "      signal: 12\n"
+         "      out: /var/tmp/profiles\n"
+         "      endpoint: https://profiles.example/in\n"
+         "      label_style: datadog\n"
+         "      names: on\n",
+         "signal 250 Hz, signal 12, /var/tmp/profiles, https://profiles.example/in, datadog, on"},
+        {"", "none 0 Hz, signal 0, -, -, -, -"},
+        {"distribution:\n", "none 0 Hz, signal 0, -, -, -, -"},
+        {"distribution: {otel-c: {}}\n", "none 0 Hz, signal 0, -, -, -, -"},
+        {"distribution: {otel-c: {profiler: }}\n", "auto 0 Hz, signal 0, -, -, -, -"},
+        {"distribution: {otel-c: {profiler: {}}}\n", "auto 0 Hz, signal 0, -, -, -, -"},
+        {"distribution: {otel-c: {profiler: {source: }}}\n", "auto 0 Hz, signal 0, -, -, -, -"},
+        {"distribution: {otel-c: {profiler: {source: off}}}\n", "off 0 Hz, signal 0, -, -, -, -"},
+        {"distribution: {otel-c: {profiler: {source: on}}}\n", "on 0 Hz, signal 0, -, -, -, -"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char text[512];
         snprintf(text, sizeof text, "%s%s", PROVIDER, table[i].text);
-        good(text);
-        if (table[i].source == NULL)
-            assert_null(config_file.settings.profiler.source);
-        else
-            assert_string_equal(config_file.settings.profiler.source, table[i].source);
-        assert_int_equal(config_file.settings.profiler.hz, 0);
-        assert_null(config_file.settings.profiler.out);
+        config_file_read(text);
+        assert_string_equal(config_file_errors, "");
+        assert_int_equal(config_file.status, OTEL_OK);
+        assert_string_equal(config_file_warnings, "");
+        assert_string_equal(setting(), table[i].setting);
     }
 }
 
@@ -120,30 +112,16 @@ TEST(what_cannot_be_is_a_fault)
 
 /* --- What becomes of it --- */
 
-static struct {
-    unsigned starts;
-    char source[16];
-    uint32_t hz;
-    char out[64];
-    char label_style[16];
-    char names[16];
-    char endpoint[128];
-    size_t header_count;
-} profiler;
+static char started[256];
 
 /* Instead of that of library otel-profiling. */
 otel_status otel_profiler_start_by_words(const otel_profiler_words *words)
 {
-    profiler.starts++;
-    profiler.hz = words->frequency_hz;
-    snprintf(profiler.source, sizeof profiler.source, "%s", words->source);
-    snprintf(profiler.out, sizeof profiler.out, "%s", words->out);
-    snprintf(profiler.label_style, sizeof profiler.label_style, "%s", words->label_style);
-    snprintf(profiler.names, sizeof profiler.names, "%s", words->names);
-    if (words->otlp != NULL) {
-        snprintf(profiler.endpoint, sizeof profiler.endpoint, "%s", words->otlp->endpoint);
-        profiler.header_count = words->otlp->header_count;
-    }
+    assert_string_equal(started, "none");
+    snprintf(started, sizeof started, "%s %u Hz, %s, %s, %s, %s with %u headers", words->source,
+             (unsigned)words->frequency_hz, words->out, words->label_style, words->names,
+             words->otlp != NULL ? words->otlp->endpoint : "-",
+             words->otlp != NULL ? (unsigned)words->otlp->header_count : 0);
     return OTEL_OK;
 }
 
@@ -165,74 +143,49 @@ static int end(void **state)
 
 AROUND_EACH(begin, end);
 
-static void start_from(const char *text, const otel_sdk_options *options)
+#define HERE "http://localhost:4318/v1development/profiles with 0 headers"
+
+TEST(the_file_starts_it_and_what_it_does_not_say_the_options_may)
 {
-    config_path_write(text);
-    memset(&profiler, 0, sizeof profiler);
-    assert_int_equal(otel_check_file(config_path), OTEL_OK);
-    setenv("OTEL_CONFIG_FILE", config_path, 1);
-    assert_int_equal(otel_start(options), OTEL_OK);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-}
-
-TEST(the_file_starts_it_and_not_the_environment)
-{
-    setenv("OTEL_C_PROFILER", "perf", 1);
-    setenv("OTEL_C_PROFILER_HZ", "7", 1);
-    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://by-environment:1", 1);
-
-    start_from(PROVIDER, NULL);
-    assert_int_equal(profiler.starts, 0);
-
-    start_from(PROVIDER "distribution: {otel-c: {profiler: {source: signal}}}\n", NULL);
-    assert_int_equal(profiler.starts, 1);
-    assert_string_equal(profiler.source, "signal");
-    assert_int_equal(profiler.hz, 99);
-    assert_string_equal(profiler.out, "otlp");
-    assert_string_equal(profiler.names, "auto");
-    assert_string_equal(profiler.endpoint, "http://localhost:4318/v1development/profiles");
-
-    start_from(PROVIDER "distribution: {otel-c: {profiler: {source: \"${OTEL_C_PROFILER}\"}}}\n",
-               NULL);
-    assert_string_equal(profiler.source, "perf");
-}
-
-TEST(all_that_the_file_says_counts)
-{
-    start_from(PROVIDER "distribution: {otel-c: {profiler: {hz: 20, endpoint: 'http://a:1/p'}}}\n",
-               NULL);
-    assert_string_equal(profiler.source, "auto");
-    assert_int_equal(profiler.hz, 20);
-    assert_string_equal(profiler.endpoint, "http://a:1/p");
-
-    start_from(
-        PROVIDER
-        "distribution: {otel-c: {profiler: {out: /tmp, label_style: pyroscope, names: on}}}\n",
-        NULL);
-    assert_string_equal(profiler.out, "/tmp");
-    assert_string_equal(profiler.label_style, "pyroscope");
-    assert_string_equal(profiler.names, "on");
-    assert_string_equal(profiler.endpoint, "");
-}
-
-TEST(what_the_file_does_not_say_the_options_may)
-{
-    start_from(PROVIDER "distribution: {otel-c: {profiler: {hz: 20}}}\n",
-               OTEL_SDK_OPTIONS(.profiler = "perf", .profiler_hz = 30,
-                                .exporter_otlp_headers = "key=secret"));
-    assert_string_equal(profiler.source, "auto");
-    assert_int_equal(profiler.hz, 20);
-    assert_int_equal(profiler.header_count, 1);
-
-    start_from(PROVIDER, OTEL_SDK_OPTIONS(.profiler = "perf", .profiler_hz = 30));
-    assert_string_equal(profiler.source, "perf");
-    assert_int_equal(profiler.hz, 30);
-}
-
-TEST(off_and_an_sdk_that_is_disabled_have_none)
-{
-    start_from(PROVIDER "distribution: {otel-c: {profiler: {source: off}}}\n", NULL);
-    assert_int_equal(profiler.starts, 0);
-    start_from(PROVIDER "disabled: true\ndistribution: {otel-c: {profiler: }}\n", NULL);
-    assert_int_equal(profiler.starts, 0);
+    static const otel_sdk_options options = {.size = sizeof options,
+                                             .profiler = "perf",
+                                             .profiler_hz = 30,
+                                             .exporter_otlp_headers = "key=secret"};
+    static const struct {
+        const char *text;
+        const otel_sdk_options *options;
+        const char *started;
+    } table[] = {
+        {"", NULL, "none"}, /* not the environment */
+        {"distribution: {otel-c: {profiler: {source: signal}}}", NULL,
+         "signal 99 Hz, otlp, otel, auto, " HERE},
+        {"distribution: {otel-c: {profiler: {source: \"${OTEL_C_PROFILER}\"}}}", NULL,
+         "perf 99 Hz, otlp, otel, auto, " HERE},
+        {"distribution: {otel-c: {profiler: {hz: 20, endpoint: 'http://a:1/p'}}}", NULL,
+         "auto 20 Hz, otlp, otel, auto, http://a:1/p with 0 headers"},
+        {"distribution: {otel-c: {profiler: {out: /tmp, label_style: pyroscope, names: on}}}", NULL,
+         "auto 99 Hz, /tmp, pyroscope, on, - with 0 headers"},
+        {"distribution: {otel-c: {profiler: {hz: 20}}}", &options,
+         "auto 20 Hz, otlp, otel, auto, http://localhost:4318/v1development/profiles with 1 "
+         "headers"},
+        {"", &options,
+         "perf 30 Hz, otlp, otel, auto, http://localhost:4318/v1development/profiles with 1 "
+         "headers"},
+        {"distribution: {otel-c: {profiler: {source: off}}}", NULL, "none"},
+        {"disabled: true\ndistribution: {otel-c: {profiler: }}", NULL, "none"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        char text[512];
+        setenv("OTEL_C_PROFILER", "perf", 1);
+        setenv("OTEL_C_PROFILER_HZ", "7", 1);
+        setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://by-environment:1", 1);
+        snprintf(text, sizeof text, "%s%s\n", PROVIDER, table[i].text);
+        config_path_write(text);
+        strcpy(started, "none");
+        assert_int_equal(otel_check_file(config_path), OTEL_OK);
+        setenv("OTEL_CONFIG_FILE", config_path, 1);
+        assert_int_equal(otel_start(table[i].options), OTEL_OK);
+        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+        assert_string_equal(started, table[i].started);
+    }
 }
