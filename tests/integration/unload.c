@@ -8,7 +8,6 @@
  * open or running; and where something has to stay, it does, and nothing crashes when the
  * threads end later. */
 #include "tests/integration/unload_plugin.h"
-#include "tests/support/http_sink.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -19,7 +18,6 @@
 #include <stdlib.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,8 +53,9 @@ static void check(bool is_so, const char *text, int line)
     abort();
 }
 
-/* In a process of its own: it keeps what it gets, and this one's memory is measured. */
-static pid_t start_sink(void)
+/* A program of its own (unload_sink.c): this one's memory is measured, and it has no library that a
+ * plug-in might bring. */
+static pid_t start_sink(const char *program)
 {
     int ends[2];
     uint16_t port = 0;
@@ -64,11 +63,11 @@ static pid_t start_sink(void)
     const pid_t pid = fork();
     CHECK(pid != -1);
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        port = http_sink_port(http_sink_start(NULL, 0));
-        CHECK(write(ends[1], &port, sizeof port) == sizeof port);
-        for (;;)
-            pause();
+        CHECK(dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        execl(program, program, (char *)NULL);
+        abort();
     }
     CHECK(read(ends[0], &port, sizeof port) == sizeof port);
     close(ends[0]);
@@ -350,15 +349,15 @@ static void try_api(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) {
-        fprintf(stderr, "usage: unload PLUGIN [--long]\n");
+    if (argc < 3) {
+        fprintf(stderr, "usage: unload PLUGIN SINK [--long]\n");
         return 2;
     }
     path = argv[1];
     const char *variable = getenv("OTEL_TEST_LONG");
-    const bool is_long = argc > 2 || (variable != NULL && strcmp(variable, "1") == 0);
+    const bool is_long = argc > 3 || (variable != NULL && strcmp(variable, "1") == 0);
     scale = is_long ? LONG : 1;
-    const pid_t sink = start_sink();
+    const pid_t sink = start_sink(argv[2]);
     threads_at_first = count_entries("/proc/self/task");
     struct loaded first = load();
     const bool brings_sdk = first.plugin->start != NULL;

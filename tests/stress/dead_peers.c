@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/stress/dead_peers.c - every receiver that never takes a span (support/dead_scenes.h), over
+/* tests/stress/dead_peers.c - every receiver that never takes a span (support/dead_peer.h), over
  * every protocol, against every deadline: otel_shutdown and otel_flush come back in time and say that
  * not all is done, every span is accounted for, and no call of the program waits.
  *
@@ -12,9 +12,11 @@
  * waited for a processor, and the program's own calls count where theirs had one all the time.
  * (What the exporter thread waits still counts, so the machine should have some peace.) */
 #include "common/atomic.h"
-#include "tests/support/dead_scenes.h"
+#include "tests/support/dead_peer.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
+
+#include <otel/otlp.h>
 
 #include <inttypes.h>
 #include <netdb.h>
@@ -156,18 +158,22 @@ static void *trace(void *argument)
 
 /* ---- one run ---------------------------------------------------------------------------- */
 
-static void start_sdk(const struct run *run, const struct dead_stage *stage,
+static void start_sdk(const struct run *run, const struct dead_peer *peer,
                       struct certificates *certificates)
 {
+    const char *proxy = dead_peer_proxy(peer);
+    char endpoint[192];
     otel_exporter exporter;
+    snprintf(endpoint, sizeof endpoint, "%s%s", dead_peer_url(peer),
+             run->protocol == OTEL_OTLP_GRPC ? "" : "/v1/traces");
     const otel_status made = otel_otlp_exporter_new(
-        OTEL_OTLP_OPTIONS(.endpoint = stage->endpoint, .protocol = run->protocol,
-                          .proxy = stage->proxy,
+        OTEL_OTLP_OPTIONS(.endpoint = endpoint, .protocol = run->protocol,
+                          .proxy = proxy != NULL ? proxy : "",
                           .ca_file = run->scene->has_tls ? certificates_path(certificates, "ca.pem")
                                                          : NULL),
         &exporter);
     STRESS_CHECK(made == OTEL_OK);
-    is_name_server_dead = run->scene->is_kernels && run->scene->kind == DEAD_PEER_NO_NAME;
+    is_name_server_dead = run->scene == &dead_scenes[DEAD_PEER_NO_NAME];
     otel_log_set_handler(read_line, NULL);
     STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
                                                   .bsp_schedule_delay = 5)) == OTEL_OK);
@@ -189,7 +195,7 @@ static void check_status(const struct run *run, otel_status status, uint64_t too
 }
 
 /* Nothing was delivered, and what came to the peer is called unconfirmed. */
-static void check_sums(const struct run *run, const struct dead_stage *stage, uint64_t spans,
+static void check_sums(const struct run *run, const struct dead_peer *peer, uint64_t spans,
                        uint64_t entered)
 {
     const otel_stats stats = stress_stats();
@@ -203,12 +209,13 @@ static void check_sums(const struct run *run, const struct dead_stage *stage, ui
         fprintf(stderr, "%" PRIu64 " to %" PRIu64 " spans: %s\n", spans, entered, text);
     STRESS_CHECK(dropped == stats.ended);
     STRESS_CHECK(stats.ended >= spans && stats.ended <= entered);
-    if (stage->fault == NULL)
+    struct fault_peer *fault = dead_peer_fault(peer);
+    if (fault == NULL)
         return;
-    STRESS_CHECK(fault_peer_problem(stage->fault) == NULL);
+    STRESS_CHECK(fault_peer_problem(fault) == NULL);
     if (oteli_load_acquire_32(&hangs) != 0)
         return; /* what it had it has not accounted for yet: they are called shutdown_timeout */
-    const uint64_t came = fault_peer_spans(stage->fault).distinct;
+    const uint64_t came = fault_peer_spans(fault).distinct;
     if (run->scene->may_receive && came > stats.dropped[OTEL_DROP_UNCONFIRMED])
         fprintf(stderr, "%" PRIu64 " came: %s\n", came, text);
     STRESS_CHECK(!run->scene->may_receive || came <= stats.dropped[OTEL_DROP_UNCONFIRMED]);
@@ -217,9 +224,8 @@ static void check_sums(const struct run *run, const struct dead_stage *stage, ui
 static void play(const struct run *run, struct certificates *certificates, struct report *report)
 {
     static struct tracing tracing[TRACERS];
-    struct dead_stage stage;
-    dead_stage_start(&stage, run->scene, run->protocol, certificates);
-    start_sdk(run, &stage, certificates);
+    struct dead_peer *peer = dead_peer_play(run->scene, certificates);
+    start_sdk(run, peer, certificates);
     otel_span_end(otel_span_enter(tracer, "so that there is something to lose", NULL));
     for (size_t i = 0; i < TRACERS; i++)
         STRESS_CHECK(pthread_create(&tracing[i].thread, NULL, trace, &tracing[i]) == 0);
@@ -246,9 +252,9 @@ static void play(const struct run *run, struct certificates *certificates, struc
     }
     report->spans = spans;
     check_status(run, status, report->took_ns);
-    check_sums(run, &stage, spans, entered);
+    check_sums(run, peer, spans, entered);
     report->hangs = oteli_load_acquire_32(&hangs) != 0;
-    dead_stage_stop(&stage);
+    dead_peer_stop(peer);
     report->is_done = 1;
 }
 

@@ -9,7 +9,7 @@
 #include "common/atomic.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
-#include "tests/support/slow_sink.h"
+#include "tests/support/fault_peer.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 {
     const unsigned scale = stress_scale(argc, argv, LONG);
     pthread_t threads[THREADS];
-    struct slow_sink *sink = slow_sink_start(UINT64_MAX);
+    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){.keeps_none = true});
     pthread_barrier_init(&are_there, NULL, THREADS + 1);
     pthread_barrier_init(&may_trace, NULL, THREADS + 1);
     for (unsigned i = 0; i < THREADS; i++)
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     process_forget_peak();
     STRESS_CHECK(
         otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "otlp", .traces_sampler = "always_on",
-                                    .exporter_otlp_traces_endpoint = slow_sink_url(sink))) ==
+                                    .exporter_otlp_traces_endpoint = fault_peer_url(peer))) ==
         OTEL_OK);
     tracer = otel_tracer_get("stress", NULL);
     const uint64_t started_kib = process_resident_kib();
@@ -87,10 +87,10 @@ int main(int argc, char **argv)
     stress_check_sums(&stats, true);
     printf("%" PRIu64 " KiB before otel_start, %" PRIu64 " KiB after it, at most %" PRIu64
            " KiB; %" PRIu64 " spans delivered in %" PRIu64 " requests\n",
-           before_kib, started_kib, peak_kib, stats.delivered, slow_sink_requests(sink));
-    STRESS_CHECK(stats.delivered != 0 && slow_sink_requests(sink) == stats.batches);
+           before_kib, started_kib, peak_kib, stats.delivered, fault_peer_requests(peer));
+    STRESS_CHECK(stats.delivered != 0 && fault_peer_requests(peer) == stats.batches);
     if (process_memory_is_ours())
         STRESS_CHECK(peak_kib - before_kib <= MOST_KIB);
-    slow_sink_stop(sink);
+    fault_peer_stop(peer);
     return 0;
 }

@@ -17,10 +17,10 @@
  * spans a second, which the worker's share of the processors is in as well, and what the
  * producers themselves had of them a span. */
 #include "common/atomic.h"
+#include "tests/support/fault_peer.h"
 #include "tests/support/http_sink.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
-#include "tests/support/slow_sink.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -38,7 +38,9 @@ enum {
     DELAY_MS = 100,
     LOG_CAP_MS = 10000,
     FULL_TRIES = 100,
-    SLOW_BYTES_PER_SECOND = 100 * 1024
+    SLOW_BYTES = 1024, /* every SLOW_MS, and what the kernel takes was not read by anybody */
+    SLOW_MS = 10,
+    RECEIVE_BUFFER = 4096
 };
 enum mode { PARKED, CANCELS, TRACES, ENDS };
 
@@ -229,7 +231,7 @@ struct scene {
 };
 
 static struct slow slow = {.times = HUNDRED};
-static struct slow_sink *sink;
+static struct fault_peer *peer;
 
 static otel_status start_exporter(void)
 {
@@ -248,15 +250,18 @@ static void recover_exporter(void)
 
 static otel_status start_receiver(void)
 {
-    sink = slow_sink_start(SLOW_BYTES_PER_SECOND);
+    peer = fault_peer_start(&(struct fault_peer_options){.keeps_none = true,
+                                                         .read_bytes = SLOW_BYTES,
+                                                         .read_ms = SLOW_MS,
+                                                         .receive_buffer = RECEIVE_BUFFER});
     return otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "otlp", .traces_sampler = "always_on",
                                        .queue_max_bytes = CAP_BYTES, .bsp_schedule_delay = DELAY_MS,
-                                       .exporter_otlp_traces_endpoint = slow_sink_url(sink)));
+                                       .exporter_otlp_traces_endpoint = fault_peer_url(peer)));
 }
 
 static void recover_receiver(void)
 {
-    slow_sink_set_speed(sink, UINT64_MAX);
+    fault_peer_set_reading(peer, 0, 0);
 }
 
 static otel_status start_down(void)
@@ -371,7 +376,7 @@ static void take_turn(struct contender *contender)
     park_producers();
     (void)!otel_shutdown(0);
     if (contender->is_otlp)
-        slow_sink_stop(sink);
+        fault_peer_stop(peer);
     else
         close(slow.event);
 }

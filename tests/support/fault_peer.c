@@ -73,7 +73,7 @@ void fault_clear(struct fault_bytes *bytes)
 
 /* ---- the thread ------------------------------------------------------------------------- */
 
-static uint64_t now_ms(void)
+uint64_t fault_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -104,8 +104,12 @@ static void accept_one(struct fault_peer *peer)
 /* Let each connection send what it can, and say what to wait for. */
 static int prepare(struct fault_peer *peer, struct pollfd *polled)
 {
-    const uint64_t now = now_ms();
+    const uint64_t now = fault_now_ms();
     uint64_t until = UINT64_MAX;
+    pthread_mutex_lock(&peer->lock);
+    peer->read_bytes = peer->options.read_bytes;
+    peer->read_ms = peer->options.read_ms;
+    pthread_mutex_unlock(&peer->lock);
     for (size_t i = 0; i < FAULT_LINKS; i++) {
         struct fault_link *link = &peer->links[i];
         if (link->fd != -1)
@@ -114,7 +118,10 @@ static int prepare(struct fault_peer *peer, struct pollfd *polled)
             fault_link_close(link, false);
         const uint64_t wanted = link->fd != -1 ? fault_link_waits_until_ms(link) : 0;
         until = wanted != 0 && wanted < until ? wanted : until;
-        const int in = link->is_deaf ? 0 : POLLIN;
+        if (link->read_at_ms != 0 && (link->read_at_ms <= now || peer->read_bytes == 0))
+            link->read_at_ms = 0;
+        until = link->read_at_ms != 0 && link->read_at_ms < until ? link->read_at_ms : until;
+        const int in = link->is_deaf || link->read_at_ms != 0 ? 0 : POLLIN;
         const int out = link->fd != -1 && fault_link_wants_room(link) ? POLLOUT : 0;
         polled[i] = (struct pollfd){.fd = link->fd, .events = (short)(in | out)};
     }
@@ -162,8 +169,13 @@ static void let_go_of_port(struct fault_peer *peer)
     peer->kept = -1;
 }
 
+static void wake(struct fault_peer *peer)
+{
+    fault_must(write(peer->wake_pipe[1], "", 1) == 1);
+}
+
 /* What the test's thread wants. False: the end. */
-static bool obey(struct fault_peer *peer)
+static bool obey(struct fault_peer *peer, bool is_idle)
 {
     char woken[16];
     (void)!read(peer->wake_pipe[0], woken, sizeof woken);
@@ -178,6 +190,10 @@ static bool obey(struct fault_peer *peer)
         let_go_of_port(peer);
     }
     peer->must_leave = peer->must_return = false;
+    if (peer->must_settle && !is_idle)
+        wake(peer); /* and look again */
+    else
+        peer->must_settle = false;
     pthread_cond_broadcast(&peer->changed);
     pthread_mutex_unlock(&peer->lock);
     return goes_on;
@@ -188,6 +204,7 @@ static void *serve(void *state)
     struct fault_peer *peer = state;
     for (;;) {
         struct pollfd polled[FAULT_LINKS + 2];
+        bool is_idle = true;
         const int timeout_ms = prepare(peer, polled);
         polled[FAULT_LINKS] = (struct pollfd){.fd = peer->listener, .events = POLLIN};
         polled[FAULT_LINKS + 1] = (struct pollfd){.fd = peer->wake_pipe[0], .events = POLLIN};
@@ -195,12 +212,16 @@ static void *serve(void *state)
             continue;
         for (size_t i = 0; i < FAULT_LINKS; i++) {
             struct fault_link *link = &peer->links[i];
-            if (polled[i].revents & (POLLIN | POLLERR | POLLHUP))
-                fault_link_receive(link);
+            if ((polled[i].revents & (POLLIN | POLLERR | POLLHUP)) == 0)
+                continue;
+            fault_link_receive(link);
+            is_idle = false;
         }
-        if (polled[FAULT_LINKS].revents != 0)
+        if (polled[FAULT_LINKS].revents != 0) {
             accept_one(peer);
-        if (polled[FAULT_LINKS + 1].revents != 0 && !obey(peer))
+            is_idle = false;
+        }
+        if (polled[FAULT_LINKS + 1].revents != 0 && !obey(peer, is_idle))
             return NULL;
     }
 }
@@ -278,11 +299,6 @@ struct fault_peer *fault_peer_start(const struct fault_peer_options *options)
     return peer;
 }
 
-static void wake(struct fault_peer *peer)
-{
-    fault_must(write(peer->wake_pipe[1], "", 1) == 1);
-}
-
 void fault_peer_stop(struct fault_peer *peer)
 {
     pthread_mutex_lock(&peer->lock);
@@ -325,6 +341,11 @@ void fault_peer_return(struct fault_peer *peer)
     ask_and_wait(peer, &peer->must_return);
 }
 
+void fault_peer_settle(struct fault_peer *peer)
+{
+    ask_and_wait(peer, &peer->must_settle);
+}
+
 /* ---- asking ----------------------------------------------------------------------------- */
 
 const char *fault_peer_url(const struct fault_peer *peer)
@@ -347,6 +368,15 @@ void fault_peer_set_otherwise(struct fault_peer *peer, const struct fault_answer
     pthread_mutex_lock(&peer->lock);
     peer->options.otherwise = *answer;
     pthread_mutex_unlock(&peer->lock);
+}
+
+void fault_peer_set_reading(struct fault_peer *peer, size_t read_bytes, int read_ms)
+{
+    pthread_mutex_lock(&peer->lock);
+    peer->options.read_bytes = read_bytes;
+    peer->options.read_ms = read_ms;
+    pthread_mutex_unlock(&peer->lock);
+    wake(peer);
 }
 
 static bool wait_for(struct fault_peer *peer, const size_t *count, size_t wanted)

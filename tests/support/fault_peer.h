@@ -100,6 +100,9 @@ struct fault_connection {
     bool
         accepts_connect; /* a proxy: CONNECT is answered with 200, and the peer plays the host too */
     int refuses_connect; /* a proxy: CONNECT is answered with this status */
+    const void *retort;  /* it says this to the first bytes, whatever they are, and no more; */
+    size_t retort_length;
+    enum fault_deed after_retort;
 
     /* HTTP/2. */
     bool without_settings; /* never sends SETTINGS */
@@ -166,6 +169,10 @@ struct fault_peer_options {
     enum fault_refusal refusal;
     bool forgets;       /* keeps spans, but not heads and bodies: for long runs */
     bool keeps_none;    /* no spans either: for peers that are to cost nothing */
+    bool only_http1;    /* a preface of HTTP/2 is a bad request */
+    bool reads_nothing; /* keeps heads and bodies as they came, and does not look into them */
+    size_t read_bytes;  /* so much of a connection every read_ms; 0: what is there */
+    int read_ms;
     int receive_buffer; /* SO_RCVBUF; 0: the kernel's */
 };
 
@@ -185,6 +192,13 @@ uint16_t fault_peer_port(const struct fault_peer *peer);
 
 /* Change what those after the script get, from the next that begins. */
 void fault_peer_set_otherwise(struct fault_peer *peer, const struct fault_answer *answer);
+
+/* Change how fast connections are read. */
+void fault_peer_set_reading(struct fault_peer *peer, size_t read_bytes, int read_ms);
+
+/* Wait until it has done all that it can do with what was sent to it before: it may be late on a
+ * busy machine. Not in a forked child, whose peer is its parent's. */
+void fault_peer_settle(struct fault_peer *peer);
 
 /* Close the listener and reset all connections (a Unix socket's file goes too); and be there again,
  * on the same port. */

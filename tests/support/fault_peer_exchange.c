@@ -66,9 +66,9 @@ struct fault_exchange *fault_exchange_new(struct fault_link *link)
         return exchange;
     pthread_mutex_lock(&peer->lock);
     exchange->number = peer->begun_count++;
-    exchange->answer = exchange->number < peer->options.script_count
-                           ? peer->options.script[exchange->number]
-                           : peer->options.otherwise;
+    const size_t at = peer->script_at++;
+    exchange->answer =
+        at < peer->options.script_count ? peer->options.script[at] : peer->options.otherwise;
     pthread_cond_broadcast(&peer->changed);
     pthread_mutex_unlock(&peer->lock);
     return exchange;
@@ -157,11 +157,12 @@ void fault_exchange_finish(struct fault_exchange *exchange)
     exchange->body = (struct fault_bytes){0};
     request->format = format_of(&exchange->head);
     request->encoding = encoding_of(request);
-    if (!peer->options.keeps_none)
+    const bool looks = !peer->options.keeps_none && !peer->options.reads_nothing;
+    if (looks)
         fault_uncover(request);
     request->is_too_large = peer->options.max_request_bytes != 0 &&
                             request->plain_length > peer->options.max_request_bytes;
-    if (!peer->options.keeps_none && !request->is_too_large)
+    if (looks && !request->is_too_large)
         fault_examine(request, &ids);
     if (!exchange->is_replying && request->is_too_large)
         refuse(&exchange->answer, request->format, peer->options.refusal);

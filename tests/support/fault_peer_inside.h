@@ -25,6 +25,7 @@ struct fault_bytes {
 };
 
 void fault_must(bool fine);
+uint64_t fault_now_ms(void); /* monotonic */
 void fault_append(struct fault_bytes *bytes, const void *data, size_t length);
 void fault_append_text(struct fault_bytes *bytes, const char *text);
 size_t fault_left(const struct fault_bytes *bytes);
@@ -117,6 +118,7 @@ struct fault_link {
     bool answer_is_produced;           /* what is ready is its end */
     uint64_t pace_at_ms;               /* nothing before */
     size_t pace_left;
+    uint64_t read_at_ms; /* nothing is read before */
 };
 
 void fault_link_open(struct fault_link *link, struct fault_peer *peer, int fd, size_t number,
@@ -201,15 +203,19 @@ struct fault_peer {
     char origin[144];
     pthread_t thread;
     struct fault_link links[FAULT_LINKS];
+    size_t read_bytes; /* of the options, as they are at the moment; the thread's */
+    int read_ms;
 
-    pthread_mutex_t lock; /* guards what is below, and options.otherwise */
+    pthread_mutex_t lock; /* guards what is below, and the options that can be changed */
     pthread_cond_t changed;
     bool must_stop;
     bool must_leave;
     bool must_return;
+    bool must_settle;
     struct fault_request **requests;
     size_t request_count;
     size_t begun_count;
+    size_t script_at; /* answers of the script that are spent */
     size_t connection_count;
     uint64_t bytes_sent;
     const char *problem;

@@ -104,7 +104,8 @@ static void take_plain(struct fault_link *link, const uint8_t *bytes, size_t len
         fault_append(&link->opening, bytes, usable);
         const size_t known = link->opening.length;
         const size_t looked = known < sizeof preface - 1 ? known : sizeof preface - 1;
-        const bool fits = known != 0 && memcmp(link->opening.data, preface, looked) == 0;
+        const bool fits = !link->peer->options.only_http1 && known != 0 &&
+                          memcmp(link->opening.data, preface, looked) == 0;
         if (known != 0 && (!fits || looked == sizeof preface - 1)) {
             choose_protocol(link, fits);
             dispatch(link, link->opening.data, known);
@@ -141,10 +142,11 @@ static void take_tls(struct fault_link *link, const uint8_t *bytes, size_t lengt
 static size_t appetite(const struct fault_link *link)
 {
     const struct fault *fault = &link->ways.received;
+    const size_t most = link->peer->read_bytes != 0 ? link->peer->read_bytes : PIECE;
     if (link->tls != NULL || fault->deed == FAULT_NONE || fault_link_has_ended(link))
-        return PIECE;
+        return most < PIECE ? most : PIECE;
     const size_t left = fault->after - link->received;
-    return left < PIECE ? left : PIECE;
+    return left < most ? left : most;
 }
 
 void fault_link_receive(struct fault_link *link)
@@ -153,8 +155,13 @@ void fault_link_receive(struct fault_link *link)
     const ssize_t got = recv(link->fd, piece, appetite(link), MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN)
         return;
+    if (link->peer->read_bytes != 0)
+        link->read_at_ms = fault_now_ms() + (uint64_t)link->peer->read_ms;
     if (got <= 0) {
         link->is_gone = true;
+    } else if (link->ways.retort != NULL && !fault_link_has_ended(link)) {
+        fault_append(&link->wire, link->ways.retort, link->ways.retort_length);
+        fault_link_do(link, link->ways.after_retort);
     } else if (!link->is_closed_down && !fault_link_has_ended(link)) {
         if (link->tls != NULL)
             take_tls(link, piece, (size_t)got);

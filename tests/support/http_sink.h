@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/http_sink.h - an HTTP/1.1 receiver that does what a script says.
+/* tests/support/http_sink.h - an HTTP/1.1 receiver that does what a simple script says: the common
+ * things that a fault receiver (fault_peer.h) can do, in fewer words.
  *
- * It listens on a free loopback port, serves any number of connections from one thread of
- * its own, keeps every request it has read, and answers the first with the first answer of
- * the script, the second with the second, and so on; after the script with 200 and nothing.
+ * It keeps every request it has read, and answers the first with the first answer of the script,
+ * the second with the second, and so on; after the script with 200 and nothing.
  *
  *     static const struct http_sink_answer script[] = {
  *         {.status = 503, .headers = "Retry-After: 1\r\n"},
@@ -29,7 +29,7 @@ enum http_sink_then {
     HTTP_SINK_HANG,         /* read the request, never answer */
     HTTP_SINK_NO_ANSWER,    /* read the request, close */
     HTTP_SINK_RESET,        /* read the request, reset the connection */
-    HTTP_SINK_RESET_EARLY,  /* reset when the body begins to come; such a request is not kept */
+    HTTP_SINK_RESET_EARLY,  /* reset after the first KiB; such a request is not kept */
     HTTP_SINK_CUT_HEAD,     /* close after the status line */
     HTTP_SINK_CUT_BODY,     /* announce a longer body than `body`, send that, close */
     HTTP_SINK_STALL_BODY,   /* announce a longer body than `body`, send that, say nothing more */
@@ -46,8 +46,8 @@ struct http_sink_answer {
 };
 
 struct http_sink_request {
-    char *head; /* request line and headers with their line ends, NUL-terminated */
-    uint8_t *body;
+    const char *head; /* request line and headers with their line ends, NUL-terminated */
+    const uint8_t *body;
     size_t body_length;
     size_t connection; /* 1 is the first one that was accepted */
 };

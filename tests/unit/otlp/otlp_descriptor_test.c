@@ -330,8 +330,8 @@ TEST(no_dead_peer_keeps_the_loop_busy)
             fail_msg("%s: %zu turns", dead_peer_name((enum dead_peer_kind)kind), turns);
         assert_int_equal(export_double_lost(&fixture.call), 4);
         assert_at_rest(&fixture, fd);
-        fixture_fini(&fixture);
         dead_peer_stop(peer);
+        fixture_fini(&fixture);
     }
 }
 
