@@ -83,10 +83,8 @@ static void *pace(void *argument)
 static void trace_steadily(void)
 {
     pthread_t pacers[PACERS];
-    for (unsigned i = 0; i < PACERS; i++)
-        STRESS_CHECK(pthread_create(&pacers[i], NULL, pace, NULL) == 0);
-    for (unsigned i = 0; i < PACERS; i++)
-        pthread_join(pacers[i], NULL);
+    stress_start(pacers, PACERS, pace);
+    stress_join(pacers, PACERS);
 }
 
 static void steady(int64_t queue, int64_t delay_ms)
@@ -166,12 +164,10 @@ static void wild(int64_t capacity, int64_t queue, int64_t delay_ms, bool flushes
     pthread_t flusher;
     start(&sizes, capacity, queue, delay_ms);
     wild_ends = 0;
-    for (unsigned i = 0; i < WILD_THREADS; i++)
-        STRESS_CHECK(pthread_create(&threads[i], NULL, be_wild, NULL) == 0);
+    stress_start(threads, WILD_THREADS, be_wild);
     if (flushes)
         STRESS_CHECK(pthread_create(&flusher, NULL, flush_all_the_time, NULL) == 0);
-    for (unsigned i = 0; i < WILD_THREADS; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, WILD_THREADS);
     oteli_store_relaxed_32(&wild_ends, 1);
     if (flushes)
         pthread_join(flusher, NULL);

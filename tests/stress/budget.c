@@ -34,9 +34,7 @@ static bool may_end;      /* likewise */
 
 static void end_span(const char *attribute)
 {
-    char name[ORACLE_NAME];
-    oracle_name(oteli_add_full_32(&next_number, 1), name);
-    const otel_span span = otel_span_enter_n(tracer, name, sizeof name, NULL);
+    const otel_span span = oracle_enter(tracer, oteli_add_full_32(&next_number, 1));
     if (attribute != NULL)
         otel_span_set_string(span, "large", attribute);
     otel_span_end(span);
@@ -104,8 +102,7 @@ static void end_threads(const pthread_t *threads, unsigned count)
     may_end = true;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
-    for (unsigned i = 0; i < count; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, count);
     may_end = false;
     finished = 0;
 }
@@ -237,8 +234,7 @@ static void run_idle_lines(unsigned count)
         STRESS_CHECK(stress_is_done(otel_flush(60000)));
         pthread_barrier_wait(&round_is_over);
     }
-    for (unsigned i = 0; i < count; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, count);
     pthread_attr_destroy(&attributes);
     pthread_barrier_destroy(&round_is_over);
     STRESS_CHECK(stress_stats().delivered == (uint64_t)count * ROUNDS);

@@ -35,9 +35,7 @@ static uint64_t end_of_counters; /* UINT32_MAX or UINT64_MAX */
 
 static void end_span(uint32_t number)
 {
-    char name[ORACLE_NAME];
-    oracle_name(number, name);
-    otel_span_end(otel_span_enter_n(tracer, name, sizeof name, NULL));
+    otel_span_end(oracle_enter(tracer, number));
 }
 
 /* Two spans, under a parent that is one more: their names are no numbers of the oracle. */
@@ -162,10 +160,8 @@ static void run(uint64_t end)
     while (oteli_load_acquire_32(&is_set) == 0)
         stress_sleep_us(100);
     tracer = otel_tracer_get("stress", NULL);
-    for (uintptr_t i = 0; i < THREADS; i++)
-        STRESS_CHECK(pthread_create(&threads[i], NULL, trace, (void *)i) == 0);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    stress_start(threads, THREADS, trace);
+    stress_join(threads, THREADS);
     STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
     check();
     oracle_fini(&oracle);
@@ -207,10 +203,8 @@ static void wrap_free_list(void)
     list.head = (uint64_t)(UINT32_MAX - CHANGES) << 32;
     for (uint32_t i = 0; i < PLACES; i++)
         oteli_free_list_push(&list, link_of, i);
-    for (unsigned i = 0; i < LIST_THREADS; i++)
-        STRESS_CHECK(pthread_create(&threads[i], NULL, take_and_give, NULL) == 0);
-    for (unsigned i = 0; i < LIST_THREADS; i++)
-        pthread_join(threads[i], NULL);
+    stress_start(threads, LIST_THREADS, take_and_give);
+    stress_join(threads, LIST_THREADS);
     uint32_t count = 0;
     while (oteli_free_list_pop(&list, link_of) != OTELI_NO_PLACE)
         count++;

@@ -460,15 +460,6 @@ static void run_each(enum phase phase, enum failing_call call, const struct choi
     }
 }
 
-/* xorshift64: any state but zero. */
-static uint64_t next(uint64_t *random)
-{
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return *random;
-}
-
 static void run_some(enum phase phase, enum failing_call call, uint64_t *random)
 {
     size_t error_count;
@@ -476,8 +467,8 @@ static void run_some(enum phase phase, enum failing_call call, uint64_t *random)
     const uint64_t count = counts[now.scene - scenes][phase][call];
     const unsigned samples = call == FAILING_MEMORY ? SAMPLES_OF_MEMORY : 1;
     for (unsigned i = 0; count != 0 && i < samples; i++)
-        run(phase,
-            &(struct failing){call, 1 + next(random) % count, errors[next(random) % error_count]});
+        run(phase, &(struct failing){call, 1 + stress_random(random) % count,
+                                     errors[stress_random(random) % error_count]});
 }
 
 /* The peer's thread. */

@@ -73,15 +73,6 @@ static uint64_t lived_in[PRODUCERS][WINDOW];  /* the epoch of a span; 0: of none
 static uint32_t delivered[PRODUCERS][WINDOW]; /* 1 more than the newest span there; atomic */
 static uint32_t wrong;                        /* delivered twice, or unknown; atomic */
 
-/* xorshift64 */
-static uint64_t next(uint64_t *random)
-{
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return *random;
-}
-
 static void see(otel_slice name)
 {
     char text[ORACLE_NAME + 1] = "";
@@ -207,7 +198,7 @@ static void finish(struct caller *me, uint64_t explained_before_ns)
 
 static int64_t choose_timeout(struct caller *me)
 {
-    const uint64_t dice = plan->impatient ? next(&me->random) % 8 : 2;
+    const uint64_t dice = plan->impatient ? stress_random(&me->random) % 8 : 2;
     return dice < 2 ? (int64_t)dice : PATIENT_MS;
 }
 
@@ -268,8 +259,8 @@ static void *restart(void *argument)
 {
     struct caller *me = argument;
     while (oteli_load_relaxed_64(&races) < wanted) {
-        if (next(&me->random) % 4 != 0)
-            stress_sleep_us((unsigned)(next(&me->random) % 1000));
+        if (stress_random(&me->random) % 4 != 0)
+            stress_sleep_us((unsigned)(stress_random(&me->random) % 1000));
         stop_sdk(me);
         STRESS_CHECK(otel_flush(0) == OTEL_ERROR_NOT_STARTED);
         STRESS_CHECK(otel_shutdown(0) == OTEL_ERROR_NOT_STARTED);
@@ -346,8 +337,7 @@ static void run(const struct plan *next_plan, uint64_t scale, uint64_t seed)
     unsigned count = 0;
     reset(next_plan, scale);
     start();
-    for (uintptr_t i = 0; i < PRODUCERS; i++)
-        STRESS_CHECK(pthread_create(&producers[i], NULL, produce, (void *)i) == 0);
+    stress_start(producers, PRODUCERS, produce);
     STRESS_CHECK(pthread_create(&others[count++], NULL, watch, NULL) == 0);
     for (unsigned i = 0; i <= FLUSHERS; i++) {
         callers[i].random = seed + i;
@@ -358,14 +348,17 @@ static void run(const struct plan *next_plan, uint64_t scale, uint64_t seed)
         pthread_join(others[i], NULL);
     oteli_store_relaxed_32(&stop, 1);
     pthread_join(others[0], NULL);
-    for (unsigned i = 0; i < PRODUCERS; i++)
-        pthread_join(producers[i], NULL);
+    stress_join(producers, PRODUCERS);
     STRESS_CHECK(otel_flush(PATIENT_MS) == OTEL_OK);
     for (uint32_t i = 0; i < PRODUCERS; i++)
         look_for(i, flushed[i], ended[i]);
     STRESS_CHECK(otel_shutdown(PATIENT_MS) == OTEL_OK);
     const otel_stats stats = stress_stats();
     stress_check_sums(&stats, true);
+    uint64_t all = 0;
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        all += ended[i];
+    STRESS_CHECK(plan->restarts || stats.delivered == all);
     report();
 }
 
@@ -376,6 +369,7 @@ int main(int argc, char **argv)
         {"one flusher, flushes alone wake the worker", 1, false, false, 1 << 16, 500},
         {"one flusher, batches wake it as well", 1, false, false, 64, 500},
         {"four flushers", FLUSHERS, false, false, 512, 500},
+        {"four flushers, small batches", FLUSHERS, false, false, 7, 500},
         {"four flushers, some without time", FLUSHERS, false, true, 512, 500},
         {"restarts", FLUSHERS, true, false, 512, 500},
         {"restarts, some without time", FLUSHERS, true, true, 7, 500},

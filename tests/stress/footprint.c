@@ -62,8 +62,7 @@ int main(int argc, char **argv)
     struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){.keeps_none = true});
     pthread_barrier_init(&are_there, NULL, THREADS + 1);
     pthread_barrier_init(&may_trace, NULL, THREADS + 1);
-    for (unsigned i = 0; i < THREADS; i++)
-        STRESS_CHECK(pthread_create(&threads[i], NULL, trace, NULL) == 0);
+    stress_start(threads, THREADS, trace);
     pthread_barrier_wait(&are_there);
 
     const uint64_t before_kib = process_resident_kib();
@@ -77,8 +76,7 @@ int main(int argc, char **argv)
     pthread_barrier_wait(&may_trace);
     stress_sleep_us(TRACE_MS * 1000 * scale);
     oteli_store_relaxed_32(&stop, 1);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, THREADS);
     STRESS_CHECK(stress_is_done(otel_flush(60000)));
     const uint64_t peak_kib = process_peak_kib();
     STRESS_CHECK(stress_is_done(otel_shutdown(60000)));

@@ -72,15 +72,6 @@ static void *share(size_t bytes)
 
 static const char of_starter, of_descendant; /* states */
 
-static uint32_t number_of(otel_slice name)
-{
-    uint32_t number = 0;
-    for (size_t i = 0; i < name.length && i < ORACLE_NAME; i++)
-        number = number << 4 |
-                 (uint32_t)(name.data[i] <= '9' ? name.data[i] - '0' : name.data[i] - 'a' + 10);
-    return name.length == ORACLE_NAME ? number : UINT32_MAX;
-}
-
 static otel_export_result export_batch(void *state, otel_export *call)
 {
     otel_span_view span;
@@ -88,7 +79,7 @@ static otel_export_result export_batch(void *state, otel_export *call)
         stress_sleep_us(100);
     for (size_t i = 0; i < otel_batch_size(call->batch); i++) {
         otel_batch_span(call->batch, i, &span);
-        const uint32_t number = number_of(span.name);
+        const uint32_t number = oracle_number(span.name);
         if (number >= numbers)
             oteli_add_full_32(&shared->unnumbered, 1);
         else if ((number < PARENTS) != (state == &of_starter))
@@ -130,10 +121,7 @@ static otel_status start(const char *state)
 
 static otel_span begin(uint32_t number, bool is_detached)
 {
-    char name[ORACLE_NAME];
-    oracle_name(number, name);
-    return is_detached ? otel_span_start_n(tracer, name, sizeof name, NULL)
-                       : otel_span_enter_n(tracer, name, sizeof name, NULL);
+    return is_detached ? oracle_start(tracer, number) : oracle_enter(tracer, number);
 }
 
 static otel_span begin_of_parent(bool is_detached)
@@ -277,8 +265,7 @@ static int race_for_the_first(unsigned number)
     for (unsigned i = 0; i < HOT; i++)
         if (pthread_create(&threads[i], NULL, trace_on_thread, &gate) != 0)
             return 1;
-    for (unsigned i = 0; i < HOT; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, HOT);
     return check_delivered(HOT * (SPANS / 4), true);
 }
 
@@ -354,8 +341,7 @@ static void test_hot_parent(unsigned children)
     pthread_t threads[HOT];
     STRESS_CHECK(start(&of_starter) == OTEL_OK);
     oteli_store_relaxed_32(&stop, 0);
-    for (uintptr_t i = 0; i < HOT; i++)
-        STRESS_CHECK(pthread_create(&threads[i], NULL, trace_hot, (void *)i) == 0);
+    stress_start(threads, HOT, trace_hot);
     const uint32_t before = shared->children_spans;
     const otel_span open = begin_of_parent(false);
     run(trace_and_end, children, fork);
@@ -367,8 +353,7 @@ static void test_hot_parent(unsigned children)
     if (may_fork_raw)
         run(live_raw, 16, raw_fork);
     oteli_store_relaxed_32(&stop, 1);
-    for (unsigned i = 0; i < HOT; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, HOT);
     end_parent();
 }
 

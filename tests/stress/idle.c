@@ -47,10 +47,8 @@ static void *be_busy(void *argument)
 
 static void trace(unsigned spans)
 {
-    char name[ORACLE_NAME];
     for (unsigned i = 0; i < spans; i++) {
-        oracle_name(oteli_add_full_32(&next_number, 1), name);
-        otel_span_end(otel_span_enter_n(tracer, name, sizeof name, NULL));
+        otel_span_end(oracle_enter(tracer, oteli_add_full_32(&next_number, 1)));
     }
 }
 
@@ -110,8 +108,7 @@ static void run(const char *sampler, const char *clock)
                                                   .traces_sampler = sampler, .clock = clock,
                                                   .thread_started = note_worker)) == OTEL_OK);
     wait_for_worker();
-    for (unsigned i = 0; i < BUSY; i++)
-        STRESS_CHECK(pthread_create(&busy[i], NULL, be_busy, NULL) == 0);
+    stress_start(busy, BUSY, be_busy);
     expect_stillness(is_sampled ? "nothing has ended yet" : "nothing is sampled");
     if (is_sampled) {
         trace(1);
@@ -125,8 +122,7 @@ static void run(const char *sampler, const char *clock)
         expect_delivery(next_number);
     }
     oteli_store_relaxed_32(&stop, 1);
-    for (unsigned i = 0; i < BUSY; i++)
-        pthread_join(busy[i], NULL);
+    stress_join(busy, BUSY);
     STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
     const otel_stats stats = stress_stats();
     stress_check_sums(&stats, true);

@@ -86,11 +86,13 @@ static void *live_shortly(void *argument)
     const uint32_t first = number * NUMBERS;
     char name[ORACLE_NAME];
     for (uint32_t i = 0; i < ENDED; i++) {
-        oracle_name(first + i, name);
-        otel_span_end(otel_span_enter_n(tracer, name, sizeof name, NULL));
+        otel_span_end(oracle_enter(tracer, first + i));
     }
     oracle_name(first + ENDED, name);
-    otel_span_end(exchange(otel_span_start_n(tracer, name, sizeof name, NULL)));
+    const otel_span theirs = exchange(otel_span_start_n(tracer, name, sizeof name, NULL));
+    otel_span_set_int(theirs, "by", (int64_t)number);
+    otel_span_end(theirs);
+    otel_span_end(theirs);
     leave_something_open(number);
     return NULL;
 }
@@ -99,9 +101,7 @@ static void *live_shortly(void *argument)
 static void *live_forever(void *argument)
 {
     const uint32_t number = *(const uint32_t *)argument;
-    char name[ORACLE_NAME];
-    oracle_name(number, name);
-    otel_span_end(otel_span_enter_n(tracer, name, sizeof name, NULL));
+    otel_span_end(oracle_enter(tracer, number));
     (void)enter("forever", false);
     pthread_mutex_lock(&lock);
     has_settled = true;
@@ -147,8 +147,7 @@ static void live_and_die(uint32_t from, uint32_t end)
             pthread_join(*thread, NULL);
         STRESS_CHECK(pthread_create(thread, NULL, live_shortly, (void *)(uintptr_t)i) == 0);
     }
-    for (uint32_t i = 0; i < AT_A_TIME; i++)
-        pthread_join(running[i], NULL);
+    stress_join(running, AT_A_TIME);
 }
 
 static unsigned count_states(void)
@@ -195,6 +194,7 @@ int main(int argc, char **argv)
     otel_stats stats = stress_stats();
     stress_check_sums(&stats, false);
     STRESS_CHECK(stats.delivered == numbers && stats.open == 1);
+    STRESS_CHECK(stats.queued_bytes <= (uint64_t)count_states() * OTELI_LINE_BYTES);
     STRESS_CHECK(stats.dropped[OTEL_DROP_ABANDONED] == abandoned_by(threads));
 
     let_end(immortal);

@@ -170,8 +170,7 @@ static void check_threads(const struct oteli_source *source)
     source->stop(state);
     STRESS_CHECK(descriptors() == before);
     oteli_store_release_32(&is_over, 1);
-    for (unsigned i = 0; i < BURNERS; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, BURNERS);
     printf("  %llu samples, %llu in the function, %llu with bytes of the stack\n",
            (unsigned long long)seen.all, (unsigned long long)seen.in_burn,
            (unsigned long long)seen.with_stack);

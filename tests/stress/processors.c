@@ -27,15 +27,6 @@ struct counts {
 };
 static struct counts counts[2];
 
-static uint32_t number_of(const char *name, size_t length)
-{
-    char text[ORACLE_NAME + 1] = "";
-    STRESS_CHECK(length == ORACLE_NAME);
-    for (unsigned i = 0; i < ORACLE_NAME; i++)
-        text[i] = name[i];
-    return (uint32_t)strtoul(text, NULL, 16);
-}
-
 static otel_sampling_decision decision_of(uint32_t number)
 {
     return (otel_sampling_decision)(number % 3);
@@ -45,7 +36,7 @@ static void sample(const void *state, const otel_sampling_query *query,
                    otel_sampling_result *result)
 {
     (void)state;
-    result->decision = decision_of(number_of(query->name.data, query->name.length));
+    result->decision = decision_of(oracle_number(query->name));
 }
 
 static void on_start(void *state, otel_span span, const otel_context *parent)
@@ -90,7 +81,7 @@ static void on_end(void *state, const otel_span_view *span)
     oteli_add_full_32(&own->ends, 1);
     if (own->ended == NULL)
         return;
-    const uint32_t number = number_of(span->name.data, span->name.length);
+    const uint32_t number = oracle_number(span->name);
     const bool is_sampled = (span->flags & OTEL_TRACE_FLAG_SAMPLED) != 0;
     STRESS_CHECK(is_sampled == (decision_of(number) == OTEL_SAMPLING_RECORD_AND_SAMPLE));
     oteli_add_full_32(&own->ended[number], 1);
@@ -179,8 +170,7 @@ static void run_threads(void *(*main)(void *), void *argument, pthread_t threads
 
 static void join_threads(pthread_t threads[THREADS])
 {
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, THREADS);
 }
 
 /* Everything comes to an end, and is counted. */

@@ -109,8 +109,7 @@ int main(int argc, char **argv)
     while (oteli_load_acquire_64(&sampled) < enough)
         stress_sleep_us(1000);
     oteli_store_release_32(&is_over, 1);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, THREADS);
     const uint64_t took_ns = process_now_ns() - before_ns;
     profiled_stop(&profiled);
     printf("%" PRIu64 " samples, %" PRIu64 " labelled, %" PRIu64 " without a history, %" PRIu64

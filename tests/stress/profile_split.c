@@ -340,8 +340,7 @@ static bool run_kind(const struct run *run, const struct kind *kind, uint64_t en
     while (oteli_load_acquire_64(&sample_count) < enough)
         stress_sleep_us(10000);
     oteli_store_release_32(&is_over, 1);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, THREADS);
     profiled_stop(&profiled);
     *is_right = check(run->is_long, &profiled.counts);
     return true;

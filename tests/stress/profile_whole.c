@@ -233,8 +233,7 @@ static void profile(const struct run *run, otel_profiler *profiler)
     while (oteli_load_acquire_64(&enough) < run->samples)
         stress_sleep_us(10000);
     oteli_store_release_32(&is_over, 1);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, THREADS);
     otel_profiler_stats stats = {.size = sizeof stats};
     flush_until_counted(profiler, &stats);
     STRESS_CHECK(otel_profiler_stop(profiler, 60000) == OTEL_OK);

@@ -112,8 +112,7 @@ static void start_workers(pthread_t *threads, unsigned count)
 static void end_workers(const pthread_t *threads, unsigned count)
 {
     oteli_store_release_32(&is_over, 1);
-    for (unsigned i = 0; i < count; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, count);
 }
 
 static otel_profiler_stats sample_one_worker(otel_profiler_source source)

@@ -15,20 +15,11 @@ static uint32_t next_number; /* atomic */
 static uint32_t stop;        /* atomic */
 static uint64_t seed;
 
-/* xorshift64: any state but zero. */
-static uint64_t next(uint64_t *random)
-{
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return *random;
-}
-
 static otel_span open_one(uint64_t *random, const otel_span_options *options)
 {
     char name[ORACLE_NAME];
     oracle_name(oteli_add_full_32(&next_number, 1) % NUMBERS, name);
-    if (next(random) % 2 == 0)
+    if (stress_random(random) % 2 == 0)
         return otel_span_start_n(tracer, name, sizeof name, options);
     return otel_span_enter_n(tracer, name, sizeof name, options);
 }
@@ -45,8 +36,8 @@ static void *trace(void *argument)
         otel_span_add_event(inner, "event", NULL, 0);
         otel_span_end(inner);
         otel_span_end(outer);
-        if (next(&random) % 64 == 0)
-            stress_sleep_us((unsigned)(next(&random) % 200));
+        if (stress_random(&random) % 64 == 0)
+            stress_sleep_us((unsigned)(stress_random(&random) % 200));
     }
     return NULL;
 }
@@ -65,13 +56,12 @@ static void *read_statistics(void *argument)
 static void start(uint64_t *random)
 {
     const otel_exporter exporter = oracle_exporter(&oracle);
-    STRESS_CHECK(
-        otel_start_with(
-            OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                             .bsp_max_queue_size = 1 + (int64_t)(next(random) % 5000),
-                             .bsp_max_export_batch_size = 1 + (int64_t)(next(random) % 300),
-                             .bsp_schedule_delay = 1 + (int64_t)(next(random) % 20),
-                             .log_level = "none")) == OTEL_OK);
+    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(
+                         .exporters = &exporter, .exporter_count = 1,
+                         .bsp_max_queue_size = 1 + (int64_t)(stress_random(random) % 5000),
+                         .bsp_max_export_batch_size = 1 + (int64_t)(stress_random(random) % 300),
+                         .bsp_schedule_delay = 1 + (int64_t)(stress_random(random) % 20),
+                         .log_level = "none")) == OTEL_OK);
 }
 
 int main(int argc, char **argv)
@@ -82,14 +72,13 @@ int main(int argc, char **argv)
     uint64_t random = seed;
     oracle_init(&oracle, NUMBERS);
     tracer = otel_tracer_get("stress", NULL);
-    for (uintptr_t i = 0; i < TRACERS; i++)
-        STRESS_CHECK(pthread_create(&threads[i], NULL, trace, (void *)i) == 0);
+    stress_start(threads, TRACERS, trace);
     STRESS_CHECK(pthread_create(&threads[TRACERS], NULL, read_statistics, NULL) == 0);
 
     for (unsigned round = 0; round < rounds; round++) {
         const uint64_t before = oracle.delivered;
         start(&random);
-        stress_sleep_us((unsigned)(next(&random) % 100000));
+        stress_sleep_us((unsigned)(stress_random(&random) % 100000));
         const otel_status status = otel_shutdown(60000);
         STRESS_CHECK(stress_is_done(status));
         const otel_stats stats = stress_stats();
@@ -103,8 +92,7 @@ int main(int argc, char **argv)
     stress_sleep_us(50000);
     STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
     oteli_store_relaxed_32(&stop, 1);
-    for (unsigned i = 0; i < TRACERS + 1; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, TRACERS + 1);
     const otel_stats stats = stress_stats();
     stress_check_sums(&stats, true);
     STRESS_CHECK(stats.delivered == oracle.delivered - before);

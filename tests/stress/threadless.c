@@ -23,15 +23,6 @@ static uint32_t inside;      /* atomic: calls of the exporter just now */
 static uint32_t polls_left;  /* of the export under way */
 static uint64_t pace;        /* random numbers of the exporter */
 
-/* xorshift64: any state but zero. */
-static uint64_t next(uint64_t *random)
-{
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return *random;
-}
-
 /* ---- an exporter that takes a few looks ------------------------------------------------------- */
 
 static void enter(void)
@@ -54,7 +45,7 @@ static otel_export_result export_batch(void *state, otel_export *call)
 {
     (void)state;
     enter();
-    polls_left = (uint32_t)(next(&pace) % 4);
+    polls_left = (uint32_t)(stress_random(&pace) % 4);
     const otel_export_result result = polls_left == 0 ? finish(call) : OTEL_EXPORT_PENDING;
     leave();
     return result;
@@ -84,26 +75,23 @@ static void start(uint64_t *random)
 {
     const otel_exporter exporter = OTEL_EXPORTER(.name = "patient", .export_batch = export_batch,
                                                  .poll = poll_export, .prepare = prepare);
-    STRESS_CHECK(
-        otel_start_with(
-            OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1, .threadless = true,
-                             .bsp_max_queue_size = 100 + (int64_t)(next(random) % 5000),
-                             .bsp_max_export_batch_size = 10 + (int64_t)(next(random) % 300),
-                             .bsp_schedule_delay = 1 + (int64_t)(next(random) % 5),
-                             .log_level = "none")) == OTEL_OK);
+    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(
+                         .exporters = &exporter, .exporter_count = 1, .threadless = true,
+                         .bsp_max_queue_size = 100 + (int64_t)(stress_random(random) % 5000),
+                         .bsp_max_export_batch_size = 10 + (int64_t)(stress_random(random) % 300),
+                         .bsp_schedule_delay = 1 + (int64_t)(stress_random(random) % 5),
+                         .log_level = "none")) == OTEL_OK);
 }
 
 /* ---- who traces, and who drives ---------------------------------------------------------------- */
 
 static void trace_one(uint64_t *random)
 {
-    char name[ORACLE_NAME];
-    oracle_name(oteli_add_full_32(&next_number, 1) % NUMBERS, name);
-    const otel_span span = otel_span_enter_n(tracer, name, sizeof name, NULL);
+    const otel_span span = oracle_enter(tracer, oteli_add_full_32(&next_number, 1) % NUMBERS);
     otel_span_set_int(span, "n", 1);
     otel_span_end(span);
-    if (next(random) % 64 == 0)
-        stress_sleep_us((unsigned)(next(random) % 300));
+    if (stress_random(random) % 64 == 0)
+        stress_sleep_us((unsigned)(stress_random(random) % 300));
 }
 
 static void *trace(void *argument)
@@ -124,8 +112,8 @@ static void *trace_some(void *argument)
 
 static void drive(uint64_t *random)
 {
-    const int64_t timeout_ms = (int64_t)(next(random) % 3);
-    const bool flushes = next(random) % 4 == 0;
+    const int64_t timeout_ms = (int64_t)(stress_random(random) % 3);
+    const bool flushes = stress_random(random) % 4 == 0;
     const otel_status status = flushes ? otel_flush(timeout_ms) : otel_poll(timeout_ms);
     STRESS_CHECK(stress_is_done(status) || status == OTEL_ERROR_NOT_STARTED ||
                  (flushes && status == OTEL_ERROR_TIMEOUT));
@@ -185,7 +173,7 @@ static void one_round(uint64_t *random)
     start(random);
     oteli_store_relaxed_32(&round_stop, 0);
     STRESS_CHECK(pthread_create(&thread, NULL, loop, NULL) == 0);
-    stress_sleep_us((unsigned)(next(random) % 30000));
+    stress_sleep_us((unsigned)(stress_random(random) % 30000));
     STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
     oteli_store_relaxed_32(&round_stop, 1);
     pthread_join(thread, NULL);
@@ -202,8 +190,7 @@ static void run_all(uint64_t *random, unsigned rounds)
     for (unsigned round = 0; round < rounds; round++)
         one_round(random);
     oteli_store_relaxed_32(&stop, 1);
-    for (unsigned i = 0; i < TRACERS + POLLERS; i++)
-        pthread_join(threads[i], NULL);
+    stress_join(threads, TRACERS + POLLERS);
 }
 
 /* The loop is all there is to bring things to their end, and others disturb it meanwhile. */
@@ -215,8 +202,7 @@ static void run_loop(uint64_t *random)
     const uint64_t before = oracle.delivered;
     start(random);
     oteli_store_relaxed_32(&round_stop, 0);
-    for (uintptr_t i = 0; i < TRACERS; i++)
-        STRESS_CHECK(pthread_create(&tracers[i], NULL, trace_some, (void *)i) == 0);
+    stress_start(tracers, TRACERS, trace_some);
     STRESS_CHECK(pthread_create(&disturber, NULL, drive_a_round, NULL) == 0);
     do {
         STRESS_CHECK(loop_once(STALL_MS));
@@ -224,8 +210,7 @@ static void run_loop(uint64_t *random)
         if (stats.started >= TRACERS * SPANS / 2)
             oteli_store_relaxed_32(&round_stop, 1);
     } while (stats.ended < TRACERS * SPANS || stats.queued != 0);
-    for (unsigned i = 0; i < TRACERS; i++)
-        pthread_join(tracers[i], NULL);
+    stress_join(tracers, TRACERS);
     pthread_join(disturber, NULL);
     STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
     check_end(before, true);

@@ -41,7 +41,21 @@ void oracle_name(uint32_t number, char name[ORACLE_NAME])
         name[i] = "0123456789abcdef"[number & 15];
 }
 
-static uint32_t number_of(otel_slice name)
+otel_span oracle_enter(otel_tracer *tracer, uint32_t number)
+{
+    char name[ORACLE_NAME];
+    oracle_name(number, name);
+    return otel_span_enter_n(tracer, name, sizeof name, NULL);
+}
+
+otel_span oracle_start(otel_tracer *tracer, uint32_t number)
+{
+    char name[ORACLE_NAME];
+    oracle_name(number, name);
+    return otel_span_start_n(tracer, name, sizeof name, NULL);
+}
+
+uint32_t oracle_number(otel_slice name)
 {
     uint32_t number = 0;
     for (size_t i = 0; i < name.length; i++) {
@@ -64,7 +78,7 @@ static otel_export_result export_batch(void *state, otel_export *call)
         oracle->largest = size;
     for (size_t i = 0; i < size; i++) {
         otel_batch_span(call->batch, i, &span);
-        const uint32_t number = number_of(span.name);
+        const uint32_t number = oracle_number(span.name);
         if (number < oracle->numbers && span.end_ns >= span.start_ns)
             oteli_store_release_32(&oracle->seen[number], oracle->seen[number] + 1);
         else
@@ -142,6 +156,26 @@ otel_stats stress_stats(void)
     otel_stats stats = {.size = sizeof stats};
     STRESS_CHECK(otel_stats_read(0, &stats) == OTEL_OK);
     return stats;
+}
+
+uint64_t stress_random(uint64_t *random)
+{
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return *random;
+}
+
+void stress_start(pthread_t *threads, unsigned count, void *(*main)(void *number))
+{
+    for (uintptr_t i = 0; i < count; i++)
+        STRESS_CHECK(pthread_create(&threads[i], NULL, main, (void *)i) == 0);
+}
+
+void stress_join(const pthread_t *threads, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
 }
 
 void stress_sleep_us(unsigned us)

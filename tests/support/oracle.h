@@ -10,6 +10,7 @@
 #define OTELI_TESTS_ORACLE_H
 
 #include <otel/otel.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,8 +36,12 @@ uint32_t oracle_seen(const struct oracle *oracle, uint32_t number);
 /* How many spans were delivered more than once, or were none of ours. */
 uint64_t oracle_wrong(const struct oracle *oracle);
 
-/* The name of a span, not terminated. */
+/* The name of a span, not terminated; the number of a name, UINT32_MAX when it has none; and spans
+ * with the name of a number. */
 void oracle_name(uint32_t number, char name[ORACLE_NAME]);
+uint32_t oracle_number(otel_slice name);
+otel_span oracle_enter(otel_tracer *tracer, uint32_t number);
+otel_span oracle_start(otel_tracer *tracer, uint32_t number);
 
 /* 1, or what `--long` or OTEL_TEST_LONG=1 makes of it. */
 unsigned stress_scale(int argc, char **argv, unsigned long_scale);
@@ -61,6 +66,13 @@ void stress_check_sums(const otel_stats *stats, bool is_final);
 
 /* The statistics of the only pipeline. */
 otel_stats stress_stats(void);
+
+/* The next of random numbers (xorshift64): any state but zero. */
+uint64_t stress_random(uint64_t *random);
+
+/* So many threads, which get their number in place of a pointer; and wait until they have ended. */
+void stress_start(pthread_t *threads, unsigned count, void *(*main)(void *number));
+void stress_join(const pthread_t *threads, unsigned count);
 
 void stress_sleep_us(unsigned us);
 
