@@ -1,29 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/detectors_test.c - specification of sdk/detectors/detectors.h: what is read out of
- * the files of a system. */
+/* tests/unit/sdk/detectors_test.c - specification of what a resource is read out of: the files of a
+ * system (sdk/detectors/detectors.h), and OTEL_ENTITIES (sdk/entities.h). */
 #include "sdk/detectors/detectors.h"
+#include "common/wire.h"
+#include "sdk/entities.h"
 
-#include "tests/support/leaks.h"
 #include "tests/support/unit.h"
+#include "tests/support/warnings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-
-static int begin(void **state)
-{
-    (void)state;
-    oteli_leaks_begin();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    oteli_leaks_check();
-    return 0;
-}
+#define HALF "0123456789abcdef0123456789abcdef"
 
 static otel_slice slice_of(const char *text)
 {
@@ -36,68 +26,55 @@ static void assert_slice(otel_slice slice, const char *expected)
     assert_memory_equal(slice.data, expected, slice.length);
 }
 
-AROUND_EACH(begin, end);
+AROUND_EACH(warnings_begin, warnings_end);
+
+static void assert_found(otel_slice (*find)(otel_slice), const char *const (*rows)[2], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_slice(find(slice_of(rows[i][0])), rows[i][1]);
+}
 
 /* spec: R6 resource/sdk.md#detecting-resource-information-from-the-environment MUST stable */
 TEST(R6_a_control_group_names_its_container)
 {
-    static const char *const groups[] = {
-        "0::/system.slice/docker-" ID ".scope\n",
-        "0::/machine.slice/libpod-" ID ".scope",
-        "13:name=systemd:/kubepods/besteffort/pod9f0/" ID "\n",
-        "12:pids:/docker/" ID "\n11:cpu:/docker/" ID "\n",
-        "4:memory:/\n0::/kubepods-burstable-pod1.slice:cri-containerd:" ID "\n",
-        "0::/kubepods.slice/kubepods-pod1.slice/crio-" ID ".scope\n",
+    static const char *const rows[][2] = {
+        {"0::/system.slice/docker-" ID ".scope\n", ID},
+        {"0::/machine.slice/libpod-" ID ".scope", ID},
+        {"13:name=systemd:/kubepods/besteffort/pod9f0/" ID "\n", ID},
+        {"12:pids:/docker/" ID "\n11:cpu:/docker/" ID "\n", ID},
+        {"4:memory:/\n0::/kubepods-burstable-pod1.slice:cri-containerd:" ID "\n", ID},
+        {"0::/kubepods.slice/kubepods-pod1.slice/crio-" ID ".scope\n", ID},
+        {"9:cpu:/ecs/" HALF "-3141592653\n", HALF "-3141592653"},
+        {"", ""},
+        {"\n\n", ""},
+        {"0::/\n", ""},
+        {"0::/user.slice/user-1000.slice/session-3.scope\n", ""},
+        {"0::/docker-" ID ".scope/inner\n", ""},
+        {"0::/docker-0123456789ABCDEF" HALF "0123456789abcdef.scope\n", ""},
+        {"0::/docker-" ID "0.scope\n", ""},
+        {"0::/ecs/" HALF "-\n", ""},
     };
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
-        assert_slice(oteli_container_in_cgroup(slice_of(groups[i])), ID);
-    assert_slice(oteli_container_in_cgroup(
-                     slice_of("9:cpu:/ecs/0123456789abcdef0123456789abcdef-3141592653\n")),
-                 "0123456789abcdef0123456789abcdef-3141592653");
-}
-
-TEST(other_control_groups_name_none)
-{
-    static const char *const groups[] = {
-        "",
-        "\n\n",
-        "0::/\n",
-        "0::/user.slice/user-1000.slice/session-3.scope\n",
-        "0::/docker-" ID ".scope/inner\n",
-        "0::/docker-0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef.scope\n",
-        "0::/docker-" ID "0.scope\n",
-        "0::/ecs/0123456789abcdef0123456789abcdef-\n",
-    };
-    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
-        assert_slice(oteli_container_in_cgroup(slice_of(groups[i])), "");
+    assert_found(oteli_container_in_cgroup, rows, sizeof rows / sizeof rows[0]);
 }
 
 /* spec: R6 resource/sdk.md#detecting-resource-information-from-the-environment MUST stable */
 TEST(R6_mounted_files_name_the_container_where_groups_are_hidden)
 {
-    assert_slice(oteli_container_in_mounts(slice_of("600 500 0:50 / / rw - overlay overlay rw\n"
-                                                    "630 600 8:1 /var/lib/docker/containers/" ID
-                                                    "/resolv.conf /etc/resolv.conf "
-                                                    "rw - ext4 /dev/sda1 rw\n")),
-                 ID);
-    assert_slice(
-        oteli_container_in_mounts(slice_of("1 2 0:3 /containers/storage/overlay-containers/" ID
-                                           "/userdata/hosts /etc/hosts rw - tmpfs tmpfs rw")),
-        ID);
-}
-
-TEST(other_mounts_name_none)
-{
-    static const char *const mounts[] = {
-        "",
-        "1 2 8:1 /containers/" ID "/hostname /srv/hostname rw - ext4 /dev/sda1 rw\n",
-        "1 2 8:1 / /etc/hosts rw - ext4 /var/lib/docker/containers/" ID "/x rw\n",
-        "1 2 8:1 /sandboxes/" ID "/hostname /etc/hostname rw - ext4 /dev/sda1 rw\n",
-        "1 2 8:1 /containers/" ID " /etc/hosts ",
-        "containers/" ID "/ /etc/hosts ",
+    static const char *const rows[][2] = {
+        {"600 500 0:50 / / rw - overlay overlay rw\n630 600 8:1 /var/lib/docker/containers/" ID
+         "/resolv.conf /etc/resolv.conf rw - ext4 /dev/sda1 rw\n",
+         ID},
+        {"1 2 0:3 /containers/storage/overlay-containers/" ID
+         "/userdata/hosts /etc/hosts rw - tmpfs tmpfs rw",
+         ID},
+        {"", ""},
+        {"1 2 8:1 /containers/" ID "/hostname /srv/hostname rw - ext4 /dev/sda1 rw\n", ""},
+        {"1 2 8:1 / /etc/hosts rw - ext4 /var/lib/docker/containers/" ID "/x rw\n", ""},
+        {"1 2 8:1 /sandboxes/" ID "/hostname /etc/hostname rw - ext4 /dev/sda1 rw\n", ""},
+        {"1 2 8:1 /containers/" ID " /etc/hosts ", ""},
+        {"containers/" ID "/ /etc/hosts ", ""},
     };
-    for (size_t i = 0; i < sizeof mounts / sizeof mounts[0]; i++)
-        assert_slice(oteli_container_in_mounts(slice_of(mounts[i])), "");
+    assert_found(oteli_container_in_mounts, rows, sizeof rows / sizeof rows[0]);
 }
 
 TEST(a_machine_id_is_32_digits)
@@ -110,27 +87,32 @@ TEST(a_machine_id_is_32_digits)
 
 TEST(machines_have_the_names_of_the_conventions)
 {
-    assert_string_equal(oteli_host_arch("x86_64"), "amd64");
-    assert_string_equal(oteli_host_arch("aarch64"), "arm64");
-    assert_string_equal(oteli_host_arch("armv7l"), "arm32");
-    assert_string_equal(oteli_host_arch("ppc64le"), "ppc64");
-    assert_string_equal(oteli_host_arch("riscv64"), "riscv64");
+    static const char *const rows[][2] = {{"x86_64", "amd64"},
+                                          {"aarch64", "arm64"},
+                                          {"armv7l", "arm32"},
+                                          {"ppc64le", "ppc64"},
+                                          {"riscv64", "riscv64"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_string_equal(oteli_host_arch(rows[i][0]), rows[i][1]);
 }
 
 TEST(os_release_is_read_with_its_quotes)
 {
     static const char text[] = "# a comment\nNAME=\"A \\\"good\\\" one\"\nVERSION_ID=12\n"
                                "NICK='a\\b'\nEMPTY=\nLONG=12345678901234567890";
-    char value[16];
-    assert_true(oteli_os_release(slice_of(text), "NAME", value, sizeof value));
-    assert_string_equal(value, "A \"good\" one");
-    assert_true(oteli_os_release(slice_of(text), "VERSION_ID", value, sizeof value));
-    assert_string_equal(value, "12");
-    assert_true(oteli_os_release(slice_of(text), "NICK", value, sizeof value));
-    assert_string_equal(value, "a\\b");
-    assert_false(oteli_os_release(slice_of(text), "EMPTY", value, sizeof value));
-    assert_false(oteli_os_release(slice_of(text), "LONG", value, sizeof value));
-    assert_false(oteli_os_release(slice_of(text), "VERSION", value, sizeof value));
+    static const char *const rows[][2] = {{"NAME", "A \"good\" one"},
+                                          {"VERSION_ID", "12"},
+                                          {"NICK", "a\\b"},
+                                          {"EMPTY", NULL},
+                                          {"LONG", NULL},
+                                          {"VERSION", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char value[16];
+        const bool is_there = oteli_os_release(slice_of(text), rows[i][0], value, sizeof value);
+        assert_int_equal(is_there, rows[i][1] != NULL);
+        if (is_there)
+            assert_string_equal(value, rows[i][1]);
+    }
 }
 
 TEST(a_user_is_found_by_number)
@@ -178,4 +160,154 @@ TEST(instances_have_random_ids_of_version_4)
     }
     assert_int_equal(one[14], '4');
     assert_non_null(strchr("89ab", one[19]));
+}
+
+/* ---- OTEL_ENTITIES ------------------------------------------------------------------------------- */
+
+/* The entities as text: type{key=value …}[key=value …]@url; those that are out are not there. */
+static const char *parsed(const char *text)
+{
+    static char out[2000];
+    struct oteli_facts memory = {0};
+    struct oteli_entities entities;
+    size_t at = 0;
+    out[0] = '\0';
+    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES", text);
+    for (size_t i = 0; i < entities.count; i++) {
+        const struct oteli_entity *entity = &entities.list[i];
+        if (entity->is_out)
+            continue;
+        at += (size_t)snprintf(out + at, sizeof out - at, "%s{", entity->type);
+        for (size_t k = 0; k < entity->count; k++) {
+            const struct oteli_entity_fact *fact = &entity->facts[k];
+            if (k == entity->identifying)
+                at += (size_t)snprintf(out + at, sizeof out - at, "}[");
+            if (!fact->is_out)
+                at += (size_t)snprintf(out + at, sizeof out - at, " %s=%.*s", fact->key,
+                                       (int)fact->value.length, fact->value.data);
+        }
+        at +=
+            (size_t)snprintf(out + at, sizeof out - at, "%s@%s;",
+                             entity->identifying == entity->count ? "}" : "]", entity->schema_url);
+    }
+    oteli_facts_fini(&memory);
+    return out;
+}
+
+/* spec: R7 entities/entity-propagation.md#examples MUST development */
+TEST(R7_the_examples_of_the_specification)
+{
+    static const char *const table[][2] = {
+        {"service{service.name=my-app,service.instance.id=instance-1}[service.version=1.0.0]",
+         "service{ service.name=my-app service.instance.id=instance-1}[ service.version=1.0.0]@;"},
+        {"service{service.name=a}@https://opentelemetry.io/schemas/1.21.0;"
+         "host{host.id=host-123}[host.name=web]",
+         "service{ service.name=a}@https://opentelemetry.io/schemas/1.21.0;"
+         "host{ host.id=host-123}[ host.name=web]@;"},
+        {";service{service.name=app1};;host{host.id=host-123};",
+         "service{ service.name=app1}@;host{ host.id=host-123}@;"},
+        {"service{service.name=my%2Capp,service.instance.id=inst-1}[config=key%3Dvalue%5Bprod%5D]",
+         "service{ service.name=my,app service.instance.id=inst-1}[ config=key=value[prod]]@;"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        assert_string_equal(parsed(table[i][0]), table[i][1]);
+    assert_int_equal(warnings, 0);
+}
+
+/* spec: R7 entities/entity-propagation.md#error-handling SHOULD development */
+TEST(R7_what_is_malformed_is_left_out_with_a_warning)
+{
+    static const char *const malformed[] = {
+        "x",           "{a=1}",       "1x{a=1}",    "x{}",       "x{a=1",    "x{a}",
+        "x{=1}",       "x{a=1}y",     "x{a=1}[b=2", "x{a=1}[b]", "x{a=%4}",  "x{a=%zz}",
+        "x{a=1,a=2}",  "x{a=1}[a=2]", "x{a={b}}",   "x{1a=1}",   "x y{a=1}", "x{a=b=c}",
+        "x{a=1}{b=2}", "x[a=1]{b=2}", "x{a=1}]",    "x{a[=1}",   "@a:b",
+    };
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
+        char text[100];
+        warnings = 0;
+        snprintf(text, sizeof text, "%s;host{id=1}", malformed[i]);
+        assert_string_equal(parsed(text), "host{ id=1}@;");
+        assert_int_equal(warnings, 1);
+    }
+}
+
+/* spec: R7 entities/entity-propagation.md#error-handling SHOULD development */
+TEST(R7_of_two_the_last_counts_and_a_bad_schema_url_alone_is_ignored)
+{
+    static const char *const rows[][2] = {
+        {"s{n=1}[v=1.0];s{n=1}[v=2.0]", "s{ n=1}[ v=2.0]@;"},
+        {"s{n=1};s{n=2}", "s{ n=2}@;"},
+        {"s{n=1}[v=1];t{m=1}[v=2]", "s{ n=1}[]@;t{ m=1}[ v=2]@;"},
+        {"s{n=1}[v=1];t{m=1}[n=2]", "t{ m=1}[ n=2]@;"},
+        {"service{n=1}@invalid-url", "service{ n=1}@;"}, /* which alone is ignored */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_string_equal(parsed(rows[i][0]), rows[i][1]);
+        assert_int_equal(warnings, i + 1);
+    }
+    warnings = 0;
+    assert_string_equal(parsed("s{n=1}[v=1];t{m=1}[n=1]"), "s{ n=1}[ v=1]@;t{ m=1}[ n=1]@;");
+    assert_string_equal(parsed("x{a=1}@"), "x{ a=1}@;"); /* no URL is no fault */
+    assert_string_equal(parsed("x{a=1}@urn:b"), "x{ a=1}@urn:b;");
+    assert_int_equal(warnings, 0);
+}
+
+/* spec: R7 resource/data-model.md#merging-entities-into-a-resource MUST development */
+TEST(R7_a_loose_attribute_of_another_value_removes_the_entity)
+{
+    struct oteli_facts memory = {0};
+    struct oteli_facts loose = {0};
+    struct oteli_facts facts = {0};
+    struct oteli_entities entities;
+    oteli_facts_set(&loose, "host.id", otel_value_string("h2"));
+    oteli_facts_set(&loose, "process.pid", otel_value_string("12345"));
+    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES",
+                         "host{host.id=H1}[host.name=n];process{process.pid=12345}");
+
+    oteli_entities_yield(&entities, &loose);
+    oteli_entities_apply(&entities, &facts);
+
+    assert_true(entities.list[0].is_out);
+    assert_false(entities.list[1].is_out);
+    assert_null(oteli_facts_get(&facts, "host.name"));
+    assert_non_null(oteli_facts_get(&facts, "process.pid"));
+    oteli_facts_fini(&facts);
+    oteli_facts_fini(&loose);
+    oteli_facts_fini(&memory);
+}
+
+TEST(they_are_written_as_the_protocol_has_them)
+{
+    static const char expected[] = "\x1a\x12\x0a\x03"
+                                   "u:v\x12\x01s\x1a\x02id\x22\x01x\x22\x01y";
+    struct oteli_facts memory = {0};
+    struct oteli_entities entities;
+    uint8_t bytes[64];
+    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES", "s{id=1}[x=2,y=3]@u:v");
+
+    const size_t size = oteli_entities_size(&entities);
+    const uint8_t *at = oteli_entities_put(bytes, &entities);
+
+    assert_int_equal(size, sizeof expected - 1);
+    assert_int_equal(at - bytes, size);
+    assert_memory_equal(bytes, expected, size);
+    oteli_facts_fini(&memory);
+}
+
+TEST(too_many_are_cut_with_a_warning)
+{
+    enum { MANY = 100 };
+    static char text[MANY * 16];
+    struct oteli_facts memory = {0};
+    struct oteli_entities entities;
+    for (unsigned i = 0; i < MANY; i++)
+        sprintf(text + strlen(text), "t%u{a%u=1};", i, i);
+
+    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES", text);
+
+    assert_int_equal(entities.count, 64);
+    assert_int_equal(warnings, 1);
+    oteli_facts_fini(&memory);
 }

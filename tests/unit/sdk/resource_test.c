@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/resource_test.c - specification of sdk/resource.h. */
+/* tests/unit/sdk/resource_test.c - specification of sdk/resource.h, of how resources are merged
+ * (sdk/facts.h), and of who is being traced for those who say it beside spans (sdk/identity.h). */
 #include "sdk/resource.h"
+#include "sdk/identity.h"
 #include "tests/support/unit.h"
-
 #include "tests/support/warnings.h"
 
 #include <otel/otel.h>
@@ -14,17 +15,26 @@
 #include <unistd.h>
 
 static struct oteli_config config;
+static struct oteli_resource resource; /* of `make`, until the next */
+
 static int begin(void **state)
 {
     memset(&config, 0, sizeof config);
+    memset(&resource, 0, sizeof resource);
     return warnings_begin(state);
 }
 
+static int end(void **state)
+{
+    oteli_resource_fini(&resource);
+    return warnings_end(state);
+}
+
 /* The value of a key as text; "-" if it is not there, "!" if it is there twice. */
-static const char *value_of(const struct oteli_resource *resource, const char *key)
+static const char *value_in(const void *otlp, size_t length, const char *key)
 {
     static char text[256];
-    otel_slice rest = {resource->otlp, resource->otlp_length};
+    otel_slice rest = {otlp, length};
     otel_attribute_view attribute;
     strcpy(text, "-");
     while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute)) {
@@ -42,34 +52,116 @@ static const char *value_of(const struct oteli_resource *resource, const char *k
     return text;
 }
 
-static struct oteli_resource make(const char *variable, const char *service_name,
-                                  const otel_attribute *attributes, size_t count)
+static const char *value_of(const char *key)
 {
-    struct oteli_resource resource;
+    return value_in(resource.otlp, resource.otlp_length, key);
+}
+
+/* Lines of key, blank, value. */
+static void assert_values(const char *lines)
+{
+    while (*lines != '\0') {
+        char key[64], value[128];
+        const int length = (int)strcspn(lines, "\n");
+        const int key_length = (int)strcspn(lines, " ");
+        snprintf(key, sizeof key, "%.*s", key_length, lines);
+        snprintf(value, sizeof value, "%.*s", length - key_length - 1, lines + key_length + 1);
+        if (strcmp(value_of(key), value) != 0)
+            fail_msg("%s is \"%s\", not \"%s\"", key, value_of(key), value);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+static void make(const char *variable, const char *service_name, const otel_attribute *attributes,
+                 size_t count)
+{
+    oteli_resource_fini(&resource);
     config.resource_attributes = (char *)(uintptr_t)variable;
     config.service_name = (char *)(uintptr_t)service_name;
     assert_int_equal(oteli_resource_init(&resource, &config, attributes, count), OTEL_OK);
-    return resource;
 }
 
-AROUND_EACH(begin, warnings_end);
+static void make_with_detectors(const char *detectors)
+{
+    config.resource_detectors = (char *)(uintptr_t)detectors;
+    make(NULL, NULL, NULL, 0);
+}
+
+AROUND_EACH(begin, end);
+
+/* ---- sdk/identity.h -------------------------------------------------------------------------------- */
+
+static void assert_service(const struct oteli_identity *identity, const char *expected)
+{
+    assert_string_equal(value_in(identity->resource, identity->resource_length, "service.name"),
+                        expected);
+}
+
+static void start_as(const char *service)
+{
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.service_name = service)), OTEL_OK);
+}
+
+/* The first of them: no SDK has been started. */
+TEST_WITH(NULL, NULL, without_an_sdk_it_is_what_the_environment_says)
+{
+    struct oteli_identity identity = {0};
+    setenv("OTEL_SERVICE_NAME", "by-environment", 1);
+
+    assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
+
+    assert_service(&identity, "by-environment");
+    assert_int_equal(identity.generation, 0);
+    const char *first = identity.resource;
+    setenv("OTEL_SERVICE_NAME", "later", 1);
+    assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
+    assert_ptr_equal(identity.resource, first);
+    oteli_identity_fini(&identity);
+}
+
+TEST_WITH(NULL, NULL, it_follows_the_sdk_that_runs_and_stays_when_that_has_stopped_or_memory_has)
+{
+    struct oteli_identity identity = {0};
+    start_as("first");
+    assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
+    assert_service(&identity, "first");
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
+    assert_service(&identity, "first");
+    start_as("second");
+    oteli_leaks_begin();
+    oteli_leaks_fail_at(1);
+    const otel_status status = oteli_identity_renew(&identity);
+    assert_true(oteli_leaks_failed());
+    oteli_leaks_fail_at(0);
+    oteli_leaks_check();
+    assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
+    assert_service(&identity, "first");
+
+    assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
+
+    assert_service(&identity, "second");
+    assert_int_equal(otel_shutdown(60000), OTEL_OK);
+    oteli_identity_fini(&identity);
+}
+
+/* ---- sdk/resource.h -------------------------------------------------------------------------------- */
 
 /* spec: R2 resource/sdk.md#sdk-provided-resource-attributes MUST stable */
 TEST(R2_the_sdk_and_a_service_name_are_always_there)
 {
-    struct oteli_resource resource = make(NULL, NULL, NULL, 0);
+    make(NULL, NULL, NULL, 0);
 
-    assert_string_equal(value_of(&resource, "service.name"), "unknown_service:unit-sdk");
-    assert_string_equal(value_of(&resource, "telemetry.sdk.name"), "otel-c");
-    assert_string_equal(value_of(&resource, "telemetry.sdk.language"), "c");
-    assert_string_equal(value_of(&resource, "telemetry.sdk.version"), OTEL_VERSION);
-    assert_string_equal(value_of(&resource, "process.pid"), "-");
+    assert_values("service.name unknown_service:unit-sdk\n"
+                  "telemetry.sdk.name otel-c\n"
+                  "telemetry.sdk.language c\n");
+    assert_string_equal(value_of("telemetry.sdk.version"), OTEL_VERSION);
+    assert_string_equal(value_of("process.pid"), "-");
     assert_null(resource.schema_url);
-    oteli_resource_fini(&resource);
 }
 
-static char *const all_detectors =
-    (char *)(uintptr_t) "process,process_command,process_owner,host,os,container,service";
+static const char all_detectors[] =
+    "process,process_command,process_owner,host,os,container,service";
 
 /* spec: R6 resource/sdk.md#detecting-resource-information-from-the-environment MUST stable */
 TEST(R6_detectors_add_what_they_find_and_their_schema)
@@ -78,20 +170,18 @@ TEST(R6_detectors_add_what_they_find_and_their_schema)
     struct utsname names;
     snprintf(pid, sizeof pid, "int %d", (int)getpid());
     assert_int_equal(uname(&names), 0);
-    config.resource_detectors = all_detectors;
-    struct oteli_resource resource = make(NULL, NULL, NULL, 0);
+    make_with_detectors(all_detectors);
 
-    assert_string_equal(value_of(&resource, "process.pid"), pid);
-    assert_string_equal(value_of(&resource, "process.executable.name"), "unit-sdk");
-    assert_non_null(strstr(value_of(&resource, "process.executable.path"), "/unit-sdk"));
-    assert_string_equal(value_of(&resource, "host.name"), names.nodename);
-    assert_string_equal(value_of(&resource, "host.arch"), oteli_host_arch(names.machine));
-    assert_string_equal(value_of(&resource, "os.type"), "linux");
-    assert_int_equal(strlen(value_of(&resource, "service.instance.id")), 36);
-    assert_non_null(strstr(value_of(&resource, "process.command"), "unit-sdk"));
+    assert_string_equal(value_of("process.pid"), pid);
+    assert_string_equal(value_of("process.executable.name"), "unit-sdk");
+    assert_non_null(strstr(value_of("process.executable.path"), "/unit-sdk"));
+    assert_string_equal(value_of("host.name"), names.nodename);
+    assert_string_equal(value_of("host.arch"), oteli_host_arch(names.machine));
+    assert_string_equal(value_of("os.type"), "linux");
+    assert_int_equal(strlen(value_of("service.instance.id")), 36);
+    assert_non_null(strstr(value_of("process.command"), "unit-sdk"));
     assert_string_equal(resource.schema_url, OTEL_SEMCONV_SCHEMA_URL);
     assert_int_equal(warnings, 0);
-    oteli_resource_fini(&resource);
 }
 
 /* spec: R6 resource/sdk.md#resource-detector-name SHOULD development */
@@ -109,16 +199,12 @@ TEST(R6_each_detector_has_a_name_and_only_those_named_run)
         {"process_command", "process.command", "process.pid"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        config.resource_detectors = (char *)(uintptr_t)table[i].detectors;
-        struct oteli_resource resource = make(NULL, NULL, NULL, 0);
-        assert_string_not_equal(value_of(&resource, table[i].there), "-");
-        assert_string_equal(value_of(&resource, table[i].not_there), "-");
-        oteli_resource_fini(&resource);
+        make_with_detectors(table[i].detectors);
+        assert_string_not_equal(value_of(table[i].there), "-");
+        assert_string_equal(value_of(table[i].not_there), "-");
     }
-    config.resource_detectors = (char *)(uintptr_t) "none";
-    struct oteli_resource resource = make(NULL, NULL, NULL, 0);
+    make_with_detectors("none");
     assert_null(resource.schema_url);
-    oteli_resource_fini(&resource);
 }
 
 /* spec: R1 resource/sdk.md#create MUST stable */
@@ -130,39 +216,29 @@ TEST(R1_attributes_and_schema_url_of_code_are_the_resource)
         otel_attribute_of("", otel_value_string("no key")),
     };
     config.resource_schema_url = "https://example.com/schemas/1";
-    struct oteli_resource resource = make(NULL, NULL, code, 3);
+    make(NULL, NULL, code, 3);
 
-    assert_string_equal(value_of(&resource, "deployment.environment.name"), "test");
-    assert_string_equal(value_of(&resource, ""), "-");
+    assert_string_equal(value_of("deployment.environment.name"), "test");
+    assert_string_equal(value_of(""), "-");
     assert_string_equal(resource.schema_url, "https://example.com/schemas/1");
-    oteli_resource_fini(&resource);
+    config.resource_schema_url = "a\xff"; /* which is mended */
+    make(NULL, NULL, NULL, 0);
+    assert_string_equal(resource.schema_url, "a\xef\xbf\xbd");
 }
 
 /* spec: R4 resource/sdk.md#merge MUST stable */
 TEST(R4_two_schemas_are_a_warning_and_no_url)
 {
-    config.resource_detectors = (char *)(uintptr_t) "process";
     config.resource_schema_url = "https://example.com/schemas/1";
-    struct oteli_resource resource = make(NULL, NULL, NULL, 0);
+    make_with_detectors("process");
 
     assert_null(resource.schema_url);
     assert_int_equal(warnings, 1);
     assert_non_null(strstr(last_warning, "https://example.com/schemas/1"));
-    oteli_resource_fini(&resource);
     config.resource_schema_url = OTEL_SEMCONV_SCHEMA_URL;
-    resource = make(NULL, NULL, NULL, 0);
+    make(NULL, NULL, NULL, 0);
     assert_string_equal(resource.schema_url, OTEL_SEMCONV_SCHEMA_URL);
     assert_int_equal(warnings, 1);
-    oteli_resource_fini(&resource);
-}
-
-TEST(a_schema_url_that_is_no_utf8_is_mended)
-{
-    config.resource_schema_url = "a\xff";
-    struct oteli_resource resource = make(NULL, NULL, NULL, 0);
-
-    assert_string_equal(resource.schema_url, "a\xef\xbf\xbd");
-    oteli_resource_fini(&resource);
 }
 
 /* spec: L8 common/README.md#attribute-limits MUST stable */
@@ -181,7 +257,7 @@ TEST(L8_limits_do_not_concern_resources)
     config.attribute_count_limit = 1;
     config.span_attribute_value_length_limit = 1;
     config.attribute_value_length_limit = 1;
-    struct oteli_resource resource = make(NULL, NULL, code, MANY);
+    make(NULL, NULL, code, MANY);
 
     otel_slice rest = {resource.otlp, resource.otlp_length};
     otel_attribute_view attribute;
@@ -189,7 +265,6 @@ TEST(L8_limits_do_not_concern_resources)
     while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
         whole += attribute.key.data[0] == 'k' && attribute.value.slice.length == LONG;
     assert_int_equal(whole, MANY);
-    oteli_resource_fini(&resource);
 }
 
 /* spec: R7 entities/entity-propagation.md#specifying-entity-information-via-an-environment-variable MUST development */
@@ -198,17 +273,15 @@ TEST(R7_entities_are_between_detectors_and_what_is_said)
     config.resource_detectors = (char *)(uintptr_t) "host";
     config.entities = (char *)(uintptr_t) "host{host.id=7}[host.name=entity];"
                                           "service{service.name=entity}[service.version=1]";
-    struct oteli_resource resource = make("a=b", NULL, NULL, 0);
-    assert_string_equal(value_of(&resource, "host.name"), "entity");
-    assert_string_equal(value_of(&resource, "service.name"), "entity");
+    make("a=b", NULL, NULL, 0);
+    assert_values("host.name entity\n"
+                  "service.name entity\n");
     assert_int_equal(warnings, 0);
-    oteli_resource_fini(&resource);
 
-    resource = make("service.name=said", NULL, NULL, 0);
-    assert_string_equal(value_of(&resource, "service.name"), "said");
-    assert_string_equal(value_of(&resource, "service.version"), "-");
+    make("service.name=said", NULL, NULL, 0);
+    assert_values("service.name said\n"
+                  "service.version -\n");
     assert_int_equal(warnings, 1);
-    oteli_resource_fini(&resource);
 }
 
 /* Another process is another instance, but only where nobody has said what it is. */
@@ -217,26 +290,26 @@ TEST(a_renewed_resource_has_an_instance_of_its_own)
     char parents[64];
     struct oteli_resource renewed;
     config.entities = (char *)(uintptr_t) "host{host.id=7}";
-    config.resource_detectors = all_detectors;
-    struct oteli_resource resource = make("a=b", NULL, NULL, 0);
-    snprintf(parents, sizeof parents, "%s", value_of(&resource, "service.instance.id"));
+    config.resource_detectors = (char *)(uintptr_t)all_detectors;
+    make("a=b", NULL, NULL, 0);
+    snprintf(parents, sizeof parents, "%s", value_of("service.instance.id"));
 
     assert_int_equal(oteli_resource_renew(&renewed, &resource), OTEL_OK);
 
-    assert_int_equal(strlen(value_of(&renewed, "service.instance.id")), 36);
-    assert_string_not_equal(value_of(&renewed, "service.instance.id"), parents);
-    assert_string_equal(value_of(&renewed, "service.instance.id"), renewed.instance);
-    assert_string_equal(value_of(&renewed, "a"), "b");
     assert_string_equal(renewed.schema_url, resource.schema_url);
     assert_int_equal(renewed.otlp_length, resource.otlp_length); /* entities and all */
-    oteli_resource_fini(&renewed);
     oteli_resource_fini(&resource);
+    resource = renewed;
+    assert_int_equal(strlen(value_of("service.instance.id")), 36);
+    assert_string_not_equal(value_of("service.instance.id"), parents);
+    assert_string_equal(value_of("service.instance.id"), renewed.instance);
+    assert_string_equal(value_of("a"), "b");
 
-    resource = make("service.instance.id=mine", NULL, NULL, 0);
+    make("service.instance.id=mine", NULL, NULL, 0);
     assert_int_equal(oteli_resource_renew(&renewed, &resource), OTEL_OK);
-    assert_string_equal(value_of(&renewed, "service.instance.id"), "mine");
-    oteli_resource_fini(&renewed);
     oteli_resource_fini(&resource);
+    resource = renewed;
+    assert_string_equal(value_of("service.instance.id"), "mine");
 }
 
 /* spec: R5 resource/sdk.md#specifying-resource-information-via-an-environment-variable MUST stable */
@@ -254,25 +327,21 @@ TEST(R5_the_service_name_has_an_order)
         {"service.name=list", "own", 1, "code"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        struct oteli_resource resource =
-            make(table[i].variable, table[i].service_name, &code, table[i].count);
-        assert_string_equal(value_of(&resource, "service.name"), table[i].expected);
-        oteli_resource_fini(&resource);
+        make(table[i].variable, table[i].service_name, &code, table[i].count);
+        assert_string_equal(value_of("service.name"), table[i].expected);
     }
 }
 
 TEST(members_are_trimmed_and_percent_decoded)
 {
-    struct oteli_resource resource =
-        make(" a=1, b = x%20y%2Cz ,c=%C3%A4,d=,e%3Df=g=h", NULL, NULL, 0);
+    make(" a=1, b = x%20y%2Cz ,c=%C3%A4,d=,e%3Df=g=h", NULL, NULL, 0);
 
-    assert_string_equal(value_of(&resource, "a"), "1");
-    assert_string_equal(value_of(&resource, "b"), "x y,z");
-    assert_string_equal(value_of(&resource, "c"), "\xc3\xa4");
-    assert_string_equal(value_of(&resource, "d"), "");
-    assert_string_equal(value_of(&resource, "e=f"), "g=h");
+    assert_values("a 1\n"
+                  "b x y,z\n"
+                  "c \xc3\xa4\n"
+                  "d \n");
+    assert_string_equal(value_of("e=f"), "g=h");
     assert_int_equal(warnings, 0);
-    oteli_resource_fini(&resource);
 }
 
 /* spec: R5 resource/sdk.md#specifying-resource-information-via-an-environment-variable SHOULD stable */
@@ -282,12 +351,11 @@ TEST(R5_one_malformed_member_spoils_the_variable_with_one_warning)
                                             "a=1,b=%zz", "a=1,%zz=b", "b=%0,a=1"};
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
         warnings = 0;
-        struct oteli_resource resource = make(malformed[i], "own", NULL, 0);
-        assert_string_equal(value_of(&resource, "a"), "-");
-        assert_string_equal(value_of(&resource, "b"), "-");
-        assert_string_equal(value_of(&resource, "service.name"), "own");
+        make(malformed[i], "own", NULL, 0);
+        assert_string_equal(value_of("a"), "-");
+        assert_string_equal(value_of("b"), "-");
+        assert_string_equal(value_of("service.name"), "own");
         assert_int_equal(warnings, 1);
-        oteli_resource_fini(&resource);
     }
 }
 
@@ -302,15 +370,13 @@ TEST(R3_code_beats_everything_and_keeps_its_types)
         otel_attribute_of("a", otel_value_string("last")),
         otel_attribute_of("telemetry.sdk.name", otel_value_string("mine")),
     };
-    struct oteli_resource resource =
-        make("a=variable,b=variable,c=variable,process.pid=x", NULL, code, 6);
+    make("a=variable,b=variable,c=variable,process.pid=x", NULL, code, 6);
 
-    assert_string_equal(value_of(&resource, "process.pid"), "int 7");
-    assert_string_equal(value_of(&resource, "a"), "last");
-    assert_string_equal(value_of(&resource, "b"), "");
-    assert_string_equal(value_of(&resource, "c"), "");
-    assert_string_equal(value_of(&resource, "telemetry.sdk.name"), "mine");
-    oteli_resource_fini(&resource);
+    assert_values("process.pid int 7\n"
+                  "a last\n"
+                  "b \n"
+                  "c \n"
+                  "telemetry.sdk.name mine\n");
 }
 
 TEST(a_variable_of_too_many_members_is_a_mistake)
@@ -320,29 +386,116 @@ TEST(a_variable_of_too_many_members_is_a_mistake)
     assert_non_null(variable);
     for (unsigned i = 0; i < MEMBERS; i++)
         sprintf(variable + strlen(variable), "k%u=1,", i);
-    struct oteli_resource resource = make(variable, NULL, NULL, 0);
+    make(variable, NULL, NULL, 0);
 
-    assert_string_equal(value_of(&resource, "k0"), "-");
+    assert_string_equal(value_of("k0"), "-");
     assert_int_equal(warnings, 1);
-    oteli_resource_fini(&resource);
     free(variable);
 }
 
 TEST(without_memory_there_is_an_error_and_no_leak)
 {
     config.resource_attributes = (char *)(uintptr_t) "a=1,b=2";
-    config.resource_detectors = all_detectors;
+    config.resource_detectors = (char *)(uintptr_t)all_detectors;
     config.entities = (char *)(uintptr_t) "host{host.id=7}[host.name=entity]@a:b";
-    for (size_t nth = 1;; nth++) {
-        struct oteli_resource resource;
+    otel_status status = OTEL_ERROR_NO_MEMORY;
+    for (size_t nth = 1; status != OTEL_OK; nth++) {
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
-        const otel_status status = oteli_resource_init(&resource, &config, NULL, 0);
-        const bool has_failed = oteli_leaks_failed();
-        assert_int_equal(status, has_failed ? OTEL_ERROR_NO_MEMORY : OTEL_OK);
+        status = oteli_resource_init(&resource, &config, NULL, 0);
+        assert_int_equal(status, oteli_leaks_failed() ? OTEL_ERROR_NO_MEMORY : OTEL_OK);
         oteli_resource_fini(&resource);
+        memset(&resource, 0, sizeof resource);
         oteli_leaks_check();
-        if (!has_failed)
-            break;
     }
+}
+
+/* ---- sdk/facts.h ------------------------------------------------------------------------------------ */
+
+static struct oteli_facts facts_of(const char *key, const char *value, const char *schema_url)
+{
+    struct oteli_facts facts = {.schema_url = schema_url};
+    oteli_facts_set_text(&facts, key, (otel_slice){value, strlen(value)});
+    return facts;
+}
+
+static const char *text_of(const struct oteli_facts *facts, const char *key)
+{
+    const otel_value *value = oteli_facts_get(facts, key);
+    return value != NULL ? value->as.string : "-";
+}
+
+/* spec: R3 resource/sdk.md#merge MUST stable */
+TEST(R3_the_result_has_all_keys_and_the_updating_values)
+{
+    struct oteli_facts old = facts_of("both", "old", NULL);
+    oteli_facts_set(&old, "only.old", otel_value_string("a"));
+    oteli_facts_set(&old, "emptied", otel_value_string("b"));
+    struct oteli_facts updating = facts_of("both", "new", NULL);
+    oteli_facts_set(&updating, "emptied", otel_value_string(""));
+    oteli_facts_set(&updating, "only.new", otel_value_string("c"));
+
+    oteli_facts_merge(&old, &updating);
+
+    assert_int_equal(old.count, 4);
+    assert_string_equal(text_of(&old, "both"), "new");
+    assert_string_equal(text_of(&old, "only.old"), "a");
+    assert_string_equal(text_of(&old, "emptied"), "");
+    assert_string_equal(text_of(&old, "only.new"), "c");
+    assert_int_equal(updating.count, 0);
+    oteli_facts_fini(&old);
+}
+
+/* spec: R4 resource/sdk.md#merge MUST stable */
+TEST(R4_the_schema_url_is_that_of_the_only_one_that_has_any)
+{
+    static const struct {
+        const char *old;
+        const char *updating;
+        const char *result; /* NULL: none, and a warning if two are given */
+    } table[] = {
+        {NULL, "x", "x"}, {"", "x", "x"},   {"x", NULL, "x"},   {"x", "", "x"},
+        {"x", "x", "x"},  {"x", "y", NULL}, {NULL, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        warnings = 0;
+        struct oteli_facts old = facts_of("a", "1", table[i].old);
+        struct oteli_facts updating = facts_of("b", "2", table[i].updating);
+
+        oteli_facts_merge(&old, &updating);
+
+        if (table[i].result != NULL)
+            assert_string_equal(old.schema_url, table[i].result);
+        else
+            assert_null(old.schema_url);
+        assert_int_equal(warnings, table[i].result == NULL && table[i].old != NULL);
+        assert_int_equal(old.count, 2);
+        oteli_facts_fini(&old);
+    }
+}
+
+TEST(after_two_schemas_a_third_changes_nothing)
+{
+    struct oteli_facts all = facts_of("a", "1", "x");
+    struct oteli_facts second = facts_of("b", "2", "y");
+    struct oteli_facts third = facts_of("c", "3", "y");
+
+    oteli_facts_merge(&all, &second);
+    oteli_facts_merge(&all, &third);
+
+    assert_null(all.schema_url);
+    assert_int_equal(warnings, 1);
+    oteli_facts_fini(&all);
+}
+
+TEST(a_file_that_is_not_there_says_nothing)
+{
+    struct oteli_facts facts = {0};
+
+    assert_int_equal(oteli_facts_read(&facts, "/no/such/file").length, 0);
+    assert_true(oteli_facts_read(&facts, "/proc/self/status").length > 0);
+    assert_int_equal(oteli_facts_read(&facts, "/proc").length, 0); /* a directory */
+
+    assert_false(facts.failed);
+    oteli_facts_fini(&facts);
 }
