@@ -11,6 +11,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -123,6 +125,25 @@ void traced_thread(void *(*main)(void *), void *argument)
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, main, argument), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+void check_forked(pid_t child)
+{
+    int status = -1;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+void check_child(int (*life)(void))
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(life());
+    }
+    check_forked(child);
 }
 
 int traced_setup_without_sdk(void **state)

@@ -11,6 +11,7 @@
 
 #include <otel/memory.h>
 #include <otel/otel.h>
+#include <sys/types.h>
 
 struct traced {
     otel_memory *memory;
@@ -45,6 +46,11 @@ void traced_assert_only(int withheld, int dropped, uint64_t count, const char *f
 
 /* Run a function on another thread, to its end. */
 void traced_thread(void *(*main)(void *), void *argument);
+
+/* Run a function in a child of a fork, to its end: it answers what it found wrong, 0: nothing. The
+ * second for a child of a fork from elsewhere. */
+void check_child(int (*life)(void));
+void check_forked(pid_t child);
 
 int traced_setup(void **state);
 int traced_setup_queued(void **state);

@@ -3,13 +3,13 @@
  * sdk/lifecycle.c does in it before and with its first span. */
 #include "sdk/engine.h"
 #include "tests/support/fake_exporter.h"
+#include "tests/support/traced.h"
 #include "tests/support/unit.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static struct fake_exporter parents, childs; /* in each process its own copy */
@@ -69,28 +69,18 @@ static otel_stats stats_now(void)
 }
 
 /* A fork that the C library does not hear of. */
-static pid_t raw_fork(void)
+static void check_raw_child(int (*life)(void))
 {
 #if defined(SYS_fork)
-    return (pid_t)syscall(SYS_fork);
+    const pid_t child = (pid_t)syscall(SYS_fork);
 #else
-    return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    const pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 #endif
-}
-
-/* Run `life` in a child; what it answers is what it found wrong, 0: nothing. */
-static void check_child(int (*life)(void), bool is_raw)
-{
-    const pid_t child = is_raw ? raw_fork() : fork();
-    assert_true(child >= 0);
     if (child == 0) {
         alarm(60);
         _exit(life());
     }
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    check_forked(child);
 }
 
 static int trace_by_itself(void)
@@ -110,7 +100,7 @@ AROUND_EACH(set_up, tear_down);
 TEST(a_child_exports_its_own_spans_and_nothing_of_its_parents)
 {
     touch("before");
-    check_child(trace_by_itself, false);
+    check_child(trace_by_itself);
     touch("after");
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
     assert_int_equal(parents.spans, 2);
@@ -125,9 +115,7 @@ static int ask_before_the_first_span(void)
         return 1;
     if (otel_stats_read(1, &other) != OTEL_ERROR_INVALID_ARGUMENT)
         return 2;
-    if (otel_shutdown(0) != OTEL_OK)
-        return 3;
-    if (otel_shutdown(0) != OTEL_ERROR_NOT_STARTED)
+    if (otel_shutdown(0) != OTEL_OK || otel_shutdown(0) != OTEL_ERROR_NOT_STARTED)
         return 3;
     touch("too late");
     return otel_tracer_enabled(tracer) || childs.batches != 0;
@@ -136,7 +124,7 @@ static int ask_before_the_first_span(void)
 TEST(a_child_that_shuts_down_first_never_has_a_thread)
 {
     touch("before");
-    check_child(ask_before_the_first_span, false);
+    check_child(ask_before_the_first_span);
 }
 
 static int start_before_the_first_span(void)
@@ -151,7 +139,7 @@ static int start_before_the_first_span(void)
 TEST(a_child_that_starts_an_sdk_has_that_one)
 {
     touch("before");
-    check_child(start_before_the_first_span, false);
+    check_child(start_before_the_first_span);
 }
 
 static int trace_in_vain(void)
@@ -168,10 +156,10 @@ static int trace_in_vain(void)
 TEST(what_cannot_be_renewed_drops_what_the_child_exports)
 {
     cannot_be_renewed = true;
-    check_child(trace_in_vain, false);
+    check_child(trace_in_vain);
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
     start(false);
-    check_child(trace_in_vain, false);
+    check_child(trace_in_vain);
 }
 
 static int trace_nothing(void)
@@ -184,7 +172,7 @@ TEST(an_sdk_that_was_shut_down_does_not_come_back)
 {
     touch("before");
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
-    check_child(trace_nothing, false);
+    check_child(trace_nothing);
 }
 
 static otel_span local, detached;
@@ -208,7 +196,7 @@ TEST(what_is_open_is_the_parents_and_goes_on_as_context)
 {
     local = otel_span_enter(tracer, "local", NULL);
     detached = otel_span_start(tracer, "detached", NULL);
-    check_child(end_the_parents, false);
+    check_child(end_the_parents);
     otel_span_end(detached);
     otel_span_end(local);
     assert_int_equal(otel_flush(60000), OTEL_OK);
@@ -234,7 +222,7 @@ TEST(the_tracestate_of_the_context_goes_on)
         otel_span_context_make((const uint8_t[16]){1}, (const uint8_t[8]){2}, 1, true, "held=open");
     const otel_context parent = {.span = otel_span_wrap(&remote)};
     local = otel_span_enter(tracer, "local", OTEL_SPAN_OPTIONS(.parent = &parent));
-    check_child(use_tracestate, false);
+    check_child(use_tracestate);
     otel_span_end(local);
 }
 
@@ -256,58 +244,53 @@ TEST(a_child_that_nobody_told_does_nothing)
 #endif
     local = otel_span_enter(tracer, "local", NULL);
     detached = otel_span_start(tracer, "detached", NULL);
-    check_child(do_nothing_raw, true);
-    check_child(start_before_the_first_span, true);
+    check_raw_child(do_nothing_raw);
+    check_raw_child(start_before_the_first_span);
     otel_span_end(detached);
     otel_span_end(local);
     assert_int_equal(otel_flush(60000), OTEL_OK);
     assert_string_equal(parents.text, "detached local|");
 }
 
+/* A failure in it fails it. */
 static int have_a_child(void)
 {
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(trace_by_itself());
-    int status = -1;
-    if (waitpid(child, &status, 0) != child || status != 0)
-        return 1;
+    check_child(trace_by_itself);
     return trace_by_itself();
 }
 
 TEST(children_of_children)
 {
-    check_child(have_a_child, false);
+    check_child(have_a_child);
 }
 
-static bool has_pid(otel_slice resource, int64_t pid)
+static struct oteli_resource resource;
+
+static bool has_pid(const struct oteli_resource *of, int64_t pid)
 {
     bool found = false;
+    otel_slice rest = {of->otlp, of->otlp_length};
     otel_attribute_view attribute;
-    while (otel_attribute_next(&resource, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
+    while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
         if (attribute.key.length == 11 && memcmp(attribute.key.data, "process.pid", 11) == 0)
             found = attribute.value.integer == pid;
     return found;
+}
+
+static int renew_resource(void)
+{
+    struct oteli_resource renewed;
+    return oteli_resource_renew(&renewed, &resource) != OTEL_OK || !has_pid(&renewed, getpid());
 }
 
 /* spec: R6 semconv/resource/service.md MUST stable */
 TEST_WITH(NULL, NULL, the_resource_of_a_child_has_its_pid)
 {
     struct oteli_config config;
-    struct oteli_resource resource, renewed;
     assert_int_equal(oteli_config_load(&config, NULL, false), OTEL_OK);
     assert_int_equal(oteli_resource_init(&resource, &config, NULL, 0), OTEL_OK);
-    assert_true(has_pid((otel_slice){resource.otlp, resource.otlp_length}, getpid()));
-
-    const pid_t child = fork();
-    if (child == 0) {
-        if (oteli_resource_renew(&renewed, &resource) != OTEL_OK)
-            _exit(1);
-        _exit(!has_pid((otel_slice){renewed.otlp, renewed.otlp_length}, getpid()));
-    }
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_true(has_pid(&resource, getpid()));
+    check_child(renew_resource);
     oteli_resource_fini(&resource);
     oteli_config_fini(&config);
 }

@@ -5,6 +5,7 @@
 #include "common/wire.h"
 #include "sdk/engine.h"
 #include "tests/support/fake_exporter.h"
+#include "tests/support/traced.h"
 #include "tests/support/unit.h"
 #include <otel/thread_context.h>
 
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static struct fake_exporter exporter, childs;
@@ -113,40 +113,34 @@ static struct oteli_field payload(void)
 TEST(a_process_says_who_it_is_while_an_sdk_runs)
 {
     assert_int_equal(mapping(), 0);
-    start();
-    assert_non_null(context());
-    assert_int_equal(mapping(), (uintptr_t)context());
-    assert_memory_equal(context(), "OTEL_CTX", 8);
-    assert_int_equal(context()->version, 2);
-    assert_true(context()->published_at != 0);
-    assert_text(value_in(of_payload(1, 0), 1, "service.name", 1), "shop");
-    stop();
-    assert_int_equal(mapping(), 0);
-    assert_null(context());
+    for (unsigned i = 0; i < 3; i++) {
+        start();
+        assert_non_null(context());
+        assert_int_equal(mapping(), (uintptr_t)context());
+        assert_memory_equal(context(), "OTEL_CTX", 8);
+        assert_int_equal(context()->version, 2);
+        assert_true(context()->published_at != 0);
+        assert_text(value_in(of_payload(1, 0), 1, "service.name", 1), "shop");
+        stop();
+        assert_int_equal(mapping(), 0);
+        assert_null(context());
+    }
 }
 
 TEST(it_says_how_the_records_of_threads_are_to_be_read)
 {
-    start();
-    assert_text(value_in(payload(), 2, "threadlocal.schema_version", 1), "tlsdesc_v1_dev");
-    assert_int_equal(value_in(payload(), 2, "threadlocal.attribute_key_map", 5).length, 0);
-    stop();
-}
-
-TEST(the_name_of_the_schema_is_the_users)
-{
     char longest[OTELI_SCHEMA_SIZE + 8];
     memset(longest, 'a', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    options.thread_context_schema = "tls_v1";
-    start();
-    assert_text(value_in(payload(), 2, "threadlocal.schema_version", 1), "tls_v1");
-    stop();
-    options.thread_context_schema = longest;
-    start();
-    longest[OTELI_SCHEMA_SIZE - 1] = '\0';
-    assert_text(value_in(payload(), 2, "threadlocal.schema_version", 1), longest);
-    stop();
+    const char *const schemas[][2] = {
+        {NULL, "tlsdesc_v1_dev"}, {"tls_v1", "tls_v1"}, {longest, longest + 8}};
+    for (size_t i = 0; i < 3; i++) {
+        options.thread_context_schema = schemas[i][0];
+        start();
+        assert_text(value_in(payload(), 2, "threadlocal.schema_version", 1), schemas[i][1]);
+        assert_int_equal(value_in(payload(), 2, "threadlocal.attribute_key_map", 5).length, 0);
+        stop();
+    }
 }
 
 TEST(switched_off_nothing_is_published)
@@ -179,31 +173,6 @@ TEST(of_a_large_resource_they_get_the_attributes_that_fit)
     assert_text(value_in(of_payload(1, 0), 1, "service.name", 1), "shop");
     stop();
     free(text);
-}
-
-TEST(another_payload_takes_the_place_of_the_first)
-{
-    start();
-    const struct oteli_process_context *const first = context();
-    const uint64_t published_at = first->published_at;
-    static char service[] = {10, 5, 10, 1, 'k', 18, 0};
-    const struct oteli_resource resource = {.otlp = service, .otlp_length = sizeof service};
-    oteli_process_context_publish(&resource, "another");
-    assert_ptr_equal(context(), first);
-    assert_true(first->published_at > published_at);
-    assert_text(value_in(payload(), 2, "threadlocal.schema_version", 1), "another");
-    assert_int_equal(of_payload(1, 0).length, sizeof service);
-    stop();
-}
-
-TEST(every_start_publishes_again)
-{
-    for (unsigned i = 0; i < 3; i++) {
-        start();
-        assert_int_equal(mapping(), (uintptr_t)context());
-        stop();
-        assert_int_equal(mapping(), 0);
-    }
 }
 
 /* --- what the system has --- */
@@ -241,13 +210,24 @@ int __wrap_prctl(int option, unsigned long two, unsigned long three, unsigned lo
     return __real_prctl(option, two, three, four, five);
 }
 
-TEST(each_writing_names_the_mapping)
+TEST(another_payload_takes_the_place_of_the_first_at_a_later_time_and_names_the_mapping)
 {
+    const uint64_t far = UINT64_MAX / 2; /* the clock has gone back since */
+    static char service[] = {10, 5, 10, 1, 'k', 18, 0};
+    const struct oteli_resource resource = {.otlp = service, .otlp_length = sizeof service};
     times_named = 0;
     start();
     assert_int_equal(times_named, 1);
-    oteli_process_context_publish(&(struct oteli_resource){0}, "another");
+    const struct oteli_process_context *const first = context();
+    ((struct oteli_process_context *)(uintptr_t)first)->published_at = far;
+
+    oteli_process_context_publish(&resource, "another");
+
+    assert_ptr_equal(context(), first);
+    assert_int_equal(first->published_at, far + 1);
     assert_int_equal(times_named, 2);
+    assert_text(value_in(payload(), 2, "threadlocal.schema_version", 1), "another");
+    assert_int_equal(of_payload(1, 0).length, sizeof service);
     stop();
 }
 
@@ -276,16 +256,6 @@ TEST(without_files_in_memory_there_is_anonymous_memory)
 }
 
 /* --- changes --- */
-
-TEST(a_clock_that_went_back_makes_no_earlier_time)
-{
-    const uint64_t far = UINT64_MAX / 2;
-    start();
-    ((struct oteli_process_context *)(uintptr_t)context())->published_at = far;
-    oteli_process_context_publish(&(struct oteli_resource){0}, "another");
-    assert_int_equal(context()->published_at, far + 1);
-    stop();
-}
 
 enum { ALIKE = 4000, CHANGES = 20000 };
 
@@ -364,13 +334,7 @@ TEST(a_forked_child_has_its_own_with_its_first_span)
 {
     start();
     const uint64_t published_at = context()->published_at;
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(in_child());
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    check_child(in_child);
     assert_int_equal(mapping(), (uintptr_t)context());
     assert_int_equal(context()->published_at, published_at);
     stop();

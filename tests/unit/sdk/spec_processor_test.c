@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* End a span of this thread, and one that is detached. */
@@ -464,34 +463,25 @@ TEST(a_shutdown_in_a_processor_leaves_it_alive)
     assert_int_equal(first.frees, 1);
 }
 
-static void run_child(void)
+static otel_span parents;
+
+static int trace_in_child(void)
 {
+    otel_span_end(parents); /* not told of here */
     (void)watcher_journal();
     const bool was_parents = strcmp(watcher_journal(), "") == 0;
     otel_span_end(watcher_enter("child"));
     const bool is_told = strcmp(watcher_journal(), "+ ! -child ") == 0;
     const bool is_stopped = otel_shutdown(60000) != OTEL_ERROR_TIMEOUT;
-    _exit(was_parents && is_told && is_stopped && first.frees == 1 ? 0 : 1);
-}
-
-static int status_of(pid_t child)
-{
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return status;
+    return was_parents && is_told && is_stopped && first.frees == 1 ? 0 : 1;
 }
 
 TEST(a_forked_child_keeps_the_processors)
 {
     watcher_start(1, &(otel_sdk_options){0});
-    const otel_span open = watcher_enter("parents");
-    const pid_t child = fork();
-    if (child == 0) {
-        otel_span_end(open); /* the parent's: not told of here */
-        run_child();
-    }
-    assert_int_equal(status_of(child), 0);
-    otel_span_end(open);
+    parents = watcher_enter("parents");
+    check_child(trace_in_child);
+    otel_span_end(parents);
     assert_string_equal(watcher_journal(), "+ ! -parents ");
 }
 
@@ -515,7 +505,7 @@ TEST(a_processor_may_fork)
             first.in_ending = NULL;
             _exit(strcmp(watcher_journal(), "+ ! ") != 0 || otel_current_span().opaque[2] != 0);
         }
-        assert_int_equal(status_of(forked), 0);
+        check_forked(forked);
         assert_string_equal(watcher_journal(), "+ ! -a ");
     }
 }
