@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -81,6 +83,88 @@ void by_hand(size_t count, otel_sdk_options *options)
 enum oteli_round by_hand_go_on(void)
 {
     return oteli_worker_round(hand.engine, false, &hand.wanted, &hand.deadline_ns);
+}
+
+static enum oteli_round go_on_to_the_end(void)
+{
+    enum oteli_round round = by_hand_go_on();
+    for (unsigned i = 0; i < 1000 && round != OTELI_ROUND_IDLE && round != OTELI_ROUND_STOPPED; i++)
+        round = by_hand_go_on();
+    return round;
+}
+
+static const char *word_of(enum oteli_round round)
+{
+    hand.has_stopped = round == OTELI_ROUND_STOPPED;
+    return round == OTELI_ROUND_IDLE      ? " idle"
+           : round == OTELI_ROUND_WORKED  ? " worked"
+           : round == OTELI_ROUND_PENDING ? " pending"
+                                          : " stopped";
+}
+
+static const char *word_of_deadline(void)
+{
+    static char text[40];
+    const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
+    const uint64_t left_ns = hand.deadline_ns > now_ns ? hand.deadline_ns - now_ns : 0;
+    const bool is_asleep = oteli_asleep == hand.engine->sdk.generation;
+    if (hand.deadline_ns == UINT64_MAX)
+        return is_asleep ? " never asleep" : " never";
+    snprintf(text, sizeof text, " %llu ms%s",
+             (unsigned long long)((left_ns + NS_PER_MS - 1) / NS_PER_MS),
+             is_asleep ? " asleep" : "");
+    return text;
+}
+
+/* How it ended; NULL: it is not the worker's. */
+static const char *play_step(const char *step)
+{
+    if (strcmp(step, "go") == 0)
+        return word_of(by_hand_go_on());
+    if (strcmp(step, "end") == 0)
+        return word_of(go_on_to_the_end());
+    if (strcmp(step, "round") == 0)
+        return hand_round(&hand) ? word_of_deadline() : " stopped";
+    if (strcmp(step, "tick") == 0) {
+        hand_tick(&hand);
+        return word_of_deadline();
+    }
+    if (strcmp(step, "flush") == 0)
+        hand_flush(&hand);
+    else if (strcmp(step, "almost") == 0)
+        oteli_fake_clock.monotonic_ns = hand.deadline_ns - 1;
+    else if (strcmp(step, "ask") == 0)
+        (void)oteli_add_full_64(&hand.engine->flush_wanted, 1);
+    else if (strncmp(step, "stop", 4) == 0)
+        hand_ask_to_stop(&hand, step[4] == '!' ? oteli_fake_clock.monotonic_ns : UINT64_MAX - 1);
+    else
+        hand_spans(&hand, (const char[]){step[0], '\0'}, (size_t)atoi(step + 1));
+    return NULL;
+}
+
+const char *by_hand_play(const char *steps)
+{
+    static char text[1000];
+    size_t length = 0;
+    text[0] = '\0';
+    while (*steps != '\0') {
+        char step[16];
+        const int size = (int)strcspn(steps, " ");
+        const size_t calls = fake->call_count;
+        snprintf(step, sizeof step, "%.*s", size, steps);
+        steps += size + (steps[size] == ' ');
+        const char *ending = play_step(step);
+        if (fake->call_count == calls) {
+            if (ending == NULL)
+                continue;
+            ending++; /* no blank before it */
+        }
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%.*s%s",
+                                   length != 0 ? "; " : "", (int)(fake->call_count - calls),
+                                   fake->calls + calls, ending != NULL ? ending : "");
+        assert_true(length < sizeof text);
+    }
+    return text;
 }
 
 otel_status faked_start(size_t count, otel_sdk_options *options)

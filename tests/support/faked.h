@@ -38,6 +38,22 @@ void by_hand(size_t exporters, otel_sdk_options *options);
 /* One round for somebody who may not wait. */
 enum oteli_round by_hand_go_on(void);
 
+/* Steps, with blanks between them, and what comes of them as text, until the next call:
+ *
+ *     a5       five spans "a" end
+ *     almost   the clock goes to the last moment before the time that a round has told
+ *     round    rounds of the worker until it would sleep
+ *     tick     the same at that time
+ *     go       by_hand_go_on
+ *     end      the same until nothing is left to do, or it has stopped
+ *     flush    hand_flush
+ *     ask      a flush is asked for
+ *     stop     a shutdown is asked for; "stop!" one without time
+ *
+ * For each: how the first exporter was called meanwhile (fake_exporter.h), how a round ended, or when
+ * the next is due and whether spans find the worker asleep: "T 250 ms asleep; EF; E 1000 ms". */
+const char *by_hand_play(const char *steps);
+
 /* The SDK with so many of the exporters; its tick is far away, and its log silent, unless it is
  * said. */
 otel_status faked_start(size_t exporters, otel_sdk_options *options);

@@ -342,6 +342,7 @@ TEST(S10_a_provider_of_tracestates_cannot_change_ot)
     assert_outcome(REMOTE, "a=b,ot=th:8;rv:ffffffffffff00", 0, "+ot=th:0;rv:ffffffffffff00,mine=2");
     own.threshold = OTEL_NEVER_SAMPLE;
     assert_outcome(REMOTE, "a=b,ot=th:8", 0, "-mine=0");
+    next_sampler();
 }
 
 TEST(a_threshold_that_is_none_drops)
@@ -351,6 +352,7 @@ TEST(a_threshold_that_is_none_drops)
     assert_outcome(NO_PARENT, "", UINT64_MAX, "-");
     own.threshold = INT64_C(1) << 56;
     assert_outcome(NO_PARENT, "", UINT64_MAX, "-");
+    next_sampler();
 }
 
 TEST(what_is_adopted_is_freed_when_nothing_comes_of_it)

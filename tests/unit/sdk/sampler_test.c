@@ -242,6 +242,7 @@ TEST(S8_a_parent_that_is_not_valid_makes_a_root)
     memset(question.parent.span_id, 0, sizeof question.parent.span_id);
     answer_of(&sampling.sampler, &question);
     assert_int_equal(root.asked, 1);
+    next_sampler();
 }
 
 TEST(what_is_adopted_is_freed_when_nothing_comes_of_it)

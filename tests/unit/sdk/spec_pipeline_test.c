@@ -153,7 +153,8 @@ static void *touch_many(void *unused)
 /* spec: P3 trace/sdk.md#simple-processor MUST stable */
 TEST(P3_exports_of_a_simple_processor_do_not_overlap)
 {
-    (void)start_simple(&(otel_sdk_options){.bsp_max_queue_size = 8192});
+    (void)start_simple(
+        &(otel_sdk_options){.bsp_max_queue_size = 8192, .resource_detectors = "none"});
     pthread_t threads[THREADS];
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, touch_many, NULL), 0);
@@ -161,6 +162,7 @@ TEST(P3_exports_of_a_simple_processor_do_not_overlap)
         pthread_join(threads[i], NULL);
     assert_int_equal(export.exports, THREADS * SPANS);
     assert_int_equal(export.overlaps, 0);
+    assert_string_equal(export.schema_url, "");
 }
 
 /* spec: P3 trace/sdk.md#simple-processor MUST stable */
