@@ -165,21 +165,6 @@ TEST(P3_exports_of_a_simple_processor_do_not_overlap)
     assert_string_equal(export.schema_url, "");
 }
 
-/* spec: P3 trace/sdk.md#simple-processor MUST stable */
-TEST(P3_the_option_simple_still_exports_at_once)
-{
-    watcher_start(1, &(otel_sdk_options){.simple = true});
-    otel_span_end(watcher_enter("a"));
-    assert_int_equal(otel_memory_count(traced.memory), 1);
-    assert_string_equal(watcher_journal(), "+ ! -a ");
-}
-
-static void *touch_once(void *unused)
-{
-    traced_touch("a");
-    return unused;
-}
-
 /* An export of another thread may take as long as it likes, and a flush may not. */
 TEST(a_simple_processor_does_not_flush_longer_than_it_may)
 {

@@ -15,46 +15,24 @@ static bool is_marked_asleep(void)
     return oteli_asleep == hand.engine->sdk.generation;
 }
 
-/* Ticks until there is nothing more to wait for. */
-static void let_sleep(void)
+static uint64_t rings(void)
 {
-    for (unsigned i = 0; i < 10 && hand.deadline_ns != UINT64_MAX; i++)
-        hand_tick(&hand);
-    assert_true(hand.deadline_ns == UINT64_MAX);
+    return hand.engine->bell.rings;
 }
 
 AROUND_EACH(faked_begin, by_hand_end);
 
-TEST(without_spans_there_is_no_tick_and_the_first_wakes_the_worker_once)
-{
-    start(100, 10);
-    hand_round(&hand);
-    assert_true(hand.deadline_ns == UINT64_MAX);
-    assert_true(is_marked_asleep());
-    assert_int_equal(hand.engine->bell.rings, 0);
-
-    hand_spans(&hand, "a", 5);
-
-    assert_int_equal(hand.engine->bell.rings, 1);
-    assert_false(is_marked_asleep());
-}
-
 /* spec: P5 */
-TEST(the_tick_runs_from_the_first_span_and_exports_what_there_is)
+TEST(the_first_span_wakes_the_worker_once_and_the_tick_runs_from_it)
 {
     start(100, 10);
-    hand_round(&hand);
+    assert_string_equal(by_hand_play("round"), "never asleep");
+    assert_int_equal(rings(), 0);
     oteli_fake_clock.monotonic_ns += 700 * NS_PER_MS;
-    const uint64_t first_ns = oteli_fake_clock.monotonic_ns;
-
-    hand_spans(&hand, "a", 3);
-    hand_round(&hand);
-    assert_true(hand.deadline_ns == first_ns + 1000 * NS_PER_MS);
-    oteli_fake_clock.monotonic_ns = hand.deadline_ns - 1;
-    hand_round(&hand);
-    assert_int_equal(fake->batches, 0);
-    hand_tick(&hand);
-
+    assert_string_equal(by_hand_play("a3"), "");
+    assert_int_equal(rings(), 1);
+    assert_false(is_marked_asleep());
+    assert_string_equal(by_hand_play("round almost round tick"), "1000 ms; 1 ms; E 1000 ms");
     assert_string_equal(fake->text, "a a a|");
 }
 
@@ -95,69 +73,39 @@ TEST(no_batch_is_larger_than_its_limit_also_in_a_flush_and_a_shutdown)
     assert_int_equal(fake->flushes, 2);
 }
 
-TEST(a_flush_of_nothing_exports_nothing)
-{
-    start(100, 10);
-
-    hand_flush(&hand);
-
-    assert_int_equal(fake->batches, 0);
-    assert_int_equal(fake->flushes, 1);
-    assert_true(is_marked_asleep());
-}
-
 /* spec: P13 */
 TEST(an_idle_worker_is_asleep_after_two_ticks_and_stays_so)
 {
     start(100, 10);
-    hand_spans(&hand, "a", 1);
-    hand_round(&hand);
-
-    hand_tick(&hand);
-    assert_false(is_marked_asleep());
-    hand_tick(&hand);
-    assert_true(is_marked_asleep());
-    hand_tick(&hand);
-
-    assert_true(hand.deadline_ns == UINT64_MAX);
-    assert_int_equal(hand.engine->bell.rings, 1);
-    assert_int_equal(fake->batches, 1);
+    assert_string_equal(by_hand_play("flush a1 round tick tick tick"),
+                        "F; 1000 ms; E 1000 ms; 1000 ms asleep; never asleep");
+    assert_int_equal(rings(), 1);
 }
 
 /* The worker marked itself asleep while a thread was about to look at the mark. */
 TEST(a_span_that_crossed_the_mark_is_found_a_tick_later)
 {
     start(100, 10);
-    hand_spans(&hand, "a", 1);
-    hand_round(&hand);
-    hand_tick(&hand);
-    hand_tick(&hand);
-    assert_true(is_marked_asleep());
+    assert_string_equal(by_hand_play("a1 round tick tick"), "1000 ms; E 1000 ms; 1000 ms asleep");
     oteli_sdk_set_asleep(&hand.engine->sdk, false);
     hand_spans(&hand, "late", 1);
     oteli_sdk_set_asleep(&hand.engine->sdk, true);
 
-    hand_tick(&hand);
-
+    assert_string_equal(by_hand_play("tick"), "E 1000 ms");
     assert_string_equal(fake->text, "a|late|");
-    assert_false(is_marked_asleep());
-    assert_true(hand.deadline_ns != UINT64_MAX);
 }
 
 TEST(after_a_pause_a_full_batch_rings_again_and_is_exported_before_the_tick)
 {
     start(400, 10);
-    hand_spans(&hand, "a", 1);
-    hand_round(&hand);
-    let_sleep();
-    hand_spans(&hand, "b", 1);
-    hand_round(&hand);
+    assert_string_equal(by_hand_play("a1 round tick tick tick b1 round"),
+                        "1000 ms; E 1000 ms; 1000 ms asleep; never asleep; 1000 ms");
     assert_true(hand.wanted <= 10);
-    const uint64_t rings = hand.engine->bell.rings;
+    const uint64_t before = rings();
     (void)oteli_bell_arm(&hand.engine->bell, hand.wanted); /* as oteli_bell_sleep does */
 
     hand_spans(&hand, "b", 200);
-    assert_int_equal(hand.engine->bell.rings, rings + 1);
+    assert_int_equal(rings(), before + 1);
     hand_round(&hand);
 
     assert_true(fake->spans >= 100);
@@ -166,15 +114,9 @@ TEST(after_a_pause_a_full_batch_rings_again_and_is_exported_before_the_tick)
 TEST(a_full_queue_is_exported_before_the_tick_though_no_batch_is_full)
 {
     start(10, 10);
-    hand_spans(&hand, "a", 10);
-    hand_round(&hand);
-    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 0);
-
-    hand_spans(&hand, "b", 1);
-    hand_round(&hand);
-
-    assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 1);
-    assert_int_equal(fake->spans, 10);
+    assert_string_equal(by_hand_play("a10 round b1 round"), "1000 ms; E 1000 ms");
+    assert_string_equal(faked_sums(0), "11 started, 11 ended: delivered 10, dropped 1 "
+                                       "(queue_full 1)");
 }
 
 /* All of the room is in lots of threads that do nothing: dropping must not become a
@@ -191,7 +133,7 @@ TEST(a_queue_full_of_promises_wakes_the_worker_once)
         hand_spans(&hand, "a", 1);
     }
 
-    assert_true(hand.engine->bell.rings <= 3);
+    assert_true(rings() <= 3);
     assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 21);
     hand.engine->reserved = 0;
 }
@@ -256,9 +198,8 @@ TEST(a_shutdown_drops_what_it_has_no_time_for)
     hand_ask_to_stop(&hand, oteli_fake_clock.monotonic_ns + 100 * NS_PER_MS);
     assert_false(hand_round(&hand));
 
-    assert_int_equal(fake->spans, 20);
-    assert_int_equal(hand.engine->pipelines[0].delivered, 20);
-    assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_SHUTDOWN_TIMEOUT], 5);
+    assert_string_equal(faked_sums(0), "25 started, 25 ended: delivered 20, dropped 5 "
+                                       "(shutdown_timeout 5)");
     assert_int_equal(hand.engine->reserved % 10, hand.engine->reserved);
 }
 
@@ -285,14 +226,8 @@ TEST(spans_that_end_after_the_shutdown_are_counted_as_such)
 TEST(with_no_delay_at_all_there_is_still_a_grace_before_sleep)
 {
     by_hand(1, &(otel_sdk_options){.bsp_schedule_delay = OTEL_ZERO});
-    hand_spans(&hand, "a", 1);
-    for (unsigned i = 0; i < 5 && !is_marked_asleep(); i++)
-        hand_round(&hand);
-
-    assert_true(is_marked_asleep());
-    assert_string_equal(fake->text, "a|");
-    assert_true(hand.deadline_ns > oteli_fake_clock.monotonic_ns);
-    let_sleep();
+    assert_string_equal(by_hand_play("a1 round round tick"),
+                        "E 1 ms asleep; 1 ms asleep; never asleep");
 }
 
 /* Two batches of ten came within `ns` while others were there: what the worker
