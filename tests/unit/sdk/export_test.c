@@ -162,7 +162,7 @@ TEST(a_shutdown_makes_also_a_running_export_end_early)
     assert_true(oteli_fake_clock.monotonic_ns <= now_ns + 10 * NS_PER_MS);
 }
 
-/* spec: P16 */
+/* spec: P16 trace/sdk.md#span-exporter MUST stable */
 TEST(a_flush_and_waking_reach_every_exporter_and_failures_are_seen)
 {
     oteli_export_wake(hand.engine);
