@@ -18,7 +18,7 @@ DOCUMENT = ROOT / "docs" / "COMPLIANCE.md"
 MARK = re.compile(r"\bspec:\s+((?:[A-Z]\d+|E-[A-Z0-9_]+)(?:[ ,]+(?:[A-Z]\d+|E-[A-Z0-9_]+))*)\b")
 ROW_NAME = re.compile(r"[A-Z]\d+|E-[A-Z0-9_]+")
 FUNCTION = re.compile(
-    r"^(?:__attribute__\(\(.*\)\)\s)?(?:TEST(?:_WITH\(\w+,\s+\w+,\s+|\()|(?:static )?(?:void|int|bool)\s+)(\w+)",
+    r"^(?:__attribute__\(\(.*\)\)\s)?(?:TEST(?:_WITH\(\w+,\s+\w+,\s+|\w*\()|(?:static )?(?:void|int|bool)\s+)(\w+)",
     re.M)
 
 HEAD = """# Compliance with the OpenTelemetry specification

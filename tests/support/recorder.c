@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -284,4 +286,15 @@ void recorder_on_thread(void *(*main)(void *), void *argument)
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, main, argument), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+void recorder_in_child(int (*main)(const void *), const void *argument)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(main(argument));
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }

@@ -76,7 +76,15 @@ int recorder_setup_fast(void **state);
 int recorder_setup_queued_fast(void **state);
 int recorder_teardown(void **state);
 
+/* For unit.h: tests that run once more where spans go the fast way. */
+#define TEST_FAST_TOO(name) TEST_TWICE(recorder_setup, recorder_setup_fast, recorder_teardown, name)
+#define TEST_QUEUED_FAST_TOO(name) \
+    TEST_TWICE(recorder_setup_queued, recorder_setup_queued_fast, recorder_teardown, name)
+
 /* Run a function on another thread, to its end. */
 void recorder_on_thread(void *(*main)(void *), void *argument);
+
+/* Run a function in a forked child; the test fails unless it gives 0. */
+void recorder_in_child(int (*main)(const void *), const void *argument);
 
 #endif

@@ -57,4 +57,7 @@ int traced_setup_queued(void **state);
 int traced_setup_without_sdk(void **state);
 int traced_teardown(void **state);
 
+/* For unit.h: a test that runs once more with a queue. */
+#define TEST_QUEUED_TOO(name) TEST_TWICE(traced_setup, traced_setup_queued, traced_teardown, name)
+
 #endif

@@ -68,6 +68,12 @@ void unit_add(struct unit_file *file, struct unit_test *test);
     UNIT_ADD(unit_add_##name##_##set_up,    \
              {#name ", " #set_up, test_##name, set_up, tear_down, NULL}, .has_own = true)
 
+/* A test with each of two fixtures. */
+#define TEST_TWICE(set_up, set_up_again, tear_down, name) \
+    static void test_##name(void **state);                \
+    TEST_AGAIN(set_up_again, tear_down, name);            \
+    TEST_WITH(set_up, tear_down, name)
+
 #define AROUND_EACH(begin, end)                                     \
     __attribute__((constructor)) static void unit_around_each(void) \
     {                                                               \

@@ -23,19 +23,6 @@ static uint8_t current_number(void)
 
 AROUND_EACH(recorder_setup_without_sdk, recorder_teardown);
 
-/* spec: A24 A26 trace/api.md#spancontext */
-TEST(a_wrapped_span_has_the_context_it_was_given)
-{
-    const otel_span_context context = otel_span_context_make(trace_id, span_id, 3, true, "k=v");
-    const otel_span span = otel_span_wrap(&context);
-    const otel_span_context back = otel_span_get_context(span);
-
-    assert_memory_equal(&back, &context, sizeof back);
-    assert_false(otel_span_is_recording(span));
-    otel_span_set_int(span, "k", 1);
-    otel_span_end(span);
-}
-
 /* spec: A26 trace/api.md#isvalid MUST stable */
 TEST(a_context_needs_both_ids)
 {
@@ -89,39 +76,6 @@ TEST(the_tracestate_of_a_context_is_cut_to_what_fits)
     text[0] = 'x';
     assert_int_equal(otel_span_context_tracestate(&bad, text, sizeof text), 0);
     assert_string_equal(text, "");
-}
-
-/* spec: C2 */
-TEST(contexts_are_current_from_attach_to_detach)
-{
-    const otel_context_token one = otel_context_attach(context_of(1));
-    const otel_context_token two = otel_context_attach(context_of(2));
-    assert_int_equal(current_number(), 2);
-    assert_true(otel_context_detach(two));
-    assert_int_equal(current_number(), 1);
-    const otel_context_token three = otel_context_attach(context_of(3));
-    assert_int_equal(current_number(), 3);
-    assert_true(otel_context_detach(three));
-    assert_true(otel_context_detach(one));
-    assert_int_equal(current_number(), 0);
-    assert_int_equal(recorder.logs, 0);
-}
-
-/* spec: C2 */
-TEST(a_wrong_order_is_said_and_the_newest_stays_current)
-{
-    const otel_context_token one = otel_context_attach(context_of(1));
-    const otel_context_token two = otel_context_attach(context_of(2));
-    assert_false(otel_context_detach(one));
-    assert_int_equal(current_number(), 2);
-    assert_true(otel_context_detach(two));
-    assert_int_equal(current_number(), 0);
-    assert_int_equal(recorder.logs, 1);
-    assert_false(otel_context_detach(one));
-
-    const otel_context_token next = otel_context_attach(context_of(4));
-    assert_true(otel_context_detach(next));
-    assert_int_equal(current_number(), 0);
 }
 
 TEST(an_old_token_detaches_nothing)
@@ -179,25 +133,6 @@ TEST(a_token_does_not_outlive_its_thread)
     assert_false(otel_context_detach(token));
 }
 
-static void *see_nothing(void *argument)
-{
-    (void)argument;
-    assert_int_equal(current_number(), 0);
-    const otel_context_token token = otel_context_attach(context_of(9));
-    assert_int_equal(current_number(), 9);
-    assert_true(otel_context_detach(token));
-    return NULL;
-}
-
-TEST(each_thread_has_its_own_current_context)
-{
-    otel_context_token token = otel_context_attach(context_of(1));
-    recorder_on_thread(see_nothing, NULL);
-    recorder_on_thread(detach_there, &token);
-    assert_int_equal(current_number(), 1);
-    assert_true(otel_context_detach(token));
-}
-
 TEST(without_memory_nothing_is_attached)
 {
     oteli_leaks_fail_at(1);
@@ -235,7 +170,7 @@ TEST(contexts_that_are_never_detached_do_not_pile_up)
     assert_int_equal(current_number(), 0);
 }
 
-TEST_WITH(recorder_setup, recorder_teardown, attaching_in_pairs_with_spans_has_no_limit_of_its_own)
+TEST_FAST_TOO(attaching_in_pairs_with_spans_has_no_limit_of_its_own)
 {
     static otel_context_token tokens[2 * MOST_ATTACHED];
     static otel_span spans[2 * MOST_ATTACHED];
@@ -263,7 +198,7 @@ static bool is_current(otel_span span)
     return otel_current_span().opaque[2] == span.opaque[2];
 }
 
-TEST_WITH(recorder_setup, recorder_teardown, spans_of_a_detached_context_are_not_current_any_more)
+TEST_FAST_TOO(spans_of_a_detached_context_are_not_current_any_more)
 {
     const otel_span outer = enter();
     const otel_context_token token = otel_context_attach(context_of(1));
@@ -291,7 +226,7 @@ TEST_WITH(recorder_setup, recorder_teardown, spans_of_a_detached_context_are_not
         assert_int_equal(recorder_has_field(i, 9), i != 1);
 }
 
-TEST_WITH(recorder_setup, recorder_teardown, a_span_that_has_ended_is_not_current_again)
+TEST_FAST_TOO(a_span_that_has_ended_is_not_current_again)
 {
     const otel_span outer = enter();
     const otel_span middle = enter();
@@ -454,7 +389,7 @@ static uint32_t next_number(uint32_t *seed)
     return *seed >> 16;
 }
 
-TEST_WITH(recorder_setup_queued, recorder_teardown, any_order_of_everything)
+TEST_QUEUED_FAST_TOO(any_order_of_everything)
 {
     uint32_t seed = 1;
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -481,70 +416,3 @@ TEST_WITH(recorder_setup_queued, recorder_teardown, any_order_of_everything)
         recorder.count = 0;
     }
 }
-
-/* spec: C1 */
-TEST(values_are_found_under_their_keys)
-{
-    const otel_context_key first = otel_context_create_key("same name");
-    const otel_context_key second = otel_context_create_key("same name");
-    int a = 1;
-    int b = 2;
-    otel_context_value places[3];
-    const otel_context empty = context_of(1);
-    const otel_context with_a = otel_context_with_value(empty, first, &a, &places[0]);
-    const otel_context with_both = otel_context_with_value(with_a, second, &b, &places[1]);
-    const otel_context changed = otel_context_with_value(with_both, first, &b, &places[2]);
-
-    assert_true(first.opaque != second.opaque);
-    assert_null(otel_context_get_value(&empty, first));
-    assert_ptr_equal(otel_context_get_value(&with_a, first), &a);
-    assert_null(otel_context_get_value(&with_a, second));
-    assert_ptr_equal(otel_context_get_value(&with_both, first), &a);
-    assert_ptr_equal(otel_context_get_value(&with_both, second), &b);
-    assert_ptr_equal(otel_context_get_value(&changed, first), &b);
-    assert_ptr_equal(otel_context_get_value(&with_both, first), &a);
-}
-
-TEST_WITH(recorder_setup, recorder_teardown, values_travel_with_the_current_context)
-{
-    const otel_context_key key = otel_context_create_key("k");
-    int value = 1;
-    otel_context_value place;
-    const otel_context_token token =
-        otel_context_attach(otel_context_with_value(otel_current_context(), key, &value, &place));
-    const otel_span span = otel_span_enter(otel_tracer_get("c", NULL), "span", NULL);
-    const otel_context current = otel_current_context();
-    assert_ptr_equal(otel_context_get_value(&current, key), &value);
-    assert_memory_equal(&current.span, &span, sizeof span);
-    otel_span_end(span);
-    assert_true(otel_context_detach(token));
-}
-
-/* spec: C3 */
-TEST_WITH(recorder_setup, recorder_teardown, many_requests_on_one_thread_need_no_attaching)
-{
-    otel_tracer *const tracer = otel_tracer_get("c", NULL);
-    otel_context requests[20];
-    for (size_t i = 0; i < 20; i++) {
-        const otel_context none = {{{0}}, NULL, 0};
-        requests[i] = otel_context_with_span(
-            none, otel_span_start(tracer, "request", OTEL_SPAN_OPTIONS(.parent = &none)));
-    }
-    for (size_t i = 0; i < 20; i++) {
-        const otel_span step =
-            otel_span_start(tracer, "step", OTEL_SPAN_OPTIONS(.parent = &requests[i]));
-        assert_true(step.opaque[0] == requests[i].span.opaque[0]);
-        otel_span_end(step);
-        otel_span_end(requests[i].span);
-    }
-    assert_int_equal(recorder.count, 40);
-    assert_int_equal(current_number(), 0);
-}
-
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           attaching_in_pairs_with_spans_has_no_limit_of_its_own);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           spans_of_a_detached_context_are_not_current_any_more);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_span_that_has_ended_is_not_current_again);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, any_order_of_everything);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, values_travel_with_the_current_context);

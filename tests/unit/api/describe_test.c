@@ -92,7 +92,7 @@ TEST(the_attribute_limit_is_exact_and_replacing_is_no_drop)
     assert_int_equal(recorder.logs, 1);
 }
 
-TEST(a_key_is_there_once_with_its_last_value)
+TEST_FAST_TOO(a_key_is_there_once_with_its_last_value)
 {
     const otel_span span = otel_span_enter(tracer(), "span", NULL);
     otel_span_set_int(span, "a", 1);
@@ -108,7 +108,7 @@ TEST(a_key_is_there_once_with_its_last_value)
     assert_int_equal(number_of(0, DROPPED_ATTRIBUTES), 0);
 }
 
-TEST(keys_that_only_look_alike_are_different)
+TEST_FAST_TOO(keys_that_only_look_alike_are_different)
 {
     const otel_span span = otel_span_enter(tracer(), "span", NULL);
     otel_span_set_int(span, "http.a", 1);
@@ -124,7 +124,7 @@ TEST(keys_that_only_look_alike_are_different)
 
 /* Keys that come again, in an order that has nothing to do with it: of the two spans, one is
  * told everything by the functions for each type, the other as a value of any type. */
-TEST(keys_that_come_again_are_found_either_way)
+TEST_FAST_TOO(keys_that_come_again_are_found_either_way)
 {
     uint32_t seed = 1;
     for (size_t round = 0; round < 100; round++) {
@@ -156,7 +156,7 @@ TEST(keys_that_come_again_are_found_either_way)
     }
 }
 
-TEST(start_attributes_can_be_replaced_too)
+TEST_FAST_TOO(start_attributes_can_be_replaced_too)
 {
     const otel_attribute attributes[] = {otel_attribute_of("a", otel_value_int(1)),
                                          otel_attribute_of("b", otel_value_int(2)),
@@ -185,7 +185,7 @@ TEST(empty_keys_are_left_out_and_said)
     assert_int_equal(recorder.logs, 1);
 }
 
-TEST(a_bad_key_is_known_by_what_it_becomes_at_the_limit_too)
+TEST_FAST_TOO(a_bad_key_is_known_by_what_it_becomes_at_the_limit_too)
 {
     recorder.sdk.limits.attributes = 1;
     const otel_span span = otel_span_enter(tracer(), "span", NULL);
@@ -198,7 +198,7 @@ TEST(a_bad_key_is_known_by_what_it_becomes_at_the_limit_too)
     assert_int_equal(number_of(0, DROPPED_ATTRIBUTES), 0);
 }
 
-TEST(limits_of_zero_leave_everything_out)
+TEST_FAST_TOO(limits_of_zero_leave_everything_out)
 {
     recorder.sdk.limits = (struct oteli_limits){.value_length = SIZE_MAX};
     const otel_link link = {otel_span_get_context(otel_span_enter(tracer(), "outer", NULL)), NULL,
@@ -215,7 +215,7 @@ TEST(limits_of_zero_leave_everything_out)
     assert_int_equal(number_of(0, DROPPED_LINKS), 1);
 }
 
-TEST(the_value_length_limit_counts_characters)
+TEST_FAST_TOO(the_value_length_limit_counts_characters)
 {
     recorder.sdk.limits.value_length = 3;
     const otel_attribute attribute = otel_attribute_of("k", otel_value_string("abcdef"));
@@ -237,7 +237,7 @@ TEST(the_value_length_limit_counts_characters)
     assert_string_equal(text, "k=abc ");
 }
 
-TEST(many_attributes_grow_the_span)
+TEST_FAST_TOO(many_attributes_grow_the_span)
 {
     recorder.sdk.limits.attributes = 5000;
     const otel_span span = otel_span_start(tracer(), "span", NULL);
@@ -271,7 +271,7 @@ static const struct {
     {{(otel_span_status)7, OTEL_SPAN_STATUS_ERROR}, {"x", "z"}, OTEL_SPAN_STATUS_ERROR, "z"},
 };
 
-TEST(ok_beats_error_beats_unset)
+TEST_FAST_TOO(ok_beats_error_beats_unset)
 {
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         const otel_span span = otel_span_enter(tracer(), "span", NULL);
@@ -293,7 +293,7 @@ TEST(ok_beats_error_beats_unset)
     }
 }
 
-TEST(an_exception_is_an_event_with_what_is_known)
+TEST_FAST_TOO(an_exception_is_an_event_with_what_is_known)
 {
     const otel_attribute more[] = {otel_attribute_of("mine", otel_value_int(1)),
                                    otel_attribute_of("exception.type", otel_value_string("Mine"))};
@@ -318,7 +318,7 @@ TEST(an_exception_is_an_event_with_what_is_known)
     assert_false(recorder_has_field(0, STATUS));
 }
 
-TEST(an_exception_with_many_attributes)
+TEST_FAST_TOO(an_exception_with_many_attributes)
 {
     otel_attribute many[40];
     char keys[40][8];
@@ -355,7 +355,7 @@ TEST(events_keep_their_order_and_their_times)
     }
 }
 
-TEST(a_link_to_nothing_is_kept_if_it_says_something)
+TEST_FAST_TOO(a_link_to_nothing_is_kept_if_it_says_something)
 {
     const otel_attribute attribute = otel_attribute_of("why", otel_value_int(1));
     const otel_link nothing = {{{0}, {0}, 0, false, {0}, 0}, NULL, 4};
@@ -373,7 +373,7 @@ TEST(a_link_to_nothing_is_kept_if_it_says_something)
     assert_int_equal(number_of(0, DROPPED_LINKS), 0);
 }
 
-TEST(a_name_can_be_changed_any_number_of_times)
+TEST_FAST_TOO(a_name_can_be_changed_any_number_of_times)
 {
     static const char long_name[] =
         "a name that is so long that it does not fit into the span itself";
@@ -450,7 +450,7 @@ TEST(without_memory_less_is_said_and_all_of_it_is_counted)
     }
 }
 
-TEST(nothing_is_kept_after_the_end)
+TEST_FAST_TOO(nothing_is_kept_after_the_end)
 {
     const otel_span spans[] = {otel_span_enter(tracer(), "entered", NULL),
                                otel_span_start(tracer(), "started", NULL)};
@@ -472,7 +472,7 @@ TEST(nothing_is_kept_after_the_end)
     }
 }
 
-TEST(handles_of_nothing_are_harmless)
+TEST_FAST_TOO(handles_of_nothing_are_harmless)
 {
     const otel_span_context context = {{1}, {1}, 1, false, {0}, 0};
     const otel_span spans[] = {
@@ -490,7 +490,7 @@ TEST(handles_of_nothing_are_harmless)
     assert_int_equal(recorder.count, 0);
 }
 
-TEST(a_span_of_a_former_sdk_is_not_recording)
+TEST_FAST_TOO(a_span_of_a_former_sdk_is_not_recording)
 {
     const otel_span entered = otel_span_enter(tracer(), "entered", NULL);
     const otel_span started = otel_span_start(tracer(), "started", NULL);
@@ -508,21 +508,3 @@ TEST(a_span_of_a_former_sdk_is_not_recording)
     assert_int_equal(recorder.count, 0);
     assert_int_equal(recorder_counts().ended, 0);
 }
-
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_key_is_there_once_with_its_last_value);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, keys_that_only_look_alike_are_different);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, start_attributes_can_be_replaced_too);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           a_bad_key_is_known_by_what_it_becomes_at_the_limit_too);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, limits_of_zero_leave_everything_out);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, the_value_length_limit_counts_characters);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, many_attributes_grow_the_span);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, ok_beats_error_beats_unset);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, an_exception_is_an_event_with_what_is_known);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, an_exception_with_many_attributes);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_link_to_nothing_is_kept_if_it_says_something);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_name_can_be_changed_any_number_of_times);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, nothing_is_kept_after_the_end);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, handles_of_nothing_are_harmless);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_span_of_a_former_sdk_is_not_recording);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, keys_that_come_again_are_found_either_way);

@@ -42,22 +42,7 @@ static void check_name(size_t index, const char *name)
 
 AROUND_EACH(recorder_setup_queued, recorder_teardown);
 
-/* spec: A21 */
-TEST_WITH(recorder_setup, recorder_teardown, only_the_first_end_counts)
-{
-    const otel_span spans[] = {enter("entered"), otel_span_start(tracer(), "started", NULL)};
-    for (size_t i = 0; i < 2; i++) {
-        otel_span_end_at(spans[i], RECORDER_WALL_NS + 100);
-        otel_span_end_at(spans[i], RECORDER_WALL_NS + 200);
-        otel_span_end(spans[i]);
-    }
-    assert_int_equal(recorder.count, 2);
-    for (size_t i = 0; i < 2; i++)
-        assert_int_equal(recorder_field(i, END).value - RECORDER_WALL_NS, 100);
-    assert_int_equal(recorder_counts().ended, 2);
-}
-
-TEST_WITH(recorder_setup, recorder_teardown, an_old_handle_does_not_end_the_next_span_of_its_slot)
+TEST_FAST_TOO(an_old_handle_does_not_end_the_next_span_of_its_slot)
 {
     const otel_span old = enter("old");
     otel_span_end(old);
@@ -76,8 +61,7 @@ TEST_WITH(recorder_setup, recorder_teardown, an_old_handle_does_not_end_the_next
 }
 
 /* spec: A21 */
-TEST_WITH(recorder_setup, recorder_teardown,
-          a_parent_that_ends_first_leaves_its_child_open_but_not_current)
+TEST_FAST_TOO(a_parent_that_ends_first_leaves_its_child_open_but_not_current)
 {
     const otel_span parent = enter("parent");
     const otel_span child = enter("child");
@@ -96,8 +80,7 @@ TEST_WITH(recorder_setup, recorder_teardown,
 static const char *const orders[] = {"12ba",   "12ab",   "123cba", "123cab", "123bca",   "123bac",
                                      "123acb", "123abc", "12a3cb", "12a3bc", "12a3b4dc", "12b3ac"};
 
-TEST_WITH(recorder_setup, recorder_teardown,
-          what_is_current_is_the_newest_span_that_is_open_in_open_ones)
+TEST_FAST_TOO(what_is_current_is_the_newest_span_that_is_open_in_open_ones)
 {
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         otel_span spans[8] = {{{0}}};
@@ -123,7 +106,7 @@ TEST_WITH(recorder_setup, recorder_teardown,
     }
 }
 
-TEST_WITH(recorder_setup, recorder_teardown, many_spans_that_end_first_in_first_out)
+TEST_FAST_TOO(many_spans_that_end_first_in_first_out)
 {
     static otel_span spans[1000];
     for (size_t i = 0; i < 1000; i++)
@@ -136,7 +119,7 @@ TEST_WITH(recorder_setup, recorder_teardown, many_spans_that_end_first_in_first_
     assert_true(stack_is_empty());
 }
 
-TEST_WITH(recorder_setup, recorder_teardown, an_attached_context_stays_when_a_span_ends_under_it)
+TEST_FAST_TOO(an_attached_context_stays_when_a_span_ends_under_it)
 {
     const otel_span_context other = {{9}, {9}, 1, true, {0}, 0};
     const otel_span outer = enter("outer");
@@ -162,7 +145,7 @@ static void *end_all(void *spans)
 }
 
 /* spec: A25 */
-TEST_WITH(recorder_setup, recorder_teardown, another_thread_ends_started_spans_but_no_entered_ones)
+TEST_FAST_TOO(another_thread_ends_started_spans_but_no_entered_ones)
 {
     otel_span spans[] = {enter("entered"), otel_span_start(tracer(), "started", NULL)};
     recorder_on_thread(end_all, spans);
@@ -176,7 +159,7 @@ TEST_WITH(recorder_setup, recorder_teardown, another_thread_ends_started_spans_b
     assert_false(recorder_has_field(1, 9));
 }
 
-TEST(lots_are_asked_for_when_the_last_is_used_up)
+TEST_QUEUED_FAST_TOO(lots_are_asked_for_when_the_last_is_used_up)
 {
     recorder.lot = 3;
     for (int i = 0; i < 7; i++)
@@ -188,7 +171,7 @@ TEST(lots_are_asked_for_when_the_last_is_used_up)
     assert_int_equal(recorder.last_ended, 3);
 }
 
-TEST(without_a_lot_the_newest_span_is_dropped)
+TEST_QUEUED_FAST_TOO(without_a_lot_the_newest_span_is_dropped)
 {
     recorder.lot = 1;
     otel_span_end(enter("first"));
@@ -206,7 +189,7 @@ TEST(without_a_lot_the_newest_span_is_dropped)
     assert_int_equal(counts.dropped[OTEL_DROP_QUEUE_FULL], 2);
 }
 
-TEST(a_full_line_is_handed_over_and_every_record_arrives)
+TEST_QUEUED_FAST_TOO(a_full_line_is_handed_over_and_every_record_arrives)
 {
     enum { COUNT = 2000 };
     static const uint64_t later = UINT64_C(1) << 62; /* than any start, also of fast spans */
@@ -227,7 +210,7 @@ TEST(a_full_line_is_handed_over_and_every_record_arrives)
         assert_int_equal(recorder_field(i, END).value - later, i);
 }
 
-TEST(records_fill_a_line_to_its_last_byte)
+TEST_QUEUED_FAST_TOO(records_fill_a_line_to_its_last_byte)
 {
     static char text[OTELI_LINE_BYTES];
     memset(text, 'x', sizeof text);
@@ -245,7 +228,7 @@ TEST(records_fill_a_line_to_its_last_byte)
         assert_true(recorder_field(i, 9).length >= i * 37);
 }
 
-TEST(a_span_larger_than_a_line_has_one_of_its_own)
+TEST_QUEUED_FAST_TOO(a_span_larger_than_a_line_has_one_of_its_own)
 {
     static char text[100000];
     memset(text, 'x', sizeof text);
@@ -263,7 +246,7 @@ TEST(a_span_larger_than_a_line_has_one_of_its_own)
     assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
 }
 
-TEST(without_room_for_lines_spans_are_dropped)
+TEST_QUEUED_FAST_TOO(without_room_for_lines_spans_are_dropped)
 {
     static char text[100000];
     memset(text, 'x', sizeof text);
@@ -283,7 +266,7 @@ TEST(without_room_for_lines_spans_are_dropped)
     assert_int_equal(counts.dropped[OTEL_DROP_BYTE_LIMIT], 1001 - recorder.count);
 }
 
-TEST(an_end_without_memory_is_counted)
+TEST_QUEUED_FAST_TOO(an_end_without_memory_is_counted)
 {
     for (size_t nth = 1;; nth++) {
         recorder_stop();
@@ -313,7 +296,7 @@ TEST(an_end_without_memory_is_counted)
     }
 }
 
-TEST(a_worker_that_sleeps_is_woken_once)
+TEST_QUEUED_FAST_TOO(a_worker_that_sleeps_is_woken_once)
 {
     otel_span_end(enter("before"));
     assert_int_equal(recorder.wakes, 0);
@@ -331,7 +314,7 @@ TEST(a_worker_that_sleeps_is_woken_once)
     assert_int_equal(recorder.count, 3);
 }
 
-TEST(after_the_shutdown_ends_are_counted_as_such)
+TEST_QUEUED_FAST_TOO(after_the_shutdown_ends_are_counted_as_such)
 {
     const otel_span entered = enter("entered");
     const otel_span started = otel_span_start(tracer(), "started", NULL);
@@ -363,7 +346,7 @@ TEST_WITH(recorder_setup, recorder_teardown, a_thread_that_is_new_after_the_shut
     assert_int_equal(recorder_counts().ended, 1);
 }
 
-TEST(spans_of_a_former_sdk_do_not_reach_the_next)
+TEST_QUEUED_FAST_TOO(spans_of_a_former_sdk_do_not_reach_the_next)
 {
     const otel_span entered = enter("entered");
     const otel_span started = otel_span_start(tracer(), "started", NULL);
@@ -395,14 +378,14 @@ static bool next_has_attributes(void)
     return recorder.count != 2 || recorder_has_field(1, 9);
 }
 
-TEST(attributes_of_a_former_sdks_span_are_not_those_of_the_next)
+TEST_QUEUED_FAST_TOO(attributes_of_a_former_sdks_span_are_not_those_of_the_next)
 {
     otel_span_set_int(enter("former"), "k", 1);
     recorder_stop();
     assert_false(next_has_attributes());
 }
 
-TEST(attributes_of_a_parents_span_are_not_those_of_its_childs)
+TEST_QUEUED_FAST_TOO(attributes_of_a_parents_span_are_not_those_of_its_childs)
 {
     const otel_span span = enter("the parent's");
     otel_span_set_int(span, "k", 1);
@@ -418,7 +401,7 @@ TEST(attributes_of_a_parents_span_are_not_those_of_its_childs)
 }
 
 /* The first span gets a line. */
-TEST(a_plain_span_is_left_to_the_worker_to_finish)
+TEST_QUEUED_FAST_TOO(a_plain_span_is_left_to_the_worker_to_finish)
 {
     otel_span_end(enter("first"));
     const otel_span plain = enter("plain");
@@ -437,37 +420,5 @@ TEST(a_plain_span_is_left_to_the_worker_to_finish)
     assert_true(recorder_has_field(1, 9));
 }
 
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           an_old_handle_does_not_end_the_next_span_of_its_slot);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           a_parent_that_ends_first_leaves_its_child_open_but_not_current);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           what_is_current_is_the_newest_span_that_is_open_in_open_ones);
 TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
            what_is_current_is_the_newest_span_that_is_open_in_open_ones);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, many_spans_that_end_first_in_first_out);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           an_attached_context_stays_when_a_span_ends_under_it);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           another_thread_ends_started_spans_but_no_entered_ones);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           lots_are_asked_for_when_the_last_is_used_up);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, without_a_lot_the_newest_span_is_dropped);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           a_full_line_is_handed_over_and_every_record_arrives);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, records_fill_a_line_to_its_last_byte);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           a_span_larger_than_a_line_has_one_of_its_own);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, without_room_for_lines_spans_are_dropped);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, an_end_without_memory_is_counted);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, a_worker_that_sleeps_is_woken_once);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           after_the_shutdown_ends_are_counted_as_such);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           spans_of_a_former_sdk_do_not_reach_the_next);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           attributes_of_a_former_sdks_span_are_not_those_of_the_next);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           attributes_of_a_parents_span_are_not_those_of_its_childs);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           a_plain_span_is_left_to_the_worker_to_finish);

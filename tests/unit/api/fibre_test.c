@@ -45,7 +45,7 @@ static uint64_t parent_of(size_t index)
 AROUND_EACH(recorder_setup, recorder_teardown);
 
 /* spec: C4 context/README.md#overview MAY stable */
-TEST(C4_each_stack_has_its_own_current_context)
+TEST_FAST_TOO(C4_each_stack_has_its_own_current_context)
 {
     tracer = otel_tracer_get("fibre", NULL);
     otel_stack *one = otel_stack_new();
@@ -126,7 +126,7 @@ static void *step_there(void *argument)
     return NULL;
 }
 
-TEST(a_fibre_goes_on_with_its_span_on_another_thread)
+TEST_FAST_TOO(a_fibre_goes_on_with_its_span_on_another_thread)
 {
     tracer = otel_tracer_get("fibre", NULL);
     struct fibre fibre = {.stack = otel_stack_new()};
@@ -247,7 +247,7 @@ TEST_WITH(recorder_setup_without_sdk, recorder_teardown, baggage_stays_with_a_st
     assert_int_equal(otel_baggage_count(baggage), 0);
 }
 
-TEST(attributes_of_a_context_are_for_its_stack)
+TEST_FAST_TOO(attributes_of_a_context_are_for_its_stack)
 {
     tracer = otel_tracer_get("fibre", NULL);
     const otel_attribute attribute = {"k", otel_value_string("v")};
@@ -443,7 +443,3 @@ TEST_WITH(recorder_setup_queued_fast, recorder_teardown,
     for (size_t i = 0; i < FIBRES; i++)
         otel_stack_free(fibres[i].stack);
 }
-
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, C4_each_stack_has_its_own_current_context);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_fibre_goes_on_with_its_span_on_another_thread);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, attributes_of_a_context_are_for_its_stack);

@@ -45,7 +45,7 @@ static otel_span remote(uint8_t id)
 
 AROUND_EACH(traced_setup, traced_teardown);
 
-TEST(nothing_is_exported_before_the_root_ends)
+TEST_QUEUED_TOO(nothing_is_exported_before_the_root_ends)
 {
     const otel_span root = hold_local("root");
     traced_touch("a");
@@ -59,7 +59,7 @@ TEST(nothing_is_exported_before_the_root_ends)
     assert_int_equal(traced_stats().delivered, 3);
 }
 
-TEST(a_cancelled_root_takes_all_below_with_it)
+TEST_QUEUED_TOO(a_cancelled_root_takes_all_below_with_it)
 {
     const otel_span root = hold_local("root");
     traced_touch("a");
@@ -74,7 +74,7 @@ TEST(a_cancelled_root_takes_all_below_with_it)
     assert_int_equal(traced_stats().open, 0);
 }
 
-TEST(a_span_that_holds_nothing_is_cancelled_alone)
+TEST_QUEUED_TOO(a_span_that_holds_nothing_is_cancelled_alone)
 {
     const otel_span root = otel_span_enter(traced.tracer, "root", NULL);
     const otel_span gone = otel_span_start(traced.tracer, "gone", NULL);
@@ -233,7 +233,7 @@ static void *end_below_attached(void *argument)
     return NULL;
 }
 
-TEST(descendants_on_other_threads_are_held_back)
+TEST_QUEUED_TOO(descendants_on_other_threads_are_held_back)
 {
     otel_span root = hold_local("root");
     traced_thread(end_below_attached, &root);
@@ -251,7 +251,7 @@ static void *end_one(void *argument)
     return NULL;
 }
 
-TEST(detached_spans_hand_the_set_on)
+TEST_QUEUED_TOO(detached_spans_hand_the_set_on)
 {
     const otel_span root = hold_detached("root");
     otel_span middle = child_of(root, "middle");
@@ -284,7 +284,7 @@ TEST(roots_of_one_trace_decide_for_themselves)
 
 /* --- late ones --- */
 
-TEST(what_ends_after_a_drop_is_late)
+TEST_QUEUED_TOO(what_ends_after_a_drop_is_late)
 {
     const otel_span root = hold_detached("root");
     const otel_span open = child_of(root, "open");
@@ -474,7 +474,7 @@ TEST_WITH(traced_setup_without_sdk, traced_teardown, without_an_sdk_all_is_harml
     assert_string_equal(traced_tree(), "");
 }
 
-TEST(a_root_that_outlives_its_sdk_is_counted_there)
+TEST_QUEUED_TOO(a_root_that_outlives_its_sdk_is_counted_there)
 {
     const otel_span root = hold_local("root");
     traced_touch("a");
@@ -541,11 +541,3 @@ TEST(a_forked_child_has_none_of_the_sets)
     assert_string_equal(traced_tree(), "root");
     assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 1);
 }
-
-TEST_AGAIN(traced_setup_queued, traced_teardown, nothing_is_exported_before_the_root_ends);
-TEST_AGAIN(traced_setup_queued, traced_teardown, a_cancelled_root_takes_all_below_with_it);
-TEST_AGAIN(traced_setup_queued, traced_teardown, a_span_that_holds_nothing_is_cancelled_alone);
-TEST_AGAIN(traced_setup_queued, traced_teardown, descendants_on_other_threads_are_held_back);
-TEST_AGAIN(traced_setup_queued, traced_teardown, detached_spans_hand_the_set_on);
-TEST_AGAIN(traced_setup_queued, traced_teardown, what_ends_after_a_drop_is_late);
-TEST_AGAIN(traced_setup_queued, traced_teardown, a_root_that_outlives_its_sdk_is_counted_there);

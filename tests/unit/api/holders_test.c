@@ -38,66 +38,6 @@ static int setup(void **state)
 
 AROUND_EACH(setup, recorder_teardown);
 
-TEST(a_root_that_holds_is_found_and_joined)
-{
-    uint8_t end_as;
-    struct otel_lines *hold = holder_of(1);
-
-    assert_ptr_equal(find(1, hold->number, &end_as), hold);
-    assert_int_equal(end_as, 0);
-    assert_int_equal(hold->members, 2);
-
-    oteli_hold_leave(hold);
-    decide(hold, true);
-}
-
-TEST(what_is_not_there_is_not_found)
-{
-    uint8_t end_as;
-    struct otel_lines *hold = holder_of(1);
-
-    assert_null(find(2, hold->number, &end_as));
-    assert_null(find(1, hold->number + 1, &end_as));
-    assert_int_equal(end_as, 0);
-
-    decide(hold, true);
-}
-
-TEST(a_verdict_stays_known)
-{
-    uint8_t end_as;
-    struct otel_lines *kept = holder_of(1);
-    struct otel_lines *dropped = holder_of(2);
-    const uint32_t kept_number = kept->number;
-    const uint32_t dropped_number = dropped->number;
-    decide(kept, true);
-    decide(dropped, false);
-
-    assert_null(find(1, kept_number, &end_as));
-    assert_int_equal(end_as, 0);
-    assert_null(find(2, dropped_number, &end_as));
-    assert_int_equal(end_as, OTELI_END_LATE);
-}
-
-TEST(roots_of_one_trace_are_told_apart)
-{
-    uint8_t end_as;
-    struct otel_lines *first = holder_of(1);
-    struct otel_lines *second = holder_of(1);
-    const uint32_t number = first->number;
-    assert_int_not_equal(number, second->number);
-    decide(first, false);
-
-    assert_ptr_equal(find(1, second->number, &end_as), second);
-    assert_null(find(1, number, &end_as));
-    assert_int_equal(end_as, OTELI_END_LATE);
-
-    oteli_hold_leave(second);
-    decide(second, true);
-    assert_null(find(1, number, &end_as));
-    assert_int_equal(end_as, OTELI_END_LATE);
-}
-
 TEST(the_oldest_verdict_makes_room_and_what_is_undecided_stays)
 {
     uint8_t end_as;

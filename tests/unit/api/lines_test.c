@@ -47,7 +47,7 @@ static void mount_and_free(otel_lines *lines, otel_span parent)
 
 AROUND_EACH(traced_setup, traced_teardown);
 
-TEST(a_stretch_is_collected_and_not_exported)
+TEST_QUEUED_TOO(a_stretch_is_collected_and_not_exported)
 {
     otel_lines *lines = collect_three();
     size_t cursor = 0;
@@ -69,7 +69,7 @@ TEST(a_stretch_is_collected_and_not_exported)
     assert_int_equal(traced_stats().open, 0);
 }
 
-TEST(around_a_stretch_all_is_as_ever)
+TEST_QUEUED_TOO(around_a_stretch_all_is_as_ever)
 {
     const otel_span root = enter("root");
     traced_touch("before");
@@ -80,7 +80,7 @@ TEST(around_a_stretch_all_is_as_ever)
     assert_string_equal(traced_tree(), "root(before after)");
 }
 
-TEST(an_empty_stretch_is_null)
+TEST_QUEUED_TOO(an_empty_stretch_is_null)
 {
     otel_lines_begin();
     assert_null(otel_lines_end());
@@ -88,7 +88,7 @@ TEST(an_empty_stretch_is_null)
     assert_string_equal(traced_tree(), "");
 }
 
-TEST(an_inner_stretch_is_a_value_of_its_own)
+TEST_QUEUED_TOO(an_inner_stretch_is_a_value_of_its_own)
 {
     const otel_span root = enter("root");
     otel_lines_begin();
@@ -108,7 +108,7 @@ TEST(an_inner_stretch_is_a_value_of_its_own)
     assert_string_equal(traced_tree(), "root(outer(more) inner)");
 }
 
-TEST(another_context_is_not_part_of_it)
+TEST_QUEUED_TOO(another_context_is_not_part_of_it)
 {
     const otel_span other = otel_span_start(traced.tracer, "other", NULL);
     otel_lines_begin();
@@ -124,7 +124,7 @@ TEST(another_context_is_not_part_of_it)
     assert_string_equal(traced_tree(), "other(there)");
 }
 
-TEST(its_own_context_attached_once_more_is_part_of_it)
+TEST_QUEUED_TOO(its_own_context_attached_once_more_is_part_of_it)
 {
     otel_lines_begin();
     const otel_span a = enter("a");
@@ -149,7 +149,7 @@ static void *touch_under(void *argument)
     return NULL;
 }
 
-TEST(on_other_threads_it_is_no_parent)
+TEST_QUEUED_TOO(on_other_threads_it_is_no_parent)
 {
     otel_lines_begin();
     otel_span a = enter("a");
@@ -162,7 +162,7 @@ TEST(on_other_threads_it_is_no_parent)
     assert_string_equal(traced_tree(), "elsewhere");
 }
 
-TEST(what_is_open_at_the_end_is_late)
+TEST_QUEUED_TOO(what_is_open_at_the_end_is_late)
 {
     const otel_span root = enter("root");
     otel_lines_begin();
@@ -180,7 +180,7 @@ TEST(what_is_open_at_the_end_is_late)
     assert_int_equal(traced_stats().open, 0);
 }
 
-TEST(detached_spans_find_no_parent_in_it)
+TEST_QUEUED_TOO(detached_spans_find_no_parent_in_it)
 {
     const otel_span root = enter("root");
     otel_lines_begin();
@@ -214,7 +214,7 @@ static int headers_of(const otel_context *context)
     return headers;
 }
 
-TEST(nothing_is_told_to_others_in_it)
+TEST_QUEUED_TOO(nothing_is_told_to_others_in_it)
 {
     assert_int_equal(headers_of(NULL), 0);
     const otel_span root = enter("root");
@@ -240,7 +240,7 @@ static void *leave_open(void *argument)
     return NULL;
 }
 
-TEST(a_stretch_whose_thread_ends_is_abandoned)
+TEST_QUEUED_TOO(a_stretch_whose_thread_ends_is_abandoned)
 {
     traced_thread(leave_open, NULL);
 
@@ -262,7 +262,7 @@ TEST(the_innermost_stretch_ends_without_memory_for_another)
 
 /* --- mounts --- */
 
-TEST(a_mount_is_a_tree_below_each_parent)
+TEST_QUEUED_TOO(a_mount_is_a_tree_below_each_parent)
 {
     otel_span parents[PARENTS];
     char expected[512] = "";
@@ -282,7 +282,7 @@ TEST(a_mount_is_a_tree_below_each_parent)
     assert_int_equal(stats.delivered, PARENTS + 3 * PARENTS);
 }
 
-TEST(a_mount_under_nobody_is_none)
+TEST_QUEUED_TOO(a_mount_under_nobody_is_none)
 {
     otel_lines *lines = collect_three();
     const otel_span unsampled = remote(0);
@@ -301,7 +301,7 @@ TEST(a_mount_under_nobody_is_none)
     assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 3);
 }
 
-TEST(a_remote_parent_is_known_as_such)
+TEST_QUEUED_TOO(a_remote_parent_is_known_as_such)
 {
     mount_and_free(collect_three(), remote(OTEL_TRACE_FLAG_SAMPLED));
     assert_string_equal(traced_tree(), "?a(b) ?c");
@@ -315,7 +315,7 @@ TEST(a_remote_parent_is_known_as_such)
     }
 }
 
-TEST(ids_of_mounts_in_one_trace_are_unique)
+TEST_QUEUED_TOO(ids_of_mounts_in_one_trace_are_unique)
 {
     const otel_span root = enter("root");
     const otel_span parents[] = {root, root};
@@ -334,7 +334,7 @@ TEST(ids_of_mounts_in_one_trace_are_unique)
             assert_memory_not_equal(one.span_id, other.span_id, 8);
 }
 
-TEST(only_the_outermost_are_linked)
+TEST_QUEUED_TOO(only_the_outermost_are_linked)
 {
     const otel_span_context linked = otel_span_get_context(remote(OTEL_TRACE_FLAG_SAMPLED));
     const otel_span root = enter("root");
@@ -368,7 +368,7 @@ static void *mount_lines(void *lines)
     return NULL;
 }
 
-TEST(lines_go_from_thread_to_thread)
+TEST_QUEUED_TOO(lines_go_from_thread_to_thread)
 {
     otel_lines *lines = collect_three();
     traced_thread(mount_lines, lines);
@@ -421,7 +421,7 @@ TEST(at_the_limit_trees_are_still_trees)
 
 /* --- traces that are taken --- */
 
-TEST(a_held_trace_can_be_taken)
+TEST_QUEUED_TOO(a_held_trace_can_be_taken)
 {
     const otel_span root = otel_span_enter(traced.tracer, "root", OTEL_SPAN_OPTIONS(.hold = true));
     traced_touch("a");
@@ -442,7 +442,7 @@ TEST(a_held_trace_can_be_taken)
     assert_int_equal(traced_stats().started, 4);
 }
 
-TEST(a_trace_is_taken_once)
+TEST_QUEUED_TOO(a_trace_is_taken_once)
 {
     const otel_span root = otel_span_start(traced.tracer, "root", OTEL_SPAN_OPTIONS(.hold = true));
     const otel_context context = {.span = root};
@@ -460,7 +460,7 @@ TEST(a_trace_is_taken_once)
     assert_int_equal(stats.open, 0);
 }
 
-TEST(who_holds_nothing_just_ends)
+TEST_QUEUED_TOO(who_holds_nothing_just_ends)
 {
     assert_null(otel_span_collect(enter("a")));
     assert_null(otel_span_collect(otel_span_start(traced.tracer, "b", NULL)));
@@ -486,7 +486,7 @@ TEST_WITH(traced_setup_without_sdk, traced_teardown, null_and_no_sdk_are_harmles
     assert_string_equal(traced_tree(), "");
 }
 
-TEST(lines_that_outlive_their_sdk_are_counted_there)
+TEST_QUEUED_TOO(lines_that_outlive_their_sdk_are_counted_there)
 {
     otel_lines *lines = collect_three();
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
@@ -499,7 +499,7 @@ TEST(lines_that_outlive_their_sdk_are_counted_there)
     assert_int_equal(traced_stats().open, 0);
 }
 
-TEST(lines_of_a_former_sdk_are_not_mounted_in_the_next)
+TEST_QUEUED_TOO(lines_of_a_former_sdk_are_not_mounted_in_the_next)
 {
     otel_lines *lines = collect_three();
     traced_stop();
@@ -511,7 +511,7 @@ TEST(lines_of_a_former_sdk_are_not_mounted_in_the_next)
     assert_int_equal(traced_stats().ended, 0);
 }
 
-TEST(a_stretch_of_a_former_sdk_collects_nothing_of_the_next)
+TEST_QUEUED_TOO(a_stretch_of_a_former_sdk_collects_nothing_of_the_next)
 {
     otel_lines_begin();
     traced_touch("old");
@@ -548,28 +548,3 @@ TEST(after_the_first_time_nothing_is_allocated)
     assert_int_equal(oteli_leaks_count(), allocations);
     assert_int_equal(traced_stats().delivered, 200 * 3 * PARENTS);
 }
-
-TEST_AGAIN(traced_setup_queued, traced_teardown, a_stretch_is_collected_and_not_exported);
-TEST_AGAIN(traced_setup_queued, traced_teardown, around_a_stretch_all_is_as_ever);
-TEST_AGAIN(traced_setup_queued, traced_teardown, an_empty_stretch_is_null);
-TEST_AGAIN(traced_setup_queued, traced_teardown, an_inner_stretch_is_a_value_of_its_own);
-TEST_AGAIN(traced_setup_queued, traced_teardown, another_context_is_not_part_of_it);
-TEST_AGAIN(traced_setup_queued, traced_teardown, its_own_context_attached_once_more_is_part_of_it);
-TEST_AGAIN(traced_setup_queued, traced_teardown, on_other_threads_it_is_no_parent);
-TEST_AGAIN(traced_setup_queued, traced_teardown, what_is_open_at_the_end_is_late);
-TEST_AGAIN(traced_setup_queued, traced_teardown, detached_spans_find_no_parent_in_it);
-TEST_AGAIN(traced_setup_queued, traced_teardown, nothing_is_told_to_others_in_it);
-TEST_AGAIN(traced_setup_queued, traced_teardown, a_stretch_whose_thread_ends_is_abandoned);
-TEST_AGAIN(traced_setup_queued, traced_teardown, a_mount_is_a_tree_below_each_parent);
-TEST_AGAIN(traced_setup_queued, traced_teardown, a_mount_under_nobody_is_none);
-TEST_AGAIN(traced_setup_queued, traced_teardown, a_remote_parent_is_known_as_such);
-TEST_AGAIN(traced_setup_queued, traced_teardown, ids_of_mounts_in_one_trace_are_unique);
-TEST_AGAIN(traced_setup_queued, traced_teardown, only_the_outermost_are_linked);
-TEST_AGAIN(traced_setup_queued, traced_teardown, lines_go_from_thread_to_thread);
-TEST_AGAIN(traced_setup_queued, traced_teardown, a_held_trace_can_be_taken);
-TEST_AGAIN(traced_setup_queued, traced_teardown, a_trace_is_taken_once);
-TEST_AGAIN(traced_setup_queued, traced_teardown, who_holds_nothing_just_ends);
-TEST_AGAIN(traced_setup_queued, traced_teardown, lines_that_outlive_their_sdk_are_counted_there);
-TEST_AGAIN(traced_setup_queued, traced_teardown, lines_of_a_former_sdk_are_not_mounted_in_the_next);
-TEST_AGAIN(traced_setup_queued, traced_teardown,
-           a_stretch_of_a_former_sdk_collects_nothing_of_the_next);

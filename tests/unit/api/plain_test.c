@@ -110,16 +110,6 @@ TEST(names_of_every_length_with_attributes_of_every_length)
         }
 }
 
-TEST(every_origin_with_every_kind_and_name)
-{
-    for (unsigned origin = 0; origin < ORIGINS; origin++)
-        for (uint8_t kind = 1; kind <= 5; kind++)
-            for (uint32_t name = 0; name <= LONGEST_NAME; name++) {
-                describe(origin, name, name % 17, kind);
-                check_against_composed(1500);
-            }
-}
-
 TEST(times_of_any_order)
 {
     static const uint64_t ticks[] = {1000, 1001, 1100, 1000000};

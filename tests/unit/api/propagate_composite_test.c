@@ -209,6 +209,9 @@ TEST(C7_the_global_propagator_does_nothing_until_one_is_chosen)
 
     otel_propagator_set(NULL);
     assert_ptr_equal(otel_propagator_get(), otel_propagator_none());
+    out.count = 0;
+    otel_inject(&context, carrier_set, &out);
+    assert_int_equal(out.count, 0);
 }
 
 static void start(const otel_sdk_options *options)

@@ -50,7 +50,7 @@ static void unsampled(void)
 
 AROUND_EACH(recorder_setup, recorder_teardown);
 
-TEST(an_entered_span_is_current_until_its_end)
+TEST_FAST_TOO(an_entered_span_is_current_until_its_end)
 {
     const otel_span outer = otel_span_enter(tracer(), "outer", NULL);
     assert_true(same_span(otel_current_span(), outer));
@@ -67,7 +67,7 @@ TEST(an_entered_span_is_current_until_its_end)
 }
 
 /* spec: A8 */
-TEST(a_started_span_is_not_current)
+TEST_FAST_TOO(a_started_span_is_not_current)
 {
     const otel_span outer = otel_span_enter(tracer(), "outer", NULL);
     const otel_span started = otel_span_start(tracer(), "started", NULL);
@@ -80,7 +80,7 @@ TEST(a_started_span_is_not_current)
 }
 
 /* spec: A7 */
-TEST(a_root_ignores_what_is_current)
+TEST_FAST_TOO(a_root_ignores_what_is_current)
 {
     const otel_context parent = remote_parent(1);
     const otel_span outer = otel_span_enter(tracer(), "outer", NULL);
@@ -95,7 +95,7 @@ TEST(a_root_ignores_what_is_current)
 }
 
 /* spec: A7 */
-TEST(an_explicit_parent_goes_before_the_current_span)
+TEST_FAST_TOO(an_explicit_parent_goes_before_the_current_span)
 {
     const otel_context parent = remote_parent(1);
     const otel_span outer = otel_span_enter(tracer(), "outer", NULL);
@@ -133,7 +133,7 @@ TEST(an_ended_span_is_still_a_parent)
     assert_memory_equal(recorder_field(1, PARENT_SPAN_ID).bytes, after.span_id, 8);
 }
 
-TEST(ids_are_all_different_and_never_zero)
+TEST_FAST_TOO(ids_are_all_different_and_never_zero)
 {
     otel_span spans[200];
     for (size_t i = 0; i < 200; i++) {
@@ -148,7 +148,7 @@ TEST(ids_are_all_different_and_never_zero)
 }
 
 /* spec: X18 opentelemetry-proto/trace.proto SHOULD stable */
-TEST(flags_say_sampled_and_keep_random_as_it_came)
+TEST_FAST_TOO(flags_say_sampled_and_keep_random_as_it_came)
 {
     static const struct {
         uint8_t parent;
@@ -201,7 +201,7 @@ TEST_WITH(recorder_setup_queued, recorder_teardown, no_span_takes_less_than_no_t
     }
 }
 
-TEST(ten_thousand_spans_deep)
+TEST_FAST_TOO(ten_thousand_spans_deep)
 {
     static otel_span spans[DEEP];
     for (size_t i = 0; i < DEEP; i++)
@@ -217,7 +217,7 @@ TEST(ten_thousand_spans_deep)
     assert_true(is_none(otel_current_span()));
 }
 
-TEST(a_scope_ends_on_every_way_out)
+TEST_FAST_TOO(a_scope_ends_on_every_way_out)
 {
     for (int i = 0; i < 3; i++) {
         OTEL_SCOPED(span, tracer(), "scope");
@@ -229,7 +229,7 @@ TEST(a_scope_ends_on_every_way_out)
     assert_true(is_none(otel_current_span()));
 }
 
-TEST(without_a_tracer_a_span_has_an_empty_scope)
+TEST_FAST_TOO(without_a_tracer_a_span_has_an_empty_scope)
 {
     otel_span_end(otel_span_enter(NULL, "entered", NULL));
     otel_span_end(otel_span_start(NULL, "started", NULL));
@@ -241,7 +241,7 @@ TEST(without_a_tracer_a_span_has_an_empty_scope)
 }
 
 /* spec: A28 */
-TEST(an_unsampled_span_has_an_id_of_its_own_and_nothing_else)
+TEST_FAST_TOO(an_unsampled_span_has_an_id_of_its_own_and_nothing_else)
 {
     unsampled();
     const otel_context parent = remote_parent(OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM);
@@ -287,7 +287,7 @@ static bool sample(const struct oteli_sdk *sdk, const struct oteli_sampling *abo
 }
 
 /* spec: A10 */
-TEST(a_sampler_sees_the_trace_id_the_parent_and_the_options)
+TEST_FAST_TOO(a_sampler_sees_the_trace_id_the_parent_and_the_options)
 {
     memset(recorder.sdk.decide, OTELI_DECIDE_ASK, sizeof recorder.sdk.decide);
     recorder.sdk.sample = sample;
@@ -359,7 +359,7 @@ static void check_entered(unsigned kind, unsigned parent_kind)
     assert_true(otel_context_detach(token));
 }
 
-TEST(an_entered_span_follows_each_kind_of_current_parent)
+TEST_FAST_TOO(an_entered_span_follows_each_kind_of_current_parent)
 {
     for (unsigned kind = 0; kind < OTELI_PARENT_KINDS; kind++) {
         recorder_stop();
@@ -422,21 +422,6 @@ TEST_WITH(recorder_setup_without_sdk, recorder_teardown,
     assert_true(is_none(otel_current_span()));
 }
 
-/* spec: A1 */
-TEST_WITH(recorder_setup_without_sdk, recorder_teardown,
-          a_tracer_from_before_the_sdk_records_after_it_starts)
-{
-    otel_tracer *const early = otel_tracer_get("early", NULL);
-    const otel_span before = otel_span_enter(early, "before", NULL);
-    recorder_start();
-    assert_true(otel_tracer_enabled(early));
-    otel_span_end(otel_span_enter(early, "after", NULL));
-    otel_span_end(before);
-
-    assert_int_equal(recorder.count, 1);
-    assert_ptr_equal(recorder_span(0).tracer, early);
-}
-
 static otel_span inside_entered;
 static otel_span inside_started;
 static otel_span inside_outer;
@@ -452,7 +437,7 @@ static void use_the_api(void)
     otel_span_end(inside_started);
 }
 
-TEST(a_call_inside_a_call_is_refused_and_counted)
+TEST_FAST_TOO(a_call_inside_a_call_is_refused_and_counted)
 {
     recorder.inside = use_the_api;
     inside_outer = otel_span_enter(tracer(), "outer", NULL);
@@ -506,7 +491,7 @@ static void work(void)
 }
 
 /* spec: Q3 */
-TEST(without_memory_spans_pass_their_parent_on)
+TEST_FAST_TOO(without_memory_spans_pass_their_parent_on)
 {
     for (size_t nth = 1;; nth++) {
         recorder_stop();
@@ -554,7 +539,7 @@ static void work_of_every_kind(otel_tracer *scope)
     otel_span_end(started);
 }
 
-TEST(the_steady_state_allocates_nothing)
+TEST_FAST_TOO(the_steady_state_allocates_nothing)
 {
     otel_tracer *const scope = tracer();
     for (int sampled = 1; sampled >= 0; sampled--) {
@@ -570,22 +555,3 @@ TEST(the_steady_state_allocates_nothing)
         assert_int_equal(oteli_leaks_count(), before);
     }
 }
-
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, an_entered_span_is_current_until_its_end);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_started_span_is_not_current);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_root_ignores_what_is_current);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, an_explicit_parent_goes_before_the_current_span);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, ids_are_all_different_and_never_zero);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, flags_say_sampled_and_keep_random_as_it_came);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, ten_thousand_spans_deep);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_scope_ends_on_every_way_out);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, without_a_tracer_a_span_has_an_empty_scope);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           an_unsampled_span_has_an_id_of_its_own_and_nothing_else);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           a_sampler_sees_the_trace_id_the_parent_and_the_options);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           an_entered_span_follows_each_kind_of_current_parent);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_call_inside_a_call_is_refused_and_counted);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, without_memory_spans_pass_their_parent_on);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, the_steady_state_allocates_nothing);

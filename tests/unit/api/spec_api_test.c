@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/spec_api_test.c - the rows of the specification about tracers and spans as
  * programs see them, with the real SDK behind. */
-#include "common/wire.h"
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { THREADS = 8, ROUNDS = 200 };
 
 static const uint8_t remote_trace_id[16] = {7};
 static const uint8_t remote_span_id[8] = {9};
@@ -57,51 +53,6 @@ TEST_WITH(traced_setup_without_sdk, traced_teardown,
 
     assert_string_equal(traced_tree(), "after");
     assert_true(is_text(exported(0).scope->name, "early"));
-}
-
-/* spec: A2 trace/api.md#get-a-tracer MUST stable */
-TEST(A2_a_tracer_has_name_version_schema_url_and_attributes)
-{
-    const otel_attribute attribute = otel_attribute_of("k", otel_value_int(5));
-    otel_tracer *tracer =
-        otel_tracer_get_with("library", "1.2",
-                             OTEL_TRACER_OPTIONS(.schema_url = "https://example.com/1",
-                                                 .attributes = &attribute, .attribute_count = 1));
-
-    otel_span_end(otel_span_enter(tracer, "a", NULL));
-
-    const otel_scope_view *scope = exported(0).scope;
-    otel_slice attributes = scope->attributes;
-    otel_attribute_view read;
-    assert_true(is_text(scope->name, "library"));
-    assert_true(is_text(scope->version, "1.2"));
-    assert_true(is_text(scope->schema_url, "https://example.com/1"));
-    assert_true(otel_attribute_next(&attributes, OTEL_FIELD_SCOPE_ATTRIBUTE, &read));
-    assert_true(is_text(read.key, "k"));
-    assert_int_equal(read.value.integer, 5);
-}
-
-static unsigned warnings;
-
-static void count_warnings(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)message;
-    warnings += level == OTEL_LOG_WARN;
-}
-
-/* spec: A3 trace/api.md#get-a-tracer MUST stable */
-TEST(A3_without_a_name_a_tracer_works_and_there_is_a_warning)
-{
-    warnings = 0;
-    otel_log_set_handler(count_warnings, NULL);
-    for (unsigned i = 0; i < 2; i++) {
-        otel_tracer *tracer = otel_tracer_get(i == 0 ? NULL : "", "1");
-        assert_int_equal(warnings, 1); /* the second is too soon after the first */
-        otel_span_end(otel_span_enter(tracer, "a", NULL));
-        assert_int_equal(exported(i).scope->name.length, 0);
-        assert_true(is_text(exported(i).scope->version, "1"));
-    }
 }
 
 static unsigned started;
@@ -276,41 +227,6 @@ TEST_WITH(traced_setup_without_sdk, traced_teardown,
 
 /* --- spans --- */
 
-/* spec: A7 trace/api.md#span-creation MUST stable */
-TEST(A7_a_parent_is_a_context_or_none_at_all)
-{
-    const otel_context parent = remote(NULL);
-    const otel_attribute attribute = otel_attribute_of("k", otel_value_int(1));
-    const otel_link link = {.context = otel_span_get_context(parent.span)};
-    const otel_span outer = otel_span_enter(traced.tracer, "outer", NULL);
-
-    otel_span_end(
-        otel_span_start(traced.tracer, "child",
-                        OTEL_SPAN_OPTIONS(.parent = &parent, .kind = OTEL_SPAN_KIND_SERVER,
-                                          .attributes = &attribute, .attribute_count = 1,
-                                          .links = &link, .link_count = 1, .start_ns = 1000)));
-    otel_span_end(
-        otel_span_start(traced.tracer, "root", OTEL_SPAN_OPTIONS(.root = true, .parent = &parent)));
-    otel_span_end(outer);
-
-    assert_memory_equal(exported(0).parent_span_id, remote_span_id, 8);
-    assert_int_equal(exported(0).kind, OTEL_SPAN_KIND_SERVER);
-    assert_int_equal(exported(0).start_ns, 1000);
-    assert_true(exported(0).attributes.length != 0 && exported(0).links.length != 0);
-    assert_null(exported(1).parent_span_id);
-    assert_string_equal(traced_tree(), "?child root outer");
-}
-
-/* spec: A8 trace/api.md#span-creation MUST stable */
-TEST(A8_a_span_that_is_started_does_not_become_current)
-{
-    const otel_span span = otel_span_start(traced.tracer, "a", NULL);
-    assert_int_equal(otel_current_span().opaque[2], 0);
-    traced_touch("b");
-    otel_span_end(span);
-    assert_string_equal(traced_tree(), "b a");
-}
-
 /* spec: A12 trace/api.md#get-context MUST stable */
 TEST(A12_a_span_has_the_same_context_for_ever)
 {
@@ -403,58 +319,6 @@ TEST(A21_a_context_has_its_span_also_when_that_has_ended)
     assert_false(otel_span_context_is_valid(&current));
 }
 
-/* spec: A22 trace/api.md#record-exception MUST stable */
-TEST(A22_an_exception_is_an_event_with_its_attributes)
-{
-    const otel_attribute more = otel_attribute_of("more", otel_value_int(1));
-    const otel_span span = otel_span_enter(traced.tracer, "a", NULL);
-    otel_span_record_exception(span, "Type", "message", "stack", &more, 1);
-    otel_span_end(span);
-
-    static const char *const keys[] = {"exception.type", "exception.message",
-                                       "exception.stacktrace", "more"};
-    otel_slice events = exported(0).events;
-    otel_event_view event;
-    otel_attribute_view attribute;
-    assert_true(otel_event_next(&events, &event));
-    assert_true(is_text(event.name, "exception"));
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        assert_true(otel_attribute_next(&event.attributes, OTEL_FIELD_EVENT_ATTRIBUTE, &attribute));
-        assert_true(is_text(attribute.key, keys[i]));
-    }
-    assert_int_equal(exported(0).status, OTEL_SPAN_STATUS_UNSET);
-}
-
-/* The wire's number of a span's kind: field 6. */
-static unsigned kind_on_the_wire(size_t index)
-{
-    const otel_slice otlp = exported(index).otlp;
-    const uint8_t *at = (const uint8_t *)otlp.data;
-    const uint8_t *end = at + otlp.length;
-    struct oteli_field field;
-    while (oteli_next_field(&at, end, &field))
-        if (field.number == 6)
-            return (unsigned)field.value;
-    return 0;
-}
-
-/* spec: A23 trace/api.md#spankind MUST stable */
-TEST(A23_there_are_five_kinds_and_none_is_zero_on_the_wire)
-{
-    for (unsigned kind = 0; kind < 5; kind++) {
-        otel_span_end(
-            otel_span_enter(traced.tracer, "a", OTEL_SPAN_OPTIONS(.kind = (otel_span_kind)kind)));
-        assert_int_equal(exported(kind).kind, kind);
-        assert_int_equal(kind_on_the_wire(kind), kind + 1);
-    }
-    traced_touch("b");
-    assert_int_equal(exported(5).kind, OTEL_SPAN_KIND_INTERNAL);
-    assert_int_equal(kind_on_the_wire(5), 1);
-    otel_span_end(
-        otel_span_start(traced.tracer, "c", OTEL_SPAN_OPTIONS(.kind = (otel_span_kind)77)));
-    assert_int_equal(kind_on_the_wire(6), 1);
-}
-
 /* spec: A24 trace/api.md#wrapping-a-spancontext-in-a-span MUST stable */
 TEST(A24_a_wrapped_context_is_a_span_that_records_nothing)
 {
@@ -473,49 +337,4 @@ TEST(A24_a_wrapped_context_is_a_span_that_records_nothing)
 
     assert_int_equal(otel_memory_count(traced.memory), 0);
     assert_int_equal(traced_stats().started, 0);
-}
-
-/* spec: A24 trace/api.md#behavior-of-the-api-in-the-absence-of-an-installed-sdk MUST stable */
-TEST_WITH(traced_setup_without_sdk, traced_teardown,
-          A24_without_an_sdk_spans_are_their_parents_context)
-{
-    const otel_context parent = remote("a=1");
-    const otel_span span =
-        otel_span_start(traced.tracer, "a", OTEL_SPAN_OPTIONS(.parent = &parent));
-    assert_same_ids(span, parent.span);
-    assert_false(otel_span_is_recording(span));
-    const otel_span_context none = otel_span_get_context(otel_span_start(traced.tracer, "b", NULL));
-    assert_false(otel_span_context_is_valid(&none));
-}
-
-static otel_span shared;
-
-static void *use_shared(void *unused)
-{
-    const otel_attribute attribute = otel_attribute_of("k", otel_value_int(1));
-    otel_span_set_int(shared, "the.same", 1);
-    otel_span_set_string(shared, "and.another", "value");
-    otel_span_add_event(shared, "event", &attribute, 1);
-    otel_span_update_name(shared, "renamed");
-    otel_span_set_status(shared, OTEL_SPAN_STATUS_OK, NULL);
-    (void)otel_span_get_context(shared);
-    (void)otel_span_is_recording(shared);
-    otel_span_end(shared);
-    return unused;
-}
-
-/* spec: A25 trace/api.md#concurrency-requirements MUST stable */
-TEST(A25_threads_may_use_and_end_one_span_at_once)
-{
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        pthread_t threads[THREADS];
-        shared = otel_span_start(traced.tracer, "shared", NULL);
-        for (unsigned i = 0; i < THREADS; i++)
-            assert_int_equal(pthread_create(&threads[i], NULL, use_shared, NULL), 0);
-        for (unsigned i = 0; i < THREADS; i++)
-            pthread_join(threads[i], NULL);
-    }
-    assert_int_equal(otel_memory_count(traced.memory), ROUNDS);
-    assert_int_equal(traced_stats().ended, ROUNDS);
-    assert_int_equal(exported(ROUNDS - 1).status, OTEL_SPAN_STATUS_OK);
 }

@@ -478,7 +478,7 @@ static otel_attribute string(const char *key, const char *value)
 }
 
 /* spec: A29 oteps/4931-context-scoped-attributes.md MUST development */
-TEST_WITH(recorder_setup, recorder_teardown, A29_every_span_under_a_context_has_its_attributes)
+TEST_FAST_TOO(A29_every_span_under_a_context_has_its_attributes)
 {
     otel_tracer *tracer = otel_tracer_get("a29", NULL);
     const otel_attribute app[] = {string("http.app", "shop"), {"n", otel_value_int(3)}};
@@ -613,6 +613,3 @@ TEST_WITH(recorder_setup, recorder_teardown, A29_another_sdk_and_no_memory_chang
     assert_string_equal(attribute(1, "same", NULL), "v");
     assert_true(otel_context_detach(token));
 }
-
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           A29_every_span_under_a_context_has_its_attributes);

@@ -61,7 +61,7 @@ static bool publishes_what_is_current(void)
 
 AROUND_EACH(recorder_setup, recorder_teardown);
 
-TEST(a_span_is_published_from_enter_to_end)
+TEST_FAST_TOO(a_span_is_published_from_enter_to_end)
 {
     tracer = otel_tracer_get("t", NULL);
     assert_null(otel_thread_ctx_v1);
@@ -95,7 +95,7 @@ TEST_WITH(recorder_setup_without_sdk, recorder_teardown, an_attached_context_is_
     assert_null(otel_thread_ctx_v1);
 }
 
-TEST(a_detached_span_is_published_where_it_is_attached)
+TEST_FAST_TOO(a_detached_span_is_published_where_it_is_attached)
 {
     tracer = otel_tracer_get("t", NULL);
     const otel_span one = otel_span_start(tracer, "one", NULL);
@@ -114,7 +114,7 @@ TEST(a_detached_span_is_published_where_it_is_attached)
     assert_null(otel_thread_ctx_v1);
 }
 
-TEST(what_is_collected_has_no_trace_that_others_know)
+TEST_FAST_TOO(what_is_collected_has_no_trace_that_others_know)
 {
     tracer = otel_tracer_get("t", NULL);
     otel_lines_begin();
@@ -126,7 +126,7 @@ TEST(what_is_collected_has_no_trace_that_others_know)
     assert_true(publishes_nothing());
 }
 
-TEST(what_was_published_by_another_library_comes_back)
+TEST_FAST_TOO(what_was_published_by_another_library_comes_back)
 {
     static const otel_thread_context_record theirs = {.valid = 1};
     tracer = otel_tracer_get("t", NULL);
@@ -147,7 +147,7 @@ TEST(what_was_published_by_another_library_comes_back)
     otel_thread_ctx_v1 = NULL;
 }
 
-TEST(a_deep_stack_is_published_while_it_grows)
+TEST_FAST_TOO(a_deep_stack_is_published_while_it_grows)
 {
     enum { DEPTH = 300 };
     static otel_span spans[DEPTH];
@@ -356,8 +356,7 @@ static void do_anything(struct fibre *fibre, uint32_t *seed)
     }
 }
 
-TEST_WITH(recorder_setup_queued, recorder_teardown,
-          what_is_published_is_what_is_current_whatever_happens)
+TEST_QUEUED_FAST_TOO(what_is_published_is_what_is_current_whatever_happens)
 {
     uint32_t seed = 4947;
     tracer = otel_tracer_get("t", NULL);
@@ -574,13 +573,3 @@ TEST_WITH(recorder_setup_without_sdk, recorder_teardown,
     for (size_t i = 0; i < expected_count; i++)
         assert_memory_equal(&states[i], &expected[i], sizeof *expected);
 }
-
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_span_is_published_from_enter_to_end);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           a_detached_span_is_published_where_it_is_attached);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, what_is_collected_has_no_trace_that_others_know);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown,
-           what_was_published_by_another_library_comes_back);
-TEST_AGAIN(recorder_setup_fast, recorder_teardown, a_deep_stack_is_published_while_it_grows);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           what_is_published_is_what_is_current_whatever_happens);

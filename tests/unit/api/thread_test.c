@@ -44,7 +44,7 @@ TEST(a_thread_that_does_nothing_has_no_state)
     assert_ptr_equal(oteli_self, &oteli_empty_thread);
 }
 
-TEST(a_new_thread_takes_over_the_state_of_one_that_ended)
+TEST_QUEUED_FAST_TOO(a_new_thread_takes_over_the_state_of_one_that_ended)
 {
     for (int i = 0; i < 5; i++) {
         recorder_on_thread(one_span, tracer());
@@ -84,7 +84,7 @@ static void *find_nothing(void *argument)
     return NULL;
 }
 
-TEST(what_a_thread_left_open_is_not_inherited)
+TEST_QUEUED_FAST_TOO(what_a_thread_left_open_is_not_inherited)
 {
     recorder_on_thread(leave_things_open, tracer());
     recorder_on_thread(find_nothing, tracer());
@@ -113,7 +113,7 @@ static void *leave_each_kind_open(void *argument)
     return NULL;
 }
 
-TEST(spans_that_only_their_thread_could_end_are_abandoned_with_it)
+TEST_QUEUED_FAST_TOO(spans_that_only_their_thread_could_end_are_abandoned_with_it)
 {
     recorder_on_thread(leave_each_kind_open, tracer());
     struct counted counts = recorder_counts();
@@ -165,7 +165,7 @@ static void leave_the_thread(void)
     pthread_exit(NULL);
 }
 
-TEST(a_thread_that_ends_inside_the_sdk_leaves_a_usable_state)
+TEST_QUEUED_FAST_TOO(a_thread_that_ends_inside_the_sdk_leaves_a_usable_state)
 {
     recorder.inside = leave_the_thread;
     recorder_on_thread(one_span, tracer());
@@ -217,7 +217,7 @@ static void *many_spans(void *argument)
     return NULL;
 }
 
-TEST(many_threads_at_once_lose_nothing)
+TEST_QUEUED_FAST_TOO(many_threads_at_once_lose_nothing)
 {
     pthread_t threads[THREADS];
     for (int round = 0; round < 3; round++) {
@@ -271,7 +271,7 @@ TEST(an_sdk_that_comes_and_goes_under_working_threads)
     assert_true(oteli_generation == 0);
 }
 
-TEST(each_sdk_counts_from_zero_and_is_taken_up_once)
+TEST_QUEUED_FAST_TOO(each_sdk_counts_from_zero_and_is_taken_up_once)
 {
     one_span(tracer());
     one_span(tracer());
@@ -362,7 +362,7 @@ static int child_starts_an_sdk(const otel_span *spans)
     return recorder.count == 2 && counts.recorded == 2 && counts.ended == 2 ? 0 : 2;
 }
 
-TEST(a_forked_child_has_no_sdk_and_can_start_one)
+TEST_QUEUED_FAST_TOO(a_forked_child_has_no_sdk_and_can_start_one)
 {
     otel_span_end(otel_span_start(tracer(), "in the pool", NULL));
     const otel_span spans[] = {otel_span_enter(tracer(), "entered", NULL),
@@ -467,16 +467,3 @@ TEST(a_child_forked_while_others_ask_for_tracers)
         pthread_join(thread, NULL);
     }
 }
-
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           a_new_thread_takes_over_the_state_of_one_that_ended);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, what_a_thread_left_open_is_not_inherited);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           spans_that_only_their_thread_could_end_are_abandoned_with_it);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           a_thread_that_ends_inside_the_sdk_leaves_a_usable_state);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown, many_threads_at_once_lose_nothing);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           each_sdk_counts_from_zero_and_is_taken_up_once);
-TEST_AGAIN(recorder_setup_queued_fast, recorder_teardown,
-           a_forked_child_has_no_sdk_and_can_start_one);
