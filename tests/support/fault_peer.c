@@ -379,33 +379,18 @@ void fault_peer_set_reading(struct fault_peer *peer, size_t read_bytes, int read
     wake(peer);
 }
 
-static bool wait_for(struct fault_peer *peer, const size_t *count, size_t wanted)
+bool fault_peer_wait(struct fault_peer *peer, size_t requests)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += WAIT_S;
     int result = 0;
     pthread_mutex_lock(&peer->lock);
-    while (*count < wanted && result == 0)
+    while (peer->request_count < requests && result == 0)
         result = pthread_cond_timedwait(&peer->changed, &peer->lock, &until);
-    const bool is_there = *count >= wanted;
+    const bool is_there = peer->request_count >= requests;
     pthread_mutex_unlock(&peer->lock);
     return is_there;
-}
-
-bool fault_peer_wait(struct fault_peer *peer, size_t requests)
-{
-    return wait_for(peer, &peer->request_count, requests);
-}
-
-bool fault_peer_wait_begun(struct fault_peer *peer, size_t requests)
-{
-    return wait_for(peer, &peer->begun_count, requests);
-}
-
-bool fault_peer_wait_connections(struct fault_peer *peer, size_t connections)
-{
-    return wait_for(peer, &peer->connection_count, connections);
 }
 
 static size_t read_count(struct fault_peer *peer, const size_t *count)

@@ -205,17 +205,13 @@ void fault_peer_settle(struct fault_peer *peer);
 void fault_peer_leave(struct fault_peer *peer);
 void fault_peer_return(struct fault_peer *peer);
 
-/* Wait until that many requests came whole, or connections were accepted; false after ten
- * seconds. */
+/* Wait until that many requests came whole; false after a minute. */
 bool fault_peer_wait(struct fault_peer *peer, size_t requests);
-bool fault_peer_wait_connections(struct fault_peer *peer, size_t connections);
-/* Wait until that many requests have begun: an answer of the script is spent on each. */
-bool fault_peer_wait_begun(struct fault_peer *peer, size_t requests);
 
 /* The nth that came whole, from 0; NULL: there is none, or the peer forgets. */
 const struct fault_request *fault_peer_request(struct fault_peer *peer, size_t index);
 size_t fault_peer_requests(struct fault_peer *peer);
-size_t fault_peer_begun(struct fault_peer *peer);
+size_t fault_peer_begun(struct fault_peer *peer); /* an answer of the script is spent on each */
 size_t fault_peer_connections(struct fault_peer *peer);
 uint64_t fault_peer_bytes_sent(struct fault_peer *peer);
 

@@ -6,8 +6,12 @@
 
 #include <curl/curl.h>
 #include <stdio.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static void must(bool fine)
 {
@@ -156,4 +160,26 @@ uint8_t *post_make_frame(const void *message, size_t message_length, bool is_com
     memcpy(frame + 5, message, message_length);
     *length = message_length + 5;
     return frame;
+}
+
+int post_connect(uint16_t port)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0)
+        abort();
+    return fd;
+}
+
+size_t post_hear(int fd, void *heard, size_t length)
+{
+    const ssize_t got = length != 0 ? recv(fd, heard, length, MSG_WAITALL) : 0;
+    return got > 0 ? (size_t)got : 0;
+}
+
+bool post_hears_nothing(int fd)
+{
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    return poll(&polled, 1, 20) == 0;
 }

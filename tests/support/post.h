@@ -42,6 +42,12 @@ void post_send(struct post *post);
 /* Whether this line is among the headers and trailers that came. */
 bool post_got_line(const struct post *post, const char *line);
 
+/* A connection to a port of loopback; so many bytes that come over one, fewer at its end; and whether
+ * nothing comes for a moment. */
+int post_connect(uint16_t port);
+size_t post_hear(int fd, void *heard, size_t length);
+bool post_hears_nothing(int fd);
+
 /* An ExportTraceServiceRequest with spans whose ids are `first`, `first` + 1, ... and the same in
  * gRPC's frame. free() it. */
 uint8_t *post_make_spans(uint64_t first, size_t count, const char *name, size_t *length);

@@ -17,8 +17,8 @@ typedef Opentelemetry__Proto__Common__V1__AnyValue pb_any_value;
 pb_span *oracle_unpack(size_t index);
 void oracle_free(pb_span *span);
 
-/* Pack a value under a key as a KeyValue message, by way of protobuf-c's structs. Strings
- * are taken as they are; the caller knows when they should have become bytes. */
+/* Pack a value under a key as a KeyValue message, by way of protobuf-c's structs, as strict.h makes
+ * it without a limit. */
 size_t oracle_pack_key_value(const char *key, const otel_value *value, uint8_t *out);
 
 #endif

@@ -6,11 +6,7 @@
 #include "tests/support/post.h"
 #include "tests/support/unit.h"
 
-#include <arpa/inet.h>
 #include <curl/curl.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,28 +52,6 @@ static struct post ask(struct fault_peer *peer, const void *body, size_t length,
     return post;
 }
 
-static int connect_to(const struct fault_peer *peer)
-{
-    const struct sockaddr_in address = {.sin_family = AF_INET,
-                                        .sin_port = htons(fault_peer_port(peer)),
-                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
-    return fd;
-}
-
-static size_t hear(int fd, void *heard, size_t length)
-{
-    const ssize_t got = length != 0 ? recv(fd, heard, length, MSG_WAITALL) : 0;
-    return got > 0 ? (size_t)got : 0;
-}
-
-static bool is_silent(int fd)
-{
-    struct pollfd polled = {.fd = fd, .events = POLLIN};
-    return poll(&polled, 1, 20) == 0;
-}
-
 static uint8_t *make_request(uint64_t first, size_t count, size_t *length)
 {
     size_t message_length;
@@ -93,7 +67,6 @@ TEST(takes_a_grpc_request_and_answers_with_trailers)
     char value[64];
     size_t length;
     uint8_t *body = make_request(1, 4, &length);
-    (void)state;
 
     const struct post post = ask(peer, body, length, 0);
 
@@ -120,7 +93,6 @@ TEST(minds_a_frame_that_is_none)
 {
     static const char *const bodies[] = {"\0\0\0\0\1", "\0\0\0", "\2\0\0\0\0", "\1\0\0\0\0"};
     static const size_t lengths[] = {5, 3, 5, 5};
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         struct fault_peer *peer = start(NULL);
 
@@ -134,24 +106,9 @@ TEST(minds_a_frame_that_is_none)
     }
 }
 
-TEST(says_partial_success_in_a_frame)
-{
-    static const uint8_t said[] = {0, 0, 0, 0, 8, 0x0a, 6, 0x08, 3, 0x12, 2, 'n', 'o'};
-    struct fault_peer *peer = start(&(struct fault_answer){.rejected = 3, .message = "no"});
-    (void)state;
-
-    const struct post post = ask(peer, "\0\0\0\0\0", 5, 0);
-
-    assert_int_equal(post.answer_length, sizeof said);
-    assert_memory_equal(post.answer, said, sizeof said);
-    assert_true(post_got_line(&post, "grpc-status: 0"));
-    fault_peer_stop(peer);
-}
-
 TEST(says_every_status_in_trailers_and_in_trailers_only)
 {
     char line[64];
-    (void)state;
     for (int code = 1; code <= 16; code++) {
         struct fault_peer *peer = start(&(struct fault_answer){
             .rpc_code = code, .message = "50 % \xc3\xa4", .in_trailers_only = code % 2 == 0});
@@ -165,41 +122,6 @@ TEST(says_every_status_in_trailers_and_in_trailers_only)
         assert_false(fault_peer_request(peer, 0)->was_taken);
         fault_peer_stop(peer);
     }
-}
-
-TEST(says_retry_info_among_the_details)
-{
-    struct fault_peer *peer = start(
-        &(struct fault_answer){.rpc_code = 14, .has_retry_info = true, .retry_info_ms = 2000});
-    (void)state;
-
-    const struct post post = ask(peer, "\0\0\0\0\0", 5, 0);
-
-    /* code 14, and an Any with RetryInfo {retry_delay {seconds 2, nanos 0}}, in base64 */
-    assert_true(post_got_line(&post,
-                              "grpc-status-details-bin: CA4aMgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb2"
-                              "9nbGUucnBjLlJldHJ5SW5mbxIGCgQIAhAA"));
-    fault_peer_stop(peer);
-}
-
-TEST(an_answer_of_plain_http_has_no_trailers)
-{
-    static const struct fault_answer script[] = {{.status = 503, .headers = "Retry-After: 3\r\n"},
-                                                 {.has_no_trailers = true}};
-    const struct fault_peer_options options = {FAULT_SCRIPT(script)};
-    struct fault_peer *peer = fault_peer_start(&options);
-    (void)state;
-
-    const struct post busy = ask(peer, "\0\0\0\0\0", 5, 0);
-    const struct post bare = ask(peer, "\0\0\0\0\0", 5, 0);
-
-    assert_int_equal(busy.status, 503);
-    assert_true(post_got_line(&busy, "retry-after: 3"));
-    assert_null(strstr(busy.head, "grpc-status"));
-    assert_int_equal(bare.status, 200);
-    assert_int_equal(bare.answer_length, 5);
-    assert_null(strstr(bare.head, "grpc-status"));
-    fault_peer_stop(peer);
 }
 
 TEST(an_answer_can_break_after_any_byte)
@@ -223,7 +145,6 @@ TEST(a_request_can_break_within_its_body)
     static const size_t afters[] = {0, 1, 100, 5000};
     size_t length;
     uint8_t *body = make_request(1, 1000, &length);
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         struct fault_peer *peer =
             start(&(struct fault_answer){.in_request = {FAULT_RESET, afters[i]}});
@@ -281,7 +202,6 @@ TEST(goes_away)
                                                  {.goaway = FAULT_GOAWAY_WITHIN},
                                                  {.goaway = FAULT_GOAWAY_AFTER}};
     uint64_t whole = 0;
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         const struct fault_peer_options options = {.script = &script[i], .script_count = 1};
         struct fault_peer *peer = fault_peer_start(&options);
@@ -312,16 +232,15 @@ TEST(withholds_settings)
     struct fault_peer *silent =
         start_connection(&(struct fault_connection){.without_settings = true});
     struct fault_peer *honest = start(NULL);
-    const int of_silent = connect_to(silent);
-    const int of_honest = connect_to(honest);
-    (void)state;
+    const int of_silent = post_connect(fault_peer_port(silent));
+    const int of_honest = post_connect(fault_peer_port(honest));
 
     assert_int_equal(send(of_silent, opening, sizeof opening - 1, 0), sizeof opening - 1);
     assert_int_equal(send(of_honest, opening, sizeof opening - 1, 0), sizeof opening - 1);
-    assert_int_equal(hear(of_honest, heard, FRAME_HEAD), FRAME_HEAD);
+    assert_int_equal(post_hear(of_honest, heard, FRAME_HEAD), FRAME_HEAD);
 
     assert_memory_equal(heard, settings, FRAME_HEAD);
-    assert_true(is_silent(of_silent));
+    assert_true(post_hears_nothing(of_silent));
     close(of_silent);
     close(of_honest);
     fault_peer_stop(silent);
@@ -333,13 +252,12 @@ TEST(stalls_after_settings)
     uint8_t heard[64];
     struct fault_peer *peer =
         start_connection(&(struct fault_connection){.sent = {FAULT_STALL, FRAME_HEAD}});
-    const int fd = connect_to(peer);
-    (void)state;
+    const int fd = post_connect(fault_peer_port(peer));
 
     assert_int_equal(send(fd, opening, sizeof opening - 1, 0), sizeof opening - 1);
-    assert_int_equal(hear(fd, heard, FRAME_HEAD), FRAME_HEAD);
+    assert_int_equal(post_hear(fd, heard, FRAME_HEAD), FRAME_HEAD);
 
-    assert_true(is_silent(fd));
+    assert_true(post_hears_nothing(fd));
     close(fd);
     fault_peer_stop(peer);
 }
@@ -352,7 +270,6 @@ TEST(lets_no_more_come_than_the_window)
         start_connection(&(struct fault_connection){.without_window = true});
     struct fault_peer *narrow =
         start_connection(&(struct fault_connection){.without_updates = true});
-    (void)state;
     assert_true(length > 65535);
 
     const struct post no_window = ask(closed, body, length, SHORT_MS);
@@ -371,7 +288,6 @@ TEST(lets_no_more_come_than_the_window)
 TEST(floods_with_pings)
 {
     struct fault_peer *peer = start_connection(&(struct fault_connection){.floods = true});
-    (void)state;
 
     const struct post post = ask(peer, "\0\0\0\0\0", 5, 0);
 
@@ -384,7 +300,6 @@ TEST(says_more_header_than_anyone_wants)
 {
     struct fault_peer *peer = start(&(struct fault_answer){
         .headers = "x-more: and more and more and more and more\r\n", .header_repeats = 20000});
-    (void)state;
 
     const struct post post = ask(peer, "\0\0\0\0\0", 5, 0);
 
@@ -397,7 +312,6 @@ TEST(bodies_without_end)
 {
     struct fault_peer *peer = start(&(struct fault_answer){.body_repeats = FAULT_ENDLESS});
     struct post post = {.url = fault_peer_url(peer), .is_http2 = true, .hang_up_after = 1 << 20};
-    (void)state;
 
     post_send(&post);
 
@@ -412,7 +326,6 @@ TEST(is_too_large_for_grpc)
     uint8_t *body = make_request(1, 10, &length);
     struct fault_peer *peer =
         fault_peer_start(&(struct fault_peer_options){.max_request_bytes = 100});
-    (void)state;
 
     const struct post post = ask(peer, body, length, 0);
 
@@ -432,7 +345,6 @@ TEST(speaks_tls_with_either_http)
     struct fault_peer *old_peer = fault_peer_start(&(struct fault_peer_options){.tls = old});
     size_t length;
     uint8_t *body = make_request(1, 3000, &length);
-    (void)state;
 
     const struct post two = ask(peer, body, length, 0);
     struct post one = {.url = fault_peer_url(peer),
@@ -459,7 +371,6 @@ TEST(asks_clients_for_certificates)
     struct fault_peer_tls tls = tls_options();
     tls.client_ca = certificates_path(certificates, "ca.pem");
     struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){.tls = tls});
-    (void)state;
 
     struct post stranger = {.url = fault_peer_url(peer), .ca_file = tls.client_ca};
     post_send(&stranger);
@@ -478,7 +389,6 @@ TEST(asks_clients_for_certificates)
 TEST(a_handshake_can_break_after_any_byte)
 {
     static const size_t afters[] = {0, 1, 5, 100, 500};
-    (void)state;
     for (size_t i = 0; i < 5; i++) {
         for (enum fault_deed deed = FAULT_STALL; deed <= FAULT_RESET; deed++) {
             const struct fault_connection ways = {.in_handshake = {deed, afters[i]}};
@@ -508,7 +418,6 @@ TEST(plays_a_proxy_and_the_host_behind_it)
     struct post post = {.url = "https://localhost:4318/v1/traces",
                         .proxy = proxy,
                         .ca_file = certificates_path(certificates, "ca.pem")};
-    (void)state;
     snprintf(proxy, sizeof proxy, "http://user:word@127.0.0.1:%u", fault_peer_port(peer));
 
     struct post refused = post;
