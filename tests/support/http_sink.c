@@ -14,10 +14,11 @@
 enum { STATUS_LINE = sizeof "HTTP/1.1 200 Scripted\r\n" - 1, HEAD_MOST = 1024, LONGER = 100 };
 
 struct http_sink {
+    pthread_mutex_t lock; /* guards the two below, for `decide` */
     struct fault_peer *peer;
+    size_t limit; /* of a body; 0: none */
     struct fault_answer *script;
     struct http_sink_request *requests[4096]; /* those that were asked for */
-    size_t limit;                             /* of a body; 0: none; under the peer's lock */
 };
 
 static struct fault_answer translate(const struct http_sink_answer *from)
@@ -73,12 +74,16 @@ static struct fault_answer translate(const struct http_sink_answer *from)
 static void decide(void *state, const struct fault_request *request, struct fault_answer *answer)
 {
     struct http_sink *sink = state;
-    pthread_mutex_lock(&sink->peer->lock);
-    if (sink->limit != 0 && request->body_length > sink->limit) {
-        sink->peer->script_at--;
-        *answer = translate(&(struct http_sink_answer){.status = 413});
-    }
-    pthread_mutex_unlock(&sink->peer->lock);
+    pthread_mutex_lock(&sink->lock);
+    const bool is_too_large = sink->limit != 0 && request->body_length > sink->limit;
+    struct fault_peer *peer = sink->peer;
+    pthread_mutex_unlock(&sink->lock);
+    if (!is_too_large)
+        return;
+    *answer = translate(&(struct http_sink_answer){.status = 413});
+    pthread_mutex_lock(&peer->lock);
+    peer->script_at--;
+    pthread_mutex_unlock(&peer->lock);
 }
 
 struct http_sink *http_sink_start(const struct http_sink_answer *script, size_t count)
@@ -89,6 +94,8 @@ struct http_sink *http_sink_start(const struct http_sink_answer *script, size_t 
     fault_must(sink->script != NULL);
     for (size_t i = 0; i < count; i++)
         sink->script[i] = translate(&script[i]);
+    pthread_mutex_init(&sink->lock, NULL);
+    pthread_mutex_lock(&sink->lock);
     sink->peer = fault_peer_start(
         &(struct fault_peer_options){.script = sink->script,
                                      .script_count = count,
@@ -97,6 +104,7 @@ struct http_sink *http_sink_start(const struct http_sink_answer *script, size_t 
                                      .decide_state = sink,
                                      .only_http1 = true,
                                      .reads_nothing = true});
+    pthread_mutex_unlock(&sink->lock);
     return sink;
 }
 
@@ -105,6 +113,7 @@ void http_sink_stop(struct http_sink *sink)
     fault_peer_stop(sink->peer);
     for (size_t i = 0; i < sizeof sink->requests / sizeof *sink->requests; i++)
         free(sink->requests[i]);
+    pthread_mutex_destroy(&sink->lock);
     free(sink->script);
     free(sink);
 }
@@ -141,9 +150,9 @@ void http_sink_go_on(struct http_sink *sink)
 
 void http_sink_limit(struct http_sink *sink, size_t body_bytes)
 {
-    pthread_mutex_lock(&sink->peer->lock);
+    pthread_mutex_lock(&sink->lock);
     sink->limit = body_bytes;
-    pthread_mutex_unlock(&sink->peer->lock);
+    pthread_mutex_unlock(&sink->lock);
 }
 
 size_t http_sink_requests(struct http_sink *sink)
