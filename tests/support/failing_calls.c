@@ -218,6 +218,19 @@ int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *obj
     if (real == NULL)                  \
     *(void **)(&real) = dlsym(RTLD_NEXT, #function)
 
+/* A function that fails with a value when it is its turn. */
+#define CALL_WHEN(is_its_turn, type, function, failure, parameters, arguments) \
+    type function parameters                                                   \
+    {                                                                          \
+        REAL(function);                                                        \
+        return is_its_turn ? failure : real arguments;                         \
+    }
+#define CALL(type, function, kind, failure, parameters, arguments) \
+    CALL_WHEN(is_met(FAILING_##kind), type, function, failure, parameters, arguments)
+#define CALL_WITH_LENGTH(type, function, kind, failure, parameters, arguments)                  \
+    CALL_WHEN(is_met_with_length(FAILING_##kind, &length), type, function, failure, parameters, \
+              arguments)
+
 /* curl 7.88 closes descriptor 0 when it has no memory for looking up a name: it takes what it has
  * not filled in yet for a socket. Whatever has that number then is spared. */
 static bool is_a_mistake_of_curl(int fd)
@@ -240,36 +253,16 @@ int close(int fd)
     return -1;
 }
 
-int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t length)
-{
-    REAL(connect);
-    return is_met(FAILING_CONNECT) ? -1 : real(fd, address, length);
-}
-
-int epoll_create1(int flags)
-{
-    REAL(epoll_create1);
-    return is_met(FAILING_EPOLL_CREATE1) ? -1 : real(flags);
-}
-
-int epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
-{
-    REAL(epoll_ctl);
-    return is_met(FAILING_EPOLL_CTL) ? -1 : real(epoll_fd, operation, fd, event);
-}
-
-int epoll_wait(int epoll_fd, struct epoll_event *events, int most, int timeout_ms)
-{
-    REAL(epoll_wait);
-    return is_met(FAILING_EPOLL_WAIT) ? -1 : real(epoll_fd, events, most, timeout_ms);
-}
-
-int eventfd(unsigned count, int flags)
-{
-    REAL(eventfd);
-    return is_met(FAILING_EVENTFD) ? -1 : real(count, flags);
-}
-
+CALL(int, connect, CONNECT, -1, (int fd, __CONST_SOCKADDR_ARG address, socklen_t length),
+     (fd, address, length))
+CALL(int, epoll_create1, EPOLL_CREATE1, -1, (int flags), (flags))
+CALL(int, epoll_ctl, EPOLL_CTL, -1,
+     (int epoll_fd, int operation, int fd, struct epoll_event *event),
+     (epoll_fd, operation, fd, event))
+CALL(int, epoll_wait, EPOLL_WAIT, -1,
+     (int epoll_fd, struct epoll_event *events, int most, int timeout_ms),
+     (epoll_fd, events, most, timeout_ms))
+CALL(int, eventfd, EVENTFD, -1, (unsigned count, int flags), (count, flags))
 int fcntl(int fd, int command, ...)
 {
     REAL(fcntl);
@@ -280,24 +273,9 @@ int fcntl(int fd, int command, ...)
     return is_met(FAILING_FCNTL) ? -1 : real(fd, command, argument);
 }
 
-DIR *fdopendir(int fd)
-{
-    REAL(fdopendir);
-    return is_met(FAILING_FDOPENDIR) ? NULL : real(fd);
-}
-
-int flock(int fd, int operation)
-{
-    REAL(flock);
-    return is_met(FAILING_FLOCK) ? -1 : real(fd, operation);
-}
-
-int fstat(int fd, struct stat *status)
-{
-    REAL(fstat);
-    return is_met(FAILING_FSTAT) ? -1 : real(fd, status);
-}
-
+CALL(DIR *, fdopendir, FDOPENDIR, NULL, (int fd), (fd))
+CALL(int, flock, FLOCK, -1, (int fd, int operation), (fd, operation))
+CALL(int, fstat, FSTAT, -1, (int fd, struct stat *status), (fd, status))
 /* Curl has a thread for it. */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                 struct addrinfo **result)
@@ -313,30 +291,14 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
     return problem;
 }
 
-int getpeername(int fd, __SOCKADDR_ARG address, socklen_t *length)
-{
-    REAL(getpeername);
-    return is_met(FAILING_GETPEERNAME) ? -1 : real(fd, address, length);
-}
-
-ssize_t getrandom(void *bytes, size_t length, unsigned flags)
-{
-    REAL(getrandom);
-    return is_met(FAILING_GETRANDOM) ? -1 : real(bytes, length, flags);
-}
-
-int getsockname(int fd, __SOCKADDR_ARG address, socklen_t *length)
-{
-    REAL(getsockname);
-    return is_met(FAILING_GETSOCKNAME) ? -1 : real(fd, address, length);
-}
-
-int getsockopt(int fd, int level, int name, void *value, socklen_t *length)
-{
-    REAL(getsockopt);
-    return is_met(FAILING_GETSOCKOPT) ? -1 : real(fd, level, name, value, length);
-}
-
+CALL(int, getpeername, GETPEERNAME, -1, (int fd, __SOCKADDR_ARG address, socklen_t *length),
+     (fd, address, length))
+CALL(ssize_t, getrandom, GETRANDOM, -1, (void *bytes, size_t length, unsigned flags),
+     (bytes, length, flags))
+CALL(int, getsockname, GETSOCKNAME, -1, (int fd, __SOCKADDR_ARG address, socklen_t *length),
+     (fd, address, length))
+CALL(int, getsockopt, GETSOCKOPT, -1, (int fd, int level, int name, void *value, socklen_t *length),
+     (fd, level, name, value, length))
 int ioctl(int fd, unsigned long request, ...)
 {
     REAL(ioctl);
@@ -347,12 +309,7 @@ int ioctl(int fd, unsigned long request, ...)
     return is_met(FAILING_IOCTL) ? -1 : real(fd, request, argument);
 }
 
-int mkdirat(int fd, const char *path, mode_t mode)
-{
-    REAL(mkdirat);
-    return is_met(FAILING_MKDIRAT) ? -1 : real(fd, path, mode);
-}
-
+CALL(int, mkdirat, MKDIRAT, -1, (int fd, const char *path, mode_t mode), (fd, path, mode))
 int open(const char *path, int flags, ...)
 {
     REAL(open);
@@ -373,85 +330,28 @@ int openat(int fd, const char *path, int flags, ...)
     return is_met(FAILING_OPENAT) ? -1 : real(fd, path, flags, mode);
 }
 
-int poll(struct pollfd *watched, nfds_t count, int timeout_ms)
-{
-    REAL(poll);
-    return is_met(FAILING_POLL) ? -1 : real(watched, count, timeout_ms);
-}
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
-                   void *argument)
-{
-    REAL(pthread_create);
-    return is_met(FAILING_PTHREAD_CREATE) ? wanted.error : real(thread, attributes, run, argument);
-}
-
-ssize_t read(int fd, void *bytes, size_t length)
-{
-    REAL(read);
-    return is_met_with_length(FAILING_READ, &length) ? -1 : real(fd, bytes, length);
-}
-
-struct dirent *readdir(DIR *stream)
-{
-    REAL(readdir);
-    return is_met(FAILING_READDIR) ? NULL : real(stream);
-}
-
-ssize_t recv(int fd, void *bytes, size_t length, int flags)
-{
-    REAL(recv);
-    return is_met_with_length(FAILING_RECV, &length) ? -1 : real(fd, bytes, length, flags);
-}
-
-int renameat(int old_fd, const char *old, int new_fd, const char *new)
-{
-    REAL(renameat);
-    return is_met(FAILING_RENAMEAT) ? -1 : real(old_fd, old, new_fd, new);
-}
-
-ssize_t send(int fd, const void *bytes, size_t length, int flags)
-{
-    REAL(send);
-    return is_met_with_length(FAILING_SEND, &length) ? -1 : real(fd, bytes, length, flags);
-}
-
-int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
-{
-    REAL(setsockopt);
-    return is_met(FAILING_SETSOCKOPT) ? -1 : real(fd, level, name, value, length);
-}
-
-int socket(int family, int type, int protocol)
-{
-    REAL(socket);
-    return is_met(FAILING_SOCKET) ? -1 : real(family, type, protocol);
-}
-
-int socketpair(int family, int type, int protocol, int pair[2])
-{
-    REAL(socketpair);
-    return is_met(FAILING_SOCKETPAIR) ? -1 : real(family, type, protocol, pair);
-}
-
-int stat(const char *path, struct stat *status)
-{
-    REAL(stat);
-    return is_met(FAILING_STAT) ? -1 : real(path, status);
-}
-
-int unlinkat(int fd, const char *path, int flags)
-{
-    REAL(unlinkat);
-    return is_met(FAILING_UNLINKAT) ? -1 : real(fd, path, flags);
-}
-
-ssize_t write(int fd, const void *bytes, size_t length)
-{
-    REAL(write);
-    return is_met(FAILING_WRITE) ? -1 : real(fd, bytes, length);
-}
-
+CALL(int, poll, POLL, -1, (struct pollfd * watched, nfds_t count, int timeout_ms),
+     (watched, count, timeout_ms))
+CALL(int, pthread_create, PTHREAD_CREATE, wanted.error,
+     (pthread_t * thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument),
+     (thread, attributes, run, argument))
+CALL_WITH_LENGTH(ssize_t, read, READ, -1, (int fd, void *bytes, size_t length), (fd, bytes, length))
+CALL(struct dirent *, readdir, READDIR, NULL, (DIR * stream), (stream))
+CALL_WITH_LENGTH(ssize_t, recv, RECV, -1, (int fd, void *bytes, size_t length, int flags),
+                 (fd, bytes, length, flags))
+CALL(int, renameat, RENAMEAT, -1, (int old_fd, const char *old, int new_fd, const char *new),
+     (old_fd, old, new_fd, new))
+CALL_WITH_LENGTH(ssize_t, send, SEND, -1, (int fd, const void *bytes, size_t length, int flags),
+                 (fd, bytes, length, flags))
+CALL(int, setsockopt, SETSOCKOPT, -1,
+     (int fd, int level, int name, const void *value, socklen_t length),
+     (fd, level, name, value, length))
+CALL(int, socket, SOCKET, -1, (int family, int type, int protocol), (family, type, protocol))
+CALL(int, socketpair, SOCKETPAIR, -1, (int family, int type, int protocol, int pair[2]),
+     (family, type, protocol, pair))
+CALL(int, stat, STAT, -1, (const char *path, struct stat *status), (path, status))
+CALL(int, unlinkat, UNLINKAT, -1, (int fd, const char *path, int flags), (fd, path, flags))
+CALL(ssize_t, write, WRITE, -1, (int fd, const void *bytes, size_t length), (fd, bytes, length))
 /* Of a short one only the first byte is written. */
 ssize_t writev(int fd, const struct iovec *parts, int count)
 {
