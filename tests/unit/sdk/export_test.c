@@ -213,90 +213,56 @@ TEST(a_loss_is_said_when_it_begins_and_when_it_is_over)
 
 /* ---- exporters that have to be waited for, by somebody who may not wait ------------------- */
 
-static void begin_export(void)
-{
-    oteli_harvest_begin(hand.engine);
-    assert_true(oteli_harvest_continue(hand.engine));
-    oteli_export_begin(hand.engine, hand.engine->batch);
-}
-
-static void finish_export(void)
-{
-    assert_true(oteli_export_continue(hand.engine, true));
-    oteli_harvest_release(hand.engine, hand.engine->batch);
-}
-
 TEST(pending_exports_are_looked_at_without_waiting_one_pipeline_after_the_other)
 {
     fakes[0].pending = 2;
     fakes[1].pending = 2;
-    begin_export();
-    assert_false(oteli_export_continue(hand.engine, false));
-    assert_string_equal(fakes[0].calls, "Eo");
+    assert_string_equal(by_hand_play("ask go"), "Eo pending");
     assert_string_equal(fakes[1].calls, "");
-
-    assert_false(oteli_export_continue(hand.engine, false));
-    assert_string_equal(fakes[0].calls, "Eoo");
+    assert_string_equal(by_hand_play("go"), "o pending");
     assert_string_equal(fakes[1].calls, "Eo");
-    assert_true(oteli_export_continue(hand.engine, false));
+    assert_string_equal(by_hand_play("go"), "F worked");
+    assert_string_equal(fakes[1].calls, "EooF");
 
     assert_int_equal(fakes[0].waits + fakes[1].waits, 0);
-    assert_int_equal(faked_stats(0).delivered, 10);
-    assert_int_equal(faked_stats(1).delivered, 10);
-    finish_export();
+    assert_string_equal(fate(0), "delivered 10, dropped 0");
+    assert_string_equal(fate(1), "delivered 10, dropped 0");
 }
 
 /* Nobody was there when the deadline came. */
 TEST(an_export_whose_time_is_over_is_abandoned_when_somebody_comes)
 {
-    fake->pending = 1000;
-    fake->drop = 10;
-    fake->drop_reason = OTEL_DROP_UNCONFIRMED;
-    begin_export();
-    assert_false(oteli_export_continue(hand.engine, false));
-
+    tell(fake, &(struct answer){.pending = 1000, .drop = 10, .reason = OTEL_DROP_UNCONFIRMED});
+    assert_string_equal(by_hand_play("ask go"), "Eo pending");
     oteli_fake_clock.monotonic_ns += 100 * NS_PER_MS - 1;
-    assert_false(oteli_export_continue(hand.engine, false));
-    assert_int_equal(fake->abandoned, 0);
+    assert_string_equal(by_hand_play("go"), "o pending");
     oteli_fake_clock.monotonic_ns += 1;
-    assert_true(oteli_export_continue(hand.engine, false));
+    assert_string_equal(by_hand_play("go"), "AF worked");
 
-    assert_string_equal(fake->calls, "EooA");
-    assert_int_equal(faked_stats(0).dropped[OTEL_DROP_UNCONFIRMED], 10);
-    assert_int_equal(faked_stats(1).delivered, 10);
-    finish_export();
+    assert_string_equal(fate(0), "delivered 0, dropped 10 (unconfirmed 10)");
+    assert_string_equal(fate(1), "delivered 10, dropped 0");
 }
 
 /* What an exporter is shown is what it is given next: not before it has this batch. */
-TEST(an_exporter_is_shown_the_next_batch_once_it_has_this_one)
+TEST_WITH(faked_begin, by_hand_end, an_exporter_is_shown_the_next_batch_once_it_has_this_one)
 {
+    by_hand(2, &(otel_sdk_options){.bsp_max_export_batch_size = 5});
     fakes[0].pending = 2;
     fakes[1].pending = 2;
-    begin_export();
-
-    oteli_export_prepare(hand.engine, &hand.engine->batches[1]);
-    assert_false(oteli_export_continue(hand.engine, false));
-    assert_string_equal(fakes[0].calls, "EPo");
+    assert_string_equal(by_hand_play("a5 b5 ask go"), "EPo pending");
     assert_string_equal(fakes[1].calls, "");
-    while (!oteli_export_continue(hand.engine, false))
-        continue;
-
-    assert_string_equal(fakes[0].calls, "EPoo");
-    assert_string_equal(fakes[1].calls, "EPoo");
-    finish_export();
+    assert_string_equal(by_hand_play("go"), "o pending");
+    assert_string_equal(fakes[1].calls, "EPo");
+    assert_string_equal(by_hand_play("end"), "EooF idle");
+    assert_string_equal(fakes[1].calls, "EPooEooF");
 }
 
-TEST(an_exporter_that_was_quick_is_shown_it_while_another_is_waited_for)
+TEST_WITH(faked_begin, by_hand_end, one_that_was_quick_is_shown_it_while_another_is_waited_for)
 {
+    by_hand(2, &(otel_sdk_options){.bsp_max_export_batch_size = 5});
     fakes[1].pending = 2;
-    begin_export();
-
-    oteli_export_prepare(hand.engine, &hand.engine->batches[1]);
-    assert_false(oteli_export_continue(hand.engine, false));
-
-    assert_string_equal(fakes[0].calls, "EP");
+    assert_string_equal(by_hand_play("a5 b5 ask go"), "EP pending");
     assert_string_equal(fakes[1].calls, "EPo");
-    finish_export();
 }
 
 /* An exporter's own flush may take its time, but not that of a program that only looks in. */
