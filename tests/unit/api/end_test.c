@@ -6,8 +6,6 @@
 #include "tests/support/unit.h"
 
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { NAME = 5, START = 7, END = 8 };
 
@@ -368,8 +366,9 @@ TEST_QUEUED_FAST_TOO(spans_of_a_former_sdk_do_not_reach_the_next)
 
 /* Another SDK, whose spans are where one with an attribute was. Whoever ends what is current has a
  * handle that does not record. */
-static bool next_has_attributes(void)
+static int next_has_attributes(const void *unused)
 {
+    (void)unused;
     recorder_start_queued();
     otel_span_end(enter("between")); /* from here on this thread's state is for the new one */
     otel_span_end(otel_current_span());
@@ -382,19 +381,14 @@ TEST_QUEUED_FAST_TOO(attributes_of_a_former_sdks_span_are_not_those_of_the_next)
 {
     otel_span_set_int(enter("former"), "k", 1);
     recorder_stop();
-    assert_false(next_has_attributes());
+    assert_false(next_has_attributes(NULL));
 }
 
 TEST_QUEUED_FAST_TOO(attributes_of_a_parents_span_are_not_those_of_its_childs)
 {
     const otel_span span = enter("the parent's");
     otel_span_set_int(span, "k", 1);
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(next_has_attributes());
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    recorder_in_child(next_has_attributes, NULL);
     otel_span_end(span);
     recorder_collect();
     assert_true(recorder_has_field(0, 9));

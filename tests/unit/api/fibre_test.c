@@ -10,16 +10,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { SPAN_PARENT = 4, SPAN_ATTRIBUTES = 9 };
 
-static otel_tracer *tracer;
-
 static otel_span enter(const char *name)
 {
-    return otel_span_enter(tracer, name, NULL);
+    return otel_span_enter(NULL, name, NULL);
 }
 
 static bool is_current(otel_span span)
@@ -47,7 +43,6 @@ AROUND_EACH(recorder_setup, recorder_teardown);
 /* spec: C4 context/README.md#overview MAY stable */
 TEST_FAST_TOO(C4_each_stack_has_its_own_current_context)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     otel_stack *one = otel_stack_new();
     otel_stack *two = otel_stack_new();
     int value;
@@ -86,7 +81,6 @@ TEST_FAST_TOO(C4_each_stack_has_its_own_current_context)
 
 TEST(handles_and_tokens_mean_nothing_on_another_stack)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     otel_stack *stack = otel_stack_new();
     const otel_span span = enter("thread");
     const otel_context_token token = otel_context_attach((otel_context){.baggage = 0});
@@ -128,7 +122,6 @@ static void *step_there(void *argument)
 
 TEST_FAST_TOO(a_fibre_goes_on_with_its_span_on_another_thread)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     struct fibre fibre = {.stack = otel_stack_new()};
     otel_stack_switch(fibre.stack);
     fibre.span = enter("fibre");
@@ -153,7 +146,6 @@ static void *try_there(void *stack)
 
 TEST(a_stack_is_current_on_one_thread_at_a_time)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     otel_stack *stack = otel_stack_new();
     otel_stack_switch(stack);
     const otel_span span = enter("fibre");
@@ -168,7 +160,6 @@ TEST(a_stack_is_current_on_one_thread_at_a_time)
 
 TEST(what_is_open_on_a_freed_stack_is_abandoned)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     otel_stack *waiting = otel_stack_new();
     otel_stack *running = otel_stack_new();
     const otel_span of_thread = enter("thread");
@@ -197,7 +188,6 @@ static void *end_with_a_stack(void *stack)
 
 TEST(a_thread_that_ends_leaves_the_fibre_it_ran)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     otel_stack *stack = otel_stack_new();
     otel_stack_switch(stack);
     const otel_span span = enter("fibre");
@@ -213,7 +203,6 @@ TEST(a_thread_that_ends_leaves_the_fibre_it_ran)
 
 TEST(a_span_of_a_former_sdk_records_no_more)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     otel_stack *stack = otel_stack_new();
     otel_stack_switch(stack);
     const otel_span span = enter("fibre");
@@ -249,7 +238,6 @@ TEST_WITH(recorder_setup_without_sdk, recorder_teardown, baggage_stays_with_a_st
 
 TEST_FAST_TOO(attributes_of_a_context_are_for_its_stack)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     const otel_attribute attribute = {"k", otel_value_string("v")};
     otel_context_attributes place;
     otel_stack *stack = otel_stack_new();
@@ -268,8 +256,19 @@ TEST_FAST_TOO(attributes_of_a_context_are_for_its_stack)
     otel_stack_free(stack);
 }
 
-static int look_in_child(otel_stack *stack, otel_span span, otel_baggage baggage)
+struct forked {
+    otel_stack *stack;
+    otel_span of_fibre;
+    otel_span of_thread;
+    otel_baggage baggage;
+};
+
+static int look_in_child(const void *argument)
 {
+    const struct forked *it = argument;
+    const otel_span span = it->of_fibre;
+    const otel_baggage baggage = it->baggage;
+    otel_stack *const stack = it->stack;
     otel_stack_switch(stack);
     const otel_span current = otel_current_span();
     if (current.opaque[2] != span.opaque[2] || otel_span_is_recording(current))
@@ -289,7 +288,6 @@ static int look_in_child(otel_stack *stack, otel_span span, otel_baggage baggage
 
 TEST(in_a_forked_child_its_spans_are_the_parents)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     const otel_baggage baggage = otel_baggage_set(otel_baggage_none(), "k", "v", NULL);
     otel_stack *stack = otel_stack_new();
     otel_stack_switch(stack);
@@ -297,12 +295,8 @@ TEST(in_a_forked_child_its_spans_are_the_parents)
     const otel_span span = enter("fibre");
     otel_stack_switch(NULL);
 
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(look_in_child(stack, span, baggage));
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    recorder_in_child(look_in_child,
+                      &(struct forked){.stack = stack, .of_fibre = span, .baggage = baggage});
 
     otel_stack_switch(stack);
     otel_span_end(span);
@@ -312,8 +306,10 @@ TEST(in_a_forked_child_its_spans_are_the_parents)
 }
 
 /* Forked by a fibre: what its thread had open is the parent's, too. */
-static int look_in_child_of_fibre(otel_span of_fibre, otel_span of_thread)
+static int look_in_child_of_fibre(const void *argument)
 {
+    const otel_span of_fibre = ((const struct forked *)argument)->of_fibre;
+    const otel_span of_thread = ((const struct forked *)argument)->of_thread;
     if (!is_current(of_fibre) || otel_span_is_recording(otel_current_span()))
         return 1;
     otel_span_end(of_fibre);
@@ -328,17 +324,12 @@ static int look_in_child_of_fibre(otel_span of_fibre, otel_span of_thread)
 
 TEST(a_fibre_may_fork)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     otel_stack *stack = otel_stack_new();
     const otel_span of_thread = enter("thread");
     otel_stack_switch(stack);
     const otel_span of_fibre = enter("fibre");
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(look_in_child_of_fibre(of_fibre, of_thread));
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    recorder_in_child(look_in_child_of_fibre,
+                      &(struct forked){.of_fibre = of_fibre, .of_thread = of_thread});
     otel_span_end(of_fibre);
     otel_stack_switch(NULL);
     otel_span_end(of_thread);
@@ -424,7 +415,6 @@ static uint64_t expected_parent(uint64_t id)
 TEST_WITH(recorder_setup_queued_fast, recorder_teardown,
           spans_of_a_thousand_fibres_on_two_threads_have_their_parents)
 {
-    tracer = otel_tracer_get("fibre", NULL);
     memset(fibres, 0, sizeof fibres);
     for (size_t i = 0; i < FIBRES; i++)
         fibres[i].stack = otel_stack_new();

@@ -4,8 +4,10 @@
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 
+#include "api/handle.h"
 #include "api/tracestate.h"
 #include "tests/support/unit.h"
+#include <otel/thread_context.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -311,30 +313,7 @@ TEST_FAST_TOO(a_sampler_sees_the_trace_id_the_parent_and_the_options)
     assert_ptr_equal(sampler.about.options, options);
 }
 
-TEST(the_five_kinds_of_parent_are_told_apart)
-{
-    for (unsigned kind = 0; kind < OTELI_PARENT_KINDS; kind++) {
-        recorder_stop();
-        recorder_start();
-        unsampled();
-        recorder.sdk.decide[kind] = OTELI_DECIDE_SAMPLE;
-        for (unsigned parent_kind = 0; parent_kind < OTELI_PARENT_KINDS; parent_kind++) {
-            const bool is_remote = parent_kind >= OTELI_PARENT_REMOTE_UNSAMPLED;
-            const uint8_t flags = parent_kind % 2 == 0 ? 1 : 0;
-            const otel_span_context context =
-                otel_span_context_make(remote_trace_id, remote_span_id, flags, is_remote, NULL);
-            otel_context parent = {.span = otel_span_wrap(&context)};
-            if (parent_kind == OTELI_PARENT_NONE)
-                parent.span = (otel_span){{0}};
-            const otel_span span =
-                otel_span_start(tracer(), "s", OTEL_SPAN_OPTIONS(.parent = &parent));
-            assert_int_equal(otel_span_is_recording(span), kind == parent_kind);
-            otel_span_end(span);
-        }
-    }
-}
-
-/* The same for the parent that is current, without options. */
+/* Under the parent that is current, without options, and under one that is given. */
 static void check_entered(unsigned kind, unsigned parent_kind)
 {
     const bool is_remote = parent_kind >= OTELI_PARENT_REMOTE_UNSAMPLED;
@@ -344,9 +323,11 @@ static void check_entered(unsigned kind, unsigned parent_kind)
     otel_context parent = {.span = otel_span_wrap(&context)};
     if (parent_kind == OTELI_PARENT_NONE)
         parent.span = (otel_span){{0}};
+    const otel_span started = otel_span_start(tracer(), "s", OTEL_SPAN_OPTIONS(.parent = &parent));
     const otel_context_token token = otel_context_attach(parent);
     const otel_span span = otel_span_enter(tracer(), "s", NULL);
 
+    assert_int_equal(otel_span_is_recording(started), kind == parent_kind);
     assert_int_equal(otel_span_is_recording(span), kind == parent_kind);
     assert_int_equal(same_trace(span, parent.span), parent_kind != OTELI_PARENT_NONE);
     assert_int_equal(otel_span_get_context(span).flags & 1, kind == parent_kind);
@@ -357,9 +338,10 @@ static void check_entered(unsigned kind, unsigned parent_kind)
         assert_int_equal(recorder_field(0, FLAGS).value & 0x300, is_remote ? 0x300 : 0x100);
     }
     assert_true(otel_context_detach(token));
+    otel_span_end(started);
 }
 
-TEST_FAST_TOO(an_entered_span_follows_each_kind_of_current_parent)
+TEST_FAST_TOO(an_entered_span_follows_each_kind_of_parent)
 {
     for (unsigned kind = 0; kind < OTELI_PARENT_KINDS; kind++) {
         recorder_stop();
@@ -554,4 +536,70 @@ TEST_FAST_TOO(the_steady_state_allocates_nothing)
             work_of_every_kind(scope);
         assert_int_equal(oteli_leaks_count(), before);
     }
+}
+
+/* --- handles: api/handle.h --- */
+
+TEST_WITH(NULL, NULL, each_part_of_a_handle_comes_back_and_touches_no_other)
+{
+    static const uint8_t flags[] = {0, 1, 2, 3, 0xff};
+    static const uint32_t numbers[] = {0, 1, 0x55555, 0xaaaaa, OTELI_SLOT_MAX};
+    static const uint32_t tracestates[] = {0, 1, 0x555555, 0xaaaaaa, 0xffffff};
+    for (size_t f = 0; f < sizeof flags; f++) {
+        for (size_t s = 0; s < 5; s++) {
+            for (size_t t = 0; t < 5; t++) {
+                const uint64_t ref = oteli_ref_make(flags[f], OTELI_PLACE_DETACHED, true,
+                                                    numbers[s], tracestates[t]);
+
+                assert_int_equal(oteli_ref_flags(ref), flags[f] & 3);
+                assert_int_equal(oteli_ref_place(ref), OTELI_PLACE_DETACHED);
+                assert_int_equal(oteli_ref_slot(ref), numbers[s]);
+                assert_int_equal(oteli_ref_tracestate(ref), tracestates[t]);
+                assert_false(oteli_ref_is_remote(ref));
+                assert_true(oteli_ref_is_remote(ref | OTELI_REF_REMOTE));
+                assert_int_equal(oteli_ref_slot(ref | OTELI_REF_REMOTE), numbers[s]);
+            }
+        }
+    }
+}
+
+TEST_WITH(NULL, NULL, a_handle_of_a_span_with_nothing_unusual_is_a_record)
+{
+    const uint64_t ref = oteli_ref_make(3, OTELI_PLACE_LOCAL, true, OTELI_SLOT_MAX, 0);
+    const uint64_t others =
+        OTELI_REF_REMOTE | OTELI_REF_HELD | OTELI_REF_ATTACHED | OTELI_REF_DEBUG | OTELI_REF_HOLDER;
+    const otel_span span = {{1, 2, 3, ref | others}};
+    otel_thread_context_record record;
+    memcpy(&record, &span, sizeof record);
+
+    assert_true(oteli_ref_is_record(span.opaque[3]));
+    assert_int_equal(record.valid, 1);
+    assert_int_equal(record.trace_flags, 3);
+    assert_int_equal(record.attributes_size, 0);
+    assert_memory_equal(record.trace_id, &span.opaque[0], sizeof record.trace_id);
+    assert_memory_equal(record.span_id, &span.opaque[2], sizeof record.span_id);
+    static const uint64_t unlike[] = {OTELI_REF_LONE, OTELI_REF_COLLECTED, OTELI_REF_DEFERRED};
+    for (size_t i = 0; i < sizeof unlike / sizeof unlike[0]; i++)
+        assert_false(oteli_ref_is_record(ref | unlike[i]));
+    for (unsigned bit = 0; bit < 24; bit++)
+        assert_false(oteli_ref_is_record(ref | oteli_ref_of_tracestate(UINT32_C(1) << bit)));
+    assert_false(oteli_ref_is_record(0));
+}
+
+TEST_WITH(NULL, NULL, every_place_has_a_number_of_its_own)
+{
+    for (unsigned place = OTELI_PLACE_NOWHERE; place <= OTELI_PLACE_DETACHED; place++) {
+        const uint64_t ref =
+            oteli_ref_make(0, (enum oteli_span_place)place, false, OTELI_SLOT_MAX, OTELI_SLOT_MAX);
+        assert_int_equal(oteli_ref_place(ref), place);
+    }
+}
+
+TEST_WITH(NULL, NULL, a_handle_is_valid_with_both_ids_only)
+{
+    assert_false(oteli_span_is_valid(&(otel_span){{0, 0, 0, UINT64_MAX}}));
+    assert_false(oteli_span_is_valid(&(otel_span){{1, 1, 0, 0}}));
+    assert_false(oteli_span_is_valid(&(otel_span){{0, 0, 1, 0}}));
+    assert_true(oteli_span_is_valid(&(otel_span){{1, 0, 1, 0}}));
+    assert_true(oteli_span_is_valid(&(otel_span){{0, 1, 1, 0}}));
 }

@@ -17,8 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static otel_tracer *tracer;
-
 static otel_context wrapped(uint8_t number, uint8_t flags, bool is_remote)
 {
     otel_span_context context = {.flags = flags, .is_remote = is_remote};
@@ -29,7 +27,7 @@ static otel_context wrapped(uint8_t number, uint8_t flags, bool is_remote)
 
 static otel_span enter(void)
 {
-    return otel_span_enter(tracer, "span", NULL);
+    return otel_span_enter(NULL, "span", NULL);
 }
 
 static bool says(const otel_thread_context_record *record, otel_span span)
@@ -63,7 +61,6 @@ AROUND_EACH(recorder_setup, recorder_teardown);
 
 TEST_FAST_TOO(a_span_is_published_from_enter_to_end)
 {
-    tracer = otel_tracer_get("t", NULL);
     assert_null(otel_thread_ctx_v1);
     const otel_span root = enter();
     assert_true(publishes(root));
@@ -97,9 +94,8 @@ TEST_WITH(recorder_setup_without_sdk, recorder_teardown, an_attached_context_is_
 
 TEST_FAST_TOO(a_detached_span_is_published_where_it_is_attached)
 {
-    tracer = otel_tracer_get("t", NULL);
-    const otel_span one = otel_span_start(tracer, "one", NULL);
-    const otel_span two = otel_span_start(tracer, "two", NULL);
+    const otel_span one = otel_span_start(NULL, "one", NULL);
+    const otel_span two = otel_span_start(NULL, "two", NULL);
     assert_null(otel_thread_ctx_v1);
     for (unsigned i = 0; i < 3; i++) {
         const otel_context_token token = otel_context_attach((otel_context){.span = one});
@@ -116,7 +112,6 @@ TEST_FAST_TOO(a_detached_span_is_published_where_it_is_attached)
 
 TEST_FAST_TOO(what_is_collected_has_no_trace_that_others_know)
 {
-    tracer = otel_tracer_get("t", NULL);
     otel_lines_begin();
     assert_true(publishes_nothing());
     const otel_span span = enter();
@@ -129,7 +124,6 @@ TEST_FAST_TOO(what_is_collected_has_no_trace_that_others_know)
 TEST_FAST_TOO(what_was_published_by_another_library_comes_back)
 {
     static const otel_thread_context_record theirs = {.valid = 1};
-    tracer = otel_tracer_get("t", NULL);
     otel_thread_ctx_v1 = &theirs;
     const otel_span first = enter();
     assert_true(publishes(first));
@@ -151,7 +145,6 @@ TEST_FAST_TOO(a_deep_stack_is_published_while_it_grows)
 {
     enum { DEPTH = 300 };
     static otel_span spans[DEPTH];
-    tracer = otel_tracer_get("t", NULL);
     for (size_t i = 0; i < DEPTH; i++) {
         const otel_thread_context_record *const before = otel_thread_ctx_v1;
         spans[i] = enter();
@@ -177,7 +170,6 @@ static otel_context with_tracestate(uint8_t number)
 
 TEST(a_tracestate_is_not_in_what_is_published)
 {
-    tracer = otel_tracer_get("t", NULL);
     for (uint8_t i = 1; i < 40; i++) { /* references to them differ in every part */
         const otel_context context = with_tracestate(i);
         const otel_context_token token = otel_context_attach(context);
@@ -215,7 +207,6 @@ TEST_WITH(recorder_setup_without_sdk, recorder_teardown,
 TEST(what_another_library_publishes_inside_of_a_span_comes_back)
 {
     static const otel_thread_context_record theirs = {.valid = 1};
-    tracer = otel_tracer_get("t", NULL);
     const otel_span outer = enter();
     const otel_thread_context_record *const ours = otel_thread_ctx_v1;
     otel_thread_ctx_v1 = &theirs;
@@ -247,7 +238,6 @@ TEST_WITH(recorder_setup_without_sdk, recorder_teardown,
 
 TEST(a_shutdown_leaves_current_what_is)
 {
-    tracer = otel_tracer_get("t", NULL);
     const otel_span span = enter();
     recorder_stop();
     assert_true(publishes(span));
@@ -266,14 +256,15 @@ static void *leave_open(void *state)
 
 TEST(a_thread_that_ends_leaves_nothing_to_the_next)
 {
-    tracer = otel_tracer_get("t", NULL);
     for (unsigned i = 0; i < 3; i++)
         recorder_on_thread(leave_open, NULL);
     assert_null(otel_thread_ctx_v1);
 }
 
-static int in_child(otel_span outer, otel_span inner)
+static int in_child(const void *spans)
 {
+    const otel_span outer = ((const otel_span *)spans)[0];
+    const otel_span inner = ((const otel_span *)spans)[1];
     if (!publishes(inner))
         return 1;
     otel_span_end(inner);
@@ -285,17 +276,10 @@ static int in_child(otel_span outer, otel_span inner)
 
 TEST_WITH(recorder_setup_fast, recorder_teardown, a_forked_child_goes_on_with_what_is_current)
 {
-    tracer = otel_tracer_get("t", NULL);
     const otel_span outer = enter();
-    const otel_span inner = enter();
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(in_child(outer, inner));
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-    otel_span_end(inner);
+    const otel_span spans[] = {outer, enter()};
+    recorder_in_child(in_child, spans);
+    otel_span_end(spans[1]);
     otel_span_end(outer);
 }
 
@@ -359,7 +343,6 @@ static void do_anything(struct fibre *fibre, uint32_t *seed)
 TEST_QUEUED_FAST_TOO(what_is_published_is_what_is_current_whatever_happens)
 {
     uint32_t seed = 4947;
-    tracer = otel_tracer_get("t", NULL);
     memset(fibres, 0, sizeof fibres);
     for (size_t i = 1; i < FIBRES; i++)
         fibres[i].stack = otel_stack_new();
@@ -515,7 +498,6 @@ static void be_stopped(void)
 {
     void *state = NULL;
     recorder_setup_fast(&state);
-    tracer = otel_tracer_get("t", NULL);
     change_what_is_current(2); /* once, so that everything is there */
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
     raise(SIGSTOP);

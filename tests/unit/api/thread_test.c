@@ -311,21 +311,9 @@ TEST(an_sdk_is_borrowed_while_a_thread_is_inside)
     oteli_sdk_return(thread);
 }
 
-/* Run `child` in a child process, whose exit status is 0 if all is well. */
-static void check_in_child(int (*child)(const otel_span *), const otel_span *spans)
+static int child_is_without_sdk(const void *argument)
 {
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0)
-        _exit(child(spans));
-    int status = -1;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static int child_is_without_sdk(const otel_span *spans)
-{
+    const otel_span *spans = argument;
     const size_t before = oteli_leaks_count();
     if (otel_tracer_enabled(tracer()) || otel_current_span().opaque[2] != spans[0].opaque[2])
         return 1;
@@ -346,8 +334,9 @@ static int child_is_without_sdk(const otel_span *spans)
     return oteli_leaks_count() > before + 3 ? 5 : 0; /* the tracer, once a look-up */
 }
 
-static int child_starts_an_sdk(const otel_span *spans)
+static int child_starts_an_sdk(const void *argument)
 {
+    const otel_span *spans = argument;
     recorder_start_queued();
     const otel_span span = otel_span_enter(tracer(), "in the child", NULL);
     const otel_span started = otel_span_start(tracer(), "in the child", NULL);
@@ -368,8 +357,8 @@ TEST_QUEUED_FAST_TOO(a_forked_child_has_no_sdk_and_can_start_one)
     const otel_span spans[] = {otel_span_enter(tracer(), "entered", NULL),
                                otel_span_start(tracer(), "started", NULL)};
     recorder.count = 0;
-    check_in_child(child_is_without_sdk, spans);
-    check_in_child(child_starts_an_sdk, spans);
+    recorder_in_child(child_is_without_sdk, spans);
+    recorder_in_child(child_starts_an_sdk, spans);
     assert_true(otel_span_is_recording(spans[0]) && otel_span_is_recording(spans[1]));
     otel_span_end(spans[1]);
     otel_span_end(spans[0]);
@@ -377,8 +366,9 @@ TEST_QUEUED_FAST_TOO(a_forked_child_has_no_sdk_and_can_start_one)
 
 static uint64_t ids_of_child[2];
 
-static int child_writes_ids(const otel_span *pipe_end)
+static int child_writes_ids(const void *argument)
 {
+    const otel_span *pipe_end = argument;
     recorder_start();
     const otel_span span = otel_span_enter(tracer(), "span", NULL);
     const uint64_t ids[2] = {span.opaque[0], span.opaque[2]};
@@ -393,7 +383,7 @@ TEST(parent_and_children_have_different_ids)
     otel_span_end(otel_span_enter(tracer(), "seeds this thread", NULL));
     const otel_span write_end = {{(uint64_t)ends[1]}};
     for (size_t i = 0; i < 2; i++) {
-        check_in_child(child_writes_ids, &write_end);
+        recorder_in_child(child_writes_ids, &write_end);
         assert_int_equal(read(ends[0], ids_of_child, sizeof ids_of_child), sizeof ids_of_child);
         memcpy(seen + 2 * i, ids_of_child, sizeof ids_of_child);
     }
@@ -447,9 +437,9 @@ static void *get_a_tracer(void *argument)
     return NULL;
 }
 
-static int child_gets_a_tracer(const otel_span *spans)
+static int child_gets_a_tracer(const void *unused)
 {
-    (void)spans;
+    (void)unused;
     alarm(60);
     return otel_tracer_get("thread", NULL) == NULL;
 }
@@ -463,7 +453,7 @@ TEST(a_child_forked_while_others_ask_for_tracers)
     tracer();
     for (int i = 0; i < 20; i++) {
         assert_int_equal(pthread_create(&thread, NULL, get_a_tracer, NULL), 0);
-        check_in_child(child_gets_a_tracer, NULL);
+        recorder_in_child(child_gets_a_tracer, NULL);
         pthread_join(thread, NULL);
     }
 }
