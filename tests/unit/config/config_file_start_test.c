@@ -73,19 +73,27 @@ static void trace(const char *tracer, const char *span)
     otel_span_end(otel_span_enter(otel_tracer_get(tracer, NULL), span, NULL));
 }
 
+static void start_from(const char *text)
+{
+    config_path_write(text);
+    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+}
+
+static void assert_traced(const char *expected)
+{
+    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_string_equal(fake.text, expected);
+}
+
 AROUND_ALL(config_path_make, config_path_remove);
 AROUND_EACH(begin, end);
 
 /* spec: D3 configuration/sdk.md#register-plugincomponentprovider MUST stable */
 TEST(D3_a_component_of_the_program_is_made_by_its_name)
 {
-    config_path_write(FAKE);
-    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    start_from(FAKE);
     trace("test", "a");
-
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-
-    assert_string_equal(fake.text, "a|");
+    assert_traced("a|");
     assert_int_equal(errors, 0);
 }
 
@@ -118,11 +126,10 @@ TEST(D3_a_component_that_cannot_be_made_refuses_the_file)
 
 TEST(limits_and_the_queue_reach_the_engine)
 {
-    config_path_write(HEAD "tracer_provider:\n  processors:\n    - batch:\n"
-                           "        schedule_delay: 1234\n        export_timeout: 55\n"
-                           "        max_queue_size: 100\n        max_export_batch_size: 7\n"
-                           "        exporter: {fake: {name: x}}\n");
-    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    start_from(HEAD "tracer_provider:\n  processors:\n    - batch:\n"
+                    "        schedule_delay: 1234\n        export_timeout: 55\n"
+                    "        max_queue_size: 100\n        max_export_batch_size: 7\n"
+                    "        exporter: {fake: {name: x}}\n");
 
     const struct oteli_engine *engine = oteli_lifecycle_engine();
     assert_int_equal(engine->queue_size, 100);
@@ -133,38 +140,29 @@ TEST(limits_and_the_queue_reach_the_engine)
 
 TEST(the_sampler_of_the_file_decides)
 {
-    config_path_write(
-        FAKE "  sampler:\n    composite/development:\n      rule_based:\n        rules:\n"
-             "          - attribute_patterns: {key: p, included: [\"a*\"], excluded: [ab]}\n"
-             "            sampler: {always_on: }\n");
-    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    start_from(FAKE "  sampler:\n    composite/development:\n      rule_based:\n        rules:\n"
+                    "          - attribute_patterns: {key: p, included: [\"a*\"], excluded: [ab]}\n"
+                    "            sampler: {always_on: }\n");
     static const char *const values[] = {"a", "ab", "abc", "b"};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         const otel_attribute p = otel_attribute_of("p", otel_value_string(values[i]));
         otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), values[i],
                                       OTEL_SPAN_OPTIONS(.attributes = &p, .attribute_count = 1)));
     }
-
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-
-    assert_string_equal(fake.text, "a abc|");
+    assert_traced("a abc|");
 }
 
 /* spec: D4 configuration/sdk.md#create SHOULD development */
 TEST(D4_tracers_are_disabled_by_name)
 {
-    config_path_write(FAKE "  tracer_configurator/development:\n    tracers:\n"
-                           "      - {name: \"noisy.*\", config: {enabled: false}}\n"
-                           "      - {name: \"lib?\", config: {enabled: false}}\n");
-    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    start_from(FAKE "  tracer_configurator/development:\n    tracers:\n"
+                    "      - {name: \"noisy.*\", config: {enabled: false}}\n"
+                    "      - {name: \"lib?\", config: {enabled: false}}\n");
     trace("noisy.one", "a");
     trace("noisy", "b");
     trace("lib1", "c");
     trace("lib12", "d");
-
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-
-    assert_string_equal(fake.text, "b d|");
+    assert_traced("b d|");
 }
 
 static bool is_enabled(const char *pattern, const char *name)
@@ -197,13 +195,9 @@ TEST(D3_the_environment_does_not_count)
     setenv("OTEL_TRACES_EXPORTER", "console", 1);
     setenv("OTEL_SDK_DISABLED", "true", 1);
     setenv("OTEL_BSP_MAX_QUEUE_SIZE", "what", 1);
-    config_path_write(FAKE);
-    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    start_from(FAKE);
     trace("test", "a");
-
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-
-    assert_string_equal(fake.text, "a|");
+    assert_traced("a|");
     assert_int_equal(oteli_lifecycle_engine()->pipeline_count, 1);
     assert_int_equal(oteli_lifecycle_engine()->queue_size, 2048);
 }
@@ -280,8 +274,7 @@ TEST(exporters_of_the_program_come_after_those_of_the_file)
 /* spec: D4 configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
 TEST(D4_a_disabled_sdk_makes_no_exporters)
 {
-    config_path_write(FAKE "disabled: true\n");
-    assert_int_equal(otel_start_from_file(config_path, NULL), OTEL_OK);
+    start_from(FAKE "disabled: true\n");
     trace("test", "a");
 
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
