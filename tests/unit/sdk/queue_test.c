@@ -216,7 +216,7 @@ TEST(a_reservation_that_does_not_fit_now_wakes_the_worker)
     assert_true(oteli_bell_was_knocked(&hand.engine->bell));
 }
 
-enum { RESERVERS = 8, ROUNDS = 2000, QUEUE = 100 };
+enum { RESERVERS = 8, ROUNDS = 20000, QUEUE = 100 };
 
 static void *reserve_at_random(void *first)
 {
