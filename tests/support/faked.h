@@ -33,7 +33,7 @@ int faked_end(void **state);
 
 /* An engine with the fake clock and so many of the exporters. A tick of 1000 ms, unless it is
  * said. */
-void by_hand(size_t exporters, otel_sdk_options *options);
+void by_hand(size_t count, otel_sdk_options *options);
 
 /* One round for somebody who may not wait. */
 enum oteli_round by_hand_go_on(void);
@@ -56,7 +56,7 @@ const char *by_hand_play(const char *steps);
 
 /* The SDK with so many of the exporters; its tick is far away, and its log silent, unless it is
  * said. */
-otel_status faked_start(size_t exporters, otel_sdk_options *options);
+otel_status faked_start(size_t count, otel_sdk_options *options);
 void faked_restart(void); /* stop it, and all is as it was before */
 
 /* End a span of the SDK; any thread. */

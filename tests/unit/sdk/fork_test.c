@@ -115,8 +115,10 @@ static int ask_before_the_first_span(void)
         return 1;
     if (otel_stats_read(1, &other) != OTEL_ERROR_INVALID_ARGUMENT)
         return 2;
-    if (otel_shutdown(0) != OTEL_OK || otel_shutdown(0) != OTEL_ERROR_NOT_STARTED)
+    if (otel_shutdown(0) != OTEL_OK)
         return 3;
+    if (otel_shutdown(0) != OTEL_ERROR_NOT_STARTED)
+        return 4;
     touch("too late");
     return otel_tracer_enabled(tracer) || childs.batches != 0;
 }
