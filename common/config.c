@@ -199,8 +199,7 @@ static otel_status number_from_code(const struct oteli_config_row *row, int64_t 
     }
     char text[32];
     snprintf(text, sizeof text, "%" PRId64, number);
-    return complain_about_option(row, number == OTEL_ZERO ? "OTEL_ZERO" : text,
-                                 OTEL_ERROR_INVALID_ARGUMENT, oteli_slice_of(text));
+    return complain_about_option(row, text, OTEL_ERROR_INVALID_ARGUMENT, oteli_slice_of(text));
 }
 
 static otel_status text_from_code(const struct oteli_config_row *row, const char *text,
@@ -424,6 +423,32 @@ static void part_sampler_from_argument(const struct loader *loader)
         "as unset");
 }
 
+/* The argument of a ratio sampler becomes the ratio in force: 1.0 where it is none, or bad. */
+static otel_status settle_ratio(const struct loader *loader)
+{
+    struct oteli_config *config = loader->config;
+    char *const given = config->traces_sampler_arg;
+    double ratio;
+    if (strstr(config->traces_sampler, "traceidratio") == NULL ||
+        (given != NULL && oteli_parse_ratio(given, &ratio)))
+        return OTEL_OK;
+    if (given != NULL) {
+        const bool in_code = loader->in_code[ROW_traces_sampler_arg];
+        char shown[201];
+        OTELI_LOG_ALWAYS(
+            in_code ? OTEL_LOG_ERROR : OTEL_LOG_WARN, "%s=\"%s\" is no number from 0 to 1%s",
+            oteli_config_called(config, &config->traces_sampler_arg),
+            oteli_hide_in_setting(given, shown, sizeof shown), in_code ? "" : "; using 1.0");
+        if (in_code)
+            return OTEL_ERROR_INVALID_ARGUMENT;
+        note_problem(loader, ROW_traces_sampler_arg, "is no number from 0 to 1; using 1.0");
+        note_origin(loader, ROW_traces_sampler_arg, OTELI_FROM_DEFAULT);
+    }
+    free(given);
+    config->traces_sampler_arg = oteli_slice_copy(oteli_slice_of("1.0"));
+    return config->traces_sampler_arg != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
+}
+
 static otel_status load(struct oteli_config *config, const otel_sdk_options *options,
                         bool read_environment, struct oteli_config_origin *origins,
                         bool sets_log_level)
@@ -447,12 +472,15 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
     }
     if (status == OTEL_OK)
         status = apply_fallbacks(&loader);
+    if (status == OTEL_OK) {
+        part_sampler_from_argument(&loader);
+        status = settle_ratio(&loader);
+    }
     if (status != OTEL_OK) {
         oteli_config_fini(config);
         return status;
     }
     fit_batch_to_queue(&loader);
-    part_sampler_from_argument(&loader);
     take_rowless(config, options);
     return OTEL_OK;
 }

@@ -69,11 +69,19 @@ static otel_status make_remote(const struct oteli_engine_options *start, otel_sa
     find_service_name(start, name);
     if (!oteli_jaeger_argument_parse(text, &argument)) {
         char shown[256];
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+        const char *called = oteli_config_called(start->config, &start->config->traces_sampler_arg);
+        const bool in_code =
+            strcmp(oteli_config_origin(start->config, &start->config->traces_sampler_arg),
+                   "code") == 0;
+        OTELI_LOG_ALWAYS(in_code ? OTEL_LOG_ERROR : OTEL_LOG_WARN,
                          "%s is \"%s\", which is no list of endpoint=URL, "
-                         "pollingIntervalMs=NUMBER and initialSamplingRate=RATIO; it is left out",
-                         oteli_config_called(start->config, &start->config->traces_sampler_arg),
-                         oteli_hide_in_setting(text, shown, sizeof shown));
+                         "pollingIntervalMs=NUMBER and initialSamplingRate=RATIO%s",
+                         called, oteli_hide_in_setting(text, shown, sizeof shown),
+                         in_code ? "" : "; it is left out");
+        if (in_code) {
+            free(argument.endpoint);
+            return OTEL_ERROR_INVALID_ARGUMENT;
+        }
     }
     otel_jaeger_remote_options options = {.size = sizeof options,
                                           .endpoint = argument.endpoint,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/sampler.c - built-in samplers. Start/stop only, but for the ratio (app threads). */
 #include "sdk/sampler.h"
-#include "common/log.h"
-#include "common/secrets.h"
 #include "sdk/samplers/ratio.h"
 
 #include <string.h>
@@ -26,20 +24,6 @@ static const struct {
 #undef ASK
 };
 
-static void set_ratio(struct oteli_sampler *sampler, const struct oteli_config *config,
-                      const char *text)
-{
-    double ratio = 1.0;
-    if (text != NULL && !oteli_parse_ratio(text, &ratio)) {
-        char shown[256];
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s is \"%s\", which is no number from 0 to 1; using 1.0",
-                         oteli_config_called(config, &config->traces_sampler_arg),
-                         oteli_hide_in_setting(text, shown, sizeof shown));
-        ratio = 1.0;
-    }
-    sampler->ratio = oteli_ratio_of(ratio);
-}
-
 void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config)
 {
     for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
@@ -48,7 +32,10 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
     const bool is_ratio = memchr(sampler->decide, OTELI_DECIDE_ASK, sizeof sampler->decide) != NULL;
     /* Only one that also decides below parents has something to warn about. */
     sampler->has_warned = sampler->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_ASK;
-    set_ratio(sampler, config, is_ratio ? config->traces_sampler_arg : NULL);
+    double ratio = 1.0;
+    if (is_ratio && config->traces_sampler_arg != NULL)
+        (void)oteli_parse_ratio(config->traces_sampler_arg, &ratio); /* settle_ratio has looked */
+    sampler->ratio = oteli_ratio_of(ratio);
 }
 
 bool oteli_sampler_is_known(const char *name)

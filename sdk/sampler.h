@@ -17,7 +17,7 @@ struct oteli_sampler {
     uint32_t has_warned; /* of a ratio below a parent; atomic */
 };
 
-/* By OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; a bad argument is a warning. */
+/* By OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. */
 void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config);
 
 /* Whether the SDK itself has a sampler of that name. */

@@ -40,7 +40,8 @@ static const char *describe_source(const struct doctor_settings *settings, size_
     const char *source = source_of(settings, index);
     const char *variable = oteli_config_rows[index].variable;
     if (source == the_default)
-        return "default";
+        return strcmp(variable, "OTEL_TRACES_SAMPLER_ARG") == 0 ? "default: every trace"
+                                                                : "default";
     if (settings->endpoint != NULL && strcmp(source, "OTEL_EXPORTER_OTLP_ENDPOINT") == 0)
         return "--endpoint";
     return strcmp(source, variable) == 0 ? "environment" : source;

@@ -32,6 +32,20 @@ class Announced(unittest.TestCase):
                                r"\(OTEL_EXPORTER_OTLP_TRACES_PROTOCOL\); "
                                r"sampler traceidratio 0\.5 \(OTEL_TRACES_SAMPLER\)$")
 
+    def test_the_ratio_is_the_one_in_force(self):
+        for given, shown in (("0.5", "0.5"), ("10", "1.0"), (None, "1.0")):
+            with self.subTest(given):
+                env = {"OTEL_TRACES_SAMPLER_ARG": given} if given else {}
+                lines = news(OTEL_TRACES_SAMPLER="parentbased_traceidratio", **env)
+                self.assertRegex(lines[0], f"; sampler parentbased_traceidratio {shown} "
+                                           r"\(OTEL_TRACES_SAMPLER\)$")
+
+    def test_a_bad_argument_in_code_starts_nothing(self):
+        for sampler, argument in (("traceidratio", "10"), ("parentbased_jaeger_remote", "endpoint")):
+            with self.subTest(sampler):
+                done = harness.run("announced", "sampler", sampler, argument, env={})
+                self.assertEqual((done.stdout, done.returncode), ("", 1))
+
     def test_an_endpoint_for_traces(self):
         (line,) = news(OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:8",
                        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="http://127.0.0.1:9/t")

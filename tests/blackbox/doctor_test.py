@@ -193,6 +193,24 @@ class Trust(unittest.TestCase):
                          "or let the server offer TLS 1.3.$")
 
 
+class Settings(unittest.TestCase):
+    def test_a_ratio_that_is_none_is_said(self):
+        with harness.Receiver() as receiver:
+            for given in ("10", "1/10", "10%", "-1"):
+                with self.subTest(given):
+                    report = diagnose({"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint,
+                                       "OTEL_TRACES_SAMPLER": "parentbased_traceidratio",
+                                       "OTEL_TRACES_SAMPLER_ARG": given})
+                    self.assertEqual(report["diagnosis"],
+                                     "Spans arrive, but a setting does not count: OTEL_TRACES_SAMPLER_ARG="
+                                     f'"{given}" is no number from 0 to 1; using 1.0.')
+            report = diagnose({"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint,
+                               "OTEL_TRACES_SAMPLER": "traceidratio"})
+        (ratio,) = [one for one in report["settings"] if one["name"] == "OTEL_TRACES_SAMPLER_ARG"]
+        self.assertEqual((ratio["value"], ratio["from"]), ("1.0", "default: every trace"))
+        self.assertEqual(report["rule"], "healthy")
+
+
 class Output(unittest.TestCase):
     """What the environment, a server and a file say is shown, and no terminal obeys it."""
 

@@ -320,7 +320,7 @@ ROWS = {
         "parentbased_traceidratio": nothing}) + row({"OTEL_LOG_LEVEL": "debug"}, {
             word: said(f"sampler {word}") for word in ("jaeger_remote", "parentbased_jaeger_remote")}),
     "OTEL_TRACES_SAMPLER_ARG": row({"OTEL_TRACES_SAMPLER": "traceidratio"}, {
-        "0": nothing, "1": arrived, "most": all_of(arrived, said("OTEL_TRACES_SAMPLER_ARG is \"most\""))}),
+        "0": nothing, "1": arrived, "most": all_of(arrived, said("OTEL_TRACES_SAMPLER_ARG=\"most\""))}),
     "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": lengths(),
     "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT": lengths(OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT="9"),
     "OTEL_ATTRIBUTE_COUNT_LIMIT": limits(lambda run: run.span.attributes),

@@ -4,6 +4,7 @@
  *
  *   environment        otel_start(NULL)
  *   code URL           everything in code, an exporter to memory among it
+ *   sampler NAME ARG   a sampler in code
  *   file PATH          otel_start_from_file
  *   fork               otel_start(NULL), and a child that traces
  *   silent             otel_start(NULL) without a handler */
@@ -49,6 +50,10 @@ int main(int count, char **arguments)
         otel_log_set_handler(print_news, NULL);
     if (strcmp(way, "code") == 0)
         status = start_in_code(value, memory);
+    else if (strcmp(way, "sampler") == 0)
+        status =
+            otel_start(OTEL_SDK_OPTIONS(.traces_sampler = value,
+                                        .traces_sampler_arg = count > 3 ? arguments[3] : NULL));
     else if (strcmp(way, "file") == 0)
         status = otel_start_from_file(value, NULL);
     else

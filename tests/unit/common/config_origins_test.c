@@ -82,6 +82,41 @@ TEST(every_value_knows_where_it_comes_from)
     free(origins);
 }
 
+TEST(a_ratio_that_is_none_counts_as_the_whole)
+{
+    static const char *const bad[] = {"10", "1/10", "10%", "-1"};
+    struct oteli_config_origin *origins = calloc(oteli_config_row_count, sizeof *origins);
+    setenv("OTEL_TRACES_SAMPLER", "parentbased_traceidratio", 1);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        setenv("OTEL_TRACES_SAMPLER_ARG", bad[i], 1);
+        struct oteli_config config;
+
+        assert_int_equal(oteli_config_load_with_origins(&config, NULL, true, origins), OTEL_OK);
+
+        const struct oteli_config_origin *origin = origin_of(origins, "OTEL_TRACES_SAMPLER_ARG");
+        assert_string_equal(origin->problem, "is no number from 0 to 1; using 1.0");
+        assert_int_equal(origin->source, OTELI_FROM_DEFAULT);
+        assert_string_equal(config.traces_sampler_arg, "1.0");
+        oteli_config_fini(&config);
+    }
+    free(origins);
+}
+
+TEST(an_argument_that_no_ratio_reads_is_not_looked_at)
+{
+    struct oteli_config_origin *origins = calloc(oteli_config_row_count, sizeof *origins);
+    struct oteli_config config;
+    setenv("OTEL_TRACES_SAMPLER", "parentbased_jaeger_remote", 1);
+    setenv("OTEL_TRACES_SAMPLER_ARG", "endpoint=http://localhost", 1);
+
+    assert_int_equal(oteli_config_load_with_origins(&config, NULL, true, origins), OTEL_OK);
+
+    assert_string_equal(origin_of(origins, "OTEL_TRACES_SAMPLER_ARG")->problem, "");
+    assert_string_equal(config.traces_sampler_arg, "endpoint=http://localhost");
+    oteli_config_fini(&config);
+    free(origins);
+}
+
 TEST(what_does_not_fit_together_is_said_of_the_value_that_gives_way)
 {
     setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100", 1);

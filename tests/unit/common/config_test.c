@@ -339,7 +339,7 @@ TEST(bad_options_are_refused_by_name)
         const char *error;
     } bad[] = {
         {OTEL_SDK_OPTIONS(.bsp_max_queue_size = OTEL_ZERO), OTEL_ERROR_INVALID_ARGUMENT,
-         "bsp_max_queue_size=\"OTEL_ZERO\" is not a whole number from 1 to 2147483647"},
+         "bsp_max_queue_size=\"-1\" is not a whole number from 1 to 2147483647"},
         {OTEL_SDK_OPTIONS(.bsp_schedule_delay = -2), OTEL_ERROR_INVALID_ARGUMENT,
          "bsp_schedule_delay=\"-2\" is not a whole number of milliseconds from 0 to 2147483647"},
         {OTEL_SDK_OPTIONS(.span_link_count_limit = INT64_MIN), OTEL_ERROR_INVALID_ARGUMENT,
@@ -352,6 +352,8 @@ TEST(bad_options_are_refused_by_name)
          "tail_keep_errors=\"1\" is neither true nor false"},
         {OTEL_SDK_OPTIONS(.traces_sampler = "sometimes"), OTEL_ERROR_INVALID_ARGUMENT,
          "traces_sampler=\"sometimes\" has the unknown word \"sometimes\" " MAY_BE_SAMPLER},
+        {OTEL_SDK_OPTIONS(.traces_sampler = "traceidratio", .traces_sampler_arg = "10"),
+         OTEL_ERROR_INVALID_ARGUMENT, "traces_sampler_arg=\"10\" is no number from 0 to 1"},
         {OTEL_SDK_OPTIONS(.clock = "sundial"), OTEL_ERROR_INVALID_ARGUMENT,
          "clock=\"sundial\" has the unknown word \"sundial\" (it may be auto, tsc, monotonic, "
          "coarse, fake)"},

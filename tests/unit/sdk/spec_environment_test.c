@@ -191,11 +191,11 @@ TEST(E_OTEL_TRACES_SAMPLER_ARG_counts_only_with_its_sampler)
 
     setenv("OTEL_TRACES_SAMPLER", "traceidratio", 1);
     check("OTEL_TRACES_SAMPLER_ARG", "traces_sampler_arg", &(struct try){"0.5", "0.5", false});
-    check("OTEL_TRACES_SAMPLER_ARG", "traces_sampler_arg", &(struct try){NULL, NULL, false});
+    check("OTEL_TRACES_SAMPLER_ARG", "traces_sampler_arg", &(struct try){NULL, "1.0", false});
 
     /* An argument of the environment is for the sampler of the environment. */
     check_with(OTEL_SDK_OPTIONS(.traces_sampler = "traceidratio"), "OTEL_TRACES_SAMPLER_ARG",
-               "traces_sampler_arg", &(struct try){"0.5", NULL, false});
+               "traces_sampler_arg", &(struct try){"0.5", "1.0", false});
     check_with(OTEL_SDK_OPTIONS(.traces_sampler = "traceidratio", .traces_sampler_arg = "0.25"),
                "OTEL_TRACES_SAMPLER_ARG", "traces_sampler_arg",
                &(struct try){"0.5", "0.25", false});
