@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOT_COUNT = 8, LINE_BYTES = 1024, LEFT_OUT_BYTES = 48, ROWS = 128 };
+enum { SLOT_COUNT = 8, LINE_BYTES = 1024, LEFT_OUT_BYTES = 96, ROWS = 128 };
 
 #define SILENCE_NS (UINT64_C(10) * 1000 * 1000 * 1000)
 
@@ -57,6 +57,8 @@ static _Alignas(OTELI_FORK_PAGE) union {
 } page;
 
 static struct row *shared; /* NULL: each process counts by itself */
+
+static uint32_t parents_pid; /* of the process that can have forked first; 0: none yet */
 
 /* A handler that calls into otel-c, or is interrupted by a signal handler that does, must
  * not be entered again by its own thread. */
@@ -141,8 +143,13 @@ static void default_handler(otel_log_level level, bool is_news, const char *mess
 {
     if (level > OTEL_LOG_WARN && !is_news && oteli_load_relaxed_32(&top_level) < OTEL_LOG_DEBUG)
         return;
-    char line[LINE_BYTES + 32];
-    const int length = snprintf(line, sizeof line, "otel-c: %s: %s\n", level_word(level), message);
+    char line[LINE_BYTES + 48];
+    char of_child[16] = "";
+    const uint32_t pid = (uint32_t)getpid();
+    if (pid != oteli_load_relaxed_32(&parents_pid) && oteli_load_relaxed_32(&parents_pid) != 0)
+        snprintf(of_child, sizeof of_child, "[%" PRIu32 "]", pid);
+    const int length =
+        snprintf(line, sizeof line, "otel-c%s: %s: %s\n", of_child, level_word(level), message);
     if (length > 0)
         write_to_stderr(line, (size_t)length);
 }
@@ -168,6 +175,7 @@ static void make_one_line(char *line, size_t length)
 void oteli_log_share(void)
 {
     const int errno_before = errno;
+    oteli_store_relaxed_32(&parents_pid, (uint32_t)getpid());
     if (sysconf(_SC_PAGESIZE) == (long)sizeof page &&
         mmap(&page, sizeof page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1,
              0) != MAP_FAILED)
@@ -190,8 +198,13 @@ static struct oteli_log_site *shared_site(struct oteli_log_site *site)
     return site;
 }
 
-/* Whether this call may speak; then `left_out` is how many before it were not. */
-static bool may_speak(struct oteli_log_site *site, uint64_t *left_out)
+struct left_out {
+    uint64_t lines;
+    uint64_t lost; /* the spans that they were about */
+};
+
+/* Whether this call may speak; then `left_out` is what before it was not said. */
+static bool may_speak(struct oteli_log_site *site, uint64_t lost, struct left_out *left_out)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -200,18 +213,20 @@ static bool may_speak(struct oteli_log_site *site, uint64_t *left_out)
     /* A child in a time namespace of its own may find a time that is far ahead of its clock. */
     const bool is_silent = now_ns < next_ns && next_ns - now_ns <= SILENCE_NS;
     if (is_silent || !oteli_cas_full_64(&site->next_ns, next_ns, now_ns + SILENCE_NS)) {
+        oteli_add_full_64(&site->lost, lost);
         oteli_add_full_64(&site->suppressed, 1);
         return false;
     }
-    *left_out = oteli_exchange_full_64(&site->suppressed, 0);
+    left_out->lines = oteli_exchange_full_64(&site->suppressed, 0);
+    left_out->lost = oteli_exchange_full_64(&site->lost, 0);
     return true;
 }
 
-static void format_and_call(otel_log_level level, bool is_news, uint64_t left_out,
+static void format_and_call(otel_log_level level, bool is_news, struct left_out left_out,
                             const char *format, va_list arguments)
     __attribute__((format(printf, 4, 0)));
 
-static void format_and_call(otel_log_level level, bool is_news, uint64_t left_out,
+static void format_and_call(otel_log_level level, bool is_news, struct left_out left_out,
                             const char *format, va_list arguments)
 {
     char text[LINE_BYTES - LEFT_OUT_BYTES];
@@ -222,8 +237,13 @@ static void format_and_call(otel_log_level level, bool is_news, uint64_t left_ou
     oteli_hide_in_words(text, line, sizeof text);
     size_t length = strlen(line);
     make_one_line(line, length);
-    if (left_out != 0)
-        snprintf(line + length, LEFT_OUT_BYTES, " (%" PRIu64 " more like this left out)", left_out);
+    if (left_out.lost != 0)
+        snprintf(line + length, LEFT_OUT_BYTES,
+                 " (and %" PRIu64 " more, in %" PRIu64 " messages left out)", left_out.lost,
+                 left_out.lines);
+    else if (left_out.lines != 0)
+        snprintf(line + length, LEFT_OUT_BYTES, " (%" PRIu64 " more like this left out)",
+                 left_out.lines);
 
     void *state;
     otel_log_handler *handler = current_handler(&state);
@@ -233,21 +253,39 @@ static void format_and_call(otel_log_level level, bool is_news, uint64_t left_ou
         default_handler(level, is_news, line);
 }
 
-void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const char *format, ...)
+static void write_line(struct oteli_log_site *site, otel_log_level level, uint64_t lost,
+                       const char *format, va_list arguments) __attribute__((format(printf, 4, 0)));
+
+static void write_line(struct oteli_log_site *site, otel_log_level level, uint64_t lost,
+                       const char *format, va_list arguments)
 {
     if (inside || (uint32_t)level > oteli_load_relaxed_32(&top_level))
         return;
     const int errno_before = errno;
-    uint64_t left_out = 0;
-    if (site == NULL || may_speak(shared_site(site), &left_out)) {
-        va_list arguments;
-        va_start(arguments, format);
+    struct left_out left_out = {0};
+    if (site == NULL || may_speak(shared_site(site), lost, &left_out)) {
         inside = true;
         format_and_call(level, false, left_out, format, arguments);
         inside = false;
-        va_end(arguments);
     }
     errno = errno_before;
+}
+
+void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(site, level, 0, format, arguments);
+    va_end(arguments);
+}
+
+void oteli_log_write_lost(struct oteli_log_site *site, otel_log_level level, uint64_t lost,
+                          const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(site, level, lost, format, arguments);
+    va_end(arguments);
 }
 
 void oteli_log_tell(bool is_news, const char *format, ...)
@@ -258,7 +296,7 @@ void oteli_log_tell(bool is_news, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     inside = true;
-    format_and_call(OTEL_LOG_INFO, is_news, 0, format, arguments);
+    format_and_call(OTEL_LOG_INFO, is_news, (struct left_out){0}, format, arguments);
     inside = false;
     va_end(arguments);
     errno = errno_before;

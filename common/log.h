@@ -3,7 +3,8 @@
  *
  * Threads:  any thread; the caller may hold locks of the SDK while the handler runs.
  * Each call site is a `kind` of its own: at most one line in ten seconds, a process and its forked
- * children together, and the next one says how many were left out. Formatting happens on the
+ * children together, and the next one says how many were left out, and of how many spans. On stderr a line of a
+ * forked child has its pid. Formatting happens on the
  * stack: no allocation. errno stays what it was, and whatever the arguments hold, a line is one
  * line of valid UTF-8, without the passwords and queries of URLs. A text from outside that is cut,
  * or is one setting, goes through oteli_hide_in_setting before: from a piece one cannot see that it
@@ -17,13 +18,22 @@
 
 struct oteli_log_site {
     uint64_t next_ns;    /* monotonic; before it nothing is said */
-    uint64_t suppressed; /* lines left out since the last one */
+    uint64_t suppressed; /* lines left out since the last one … */
+    uint64_t lost;       /* … and the spans that they were about */
 };
 
 #define OTELI_LOG(level, ...)                             \
     do {                                                  \
         static struct oteli_log_site oteli_site;          \
         oteli_log_write(&oteli_site, level, __VA_ARGS__); \
+    } while (0)
+
+/* The same about spans that are lost: `lost` is how many this line is about, and the next one says
+ * how many those were that were left out. */
+#define OTELI_LOG_LOST(level, lost, ...)                             \
+    do {                                                             \
+        static struct oteli_log_site oteli_site;                     \
+        oteli_log_write_lost(&oteli_site, level, lost, __VA_ARGS__); \
     } while (0)
 
 /* Not capped: for start-up, where each line has another cause (a bad setting). */
@@ -36,6 +46,10 @@ OTELI_LENT void oteli_log_tell(bool is_news, const char *format, ...)
 
 OTELI_LENT void oteli_log_write(struct oteli_log_site *site, otel_log_level level,
                                 const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+OTELI_LENT void oteli_log_write_lost(struct oteli_log_site *site, otel_log_level level,
+                                     uint64_t lost, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* Forked children count lines together with this process from now on. Once. */
 void oteli_log_share(void);

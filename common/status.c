@@ -20,7 +20,7 @@ const char *otel_status_string(otel_status status)
     case OTEL_ERROR_NOT_STARTED:
         return "not started";
     case OTEL_ERROR_SYSTEM:
-        return "the operating system refused";
+        return "a system call failed";
     case OTEL_ERROR_UNSUPPORTED:
         return "not in this build";
     }

@@ -51,7 +51,7 @@ struct oteli_pipeline {
     uint64_t handed;                              /* spans that it was given so far */
     uint64_t export_count[OTELI_EXPORT_OUTCOMES]; /* exports that ended so, and … */
     uint64_t export_ns[OTELI_EXPORT_OUTCOMES];    /* … what they took together */
-    bool is_dropping;                             /* for the log: first loss, and recovery */
+    uint64_t lost_meanwhile; /* for the log: since the first loss, until recovery */
 
     /* of attend.c */
     bool attends;       /* the exporter can. Constant */
@@ -131,11 +131,12 @@ struct oteli_engine {
     struct oteli_harvest harvest;
     struct oteli_pass pass;
     struct oteli_driving driving;
-    uint32_t cores;      /* that the worker may run on */
-    uint64_t told_drops; /* by threads, and known to the log … */
-    bool threads_drop;   /* … and whether it goes on */
-    uint64_t tick_ns;    /* when to export what there is; UINT64_MAX: asleep */
-    bool asleep;         /* the generation says so: the next span wakes us */
+    uint32_t cores;           /* that the worker may run on */
+    uint64_t told_drops;      /* by threads, and known to the log … */
+    uint64_t drops_meanwhile; /* … since it said that the queue is full … */
+    bool threads_drop;        /* … and whether it goes on */
+    uint64_t tick_ns;         /* when to export what there is; UINT64_MAX: asleep */
+    bool asleep;              /* the generation says so: the next span wakes us */
 
     /* of any thread, through the mutex */
     pthread_mutex_t mutex;

@@ -3,6 +3,7 @@
  * of the spans. The worker, or whoever holds the mutex of a synchronous engine. */
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/text.h"
 #include "sdk/engine.h"
 
 #include <inttypes.h>
@@ -75,15 +76,18 @@ static void time_out(struct oteli_call *call)
         call->dropped[OTEL_DROP_EXPORT_TIMEOUT] += count - reported;
 }
 
-/* A loss is news when it begins and when it is over; the numbers are in the statistics. */
+/* A loss is news when it begins and when it is over; then it has a number. */
 static void tell(struct oteli_pipeline *pipeline, uint64_t lost, otel_drop_reason reason)
 {
-    if (lost != 0 && !pipeline->is_dropping)
+    const uint64_t meanwhile = pipeline->lost_meanwhile;
+    pipeline->lost_meanwhile = lost != 0 ? meanwhile + lost : 0;
+    if (lost != 0 && meanwhile == 0)
         OTELI_LOG(OTEL_LOG_WARN, "%s: losing spans (%s)", pipeline->exporter.name,
                   otel_drop_reason_string(reason));
-    if (lost == 0 && pipeline->is_dropping)
-        OTELI_LOG(OTEL_LOG_WARN, "%s: delivering again", pipeline->exporter.name);
-    pipeline->is_dropping = lost != 0;
+    if (lost == 0 && meanwhile != 0)
+        OTELI_LOG_LOST(OTEL_LOG_WARN, meanwhile,
+                       "%s: delivering again, %" PRIu64 " span%s lost meanwhile",
+                       pipeline->exporter.name, meanwhile, meanwhile == 1 ? " was" : "s were");
 }
 
 void oteli_export_tell_drops(struct oteli_engine *engine)
@@ -97,13 +101,19 @@ void oteli_export_tell_drops(struct oteli_engine *engine)
                        oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_BYTE_LIMIT]);
     const uint64_t more = dropped - engine->told_drops;
     if (more != 0 && !engine->threads_drop)
-        OTELI_LOG(OTEL_LOG_WARN,
-                  "losing spans: the queue of %" PRIu64 " (OTEL_BSP_MAX_QUEUE_SIZE) or its memory "
-                  "(OTEL_C_QUEUE_MAX_BYTES) is full",
-                  engine->queue_size);
-    if (more == 0 && engine->threads_drop)
-        OTELI_LOG(OTEL_LOG_WARN, "there is room in the queue again; %" PRIu64 " span%s lost for it",
-                  dropped, dropped == 1 ? " was" : "s were");
+        OTELI_LOG_LOST(OTEL_LOG_WARN, more,
+                       "losing spans: the queue of %" PRIu64
+                       " (OTEL_BSP_MAX_QUEUE_SIZE) or its memory "
+                       "(OTEL_C_QUEUE_MAX_BYTES) is full; %" PRIu64 " span%s lost so far",
+                       engine->queue_size, more, oteli_is_or_are(more));
+    engine->drops_meanwhile += more;
+    const uint64_t meanwhile = engine->drops_meanwhile;
+    if (more == 0 && engine->threads_drop) {
+        OTELI_LOG_LOST(OTEL_LOG_WARN, meanwhile,
+                       "there is room in the queue again, %" PRIu64 " span%s lost meanwhile",
+                       meanwhile, meanwhile == 1 ? " was" : "s were");
+        engine->drops_meanwhile = 0;
+    }
     engine->threads_drop = more != 0;
     engine->told_drops = dropped;
 }

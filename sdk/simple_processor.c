@@ -12,6 +12,7 @@
 #include "sdk/engine.h"
 #include "sdk/processors.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,9 +22,9 @@ enum { START_TIME = 7, NS_PER_MS = 1000000, TIMEOUT_MS = 30000 };
 
 struct simple {
     pthread_mutex_t lock;
-    otel_exporter exporter; /* without export_batch: nothing is exported */
-    otel_batch batch;       /* of one span, whose record is in its arena */
-    bool is_losing;         /* for the log */
+    otel_exporter exporter;  /* without export_batch: nothing is exported */
+    otel_batch batch;        /* of one span, whose record is in its arena */
+    uint64_t lost_meanwhile; /* for the log */
 };
 
 /* The record that batches are made of, with the bytes of a view. NULL: no memory. */
@@ -86,14 +87,17 @@ static bool is_exported(struct simple *simple)
     return is_done && lost_of(&call) == 0;
 }
 
-/* A loss is news when it begins and when it is over. */
+/* A loss is news when it begins and when it is over; then it has a number. */
 static void tell(struct simple *simple, bool is_lost)
 {
-    if (is_lost && !simple->is_losing)
+    const uint64_t meanwhile = simple->lost_meanwhile;
+    simple->lost_meanwhile = is_lost ? meanwhile + 1 : 0;
+    if (is_lost && meanwhile == 0)
         OTELI_LOG(OTEL_LOG_WARN, "%s: a simple processor loses spans", simple->exporter.name);
-    if (!is_lost && simple->is_losing)
-        OTELI_LOG(OTEL_LOG_WARN, "%s: delivering again", simple->exporter.name);
-    simple->is_losing = is_lost;
+    if (!is_lost && meanwhile != 0)
+        OTELI_LOG_LOST(OTEL_LOG_WARN, meanwhile,
+                       "%s: delivering again, %" PRIu64 " span%s lost meanwhile",
+                       simple->exporter.name, meanwhile, meanwhile == 1 ? " was" : "s were");
 }
 
 static void on_end(void *state, const otel_span_view *span)

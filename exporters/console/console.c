@@ -78,8 +78,9 @@ static bool draw(struct console *console, struct oteli_gather_trace *trace)
     const bool drawn =
         oteli_render_trace(&text, trace->spans, trace->span_count, &options) && put(console, &text);
     if (!drawn)
-        OTELI_LOG(OTEL_LOG_ERROR, "console exporter: %zu span%s could not be written",
-                  trace->span_count, trace->span_count == 1 ? "" : "s");
+        OTELI_LOG_LOST(OTEL_LOG_ERROR, trace->span_count,
+                       "console exporter: %zu span%s could not be written", trace->span_count,
+                       trace->span_count == 1 ? "" : "s");
     oteli_text_fini(&text);
     oteli_gather_remove(&console->gather, trace);
     return drawn;

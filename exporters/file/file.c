@@ -68,9 +68,10 @@ static void drop_unwritten(const struct file_exporter *file, otel_export *call)
 {
     const size_t count = otel_batch_size(call->batch);
     struct oteli_error_text text;
-    OTELI_LOG(OTEL_LOG_ERROR, "file exporter: %zu span%s could not be written to %s: %s", count,
-              count == 1 ? "" : "s", file->sink.path != NULL ? file->sink.path : "stdout",
-              oteli_error_text(errno, &text));
+    OTELI_LOG_LOST(OTEL_LOG_ERROR, count,
+                   "file exporter: %zu span%s could not be written to %s: %s", count,
+                   count == 1 ? "" : "s", file->sink.path != NULL ? file->sink.path : "stdout",
+                   oteli_error_text(errno, &text));
     otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, count);
 }
 

@@ -6,7 +6,10 @@
 #include "common/log.h"
 #include "common/text.h"
 
+#include <inttypes.h>
 #include <poll.h>
+
+#define NS_PER_MS UINT64_C(1000000)
 
 enum {
     PREPARED_BYTES_MAX = 512 * 1024,
@@ -54,9 +57,9 @@ static enum oteli_encode_result make_or_take(struct oteli_sending *sending, stru
 static void lose_too_large(const struct oteli_sending *sending, otel_export *call)
 {
     otel_export_drop(call, OTEL_DROP_TOO_LARGE, 1);
-    OTELI_LOG(OTEL_LOG_ERROR,
-              "a span is larger than an OTLP request may be (%zu bytes); it is lost",
-              sending->max_request_bytes);
+    OTELI_LOG_LOST(OTEL_LOG_ERROR, 1,
+                   "a span is larger than an OTLP request may be (%zu bytes); it is lost",
+                   sending->max_request_bytes);
 }
 
 /* The rest of the batch that is not in another lane's hands. Gives how many spans that is. */
@@ -74,8 +77,8 @@ static void lose_without_memory(struct oteli_sending *sending, otel_export *call
 {
     const size_t left = leave_rest(sending, call, lane);
     otel_export_drop(call, OTEL_DROP_NO_MEMORY, left);
-    OTELI_LOG(OTEL_LOG_ERROR, "no memory for an OTLP request; %zu span%s lost", left,
-              oteli_is_or_are(left));
+    OTELI_LOG_LOST(OTEL_LOG_ERROR, left, "no memory for an OTLP request; %zu span%s lost", left,
+                   oteli_is_or_are(left));
 }
 
 /* How many spans the next request of a stretch may have. */
@@ -131,14 +134,18 @@ static void accept(struct oteli_sending *sending, otel_export *call, const struc
 {
     const struct oteli_outcome *outcome = &lane->delivery.outcome;
     const size_t spans = lane->request->spans;
+    OTELI_LOG_ALWAYS(OTEL_LOG_DEBUG, "OTLP export to %s: %zu span%s, %zu bytes, in %" PRIu64 " ms",
+                     sending->receiver->name, spans, spans == 1 ? "" : "s", lane->request->length,
+                     (oteli_monotonic_ns() - lane->started_ns) / NS_PER_MS);
     oteli_culprit_accepted(&sending->culprit);
     oteli_fitting_taken(&sending->fitting, lane->request->plain_length, lane->most != SIZE_MAX,
                         sending->max_request_bytes);
     if (outcome->rejected != 0) {
         const size_t rejected = outcome->rejected < spans ? (size_t)outcome->rejected : spans;
         otel_export_reject(call, rejected);
-        OTELI_LOG(OTEL_LOG_ERROR, "%s rejected %zu of %zu span%s: %s", sending->receiver->name,
-                  rejected, spans, oteli_plural(spans), outcome->message);
+        OTELI_LOG_LOST(OTEL_LOG_ERROR, rejected, "%s rejected %zu of %zu span%s: %s",
+                       sending->receiver->name, rejected, spans, oteli_plural(spans),
+                       outcome->message);
     } else if (outcome->message[0] != '\0') {
         OTELI_LOG(OTEL_LOG_WARN, "%s accepted all spans and warns: %s", sending->receiver->name,
                   outcome->message);
@@ -162,9 +169,9 @@ static void lose(const struct oteli_sending *sending, otel_export *call,
     const size_t spans = lane->request->spans;
     const bool may_be_there = delivery->may_have_arrived;
     otel_export_drop(call, may_be_there ? OTEL_DROP_UNCONFIRMED : reason, spans);
-    OTELI_LOG(OTEL_LOG_ERROR, "OTLP export to %s failed: %s; %zu span%s lost%s",
-              sending->receiver->name, delivery->outcome.problem, spans, oteli_is_or_are(spans),
-              may_be_there ? ", or arrived unconfirmed" : "");
+    OTELI_LOG_LOST(OTEL_LOG_ERROR, spans, "OTLP export to %s failed: %s; %zu span%s lost%s",
+                   sending->receiver->name, delivery->outcome.problem, spans,
+                   oteli_is_or_are(spans), may_be_there ? ", or arrived unconfirmed" : "");
 }
 
 /* No time is left for this request, so there is none for those behind it. */
@@ -179,10 +186,11 @@ static void give_up(struct oteli_sending *sending, otel_export *call, struct ote
         otel_export_drop(call, OTEL_DROP_UNCONFIRMED, spans);
     if (unsent != 0)
         otel_export_drop(call, OTEL_DROP_RETRY_EXHAUSTED, unsent);
-    OTELI_LOG(OTEL_LOG_ERROR, "OTLP export to %s gave up after %u attempt%s: %s; %zu span%s lost%s",
-              sending->receiver->name, delivery->attempts, delivery->attempts == 1 ? "" : "s",
-              delivery->outcome.problem, left, oteli_is_or_are(left),
-              may_be_there ? ", or arrived unconfirmed" : "");
+    OTELI_LOG_LOST(OTEL_LOG_ERROR, left,
+                   "OTLP export to %s gave up after %u attempt%s: %s; %zu span%s lost%s",
+                   sending->receiver->name, delivery->attempts, delivery->attempts == 1 ? "" : "s",
+                   delivery->outcome.problem, left, oteli_is_or_are(left),
+                   may_be_there ? ", or arrived unconfirmed" : "");
 }
 
 /* true: the lane goes on with smaller requests. */
@@ -270,6 +278,7 @@ static void start(struct oteli_sending *sending, otel_export *call, struct oteli
             continue;
         }
         delivery->hurries = call->is_stopping;
+        lane->started_ns = oteli_monotonic_ns();
         oteli_delivery_begin(delivery, lane->request->bytes, lane->request->length,
                              deadline_of(sending, call));
         lane->kept_after = 0;

@@ -31,6 +31,7 @@ struct oteli_lane {
     struct oteli_delivery delivery;
     struct oteli_request *request;
     bool is_busy;        /* its request is on its way */
+    uint64_t started_ns; /* when it was sent first */
     size_t first;        /* span of the request */
     size_t end;          /* of the lane's stretch of the batch */
     size_t most;         /* spans in a request: halved whenever one is too large */

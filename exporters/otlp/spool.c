@@ -265,8 +265,8 @@ static bool expire(struct oteli_spool *spool)
         let_go(spool, entry, OTELI_SPOOL_EXPIRED, 0);
     }
     if (spans != 0)
-        OTELI_LOG(OTEL_LOG_WARN, "%" PRIu64 " span%s lost in %s: too old to be sent", spans,
-                  oteli_is_or_are(spans), spool->dir.parent);
+        OTELI_LOG_LOST(OTEL_LOG_WARN, spans, "%" PRIu64 " span%s lost in %s: too old to be sent",
+                       spans, oteli_is_or_are(spans), spool->dir.parent);
     return spans != 0;
 }
 
@@ -279,8 +279,9 @@ static bool make_room(struct oteli_spool *spool, uint64_t needed)
         let_go(spool, entry, OTELI_SPOOL_EVICTED, 0);
     }
     if (spans != 0)
-        OTELI_LOG(OTEL_LOG_WARN, "the spool in %s is full: its oldest %" PRIu64 " span%s lost",
-                  spool->dir.parent, spans, oteli_is_or_are(spans));
+        OTELI_LOG_LOST(OTEL_LOG_WARN, spans,
+                       "the spool in %s is full: its oldest %" PRIu64 " span%s lost",
+                       spool->dir.parent, spans, oteli_is_or_are(spans));
     return spans != 0;
 }
 
@@ -374,9 +375,9 @@ static void disown(struct oteli_spool *spool, struct oteli_spool_entry *entry)
 
 static void throw_away(struct oteli_spool *spool, struct oteli_spool_entry *entry)
 {
-    OTELI_LOG(OTEL_LOG_WARN, "a file in %s/%s is damaged; its %" PRIu32 " span%s lost",
-              spool->dir.parent, spool->dir.name, entry->file.spans,
-              oteli_is_or_are(entry->file.spans));
+    OTELI_LOG_LOST(OTEL_LOG_WARN, entry->file.spans,
+                   "a file in %s/%s is damaged; its %" PRIu32 " span%s lost", spool->dir.parent,
+                   spool->dir.name, entry->file.spans, oteli_is_or_are(entry->file.spans));
     let_go(spool, entry, OTELI_SPOOL_WAS_TORN, 0);
 }
 

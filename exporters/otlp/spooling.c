@@ -217,9 +217,10 @@ static void tell_delivered(const struct oteli_spooling *spooling)
 {
     const struct oteli_outcome *outcome = &spooling->delivery.outcome;
     if (outcome->rejected != 0)
-        OTELI_LOG(OTEL_LOG_ERROR, "%s rejected %" PRIu64 " of %zu span%s from disk: %s",
-                  spooling->receiver->name, outcome->rejected, spooling->request.spans,
-                  oteli_plural(spooling->request.spans), outcome->message);
+        OTELI_LOG_LOST(OTEL_LOG_ERROR, outcome->rejected,
+                       "%s rejected %" PRIu64 " of %zu span%s from disk: %s",
+                       spooling->receiver->name, outcome->rejected, spooling->request.spans,
+                       oteli_plural(spooling->request.spans), outcome->message);
     else if (outcome->message[0] != '\0')
         OTELI_LOG(OTEL_LOG_WARN, "%s accepted all spans from disk and warns: %s",
                   spooling->receiver->name, outcome->message);
@@ -276,9 +277,10 @@ static void end_request(struct oteli_spooling *spooling)
     if (end == OTELI_DELIVERED)
         tell_delivered(spooling);
     else if (oteli_delivery_was_answered(end))
-        OTELI_LOG(OTEL_LOG_ERROR, "%s refused a request from disk, whose %zu span%s lost: %s",
-                  spooling->receiver->name, spooling->request.spans,
-                  oteli_is_or_are(spooling->request.spans), outcome->problem);
+        OTELI_LOG_LOST(OTEL_LOG_ERROR, spooling->request.spans,
+                       "%s refused a request from disk, whose %zu span%s lost: %s",
+                       spooling->receiver->name, spooling->request.spans,
+                       oteli_is_or_are(spooling->request.spans), outcome->problem);
     oteli_spool_settle(spooling->spool, end, outcome->rejected);
     if (oteli_delivery_was_answered(end)) {
         find_there(spooling);

@@ -64,7 +64,7 @@ typedef enum otel_status {
     OTEL_ERROR_EXPORT_FAILED = 4,   /* done in time, but not everything was delivered */
     OTEL_ERROR_ALREADY_STARTED = 5, /* otel_start while an SDK is running */
     OTEL_ERROR_NOT_STARTED = 6,     /* flush or shutdown without a running SDK */
-    OTEL_ERROR_SYSTEM = 7,          /* the operating system refused: no thread, no random bytes */
+    OTEL_ERROR_SYSTEM = 7,          /* a system call failed: no thread, no such file */
     OTEL_ERROR_UNSUPPORTED = 8      /* not in this build */
 } otel_status;
 
@@ -89,8 +89,8 @@ typedef enum otel_log_level {
 typedef void otel_log_handler(void *state, otel_log_level level, const char *message);
 
 /* Exchange the handler. NULL puts the default back: warnings and errors to stderr, each kind at
- * most once in ten seconds, by a process and its forked children together, and where spans go if
- * that is a default. Start/stop only. */
+ * most once in ten seconds, by a process and its forked children together (whose lines have their
+ * pid), and where spans go if that is a default. Start/stop only. */
 OTEL_API void otel_log_set_handler(otel_log_handler *handler, void *state);
 
 OTEL_END_DECLS

@@ -16,6 +16,12 @@ class FirstDay(unittest.TestCase):
         self.assertEqual(harness.attributes(receiver.resources()[0])["service.name"], "shop")
         self.assertIn("delivered 1", done.stdout)
 
+    def test_debug_says_what_was_exported(self):
+        with harness.Receiver() as receiver:
+            done = harness.run("one_span", receiver=receiver, env={"OTEL_LOG_LEVEL": "debug"})
+        self.assertRegex(done.stderr, f"(?m)^otel-c: debug: OTLP export to {receiver.endpoint}/v1/traces: "
+                                      r"1 span, \d+ bytes, in \d+ ms$")
+
 
 if __name__ == "__main__":
     harness.main()

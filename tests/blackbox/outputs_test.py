@@ -33,7 +33,7 @@ class Stdout(unittest.TestCase):
         complaint, result = run(stdout=-1, env=STDOUT)
         self.assertEqual(complaint, "otel-c: error: not started: otlp/stdout cannot write to stdout: "
                                     "Bad file descriptor")
-        self.assertTrue(result.startswith("start the operating system refused, "), result)
+        self.assertTrue(result.startswith("start a system call failed, "), result)
 
     def test_that_nobody_reads_any_more_ends_no_program(self):
         reading, writing = os.pipe()
@@ -58,7 +58,7 @@ class Perfetto(unittest.TestCase):
             os.mkfifo(pipe)
             for path in "/dev/null", "/dev/zero", "/dev/full", pipe:
                 self.assertEqual(run("perfetto", path),
-                                 ["the operating system refused, Invalid argument"], path)
+                                 ["a system call failed, Invalid argument"], path)
 
 
 class Spool(unittest.TestCase):

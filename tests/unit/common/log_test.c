@@ -70,7 +70,7 @@ TEST(lines_above_the_level_are_not_said)
 /* spec: Q6 */
 TEST(a_site_is_silent_after_its_line_and_then_says_how_often)
 {
-    struct oteli_log_site site = {0, 0};
+    struct oteli_log_site site = {0};
 
     for (int i = 0; i < 4; i++)
         oteli_log_write(&site, OTEL_LOG_WARN, "full");
@@ -83,6 +83,22 @@ TEST(a_site_is_silent_after_its_line_and_then_says_how_often)
     assert_int_equal(said.lines, 2);
     assert_string_equal(said.last, "full (3 more like this left out)");
     assert_int_equal(site.suppressed, 0);
+}
+
+TEST(a_line_about_lost_spans_says_how_many_were_left_out)
+{
+    struct oteli_log_site site = {0};
+
+    for (unsigned i = 0; i < 4; i++)
+        oteli_log_write_lost(&site, OTEL_LOG_WARN, 100, "lost %u", 100u);
+    assert_string_equal(said.last, "lost 100");
+
+    site.next_ns = 0; /* ten seconds later */
+    oteli_log_write_lost(&site, OTEL_LOG_WARN, 5, "lost %u", 5u);
+    assert_string_equal(said.last, "lost 5 (and 300 more, in 3 messages left out)");
+    site.next_ns = 0;
+    oteli_log_write_lost(&site, OTEL_LOG_WARN, 7, "lost %u", 7u);
+    assert_string_equal(said.last, "lost 7");
 }
 
 TEST(sites_do_not_silence_each_other)
@@ -105,7 +121,7 @@ TEST(lines_without_a_site_are_never_left_out)
 
 TEST(errno_stays_and_nothing_is_allocated)
 {
-    struct oteli_log_site site = {0, 0};
+    struct oteli_log_site site = {0};
     oteli_leaks_begin();
     errno = ERANGE;
 

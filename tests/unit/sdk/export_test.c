@@ -207,7 +207,7 @@ TEST(a_loss_is_said_when_it_begins_and_when_it_is_over)
     hand_flush(&hand);
 
     assert_int_equal(news, 2);
-    assert_string_equal(last_news, "fake_exporter: delivering again");
+    assert_string_equal(last_news, "fake_exporter: delivering again, 20 spans were lost meanwhile");
     otel_log_set_handler(NULL, NULL);
 }
 

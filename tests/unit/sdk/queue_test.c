@@ -76,6 +76,7 @@ TEST(O6_a_full_queue_is_said_when_it_begins_to_lose_and_when_it_does_not)
         hand_flush(&hand);
         assert_int_equal(news, 1);
         assert_non_null(strstr(last_news, "losing spans: the queue of 50"));
+        assert_non_null(strstr(last_news, "20 spans are lost so far"));
     }
     hand_spans(&hand, "a", 1);
     hand_flush(&hand);
