@@ -156,8 +156,12 @@ static struct place *hold(otel_baggage baggage)
         return NULL;
     for (;;) {
         const uint64_t word = oteli_load_acquire_64(&words[index]);
-        if (!is_of(word, baggage))
+        if (!is_of(word, baggage)) {
+            OTELI_LOG(OTEL_LOG_WARN,
+                      "a baggage is asked for that is gone: keep those of contexts that "
+                      "wait (otel_baggage_keep)");
             return NULL;
+        }
         struct place *place = place_at(index, false);
         if (place == NULL)
             return NULL;

@@ -342,11 +342,18 @@ void oteli_context_take(struct oteli_thread *thread, struct oteli_open *context)
 
 /* --- detaching --- */
 
-/* It is not the newest one's, or none of this thread's. */
-static OTELI_COLD bool warn_of_order(uint64_t token)
+static OTELI_COLD bool warn_of_stranger(uint64_t token)
 {
     if (token != 0)
-        OTELI_LOG(OTEL_LOG_WARN, "contexts are detached in another order than attached");
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "a context is detached that is not attached on this thread: is it on "
+                  "another one, or detached already?");
+    return false;
+}
+
+static OTELI_COLD bool warn_of_order(void)
+{
+    OTELI_LOG(OTEL_LOG_WARN, "contexts are detached in another order than attached");
     return false;
 }
 
@@ -358,7 +365,9 @@ static OTELI_NOINLINE bool detach_any(uint64_t token, struct oteli_thread *threa
     if (open != NULL)
         detach_place(thread, open, in_order);
     oteli_thread_finish(thread);
-    return in_order || warn_of_order(token);
+    if (open == NULL)
+        return warn_of_stranger(token);
+    return in_order || warn_of_order();
 }
 
 /* The fast way is for the top, attached the fast way, while nothing below it has been left. */
@@ -367,7 +376,7 @@ OTELI_HOT bool otel_context_detach_n(uint64_t token)
     struct oteli_thread *thread = oteli_self;
     const uint64_t generation = thread->fast;
     if (OTELI_UNLIKELY(!oteli_thread_may_begin(generation)))
-        return !oteli_thread_is_busy(thread) && warn_of_order(token);
+        return !oteli_thread_is_busy(thread) && warn_of_stranger(token);
     oteli_thread_hurry(thread);
     struct oteli_open *open = thread->top;
     if (OTELI_UNLIKELY(open->token != token || !is_simply_attached(open)))

@@ -2,7 +2,9 @@
 /* otel/context.h - span handles, span contexts, and the context that carries them.
  *
  * Everything here is a small value: copy it, keep it in a request of your own, pass it
- * to another thread. Nothing needs a destroy call. Memory is needed once for a thread's
+ * to another thread. Nothing needs a destroy call. But the baggage of a context that is attached
+ * nowhere is lost once 8,192 others have been made: keep it while the context waits, in a queue for
+ * example (otel_baggage_keep). Memory is needed once for a thread's
  * first attach and for the first tracestates, and bounded from then on.
  *
  * Threads:  any thread. The current context belongs to the calling thread.
