@@ -111,7 +111,7 @@ if(OTEL_HAVE_FUNCTIONS)
 endif()
 if(OTEL_HAVE_CONFIG)
     otel_pkgconfig(otel-config "OpenTelemetry for C: start from a YAML file" "otel = ${v}"
-        "-lfyaml")
+        "-Wl,-u,otel_start_from_file -lfyaml")
 endif()
 if(OTEL_HAVE_PROFILING)
     otel_pkgconfig(otel-profiling "OpenTelemetry for C: a profiler that knows spans"

@@ -109,6 +109,10 @@ function(otel_library name)
         target_link_options(${output}-static INTERFACE
             "LINKER:--export-dynamic-symbol=otel_thread_ctx_v1")
     endif()
+    # otel_start calls it if it is there, and does not ask for it.
+    if(name STREQUAL "config")
+        target_link_options(${output}-static INTERFACE "LINKER:-u,otel_start_from_file")
+    endif()
     target_link_options(${output}-shared PRIVATE ${otel_shared_link_options}
         "LINKER:--version-script=${map}")
     # Its functions are called from every function that was compiled for it; threads are

@@ -119,10 +119,11 @@ static otel_status start_with_file(const char *variable, const char *path,
             return status;
         }
     } else {
-        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR,
-                         "not started: %s is \"%.200s\", and library %s, which reads such files, "
-                         "cannot be loaded into this program",
-                         variable, path, OTELI_LIBRARY("otel-config"));
+        OTELI_LOG_ALWAYS(
+            OTEL_LOG_ERROR,
+            "not started: %s is \"%.200s\", and library %s, which reads such files, "
+            "cannot be loaded into this program (a static one links otel::config_static)",
+            variable, path, OTELI_LIBRARY("otel-config"));
     }
     const struct oteli_engine_options own = oteli_start_options(options);
     oteli_start_discard(&own);

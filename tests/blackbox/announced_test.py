@@ -93,6 +93,17 @@ tracer_provider:
                                f"console_exporter ({path}); sampler AlwaysOnSampler ({path})")
         self.assertEqual(by_variable, line)
 
+    def test_a_static_program_reads_a_file_because_it_is_linked_with_the_library(self):
+        if not pathlib.Path(harness.program("one_span_static")).exists():
+            self.skipTest("static libraries are not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "otel.yaml")
+            path.write_text('file_format: "1.0"\ntracer_provider:\n'
+                            "  processors: [{simple: {exporter: {console: }}}]\n")
+            done = harness.run("one_span_static", env={"OTEL_CONFIG_FILE": str(path)})
+        self.assertIn("start ok", done.stdout, done.stderr)
+        self.assertIn("one", done.stdout)
+
     def test_a_forked_child_says_nothing(self):
         with harness.Receiver() as receiver:
             lines = harness.run("announced", "fork", receiver=receiver).stdout.splitlines()
