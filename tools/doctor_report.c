@@ -60,7 +60,8 @@ static void print_settings(const struct doctor_report *report, FILE *out)
     for (size_t i = 0; i < settings->count; i++) {
         const struct doctor_setting *setting = &settings->list[i];
         if (setting->value != NULL)
-            say(out, "  %-*s  %s  (%s)\n", width, setting->name, setting->value, setting->from);
+            say(out, setting->from[0] != '\0' ? "  %-*s  %s  (%s)\n" : "  %-*s  %s\n", width,
+                setting->name, setting->value, setting->from);
         if (setting->problem[0] != '\0')
             say(out, "  ! %s\n", setting->problem);
     }

@@ -160,6 +160,32 @@ const char *doctor_settings_source(const struct doctor_settings *settings, const
 
 /* ---- what is wrong -------------------------------------------------------------------- */
 
+static bool add_slip(struct doctor_settings *settings, const char *line)
+{
+    char **larger = realloc(settings->slips, (settings->slip_count + 1) * sizeof *larger);
+    if (larger == NULL)
+        return false;
+    settings->slips = larger;
+    larger[settings->slip_count] = strdup(line);
+    return larger[settings->slip_count] != NULL && ++settings->slip_count != 0;
+}
+
+/* The path of the traces is put behind the general endpoint, also if it is there. */
+static bool find_double_path(struct doctor_settings *settings)
+{
+    static const char path[] = "/v1/traces";
+    const char *endpoint = settings->config.exporter_otlp_endpoint;
+    size_t length = endpoint != NULL ? strlen(endpoint) : 0;
+    while (length > 0 && endpoint[length - 1] == '/')
+        length--;
+    if (settings->config.exporter_otlp_traces_endpoint != NULL || length < sizeof path - 1 ||
+        memcmp(endpoint + length - (sizeof path - 1), path, sizeof path - 1) != 0)
+        return true;
+    return add_slip(settings,
+                    "OTEL_EXPORTER_OTLP_ENDPOINT ends in /v1/traces, which is put behind it "
+                    "once more: take it away, or use OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+}
+
 bool doctor_settings_find_slips(struct doctor_settings *settings, struct doctor_settings_seen *seen)
 {
     for (const char *const *entry = oteli_env_all(); *entry != NULL; entry++) {
@@ -169,15 +195,8 @@ bool doctor_settings_find_slips(struct doctor_settings *settings, struct doctor_
             continue;
         char line[2 * DOCTOR_SHORT + 64];
         snprintf(line, sizeof line, "%.*s: did you mean %s?", (int)length, *entry, meant);
-        char **larger = realloc(settings->slips, (settings->slip_count + 1) * sizeof *larger);
-        char *copy = strdup(line);
-        if (larger != NULL)
-            settings->slips = larger;
-        if (larger == NULL || copy == NULL) {
-            free(copy);
+        if (!add_slip(settings, line))
             return false;
-        }
-        larger[settings->slip_count++] = copy;
         /* Of several, one that decides where spans go. */
         const bool is_export = strstr(meant, "EXPORTER") != NULL;
         if (seen->slip[0] == '\0' || (is_export && !seen->slip_is_export)) {
@@ -186,7 +205,7 @@ bool doctor_settings_find_slips(struct doctor_settings *settings, struct doctor_
             seen->slip_is_export = is_export;
         }
     }
-    return true;
+    return find_double_path(settings);
 }
 
 static void examine_exporter(const struct doctor_settings *settings,

@@ -211,6 +211,14 @@ class Settings(unittest.TestCase):
         self.assertEqual(report["rule"], "healthy")
 
 
+    def test_a_path_that_is_put_behind_once_more_is_said(self):
+        line = "OTEL_EXPORTER_OTLP_ENDPOINT ends in /v1/traces"
+        with harness.Receiver() as receiver:
+            for name, is_said in (("OTEL_EXPORTER_OTLP_ENDPOINT", True), ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", False)):
+                done = harness.run("otel-doctor", env={name: f"{receiver.endpoint}/v1/traces"})
+                self.assertEqual(f"  ! {line}" in done.stdout, is_said, done.stdout)
+
+
 class Output(unittest.TestCase):
     """What the environment, a server and a file say is shown, and no terminal obeys it."""
 
