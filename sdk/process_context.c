@@ -221,6 +221,10 @@ bool oteli_process_context_was_refused(void)
 void oteli_process_context_schema(char taken[OTELI_SCHEMA_SIZE], const char *schema)
 {
     const size_t length = schema != NULL ? strnlen(schema, OTELI_SCHEMA_SIZE - 1) : 0;
+    if (schema != NULL && schema[length] != '\0')
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                         "OTEL_C_THREAD_CONTEXT_SCHEMA is longer than %d bytes; using its first %d",
+                         OTELI_SCHEMA_SIZE - 1, OTELI_SCHEMA_SIZE - 1);
     memcpy(taken, schema != NULL ? schema : "", length);
     taken[length] = '\0';
 }

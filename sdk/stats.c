@@ -248,6 +248,10 @@ size_t otel_stats_describe(const otel_stats *stats, char *text, size_t size)
         put_count(&to, ", spooled", known.spooled);
     if (known.queued != 0)
         put_count(&to, ", queued", known.queued);
+    if (known.open != 0)
+        put_count(&to, ", open", known.open);
+    if (known.unsampled != 0)
+        put_count(&to, ", unsampled", known.unsampled);
     if (withheld != 0)
         put_reasons(&to, ", withheld", known.withheld, OTEL_WITHHELD_REASON_COUNT,
                     name_of_withheld);

@@ -268,6 +268,8 @@ TEST(the_description_is_a_line_for_people)
           .queued = 1000,
           .dropped = {[OTEL_DROP_UNCONFIRMED] = 1, [OTEL_DROP_NO_MEMORY] = 2}},
          "delivered 0, rejected 999, queued 1,000, dropped 3 (unconfirmed 1, no_memory 2)"},
+        {{.queued = 1, .open = 2, .unsampled = 3},
+         "delivered 0, queued 1, open 2, unsampled 3, dropped 0"},
         {{.delivered = 1, .spooled = 2048}, "delivered 1, spooled 2,048, dropped 0"},
         {{.delivered = 9812,
           .withheld = {[OTEL_WITHHELD_CANCELLED] = 1200, [OTEL_WITHHELD_NOT_KEPT] = 3}},
