@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otel/otel.h - all of otel-c that a program needs to trace itself. Libraries that only
+/* otel/otel.h - all of otel-c that a program needs to trace itself, but for the names of the
+ * semantic conventions: include otel/semconv.h for them. Libraries that only
  * instrument include otel/trace.h; exporters have otel/exporter.h; the exporters of this
  * project have otel/otlp.h, otel/file.h, otel/console.h and otel/memory.h. */
 #ifndef OTEL_OTEL_H

@@ -147,9 +147,9 @@ OTEL_API OTEL_MUST_USE otel_status otel_start_with(const otel_sdk_options *optio
 
 /* Export every span that ended before this call. OTEL_OK: all that ended since the last flush were
  * delivered, withheld, or put into the exporter's spool, whose files a flush does not wait for.
- * OTEL_ERROR_EXPORT_FAILED: since the last flush that was done in time, or since otel_start, spans
- * were dropped or rejected, also before this call; a loss is answered for once, and spans that end
- * while the SDK is shut down (OTEL_DROP_ALREADY_SHUTDOWN) are none.
+ * OTEL_ERROR_EXPORT_FAILED: spans were dropped or rejected since the last flush that did not answer
+ * OTEL_ERROR_TIMEOUT (or since otel_start), also before this call. Each loss is reported by one
+ * flush. Spans that end while the SDK is shut down (OTEL_DROP_ALREADY_SHUTDOWN) do not count.
  * OTEL_ERROR_TIMEOUT: not done within `timeout_ms` (0: only ask for it, do not wait). Any
  * thread, also concurrently. */
 OTEL_API OTEL_MUST_USE otel_status otel_flush(int64_t timeout_ms);

@@ -159,7 +159,7 @@ OTEL_INLINE otel_span otel_span_start(otel_tracer *tracer, const char *name,
 }
 
 /* End a span, now or at a Unix time from 1 to 2^63-1, kept also if before the start. The first call
- * counts. Spans that this thread entered in it stay open if they are, but are no longer current. */
+ * counts. What this thread entered below it and has not ended stays open, but is not current. */
 OTEL_INLINE void otel_span_end(otel_span span)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_OPEN_)
