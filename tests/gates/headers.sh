@@ -35,12 +35,14 @@ for compiler in "${compilers[@]}"; do
         done
     done
 done
-# A small compiler, without GNU C.
+# A small compiler, without GNU C. It removes what is where its output goes, and root can remove /dev/null.
 if command -v tcc >/dev/null; then
+    output_directory=$(mktemp -d)
+    trap 'rm -rf "$output_directory"' EXIT
     for header in "${public[@]}"; do
         count=$((count + 1))
         output=$(printf '#include "%s"\nextern int nothing;\n' "$header" |
-            tcc -Iinclude -c -o /dev/null - 2>&1) || wrong "$header: does not compile with tcc: $output"
+            tcc -Iinclude -c -o "$output_directory/object" - 2>&1) || wrong "$header: does not compile with tcc: $output"
     done
 fi
 mapfile -t private < <(c_files "${library_directories[@]}" | grep '\.h$')
