@@ -276,9 +276,15 @@ class Results:
 
     def killer(self, build, number, tests):
         """The test that finds a mutant, if one does: first of those that have been run."""
+        def find(test):
+            limit = 5 * test.seconds + 10
+            outcome = test.run(build.work, limit, number)
+            if outcome == "failed" and test.run(build.work, limit) == "failed":
+                raise RuntimeError(f"{test.name} fails without a mutant too, and has not done so before")
+            return outcome
+
         for test in sorted(tests, key=lambda test: (number, test.name) not in self.known):
-            outcome = self.get(number, test.name,
-                               lambda test=test: test.run(build.work, 5 * test.seconds + 10, number))
+            outcome = self.get(number, test.name, lambda test=test: find(test))
             if outcome in ("failed", "hung"):
                 return f"{test.name}, which hung" if outcome == "hung" else test.name
         return None
