@@ -288,7 +288,7 @@ static void test_the_text_reads_no_more_than_the_struct(void **state)
     memset(&stats, 0xff, sizeof stats);
     stats.size = offsetof(otel_stats, withheld);
     stats.delivered = 7;
-    stats.rejected = stats.spooled = stats.queued = 0;
+    stats.rejected = stats.spooled = stats.queued = stats.open = stats.unsampled = 0;
 
     const size_t length = otel_stats_describe(&stats, text, sizeof text);
     assert_string_equal(text, "delivered 7, dropped 0");
