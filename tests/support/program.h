@@ -147,6 +147,7 @@ struct program_place {
     int below; /* a cover: what it repeats */
     int token; /* attached: PROGRAM_NONE once it was detached */
     bool is_dead;
+    bool is_passed; /* one of its trace that it was entered in has ended */
 };
 
 struct program_life {

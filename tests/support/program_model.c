@@ -92,13 +92,21 @@ static bool covers_nothing(const struct program_life *life, int cover)
 /* A cover repeats the newest place below that is still there. */
 static void show_again(struct program_life *life, struct program_place *cover)
 {
-    while (life->places[cover->below].is_dead)
+    while (life->places[cover->below].is_dead || life->places[cover->below].is_passed)
         cover->below--;
     cover->context = life->places[cover->below].context;
 }
 
+static void cover_from(struct program_life *life, int below)
+{
+    const int at = push(life, PROGRAM_COVER, (struct program_context){PROGRAM_NO_SPAN, 0});
+    life->places[at].below = below;
+    show_again(life, &life->places[at]);
+}
+
 static void leave(struct program_life *life, int place)
 {
+    const int before = life->top;
     life->places[place].is_dead = true;
     for (int at = place + 1; at <= life->top; at++)
         if (life->places[at].kind == PROGRAM_COVER)
@@ -107,19 +115,32 @@ static void leave(struct program_life *life, int place)
         while (life->places[life->top].is_dead)
             life->top--;
         if (life->places[life->top].kind != PROGRAM_COVER || !covers_nothing(life, life->top))
-            return;
+            break;
         life->top = life->places[life->top].below;
+    }
+    if (life->top != before && life->places[life->top].is_passed)
+        cover_from(life, life->top);
+}
+
+/* Of its trace, up to what was attached since or covers it, nothing above is current again. */
+static void pass_over(const struct program *program, struct program_life *life, int place)
+{
+    const int trace = program->spans[life->places[place].context.index].trace;
+    for (int at = place + 1; at <= life->top; at++) {
+        struct program_place *above = &life->places[at];
+        const bool is_span = above->kind == PROGRAM_IS_SPAN;
+        if (above->kind == PROGRAM_COVER ? above->below < place : !is_span && !above->is_dead)
+            return;
+        if (is_span && program->spans[above->context.index].trace == trace)
+            above->is_passed = true;
     }
 }
 
 /* What was current before a place is so again, above what is still open. */
 static void cover(struct program_life *life, int place)
 {
-    if (life->top <= place)
-        return;
-    const int at = push(life, PROGRAM_COVER, (struct program_context){PROGRAM_NO_SPAN, 0});
-    life->places[at].below = place - 1;
-    show_again(life, &life->places[at]);
+    if (life->top > place)
+        cover_from(life, place - 1);
 }
 
 /* The newest attached context is below it, and what is current of its trace: that was entered in it
@@ -127,7 +148,7 @@ static void cover(struct program_life *life, int place)
 static bool is_around_top(const struct program *program, const struct program_life *life, int place)
 {
     const int newest = life->attached_count - 1;
-    if (newest >= 0 && life->attached[newest] > place)
+    if (life->places[place].is_passed || (newest >= 0 && life->attached[newest] > place))
         return false;
     const struct program_context context = life->places[life->top].context;
     const int trace = program->spans[life->places[place].context.index].trace;
@@ -148,8 +169,6 @@ static int place_of(const struct program_life *life, enum program_place_kind kin
             return at;
     return PROGRAM_NONE;
 }
-
-/* --- sets --- */
 
 static int new_set(struct program *program)
 {
@@ -478,6 +497,8 @@ static void end_span(struct program *program, struct program_op *op, enum how ho
     struct program_life *life = &program->lives[op->life];
     const int place = place_of(life, PROGRAM_IS_SPAN, op->span);
     const bool covers = is_around_top(program, life, place);
+    if (!life->places[place].is_passed)
+        pass_over(program, life, place);
     leave(life, place);
     if (covers)
         cover(life, place);
