@@ -113,7 +113,7 @@ step_receivers() {
 step_stress() { build_dev && run build-dev -L '^(unit|stress)$' -LE timing; }
 step_asan() {
     build_dev && setup --interop --collector --rotel &&
-        build asan tools/all examples/all tests/integration/all make_certificates \
+        build asan tools/all examples/all tests/integration/all tests/interop/all make_certificates \
             random_strings_stress &&
         run build-asan -L 'example|integration'
 }
