@@ -72,6 +72,7 @@ static uint32_t flushed[PRODUCERS];           /* of those, looked for and found;
 static uint64_t lived_in[PRODUCERS][WINDOW];  /* the epoch of a span; 0: of none; atomic */
 static uint32_t delivered[PRODUCERS][WINDOW]; /* 1 more than the newest span there; atomic */
 static uint32_t wrong;                        /* delivered twice, or unknown; atomic */
+static uint64_t exported;                     /* spans, since the last start; atomic */
 
 static void see(otel_slice name)
 {
@@ -95,6 +96,7 @@ static otel_export_result export_batch(void *state, otel_export *call)
     const size_t size = otel_batch_size(call->batch);
     otel_span_view span;
     (void)state;
+    oteli_add_full_64(&exported, size);
     if (size > (size_t)plan->batch_size)
         oteli_add_full_32(&wrong, 1);
     for (size_t i = 0; i < size; i++) {
@@ -113,6 +115,7 @@ static void note_worker(void *state)
 static void start(void)
 {
     const otel_exporter exporter = OTEL_EXPORTER(.name = "races", .export_batch = export_batch);
+    oteli_store_relaxed_64(&exported, 0);
     STRESS_CHECK(otel_start_with(
                      OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
                                       .bsp_schedule_delay = 3600000, .bsp_max_queue_size = 1 << 16,
@@ -253,6 +256,7 @@ static void stop_sdk(struct caller *me)
     STRESS_CHECK(status == OTEL_OK || timeout_ms != PATIENT_MS);
     const otel_stats stats = stress_stats();
     stress_check_sums(&stats, false);
+    STRESS_CHECK(plan->impatient || stats.delivered == oteli_load_relaxed_64(&exported));
 }
 
 static void *restart(void *argument)
@@ -280,6 +284,9 @@ static void *watch(void *argument)
         const uint64_t due_ns = before_ns + UINT64_C(1000) * WATCH_US;
         if (now_ns > due_ns)
             oteli_add_full_64(&late_ns, now_ns - due_ns);
+        otel_stats stats = {.size = sizeof stats};
+        if (otel_stats_read(0, &stats) == OTEL_OK)
+            stress_check_sums(&stats, false); /* at every moment */
         for (unsigned i = 0; i <= FLUSHERS; i++) {
             const uint64_t since_ns = oteli_load_acquire_64(&callers[i].since_ns);
             if (since_ns == 0 || now_ns < since_ns || now_ns - since_ns < LOST_NS)
