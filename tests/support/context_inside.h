@@ -17,7 +17,6 @@ struct context_thread {
 
 struct context_reader {
     pid_t process;
-    bool is_self;
     size_t thread_count;
     struct context_thread threads[CONTEXT_THREADS];
     int64_t misplaced;
@@ -43,7 +42,7 @@ bool context_read(const struct context_reader *reader, uint64_t address, void *b
 enum context_found context_fault(struct context_reader *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Where the thread's variable is; CONTEXT_NONE: nowhere yet, as the thread has never used it. */
+/* Where the thread's variable is. */
 enum context_found context_find_variable(struct context_reader *reader,
                                          const struct context_thread *thread, uint64_t *address,
                                          struct context_record *record);

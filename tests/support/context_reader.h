@@ -30,23 +30,13 @@ enum context_found {
     CONTEXT_FOUND
 };
 
-/* How the variable is found: an offset known when the program was linked, one that the dynamic
- * linker has filled in, or a block of memory of its own in each thread. */
-enum context_access {
-    CONTEXT_BY_LINKER,
-    CONTEXT_BY_OFFSET,
-    CONTEXT_BY_DESCRIPTOR,
-    CONTEXT_BY_DESCRIPTOR_OF_MODULE,
-    CONTEXT_BY_MODULE
-};
-
 struct context_record {
     uint8_t trace_id[16];
     uint8_t span_id[8];
     uint8_t flags;
     uint16_t attributes_size;
-    enum context_access access;
-    char object[256]; /* the file that defines the variable */
+    char object[256];  /* the file that defines the variable */
+    bool is_by_linker; /* where it is was known when the program was linked */
 };
 
 /* What a process says about itself. */
@@ -61,9 +51,6 @@ struct context_process {
 
 /* NULL: errno says why; EPERM: nobody may attach to it. */
 struct context_reader *context_reader_open(pid_t process);
-
-/* The calling thread reads itself: where nobody can attach, as under an emulator. */
-struct context_reader *context_reader_open_self(void);
 
 /* Its threads run on. NULL: nothing happens. */
 void context_reader_close(struct context_reader *reader);

@@ -93,7 +93,7 @@ TEST(a_record_is_found)
     assert_memory_equal(found.trace_id, usual.trace_id, 16);
     assert_memory_equal(found.span_id, usual.span_id, 8);
     assert_int_equal(found.flags, usual.flags);
-    assert_int_equal(found.access, CONTEXT_BY_LINKER);
+    assert_true(found.is_by_linker);
     child_close(&child);
 }
 
