@@ -39,7 +39,6 @@ static struct oteli_thread *list;
 static pthread_key_t exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_exit_key;
-static void *pin; /* of this library, for threads that will call on_thread_exit */
 
 /* Nothing of this thread's is published any more. */
 static void publish_nothing(const struct oteli_thread *thread)
@@ -112,6 +111,7 @@ static void on_thread_exit(void *state)
 
 static void set_up_process(void)
 {
+    oteli_stay_loaded((oteli_code *)on_thread_exit); /* threads call it when they end */
     has_exit_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
     oteli_fork_add(oteli_api_forget);
 }
@@ -142,18 +142,6 @@ static struct oteli_thread *make(void)
     return thread;
 }
 
-/* When this thread ends it comes back to this library, which must not be unloaded before.
- * While an SDK runs, that one sees to it, until it stops and finds no thread with a state
- * (oteli_threads_let_go): we have one, then look for it; it uninstalls itself, then looks. */
-static void stay_loaded(void)
-{
-    if (oteli_load_acquire_64(&oteli_generation) != 0 || OTELI_LOAD_ACQUIRE_PTR(&pin) != NULL)
-        return;
-    void *taken = oteli_pin((oteli_code *)stay_loaded);
-    if (taken != NULL && !OTELI_CAS_FULL_PTR(&pin, (void *)NULL, taken))
-        oteli_unpin(taken);
-}
-
 struct oteli_thread *oteli_thread_own(void)
 {
     if (oteli_self != &oteli_empty_thread)
@@ -173,7 +161,6 @@ struct oteli_thread *oteli_thread_own(void)
             pthread_setspecific(exit_key, thread);
         oteli_self = thread;
         oteli_store_relaxed_32(&otel_is_in_use_, 1); /* whoever has one can attach contexts */
-        stay_loaded();
     }
     errno = saved_errno;
     return thread;
@@ -448,24 +435,6 @@ uint32_t oteli_threads_alive(void)
     return alive;
 }
 
-bool oteli_threads_let_go(void)
-{
-    struct oteli_thread *thread = oteli_self;
-    if (thread != &oteli_empty_thread && !oteli_thread_is_busy(thread) &&
-        thread->top == thread->stack && oteli_load_relaxed_32(&thread->in_sdk) == 0) {
-        if (has_exit_key)
-            pthread_setspecific(exit_key, NULL);
-        on_thread_exit(thread);
-    }
-    oteli_fence_full();
-    if (oteli_threads_alive() != 0)
-        return false;
-    void *taken = OTELI_LOAD_ACQUIRE_PTR(&pin);
-    if (taken != NULL && OTELI_CAS_FULL_PTR(&pin, taken, (void *)NULL))
-        oteli_unpin(taken);
-    return true;
-}
-
 /* Borrowing is a hazard pointer: say that we are inside, then look whether the SDK is
  * still installed. Whoever frees it uninstalls first, then looks whether we are inside.
  * Both have a full fence between, so one of the two sees the other. */
@@ -557,10 +526,10 @@ void oteli_api_keep_memory(void)
     oteli_store_relaxed_32(&keeps_memory, 1);
 }
 
-/* The process ends (or the library is unloaded): give memory back when nobody else can be
- * using it. Other threads may still be tracing while main returns; then it stays. After the
- * destructors of the libraries above this one, whose lines and threads are looked at. */
-__attribute__((destructor(101))) static void on_unload(void)
+/* The process ends: give memory back when no other thread can be using it. Other threads may still be
+ * tracing while main returns; then it stays. After the destructors of the libraries above this one,
+ * whose lines and threads are looked at. */
+__attribute__((destructor(101))) static void free_at_exit(void)
 {
     oteli_notice_fork();
     if (oteli_fork_is_orphan())

@@ -199,10 +199,6 @@ OTELI_LENT struct oteli_thread *oteli_threads(void);
 /* How many states belong to living threads now. */
 uint32_t oteli_threads_alive(void);
 
-/* After a shutdown: this thread gives its state back if nothing is current on it. True: no
- * thread has one, so none will come back to this library when it ends. */
-OTELI_LENT bool oteli_threads_let_go(void);
-
 /* This thread is the SDK's own: what it calls of the program's, an exporter for instance, starts no
  * spans. They would be about exporting, and would have to be exported in turn. */
 OTELI_LENT void oteli_thread_silence(void);

@@ -59,12 +59,6 @@ void oteli_fork_add(void (*forget)(void))
     }
 }
 
-void oteli_fork_remove(void (*forget)(void))
-{
-    for (unsigned i = 0; i < MOST; i++)
-        oteli_cas_full_64(&forgets[i], number_of(forget), 0);
-}
-
 bool oteli_fork_wipe(void *at, size_t bytes)
 {
 #ifdef MADV_WIPEONFORK

@@ -23,9 +23,8 @@
 
 enum { OTELI_FORK_PAGE = 4096 };
 
-/* Run `forget` in children from now on, until it is removed. Again is the same as once. */
+/* Run `forget` in children from now on; what it is in stays loaded (pin.h). Again is the same as once. */
 OTELI_LENT void oteli_fork_add(void (*forget)(void));
-OTELI_LENT void oteli_fork_remove(void (*forget)(void));
 
 /* Whole pages of OTELI_FORK_PAGE bytes in static memory without a value: zero in each child
  * from now on. False: the kernel, or its page size, does not do that. */

@@ -50,7 +50,6 @@ struct row {
     struct oteli_log_site said;
 };
 
-/* A page of the library's own, which goes with it when it is unloaded. */
 static _Alignas(OTELI_FORK_PAGE) union {
     struct row rows[ROWS];
     uint8_t bytes[OTELI_FORK_PAGE];

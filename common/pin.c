@@ -37,18 +37,11 @@ static const char *name_of(const void *inside)
 #endif
 }
 
-void *oteli_pin(oteli_code *inside)
+void oteli_stay_loaded(oteli_code *inside)
 {
-    if (&dlopen == NULL || &dlclose == NULL)
-        return NULL;
-    const char *name = name_of((const void *)(uintptr_t)inside);
-    return name != NULL ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-}
-
-void oteli_unpin(void *pin)
-{
-    if (pin != NULL)
-        (void)dlclose(pin);
+    const char *name = inside != NULL ? name_of((const void *)(uintptr_t)inside) : NULL;
+    if (&dlopen != NULL && name != NULL)
+        (void)dlopen(name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 /* POSIX lets a function's address be a pointer to data here; C has no conversion for it. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/pin.h - keep a library loaded that other threads may still return to, and load one.
+/* common/pin.h - keep a library loaded to which threads may still return, and load one.
  *
- * A pin is one more reference to a loaded object, as dlopen counts them: dlclose of whoever
- * brought it in then leaves it where it is. Taking one and letting it go wait for whoever
- * loads libraries at that moment, so neither is done while one of our locks is held.
+ * To stay loaded is one more reference to the loaded object, as dlopen counts them, which is never
+ * given back: dlclose leaves the object mapped. Both calls wait for the dynamic linker's lock, so
+ * neither is made while a lock of ours is held.
  *
  * Threads:  any thread. */
 #ifndef OTELI_PIN_H
@@ -14,12 +14,9 @@
 /* Any function, for its address. */
 typedef void oteli_code(void);
 
-/* Pin the object that has this function. NULL: it cannot be unloaded (the program itself),
- * or there is no memory. */
-OTELI_LENT void *oteli_pin(oteli_code *inside);
-
-/* NULL is allowed. The caller must be sure that its own code stays, or is no part of it. */
-OTELI_LENT void oteli_unpin(void *pin);
+/* The object that has this function stays loaded until the process ends. NULL is allowed; without
+ * memory for the reference nothing changes. */
+OTELI_LENT void oteli_stay_loaded(oteli_code *inside);
 
 /* What the loader calls a library of ours: OTELI_LIBRARY("otel-config"). CMake says the version. */
 #define OTELI_LIBRARY(name) "lib" name ".so." OTELI_SOVERSION

@@ -75,9 +75,8 @@ __attribute__((constructor)) static void on_load(void)
 }
 
 /* What is excluded stays: other threads may be asking while the process ends. */
-__attribute__((destructor)) static void on_unload(void)
+__attribute__((destructor)) static void free_at_exit(void)
 {
     oteli_fork_notice();
-    oteli_fork_remove(forget);
     oteli_symbols_fini();
 }

@@ -172,14 +172,13 @@ static otel_status start(const otel_profiler_options *options, const struct otel
         oteli_profiler_free(profiler);
         return OTEL_ERROR_ALREADY_STARTED;
     }
-    profiler->pin = oteli_pin((oteli_code *)options->exporter.export_profile);
+    oteli_stay_loaded((oteli_code *)options->exporter.export_profile);
     status = run(profiler);
     if (status == OTEL_OK) {
         *started = profiler;
         return OTEL_OK;
     }
     leave(profiler);
-    oteli_unpin(profiler->pin);
     oteli_profiler_free(profiler);
     return status;
 }
@@ -318,7 +317,6 @@ static otel_status stop(struct otel_profiler *profiler, int64_t timeout_ms)
     pthread_mutex_unlock(&profiler->mutex);
     oteli_helper_join(profiler->thread);
     leave(profiler);
-    oteli_unpin(profiler->pin);
     oteli_profiler_free(profiler);
     return has_lost ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK;
 }

@@ -33,7 +33,6 @@ struct otel_profiler {
     const struct oteli_source *perf;
     const struct oteli_source *signal;
     otel_profile_exporter exporter;
-    void *pin;
     uint64_t process;        /* how many forks away from the first */
     uint64_t refused_before; /* labels, until the start */
     uint64_t cut_before;

@@ -411,7 +411,7 @@ static int start(const struct oteli_source_options *options, void **source)
         return refused;
     }
     if (!is_pinned)
-        (void)oteli_pin((oteli_code *)start); /* and kept: signals may be under way for ever */
+        oteli_stay_loaded((oteli_code *)start); /* and kept: signals may be under way for ever */
     is_pinned = true;
     session->used_before_ns = used_ns();
     OTELI_STORE_RELEASE_PTR(&active, session);

@@ -148,7 +148,6 @@ struct oteli_engine {
     uint32_t hangs;          /* an exporter did not come back: the worker may not touch lines any
                             more, thread and memory are left to it; release, likewise */
     uint32_t users;          /* calls that wait on this engine; under the lifecycle lock */
-    struct oteli_pins *pins; /* from its start to its end; pins.h */
 
     /* of any thread, read by the worker */
     uint64_t flush_wanted;      /* requests so far */

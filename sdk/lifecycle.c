@@ -6,12 +6,13 @@
 #include "common/config.h"
 #include "common/fork.h"
 #include "common/log.h"
+#include "common/pin.h"
 #include "sdk/announce.h"
 #include "sdk/companion.h"
 #include "sdk/deadline.h"
 #include "sdk/engine.h"
 #include "sdk/fork.h"
-#include "sdk/pins.h"
+#include "sdk/processors.h"
 #include "sdk/published.h"
 #include "sdk/stats.h"
 #include "sdk/thread.h"
@@ -221,9 +222,28 @@ static otel_status begin_locked(const struct oteli_engine_options *options)
     return status;
 }
 
+/* The exporter thread runs code of this library and of the program's exporters and callbacks, and may
+ * be left behind in them: what they are in stays loaded. Not under the lock. */
+static void stay_loaded(const struct oteli_engine_options *options)
+{
+    oteli_stay_loaded((oteli_code *)stay_loaded);
+    oteli_stay_loaded((oteli_code *)options->thread_started);
+    oteli_stay_loaded((oteli_code *)options->tracer_enabled);
+    oteli_stay_loaded((oteli_code *)options->generate_ids);
+    if (options->sampler != NULL)
+        oteli_stay_loaded((oteli_code *)options->sampler->sample);
+    for (size_t i = 0; i < options->processor_count; i++) {
+        const otel_processor processor = oteli_processors_known(options, i);
+        oteli_stay_loaded((oteli_code *)processor.on_start);
+        oteli_stay_loaded((oteli_code *)processor.on_ending);
+        oteli_stay_loaded((oteli_code *)processor.on_end);
+    }
+    for (size_t i = 0; i < options->exporter_count; i++)
+        oteli_stay_loaded((oteli_code *)options->exporters[i].export_batch);
+}
+
 /* The engine is made and freed without the lock, and so are exporters. */
-static otel_status start_engine(const struct oteli_engine_options *options,
-                                struct oteli_pins **pins)
+static otel_status start_engine(const struct oteli_engine_options *options)
 {
     struct oteli_engine *made = NULL;
     otel_status status = oteli_engine_new(options, &made);
@@ -231,10 +251,6 @@ static otel_status start_engine(const struct oteli_engine_options *options,
         return status;
     oteli_lifecycle_lock();
     status = start_locked(options, made);
-    if (status == OTEL_OK) {
-        made->pins = *pins;
-        *pins = NULL;
-    }
     oteli_lifecycle_unlock();
     if (status != OTEL_OK)
         oteli_engine_free(made);
@@ -244,17 +260,16 @@ static otel_status start_engine(const struct oteli_engine_options *options,
 otel_status oteli_start(const struct oteli_engine_options *options)
 {
     oteli_fork_add(forget_parent);
-    struct oteli_pins *pins = oteli_pins_take(options);
+    stay_loaded(options);
     oteli_lifecycle_lock();
     otel_status status = begin_locked(options);
     struct oteli_engine *buried = status == OTEL_OK ? bury() : NULL;
     oteli_lifecycle_unlock();
     free_buried(buried);
     if (status == OTEL_OK && !options->config->sdk_disabled)
-        status = start_engine(options, &pins);
+        status = start_engine(options);
     else
         oteli_start_discard(options);
-    oteli_pins_release(pins);
     if (status == OTEL_OK) {
         struct oteli_announcement message;
         oteli_announce(options, &message);
@@ -483,9 +498,7 @@ static otel_status stop(int64_t timeout_ms)
                            oteli_load_relaxed_64(&stopped->flush_failures) != failures;
     const otel_status program = stop_program(stopped, deadline_ns);
     const bool hangs = stopped->hangs;
-    struct oteli_pins *pins = stopped->pins;
     oteli_lifecycle_leave(stopped);
-    oteli_pins_settle(pins, hangs);
     if (hangs || late != 0)
         return OTEL_ERROR_TIMEOUT;
     return lost_some ? OTEL_ERROR_EXPORT_FAILED : program;
@@ -603,12 +616,10 @@ static void say_what_is_lost(void)
                   queued == 1 ? " is" : "s are");
 }
 
-/* The process ends, or the library is unloaded: what an orderly program leaves behind is one
- * stopped engine. */
-__attribute__((destructor)) static void on_unload(void)
+/* The process ends: what an orderly program leaves behind is one stopped engine. */
+__attribute__((destructor)) static void free_at_exit(void)
 {
     oteli_fork_notice();
-    oteli_fork_remove(forget_parent);
     if (is_running)
         say_what_is_lost();
     else

@@ -7,7 +7,6 @@
 #include "exporters/otlp/ending.h"
 
 #include "common/atomic.h"
-#include "common/pin.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -156,8 +155,6 @@ static void end_round(void *value)
 static void make_key(void)
 {
     has_key = pthread_key_create(&key, end_round) == 0;
-    if (has_key)
-        (void)oteli_pin((oteli_code *)begin_to_end);
 }
 
 void oteli_tls_watch_threads(void)

@@ -25,8 +25,7 @@
 void oteli_tls_prepare_exit(void);
 void oteli_tls_watch_exit(void);
 
-/* Before the first time that TLS is entered: look after threads that end. This code then stays
- * loaded, because they return to it. */
+/* Before the first time that TLS is entered: look after threads that end. */
 void oteli_tls_watch_threads(void);
 
 /* False: not any more. True: until oteli_tls_leave it stays usable. Both do nothing for a

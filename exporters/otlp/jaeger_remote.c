@@ -14,7 +14,6 @@
 #include "common/clock.h"
 #include "common/fork.h"
 #include "common/log.h"
-#include "common/pin.h"
 #include "common/spin_lock.h"
 #include "exporters/otlp/endpoint.h"
 #include "exporters/otlp/jaeger_url.h"
@@ -173,10 +172,8 @@ static void *refresh(void *argument)
     return NULL;
 }
 
-/* The thread runs our code until it is joined, and may be left behind where nobody joins it. */
 static bool start(struct remote *remote)
 {
-    (void)oteli_pin((oteli_code *)refresh);
     remote->has_thread = oteli_helper_start(&remote->thread, refresh, remote);
     return remote->has_thread;
 }

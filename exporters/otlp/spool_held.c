@@ -38,16 +38,7 @@ static void close_copies(void)
             (uint64_t)status.st_ino == oteli_load_relaxed_64(&places[i].inode))
             close(fd);
     }
-    oteli_fork_remove(close_copies);
     errno = saved_errno;
-}
-
-static bool is_any_in_use(void)
-{
-    for (unsigned i = 0; i < PLACES; i++)
-        if (oteli_load_acquire_32(&places[i].use) != FREE)
-            return true;
-    return false;
 }
 
 void oteli_spool_held_note(int fd, const struct stat *status)
@@ -63,16 +54,9 @@ void oteli_spool_held_note(int fd, const struct stat *status)
     }
 }
 
-/* This library may be unloaded when nothing is locked. Whoever notes something in between has taken
- * its place before it looks for the function, and is seen here after that was removed. */
 void oteli_spool_held_forget(int fd)
 {
     for (unsigned i = 0; i < PLACES; i++)
         if (oteli_cas_full_32(&places[i].use, (uint32_t)fd + 1, FREE))
-            break;
-    if (is_any_in_use())
-        return;
-    oteli_fork_remove(close_copies);
-    if (is_any_in_use())
-        oteli_fork_add(close_copies);
+            return;
 }

@@ -35,7 +35,7 @@ static void start_curl(void)
     curl_works = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     if (curl_works) {
         oteli_tls_watch_exit();
-        (void)oteli_pin((oteli_code *)curl_easy_init);
+        oteli_stay_loaded((oteli_code *)start_curl); /* and what it is linked with */
     }
     if (curl_works && !curl_has(CURL_VERSION_ASYNCHDNS))
         OTELI_LOG(OTEL_LOG_WARN, "this libcurl looks up host names synchronously: a slow name "
