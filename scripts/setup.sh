@@ -21,9 +21,8 @@
 #                 emulator of programs, and the libraries those tests are linked with
 #   --collector   the OpenTelemetry Collector, made with its own builder from
 #                 scripts/receivers/otelcol-builder.yaml
-#   --interop     OpenTelemetry's Python SDK, for tests/interop, and what the strict
-#                 receiver of tests/support needs (OpenTelemetry's messages, gRPC, zstd),
-#                 in a virtual environment; the versions are in
+#   --interop     OpenTelemetry's Python SDK, for tests/interop, and gRPC for a receiver
+#                 of tests/blackbox, in a virtual environment; the versions are in
 #                 tests/interop/requirements.txt
 #   --rotel       Rotel, a second OTLP receiver, which is stricter than the
 #                 Collector (it refuses strings that are not UTF-8)
@@ -336,8 +335,7 @@ make_peers() {
         out/bin/python -m pip install --disable-pip-version-check --no-deps \
         --requirement "$peers_requirements" ||
         die "pip could not fetch what $peers_requirements names; see $log"
-    out/bin/python -c 'import opentelemetry.sdk.trace, opentelemetry.propagators.b3, grpc, zstandard
-import opentelemetry.proto.collector.trace.v1.trace_service_pb2' ||
+    out/bin/python -c 'import opentelemetry.sdk.trace, opentelemetry.propagators.b3, grpc' ||
         die "the peers were fetched but cannot be imported"
 }
 
