@@ -448,21 +448,3 @@ struct fault_span_counts fault_peer_spans(struct fault_peer *peer)
     pthread_mutex_unlock(&peer->lock);
     return counts;
 }
-
-unsigned fault_peer_came(struct fault_peer *peer, const uint8_t span_id[8])
-{
-    pthread_mutex_lock(&peer->lock);
-    const struct fault_span *span = fault_spans_find(&peer->spans, span_id);
-    const unsigned times = span != NULL ? span->came : 0;
-    pthread_mutex_unlock(&peer->lock);
-    return times;
-}
-
-unsigned fault_peer_taken(struct fault_peer *peer, const uint8_t span_id[8])
-{
-    pthread_mutex_lock(&peer->lock);
-    const struct fault_span *span = fault_spans_find(&peer->spans, span_id);
-    const unsigned times = span != NULL ? span->taken : 0;
-    pthread_mutex_unlock(&peer->lock);
-    return times;
-}

@@ -234,8 +234,4 @@ struct fault_span_counts {
 };
 struct fault_span_counts fault_peer_spans(struct fault_peer *peer);
 
-/* How often a span came, and how often it was taken. */
-unsigned fault_peer_came(struct fault_peer *peer, const uint8_t span_id[8]);
-unsigned fault_peer_taken(struct fault_peer *peer, const uint8_t span_id[8]);
-
 #endif

@@ -185,8 +185,6 @@ struct fault_spans {
     struct fault_span_counts counts;
 };
 void fault_spans_add(struct fault_spans *spans, const struct fault_bytes *ids, bool is_taken);
-const struct fault_span *fault_spans_find(const struct fault_spans *spans,
-                                          const uint8_t span_id[8]);
 
 /* ---- the peer --------------------------------------------------------------------------- */
 

@@ -55,11 +55,3 @@ void fault_spans_add(struct fault_spans *spans, const struct fault_bytes *ids, b
         }
     }
 }
-
-const struct fault_span *fault_spans_find(const struct fault_spans *spans, const uint8_t span_id[8])
-{
-    if (spans->room == 0)
-        return NULL;
-    const struct fault_span *place = place_of(spans, id_of(span_id));
-    return place->id != 0 ? place : NULL;
-}

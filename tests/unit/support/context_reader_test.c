@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/support/context_reader_test.c - specification of support/context_reader.h: it finds what it
- * should, and refuses what breaks a rule. This program plays the part of otel-c, which it is not
- * linked with: it forks, and each child publishes something and waits to be read. */
+/* tests/unit/support/context_reader_test.c - specification of support/context_reader.h: it refuses
+ * what breaks a rule. That it finds what it should is seen by integration.thread_context. This program
+ * plays the part of otel-c, which it is not linked with: it forks, and each child publishes something
+ * and waits to be read. */
 #include "tests/support/context_reader.h"
 #include "tests/support/unit.h"
 
@@ -12,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -81,70 +81,6 @@ static void change_and_point(const void *changed)
 {
     memcpy(&record, changed, sizeof record);
     otel_thread_ctx_v1 = &record;
-}
-
-TEST(a_record_is_found)
-{
-    struct context_record found;
-    struct child child = child_open(change_and_point, &usual);
-
-    assert_int_equal(context_reader_thread(child.reader, child.id, &found), CONTEXT_FOUND);
-
-    assert_memory_equal(found.trace_id, usual.trace_id, 16);
-    assert_memory_equal(found.span_id, usual.span_id, 8);
-    assert_int_equal(found.flags, usual.flags);
-    assert_true(found.is_by_linker);
-    child_close(&child);
-}
-
-TEST(nothing_and_what_is_not_valid_is_no_span)
-{
-    struct record invalid = usual, unset = {.valid = 1};
-    struct context_record found;
-    invalid.valid = 0;
-    struct child children[] = {child_open(point_at, NULL), child_open(change_and_point, &invalid),
-                               child_open(change_and_point, &unset)};
-
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(context_reader_thread(children[i].reader, children[i].id, &found),
-                         CONTEXT_NONE);
-        child_close(&children[i]);
-    }
-}
-
-static int other_thread(void *ready)
-{
-    otel_thread_ctx_v1 = &record;
-    if (write(*(int *)ready, "", 1) != 1)
-        _exit(1);
-    for (;;)
-        pause();
-}
-
-static void start_another(const void *nothing)
-{
-    static int ends[2];
-    thrd_t thread;
-    char byte;
-    (void)nothing;
-    if (pipe(ends) || thrd_create(&thread, other_thread, &ends[1]) != thrd_success ||
-        read(ends[0], &byte, 1) != 1)
-        _exit(1);
-}
-
-TEST(each_thread_has_its_own)
-{
-    pid_t threads[8];
-    struct context_record found;
-    struct child child = child_open(start_another, NULL);
-
-    assert_int_equal(context_reader_threads(child.reader, threads, 8), 2);
-    pid_t other = threads[threads[0] == child.id];
-
-    assert_int_equal(context_reader_thread(child.reader, child.id, &found), CONTEXT_NONE);
-    assert_int_equal(context_reader_thread(child.reader, other, &found), CONTEXT_FOUND);
-    assert_int_equal(context_reader_thread(child.reader, getpid(), &found), CONTEXT_FAULT);
-    child_close(&child);
 }
 
 TEST(a_wrong_place_is_noticed)
@@ -276,76 +212,6 @@ static void publish_twice(const void *about)
     publish(about);
 }
 
-static void publish_nothing(const void *about)
-{
-    (void)about;
-}
-
-TEST(what_a_process_says_is_read)
-{
-    struct context_process found;
-    struct child child = child_open(publish, good());
-
-    enum context_found way = context_reader_process(child.reader, &found);
-
-    assert_string_equal(way == CONTEXT_FAULT ? context_reader_why(child.reader) : "", "");
-    assert_int_equal(way, CONTEXT_FOUND);
-    assert_string_equal(found.service_name, "checkout");
-    assert_string_equal(found.schema, "tlsdesc_v1_dev");
-    assert_int_equal(found.resource_count, 2);
-    assert_int_equal(found.keys, 1);
-    child_close(&child);
-    child = child_open(publish_nothing, NULL);
-    assert_int_equal(context_reader_process(child.reader, &found), CONTEXT_INVISIBLE);
-    child_close(&child);
-}
-
-/* Each changes a good publication so that it is none. */
-static const char *spoil(struct publication *one, unsigned how)
-{
-    switch (how) {
-    case 0:
-        one->header.signature[7] = 'x';
-        return "signature";
-    case 1:
-        one->header.version = 1;
-        return "version";
-    case 2:
-        one->header.published_at += UINT64_C(1) << 40;
-        return "later";
-    case 3:
-        one->header.published_at = 0;
-        return "being changed";
-    case 4:
-        one->header.size = 0;
-        return "0 bytes";
-    case 5:
-        one->header.size = 65537;
-        return "65537 bytes";
-    case 6:
-        one->header.size--;
-        return "beyond the end";
-    case 7:
-        one->header.size =
-            put_pair(one->payload, one->header.size, 2, "threadlocal.schema_version", "a", false);
-        return "twice";
-    case 8:
-        one->header.size = put_pair(one->payload, 0, 2, "other", "a", false);
-        return "no resource";
-    case 9:
-        one->payload[one->header.size++] = 0x18;
-        return "another type";
-    case 10:
-        one->header.size = put(one->payload, one->header.size, 3, "", 0);
-        return "does not have";
-    case 11:
-        one->header.size = put(one->payload, one->header.size, 1, "", 0);
-        return "two resources";
-    default:
-        return NULL;
-    }
-}
-
 static void assert_process_refused(void (*how)(const void *), struct publication *one,
                                    const char *why)
 {
@@ -357,32 +223,66 @@ static void assert_process_refused(void (*how)(const void *), struct publication
     child_close(&child);
 }
 
-TEST(what_breaks_a_rule_is_refused)
+#define HEADER(field, value) \
+    offsetof(struct header, field), sizeof(((struct header *)NULL)->field), value
+
+TEST(headers_that_break_a_rule_are_refused)
 {
-    for (unsigned how = 0;; how++) {
+    static const struct {
+        size_t at, size;
+        uint64_t value;
+        const char *why;
+    } cases[] = {
+        {7, 1, 'x', "signature"},
+        {HEADER(version, 1), "version"},
+        {HEADER(published_at, UINT64_MAX), "later"},
+        {HEADER(published_at, 0), "being changed"},
+        {HEADER(size, 0), "0 bytes"},
+        {HEADER(size, 65537), "65537 bytes"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct publication *one = good();
-        const char *why = spoil(one, how);
-        if (!why)
-            break;
-        assert_process_refused(publish, one, why);
+        memcpy((char *)&one->header + cases[i].at, &cases[i].value, cases[i].size);
+        assert_process_refused(publish, one, cases[i].why);
     }
     assert_process_refused(publish_twice, good(), "2 mappings");
+}
+
+TEST(what_stands_behind_a_good_payload_is_refused)
+{
+    static const char *const cases[][2] = {
+        {"\x12\x21\x0a\x1athreadlocal.schema_version\x12\x03\x0a\x01v", "twice"},
+        {"\x0a\x05", "beyond the end"},
+        {"\x18", "another type"},
+        {"\x1a\x05"
+         "12345",
+         "does not have"},
+        {"\x0a\x0a\x0a\x08\x0a\x01k\x12\x03\x0a\x01v", "two resources"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct publication *one = good();
+        const size_t length = strlen(cases[i][0]);
+        memcpy(one->payload + one->header.size, cases[i][0], length);
+        one->header.size += (uint32_t)length;
+        assert_process_refused(publish, one, cases[i][1]);
+    }
 }
 
 TEST(keys_that_break_a_rule_are_refused)
 {
     static const struct {
         const char *key, *value;
-        bool array;
+        bool array, has_resource;
         const char *why;
-    } cases[] = {{"threadlocal.attribute_key_map", "", true, "or empty"},
-                 {"threadlocal.attribute_key_map", "route", false, "no array"},
-                 {"threadlocal.schema_version", "", false, "or empty"},
-                 {"threadlocal.schema_version", "a", true, "no text"},
-                 {"other", "\xff", false, "UTF-8"}};
+    } cases[] = {{"threadlocal.attribute_key_map", "", true, true, "or empty"},
+                 {"threadlocal.attribute_key_map", "route", false, true, "no array"},
+                 {"threadlocal.schema_version", "", false, true, "or empty"},
+                 {"threadlocal.schema_version", "a", true, true, "no text"},
+                 {"other", "\xff", false, true, "UTF-8"},
+                 {"other", "a", false, false, "no resource"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct publication *one = good();
-        uint32_t size = put(one->payload, 0, 1, "", 0);
+        uint32_t size = cases[i].has_resource ? put(one->payload, 0, 1, "", 0) : 0;
         one->header.size =
             put_pair(one->payload, size, 2, cases[i].key, cases[i].value, cases[i].array);
         assert_process_refused(publish, one, cases[i].why);
