@@ -2,111 +2,54 @@
 /* tests/unit/exporters/console_test.c - when the console exporter draws a trace, and what of it. */
 #include <otel/console.h>
 
-#include "opentelemetry/proto/trace/v1/trace.pb-c.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
-#include <math.h>
+#include "tests/support/wire_text.h"
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef Opentelemetry__Proto__Trace__V1__Span otlp_span;
-typedef Opentelemetry__Proto__Common__V1__AnyValue any_value;
-typedef Opentelemetry__Proto__Common__V1__KeyValue key_value;
-
-#define MS UINT64_C(1000000)
-#define EPOCH_NS UINT64_C(1785600000123000000)
-#define REMOTE_PARENT 0x300u
 #define HEAD_0 "trace 00000000000000000000000000000000"
 #define HEAD_7 "trace 00000000000000000000000000000007"
 #define TIME "2026-08-01 16:00:00.123Z"
+#define ONE_MS " 7@1785600000123000000 8@1785600000124000000 "
 
 static const otel_scope_view scope;
+static char *drawn; /* what is written to the stream */
+static size_t length;
+static FILE *stream;
+static otel_exporter exporter;
+static struct batch_double batch; /* that is being filled */
 
-struct ids {
-    uint8_t trace[16], span[8], parent[8];
-};
-
-/* A span of trace `trace`, 1 ms long, pointing into `ids`. */
-static otlp_span span_of(struct ids *ids, uint8_t trace, uint32_t id, uint8_t parent,
-                         const char *name)
+static void add_bytes(otel_slice span)
 {
-    *ids = (struct ids){.trace[15] = trace, .parent[7] = parent};
-    for (unsigned i = 0; i < 4; i++)
-        ids->span[7 - i] = (uint8_t)(id >> (8 * i));
-    otlp_span span = OPENTELEMETRY__PROTO__TRACE__V1__SPAN__INIT;
-    span.trace_id = (ProtobufCBinaryData){16, ids->trace};
-    span.span_id = (ProtobufCBinaryData){8, ids->span};
+    batch_double_add(&batch, &scope, span.data, span.length);
+}
+
+/* A span of 1 ms. */
+static void add(unsigned trace, unsigned id, unsigned parent, const char *name)
+{
+    char of_parent[32] = "";
     if (parent != 0)
-        span.parent_span_id = (ProtobufCBinaryData){8, ids->parent};
-    span.kind = OPENTELEMETRY__PROTO__TRACE__V1__SPAN__SPAN_KIND__SPAN_KIND_INTERNAL;
-    span.name = (char *)(uintptr_t)name;
-    span.start_time_unix_nano = EPOCH_NS;
-    span.end_time_unix_nano = EPOCH_NS + MS;
-    span.flags = 0x101;
-    return span;
+        snprintf(of_parent, sizeof of_parent, "4x%016x", parent);
+    add_bytes(
+        wire_text("1x%032x 2x%016x %s 5'%s' 6=1" ONE_MS "16^257", trace, id, of_parent, name));
 }
 
-static void add(struct batch_double *batch, const otlp_span *span)
+static struct export_double export_batch(void)
 {
-    static uint8_t bytes[4096];
-    assert_true(opentelemetry__proto__trace__v1__span__get_packed_size(span) <= sizeof bytes);
-    batch_double_add(batch, &scope, bytes,
-                     opentelemetry__proto__trace__v1__span__pack(span, bytes));
-}
-
-static void add_named(struct batch_double *batch, uint8_t trace, uint32_t id, uint8_t parent,
-                      const char *name)
-{
-    struct ids ids;
-    const otlp_span span = span_of(&ids, trace, id, parent, name);
-    add(batch, &span);
-}
-
-/* An exporter, the memory that it writes to, and the batch that is being filled. */
-struct fixture {
-    char *drawn;
-    size_t length;
-    FILE *stream;
-    otel_exporter exporter;
-    struct batch_double batch;
-};
-
-static struct fixture begin(void)
-{
-    struct fixture fixture = {0};
-    oteli_leaks_begin();
-    return fixture;
-}
-
-static void open_exporter(struct fixture *fixture)
-{
-    fixture->stream = open_memstream(&fixture->drawn, &fixture->length);
-    assert_int_equal(otel_console_exporter_new(fixture->stream, &fixture->exporter), OTEL_OK);
-}
-
-static struct export_double export_batch(struct fixture *fixture)
-{
-    struct export_double call = export_double_of(&fixture->batch, UINT64_MAX);
-    assert_int_equal(fixture->exporter.export_batch(fixture->exporter.state, &call.export),
-                     OTEL_EXPORT_DONE);
-    batch_double_fini(&fixture->batch);
+    struct export_double call = export_double_of(&batch, UINT64_MAX);
+    assert_int_equal(exporter.export_batch(exporter.state, &call.export), OTEL_EXPORT_DONE);
+    batch_double_fini(&batch);
     return call;
 }
 
-static otel_status flush(struct fixture *fixture)
+static otel_status flush(void)
 {
-    return fixture->exporter.flush(fixture->exporter.state, 1000);
-}
-
-static void end(struct fixture *fixture)
-{
-    fixture->exporter.free(fixture->exporter.state);
-    fclose(fixture->stream);
-    oteli_leaks_check();
-    (free)(fixture->drawn);
+    return exporter.flush(exporter.state, 1000);
 }
 
 static void silent(void *state, otel_log_level level, const char *message)
@@ -116,29 +59,58 @@ static void silent(void *state, otel_log_level level, const char *message)
     (void)message;
 }
 
-static int prepare(void **state)
+static void open_on(FILE *file)
+{
+    stream = file;
+    assert_non_null(stream);
+    assert_int_equal(otel_console_exporter_new(stream, &exporter), OTEL_OK);
+}
+
+static void close_it(void)
+{
+    exporter.free(exporter.state);
+    fclose(stream);
+}
+
+static int begin(void **state)
 {
     (void)state;
     otel_log_set_handler(silent, NULL);
+    oteli_leaks_begin();
+    length = 0;
+    open_on(open_memstream(&drawn, &length));
     return 0;
 }
 
-AROUND_ALL(prepare, NULL);
+static int end(void **state)
+{
+    (void)state;
+    close_it();
+    oteli_leaks_check();
+    (free)(drawn);
+    return 0;
+}
+
+/* Instead of the memory. */
+static void open_instead(FILE *file)
+{
+    close_it();
+    open_on(file);
+}
+
+AROUND_EACH(begin, end);
 
 /* spec: X20 */
 TEST(X20_a_trace_is_drawn_when_its_root_has_come)
 {
-    struct fixture fixture = begin();
-    open_exporter(&fixture);
+    add(7, 2, 1, "child");
+    struct export_double first = export_batch();
+    assert_int_equal(length, 0);
+    add(7, 1, 0, "root");
+    add(7, 3, 1, "late child");
+    struct export_double second = export_batch();
 
-    add_named(&fixture.batch, 7, 2, 1, "child");
-    struct export_double first = export_batch(&fixture);
-    assert_int_equal(fixture.length, 0);
-    add_named(&fixture.batch, 7, 1, 0, "root");
-    add_named(&fixture.batch, 7, 3, 1, "late child");
-    struct export_double second = export_batch(&fixture);
-
-    assert_string_equal(fixture.drawn, HEAD_7
+    assert_string_equal(drawn, HEAD_7
                         "  3 spans  1.00 ms  " TIME "\n"
                         "root                                                          1.00 ms "
                         "━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━\n"
@@ -148,107 +120,52 @@ TEST(X20_a_trace_is_drawn_when_its_root_has_come)
                         "━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━\n"
                         "\n");
     assert_int_equal(export_double_lost(&first) + export_double_lost(&second), 0);
-    end(&fixture);
 }
 
 TEST(a_span_with_a_remote_parent_is_a_local_root)
 {
-    struct fixture fixture = begin();
-    open_exporter(&fixture);
-    struct ids ids;
-    otlp_span span = span_of(&ids, 7, 2, 1, "GET /");
-    span.flags |= REMOTE_PARENT;
-    span.kind = OPENTELEMETRY__PROTO__TRACE__V1__SPAN__SPAN_KIND__SPAN_KIND_SERVER;
-    add(&fixture.batch, &span);
+    add_bytes(wire_text("1x%032x 2x%016x 4x%016x 5'GET /' 6=2" ONE_MS "16^769", 7, 2, 1));
 
-    (void)export_batch(&fixture);
+    (void)export_batch();
 
-    assert_non_null(strstr(fixture.drawn, "GET /  server"));
-    assert_non_null(strstr(fixture.drawn, "  parent 0000000000000001 not here\n"));
-    end(&fixture);
+    assert_non_null(strstr(drawn, "GET /  server"));
+    assert_non_null(strstr(drawn, "  parent 0000000000000001 not here\n"));
 }
 
 TEST(a_flush_draws_what_is_left)
 {
-    struct fixture fixture = begin();
-    open_exporter(&fixture);
-    add_named(&fixture.batch, 7, 2, 1, "child");
-    add_named(&fixture.batch, 0, 2, 1, "another");
-    (void)export_batch(&fixture);
-    assert_int_equal(fixture.length, 0);
+    add(7, 2, 1, "child");
+    add(0, 2, 1, "another");
+    (void)export_batch();
+    assert_int_equal(length, 0);
 
-    assert_int_equal(flush(&fixture), OTEL_OK);
+    assert_int_equal(flush(), OTEL_OK);
 
-    assert_non_null(strstr(fixture.drawn, HEAD_7));
-    assert_non_null(strstr(fixture.drawn, HEAD_0));
-    const size_t length = fixture.length;
-    assert_int_equal(flush(&fixture), OTEL_OK);
-    assert_int_equal(fixture.length, length);
-    end(&fixture);
+    assert_non_null(strstr(drawn, HEAD_7));
+    assert_non_null(strstr(drawn, HEAD_0));
+    const size_t before = length;
+    assert_int_equal(flush(), OTEL_OK);
+    assert_int_equal(length, before);
 }
 
-#define ANY(member, tag, content)                                                                  \
-    (&(any_value){                                                                                 \
-        .base = PROTOBUF_C_MESSAGE_INIT(&opentelemetry__proto__common__v1__any_value__descriptor), \
-        .value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_##tag,                    \
-        .member = content})
-
-#define PAIR(text, content)                                                                        \
-    (&(key_value){                                                                                 \
-        .base = PROTOBUF_C_MESSAGE_INIT(&opentelemetry__proto__common__v1__key_value__descriptor), \
-        .key = (char[]){text},                                                                     \
-        .value = content})
+#define LIST "5{1[{3=1} {} {1'a b'}]}"
 
 TEST(everything_that_a_span_can_say)
 {
-    struct fixture fixture = begin();
-    open_exporter(&fixture);
-    Opentelemetry__Proto__Common__V1__ArrayValue list =
-        OPENTELEMETRY__PROTO__COMMON__V1__ARRAY_VALUE__INIT;
-    list.n_values = 3;
-    list.values = (any_value *[]){ANY(int_value, INT_VALUE, 1), ANY(int_value, _NOT_SET, 0),
-                                  ANY(string_value, STRING_VALUE, (char[]){"a b"})};
-    Opentelemetry__Proto__Common__V1__KeyValueList map =
-        OPENTELEMETRY__PROTO__COMMON__V1__KEY_VALUE_LIST__INIT;
-    map.n_values = 2;
-    map.values = (key_value *[]){PAIR("k", ANY(array_value, ARRAY_VALUE, &list)), PAIR("", NULL)};
-    struct ids ids;
-    otlp_span span = span_of(&ids, 7, 1, 0, "root");
-    key_value *attributes[] = {
-        PAIR("s", ANY(string_value, STRING_VALUE, (char[]){"plain"})),
-        PAIR("b", ANY(bool_value, BOOL_VALUE, 1)),
-        PAIR("i", ANY(int_value, INT_VALUE, -5)),
-        PAIR("d", ANY(double_value, DOUBLE_VALUE, 0.1)),
-        PAIR("n", ANY(double_value, DOUBLE_VALUE, (double)NAN)),
-        PAIR("x", ANY(bytes_value, BYTES_VALUE, ((ProtobufCBinaryData){2, (uint8_t *)"\x00\xff"}))),
-        PAIR("l", ANY(array_value, ARRAY_VALUE, &list)),
-        PAIR("m", ANY(kvlist_value, KVLIST_VALUE, &map)),
-        PAIR("e", ANY(string_value, STRING_VALUE, (char[]){""})),
-    };
-    span.attributes = attributes;
-    span.n_attributes = sizeof attributes / sizeof *attributes;
-    span.dropped_attributes_count = 2;
-    Opentelemetry__Proto__Trace__V1__Span__Event event =
-        OPENTELEMETRY__PROTO__TRACE__V1__SPAN__EVENT__INIT;
-    event.time_unix_nano = EPOCH_NS + MS / 2;
-    event.name = (char[]){"retry"};
-    event.attributes = attributes;
-    event.n_attributes = 2;
-    span.events = (Opentelemetry__Proto__Trace__V1__Span__Event *[]){&event};
-    span.n_events = 1;
-    span.dropped_events_count = 3;
-    span.dropped_links_count = 4;
-    Opentelemetry__Proto__Trace__V1__Status status = OPENTELEMETRY__PROTO__TRACE__V1__STATUS__INIT;
-    status.code = OPENTELEMETRY__PROTO__TRACE__V1__STATUS__STATUS_CODE__STATUS_CODE_ERROR;
-    status.message = (char[]){"it broke"};
-    span.status = &status;
-    add(&fixture.batch, &span);
-    static const char resource[] = "\x0a\x16\x0a\x0cservice.name\x12\x06\x0a\x04shop";
-    fixture.batch.resource = (otel_slice){resource, sizeof resource - 1};
+    char resource[64];
+    const otel_slice bytes = wire_text("1{1'service.name' 2{1'shop'}}");
+    batch.resource = (otel_slice){memcpy(resource, bytes.data, bytes.length), bytes.length};
+    add_bytes(wire_text(
+        "1x%032x 2x%016x 5'root' 6=1" ONE_MS
+        "9[{1's' 2{1'plain'}} {1'b' 2{2=1}} {1'i' 2{3=-5}} {1'd' 2{4~0.1}} {1'n' 2{4~nan}} "
+        "{1'x' 2{7x00ff}} {1'l' 2{" LIST "}} {1'm' 2{6{1[{1'k' 2{" LIST "}} {}]}}} {1'e' 2{1''}}] "
+        "10=2 11{1@1785600000123500000 2'retry' 3[{1's' 2{1'plain'}} {1'b' 2{2=1}}]} 12=3 14=4 "
+        "15{2'it broke' 3=2} 16^257",
+        7, 1));
 
-    (void)export_batch(&fixture);
+    (void)export_batch();
 
-    assert_string_equal(fixture.drawn, HEAD_7
+    assert_string_equal(drawn, HEAD_7
                         "  1 span  1 error  1.00 ms  " TIME "  shop\n"
                         "✗ root  @shop                                                 1.00 ms "
                         "━━━━━━━━━━━━━━━┿━━━━━━━━━━━━━━\n"
@@ -259,82 +176,61 @@ TEST(everything_that_a_span_can_say)
                         "  ◆ +500 µs  retry  s=plain, b=true\n"
                         "  4 links, 3 events more\n"
                         "\n");
-    end(&fixture);
 }
 
 TEST(what_is_held_is_bounded)
 {
     enum { HELD_MAX = 10000 };
-    struct fixture fixture = begin();
-    open_exporter(&fixture);
-    add_named(&fixture.batch, 0, 2, 1, "oldest");
+    add(0, 2, 1, "oldest");
     for (uint32_t i = 0; i < HELD_MAX - 1; i++)
-        add_named(&fixture.batch, 7, i + 2, 1, "child");
-    (void)export_batch(&fixture);
-    assert_int_equal(fixture.length, 0);
+        add(7, i + 2, 1, "child");
+    (void)export_batch();
+    assert_int_equal(length, 0);
 
-    add_named(&fixture.batch, 9, 2, 1, "newest");
-    (void)export_batch(&fixture);
+    add(9, 2, 1, "newest");
+    (void)export_batch();
 
-    assert_non_null(strstr(fixture.drawn, "oldest"));
-    assert_null(strstr(fixture.drawn, "child"));
-    assert_int_equal(flush(&fixture), OTEL_OK);
-    end(&fixture);
+    assert_non_null(strstr(drawn, "oldest"));
+    assert_null(strstr(drawn, "child"));
+    assert_int_equal(flush(), OTEL_OK);
 }
 
 TEST(spans_without_memory_are_counted)
 {
-    for (size_t nth = 1;; nth++) {
-        struct fixture fixture = begin();
-        open_exporter(&fixture);
-        add_named(&fixture.batch, 7, 2, 1, "child");
+    bool all_tried = false;
+    for (size_t nth = 1; !all_tried; nth++) {
+        (void)end(NULL);
+        (void)begin(NULL);
+        add(7, 2, 1, "child");
         oteli_leaks_fail_at(nth);
 
-        const struct export_double call = export_batch(&fixture);
+        const struct export_double call = export_batch();
 
-        const bool all_tried = !oteli_leaks_failed();
+        all_tried = !oteli_leaks_failed();
         oteli_leaks_fail_at(0);
         assert_int_equal(call.dropped[OTEL_DROP_NO_MEMORY], export_double_lost(&call));
-        assert_int_equal(flush(&fixture), OTEL_OK);
-        assert_true((fixture.length == 0) == (export_double_lost(&call) == 1));
-        end(&fixture);
-        if (all_tried)
-            break;
+        assert_int_equal(flush(), OTEL_OK);
+        assert_true((length == 0) == (export_double_lost(&call) == 1));
     }
 }
 
-TEST(a_stream_that_takes_nothing_fails_the_flush)
-{
-    oteli_leaks_begin();
-    struct fixture fixture = {.stream = fopen("/dev/full", "we")};
-    assert_non_null(fixture.stream);
-    assert_int_equal(otel_console_exporter_new(fixture.stream, &fixture.exporter), OTEL_OK);
-    add_named(&fixture.batch, 7, 2, 1, "child");
-    (void)export_batch(&fixture);
-
-    assert_int_equal(flush(&fixture), OTEL_ERROR_EXPORT_FAILED);
-
-    end(&fixture);
-}
-
 /* Those of the batch are lost then; those of earlier ones have been counted as delivered. */
-TEST(what_cannot_be_drawn_is_counted_as_lost)
+TEST(what_cannot_be_drawn_is_counted_as_lost_or_fails_the_flush)
 {
-    oteli_leaks_begin();
-    struct fixture fixture = {.stream = fopen("/dev/full", "we")};
-    assert_non_null(fixture.stream);
-    assert_int_equal(otel_console_exporter_new(fixture.stream, &fixture.exporter), OTEL_OK);
-    add_named(&fixture.batch, 7, 3, 1, "early child");
-    const struct export_double early = export_batch(&fixture);
-    add_named(&fixture.batch, 7, 2, 1, "child");
-    add_named(&fixture.batch, 7, 1, 0, "root");
+    open_instead(fopen("/dev/full", "we"));
+    add(7, 3, 1, "early child");
+    const struct export_double early = export_batch();
+    add(7, 2, 1, "child");
+    add(7, 1, 0, "root");
+    const struct export_double call = export_batch();
+    add(8, 2, 1, "child");
+    const struct export_double last = export_batch();
 
-    const struct export_double call = export_batch(&fixture);
+    assert_int_equal(flush(), OTEL_ERROR_EXPORT_FAILED);
 
-    assert_int_equal(export_double_lost(&early), 0);
+    assert_int_equal(export_double_lost(&early) + export_double_lost(&last), 0);
     assert_int_equal(call.dropped[OTEL_DROP_PERMANENT_ERROR], 2);
     assert_int_equal(export_double_lost(&call), 2);
-    end(&fixture);
 }
 
 /* A thread that has the stream locked until it is told. */
@@ -354,85 +250,62 @@ static void *hold(void *state)
 }
 
 /* 0, or the number of the step that failed. */
-static int draw_in_child(struct fixture *fixture)
+static int draw_in_child(void)
 {
     otel_exporter renewed;
-    if (fixture->exporter.renew(fixture->exporter.state, &renewed) != OTEL_OK)
+    if (exporter.renew(exporter.state, &renewed) != OTEL_OK)
         return 1;
-    fixture->exporter = renewed;
-    add_named(&fixture->batch, 7, 1, 0, "of the child");
-    const struct export_double call = export_batch(fixture);
-    const size_t lost = export_double_lost(&call);
-    const otel_status status = flush(fixture);
+    exporter = renewed;
+    add(7, 1, 0, "of the child");
+    const struct export_double call = export_batch();
+    const otel_status status = flush();
     renewed.free(renewed.state);
-    return lost != 0 ? 2 : status != OTEL_OK ? 3 : 0;
+    return export_double_lost(&call) != 0 ? 2 : status != OTEL_OK ? 3 : 0;
 }
 
 TEST(a_child_draws_its_own_traces_past_the_stream)
 {
-    char drawn[2048];
+    char text[2048] = "";
     int ends[2];
     int status;
     pthread_t thread;
-    struct fixture fixture = begin();
     assert_int_equal(pipe(ends), 0);
-    fixture.stream = fdopen(ends[1], "w");
-    assert_int_equal(otel_console_exporter_new(fixture.stream, &fixture.exporter), OTEL_OK);
-    add_named(&fixture.batch, 7, 2, 1, "of the parent");
-    (void)export_batch(&fixture);
-    fputs("not yet written", fixture.stream);
-    struct holder holder = {.stream = fixture.stream};
+    open_instead(fdopen(ends[1], "w"));
+    add(7, 2, 1, "of the parent");
+    (void)export_batch();
+    fputs("not yet written", stream);
+    struct holder holder = {.stream = stream};
     pthread_barrier_init(&holder.barrier, NULL, 2);
     assert_int_equal(pthread_create(&thread, NULL, hold, &holder), 0);
     pthread_barrier_wait(&holder.barrier);
 
     const pid_t child = fork();
     if (child == 0)
-        _exit(draw_in_child(&fixture));
+        _exit(draw_in_child());
     assert_int_equal(waitpid(child, &status, 0), child);
     pthread_barrier_wait(&holder.barrier);
     pthread_join(thread, NULL);
 
     assert_int_equal(status, 0);
-    const ssize_t length = read(ends[0], drawn, sizeof drawn - 1);
-    assert_true(length > 0);
-    drawn[length] = '\0';
-    assert_memory_equal(drawn, HEAD_7, sizeof HEAD_7 - 1);
-    assert_non_null(strstr(drawn, "of the child"));
-    assert_null(strstr(drawn, "of the parent"));
-    assert_null(strstr(drawn, "not yet written"));
+    assert_true(read(ends[0], text, sizeof text - 1) > 0);
+    assert_memory_equal(text, HEAD_7, sizeof HEAD_7 - 1);
+    assert_non_null(strstr(text, "of the child"));
+    assert_null(strstr(text, "of the parent"));
+    assert_null(strstr(text, "not yet written"));
     pthread_barrier_destroy(&holder.barrier);
-    end(&fixture);
+    open_instead(fopen("/dev/null", "we"));
     close(ends[0]);
 }
 
-TEST(without_a_descriptor_there_is_nothing_for_a_child)
+TEST(where_there_is_nothing_for_a_child_that_is_said)
 {
     otel_exporter renewed;
-    struct fixture fixture = begin();
-    open_exporter(&fixture);
+    assert_int_equal(exporter.renew(exporter.state, &renewed),
+                     OTEL_ERROR_UNSUPPORTED); /* memory has no descriptor */
 
-    assert_int_equal(fixture.exporter.renew(fixture.exporter.state, &renewed),
-                     OTEL_ERROR_UNSUPPORTED);
-
-    end(&fixture);
-}
-
-TEST(a_child_without_memory_says_so)
-{
-    otel_exporter renewed;
-    oteli_leaks_begin();
-    struct fixture fixture = {.stream = fopen("/dev/null", "we")};
-    assert_int_equal(otel_console_exporter_new(fixture.stream, &fixture.exporter), OTEL_OK);
+    open_instead(fopen("/dev/null", "we"));
     oteli_leaks_fail_at(1);
+    assert_int_equal(exporter.renew(exporter.state, &renewed), OTEL_ERROR_NO_MEMORY);
 
-    assert_int_equal(fixture.exporter.renew(fixture.exporter.state, &renewed),
-                     OTEL_ERROR_NO_MEMORY);
-
-    end(&fixture);
-}
-
-TEST(it_needs_somewhere_to_put_the_exporter)
-{
     assert_int_equal(otel_console_exporter_new(NULL, NULL), OTEL_ERROR_INVALID_ARGUMENT);
 }
