@@ -3,20 +3,19 @@
  * trace becomes, and that the file is JSON whenever somebody looks. */
 #include <otel/file.h>
 
-#include "common/wire.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/json_check.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
+#include "tests/support/wire_text.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { EVENTS = 11, LINKS = 13, STATUS = 15 };
 
 static const otel_scope_view scope = {.name = {"shop", 4}};
 static char path[64];
@@ -57,14 +56,15 @@ static const char *events(void)
 static int begin(void **state)
 {
     (void)state;
-    static const char resource[] = "\x0a\x16\x0a\x0cservice.name\x12\x06\x0a\x04shop"
-                                   "\x0a\x11\x0a\x0bprocess.pid\x12\x02\x18\x07";
+    static char resource[64];
+    const otel_slice bytes = wire_text("1[{1'service.name' 2{1'shop'}} {1'process.pid' 2{3=7}}]");
     snprintf(path, sizeof path, "/tmp/otel-perfetto-test-XXXXXX");
     close(mkstemp(path));
     otel_log_set_handler(silent, NULL);
     oteli_leaks_begin();
     assert_int_equal(otel_perfetto_exporter_new(path, &exporter), OTEL_OK);
-    batch = (struct batch_double){.resource = {resource, sizeof resource - 1}};
+    batch = (struct batch_double){
+        .resource = {memcpy(resource, bytes.data, bytes.length), bytes.length}};
     zero_ns = strtoull(strstr(file(), "nano\":\"") + 7, NULL, 10);
     return 0;
 }
@@ -79,39 +79,19 @@ static int end(void **state)
     return unlink(path);
 }
 
-/* ---- spans, as their bytes ------------------------------------------------------------ */
-
-struct span {
-    uint8_t trace, id, parent;
-    const char *name;
-    uint64_t start_ns, end_ns; /* since the zero of the file */
-    const char *more;          /* further fields, and their length */
-    size_t more_length;
-};
-
-static uint8_t *put_id(uint8_t *at, uint32_t field, size_t bytes, uint8_t id)
+/* A span; its times are those since the zero of the file, `more` are fields behind those. */
+static void add(unsigned trace, unsigned id, unsigned parent, const char *name, int64_t start_ns,
+                int64_t end_ns, const char *more)
 {
-    uint8_t whole[16] = {0};
-    whole[bytes - 1] = id;
-    return oteli_put_bytes_field(at, field, whole, bytes);
+    char of_parent[32] = "";
+    if (parent != 0)
+        snprintf(of_parent, sizeof of_parent, "4x%016x", parent);
+    const otel_slice span =
+        wire_text("1x%032x 2x%016x %s 5'%s' 6=1 7@%" PRIu64 " 8@%" PRIu64 " %s", trace, id,
+                  of_parent, name, zero_ns + (uint64_t)start_ns, zero_ns + (uint64_t)end_ns, more);
+    batch_double_add(&batch, &scope, span.data, span.length);
 }
-
-static void add(struct span span)
-{
-    uint8_t bytes[512];
-    uint8_t *at = put_id(bytes, 1, 16, span.trace);
-    at = put_id(at, 2, 8, span.id);
-    if (span.parent != 0)
-        at = put_id(at, 4, 8, span.parent);
-    at = oteli_put_bytes_field(at, 5, span.name, strlen(span.name));
-    at = oteli_put_varint_field(at, 6, 1);
-    at = oteli_put_fixed64(oteli_put_tag(at, 7, OTELI_WIRE_FIXED64), zero_ns + span.start_ns);
-    at = oteli_put_fixed64(oteli_put_tag(at, 8, OTELI_WIRE_FIXED64), zero_ns + span.end_ns);
-    at = oteli_put_bytes(at, span.more, span.more_length);
-    batch_double_add(&batch, &scope, bytes, (size_t)(at - bytes));
-}
-#define ADD_MORE(...) add((struct span){__VA_ARGS__})
-#define ADD(...) ADD_MORE(__VA_ARGS__, "", 0)
+#define ADD(...) add(__VA_ARGS__, "")
 
 static struct export_double export_batch(void)
 {
@@ -184,14 +164,10 @@ TEST(what_runs_beside_its_brother_has_a_lane_and_an_arrow)
 
 TEST(everything_that_a_span_can_say)
 {
-    static const char more[] = "\x4a\x08\x0a\x01k\x12\x03\x0a\x01v"   /* attribute k=v */
-                               "\x7a\x06\x12\x02no\x18\x02"           /* status error, "no" */
-                               "\x5a\x13\x09\0\0\0\0\0\0\0\0\x12\x01" /* event "e" … */
-                               "e\x1a\x05\x0a\x01j\x12\x00";
-    char fields[sizeof more];
-    memcpy(fields, more, sizeof more);
-    oteli_put_fixed64((uint8_t *)fields + 10 + 8 + 3, zero_ns + 1234);
-    ADD_MORE(1, 1, 0, "root", 1000, 9000, fields, sizeof more - 1);
+    char more[128];
+    snprintf(more, sizeof more, "9{1'k' 2{1'v'}} 11{1@%" PRIu64 " 2'e' 3{1'j' 2{}}} 15{2'no' 3=2}",
+             zero_ns + 1234);
+    add(1, 1, 0, "root", 1000, 9000, more);
     export_well();
 
     assert_string_equal(
@@ -208,12 +184,10 @@ TEST(everything_that_a_span_can_say)
 
 TEST(a_link_is_an_arrow_from_what_was_written_before)
 {
-    static const char links[] = "\x6a\x1c\x0a\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01"
-                                "\x12\x08\0\0\0\0\0\0\0\x01"
-                                "\x6a\x0a\x12\x08\0\0\0\0\0\0\0\x09";
     ADD(1, 1, 0, "send", 1000, 2000);
     export_well();
-    ADD_MORE(2, 2, 0, "receive", 3000, 4000, links, sizeof links - 1);
+    add(2, 2, 0, "receive", 3000, 4000,
+        "13[{1x00000000000000000000000000000001 2x0000000000000001} {2x0000000000000009}]");
     export_well();
 
     const char *text = events();
@@ -226,8 +200,7 @@ TEST(a_link_is_an_arrow_from_what_was_written_before)
 
 TEST(a_span_with_a_remote_parent_is_a_local_root)
 {
-    static const char remote[] = "\x85\x01\x01\x03\0\0";
-    ADD_MORE(1, 2, 9, "served", 1000, 2000, remote, sizeof remote - 1);
+    add(1, 2, 9, "served", 1000, 2000, "16^769");
     export_well();
 
     assert_non_null(strstr(events(), "\"served\""));
@@ -235,7 +208,7 @@ TEST(a_span_with_a_remote_parent_is_a_local_root)
 
 TEST(times_before_midnight_and_ends_before_starts)
 {
-    ADD(1, 1, 0, "root", (uint64_t)-1500, (uint64_t)-2000);
+    ADD(1, 1, 0, "root", -1500, -2000);
     export_well();
 
     assert_non_null(strstr(events(), "\"ts\":-1.500,\"dur\":0.000"));
@@ -249,12 +222,9 @@ TEST(spans_in_a_circle_are_written_once)
     export_well();
     assert_int_equal(exporter.flush(exporter.state, 0), OTEL_OK);
 
-    const char *text = events();
     size_t slices = 0;
-    while ((text = strstr(text, "\"ph\":\"X\"")) != NULL) {
+    for (const char *text = events(); (text = strstr(text, "\"ph\":\"X\"")) != NULL; text++)
         slices++;
-        text++;
-    }
     assert_int_equal(slices, 3);
 }
 
@@ -279,7 +249,7 @@ TEST(a_flush_and_the_end_write_what_waits)
 TEST(what_waits_is_bounded)
 {
     for (unsigned i = 0; i < 10001; i++)
-        ADD((uint8_t)i, (uint8_t)(i >> 8), 1, "waits", 1000, 2000);
+        ADD(i & 0xff, i >> 8, 1, "waits", 1000, 2000);
     export_well();
 
     assert_non_null(strstr(file(), "\"waits\""));
@@ -335,14 +305,10 @@ TEST(what_has_taken_the_place_of_the_file_is_left_alone)
     close(number);
 }
 
-TEST(a_child_has_none)
-{
-    assert_null(exporter.renew);
-}
-
 TEST(what_cannot_be_is_refused)
 {
     otel_exporter other;
+    assert_null(exporter.renew); /* a child has none */
     assert_int_equal(otel_perfetto_exporter_new(NULL, &other), OTEL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(otel_perfetto_exporter_new(path, NULL), OTEL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(otel_perfetto_exporter_new("/nowhere/at/all", &other), OTEL_ERROR_SYSTEM);

@@ -140,20 +140,6 @@ TEST(attributes_fill_three_lines_and_are_counted_then)
                         "\n");
 }
 
-TEST(a_parent_that_is_not_here)
-{
-    struct oteli_render_span spans[] = {span_of(2, 9, "orphan", 0, 1000),
-                                        span_of(3, 2, "child", 500, 500)};
-
-    assert_drawing(spans, 60,
-                   HEAD "  2 spans  1.00 ms\n"
-                        "      2026-08-01 16:00:00.123Z  shop\n"
-                        "orphan  @shop                     1.00 ms ━━━━━━━━━━━━━━━━━━\n"
-                        "│ parent 0000000000000009 not here\n"
-                        "└─ child                           500 µs          ━━━━━━━━━\n"
-                        "\n");
-}
-
 TEST(cycles_become_roots)
 {
     struct oteli_render_span spans[] = {span_of(1, 3, "one", 0, 1000), span_of(2, 1, "two", 1, 999),
