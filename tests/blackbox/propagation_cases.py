@@ -7,6 +7,9 @@ baggage. Both suites of neighbours go through this table: propagation_test.py, w
 itself, and propagation_peers_test.py, whose neighbours are other SDKs.
 """
 import dataclasses
+import random
+import string
+import urllib.parse
 
 T = "0af7651916cd43dd8448eb211c80319c"
 S = "b7ad6b7169203331"
@@ -141,5 +144,42 @@ JAEGER = [
          baggage={"user": "alice b"}),
 ]
 
-CASES = TRACE_CONTEXT + BAGGAGE + B3 + JAEGER
+
+# --- by chance ---
+
+# Without what the Python SDK reads and writes as form data: blanks and pluses; and without semicolons.
+VALUES = "".join(c for c in string.printable[:-6] if c not in " +;") + "äßñ€漢🙂"
+
+
+def by_chance(dice, form):
+    """A context of any ids and flags, with any tracestate and baggage that this form carries."""
+    def text(alphabet, least, most):
+        return "".join(dice.choices(alphabet, k=dice.randint(least, most)))
+
+    trace = f"{dice.choice([dice.getrandbits(128), dice.getrandbits(64), 1]) or 1:032x}"
+    flags = dice.getrandbits(8)
+    sampled, tracestate, baggage = flags & 1 == 1, "", {}
+    if form == W3C:
+        state = {text(string.ascii_lowercase, 1, 1) + text(string.ascii_lowercase + "019_-*/", 0, 6):
+                 text([chr(c) for c in range(0x21, 0x7f) if c not in b",="], 1, 8)
+                 for _ in range(dice.choice([0, 1, 2, 5, 32]))}
+        tracestate = joined(members(state))
+    if form in (W3C, "jaeger"):  # whose names become headers
+        names = string.ascii_lowercase + string.digits + "-" + ("AZ_.~" if form == W3C else "")
+        baggage = {text(names, 1, 8): text(VALUES, 1, 12) for _ in range(dice.choice([0, 1, 3, 10]))}
+    quoted = {name: urllib.parse.quote(value, safe="") for name, value in baggage.items()}
+    lines = {
+        W3C: [("traceparent", f"00-{trace}-{S}-{flags:02x}"), ("tracestate", tracestate),
+              ("baggage", joined(members(quoted)))],
+        "b3": [("b3", f"{trace}-{S}-{flags & 1}")],
+        "b3multi": [("X-B3-TraceId", trace), ("X-B3-SpanId", S), ("X-B3-Sampled", flags & 1)],
+        "jaeger": [("uber-trace-id", f"{trace}:{S}:0:{flags & 1}")] + [
+            (f"uberctx-{name}", value) for name, value in quoted.items()],
+    }[form]
+    return Case(f"by chance: {lines}", lines, form, trace, sampled, tracestate, baggage)
+
+
 FORMS = [W3C, "b3", "b3multi", "jaeger"]
+DICE = random.Random(1)
+CASES = TRACE_CONTEXT + BAGGAGE + B3 + JAEGER + [
+    by_chance(DICE, form) for form in FORMS for _ in range(100 if form == W3C else 25)]

@@ -7,12 +7,8 @@
  *
  * SAMPLER is traceidratio, probability or parent_threshold; FLAGS are those of a remote parent in
  * hexadecimal, or "-" for a root; TRACESTATE is that of the parent, or "-". Each is answered with a
- * line of "+" or "-" and the tracestate of the span, or "-".
- *
- *     sampling RATIO COUNT
- *
- * makes roots under traceidratio instead, and says of each "+" or "-" and its trace id, which is one
- * that the library makes. One thread; through the public headers only. */
+ * line of "+" or "-" and the tracestate of the span, or "-". One thread; through the public headers
+ * only. */
 #include <otel/otel.h>
 
 #include <stdio.h>
@@ -83,28 +79,8 @@ static bool answer(const otel_sampler *sampler, const struct question *question)
     return true;
 }
 
-static int make_roots(const char *ratio, unsigned long count)
+int main(void)
 {
-    if (otel_start_with(OTEL_SDK_OPTIONS(.traces_sampler = "traceidratio",
-                                         .traces_sampler_arg = ratio)) != OTEL_OK)
-        return EXIT_FAILURE;
-    otel_tracer *tracer = otel_tracer_get("sampling", NULL);
-    for (unsigned long i = 0; i < count; i++) {
-        const otel_span span = otel_span_enter(tracer, "root", NULL);
-        const otel_span_context context = otel_span_get_context(span);
-        printf(otel_span_is_recording(span) ? "+ " : "- ");
-        for (unsigned at = 0; at < sizeof context.trace_id; at++)
-            printf("%02x", context.trace_id[at]);
-        putchar('\n');
-        otel_span_end(span);
-    }
-    return otel_shutdown(5000) == OTEL_OK ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-int main(int count, char **arguments)
-{
-    if (count == 3)
-        return make_roots(arguments[1], strtoul(arguments[2], NULL, 10));
     char line[1024];
     struct question question;
     struct question before = {.sampler = ""};
