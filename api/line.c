@@ -63,7 +63,9 @@ static bool table_add(struct oteli_line *line)
             return false;
         struct oteli_line ***slot = &parts[index / TABLE_PART];
         if (OTELI_LOAD_ACQUIRE_PTR(slot) == NULL) {
+            const int saved_errno = errno;
             struct oteli_line **part = calloc(TABLE_PART, sizeof *part);
+            errno = saved_errno;
             if (part == NULL)
                 return false;
             if (!OTELI_CAS_FULL_PTR(slot, NULL, part))

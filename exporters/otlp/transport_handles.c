@@ -172,6 +172,14 @@ static CURLM *new_multi(void)
     return multi;
 }
 
+/* What libcurl closes with the multi handle has the option of the last easy handle that was added, and
+ * without CURLOPT_NOSIGNAL it ignores SIGPIPE for a moment in the whole process. */
+static bool pass_options(CURLM *multi, CURL *easy)
+{
+    return curl_multi_add_handle(multi, easy) == CURLM_OK &&
+           curl_multi_remove_handle(multi, easy) == CURLM_OK;
+}
+
 /* Both handles or none. */
 static bool open_handles(struct oteli_transport *transport)
 {
@@ -180,7 +188,8 @@ static bool open_handles(struct oteli_transport *transport)
     transport->easy = curl_easy_init();
     CURLM *multi = new_multi();
     if (transport->easy == NULL || multi == NULL || !configure(transport, transport->easy) ||
-        curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 1L) != CURLM_OK) {
+        curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 1L) != CURLM_OK ||
+        !pass_options(multi, transport->easy)) {
         curl_easy_cleanup(transport->easy);
         transport->easy = NULL;
         if (multi != NULL)

@@ -15,6 +15,12 @@ class FirstDay(unittest.TestCase):
         self.assertEqual(harness.attributes(span), {"text": "value", "number": 42})
         self.assertEqual(harness.attributes(receiver.resources()[0])["service.name"], "shop")
         self.assertIn("delivered 1", done.stdout)
+        ((path, headers, _),) = receiver.heard
+        self.assertEqual((path, headers["Host"]), ("/v1/traces", f"127.0.0.1:{receiver.port}"))
+        self.assertEqual(headers["Content-Type"], "application/x-protobuf")
+        self.assertRegex(headers["User-Agent"], r"^OTel-OTLP-Exporter-C/\d")
+        for name in "Content-Encoding", "Transfer-Encoding", "Expect":
+            self.assertNotIn(name, headers)
 
     def test_debug_says_what_was_exported(self):
         with harness.Receiver() as receiver:

@@ -363,7 +363,10 @@ ROWS = {
         "nonsense": all_of(arrived, said("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is"))}),
     **rows_of_otlp("HEADERS", row({}, {
         "x-one=a%20b,x-two=2": same(lambda run: (run.headers("x-one"), run.headers("x-two")), ({"a b"}, {"2"})),
-        "nonsense": all_of(arrived, said("entry 1 is not name=value"))})),
+        "nonsense": all_of(arrived, said("entry 1 is not name=value")),
+        "x-good=1,no equals sign,x-bad=line%0Abreak": all_of(
+            same(lambda run: (run.headers("x-good"), run.headers("x-bad")), ({"1"}, {None})),
+            lambda run: "break" not in run.err or run.err)})),
     **rows_of_otlp("TIMEOUT", TIMEOUTS),
     **rows_of_otlp("PROTOCOL", row({}, {
         "http/protobuf": arrived,
@@ -429,6 +432,9 @@ ROWS = {
         "mid*": all_of(names("outermost", "innermost", "slow"), silent),
         "typo*,mid*": all_of(names("outermost", "innermost", "slow"), said('"typo*" matches no function'))}),
 }
+ROWS["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] = ROWS["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] + row(
+    {"OTEL_EXPORTER_OTLP_HEADERS": "x-general=1,x-both=general"}, {"x-both=traces": same(
+        lambda run: (run.headers("x-general"), run.headers("x-both")), ({None}, {"traces"}))})
 
 
 def values_of(kind, allowed):

@@ -5,10 +5,14 @@
  *     guest FD [room=BYTES] [stack=BYTES]
  *
  * room: how much more address space the process may take once it runs; stack: of its threads.
- * Whatever tracing meets, the program's own work has to be done: it exits with 0. */
+ * Whatever tracing meets, the program's own work has to be done: it exits with 0. What it notices of
+ * being traced it calls rude: another disposition of a signal, another errno, a descriptor that stays
+ * open or that a program it starts would have. */
+#include <errno.h>
 #include <otel/otel.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +23,7 @@
 #include <unistd.h>
 
 enum { THREADS = 4, REQUESTS = 25, WORK = THREADS * REQUESTS };
+enum { SIGNALS = 65, DESCRIPTORS = 1024, MARK = 12345 };
 
 static int report_to = -1;
 static otel_tracer *tracer;
@@ -43,16 +48,91 @@ static void on_message(void *state, otel_log_level level, const char *message)
     report("said %d %s\n", (int)level, message);
 }
 
+/* --- manners --- */
+
+static struct sigaction actions[SIGNALS];
+static sigset_t mask;
+static bool was_open[DESCRIPTORS];
+
+static void note_surroundings(void)
+{
+    for (int number = 1; number < SIGNALS; number++)
+        sigaction(number, NULL, &actions[number]);
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+        was_open[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+
+static void look_at_signals(void)
+{
+    struct sigaction action;
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    for (int number = 1; number < SIGNALS; number++)
+        if (sigaction(number, NULL, &action) == 0 &&
+            (action.sa_handler != actions[number].sa_handler ||
+             action.sa_flags != actions[number].sa_flags ||
+             sigismember(&blocked, number) != sigismember(&mask, number)))
+            report("rude signal %d\n", number);
+}
+
+/* Those that were not open before: each has to have these flags, if there may be any. */
+static void look_at_descriptors(bool may_be_there)
+{
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        const int flags = fcntl(fd, F_GETFD);
+        if (flags >= 0 && !was_open[fd] && !(may_be_there && (flags & FD_CLOEXEC) != 0))
+            report("rude descriptor %d\n", fd);
+    }
+}
+
+#define KEEPS_ERRNO(call)                                  \
+    do {                                                   \
+        errno = MARK;                                      \
+        call;                                              \
+        if (errno != MARK)                                 \
+            report("rude errno %d by %s\n", errno, #call); \
+    } while (0)
+
+/* --- work --- */
+
+static void describe(otel_span span)
+{
+    const otel_attribute bad = otel_attribute_of("bad \xFF", otel_value_int(1));
+    const otel_link link = {.context = otel_span_get_context(otel_current_span()),
+                            .attributes = &bad,
+                            .attribute_count = 1};
+    KEEPS_ERRNO(otel_span_set_string(span, "text", "a text \xFF"));
+    KEEPS_ERRNO(otel_span_set_double(span, "number", 0.5));
+    KEEPS_ERRNO(otel_span_add_event(span, "event", &bad, 1));
+    KEEPS_ERRNO(otel_span_add_link(span, &link));
+    KEEPS_ERRNO(otel_span_record_exception(span, "type", "message", NULL, &bad, 1));
+    KEEPS_ERRNO(otel_span_fail(span, "because"));
+    KEEPS_ERRNO(otel_span_update_name(span, "another name, which is not short at all: "
+                                            "it does not fit into the place for names"));
+}
+
+static void keep_header(void *carrier, const char *name, const char *value, size_t length)
+{
+    (void)name;
+    snprintf(carrier, 64, "%.*s", (int)length, value);
+}
+
 static void *serve(void *argument)
 {
+    char header[64];
     (void)argument;
     for (int i = 0; i < REQUESTS; i++) {
-        otel_span request = otel_span_enter(tracer, "request", NULL);
-        otel_span_set_string(request, "url.path", "/api/users/12345");
-        otel_span query = otel_span_enter(tracer, "query", NULL);
-        otel_span_set_int(query, "rows", i);
-        otel_span_end(query);
-        otel_span_end(request);
+        otel_span request, query;
+        KEEPS_ERRNO(request = otel_span_enter(tracer, "request", NULL));
+        describe(request);
+        KEEPS_ERRNO(query = otel_span_start(tracer, "query", NULL));
+        describe(query);
+        KEEPS_ERRNO(otel_inject(NULL, keep_header, header));
+        KEEPS_ERRNO(otel_span_set_int(query, "rows", i));
+        KEEPS_ERRNO(otel_span_end(query));
+        KEEPS_ERRNO(otel_span_end(request));
+        KEEPS_ERRNO(otel_span_end(request));
         atomic_fetch_add(&work_done, 1);
     }
     return NULL;
@@ -122,8 +202,9 @@ int main(int count, char **arguments)
         else if (strncmp(arguments[i], "stack=", 6) == 0)
             stack = strtoul(arguments[i] + 6, NULL, 10);
     }
+    note_surroundings();
     report("start %s\n", otel_status_string(otel_start(NULL)));
-    tracer = otel_tracer_get("guest", "1.0");
+    KEEPS_ERRNO(tracer = otel_tracer_get("guest", "1.0"));
     serve_on_threads(stack);
     const pid_t child = fork();
     if (child == 0)
@@ -131,11 +212,17 @@ int main(int count, char **arguments)
     int status = 0;
     if (child > 0 && (waitpid(child, &status, 0) != child || status != 0))
         report("child died: %d\n", status);
-    report("flush %s\n", otel_status_string(otel_flush(2000)));
+    otel_status status_now;
+    KEEPS_ERRNO(status_now = otel_flush(2000));
+    report("flush %s\n", otel_status_string(status_now));
+    look_at_descriptors(true);
     for (int descriptor = 0; descriptor < 3; descriptor++)
         if (fcntl(descriptor, F_GETFD) >= 0)
             report("open %d\n", descriptor);
-    report("shutdown %s\n", otel_status_string(otel_shutdown(2000)));
+    KEEPS_ERRNO(status_now = otel_shutdown(2000));
+    report("shutdown %s\n", otel_status_string(status_now));
+    look_at_descriptors(false);
+    look_at_signals();
     report_sums();
     report("work %d\n", atomic_load(&work_done));
     return atomic_load(&work_done) != WORK;

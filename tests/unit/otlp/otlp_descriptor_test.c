@@ -304,10 +304,15 @@ TEST(a_wake_while_nothing_is_exported_disturbs_nobody)
     fixture_fini(&fixture);
 }
 
-/* A peer of each kind until the exporter's ten seconds are over, some retries between. */
+/* A peer of each kind until the exporter's ten seconds are over, some retries between. What no request
+ * has reached cannot have the spans. */
 TEST(no_dead_peer_keeps_the_loop_busy)
 {
     enum { TURNS_OF_DEAD = 100 };
+    static const bool is_unreached[DEAD_PEER_KINDS] = {[DEAD_PEER_REFUSES] = true,
+                                                       [DEAD_PEER_FULL_BACKLOG] = true,
+                                                       [DEAD_PEER_SILENT_TLS] = true,
+                                                       [DEAD_PEER_PLAIN] = true};
     for (int kind = 0; kind < DEAD_PEER_KINDS; kind++) {
         if (kind == DEAD_PEER_NO_NAME)
             continue;
@@ -329,6 +334,8 @@ TEST(no_dead_peer_keeps_the_loop_busy)
         if (turns > TURNS_OF_DEAD)
             fail_msg("%s: %zu turns", dead_peer_name((enum dead_peer_kind)kind), turns);
         assert_int_equal(export_double_lost(&fixture.call), 4);
+        if (is_unreached[kind])
+            assert_int_equal(fixture.call.dropped[OTEL_DROP_RETRY_EXHAUSTED], 4);
         assert_at_rest(&fixture, fd);
         dead_peer_stop(peer);
         fixture_fini(&fixture);
