@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/config_test.c - specification of common/config.h. */
+/* tests/unit/common/config_test.c - specification of common/config.h and common/config_text.h: how
+ * settings are read, where each comes from, and what is said of a bad one. Each variable by itself is
+ * in tests/unit/sdk/spec_environment_test.c. */
 #include "common/config.h"
+#include "common/config_text.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
@@ -25,12 +28,16 @@ static void note(void *state, otel_log_level level, const char *message)
     snprintf(said.last, sizeof said.last, "%s", message);
 }
 
+static struct oteli_config config; /* of `load`, until the next */
+static struct oteli_config_origin *origins;
+
 static int begin(void **state)
 {
     (void)state;
     for (size_t i = 0; i < oteli_config_row_count; i++)
         unsetenv(oteli_config_rows[i].variable);
     memset(&said, 0, sizeof said);
+    memset(&config, 0, sizeof config);
     otel_log_set_handler(note, NULL);
     oteli_leaks_begin();
     return 0;
@@ -39,207 +46,82 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
+    oteli_config_fini(&config);
+    free(origins);
+    origins = NULL;
     oteli_leaks_check();
     otel_log_set_handler(NULL, NULL);
     return 0;
 }
 
-AROUND_EACH(begin, end);
-
-TEST(without_anything_there_are_the_specified_defaults)
+static void load(const otel_sdk_options *options)
 {
-    struct oteli_config config;
-
-    assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
-
-    assert_string_equal(config.log_level, "info");
-    assert_false(config.sdk_disabled);
-    assert_null(config.service_name);
-    assert_null(config.resource_attributes);
-    assert_string_equal(config.propagators, "tracecontext,baggage");
-    assert_string_equal(config.clock, "auto");
-    assert_string_equal(config.traces_sampler, "parentbased_always_on");
-    assert_null(config.traces_sampler_arg);
-    assert_true(config.span_attribute_value_length_limit == OTELI_UNLIMITED);
-    assert_int_equal(config.span_attribute_count_limit, 128);
-    assert_int_equal(config.span_event_count_limit, 128);
-    assert_int_equal(config.span_link_count_limit, 128);
-    assert_int_equal(config.event_attribute_count_limit, 128);
-    assert_int_equal(config.link_attribute_count_limit, 128);
-    assert_int_equal(config.bsp_schedule_delay, 5000);
-    assert_int_equal(config.bsp_export_timeout, 30000);
-    assert_int_equal(config.bsp_max_queue_size, 2048);
-    assert_int_equal(config.bsp_max_export_batch_size, 512);
-    assert_int_equal(config.queue_max_bytes, 64 * 1024 * 1024);
-    assert_true(config.tail_keep_slower_than == OTELI_UNLIMITED);
-    assert_false(config.tail_keep_errors);
-    assert_true(config.tail_keep == NULL);
-    assert_int_equal(config.held_max_bytes, 32 * 1024 * 1024);
-    assert_string_equal(config.traces_exporter, "otlp");
-    assert_null(config.exporter_otlp_endpoint);
-    assert_null(config.exporter_otlp_traces_endpoint);
-    assert_null(config.exporter_otlp_traces_headers);
-    assert_int_equal(config.exporter_otlp_traces_timeout, 10000);
-    assert_string_equal(config.exporter_otlp_traces_protocol, "http/protobuf");
-    assert_null(config.no_color);
-    assert_int_equal(said.lines, 0);
     oteli_config_fini(&config);
+    if (origins == NULL)
+        origins = calloc(oteli_config_row_count, sizeof *origins);
+    assert_int_equal(oteli_config_load_with_origins(&config, options, true, origins), OTEL_OK);
 }
+
+AROUND_EACH(begin, end);
 
 /* Whoever adds a row with a default that is not one of its values finds out here. */
 TEST(every_default_can_be_given_in_the_environment)
 {
-    for (size_t i = 0; i < oteli_config_row_count; i++) {
+    for (size_t i = 0; i < oteli_config_row_count; i++)
         if (oteli_config_rows[i].default_text != NULL)
             setenv(oteli_config_rows[i].variable, oteli_config_rows[i].default_text, 1);
-    }
-    struct oteli_config config;
 
-    assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
+    load(NULL);
 
     assert_int_equal(said.lines, 0);
-    oteli_config_fini(&config);
-}
-
-TEST(the_environment_beats_the_default)
-{
-    setenv("OTEL_SERVICE_NAME", " shop ", 1);
-    setenv("OTEL_BSP_MAX_QUEUE_SIZE", " 4096\t", 1);
-    setenv("OTEL_BSP_SCHEDULE_DELAY", "0", 1);
-    setenv("OTEL_BSP_EXPORT_TIMEOUT", "0", 1);
-    setenv("OTEL_SPAN_EVENT_COUNT_LIMIT", "0", 1);
-    setenv("OTEL_TRACES_SAMPLER", "TraceIdRatio", 1);
-    setenv("OTEL_TRACES_EXPORTER", "Console, otlp,console", 1);
-    setenv("NO_COLOR", "1", 1);
-    struct oteli_config config;
-
-    assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
-
-    assert_string_equal(config.service_name, " shop "); /* texts are taken as they are */
-    assert_int_equal(config.bsp_max_queue_size, 4096);
-    assert_int_equal(config.bsp_schedule_delay, 0);
-    assert_true(config.bsp_export_timeout == OTELI_UNLIMITED);
-    assert_int_equal(config.span_event_count_limit, 0);
-    assert_string_equal(config.traces_sampler, "traceidratio");
-    assert_string_equal(config.traces_exporter, "console,otlp");
-    assert_string_equal(config.no_color, "1");
-    assert_int_equal(said.lines, 0);
-    oteli_config_fini(&config);
 }
 
 TEST(the_environment_is_read_only_when_asked_to)
 {
     setenv("OTEL_BSP_MAX_QUEUE_SIZE", "4096", 1);
-    struct oteli_config config;
 
     assert_int_equal(oteli_config_load(&config, NULL, false), OTEL_OK);
 
     assert_int_equal(config.bsp_max_queue_size, 2048);
-    oteli_config_fini(&config);
 }
 
-TEST(what_is_empty_is_unset)
+static bool keep_all(void *state, const otel_tail *tail)
 {
-    setenv("NO_COLOR", "", 1);
-    assert_null(oteli_env_get("NO_COLOR"));
-    for (size_t i = 0; i < oteli_config_row_count; i++) {
-        const bool is_string = oteli_config_rows[i].type == OTELI_TYPE_STRING;
-        setenv(oteli_config_rows[i].variable, is_string ? "" : " \t", 1);
-    }
-    struct oteli_config config;
-
-    assert_int_equal(
-        oteli_config_load(&config, OTEL_SDK_OPTIONS(.service_name = "", .clock = " "), true),
-        OTEL_OK);
-
-    assert_null(config.service_name);
-    assert_null(config.no_color);
-    assert_string_equal(config.clock, "auto");
-    assert_int_equal(config.bsp_max_queue_size, 2048);
-    assert_int_equal(said.lines, 0);
-    oteli_config_fini(&config);
+    (void)state;
+    (void)tail;
+    return true;
 }
 
-TEST(code_beats_the_environment)
-{
-    setenv("OTEL_SERVICE_NAME", "environment", 1);
-    setenv("OTEL_BSP_MAX_QUEUE_SIZE", "not even read", 1);
-    setenv("OTEL_TRACES_EXPORTER", "console", 1);
-    setenv("OTEL_BSP_EXPORT_TIMEOUT", "7", 1);
-    struct oteli_config config;
-
-    const otel_status status =
-        oteli_config_load(&config,
-                          OTEL_SDK_OPTIONS(.service_name = "code", .bsp_max_queue_size = 4096,
-                                           .traces_exporter = "NONE", .log_level = "debug"),
-                          true);
-
-    assert_int_equal(status, OTEL_OK);
-    assert_string_equal(config.service_name, "code");
-    assert_int_equal(config.bsp_max_queue_size, 4096);
-    assert_string_equal(config.traces_exporter, "none");
-    assert_string_equal(config.log_level, "debug");
-    assert_int_equal(config.bsp_export_timeout, 7); /* not in code */
-    assert_int_equal(said.lines, 0);
-    oteli_config_fini(&config);
-}
-
-TEST(otel_zero_is_the_number_zero)
-{
-    setenv("OTEL_BSP_EXPORT_TIMEOUT", "7", 1);
-    setenv("OTEL_BSP_SCHEDULE_DELAY", "7", 1);
-    setenv("OTEL_SPAN_LINK_COUNT_LIMIT", "7", 1);
-    struct oteli_config config;
-
-    const otel_status status = oteli_config_load(
-        &config,
-        OTEL_SDK_OPTIONS(.bsp_export_timeout = OTEL_ZERO, .bsp_schedule_delay = OTEL_ZERO,
-                         .span_link_count_limit = OTEL_ZERO),
-        true);
-
-    assert_int_equal(status, OTEL_OK);
-    assert_true(config.bsp_export_timeout == OTELI_UNLIMITED);
-    assert_int_equal(config.bsp_schedule_delay, 0);
-    assert_int_equal(config.span_link_count_limit, 0);
-    oteli_config_fini(&config);
-}
-
+/* Half a member is no member, and a function without its state is none. */
 TEST(members_beyond_the_callers_size_are_unset)
 {
-    otel_sdk_options options = {.size = offsetof(otel_sdk_options, bsp_export_timeout),
-                                .service_name = "old",
+    int mine;
+    const size_t whole = sizeof(otel_sdk_options);
+    const size_t delay = offsetof(otel_sdk_options, bsp_schedule_delay);
+    const size_t keep = offsetof(otel_sdk_options, tail_keep);
+    const size_t keep_state = offsetof(otel_sdk_options, tail_keep_state);
+    const struct {
+        size_t size;
+        bool has_delay, has_keep;
+    } rows[] = {{delay, false, false},        {delay + 4, false, false},
+                {delay + 8, true, false},     {keep, true, false},
+                {keep_state, true, false},    {keep_state + 4, true, false},
+                {keep_state + 8, true, true}, {whole, true, true}};
+    otel_sdk_options options = {.service_name = "old",
                                 .bsp_schedule_delay = 1,
-                                .bsp_export_timeout = 2,
-                                .clock = "no such clock"};
-    struct oteli_config config;
-
-    assert_int_equal(oteli_config_load(&config, &options, true), OTEL_OK);
-
-    assert_string_equal(config.service_name, "old");
-    assert_int_equal(config.bsp_schedule_delay, 1);
-    assert_int_equal(config.bsp_export_timeout, 30000);
-    assert_string_equal(config.clock, "auto");
-    oteli_config_fini(&config);
-}
-
-TEST(half_a_member_is_no_member)
-{
-    otel_sdk_options options = {.size = offsetof(otel_sdk_options, bsp_schedule_delay) + 4,
-                                .bsp_schedule_delay = 1};
-    struct oteli_config config;
-
-    assert_int_equal(oteli_config_load(&config, &options, true), OTEL_OK);
-
-    assert_int_equal(config.bsp_schedule_delay, 5000);
-    oteli_config_fini(&config);
-}
-
-TEST(options_without_a_size_are_refused)
-{
-    const otel_sdk_options options = {.service_name = "shop"};
-    struct oteli_config config;
-
-    assert_int_equal(oteli_config_load(&config, &options, true), OTEL_ERROR_INVALID_ARGUMENT);
+                                .tail_keep = keep_all,
+                                .tail_keep_state = &mine};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        options.size = rows[i].size;
+        load(&options);
+        assert_string_equal(config.service_name, "old");
+        assert_int_equal(config.bsp_schedule_delay, rows[i].has_delay ? 1 : 5000);
+        assert_true(config.tail_keep == (rows[i].has_keep ? keep_all : NULL));
+        assert_ptr_equal(config.tail_keep_state, rows[i].has_keep ? &mine : NULL);
+    }
+    options.size = 0;
+    struct oteli_config none;
+    assert_int_equal(oteli_config_load(&none, &options, true), OTEL_ERROR_INVALID_ARGUMENT);
 }
 
 #define MAY_BE_SAMPLER                                                        \
@@ -301,32 +183,18 @@ static const struct bad_value bad_values[] = {
      "has the unknown word \"loud\" (it may be none, error, warn, info, debug); using info"},
 };
 
-TEST(a_bad_variable_is_one_warning_and_then_unset)
+TEST(a_bad_variable_is_one_warning)
 {
     for (size_t i = 0; i < sizeof bad_values / sizeof bad_values[0]; i++) {
         const struct bad_value *bad = &bad_values[i];
-        setenv(bad->variable, bad->value, 1);
-        said.lines = 0;
-        struct oteli_config config;
-
-        assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
-
         char warning[400];
         snprintf(warning, sizeof warning, "%s=\"%s\" %s", bad->variable, bad->value, bad->warning);
+        setenv(bad->variable, bad->value, 1);
+        said.lines = 0;
+        load(NULL);
         assert_int_equal(said.lines, 1);
         assert_int_equal(said.level, OTEL_LOG_WARN);
         assert_string_equal(said.last, warning);
-        assert_int_equal(config.bsp_max_queue_size, 2048);
-        assert_int_equal(config.queue_max_bytes, 64 * 1024 * 1024);
-        assert_int_equal(config.bsp_schedule_delay, 5000);
-        assert_int_equal(config.bsp_export_timeout, 30000);
-        assert_int_equal(config.exporter_otlp_traces_timeout, 10000);
-        assert_false(config.sdk_disabled);
-        assert_string_equal(config.traces_sampler, "parentbased_always_on");
-        assert_string_equal(config.exporter_otlp_traces_protocol, "http/protobuf");
-        assert_string_equal(config.clock, "auto");
-        assert_string_equal(config.propagators, "tracecontext,baggage");
-        oteli_config_fini(&config);
         unsetenv(bad->variable);
     }
 }
@@ -363,131 +231,13 @@ TEST(bad_options_are_refused_by_name)
          "traces_exporter=\"otlp,zipkin\" has \"zipkin\", which otel-c does not support yet " MAY_BE_EXPORTER},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        said.lines = 0;
-        struct oteli_config config;
-
-        assert_int_equal(oteli_config_load(&config, bad[i].options, true), bad[i].status);
-
         char error[300];
         snprintf(error, sizeof error, "otel_sdk_options.%s", bad[i].error);
+        said.lines = 0;
+        assert_int_equal(oteli_config_load(&config, bad[i].options, true), bad[i].status);
         assert_int_equal(said.lines, 1);
         assert_int_equal(said.level, OTEL_LOG_ERROR);
         assert_string_equal(said.last, error);
-    }
-}
-
-TEST(only_true_is_true)
-{
-    static const struct {
-        const char *text;
-        bool value;
-        size_t warnings;
-    } words[] = {
-        {"true", true, 0},   {"TRUE", true, 0}, {" True ", true, 0}, {"false", false, 0},
-        {"FALSE", false, 0}, {"1", false, 1},   {"yes", false, 1},   {"truee", false, 1},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        setenv("OTEL_SDK_DISABLED", words[i].text, 1);
-        said.lines = 0;
-        struct oteli_config config;
-
-        assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
-
-        assert_int_equal(config.sdk_disabled, words[i].value);
-        assert_int_equal(said.lines, words[i].warnings);
-        oteli_config_fini(&config);
-    }
-}
-
-TEST(the_log_level_holds_for_the_warnings_about_the_rest)
-{
-    setenv("OTEL_LOG_LEVEL", "Error", 1);
-    setenv("OTEL_SDK_DISABLED", "perhaps", 1);
-    struct oteli_config config;
-
-    assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
-
-    assert_string_equal(config.log_level, "error");
-    assert_int_equal(said.lines, 0);
-    oteli_config_fini(&config);
-}
-
-TEST(the_clock_for_tests_is_for_code_only)
-{
-    struct oteli_config config;
-
-    assert_int_equal(oteli_config_load(&config, OTEL_SDK_OPTIONS(.clock = "fake"), true), OTEL_OK);
-
-    assert_string_equal(config.clock, "fake");
-    oteli_config_fini(&config);
-}
-
-TEST(a_specific_setting_falls_back_to_the_general_one)
-{
-    setenv("OTEL_ATTRIBUTE_COUNT_LIMIT", "10", 1);
-    setenv("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "20", 1);
-    setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=b", 1);
-    setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "30", 1);
-    struct oteli_config config;
-
-    assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
-
-    assert_int_equal(config.span_attribute_count_limit, 10);
-    assert_int_equal(config.span_attribute_value_length_limit, 20);
-    assert_int_equal(config.event_attribute_count_limit, 128); /* these stand for themselves */
-    assert_int_equal(config.link_attribute_count_limit, 128);
-    assert_string_equal(config.exporter_otlp_traces_headers, "a=b");
-    assert_int_equal(config.exporter_otlp_traces_timeout, 30);
-    oteli_config_fini(&config);
-}
-
-TEST(a_specific_setting_beats_the_general_one)
-{
-    setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "100", 1);
-    setenv("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "0", 1);
-    setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "c=d", 1);
-    setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "0", 1);
-    struct oteli_config config;
-
-    const otel_status status = oteli_config_load(
-        &config,
-        OTEL_SDK_OPTIONS(.attribute_count_limit = 10, .attribute_value_length_limit = 20,
-                         .exporter_otlp_headers = "a=b", .exporter_otlp_timeout = 30),
-        true);
-
-    assert_int_equal(status, OTEL_OK);
-    assert_int_equal(config.span_attribute_count_limit, 100);
-    assert_int_equal(config.span_attribute_value_length_limit, 0);
-    assert_string_equal(config.exporter_otlp_traces_headers, "c=d");
-    assert_true(config.exporter_otlp_traces_timeout == OTELI_UNLIMITED);
-    oteli_config_fini(&config);
-}
-
-TEST(a_batch_is_made_to_fit_in_the_queue)
-{
-    static const struct {
-        int64_t queue, batch; /* 0: unset */
-        int64_t batch_used;
-        size_t warnings;
-    } cases[] = {
-        {0, 0, 512, 0},     {1024, 0, 512, 0},  {1023, 0, 512, 1},  {256, 0, 256, 1},
-        {0, 4096, 2048, 1}, {0, 2048, 2048, 1}, {0, 1025, 1025, 1}, {0, 1024, 1024, 0},
-        {100, 200, 100, 1}, {1, 1, 1, 1},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        said.lines = 0;
-        struct oteli_config config;
-
-        const otel_status status =
-            oteli_config_load(&config,
-                              OTEL_SDK_OPTIONS(.bsp_max_queue_size = cases[i].queue,
-                                               .bsp_max_export_batch_size = cases[i].batch),
-                              true);
-
-        assert_int_equal(status, OTEL_OK);
-        assert_int_equal(config.bsp_max_export_batch_size, cases[i].batch_used);
-        assert_int_equal(said.lines, cases[i].warnings);
-        oteli_config_fini(&config);
     }
 }
 
@@ -495,14 +245,12 @@ TEST(errno_does_not_matter_and_stays)
 {
     setenv("OTEL_BSP_SCHEDULE_DELAY", "1234", 1);
     setenv("OTEL_SDK_DISABLED", "perhaps", 1);
-    struct oteli_config config;
     errno = ERANGE;
 
-    assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
+    load(NULL);
 
     assert_int_equal(config.bsp_schedule_delay, 1234);
     assert_int_equal(errno, ERANGE);
-    oteli_config_fini(&config);
 }
 
 TEST(every_allocation_may_fail)
@@ -510,21 +258,15 @@ TEST(every_allocation_may_fail)
     setenv("OTEL_SERVICE_NAME", "shop", 1);
     setenv("OTEL_EXPORTER_OTLP_HEADERS", "a=b", 1);
     setenv("OTEL_TRACES_EXPORTER", "console,foo", 1);
-    for (size_t nth = 1;; nth++) {
-        struct oteli_config config;
+    bool has_failed = true;
+    for (size_t nth = 1; has_failed; nth++) {
+        oteli_leaks_check();
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
-
         const otel_status status =
             oteli_config_load(&config, OTEL_SDK_OPTIONS(.propagators = "tracecontext"), true);
-
-        const bool failed = oteli_leaks_failed();
-        assert_int_equal(status, failed ? OTEL_ERROR_NO_MEMORY : OTEL_OK);
-        if (!failed)
-            oteli_config_fini(&config);
-        oteli_leaks_check();
-        if (!failed)
-            break;
+        has_failed = oteli_leaks_failed();
+        assert_int_equal(status, has_failed ? OTEL_ERROR_NO_MEMORY : OTEL_OK);
     }
 }
 
@@ -601,10 +343,7 @@ TEST(whatever_is_in_the_environment_the_documented_value_is_used)
             if (is_number(&oteli_config_rows[i]))
                 setenv(oteli_config_rows[i].variable, text, 1);
         }
-        struct oteli_config config;
-
-        assert_int_equal(oteli_config_load(&config, NULL, true), OTEL_OK);
-
+        load(NULL);
         for (size_t i = 0; i < oteli_config_row_count; i++) {
             const struct oteli_config_row *row = &oteli_config_rows[i];
             if (!is_number(row))
@@ -627,6 +366,270 @@ TEST(whatever_is_in_the_environment_the_documented_value_is_used)
                 fail_msg("%s=\"%s\" gave %" PRId64 ", not %" PRId64, row->variable,
                          getenv(row->variable), value, expected);
         }
-        oteli_config_fini(&config);
+    }
+}
+
+/* ---- where each comes from ----------------------------------------------------------------------- */
+
+/* Each line: a variable, and where its value came from, and what was wrong with what was given. */
+static void assert_origins(const char *expected)
+{
+    static const char *const words[] = {[OTELI_FROM_DEFAULT] = "default",
+                                        [OTELI_FROM_ENVIRONMENT] = "environment",
+                                        [OTELI_FROM_CODE] = "code",
+                                        [OTELI_FROM_GENERAL] = "general"};
+    while (*expected != '\0') {
+        char text[700];
+        const size_t name = strcspn(expected, " ");
+        const size_t length = strcspn(expected, "\n");
+        size_t row = 0;
+        while (strncmp(oteli_config_rows[row].variable, expected, name) != 0 ||
+               oteli_config_rows[row].variable[name] != '\0')
+            assert_true(++row < oteli_config_row_count);
+        const struct oteli_config_origin *origin = &origins[row];
+        const bool is_general = origin->source == OTELI_FROM_GENERAL;
+        snprintf(text, sizeof text, "%s %s%s%s%s%s\n", oteli_config_rows[row].variable,
+                 words[origin->source], is_general ? " " : "",
+                 is_general ? oteli_config_rows[origin->general].variable : "",
+                 origin->problem[0] != '\0' ? ": " : "", origin->problem);
+        if (strlen(text) != length + 1 || strncmp(text, expected, length) != 0)
+            fail_msg("%snot\n%.*s", text, (int)length, expected);
+        expected += length + 1;
+    }
+}
+
+TEST(every_value_knows_where_it_comes_from)
+{
+    setenv("OTEL_TRACES_SAMPLER", "always_off", 1);
+    setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "700", 1);
+    setenv("OTEL_BSP_SCHEDULE_DELAY", "soon", 1);
+    setenv("OTEL_TRACES_EXPORTER", "otlp,pigeon", 1);
+    setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100", 1);
+
+    load(OTEL_SDK_OPTIONS(.service_name = "shop"));
+
+    assert_origins(
+        "OTEL_SERVICE_NAME code\n"
+        "OTEL_TRACES_SAMPLER environment\n"
+        "OTEL_PROPAGATORS default\n"
+        "OTEL_EXPORTER_OTLP_TIMEOUT environment\n"
+        "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT general OTEL_EXPORTER_OTLP_TIMEOUT\n"
+        "OTEL_BSP_SCHEDULE_DELAY default: is not a whole number of milliseconds from 0 "
+        "to 2147483647; using 5000\n"
+        "OTEL_BSP_MAX_EXPORT_BATCH_SIZE default: is 512 and does not fit in the queue; "
+        "using 100\n"
+        "OTEL_TRACES_EXPORTER environment: has the unknown word \"pigeon\" " MAY_BE_EXPORTER
+        "; using otlp\n");
+}
+
+TEST(an_argument_is_for_the_sampler_that_reads_it)
+{
+    static const char none[] =
+        "default: is for the sampler that OTEL_TRACES_SAMPLER names, and that names none; "
+        "it counts as unset";
+    static const char bad[] = "default: is no number from 0 to 1; using 1.0";
+    static const struct {
+        const char *sampler, *argument, *setting, *origin;
+    } rows[] = {
+        {NULL, "0.5", NULL, none},
+        {"parentbased_traceidratio", "10", "1.0", bad},
+        {"parentbased_traceidratio", "1/10", "1.0", bad},
+        {"parentbased_traceidratio", "10%", "1.0", bad},
+        {"parentbased_traceidratio", "-1", "1.0", bad},
+        {"parentbased_jaeger_remote", "endpoint=http://localhost", "endpoint=http://localhost",
+         "environment"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char expected[200];
+        if (rows[i].sampler != NULL)
+            setenv("OTEL_TRACES_SAMPLER", rows[i].sampler, 1);
+        setenv("OTEL_TRACES_SAMPLER_ARG", rows[i].argument, 1);
+        load(NULL);
+        snprintf(expected, sizeof expected, "OTEL_TRACES_SAMPLER_ARG %s\n", rows[i].origin);
+        assert_origins(expected);
+        if (rows[i].setting != NULL)
+            assert_string_equal(config.traces_sampler_arg, rows[i].setting);
+        else
+            assert_null(config.traces_sampler_arg);
+    }
+}
+
+/* ---- common/config_text.h ------------------------------------------------------------------------ */
+
+static const struct oteli_config_row list_row = {.type = OTELI_TYPE_LIST,
+                                                 .words = "one two none -three !four"};
+static const struct oteli_config_row word_row = {.type = OTELI_TYPE_ENUM,
+                                                 .words = "on one -three !four"};
+
+struct parsed {
+    const char *text;
+    bool in_code;
+    otel_status status;
+    const char *result;  /* NULL: no text */
+    const char *culprit; /* where status is not OTEL_OK */
+};
+
+static void check(const struct oteli_config_row *row, const struct parsed *expected)
+{
+    struct oteli_setting setting;
+    otel_slice culprit = oteli_slice_of("");
+    oteli_leaks_begin();
+
+    const otel_status status = oteli_setting_parse(row, oteli_slice_of(expected->text),
+                                                   expected->in_code, &setting, &culprit);
+
+    assert_int_equal(status, expected->status);
+    if (expected->culprit != NULL) {
+        assert_int_equal(culprit.length, strlen(expected->culprit));
+        assert_memory_equal(culprit.data, expected->culprit, culprit.length);
+    }
+    if (expected->result != NULL)
+        assert_string_equal(setting.text, expected->result);
+    else
+        assert_null(setting.text);
+    free(setting.text);
+    oteli_leaks_check();
+}
+
+TEST(a_list_keeps_its_good_words_once_and_in_order)
+{
+    static const struct parsed lists[] = {
+        {"two,one", false, OTEL_OK, "two,one", NULL},
+        {" ONE , ,one,Two,", false, OTEL_OK, "one,two", NULL},
+        {"none", false, OTEL_OK, "none", NULL},
+        {" None,none", false, OTEL_OK, "none", NULL},
+        {", ,", false, OTEL_OK, NULL, NULL},
+        {"one,four", true, OTEL_OK, "one,four", NULL},
+        {"one,four", false, OTEL_ERROR_INVALID_ARGUMENT, "one", "four"},
+        {"Six,one", false, OTEL_ERROR_INVALID_ARGUMENT, "one", "Six"},
+        {"o,on,ones,one", false, OTEL_ERROR_INVALID_ARGUMENT, "one", "o"},
+        {"three,six,two", false, OTEL_ERROR_UNSUPPORTED, "two", "three"},
+        {"-three", false, OTEL_ERROR_INVALID_ARGUMENT, NULL, "-three"},
+        {"one two", false, OTEL_ERROR_INVALID_ARGUMENT, NULL, "one two"},
+        {"six", false, OTEL_ERROR_INVALID_ARGUMENT, NULL, "six"},
+        {"one,NONE", false, OTEL_ERROR_INVALID_ARGUMENT, "one", "NONE"},
+        {"none,two", false, OTEL_ERROR_INVALID_ARGUMENT, "two", "none"},
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        check(&list_row, &lists[i]);
+}
+
+TEST(a_word_is_whole_and_in_any_case)
+{
+    static const struct parsed words[] = {
+        {"on", false, OTEL_OK, "on", NULL},
+        {"\tONE ", false, OTEL_OK, "one", NULL},
+        {"four", true, OTEL_OK, "four", NULL},
+        {"four", false, OTEL_ERROR_INVALID_ARGUMENT, NULL, "four"},
+        {"!four", true, OTEL_ERROR_INVALID_ARGUMENT, NULL, "!four"},
+        {"three", true, OTEL_ERROR_UNSUPPORTED, NULL, "three"},
+        {"o", false, OTEL_ERROR_INVALID_ARGUMENT, NULL, "o"},
+        {"on one", false, OTEL_ERROR_INVALID_ARGUMENT, NULL, "on one"},
+        {"on,one", false, OTEL_ERROR_INVALID_ARGUMENT, NULL, "on,one"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        check(&word_row, &words[i]);
+}
+
+TEST(a_number_is_within_its_row)
+{
+    static const struct oteli_config_row count = {.type = OTELI_TYPE_COUNT, .min = 0, .max = 9};
+    static const struct oteli_config_row timeout = {.type = OTELI_TYPE_TIMEOUT, .max = 9};
+    struct oteli_setting setting;
+
+    assert_true(oteli_setting_take(&count, 0, &setting));
+    assert_true(setting.number == 0);
+    assert_true(oteli_setting_take(&count, 9, &setting));
+    assert_true(setting.number == 9);
+    assert_false(oteli_setting_take(&count, 10, &setting));
+    assert_false(oteli_setting_take(&count, -1, &setting));
+    assert_true(oteli_setting_take(&timeout, 0, &setting));
+    assert_true(setting.number == OTELI_UNLIMITED);
+}
+
+struct ratio {
+    const char *text;
+    double value; /* -1: refused */
+};
+
+static const struct ratio ratios[] = {
+    {"0", 0},
+    {"1", 1},
+    {"0.5", 0.5},
+    {".5", 0.5},
+    {"1.", 1},
+    {" 0.25\t", 0.25},
+    {"0.1", 0.1},
+    {"0.0001", 0.0001},
+    {"1e-4", 0.0001},
+    {"2.5E-1", 0.25},
+    {"0.01e+2", 1},
+    {"100e-2", 1},
+    {"0e999999999999", 0},
+    {"1e-999999999999", 0},
+    {"0.333333333333333333333333333", 1.0 / 3},
+    {"1.00000000000000000000000000", 1},
+    {"000000000000000000000000.5", 0.5},
+    {"1000000000000000000000000e-24", 1},
+    {"", -1},
+    {" ", -1},
+    {".", -1},
+    {"e5", -1},
+    {".e1", -1},
+    {"1.5", -1},
+    {"1.0000001", -1},
+    {"10", -1},
+    {"1e1", -1},
+    {"1e999999999999", -1},
+    {"99999999999999999999999999", -1},
+    {"-0.1", -1},
+    {"-0", -1},
+    {"+0.5", -1},
+    {"0,5", -1},
+    {"0.5x", -1},
+    {"0.5 0.5", -1},
+    {"0.5.5", -1},
+    {"0.5e", -1},
+    {"0.5e-", -1},
+    {"0.5e1.0", -1},
+    {"0x1", -1},
+    {"0x1p-1", -1},
+    {"nan", -1},
+    {"NaN", -1},
+    {"inf", -1},
+    {"infinity", -1},
+    {"abc", -1},
+    {"50%", -1},
+};
+
+/* spec: E-OTEL_TRACES_SAMPLER_ARG configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
+TEST(E_OTEL_TRACES_SAMPLER_ARG_is_a_decimal_number_from_zero_to_one)
+{
+    for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+        double value = -1;
+
+        const bool good = oteli_parse_ratio(ratios[i].text, &value);
+
+        if (good != (ratios[i].value >= 0) || value < ratios[i].value - 1e-16 ||
+            value > ratios[i].value + 1e-16)
+            fail_msg("\"%s\" gave %d, %.17g", ratios[i].text, good, value);
+    }
+    double untouched = 7;
+    assert_false(oteli_parse_ratio(NULL, &untouched));
+    assert_true(untouched > 6);
+}
+
+/* What people write has at most 15 digits and comes out exactly as a compiler reads it. */
+TEST(short_ratios_are_exact)
+{
+    for (int i = 0; i < 10000; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "0.%0*" PRIu32, 1 + i % 9, (uint32_t)i * UINT32_C(2654435761));
+        double value;
+
+        assert_true(oteli_parse_ratio(text, &value));
+
+        const double expected = strtod(text, NULL);
+        assert_memory_equal(&value, &expected, sizeof value);
     }
 }
