@@ -75,14 +75,13 @@ static void assert_near(int64_t found, int64_t truth, int64_t most)
     assert_true(found - truth <= most && truth - found <= most);
 }
 
-AROUND_EACH(set_up, NULL);
-
-TEST(equal_cores_have_no_offsets)
+static void assert_none_is_ahead(void)
 {
-    assert_false(compare(BUDGET));
     for (size_t i = 0; i < CORES; i++)
         assert_true(ahead[i] == 0);
 }
+
+AROUND_EACH(set_up, NULL);
 
 TEST(a_core_that_is_off_is_found_and_put_right)
 {
@@ -107,12 +106,13 @@ TEST(the_reference_is_never_off)
 
 TEST(what_is_below_the_error_is_left_alone)
 {
+    assert_false(compare(BUDGET));
+    assert_none_is_ahead();
     machine.ahead[1] = 7 * TICKS_PER_US;
     machine.ahead[2] = -7 * TICKS_PER_US;
     machine.ahead[3] = 1;
     assert_false(compare(BUDGET));
-    for (size_t i = 0; i < CORES; i++)
-        assert_true(ahead[i] == 0);
+    assert_none_is_ahead();
 }
 
 TEST(a_counter_that_goes_unevenly_is_not_put_right)
@@ -149,6 +149,7 @@ TEST(it_is_harmless_where_it_must_not_move)
 
 /* From here on, the real cores. */
 static cpu_set_t visited;
+static cpu_set_t before;    /* the cores that are allowed, as they are after each test */
 static uint32_t first_core; /* all others are ahead of it */
 static struct oteli_core_probe real;
 
@@ -186,38 +187,47 @@ static int inject(void **state)
     CPU_ZERO(&visited);
     real = oteli_core_probe;
     oteli_core_probe = (struct oteli_core_probe){go_and_note, read_with_offset};
-    const cpu_set_t set = allowed();
-    first_core = nth_core(&set, 0);
+    before = allowed();
+    first_core = nth_core(&before, 0);
     return 0;
 }
 
 static int eject(void **state)
 {
     (void)state;
+    const cpu_set_t after = allowed();
+    assert_true(CPU_EQUAL(&before, &after));
     oteli_core_probe = real;
     memset(oteli_core_offsets, 0, sizeof oteli_core_offsets);
     return 0;
 }
 
+static cpu_set_t go_to_only(uint32_t core)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    return one;
+}
+
 static bool can_measure(void)
 {
 #if defined(__x86_64__)
-    const cpu_set_t set = allowed();
-    return CPU_COUNT(&set) > 1;
+    return CPU_COUNT(&before) > 1;
 #else
     return false;
 #endif
 }
 
-TEST_WITH(inject, eject, real_cores_are_visited_and_left)
+#define REAL(name) TEST_WITH(inject, eject, name)
+
+REAL(real_cores_are_visited_and_left)
 {
-    const cpu_set_t before = allowed();
     const uint32_t last_core = nth_core(&before, CPU_COUNT(&before) - 1);
 
     assert_int_equal(oteli_cores_measure(first_core, UINT64_MAX, &never), can_measure());
 
-    const cpu_set_t after = allowed();
-    assert_true(CPU_EQUAL(&before, &after));
     if (can_measure()) {
         assert_true(CPU_EQUAL(&before, &visited));
         assert_near((int64_t)oteli_core_offsets[last_core], INJECTED, INJECTED / 2);
@@ -225,13 +235,9 @@ TEST_WITH(inject, eject, real_cores_are_visited_and_left)
     }
 }
 
-TEST_WITH(inject, eject, cores_that_are_not_allowed_are_not_visited)
+REAL(cores_that_are_not_allowed_are_not_visited)
 {
-    const cpu_set_t before = allowed();
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(nth_core(&before, CPU_COUNT(&before) - 1), &one);
-    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    const cpu_set_t one = go_to_only(nth_core(&before, CPU_COUNT(&before) - 1));
 
     assert_false(oteli_cores_measure(first_core, UINT64_MAX, &never));
 
@@ -241,29 +247,23 @@ TEST_WITH(inject, eject, cores_that_are_not_allowed_are_not_visited)
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
-TEST_WITH(inject, eject, the_clock_uses_offsets_that_it_finds)
+REAL(the_clock_uses_offsets_that_it_finds)
 {
     assert_null(oteli_clock_start("auto"));
     oteli_clock.source = OTELI_CLOCK_COUNTER; /* wherever the tests run */
-    const cpu_set_t before = allowed();
     assert_int_equal(oteli_clock_measure_offsets(&never), can_measure());
-    const cpu_set_t after = allowed();
-    assert_true(CPU_EQUAL(&before, &after));
     assert_int_equal(oteli_clock.source,
                      can_measure() ? OTELI_CLOCK_COUNTER_BY_CORE : OTELI_CLOCK_COUNTER);
 }
 
-TEST_WITH(inject, eject, one_that_is_to_stop_visits_no_more)
+REAL(one_that_is_to_stop_visits_no_more)
 {
     static const uint64_t now = 1;
-    const cpu_set_t before = allowed();
     assert_false(oteli_cores_measure(first_core, UINT64_MAX, &now) && CPU_COUNT(&before) > 2);
     assert_true(CPU_COUNT(&visited) <= 2);
-    const cpu_set_t after = allowed();
-    assert_true(CPU_EQUAL(&before, &after));
 }
 
-TEST_WITH(inject, eject, other_sources_are_not_measured)
+REAL(other_sources_are_not_measured)
 {
     static const char *const wishes[] = {"monotonic", "coarse", "fake"};
     for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
@@ -275,17 +275,13 @@ TEST_WITH(inject, eject, other_sources_are_not_measured)
 
 #if defined(__x86_64__)
 /* Each core's own offset is taken away, in the same breath as it is read. */
-TEST_WITH(inject, eject, ticks_are_those_of_the_reference)
+REAL(ticks_are_those_of_the_reference)
 {
-    const cpu_set_t before = allowed();
     oteli_clock.source = OTELI_CLOCK_COUNTER_BY_CORE;
     for (int i = 0; i < CPU_COUNT(&before); i++) {
         const uint32_t core = nth_core(&before, i);
         oteli_core_offsets[core] = (uint64_t)(core % 2 == 0 ? INJECTED : -INJECTED);
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(core, &one);
-        assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+        (void)go_to_only(core);
         const uint64_t early = __rdtsc() - oteli_core_offsets[core];
         const uint64_t ticks = oteli_ticks();
         const uint64_t late = __rdtsc() - oteli_core_offsets[core];

@@ -16,44 +16,31 @@ TEST(trim_takes_blanks_from_both_ends_only)
 {
     assert_slice(oteli_trim(oteli_slice_of(" \t a b\t ")), "a b");
     assert_slice(oteli_trim(oteli_slice_of("a\n")), "a\n");
-    assert_int_equal(oteli_trim(oteli_slice_of(" \t ")).length, 0);
-    assert_int_equal(oteli_trim(oteli_slice_of("")).length, 0);
+    assert_slice(oteli_trim(oteli_slice_of(" \t ")), "");
     assert_int_equal(oteli_trim(oteli_slice_of(NULL)).length, 0);
 }
 
-TEST(list_gives_trimmed_members_in_order)
+TEST(a_list_has_trimmed_members_in_order_within_its_length)
 {
-    otel_slice rest = oteli_slice_of(" a=1 ,, b c\t,, ");
-    otel_slice member;
-
-    assert_true(oteli_list_next(&rest, &member));
-    assert_slice(member, "a=1");
-    assert_true(oteli_list_next(&rest, &member));
-    assert_slice(member, "b c");
-    assert_false(oteli_list_next(&rest, &member));
-    assert_false(oteli_list_next(&rest, &member));
-}
-
-TEST(list_stops_at_its_length)
-{
-    otel_slice rest = {.data = "ab,cd", .length = 4};
-    otel_slice member;
-
-    assert_true(oteli_list_next(&rest, &member));
-    assert_slice(member, "ab");
-    assert_true(oteli_list_next(&rest, &member));
-    assert_slice(member, "c");
-    assert_false(oteli_list_next(&rest, &member));
-}
-
-TEST(an_empty_list_has_no_members)
-{
-    otel_slice rest = oteli_slice_of(NULL);
-    otel_slice member;
-
-    assert_false(oteli_list_next(&rest, &member));
-    rest = oteli_slice_of(" , ,");
-    assert_false(oteli_list_next(&rest, &member));
+    static const struct {
+        const char *list;
+        size_t length;
+        const char *members; /* each behind a '|' */
+    } rows[] = {{" a=1 ,, b c\t,, ", 15, "|a=1|b c"},
+                {"ab,cd", 4, "|ab|c"},
+                {" , ,", 4, ""},
+                {NULL, 0, ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        otel_slice rest = {rows[i].list, rows[i].length};
+        otel_slice member;
+        char members[32] = "";
+        while (oteli_list_next(&rest, &member)) {
+            strcat(members, "|");
+            strncat(members, member.data, member.length);
+        }
+        assert_string_equal(members, rows[i].members);
+        assert_false(oteli_list_next(&rest, &member));
+    }
 }
 
 TEST(cut_is_at_the_first_mark)
@@ -72,55 +59,44 @@ TEST(cut_is_at_the_first_mark)
     assert_false(oteli_cut(oteli_slice_of(NULL), '=', &key, &value));
 }
 
-TEST(words_are_compared_without_case)
+TEST(words_are_compared_without_case_and_texts_byte_by_byte)
 {
-    assert_true(oteli_is_word(oteli_slice_of("TrUe"), "true"));
-    assert_false(oteli_is_word(oteli_slice_of("tru"), "true"));
-    assert_false(oteli_is_word(oteli_slice_of("true2"), "true"));
+    static const struct {
+        const char *text;
+        size_t length;
+        bool is_word, is_text; /* "true" */
+    } rows[] = {{"true", 4, true, true},
+                {"TrUe", 4, true, false},
+                {"tru", 3, false, false},
+                {"true2", 5, false, false},
+                {"truely", 4, true, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const otel_slice slice = {rows[i].text, rows[i].length};
+        assert_int_equal(oteli_is_word(slice, "true"), rows[i].is_word);
+        assert_int_equal(oteli_is_text(slice, "true"), rows[i].is_text);
+    }
     assert_true(oteli_is_word(oteli_slice_of(""), ""));
-    assert_true(oteli_is_word((otel_slice){.data = "truely", .length = 4}, "true"));
 }
 
-TEST(texts_are_compared_byte_by_byte)
-{
-    assert_true(oteli_is_text(oteli_slice_of("true"), "true"));
-    assert_false(oteli_is_text(oteli_slice_of("True"), "true"));
-    assert_false(oteli_is_text(oteli_slice_of("tru"), "true"));
-    assert_false(oteli_is_text(oteli_slice_of("true2"), "true"));
-    assert_true(oteli_is_text((otel_slice){.data = "truely", .length = 4}, "true"));
-}
-
-TEST(a_copy_is_terminated_and_the_callers)
+TEST(a_copy_is_terminated_and_the_callers_or_null)
 {
     oteli_leaks_begin();
-
     char *copy = oteli_slice_copy((otel_slice){.data = "spans", .length = 4});
     char *empty = oteli_slice_copy((otel_slice){.data = NULL, .length = 0});
-
     assert_string_equal(copy, "span");
     assert_string_equal(empty, "");
     free(copy);
     free(empty);
-    oteli_leaks_check();
-}
-
-TEST(a_copy_without_memory_is_null)
-{
-    oteli_leaks_begin();
     oteli_leaks_fail_at(1);
-
     assert_null(oteli_slice_copy(oteli_slice_of("span")));
-
     oteli_leaks_check();
 }
 
-struct decoded {
+static const struct {
     const char *text;
     const char *bytes; /* NULL: refused */
     size_t length;
-};
-
-static const struct decoded decodeds[] = {
+} decodeds[] = {
     {"", "", 0},
     {"plain+text", "plain+text", 10},
     {"a%20b%2C%2c", "a b,,", 5},
@@ -141,16 +117,14 @@ static const struct decoded decodeds[] = {
 TEST(percent_decoding_is_strict)
 {
     for (size_t i = 0; i < sizeof decodeds / sizeof decodeds[0]; i++) {
-        const struct decoded *decoded = &decodeds[i];
+        const char *const text = decodeds[i].text;
         char out[32];
         size_t length = 99;
-
-        const bool good = oteli_percent_decode(decoded->text, strlen(decoded->text), out, &length);
-
-        assert_int_equal(good, decoded->bytes != NULL);
+        const bool good = oteli_percent_decode(text, strlen(text), out, &length);
+        assert_int_equal(good, decodeds[i].bytes != NULL);
         if (good) {
-            assert_int_equal(length, decoded->length);
-            assert_memory_equal(out, decoded->bytes, length);
+            assert_int_equal(length, decodeds[i].length);
+            assert_memory_equal(out, decodeds[i].bytes, length);
         }
     }
 }
@@ -167,12 +141,10 @@ TEST(percent_decoding_works_in_place_and_within_its_length)
     assert_false(oteli_percent_decode("%41", 2, text, &length));
 }
 
-struct whole {
+static const struct {
     const char *text;
     int64_t number; /* -1: refused */
-};
-
-static const struct whole wholes[] = {
+} wholes[] = {
     {"0", 0},
     {"007", 7},
     {" \t42 ", 42},

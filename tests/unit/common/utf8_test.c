@@ -52,14 +52,12 @@ TEST(every_cut_code_point_is_invalid)
     }
 }
 
-struct bad_text {
+static const struct bad_text {
     const char *bytes;
     size_t length;
     size_t valid_prefix;
     const char *replaced;
-};
-
-static const struct bad_text bad_texts[] = {
+} bad_texts[] = {
     {"\x80", 1, 0, "\xEF\xBF\xBD"},                                 /* lone continuation */
     {"ab\xFFz", 4, 2, "ab\xEF\xBF\xBDz"},                           /* no lead byte */
     {"\xC0\xAF", 2, 0, "\xEF\xBF\xBD\xEF\xBF\xBD"},                 /* overlong, two */
