@@ -24,12 +24,6 @@ struct worker {
     uint64_t gone;
 };
 
-static uint64_t next(uint64_t *random)
-{
-    *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return *random >> 16;
-}
-
 /* Small, medium and large ones. */
 static size_t length_for(uint64_t what)
 {
@@ -98,7 +92,7 @@ static void attach(struct worker *worker, otel_baggage baggage)
     const otel_baggage current = otel_context_baggage(NULL);
     STRESS_CHECK(current.opaque == 0 || current.opaque == baggage.opaque);
     for (unsigned i = 0; i < 20; i++)
-        (void)make(next(&worker->random));
+        (void)make(stress_random(&worker->random));
     STRESS_CHECK(look(current) == (current.opaque != 0));
     STRESS_CHECK(otel_context_detach(token));
 }
@@ -108,14 +102,14 @@ static void keep(struct worker *worker, otel_baggage baggage)
     const otel_baggage kept = otel_baggage_keep(baggage);
     STRESS_CHECK(kept.opaque == 0 || kept.opaque == baggage.opaque);
     for (unsigned i = 0; i < 20; i++)
-        (void)make(next(&worker->random));
+        (void)make(stress_random(&worker->random));
     STRESS_CHECK(look(kept) == (kept.opaque != 0));
     otel_baggage_let_go(kept);
 }
 
 static void operate(struct worker *worker)
 {
-    const uint64_t what = next(&worker->random);
+    const uint64_t what = stress_random(&worker->random);
     uint64_t *slot = &table[what % TABLE];
     const otel_baggage found = {oteli_load_relaxed_64(slot)};
     switch (what / TABLE % 8) {
@@ -156,9 +150,9 @@ int main(int argc, char **argv)
     pthread_t threads[THREADS];
     struct worker workers[THREADS];
     scale = stress_scale(argc, argv, 20);
-    seed = stress_seed();
+    seed = stress_seed() << 8;
     for (unsigned i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.random = seed + i};
+        workers[i] = (struct worker){.random = seed + i + 1};
         STRESS_CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
     }
     uint64_t found = 0;

@@ -51,14 +51,21 @@ static otel_export_result export_batch(void *state, otel_export *call)
 
 static void start(struct sizes *sizes, int64_t capacity, int64_t queue, int64_t delay_ms)
 {
-    const otel_exporter exporter =
-        OTEL_EXPORTER(.name = "sizes", .state = sizes, .export_batch = export_batch);
     *sizes = (struct sizes){.capacity = (uint64_t)capacity};
-    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                                  .bsp_max_queue_size = queue,
-                                                  .bsp_max_export_batch_size = capacity,
-                                                  .bsp_schedule_delay = delay_ms,
-                                                  .log_level = "none")) == OTEL_OK);
+    stress_start_sdk(OTEL_EXPORTER(.name = "sizes", .state = sizes, .export_batch = export_batch),
+                     &(otel_sdk_options){.bsp_max_queue_size = queue,
+                                         .bsp_max_export_batch_size = capacity,
+                                         .bsp_schedule_delay = delay_ms,
+                                         .log_level = "none"});
+}
+
+/* All spans are in a batch, none of which is too large. Those that were dropped for want of room. */
+static uint64_t stop_and_check(const struct sizes *sizes)
+{
+    const otel_stats stats = stress_stop_sdk();
+    STRESS_CHECK(sizes->spans == stats.delivered && stats.batches == sizes->batches);
+    STRESS_CHECK(sizes->too_large == 0 && sizes->empty == 0);
+    return stats.dropped[OTEL_DROP_QUEUE_FULL];
 }
 
 /* Span by span at the time that it is due: a pause is made up for, without a burst that
@@ -80,34 +87,23 @@ static void *pace(void *argument)
     return NULL;
 }
 
-static void trace_steadily(void)
-{
-    pthread_t pacers[PACERS];
-    stress_start(pacers, PACERS, pace);
-    stress_join(pacers, PACERS);
-}
-
 static void steady(int64_t queue, int64_t delay_ms)
 {
     struct sizes sizes;
+    pthread_t pacers[PACERS];
     start(&sizes, BATCH, queue, delay_ms);
     const uint64_t began_ns = process_now_ns();
-    trace_steadily();
-    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
+    stress_start(pacers, PACERS, pace);
+    stress_join(pacers, PACERS);
+    const uint64_t full_queues = stop_and_check(&sizes);
     const uint64_t took_ns = process_now_ns() - began_ns;
-
-    const otel_stats stats = stress_stats();
-    stress_check_sums(&stats, true);
     const uint64_t ticks = took_ns / ((uint64_t)delay_ms * NS_PER_MS) + 1;
-    const uint64_t full_queues = stats.dropped[OTEL_DROP_QUEUE_FULL];
     const uint64_t reasons = ticks + full_queues + 1; /* the shutdown */
     printf("queue %" PRId64 ", delay %" PRId64 " ms: %" PRIu64 " spans/s, %" PRIu64
            " batches, mean %" PRIu64 ", not full %" PRIu64 " of at most %" PRIu64 "\n",
            queue, delay_ms, sizes.spans * 1000 / (took_ns / NS_PER_MS + 1), sizes.batches,
            sizes.spans / (sizes.batches + (sizes.batches == 0)), sizes.not_full, reasons);
-    STRESS_CHECK(sizes.spans == stats.delivered && stats.batches == sizes.batches);
     STRESS_CHECK(sizes.spans + full_queues == (uint64_t)PACERS * spans_each);
-    STRESS_CHECK(sizes.too_large == 0 && sizes.empty == 0);
     STRESS_CHECK(sizes.not_full <= reasons);
     STRESS_CHECK(sizes.batches <= sizes.spans / BATCH + reasons);
     if (delay_ms == HOUR_MS && full_queues == 0)
@@ -171,18 +167,12 @@ static void wild(int64_t capacity, int64_t queue, int64_t delay_ms, bool flushes
     oteli_store_relaxed_32(&wild_ends, 1);
     if (flushes)
         pthread_join(flusher, NULL);
-    STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
-
-    const otel_stats stats = stress_stats();
-    stress_check_sums(&stats, true);
+    const uint64_t dropped = stop_and_check(&sizes);
     printf("batches of %" PRId64 ", queue %" PRId64 ": %" PRIu64 " spans in %" PRIu64
            " batches, %" PRIu64 " not full, %" PRIu64 " dropped\n",
-           capacity, queue, sizes.spans, sizes.batches, sizes.not_full,
-           stats.dropped[OTEL_DROP_QUEUE_FULL]);
-    STRESS_CHECK(sizes.spans == stats.delivered && stats.batches == sizes.batches);
-    STRESS_CHECK(sizes.too_large == 0 && sizes.empty == 0);
+           capacity, queue, sizes.spans, sizes.batches, sizes.not_full, dropped);
     /* Nothing but the shutdown can have made a batch that is not full. */
-    if (!flushes && delay_ms == HOUR_MS && stats.dropped[OTEL_DROP_QUEUE_FULL] == 0)
+    if (!flushes && delay_ms == HOUR_MS && dropped == 0)
         STRESS_CHECK(sizes.not_full <= 1);
 }
 
@@ -196,12 +186,8 @@ static void catch_up(int64_t capacity, int64_t queue)
         otel_span_end(otel_span_enter(tracer, "waiting", NULL));
     oteli_store_release_32(&sizes.is_held, 0);
     STRESS_CHECK(stress_is_done(otel_flush(60000)));
-    STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
-    const otel_stats stats = stress_stats();
-    stress_check_sums(&stats, true);
-    STRESS_CHECK(sizes.too_large == 0 && sizes.empty == 0);
-    const uint64_t reasons = 2 + stats.dropped[OTEL_DROP_QUEUE_FULL];
-    STRESS_CHECK(sizes.not_full <= reasons);
+    const uint64_t dropped = stop_and_check(&sizes);
+    STRESS_CHECK(sizes.not_full <= 2 + dropped);
 }
 
 /* spec: P5 */

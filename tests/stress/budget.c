@@ -25,12 +25,9 @@ static uint32_t stop;        /* atomic */
 static uint64_t byte_limit;  /* what the watcher holds the queue to */
 static uint64_t queue_size;
 static uint32_t spans_each;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t round_is_over;
-static pthread_cond_t finish_line = PTHREAD_COND_INITIALIZER;
-static uint32_t finished; /* threads that have ended their spans; under the lock */
-static bool may_end;      /* likewise */
+static uint32_t finished; /* threads that have ended their spans; atomic */
+static pthread_t watcher;
 
 static void end_span(const char *attribute)
 {
@@ -44,12 +41,8 @@ static void *trace(void *argument)
 {
     for (uint32_t i = 0; i < spans_each; i++)
         end_span(argument);
-    pthread_mutex_lock(&lock);
-    finished++;
-    pthread_cond_signal(&finish_line);
-    while (!may_end)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
+    oteli_add_full_32(&finished, 1);
+    pthread_barrier_wait(&round_is_over);
     return NULL;
 }
 
@@ -72,39 +65,40 @@ static void start(int64_t queue, int64_t bytes)
     next_number = stop = 0;
     queue_size = (uint64_t)queue;
     byte_limit = bytes != 0 ? (uint64_t)bytes : UINT64_MAX;
-    const otel_exporter exporter = oracle_exporter(&oracle);
-    STRESS_CHECK(
-        otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                         .bsp_max_queue_size = queue, .queue_max_bytes = bytes,
+    stress_start_sdk(oracle_exporter(&oracle),
+                     &(otel_sdk_options){.bsp_max_queue_size = queue,
+                                         .queue_max_bytes = bytes,
                                          .bsp_max_export_batch_size = queue < BATCH ? queue : BATCH,
-                                         .bsp_export_timeout = OTEL_ZERO, .log_level = "none")) ==
-        OTEL_OK);
+                                         .bsp_export_timeout = OTEL_ZERO,
+                                         .log_level = "none"});
+    STRESS_CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0);
 }
 
-static void start_threads(pthread_t *threads, unsigned count, const char *attribute)
+static void start_threads(pthread_t *threads, unsigned count, void *(*main)(void *),
+                          const char *attribute)
 {
     pthread_attr_t attributes;
     STRESS_CHECK(pthread_attr_init(&attributes) == 0);
     STRESS_CHECK(pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0);
+    pthread_barrier_init(&round_is_over, NULL, count + 1);
+    finished = 0;
     for (unsigned i = 0; i < count; i++)
-        STRESS_CHECK(
-            pthread_create(&threads[i], &attributes, trace, (void *)(uintptr_t)attribute) == 0);
+        STRESS_CHECK(pthread_create(&threads[i], &attributes, main, (void *)(uintptr_t)attribute) ==
+                     0);
     pthread_attr_destroy(&attributes);
-    pthread_mutex_lock(&lock);
-    while (finished != count)
-        pthread_cond_wait(&finish_line, &lock);
-    pthread_mutex_unlock(&lock);
+}
+
+static void trace_with(pthread_t *threads, unsigned count, const char *attribute)
+{
+    start_threads(threads, count, trace, attribute);
+    stress_wait(&finished, count);
 }
 
 static void end_threads(const pthread_t *threads, unsigned count)
 {
-    pthread_mutex_lock(&lock);
-    may_end = true;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
+    pthread_barrier_wait(&round_is_over);
     stress_join(threads, count);
-    may_end = false;
-    finished = 0;
+    pthread_barrier_destroy(&round_is_over);
 }
 
 /* End spans until some are dropped. */
@@ -116,13 +110,11 @@ static void fill_up(void)
             end_span(NULL);
 }
 
-static void end(pthread_t watcher)
+static void end(void)
 {
-    STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
+    const otel_stats stats = stress_stop_sdk();
     oteli_store_relaxed_32(&stop, 1);
     pthread_join(watcher, NULL);
-    const otel_stats stats = stress_stats();
-    stress_check_sums(&stats, true);
     STRESS_CHECK(stats.ended == next_number);
     STRESS_CHECK(oracle_wrong(&oracle) == 0 && oracle.largest <= BATCH);
     oracle_fini(&oracle);
@@ -131,13 +123,13 @@ static void end(pthread_t watcher)
 }
 
 /* Everything that was kept is delivered, and the rest is counted. */
-static void finish(pthread_t watcher)
+static void finish(void)
 {
     const uint64_t kept = stress_stats().queued;
     oteli_store_release_32(&oracle.blocked, 0);
     STRESS_CHECK(stress_is_done(otel_flush(60000)));
     STRESS_CHECK(oracle.delivered == kept);
-    end(watcher);
+    end();
 }
 
 /* Spans: each thread ends as many as the queue holds and a lot more, so the queue is full and
@@ -145,22 +137,20 @@ static void finish(pthread_t watcher)
 static void run_spans(unsigned count, int64_t queue)
 {
     pthread_t threads[MOST_THREADS];
-    pthread_t watcher;
     start(queue, 0);
     spans_each = (uint32_t)queue / count + 2 * LOT;
-    STRESS_CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0);
-    start_threads(threads, count, NULL);
+    trace_with(threads, count, NULL);
     fill_up(); /* the threads' last lots may have had room for all of theirs */
     end_threads(threads, count);
     spans_each = LOT; /* once more, now that the queue is full */
-    start_threads(threads, count, NULL);
+    trace_with(threads, count, NULL);
     end_threads(threads, count);
     fill_up();
 
     const otel_stats full = stress_stats();
     STRESS_CHECK(full.delivered == 0 && full.queued == queue_size);
     STRESS_CHECK(full.dropped[OTEL_DROP_QUEUE_FULL] == next_number - queue_size);
-    finish(watcher);
+    finish();
 }
 
 /* Bytes: threads end large spans until there is no line any more. */
@@ -168,20 +158,18 @@ static void run_bytes(unsigned count, int64_t bytes)
 {
     static char large[LARGE];
     pthread_t threads[MOST_THREADS];
-    pthread_t watcher;
     for (unsigned i = 0; i + 1 < sizeof large; i++)
         large[i] = 'x';
     start(1 << 20, bytes);
     spans_each = (uint32_t)(bytes / LARGE) / count + 10;
-    STRESS_CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0);
-    start_threads(threads, count, large);
+    trace_with(threads, count, large);
 
     const otel_stats full = stress_stats();
     STRESS_CHECK(full.delivered == 0 && full.dropped[OTEL_DROP_QUEUE_FULL] == 0);
     STRESS_CHECK(full.dropped[OTEL_DROP_BYTE_LIMIT] != 0);
     STRESS_CHECK(full.queued_bytes == byte_limit / LINE_BYTES * LINE_BYTES);
     end_threads(threads, count);
-    finish(watcher);
+    finish();
 }
 
 /* How much of the queue one thread can fill while `count` others, which ended some spans each,
@@ -189,18 +177,16 @@ static void run_bytes(unsigned count, int64_t bytes)
 static void run_idle(unsigned count, int64_t queue, uint32_t ended_each)
 {
     pthread_t threads[MOST_THREADS];
-    pthread_t watcher;
     start(queue, 0);
     spans_each = ended_each;
-    STRESS_CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0);
-    start_threads(threads, count, NULL);
+    trace_with(threads, count, NULL);
     fill_up();
     const uint64_t left_over = queue_size - stress_stats().queued;
     printf("%u idle threads keep %" PRIu64 " of %" PRIu64 " places\n", count, left_over,
            queue_size);
     STRESS_CHECK(left_over <= queue_size / 4);
     end_threads(threads, count);
-    finish(watcher);
+    finish();
 }
 
 static void *end_again_and_again(void *argument)
@@ -219,26 +205,18 @@ static void *end_again_and_again(void *argument)
 static void run_idle_lines(unsigned count)
 {
     pthread_t threads[MOST_THREADS];
-    pthread_t watcher;
-    pthread_attr_t attributes;
     start(1 << 16, LEAST_QUEUE_BYTES);
     oteli_store_release_32(&oracle.blocked, 0);
-    STRESS_CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0);
-    STRESS_CHECK(pthread_attr_init(&attributes) == 0);
-    STRESS_CHECK(pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0);
-    pthread_barrier_init(&round_is_over, NULL, count + 1);
-    for (unsigned i = 0; i < count; i++)
-        STRESS_CHECK(pthread_create(&threads[i], &attributes, end_again_and_again, NULL) == 0);
+    start_threads(threads, count, end_again_and_again, NULL);
     for (unsigned i = 0; i < ROUNDS; i++) {
         pthread_barrier_wait(&round_is_over);
         STRESS_CHECK(stress_is_done(otel_flush(60000)));
-        pthread_barrier_wait(&round_is_over);
+        if (i + 1 < ROUNDS)
+            pthread_barrier_wait(&round_is_over);
     }
-    stress_join(threads, count);
-    pthread_attr_destroy(&attributes);
-    pthread_barrier_destroy(&round_is_over);
+    end_threads(threads, count);
     STRESS_CHECK(stress_stats().delivered == (uint64_t)count * ROUNDS);
-    end(watcher);
+    end();
 }
 
 /* spec: P4 */

@@ -131,8 +131,7 @@ static void set_counters(void *state)
 
 static void check(void)
 {
-    const otel_stats stats = stress_stats();
-    stress_check_sums(&stats, true);
+    const otel_stats stats = stress_stop_sdk();
     const uint64_t before = end_of_counters - SPANS / 2;
     STRESS_CHECK(stats.delivered - (THREADS * before - 2 * end_of_counters) ==
                  (uint64_t)THREADS * (SPANS + ADDED_EACH));
@@ -152,17 +151,13 @@ static void run(uint64_t end)
     end_of_counters = end;
     oracle_init(&oracle, THREADS * SPANS);
     is_set = 0;
-    const otel_exporter exporter = oracle_exporter(&oracle);
-    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                                  .bsp_schedule_delay = 3600000,
-                                                  .bsp_max_queue_size = 1 << 20,
-                                                  .thread_started = set_counters)) == OTEL_OK);
-    while (oteli_load_acquire_32(&is_set) == 0)
-        stress_sleep_us(100);
+    stress_start_sdk(oracle_exporter(&oracle), &(otel_sdk_options){.bsp_schedule_delay = 3600000,
+                                                                   .bsp_max_queue_size = 1 << 20,
+                                                                   .thread_started = set_counters});
+    stress_wait(&is_set, 1);
     tracer = otel_tracer_get("stress", NULL);
     stress_start(threads, THREADS, trace);
     stress_join(threads, THREADS);
-    STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
     check();
     oracle_fini(&oracle);
     oteli_lifecycle_reset();

@@ -10,7 +10,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,6 @@ struct shared {
     uint32_t foreign; /* deliveries of what is the other's */
     uint32_t twice;
     uint32_t unnumbered;
-    uint32_t daemons;
     uint32_t blocked; /* the exporter waits while it is set */
 };
 
@@ -92,24 +90,19 @@ static otel_export_result export_batch(void *state, otel_export *call)
     return OTEL_EXPORT_DONE;
 }
 
-static otel_status renew(const void *state, otel_exporter *renewed);
-
-static otel_exporter exporter_of(const char *state)
-{
-    return OTEL_EXPORTER(.name = "shared_memory", .state = (void *)(uintptr_t)state,
-                         .export_batch = export_batch, .renew = renew);
-}
-
 static otel_status renew(const void *state, otel_exporter *renewed)
 {
     (void)state;
-    *renewed = exporter_of(&of_descendant);
+    *renewed = OTEL_EXPORTER(.name = "shared_memory", .state = (void *)(uintptr_t)&of_descendant,
+                             .export_batch = export_batch, .renew = renew);
     return OTEL_OK;
 }
 
 static otel_status start(const char *state)
 {
-    const otel_exporter exporter = exporter_of(state);
+    otel_exporter exporter;
+    (void)!renew(NULL, &exporter);
+    exporter.state = (void *)(uintptr_t)state;
     const otel_status status = otel_start_with(
         OTEL_SDK_OPTIONS(.service_name = "fork", .exporters = &exporter, .exporter_count = 1,
                          .bsp_schedule_delay = 20, .bsp_max_queue_size = QUEUE,
@@ -119,14 +112,9 @@ static otel_status start(const char *state)
 
 /* --- spans with numbers --- */
 
-static otel_span begin(uint32_t number, bool is_detached)
+static otel_span begin_of_parent(void)
 {
-    return is_detached ? oracle_start(tracer, number) : oracle_enter(tracer, number);
-}
-
-static otel_span begin_of_parent(bool is_detached)
-{
-    return begin(oteli_add_full_32(&next_of_parent, 1), is_detached);
+    return oracle_enter(tracer, oteli_add_full_32(&next_of_parent, 1));
 }
 
 /* In a child: so many spans, under whatever is current. */
@@ -134,7 +122,8 @@ static void trace(unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         const uint32_t number = oteli_add_full_32(&shared->next, 1);
-        const otel_span span = begin(number, i % 3 == 2);
+        const otel_span span =
+            i % 3 == 2 ? oracle_start(tracer, number) : oracle_enter(tracer, number);
         otel_span_set_int(span, "i", (int64_t)i);
         otel_span_set_string(span, "text", "something of a child");
         otel_span_end(span);
@@ -208,47 +197,6 @@ static int trace_and_end(unsigned number)
     return check_delivered(SPANS, shut_down);
 }
 
-static int do_nothing(unsigned number)
-{
-    otel_stats stats = {.size = sizeof stats};
-    if (otel_flush(0) != OTEL_OK || otel_stats_read(0, &stats) != OTEL_OK || stats.started != 0)
-        return 1;
-    if (number % 2 == 0)
-        return 0;
-    if (otel_shutdown(0) != OTEL_OK)
-        return 2;
-    if (otel_shutdown(0) != OTEL_ERROR_NOT_STARTED)
-        return 2;
-    trace(1);
-    return otel_tracer_enabled(tracer) ? 3 : 0;
-}
-
-static int start_another(unsigned number)
-{
-    (void)number;
-    if (start(&of_descendant) != OTEL_OK)
-        return 1;
-    trace(SPANS);
-    return check_delivered(SPANS, true);
-}
-
-static int have_children(unsigned depth)
-{
-    if (depth % 2 == 0)
-        trace(3);
-    if (depth < 3) {
-        const pid_t child = fork();
-        if (child == 0)
-            _exit(have_children(depth + 1));
-        int status = -1;
-        if (waitpid(child, &status, 0) != child || status != 0)
-            return 1;
-    }
-    if (depth % 2 == 1)
-        trace(3);
-    return check_delivered(3, depth == 3);
-}
-
 static void *trace_on_thread(void *gate)
 {
     pthread_barrier_wait(gate);
@@ -269,18 +217,6 @@ static int race_for_the_first(unsigned number)
     return check_delivered(HOT * (SPANS / 4), true);
 }
 
-static int become_a_daemon(unsigned number)
-{
-    (void)number;
-    if (daemon(1, 1) != 0)
-        return 1;
-    alarm(HANG_S);
-    trace(SPANS);
-    const int wrong = check_delivered(SPANS, true);
-    oteli_add_full_32(&shared->daemons, wrong == 0);
-    return wrong;
-}
-
 /* Harmless is what it has to be: it has no SDK, and everything does nothing. */
 static int live_raw(unsigned number)
 {
@@ -299,7 +235,7 @@ static void *trace_hot(void *argument)
     while (oteli_load_relaxed_32(&stop) == 0) {
         const bool has_number = oteli_load_relaxed_32(&next_of_parent) < PARENTS - 1000;
         const otel_span outer =
-            has_number ? begin_of_parent(false) : otel_span_enter(tracer, "without a number", NULL);
+            has_number ? begin_of_parent() : otel_span_enter(tracer, "without a number", NULL);
         const otel_span inner = otel_span_start(tracer, "inner", NULL);
         otel_span_set_string(inner, "key", "value");
         otel_span_end(inner);
@@ -343,13 +279,10 @@ static void test_hot_parent(unsigned children)
     oteli_store_relaxed_32(&stop, 0);
     stress_start(threads, HOT, trace_hot);
     const uint32_t before = shared->children_spans;
-    const otel_span open = begin_of_parent(false);
+    const otel_span open = begin_of_parent();
     run(trace_and_end, children, fork);
     otel_span_end(open);
     count_children(before, children * SPANS);
-    run(do_nothing, 8, fork);
-    run(start_another, 4, fork);
-    run(have_children, 4, fork);
     if (may_fork_raw)
         run(live_raw, 16, raw_fork);
     oteli_store_relaxed_32(&stop, 1);
@@ -360,7 +293,7 @@ static void test_hot_parent(unsigned children)
 static void *fork_here(void *argument)
 {
     (void)argument;
-    const otel_span open = begin_of_parent(false);
+    const otel_span open = begin_of_parent();
     reap(spawn(trace_and_end, 0, fork));
     reap(spawn(trace_and_end, 1, fork));
     otel_span_end(open);
@@ -376,84 +309,7 @@ static void test_quiet_parent(void)
     pthread_join(thread, NULL);
     run(race_for_the_first, 8, fork);
     count_children(before, 2 * SPANS + 8 * HOT * (SPANS / 4));
-
-    int ends[2];
-    STRESS_CHECK(pipe(ends) == 0);
-    reap(spawn(become_a_daemon, 0, fork));
-    close(ends[1]);
-    char byte;
-    STRESS_CHECK(read(ends[0], &byte, 1) == 0); /* the daemon has ended */
-    close(ends[0]);
-    STRESS_CHECK(shared->daemons == 1);
-
-    char *const nothing[] = {(char *)(uintptr_t) "true", NULL};
-    pid_t spawned;
-    STRESS_CHECK(posix_spawnp(&spawned, nothing[0], NULL, NULL, nothing, nothing + 1) == 0);
-    reap(spawned);
-    otel_span_end(begin_of_parent(false));
-    end_parent();
-}
-
-/* --- spans that are open over a fork --- */
-
-struct open_things {
-    otel_span outer, root, held, detached, collected;
-    otel_context_token token;
-};
-
-static void end_things(const struct open_things *things)
-{
-    otel_span_set_int(things->collected, "k", 1);
-    otel_span_end(things->collected);
-    otel_lines *lines = otel_lines_end();
-    otel_lines_mount(lines, &things->outer, 1, NULL);
-    otel_lines_free(lines);
-    otel_span_end(things->held);
-    otel_span_end(things->root);
-    otel_span_set_string(things->detached, "k", "v");
-    otel_span_end(things->detached);
-    (void)otel_context_detach(things->token);
-    otel_span_end(things->outer);
-}
-
-static struct open_things things;
-
-/* What is collected is of no trace, so what is current is the root below it. */
-static int end_in_child(unsigned order)
-{
-    if (otel_current_span().opaque[2] != things.held.opaque[2])
-        return 1;
-    if (order % 2 == 0)
-        trace(1);
-    end_things(&things);
-    if (otel_current_span().opaque[2] != 0)
-        return 2;
-    if (order % 2 == 1)
-        trace(1);
-    return check_delivered(1, true);
-}
-
-static void test_open_over_fork(unsigned times)
-{
-    STRESS_CHECK(start(&of_starter) == OTEL_OK);
-    for (unsigned i = 0; i < times; i++) {
-        const uint32_t first = oteli_load_relaxed_32(&next_of_parent);
-        things.outer = begin_of_parent(false);
-        things.token = otel_context_attach(otel_current_context());
-        char name[ORACLE_NAME];
-        oracle_name(oteli_add_full_32(&next_of_parent, 1), name);
-        things.detached = begin_of_parent(true);
-        things.root = otel_span_enter_n(tracer, name, sizeof name,
-                                        OTEL_SPAN_OPTIONS(.hold = true, .root = true));
-        things.held = begin_of_parent(false);
-        otel_lines_begin();
-        things.collected = begin_of_parent(false);
-        reap(spawn(end_in_child, i, fork));
-        end_things(&things);
-        STRESS_CHECK(otel_flush(60000) == OTEL_OK);
-        for (uint32_t number = first; number < next_of_parent; number++)
-            STRESS_CHECK(seen[number] == 1);
-    }
+    otel_span_end(begin_of_parent());
     end_parent();
 }
 
@@ -631,7 +487,6 @@ int main(int argc, char **argv)
     shared->next = PARENTS;
     tracer = otel_tracer_get("stress", NULL);
 
-    test_open_over_fork(6 * scale);
     test_quiet_parent();
     test_ids(scale == 1 ? 40 : 1000, scale == 1 ? 200 : 1000);
     test_signal_handler(40 * scale);

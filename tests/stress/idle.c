@@ -47,21 +47,14 @@ static void *be_busy(void *argument)
 
 static void trace(unsigned spans)
 {
-    for (unsigned i = 0; i < spans; i++) {
+    for (unsigned i = 0; i < spans; i++)
         otel_span_end(oracle_enter(tracer, oteli_add_full_32(&next_number, 1)));
-    }
 }
 
 static void note_worker(void *state)
 {
     (void)state;
     oteli_store_release_32(&worker, (uint32_t)process_this_thread());
-}
-
-static void wait_for_worker(void)
-{
-    while (oteli_load_acquire_32(&worker) == 0)
-        stress_sleep_us(1000);
 }
 
 static bool is_still_for(unsigned ms)
@@ -101,13 +94,12 @@ static void run(const char *sampler, const char *clock)
     oracle_init(&oracle, QUEUE);
     next_number = stop = worker = 0;
     is_sampled = sampler == NULL;
-    const otel_exporter exporter = oracle_exporter(&oracle);
-    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                                  .bsp_schedule_delay = DELAY_MS,
-                                                  .bsp_max_queue_size = QUEUE,
-                                                  .traces_sampler = sampler, .clock = clock,
-                                                  .thread_started = note_worker)) == OTEL_OK);
-    wait_for_worker();
+    stress_start_sdk(oracle_exporter(&oracle), &(otel_sdk_options){.bsp_schedule_delay = DELAY_MS,
+                                                                   .bsp_max_queue_size = QUEUE,
+                                                                   .traces_sampler = sampler,
+                                                                   .clock = clock,
+                                                                   .thread_started = note_worker});
+    stress_wait(&worker, 1);
     stress_start(busy, BUSY, be_busy);
     expect_stillness(is_sampled ? "nothing has ended yet" : "nothing is sampled");
     if (is_sampled) {
@@ -123,9 +115,7 @@ static void run(const char *sampler, const char *clock)
     }
     oteli_store_relaxed_32(&stop, 1);
     stress_join(busy, BUSY);
-    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
-    const otel_stats stats = stress_stats();
-    stress_check_sums(&stats, true);
+    const otel_stats stats = stress_stop_sdk();
     STRESS_CHECK(stats.delivered == next_number && oracle_wrong(&oracle) == 0);
     oracle_fini(&oracle);
 }
@@ -140,7 +130,7 @@ static void run_otlp(void)
                                     .exporter_otlp_traces_endpoint = http_sink_url(sink),
                                     .bsp_schedule_delay = DELAY_MS,
                                     .thread_started = note_worker)) == OTEL_OK);
-    wait_for_worker();
+    stress_wait(&worker, 1);
     otel_span_end(otel_span_enter(tracer, "delivered", NULL));
     STRESS_CHECK(http_sink_wait(sink, 1));
     expect_stillness("after an export by OTLP");

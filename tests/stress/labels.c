@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/stress/labels.c - 8 threads that make, apply and give back labels as fast as they can, more
  * at once than there are, and a reader that asks what each call was under: what it is told is
- * right or nothing, and no two labels in use are the same trampoline. Before that there is one
- * trampoline alone, whose history is read as it is overwritten. */
+ * right or nothing, and no two labels in use are the same trampoline. */
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "profiling/labels.h"
@@ -23,8 +22,7 @@ enum {
     SAMPLE_EVERY = 3,
     NUMBER_BYTES = 17,
     NEAR = 16,
-    PLACES = 512,
-    READS = 1000000
+    PLACES = 512
 };
 
 /* What was seen inside of a call, on its way to the reader. */
@@ -79,6 +77,13 @@ static otel_profile_label make(uint64_t number)
     return otel_profile_label_acquire(kv, 2);
 }
 
+static void let_go(otel_profile_label *label)
+{
+    if (label->index != 0)
+        STRESS_CHECK(oteli_exchange_full_32(&used[label->index - 1], 0) == 1);
+    otel_profile_label_release(label);
+}
+
 static void *work(void *argument)
 {
     struct worker *worker = argument;
@@ -87,9 +92,7 @@ static void *work(void *argument)
     uint64_t empty = 0;
     for (uint32_t i = 0; i < worker->count; i++) {
         const uint32_t place = i % HELD;
-        if (held[place].index != 0)
-            STRESS_CHECK(oteli_exchange_full_32(&used[held[place].index - 1], 0) == 1);
-        otel_profile_label_release(&held[place]);
+        let_go(&held[place]);
         numbers[place] = worker->first + i;
         held[place] = make(numbers[place]);
         if (held[place].index != 0)
@@ -103,11 +106,8 @@ static void *work(void *argument)
                 STRESS_CHECK(otel_profile_apply(&held[other], look, &call) == &call);
         }
     }
-    for (uint32_t i = 0; i < HELD; i++) {
-        if (held[i].index != 0)
-            STRESS_CHECK(oteli_exchange_full_32(&used[held[i].index - 1], 0) == 1);
-        otel_profile_label_release(&held[i]);
-    }
+    for (uint32_t i = 0; i < HELD; i++)
+        let_go(&held[i]);
     oteli_add_full_64(&empty_ones, empty);
     oteli_add_full_32(&ended, 1);
     return NULL;
@@ -149,59 +149,6 @@ static uint64_t read_all(struct answers *answers)
     return count;
 }
 
-/* --- one trampoline: a history that is overwritten while it is read --- */
-
-static uint32_t is_enough;
-
-static void *overwrite(void *unused)
-{
-    uint64_t number = 0;
-    while (oteli_load_relaxed_32(&is_enough) == 0) {
-        otel_profile_label label = make(++number);
-        STRESS_CHECK(label.index != 0);
-        otel_profile_label_release(&label);
-    }
-    return unused;
-}
-
-/* Both of its texts are the number. */
-static void check_whole(const struct oteli_label *label)
-{
-    const char *again = label->text + sizeof "n" + NUMBER_BYTES + sizeof "again";
-    STRESS_CHECK(label->text_length == sizeof "n" + sizeof "again" + 2 * NUMBER_BYTES);
-    STRESS_CHECK(memcmp(label->text + sizeof "n", again, NUMBER_BYTES) == 0);
-}
-
-/* The entry that is overwritten next is the oldest one: what it was a label's lives ago. */
-static void read_what_is_overwritten(uint32_t count)
-{
-    static otel_profile_label others[OTELI_TRAMPOLINES];
-    pthread_t writer;
-    uint64_t whole = 0;
-    uint64_t age_ns = 0;
-    struct oteli_label found;
-    otel_profile_label label = make(0);
-    const unsigned index = label.index - 1;
-    for (unsigned i = 1; i < OTELI_TRAMPOLINES; i++)
-        others[i] = make(i);
-    otel_profile_label_release(&label);
-    STRESS_CHECK(pthread_create(&writer, NULL, overwrite, NULL) == 0);
-    while (whole < count) {
-        /* As far back as something is known, and no further. */
-        if (oteli_labels_find(index, oteli_monotonic_ns() - age_ns, &found)) {
-            check_whole(&found);
-            whole++;
-            age_ns += 10;
-        } else {
-            age_ns /= 2;
-        }
-    }
-    oteli_store_release_32(&is_enough, 1);
-    pthread_join(writer, NULL);
-    for (unsigned i = 1; i < OTELI_TRAMPOLINES; i++)
-        otel_profile_label_release(&others[i]);
-}
-
 int main(int argc, char **argv)
 {
     const uint32_t count = LABELS * stress_scale(argc, argv, 50);
@@ -211,7 +158,6 @@ int main(int argc, char **argv)
         printf("no trampolines on this machine\n");
         return 77;
     }
-    read_what_is_overwritten(READS * stress_scale(argc, argv, 50));
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i].first = (uint64_t)(i + 1) << 32;
         workers[i].count = count;

@@ -8,33 +8,18 @@
  * It also passes a detached span on to whoever comes next. */
 #include "api/thread.h"
 #include "tests/support/oracle.h"
+#include "tests/support/process.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
 
 enum { THREADS = 10000, AT_A_TIME = 12, ENDED = 3, NUMBERS = ENDED + 1, MOST_GROWTH_KIB = 8192 };
-
-/* A sanitizer's own memory grows with the number of threads. */
-#if defined(OTELI_TSAN) || defined(__SANITIZE_ADDRESS__)
-enum { MEMORY_IS_OURS = 0 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { MEMORY_IS_OURS = 0 };
-#else
-enum { MEMORY_IS_OURS = 1 };
-#endif
-#else
-enum { MEMORY_IS_OURS = 1 };
-#endif
 
 static struct oracle oracle;
 static otel_tracer *tracer;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static otel_span handed; /* from one thread to another, under the lock */
-static bool has_settled; /* the thread that never ends has done its part; likewise */
-static bool may_end;     /* the test is over; likewise */
+static otel_span handed;     /* from one thread to another, under the lock */
+static uint32_t has_settled; /* the thread that never ends has done its part; atomic */
+static uint32_t may_end;     /* the test is over; atomic */
 
 static otel_span exchange(otel_span mine)
 {
@@ -73,11 +58,7 @@ static void leave_something_open(uint32_t number)
 
 static uint64_t abandoned_by(uint32_t threads)
 {
-    static const uint64_t each[] = {1, 3, 2, 0};
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < threads; i++)
-        sum += each[i % 4];
-    return sum;
+    return (uint64_t)threads / 4 * (1 + 3 + 2 + 0); /* there are whole fours of them */
 }
 
 static void *live_shortly(void *argument)
@@ -103,39 +84,9 @@ static void *live_forever(void *argument)
     const uint32_t number = *(const uint32_t *)argument;
     otel_span_end(oracle_enter(tracer, number));
     (void)enter("forever", false);
-    pthread_mutex_lock(&lock);
-    has_settled = true;
-    pthread_cond_broadcast(&changed);
-    while (!may_end)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
+    oteli_store_release_32(&has_settled, 1);
+    stress_wait(&may_end, 1);
     return NULL;
-}
-
-static void wait_until_settled(void)
-{
-    pthread_mutex_lock(&lock);
-    while (!has_settled)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
-}
-
-static void let_end(pthread_t thread)
-{
-    pthread_mutex_lock(&lock);
-    may_end = true;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
-    pthread_join(thread, NULL);
-}
-
-static unsigned long resident_kib(void)
-{
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    STRESS_CHECK(file != NULL && fscanf(file, "%*u %lu", &pages) == 1);
-    fclose(file);
-    return pages * (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
 }
 
 static void live_and_die(uint32_t from, uint32_t end)
@@ -172,21 +123,20 @@ int main(int argc, char **argv)
     uint32_t numbers = threads * NUMBERS + 1;
     uint32_t last = numbers - 1;
     oracle_init(&oracle, numbers);
-    const otel_exporter exporter = oracle_exporter(&oracle);
-    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                                  .bsp_schedule_delay = 5,
-                                                  .bsp_max_queue_size = 1 << 16)) == OTEL_OK);
+    stress_start_sdk(oracle_exporter(&oracle),
+                     &(otel_sdk_options){.bsp_schedule_delay = 5, .bsp_max_queue_size = 1 << 16});
     tracer = otel_tracer_get("stress", NULL);
     pthread_t immortal;
     STRESS_CHECK(pthread_create(&immortal, NULL, live_forever, &last) == 0);
-    wait_until_settled();
+    stress_wait(&has_settled, 1);
 
     live_and_die(0, threads / 5);
-    const unsigned long before_kib = resident_kib();
+    const uint64_t before_kib = process_resident_kib();
     const unsigned states = count_states();
     live_and_die(threads / 5, threads);
     otel_span_end(exchange((otel_span){{0}}));
-    STRESS_CHECK(!MEMORY_IS_OURS || resident_kib() < before_kib + MOST_GROWTH_KIB);
+    STRESS_CHECK(!process_memory_is_ours() ||
+                 process_resident_kib() < before_kib + MOST_GROWTH_KIB);
     STRESS_CHECK(states <= AT_A_TIME + 2 && count_states() <= AT_A_TIME + 2);
 
     STRESS_CHECK(otel_flush(60000) == OTEL_ERROR_EXPORT_FAILED);
@@ -197,10 +147,9 @@ int main(int argc, char **argv)
     STRESS_CHECK(stats.queued_bytes <= (uint64_t)count_states() * OTELI_LINE_BYTES);
     STRESS_CHECK(stats.dropped[OTEL_DROP_ABANDONED] == abandoned_by(threads));
 
-    let_end(immortal);
-    STRESS_CHECK(otel_shutdown(60000) == OTEL_ERROR_EXPORT_FAILED);
-    stats = stress_stats();
-    stress_check_sums(&stats, true);
+    oteli_store_release_32(&may_end, 1);
+    pthread_join(immortal, NULL);
+    stats = stress_stop_sdk();
     STRESS_CHECK(stats.dropped[OTEL_DROP_ABANDONED] == abandoned_by(threads) + 1);
     oracle_fini(&oracle);
     return 0;

@@ -6,16 +6,12 @@
  *     overload_stress exporter    an exporter that takes 100 times as long as it needs
  *     overload_stress receiver    OTLP to a receiver that reads slowly
  *     overload_stress down        spans of 1 MiB for a receiver that is not there
- *     overload_stress --bench [SECONDS]    not a test: how fast producers are, below
+ *     overload_stress footprint   20 threads, the default queue, and a receiver that keeps up: the SDK
+ *                                 adds at most 8 MiB to what the program had before otel_start
  *
  * Memory: first the producers do the same and cancel each span at its end. What the process
  * has then, at most, is what so many threads with such spans have in any case; the queue may
- * add its cap and a tenth. The kernel keeps the maximum (VmHWM).
- *
- * --bench compares producers in front of an exporter that does nothing with producers in front
- * of a slow one, in turns of a fraction of a second in one process, and prints JSON lines:
- * spans a second, which the worker's share of the processors is in as well, and what the
- * producers themselves had of them a span. */
+ * add its cap and a tenth. The kernel keeps the maximum (VmHWM). */
 #include "common/atomic.h"
 #include "tests/support/fault_peer.h"
 #include "tests/support/http_sink.h"
@@ -31,8 +27,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { PRODUCERS = 16, MIB = 1024 * 1024, CAP_BYTES = 32 * MIB, KIB = 1024, HUNDRED = 100 };
-enum { LAPS_MS = 700, LONG_SCALE = 60, RECOVERY_TRIES = 20000, TURN_US = 250000 };
+enum { PRODUCERS = 16, FOOTPRINT_PRODUCERS = 20, FOOTPRINT_KIB = 8 * 1024, TOUCHED = 16 * 1024 };
+enum { MIB = 1024 * 1024, CAP_BYTES = 32 * MIB, KIB = 1024, HUNDRED = 100 };
+enum { LAPS_MS = 700, LONG_SCALE = 60, RECOVERY_TRIES = 20000 };
 enum {
     NS_PER_MS = 1000000,
     DELAY_MS = 100,
@@ -47,11 +44,11 @@ enum mode { PARKED, CANCELS, TRACES, ENDS };
 struct producer {
     _Alignas(OTELI_CACHELINE) uint64_t ended; /* atomic */
     uint32_t is_parked;                       /* atomic */
-    uint32_t number;                          /* of its thread, for process_turns; atomic */
     pthread_t thread;
 };
 
-static struct producer producers[PRODUCERS];
+static struct producer producers[FOOTPRINT_PRODUCERS];
+static unsigned producer_count;
 static otel_tracer *tracer;
 static uint32_t mode;               /* enum mode; atomic */
 static const char *large_attribute; /* or NULL */
@@ -69,10 +66,22 @@ static void trace_one(bool is_cancelled)
         otel_span_end(span);
 }
 
+/* A program's thread has used some of its stack, and its heap, before. */
+static void live_a_little(void)
+{
+    char on_stack[TOUCHED];
+    memset(on_stack, 1, sizeof on_stack);
+    char *on_heap = malloc(TOUCHED);
+    STRESS_CHECK(on_heap != NULL);
+    memcpy(on_heap, on_stack, TOUCHED);
+    __asm__ volatile("" : : "r"(on_heap) : "memory");
+    free(on_heap);
+}
+
 static void *produce(void *argument)
 {
     struct producer *me = argument;
-    oteli_store_relaxed_32(&me->number, (uint32_t)process_this_thread());
+    live_a_little();
     for (;;) {
         const enum mode now = (enum mode)oteli_load_acquire_32(&mode);
         if (now == ENDS)
@@ -88,16 +97,17 @@ static void *produce(void *argument)
     }
 }
 
-static void start_producers(void)
+static void start_producers(unsigned count)
 {
-    for (unsigned i = 0; i < PRODUCERS; i++)
+    producer_count = count;
+    for (unsigned i = 0; i < producer_count; i++)
         STRESS_CHECK(pthread_create(&producers[i].thread, NULL, produce, &producers[i]) == 0);
 }
 
 /* Wait until each of them has what a thread with such spans has. */
 static void wait_for_producers(void)
 {
-    for (unsigned i = 0; i < PRODUCERS; i++)
+    for (unsigned i = 0; i < producer_count; i++)
         while (oteli_load_relaxed_64(&producers[i].ended) == 0)
             stress_sleep_us(100);
 }
@@ -105,10 +115,10 @@ static void wait_for_producers(void)
 /* Wait until all of them have seen it. */
 static void park_producers(void)
 {
-    for (unsigned i = 0; i < PRODUCERS; i++)
+    for (unsigned i = 0; i < producer_count; i++)
         oteli_store_relaxed_32(&producers[i].is_parked, 0);
     oteli_store_release_32(&mode, PARKED);
-    for (unsigned i = 0; i < PRODUCERS; i++)
+    for (unsigned i = 0; i < producer_count; i++)
         while (oteli_load_acquire_32(&producers[i].is_parked) == 0)
             stress_sleep_us(100);
 }
@@ -116,23 +126,15 @@ static void park_producers(void)
 static void end_producers(void)
 {
     oteli_store_release_32(&mode, ENDS);
-    for (unsigned i = 0; i < PRODUCERS; i++)
+    for (unsigned i = 0; i < producer_count; i++)
         pthread_join(producers[i].thread, NULL);
 }
 
 static uint64_t ended_by_producers(void)
 {
     uint64_t sum = 0;
-    for (unsigned i = 0; i < PRODUCERS; i++)
+    for (unsigned i = 0; i < producer_count; i++)
         sum += oteli_load_relaxed_64(&producers[i].ended);
-    return sum;
-}
-
-static uint64_t ran_by_producers_ns(void)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < PRODUCERS; i++)
-        sum += process_turns((int)oteli_load_relaxed_32(&producers[i].number)).ran_ns;
     return sum;
 }
 
@@ -296,9 +298,8 @@ static void report(const otel_stats *stats, uint64_t before_kib, uint64_t peak_k
 {
     char text[256];
     otel_stats_describe(stats, text, sizeof text);
-    printf("%" PRIu64 " spans: %s; %" PRIu64 " KiB without a queue, %" PRIu64
-           " KiB with one of at most %d KiB\n",
-           stats->ended, text, before_kib, peak_kib, CAP_BYTES / KIB);
+    printf("%" PRIu64 " spans: %s; %" PRIu64 " KiB without a queue, %" PRIu64 " KiB with one\n",
+           stats->ended, text, before_kib, peak_kib);
     fflush(stdout);
 }
 
@@ -307,7 +308,7 @@ static void play(const struct scene *scene, unsigned scale)
     const uint64_t began_ns = process_now_ns();
     otel_log_set_handler(on_log, NULL);
     STRESS_CHECK(scene->start() == OTEL_OK);
-    start_producers();
+    start_producers(PRODUCERS);
     oteli_store_release_32(&mode, CANCELS);
     stress_sleep_us(LAPS_MS * 1000 / 2);
     wait_for_producers();
@@ -338,77 +339,30 @@ static void play(const struct scene *scene, unsigned scale)
         STRESS_CHECK(peak_kib - before_kib <= CAP_BYTES / KIB + CAP_BYTES / KIB / 10);
 }
 
-/* --- how fast are producers? --- */
-
-struct contender {
-    const char *name;
-    bool is_otlp;
-    uint32_t times; /* of the exporter in process */
-    uint64_t ended;
-    uint64_t took_ns;
-    uint64_t ran_ns; /* what producers had of the processors */
-};
-
-static void start_contender(const struct contender *contender)
+/* The threads and the receiver are there before. The difference is what otel_start brought and what
+ * tracing took: libcurl and its connection, lines, the request, the state of each thread. */
+static void measure_footprint(unsigned scale)
 {
-    otel_status status;
-    if (contender->is_otlp) {
-        status = start_receiver();
-    } else {
-        oteli_store_release_32(&slow.times, contender->times);
-        status = start_exporter();
-    }
-    STRESS_CHECK(status == OTEL_OK);
-}
-
-static void take_turn(struct contender *contender)
-{
-    start_contender(contender);
-    oteli_store_release_32(&mode, TRACES);
-    stress_sleep_us(TURN_US / 5); /* until the queue is as full as it will be */
-    const uint64_t ended = ended_by_producers();
-    const uint64_t ran_ns = ran_by_producers_ns();
-    const uint64_t began_ns = process_now_ns();
-    stress_sleep_us(TURN_US);
-    contender->ran_ns += ran_by_producers_ns() - ran_ns;
-    contender->took_ns += process_now_ns() - began_ns;
-    contender->ended += ended_by_producers() - ended;
+    peer = fault_peer_start(&(struct fault_peer_options){.keeps_none = true});
+    start_producers(FOOTPRINT_PRODUCERS);
     park_producers();
-    (void)!otel_shutdown(0);
-    if (contender->is_otlp)
-        fault_peer_stop(peer);
-    else
-        close(slow.event);
-}
-
-static void tell(const struct contender *contender, const struct contender *noop)
-{
-    const double per_s = (double)contender->ended * 1e9 / (double)contender->took_ns;
-    const double noop_per_s = (double)noop->ended * 1e9 / (double)noop->took_ns;
-    const double cpu_ns = (double)contender->ran_ns / (double)contender->ended;
-    const double noop_cpu_ns = (double)noop->ran_ns / (double)noop->ended;
-    printf("{\"bench\":\"overload\",\"case\":\"%s\",\"threads\":%d,\"spans_per_s\":%.0f,"
-           "\"percent_of_noop\":%.2f,\"cpu_ns_per_span\":%.1f,\"cpu_percent_of_noop\":%.2f}\n",
-           contender->name, PRODUCERS, per_s, per_s * 100 / noop_per_s, cpu_ns,
-           cpu_ns * 100 / noop_cpu_ns);
-}
-
-static void bench(unsigned seconds)
-{
-    struct contender contenders[] = {{.name = "noop"},
-                                     {.name = "slow_exporter", .times = HUNDRED},
-                                     {.name = "slow_receiver", .is_otlp = true}};
-    enum { COUNT = sizeof contenders / sizeof contenders[0] };
-    const uint64_t until_ns = process_now_ns() + (uint64_t)seconds * 1000 * NS_PER_MS;
-    otel_log_set_handler(on_log, NULL);
-    start_producers();
-    do {
-        for (unsigned i = 0; i < COUNT; i++)
-            take_turn(&contenders[i]);
-    } while (process_now_ns() < until_ns);
+    const uint64_t before_kib = process_resident_kib();
+    process_forget_peak();
+    STRESS_CHECK(
+        otel_start(OTEL_SDK_OPTIONS(.traces_exporter = "otlp", .traces_sampler = "always_on",
+                                    .exporter_otlp_traces_endpoint = fault_peer_url(peer))) ==
+        OTEL_OK);
+    oteli_store_release_32(&mode, TRACES);
+    stress_sleep_us(LAPS_MS * 1000 * scale);
     end_producers();
-    for (unsigned i = 0; i < COUNT; i++)
-        tell(&contenders[i], &contenders[0]);
+    STRESS_CHECK(stress_is_done(otel_flush(60000)));
+    const uint64_t peak_kib = process_peak_kib();
+    const otel_stats stats = stress_stop_sdk();
+    report(&stats, before_kib, peak_kib);
+    STRESS_CHECK(stats.delivered != 0 && fault_peer_requests(peer) == stats.batches);
+    if (process_memory_is_ours())
+        STRESS_CHECK(peak_kib - before_kib <= FOOTPRINT_KIB);
+    fault_peer_stop(peer);
 }
 
 int main(int argc, char **argv)
@@ -418,14 +372,13 @@ int main(int argc, char **argv)
     static const struct scene down = {start_down, NULL, OTEL_DROP_BYTE_LIMIT};
     const char *what = argc > 1 ? argv[1] : "exporter";
     tracer = otel_tracer_get("stress", NULL);
-    if (strcmp(what, "--bench") == 0) {
-        bench(argc > 2 ? (unsigned)atoi(argv[2]) : 10);
-        return 0;
-    }
     const unsigned scale = stress_scale(argc, argv, LONG_SCALE);
-    play(strcmp(what, "receiver") == 0 ? &receiver
-         : strcmp(what, "down") == 0   ? &down
-                                       : &exporter,
-         scale);
+    if (strcmp(what, "footprint") == 0)
+        measure_footprint(scale);
+    else
+        play(strcmp(what, "receiver") == 0 ? &receiver
+             : strcmp(what, "down") == 0   ? &down
+                                           : &exporter,
+             scale);
     return 0;
 }

@@ -94,17 +94,16 @@ static void on_free(void *state)
 
 static void start_sdk(void)
 {
-    const otel_exporter exporter = oracle_exporter(&oracle);
     const otel_sampler sampler = OTEL_SAMPLER(.sample = sample);
     otel_processor processors[2];
     for (unsigned i = 0; i < 2; i++)
         processors[i] = OTEL_PROCESSOR(.name = "counts", .state = &counts[i], .on_start = on_start,
                                        .on_ending = on_ending, .on_end = on_end, .free = on_free);
-    STRESS_CHECK(
-        otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                         .bsp_schedule_delay = 5, .bsp_max_queue_size = 1 << 18,
-                                         .sampler = &sampler, .processors = processors,
-                                         .processor_count = 2)) == OTEL_OK);
+    stress_start_sdk(oracle_exporter(&oracle), &(otel_sdk_options){.bsp_schedule_delay = 5,
+                                                                   .bsp_max_queue_size = 1 << 18,
+                                                                   .sampler = &sampler,
+                                                                   .processors = processors,
+                                                                   .processor_count = 2});
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -148,29 +147,14 @@ static void run_round(void)
     otel_span_end(outer);
 }
 
-static void *run_rounds(void *rounds)
-{
-    for (uintptr_t i = 0; i < (uintptr_t)rounds; i++)
-        run_round();
-    return NULL;
-}
+static uint32_t rounds_each; /* 0: until they are stopped */
 
-static void *run_until_stopped(void *unused)
+static void *run_rounds(void *unused)
 {
-    while (oteli_load_acquire_32(&has_stopped) == 0)
+    for (uint32_t i = 0;
+         rounds_each != 0 ? i < rounds_each : oteli_load_acquire_32(&has_stopped) == 0; i++)
         run_round();
     return unused;
-}
-
-static void run_threads(void *(*main)(void *), void *argument, pthread_t threads[THREADS])
-{
-    for (unsigned i = 0; i < THREADS; i++)
-        STRESS_CHECK(pthread_create(&threads[i], NULL, main, argument) == 0);
-}
-
-static void join_threads(pthread_t threads[THREADS])
-{
-    stress_join(threads, THREADS);
 }
 
 /* Everything comes to an end, and is counted. */
@@ -182,15 +166,13 @@ static void check_sums(uint32_t rounds)
     for (unsigned i = 0; i < 2; i++)
         counts[i] = (struct counts){.ended = calloc(spans, sizeof(uint32_t))};
     start_sdk();
-    run_threads(run_rounds, (void *)(uintptr_t)rounds, threads);
+    rounds_each = rounds;
+    stress_start(threads, THREADS, run_rounds);
     for (unsigned i = 0; i < 20; i++)
         STRESS_CHECK(otel_flush(10) != OTEL_ERROR_NOT_STARTED);
-    join_threads(threads);
+    stress_join(threads, THREADS);
     otel_span_end(exchange((otel_span){{0}}));
-    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
-
-    const otel_stats stats = stress_stats();
-    stress_check_sums(&stats, true);
+    const otel_stats stats = stress_stop_sdk();
     uint32_t by_decision[3] = {0};
     for (uint32_t number = 0; number < spans; number++) {
         const uint32_t expected = decision_of(number) != OTEL_SAMPLING_DROP;
@@ -220,14 +202,14 @@ static void check_shutdown(void)
     counts[0] = counts[1] = (struct counts){0};
     oteli_store_release_32(&has_stopped, 0);
     start_sdk();
-    run_threads(run_until_stopped, NULL, threads);
+    rounds_each = 0;
+    stress_start(threads, THREADS, run_rounds);
     stress_sleep_us(5000);
-    const otel_status status = otel_shutdown(60000);
-    STRESS_CHECK(status != OTEL_ERROR_TIMEOUT);
+    STRESS_CHECK(otel_shutdown(60000) != OTEL_ERROR_TIMEOUT);
     for (unsigned i = 0; i < 2; i++)
         STRESS_CHECK(oteli_load_relaxed_32(&counts[i].is_freed) == 1);
     oteli_store_release_32(&has_stopped, 1);
-    join_threads(threads);
+    stress_join(threads, THREADS);
     otel_span_end(exchange((otel_span){{0}}));
     STRESS_CHECK(counts[0].starts == counts[1].starts);
     STRESS_CHECK(counts[0].ends <= counts[0].starts);

@@ -5,6 +5,7 @@
  * descriptor is woken for everything. */
 #include "common/atomic.h"
 #include "tests/support/oracle.h"
+#include "tests/support/process.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -25,62 +26,47 @@ static uint64_t pace;        /* random numbers of the exporter */
 
 /* ---- an exporter that takes a few looks ------------------------------------------------------- */
 
-static void enter(void)
+/* The exporter's calls come one after the other. */
+static otel_export_result work_on(otel_export *call, bool is_at_its_end)
 {
     STRESS_CHECK(oteli_add_full_32(&inside, 1) == 0);
-}
-
-static void leave(void)
-{
+    if (is_at_its_end)
+        STRESS_CHECK(inner.export_batch(inner.state, call) == OTEL_EXPORT_DONE);
     STRESS_CHECK(oteli_add_full_32(&inside, UINT32_MAX) == 1);
-}
-
-static otel_export_result finish(otel_export *call)
-{
-    STRESS_CHECK(inner.export_batch(inner.state, call) == OTEL_EXPORT_DONE);
-    return OTEL_EXPORT_DONE;
+    return is_at_its_end ? OTEL_EXPORT_DONE : OTEL_EXPORT_PENDING;
 }
 
 static otel_export_result export_batch(void *state, otel_export *call)
 {
     (void)state;
-    enter();
     polls_left = (uint32_t)(stress_random(&pace) % 4);
-    const otel_export_result result = polls_left == 0 ? finish(call) : OTEL_EXPORT_PENDING;
-    leave();
-    return result;
+    return work_on(call, polls_left == 0);
 }
 
 static otel_export_result poll_export(void *state, otel_export *call, int timeout_ms, bool abandon)
 {
     (void)state;
-    enter();
     STRESS_CHECK(timeout_ms == 0);
-    otel_export_result result = OTEL_EXPORT_PENDING;
-    if (abandon || --polls_left == 0)
-        result = finish(call);
-    leave();
-    return result;
+    return work_on(call, abandon || --polls_left == 0);
 }
 
 static void prepare(void *state, const otel_batch *batch)
 {
     (void)state;
-    enter();
     STRESS_CHECK(otel_batch_size(batch) != 0);
-    leave();
+    (void)work_on(NULL, false);
 }
 
 static void start(uint64_t *random)
 {
-    const otel_exporter exporter = OTEL_EXPORTER(.name = "patient", .export_batch = export_batch,
-                                                 .poll = poll_export, .prepare = prepare);
-    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(
-                         .exporters = &exporter, .exporter_count = 1, .threadless = true,
+    stress_start_sdk(OTEL_EXPORTER(.name = "patient", .export_batch = export_batch,
+                                   .poll = poll_export, .prepare = prepare),
+                     &(otel_sdk_options){
+                         .threadless = true,
                          .bsp_max_queue_size = 100 + (int64_t)(stress_random(random) % 5000),
                          .bsp_max_export_batch_size = 10 + (int64_t)(stress_random(random) % 300),
                          .bsp_schedule_delay = 1 + (int64_t)(stress_random(random) % 5),
-                         .log_level = "none")) == OTEL_OK);
+                         .log_level = "none"});
 }
 
 /* ---- who traces, and who drives ---------------------------------------------------------------- */
@@ -121,19 +107,11 @@ static void drive(uint64_t *random)
         sched_yield();
 }
 
-static void *drive_for_ever(void *argument)
+/* Until this says so: the end of all, or that of one run of the SDK, with which the descriptor goes. */
+static void *drive_until(void *stopped)
 {
-    uint64_t random = seed + (uint64_t)(uintptr_t)argument + 200;
-    while (oteli_load_relaxed_32(&stop) == 0)
-        drive(&random);
-    return NULL;
-}
-
-/* Of one run of the SDK: the descriptor is gone with it. */
-static void *drive_a_round(void *argument)
-{
-    uint64_t random = seed + (uint64_t)(uintptr_t)argument + 300;
-    while (oteli_load_relaxed_32(&round_stop) == 0)
+    uint64_t random = seed + (uint64_t)process_this_thread();
+    while (oteli_load_relaxed_32(stopped) == 0)
         drive(&random);
     return NULL;
 }
@@ -185,8 +163,8 @@ static void run_all(uint64_t *random, unsigned rounds)
 {
     pthread_t threads[TRACERS + POLLERS];
     for (uintptr_t i = 0; i < TRACERS + POLLERS; i++)
-        STRESS_CHECK(pthread_create(&threads[i], NULL, i < TRACERS ? trace : drive_for_ever,
-                                    (void *)i) == 0);
+        STRESS_CHECK(pthread_create(&threads[i], NULL, i < TRACERS ? trace : drive_until,
+                                    i < TRACERS ? (void *)i : &stop) == 0);
     for (unsigned round = 0; round < rounds; round++)
         one_round(random);
     oteli_store_relaxed_32(&stop, 1);
@@ -203,7 +181,7 @@ static void run_loop(uint64_t *random)
     start(random);
     oteli_store_relaxed_32(&round_stop, 0);
     stress_start(tracers, TRACERS, trace_some);
-    STRESS_CHECK(pthread_create(&disturber, NULL, drive_a_round, NULL) == 0);
+    STRESS_CHECK(pthread_create(&disturber, NULL, drive_until, &round_stop) == 0);
     do {
         STRESS_CHECK(loop_once(STALL_MS));
         stats = stress_stats();

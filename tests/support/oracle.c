@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { USUAL_SEED = 20261122 };
 
@@ -182,4 +184,41 @@ void stress_sleep_us(unsigned us)
 {
     const struct timespec pause = {us / 1000000, (long)(us % 1000000) * 1000};
     nanosleep(&pause, NULL);
+}
+
+void stress_wait(const uint32_t *count, uint32_t wanted)
+{
+    while (oteli_load_acquire_32(count) < wanted)
+        stress_sleep_us(100);
+}
+
+void stress_start_sdk(otel_exporter exporter, otel_sdk_options *options)
+{
+    options->size = sizeof *options;
+    options->exporters = &exporter;
+    options->exporter_count = 1;
+    STRESS_CHECK(otel_start_with(options) == OTEL_OK);
+}
+
+otel_stats stress_stop_sdk(void)
+{
+    STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
+    const otel_stats stats = stress_stats();
+    stress_check_sums(&stats, true);
+    return stats;
+}
+
+int stress_in_child(int (*run)(void *), void *argument)
+{
+    fflush(NULL);
+    const pid_t child = fork();
+    STRESS_CHECK(child >= 0);
+    if (child == 0) {
+        const int result = run(argument);
+        fflush(NULL);
+        _exit(result);
+    }
+    int status;
+    STRESS_CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
 }

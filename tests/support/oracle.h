@@ -76,4 +76,16 @@ void stress_join(const pthread_t *threads, unsigned count);
 
 void stress_sleep_us(unsigned us);
 
+/* Until it is so many, or more; atomic. */
+void stress_wait(const uint32_t *count, uint32_t wanted);
+
+/* Start the SDK with this exporter alone, and the rest of the options. */
+void stress_start_sdk(otel_exporter exporter, otel_sdk_options *options);
+
+/* Shut it down, in time; its last statistics, whose sums close. */
+otel_stats stress_stop_sdk(void);
+
+/* Run that in a forked child, and have its exit status. */
+int stress_in_child(int (*run)(void *), void *argument);
+
 #endif

@@ -6,9 +6,7 @@
 #include "profiling/perf_source.h"
 #include "tests/support/oracle.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum phase { STARTING, RUNNING, STOPPING };
@@ -60,8 +58,7 @@ int profiled_start(struct profiled *profiled)
     oteli_labels_switch(true);
     oteli_store_release_32(&profiled->phase, STARTING);
     STRESS_CHECK(pthread_create(&profiled->thread, NULL, drain, profiled) == 0);
-    while (oteli_load_acquire_32(&profiled->phase) == STARTING)
-        stress_sleep_us(100);
+    stress_wait(&profiled->phase, RUNNING);
     if (profiled->error != 0) {
         pthread_join(profiled->thread, NULL);
         oteli_labels_switch(false);
@@ -91,18 +88,19 @@ const char *profiled_value(const struct oteli_resolved *resolved, const char *ke
     return NULL;
 }
 
+struct job {
+    int (*run)(void *);
+    void *argument;
+};
+
+static int run_as_nobody(void *argument)
+{
+    const struct job *job = argument;
+    STRESS_CHECK(setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
+    return job->run(job->argument);
+}
+
 int profiled_as_nobody(int (*run)(void *), void *argument)
 {
-    fflush(stdout);
-    const pid_t child = fork();
-    STRESS_CHECK(child >= 0);
-    if (child == 0) {
-        STRESS_CHECK(setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
-        const int result = run(argument);
-        fflush(stdout);
-        _exit(result);
-    }
-    int status;
-    STRESS_CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return stress_in_child(run_as_nobody, &(struct job){run, argument});
 }
