@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/stress/perf_source.c - samples from perf events, by rings of processors and by rings of
  * threads: all threads are sampled but the one that samples, those that were there and those that
- * came later, also on processors that are switched on later; it starts again; a forked child has nothing of it; and no descriptor stays.
+ * came later; it starts again; a forked child has nothing of it; and no descriptor stays.
  *
  * Where the kernel refuses, what is checked is that the refusal is said and nothing stays. */
 #include "common/atomic.h"
 #include "profiling/perf_source.h"
-#include "profiling/processors.h"
 #include "profiling/thread_list.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
@@ -19,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,7 +25,7 @@
 #define CLONE_NEWTIME 0x80
 #endif
 
-enum { BURNERS = 3, ENOUGH = 20, PERIOD_NS = 200000, SHORT_THREADS = 200 };
+enum { BURNERS = 3, ENOUGH = 20, PERIOD_NS = 200000, SHORT_THREADS = 200, NOBODY = 65534 };
 
 static const struct oteli_source_options usual = {
     .period_ns = PERIOD_NS, .ring_bytes = 64 * 1024, .stack_bytes = 1024};
@@ -68,8 +66,7 @@ static void *burn_on(void *argument)
 static void start_burner(pthread_t *thread, unsigned i)
 {
     STRESS_CHECK(pthread_create(thread, NULL, burn_on, &thread_of[i]) == 0);
-    while (oteli_load_acquire_32(&thread_of[i]) == 0)
-        stress_sleep_us(100);
+    stress_wait(&thread_of[i], 1);
 }
 
 static void *end_at_once(void *argument)
@@ -132,16 +129,17 @@ static void sample_until_seen(const struct oteli_source *source, void *state, st
     }
 }
 
-static void check_child(const struct oteli_source *source, void *state, unsigned before)
+struct running {
+    const struct oteli_source *source;
+    void *state;
+    unsigned descriptors; /* before it was started */
+};
+
+static int forget(void *argument)
 {
-    const pid_t child = fork();
-    STRESS_CHECK(child >= 0);
-    if (child == 0) {
-        source->forget(state);
-        _exit(descriptors() == before ? 0 : 1);
-    }
-    int status;
-    STRESS_CHECK(waitpid(child, &status, 0) == child && status == 0);
+    const struct running *running = argument;
+    running->source->forget(running->state);
+    return descriptors() != running->descriptors;
 }
 
 /* --- scenes; on the thread that samples --- */
@@ -165,7 +163,7 @@ static void check_threads(const struct oteli_source *source)
         start_burner(&threads[i], i);
     STRESS_CHECK(source->start(&usual, &state) == 0);
     sample_until_seen(source, state, &seen, BURNERS);
-    check_child(source, state, before);
+    STRESS_CHECK(stress_in_child(forget, &(struct running){source, state, before}) == 0);
     sample_until_seen(source, state, &seen, BURNERS);
     source->stop(state);
     STRESS_CHECK(descriptors() == before);
@@ -186,12 +184,10 @@ static void *create_later(void *argument)
     return NULL;
 }
 
-static void *wait_for(void *argument)
+static void *wait_for(void *is_time)
 {
-    const uint32_t *is_time = argument;
-    while (oteli_load_acquire_32(is_time) == 0)
-        stress_sleep_us(100);
     pthread_t thread;
+    stress_wait(is_time, 1);
     create_later(&thread);
     pthread_join(thread, NULL);
     return NULL;
@@ -210,8 +206,7 @@ static void check_later_threads(const struct oteli_source *source)
     struct seen seen = {.sampler = process_this_thread(), .start_ns = process_now_ns()};
     STRESS_CHECK(source->start(&usual, &state) == 0);
     oteli_store_release_32(&is_time, 1);
-    while (oteli_load_acquire_32(&thread_of[0]) == 0)
-        stress_sleep_us(100);
+    stress_wait(&thread_of[0], 1);
     sample_until_seen(source, state, &seen, 1);
     oteli_store_release_32(&is_over, 1);
     pthread_join(creator, NULL);
@@ -236,8 +231,7 @@ static struct member crowd[CROWD];
 static void start_member(uint32_t i)
 {
     STRESS_CHECK(pthread_create(&crowd[i].thread, NULL, burn_on, &crowd[i].id) == 0);
-    while (oteli_load_acquire_32(&crowd[i].id) == 0)
-        stress_sleep_us(100);
+    stress_wait(&crowd[i].id, 1);
     STRESS_CHECK(pthread_getcpuclockid(crowd[i].thread, &crowd[i].clock) == 0);
 }
 
@@ -262,8 +256,7 @@ static void *create_crowd(void *argument)
 static void have_created(uint32_t count)
 {
     oteli_store_release_32(&wanted, count);
-    while (oteli_load_acquire_32(&created) < count)
-        stress_sleep_us(100);
+    stress_wait(&created, count);
 }
 
 int __real_oteli_thread_list_read(struct oteli_thread_list *list);
@@ -348,111 +341,6 @@ static void check_crowd(const struct oteli_source *source)
     source->stop(state);
 }
 
-/* --- processors that are switched on later --- */
-
-static uint32_t is_first_alone; /* atomic: the others seem to be off */
-
-void __real_oteli_processors_online(struct oteli_processors *processors);
-void __wrap_oteli_processors_online(struct oteli_processors *processors);
-
-static unsigned first_of(const struct oteli_processors *processors)
-{
-    unsigned first = 0;
-    while (!oteli_processors_has(processors, first))
-        first++;
-    return first;
-}
-
-void __wrap_oteli_processors_online(struct oteli_processors *processors)
-{
-    __real_oteli_processors_online(processors);
-    if (oteli_load_relaxed_32(&is_first_alone) != 0) {
-        const unsigned first = first_of(processors);
-        *processors = (struct oteli_processors){{0}};
-        oteli_processors_add(processors, first);
-    }
-}
-
-/* One that is not the first, on which threads of ours may run. False: there is none. */
-static bool find_other_processor(cpu_set_t *other)
-{
-    struct oteli_processors online;
-    cpu_set_t allowed;
-    __real_oteli_processors_online(&online);
-    const unsigned first = first_of(&online);
-    STRESS_CHECK(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
-    for (unsigned number = first + 1; number < CPU_SETSIZE; number++) {
-        if (!CPU_ISSET(number, &allowed))
-            continue;
-        CPU_ZERO(other);
-        CPU_SET(number, other);
-        return true;
-    }
-    return false;
-}
-
-static void *burn_and_create(void *argument)
-{
-    const uint32_t *is_time = argument;
-    pthread_t thread;
-    uint32_t value = 1;
-    oteli_store_release_32(&thread_of[0], (uint32_t)process_this_thread());
-    while (oteli_load_acquire_32(is_time) == 0)
-        value = burn(value);
-    start_burner(&thread, 1);
-    burn_on(&thread_of[0]);
-    pthread_join(thread, NULL);
-    return (void *)(uintptr_t)value; /* NOLINT(performance-no-int-to-ptr) */
-}
-
-/* A thread that is there, and one that it creates later, run where there is no ring at first. */
-static void check_processors(const struct oteli_source *source)
-{
-    static uint32_t is_time; /* atomic */
-    const unsigned before = descriptors();
-    cpu_set_t other;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    void *state;
-    if (!find_other_processor(&other)) {
-        printf("  there is one processor: none is switched on later\n");
-        return;
-    }
-    memset(thread_of, 0, sizeof thread_of);
-    oteli_store_release_32(&is_over, 0);
-    oteli_store_release_32(&is_time, 0);
-    oteli_store_relaxed_32(&is_first_alone, 1);
-    pthread_attr_init(&attributes);
-    STRESS_CHECK(pthread_attr_setaffinity_np(&attributes, sizeof other, &other) == 0);
-    STRESS_CHECK(pthread_create(&thread, &attributes, burn_and_create, &is_time) == 0);
-    while (oteli_load_acquire_32(&thread_of[0]) == 0)
-        stress_sleep_us(100);
-    struct seen seen = {.sampler = process_this_thread(), .start_ns = process_now_ns()};
-    struct oteli_source_counts counts;
-    STRESS_CHECK(source->start(&usual, &state) == 0);
-    const unsigned with_one_ring = descriptors();
-    for (unsigned i = 0; i < ENOUGH; i++) {
-        stress_sleep_us(5000);
-        source->drain(state, take, &seen, &counts);
-    }
-    STRESS_CHECK(seen.samples[0] == 0);
-
-    oteli_store_relaxed_32(&is_first_alone, 0);
-    sample_until_seen(source, state, &seen, 1);
-    STRESS_CHECK(descriptors() > with_one_ring);
-    oteli_store_release_32(&is_time, 1);
-    sample_until_seen(source, state, &seen, 2);
-    oteli_store_relaxed_32(&is_first_alone, 1); /* and off again */
-    sample_until_seen(source, state, &seen, 2);
-    check_child(source, state, before);
-    oteli_store_relaxed_32(&is_first_alone, 0);
-    oteli_store_release_32(&is_over, 1);
-    pthread_join(thread, NULL);
-    source->stop(state);
-    pthread_attr_destroy(&attributes);
-    STRESS_CHECK(descriptors() == before);
-}
-
 /* The budget of an ordinary user is smaller than what is asked for: rings become smaller. */
 static void check_small_budget(const struct oteli_source *source)
 {
@@ -512,8 +400,6 @@ static void *sample(void *argument)
     check_threads(source);
     check_later_threads(source);
     check_crowd(source);
-    if (source == &oteli_perf_source)
-        check_processors(source);
     check_small_budget(source);
     check_few_descriptors(source);
     return NULL;
@@ -528,85 +414,54 @@ static void run(const struct oteli_source *source, const char *name)
     pthread_join(thread, NULL);
 }
 
-static void run_both(unsigned times)
+static int run_both(void *times)
 {
-    for (unsigned i = 0; i < times; i++) {
+    for (unsigned i = 0; i < *(const unsigned *)times; i++) {
         run(&oteli_perf_source, "rings of processors");
         run(&oteli_perf_thread_source, "rings of threads");
     }
+    return 0;
+}
+
+static int run_as_nobody(void *times)
+{
+    STRESS_CHECK(setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
+    return run_both(times);
+}
+
+static int may_have_time_namespaces(void *unused)
+{
+    (void)unused;
+    return unshare(CLONE_NEWTIME) == 0;
 }
 
 /* In a time namespace, as containers have them that were moved to another machine. The one that makes it
  * is not in it, but its children are. */
-static int run_at_another_time(const char *offset)
+static int run_at_another_time(void *offset)
 {
+    unsigned once = 1;
+    void *state;
+    printf("in a time namespace, %s", (const char *)offset);
     STRESS_CHECK(unshare(CLONE_NEWTIME) == 0);
     const int file = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
     STRESS_CHECK(file >= 0 && write(file, offset, strlen(offset)) == (ssize_t)strlen(offset));
     close(file);
-    void *state;
     STRESS_CHECK(oteli_perf_source.start(&usual, &state) != 0); /* which time is it here? */
-    const pid_t child = fork();
-    STRESS_CHECK(child >= 0);
-    if (child == 0) {
-        run_both(1);
-        fflush(stdout);
-        _exit(0);
-    }
-    int status;
-    STRESS_CHECK(waitpid(child, &status, 0) == child && status == 0);
-    return 0;
-}
-
-static void run_at_other_times(void)
-{
-    const char *const offsets[] = {"monotonic 100000 1\n", "monotonic -1000 999999999\n"};
-    for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
-        const pid_t child = fork();
-        STRESS_CHECK(child >= 0);
-        if (child == 0) {
-            printf("in a time namespace, %s", offsets[i]);
-            fflush(stdout);
-            _exit(run_at_another_time(offsets[i]));
-        }
-        int status;
-        STRESS_CHECK(waitpid(child, &status, 0) == child && status == 0);
-    }
-}
-
-/* An ordinary user cannot make one, and root in a container cannot either. */
-static bool may_have_time_namespaces(void)
-{
-    const pid_t child = fork();
-    STRESS_CHECK(child >= 0);
-    if (child == 0)
-        _exit(unshare(CLONE_NEWTIME) != 0);
-    int status;
-    STRESS_CHECK(waitpid(child, &status, 0) == child);
-    return status == 0;
+    return stress_in_child(run_both, &once);
 }
 
 int main(int argc, char **argv)
 {
-    const unsigned times = stress_scale(argc, argv, 50);
-    run_both(times);
-    fflush(stdout);
+    static char *const offsets[] = {"monotonic 100000 1\n", "monotonic -1000 999999999\n"};
+    unsigned times = stress_scale(argc, argv, 50);
+    (void)run_both(&times);
     if (getuid() != 0)
         return 0;
-    if (may_have_time_namespaces())
-        run_at_other_times();
+    if (stress_in_child(may_have_time_namespaces, NULL) == 0)
+        printf("no time namespaces are to be had here\n"); /* nor for root in many a container */
     else
-        printf("no time namespaces are to be had here\n");
-    fflush(stdout);
-    const pid_t child = fork();
-    STRESS_CHECK(child >= 0);
-    if (child == 0) {
-        STRESS_CHECK(setgid(65534) == 0 && setuid(65534) == 0);
-        run_both(times);
-        fflush(stdout);
-        _exit(0);
-    }
-    int status;
-    STRESS_CHECK(waitpid(child, &status, 0) == child && status == 0);
+        for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
+            STRESS_CHECK(stress_in_child(run_at_another_time, offsets[i]) == 0);
+    STRESS_CHECK(stress_in_child(run_as_nobody, &times) == 0);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/stress/profiler_lives.c - the profiler in programs of many kinds, each of them a process: where
- * perf events are refused, as an ordinary user, with a handler of the program's, with threads that come
- * and go, with many that were there before, and in programs that end without a word.
+ * perf events are refused, as an ordinary user, with threads that come and go, with many that were there
+ * before, and in programs that end without a word.
  *
  * Whether the kernel allows perf events is the kernel's: what is asked for is that samples come, and
  * that the statistics say with what. */
@@ -18,25 +18,15 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { FOREVER_MS = INT32_MAX, NOBODY = 65534, ENOUGH = 5, MANY = 40, SECONDS = 60, MOST = 1024 };
-
-#define CHECK(condition)                                                            \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            _exit(1);                                                               \
-        }                                                                           \
-    } while (0)
 
 static unsigned scale;
 
@@ -79,10 +69,10 @@ static otel_status start(otel_profiler_source source, uint32_t hz, otel_profiler
 static otel_profiler_stats stats_of(const otel_profiler *profiler)
 {
     otel_profiler_stats stats = {.size = sizeof stats};
-    CHECK(otel_profiler_get_stats(profiler, &stats) == OTEL_OK);
-    CHECK(stats.samples ==
-          stats.by_chain + stats.by_scan + stats.by_thread + stats.unlabelled + stats.no_history);
-    CHECK(stats.samples >= stats.exported + stats.dropped);
+    STRESS_CHECK(otel_profiler_get_stats(profiler, &stats) == OTEL_OK);
+    STRESS_CHECK(stats.samples == stats.by_chain + stats.by_scan + stats.by_thread +
+                                      stats.unlabelled + stats.no_history);
+    STRESS_CHECK(stats.samples >= stats.exported + stats.dropped);
     return stats;
 }
 
@@ -106,7 +96,7 @@ static void start_workers(pthread_t *threads, unsigned count)
 {
     oteli_store_release_32(&is_over, 0);
     for (unsigned i = 0; i < count; i++)
-        CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
+        STRESS_CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
 }
 
 static void end_workers(const pthread_t *threads, unsigned count)
@@ -120,12 +110,12 @@ static otel_profiler_stats sample_one_worker(otel_profiler_source source)
     pthread_t worker;
     otel_profiler *profiler;
     start_workers(&worker, 1);
-    CHECK(start(source, 1000, &profiler) == OTEL_OK);
+    STRESS_CHECK(start(source, 1000, &profiler) == OTEL_OK);
     while (oteli_load_acquire_64(&exported) < ENOUGH)
         sched_yield();
-    CHECK(otel_profiler_flush(profiler, FOREVER_MS) == OTEL_OK);
+    STRESS_CHECK(otel_profiler_flush(profiler, FOREVER_MS) == OTEL_OK);
     const otel_profiler_stats stats = stats_of(profiler);
-    CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
+    STRESS_CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
     end_workers(&worker, 1);
     return stats;
 }
@@ -142,58 +132,40 @@ static void refuse_perf_events(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    STRESS_CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    STRESS_CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
 static void live_refused(void)
 {
     refuse_perf_events();
     const otel_profiler_stats stats = sample_one_worker(OTEL_PROFILER_AUTO);
-    CHECK(stats.source == OTEL_PROFILER_SIGNAL);
-    CHECK(stats.refused_errno == EPERM);
-    CHECK(strstr(stats.why, "seccomp") != NULL);
-    CHECK(stats.by_thread != 0);
+    STRESS_CHECK(stats.source == OTEL_PROFILER_SIGNAL);
+    STRESS_CHECK(stats.refused_errno == EPERM);
+    STRESS_CHECK(strstr(stats.why, "seccomp") != NULL);
+    STRESS_CHECK(stats.by_thread != 0);
 }
 
 static void live_refused_and_asked_for(void)
 {
     otel_profiler *profiler = NULL;
     refuse_perf_events();
-    CHECK(start(OTEL_PROFILER_PERF, 99, &profiler) == OTEL_ERROR_SYSTEM);
-    CHECK(profiler == NULL);
+    STRESS_CHECK(start(OTEL_PROFILER_PERF, 99, &profiler) == OTEL_ERROR_SYSTEM);
+    STRESS_CHECK(profiler == NULL);
 }
 
 static void live_as_ordinary_user(void)
 {
     if (geteuid() == 0) {
-        CHECK(setgid(NOBODY) == 0);
-        CHECK(setuid(NOBODY) == 0);
+        STRESS_CHECK(setgid(NOBODY) == 0);
+        STRESS_CHECK(setuid(NOBODY) == 0);
         prctl(PR_SET_DUMPABLE, 1);
     }
     const otel_profiler_stats stats = sample_one_worker(OTEL_PROFILER_AUTO);
     printf("as an ordinary user: %s (%s)\n",
            stats.source == OTEL_PROFILER_PERF ? "perf events" : "a signal", stats.why);
     oteli_exchange_full_64(&exported, 0);
-    CHECK(sample_one_worker(OTEL_PROFILER_SIGNAL).by_thread != 0);
-}
-
-static void on_signal(int signal_number)
-{
-    (void)signal_number;
-}
-
-static void live_with_handler(void)
-{
-    const struct sigaction action = {.sa_handler = on_signal};
-    struct sigaction now;
-    otel_profiler *profiler = NULL;
-    refuse_perf_events();
-    CHECK(sigaction(SIGPROF, &action, NULL) == 0);
-    CHECK(start(OTEL_PROFILER_AUTO, 99, &profiler) == OTEL_ERROR_SYSTEM);
-    CHECK(start(OTEL_PROFILER_SIGNAL, 99, &profiler) == OTEL_ERROR_SYSTEM);
-    CHECK(profiler == NULL);
-    CHECK(sigaction(SIGPROF, NULL, &now) == 0 && now.sa_handler == on_signal);
+    STRESS_CHECK(sample_one_worker(OTEL_PROFILER_SIGNAL).by_thread != 0);
 }
 
 /* --- where /proc is not ours --- */
@@ -206,23 +178,23 @@ static bool enter_namespace(int kind)
     return is_in;
 }
 
+static int start_none(void *unused)
+{
+    otel_profiler *profiler = NULL;
+    (void)unused;
+    STRESS_CHECK(start(OTEL_PROFILER_AUTO, 99, &profiler) == OTEL_ERROR_SYSTEM);
+    STRESS_CHECK(start(OTEL_PROFILER_PERF, 99, &profiler) == OTEL_ERROR_SYSTEM);
+    STRESS_CHECK(start(OTEL_PROFILER_SIGNAL, 99, &profiler) == OTEL_ERROR_SYSTEM);
+    STRESS_CHECK(profiler == NULL);
+    return 0;
+}
+
 /* Threads have other numbers there, and nothing would be sampled. */
 static void live_in_another_pid_namespace(void)
 {
     if (!enter_namespace(CLONE_NEWPID))
         return;
-    int status;
-    const pid_t child = fork();
-    if (child == 0) {
-        otel_profiler *profiler = NULL;
-        CHECK(start(OTEL_PROFILER_AUTO, 99, &profiler) == OTEL_ERROR_SYSTEM);
-        CHECK(start(OTEL_PROFILER_PERF, 99, &profiler) == OTEL_ERROR_SYSTEM);
-        CHECK(start(OTEL_PROFILER_SIGNAL, 99, &profiler) == OTEL_ERROR_SYSTEM);
-        CHECK(profiler == NULL);
-        _exit(0);
-    }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    STRESS_CHECK(stress_in_child(start_none, NULL) == 0);
     _exit(0); /* who looks for leaks at exit() can make no thread any more, here as well as there */
 }
 
@@ -253,7 +225,7 @@ static void *come_and_go(void *lives)
     pthread_t threads[8];
     for (uint64_t i = *(const uint64_t *)lives; i != 0; i--) {
         for (unsigned t = 0; t < 8; t++)
-            CHECK(pthread_create(&threads[t], NULL, live_shortly, NULL) == 0);
+            STRESS_CHECK(pthread_create(&threads[t], NULL, live_shortly, NULL) == 0);
         for (unsigned t = 0; t < 8; t++)
             pthread_join(threads[t], NULL);
     }
@@ -267,17 +239,17 @@ static void churn(otel_profiler_source source)
     pthread_t worker;
     otel_profiler *profiler;
     start_workers(&worker, 1);
-    CHECK(start(source, 2000, &profiler) == OTEL_OK);
+    STRESS_CHECK(start(source, 2000, &profiler) == OTEL_OK);
     for (unsigned i = 0; i < 2; i++)
-        CHECK(pthread_create(&makers[i], NULL, come_and_go, &lives) == 0);
+        STRESS_CHECK(pthread_create(&makers[i], NULL, come_and_go, &lives) == 0);
     for (unsigned i = 0; i < 2; i++)
         pthread_join(makers[i], NULL);
     while (oteli_load_acquire_64(&exported) < ENOUGH)
         sched_yield();
     const otel_profiler_stats stats = stats_of(profiler);
-    CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
+    STRESS_CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
     end_workers(&worker, 1);
-    CHECK(count_timers() == 0);
+    STRESS_CHECK(count_timers() == 0);
     printf("%" PRIu64 " threads came and went: %" PRIu64 " samples, %" PRIu64 " lost\n", lives * 16,
            stats.samples, stats.kernel_lost);
 }
@@ -297,16 +269,16 @@ static void live_with_short_profilers(void)
 {
     uint64_t lives = UINT64_C(300) * scale;
     pthread_t maker;
-    CHECK(pthread_create(&maker, NULL, come_and_go, &lives) == 0);
+    STRESS_CHECK(pthread_create(&maker, NULL, come_and_go, &lives) == 0);
     for (uint64_t i = UINT64_C(30) * scale; i != 0; i--) {
         otel_profiler *profiler;
-        CHECK(start(i % 2 != 0 ? OTEL_PROFILER_SIGNAL : OTEL_PROFILER_AUTO, 4000, &profiler) ==
-              OTEL_OK);
-        CHECK(otel_profiler_flush(profiler, FOREVER_MS) == OTEL_OK);
-        CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
+        STRESS_CHECK(start(i % 2 != 0 ? OTEL_PROFILER_SIGNAL : OTEL_PROFILER_AUTO, 4000,
+                           &profiler) == OTEL_OK);
+        STRESS_CHECK(otel_profiler_flush(profiler, FOREVER_MS) == OTEL_OK);
+        STRESS_CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
     }
     pthread_join(maker, NULL);
-    CHECK(count_timers() == 0);
+    STRESS_CHECK(count_timers() == 0);
 }
 
 /* --- threads that were there before --- */
@@ -317,10 +289,10 @@ static void sample_all(otel_profiler_source source)
     otel_profiler *profiler;
     oteli_store_release_32(&threads_seen, 0);
     start_workers(threads, MANY);
-    CHECK(start(source, 1000, &profiler) == OTEL_OK);
+    STRESS_CHECK(start(source, 1000, &profiler) == OTEL_OK);
     while (oteli_load_acquire_32(&threads_seen) < MANY)
         sched_yield();
-    CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
+    STRESS_CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
     end_workers(threads, MANY);
 }
 
@@ -337,7 +309,7 @@ static void live_without_end(void)
     pthread_t workers[2];
     otel_profiler *profiler;
     start_workers(workers, 2);
-    CHECK(start(OTEL_PROFILER_SIGNAL, 4000, &profiler) == OTEL_OK);
+    STRESS_CHECK(start(OTEL_PROFILER_SIGNAL, 4000, &profiler) == OTEL_OK);
     while (oteli_load_acquire_64(&exported) < ENOUGH)
         sched_yield();
     exit(0);
@@ -346,9 +318,15 @@ static void live_without_end(void)
 static void live_until_main_thread_leaves(void)
 {
     otel_profiler *profiler;
-    CHECK(start(OTEL_PROFILER_AUTO, 99, &profiler) == OTEL_OK);
-    CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK); /* the program's duty */
+    STRESS_CHECK(start(OTEL_PROFILER_AUTO, 99, &profiler) == OTEL_OK);
+    STRESS_CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK); /* the program's duty */
     pthread_exit(NULL);
+}
+
+static int be_another(void *unused)
+{
+    (void)unused;
+    return execl("/bin/true", "true", (char *)NULL);
 }
 
 /* Programs that it starts know nothing of it. */
@@ -357,57 +335,47 @@ static void live_and_start_programs(void)
     pthread_t worker;
     otel_profiler *profiler;
     start_workers(&worker, 1);
-    CHECK(start(OTEL_PROFILER_SIGNAL, 4000, &profiler) == OTEL_OK);
+    STRESS_CHECK(start(OTEL_PROFILER_SIGNAL, 4000, &profiler) == OTEL_OK);
     for (uint64_t i = UINT64_C(20) * scale; i != 0; i--) {
-        int status;
-        const pid_t child = fork();
-        if (child == 0) {
-            execl("/bin/true", "true", (char *)NULL);
-            _exit(1);
-        }
-        CHECK(child > 0 && waitpid(child, &status, 0) == child);
-        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        STRESS_CHECK(stress_in_child(be_another, NULL) == 0);
     }
-    CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
+    STRESS_CHECK(otel_profiler_stop(profiler, FOREVER_MS) == OTEL_OK);
     end_workers(&worker, 1);
 }
 
 /* --- all of them --- */
 
-static bool live(const char *name, void (*life)(void))
+struct life {
+    const char *name;
+    void (*live)(void);
+};
+
+static int begin(void *argument)
 {
-    int status;
-    fflush(NULL);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(SECONDS * scale);
-        life();
-        exit(0);
-    }
-    if (child < 0 || waitpid(child, &status, 0) != child)
-        return false;
-    const bool is_good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    if (!is_good)
-        fprintf(stderr, "%s: status %#x\n", name, (unsigned)status);
-    else
-        printf("%s: good\n", name);
-    return is_good;
+    alarm(SECONDS * scale);
+    ((const struct life *)argument)->live();
+    exit(0);
 }
 
 int main(int argc, char **argv)
 {
+    static struct life lives[] = {
+        {"perf events refused", live_refused},
+        {"perf events refused and asked for", live_refused_and_asked_for},
+        {"an ordinary user", live_as_ordinary_user},
+        {"another PID namespace", live_in_another_pid_namespace},
+        {"short threads", live_with_short_threads},
+        {"short threads, default source", live_with_short_threads_by_default},
+        {"short profilers", live_with_short_profilers},
+        {"many threads", live_with_many_threads},
+        {"no stop", live_without_end},
+        {"the main thread leaves", live_until_main_thread_leaves},
+        {"starts programs", live_and_start_programs},
+    };
     scale = stress_scale(argc, argv, 20);
-    bool is_good = live("perf events refused", live_refused);
-    is_good &= live("perf events refused and asked for", live_refused_and_asked_for);
-    is_good &= live("an ordinary user", live_as_ordinary_user);
-    is_good &= live("a handler of the program's", live_with_handler);
-    is_good &= live("another PID namespace", live_in_another_pid_namespace);
-    is_good &= live("short threads", live_with_short_threads);
-    is_good &= live("short threads, default source", live_with_short_threads_by_default);
-    is_good &= live("short profilers", live_with_short_profilers);
-    is_good &= live("many threads", live_with_many_threads);
-    is_good &= live("no stop", live_without_end);
-    is_good &= live("the main thread leaves", live_until_main_thread_leaves);
-    is_good &= live("starts programs", live_and_start_programs);
-    return is_good ? 0 : 1;
+    for (size_t i = 0; i < sizeof lives / sizeof *lives; i++) {
+        printf("%s\n", lives[i].name);
+        STRESS_CHECK(stress_in_child(begin, &lives[i]) == 0);
+    }
+    return 0;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/leaks.c - the wrapped allocator behind leaks.h.
  *
- * Live pieces stand in an open-addressing table of its own (real malloc), keyed by
- * address: memory that is freed here but was allocated elsewhere, before begin or inside
+ * Live pieces stand in a tree of the C library's (search.h, whose allocations do not come here),
+ * by address: memory that is freed here but was allocated elsewhere, before begin or inside
  * libc, is simply not in it. One mutex guards everything, because any thread allocates. */
 #include "tests/support/leaks.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <search.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -33,54 +34,27 @@ char *__wrap_strndup(const char *text, size_t length);
 void __wrap_free(void *memory);
 
 struct piece {
-    uintptr_t address; /* 0: empty, GONE: was taken out */
+    uintptr_t address;
     size_t size;
     size_t number; /* the how-manieth allocation since begin */
 };
 
-enum { GONE = 1, SLOTS_AT_FIRST = 1024, PIECES_SHOWN = 10 };
+enum { PIECES_SHOWN = 10 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct piece *pieces;
-static size_t slots;   /* of the table, a power of two */
-static size_t used;    /* slots that are not empty, the gone ones included */
-static size_t live;    /* pieces in the table */
+static void *pieces;   /* the tree */
+static size_t live;    /* pieces in it */
 static size_t count;   /* allocations since begin */
 static size_t fail_in; /* allocations until the one that fails; 0: none */
 static bool counting;
 static bool failed;
+static size_t shown;
 
-static size_t slot_of(uintptr_t address)
+static int compare(const void *left, const void *right)
 {
-    return (size_t)((uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (slots - 1);
-}
-
-static void put(struct piece piece)
-{
-    size_t i = slot_of(piece.address);
-    while (pieces[i].address > GONE)
-        i = (i + 1) & (slots - 1);
-    if (pieces[i].address == 0)
-        used++;
-    pieces[i] = piece;
-}
-
-static void make_room(void)
-{
-    if (used + 1 <= slots / 2)
-        return;
-    struct piece *const before = pieces;
-    const size_t slots_before = slots;
-    slots = live * 4 < SLOTS_AT_FIRST ? SLOTS_AT_FIRST : slots * 2;
-    pieces = __real_calloc(slots, sizeof *pieces);
-    if (pieces == NULL)
-        abort();
-    used = 0;
-    for (size_t i = 0; i < slots_before; i++) {
-        if (before[i].address > GONE)
-            put(before[i]);
-    }
-    __real_free(before);
+    const uintptr_t a = ((const struct piece *)left)->address;
+    const uintptr_t b = ((const struct piece *)right)->address;
+    return (a > b) - (a < b);
 }
 
 static void lock_before_fork(void)
@@ -115,8 +89,12 @@ static void add(const void *memory, size_t size)
 {
     pthread_mutex_lock(&lock);
     if (counting && memory != NULL) {
-        make_room();
-        put((struct piece){(uintptr_t)memory, size, ++count});
+        struct piece *piece = __real_malloc(sizeof *piece);
+        if (piece == NULL)
+            abort();
+        *piece = (struct piece){(uintptr_t)memory, size, ++count};
+        if (tsearch(piece, &pieces, compare) == NULL)
+            abort();
         live++;
     }
     pthread_mutex_unlock(&lock);
@@ -126,20 +104,18 @@ static void add(const void *memory, size_t size)
  * Returns whether it was counted. */
 static bool take_out(const void *memory)
 {
-    bool found = false;
+    const struct piece wanted = {.address = (uintptr_t)memory};
+    struct piece *piece = NULL;
     pthread_mutex_lock(&lock);
-    if (slots != 0 && memory != NULL) {
-        size_t i = slot_of((uintptr_t)memory);
-        while (pieces[i].address != 0 && pieces[i].address != (uintptr_t)memory)
-            i = (i + 1) & (slots - 1);
-        if (pieces[i].address != 0) {
-            pieces[i].address = GONE;
-            live--;
-            found = true;
-        }
+    struct piece *const *found = tfind(&wanted, &pieces, compare);
+    if (found != NULL) {
+        piece = *found;
+        (void)tdelete(&wanted, &pieces, compare);
+        live--;
     }
     pthread_mutex_unlock(&lock);
-    return found;
+    __real_free(piece);
+    return piece != NULL;
 }
 
 static void *no_memory(void)
@@ -220,37 +196,41 @@ void __wrap_free(void *memory)
     __real_free(memory);
 }
 
+static void forget(void)
+{
+    tdestroy(pieces, __real_free);
+    pieces = NULL;
+    live = fail_in = 0;
+}
+
 void oteli_leaks_begin(void)
 {
     pthread_mutex_lock(&lock);
-    __real_free(pieces);
-    pieces = NULL;
-    slots = used = live = count = fail_in = 0;
+    forget();
+    count = 0;
     failed = false;
     counting = true;
     pthread_mutex_unlock(&lock);
+}
+
+static void show(const void *node, VISIT visit, int depth)
+{
+    const struct piece *piece = *(struct piece *const *)node;
+    (void)depth;
+    if ((visit == postorder || visit == leaf) && shown++ < PIECES_SHOWN)
+        print_error("still allocated: %zu bytes (allocation %zu since begin)\n", piece->size,
+                    piece->number);
 }
 
 void oteli_leaks_check_at(const char *file, int line)
 {
     pthread_mutex_lock(&lock);
     const size_t left = live;
-    struct piece *const table = pieces;
-    const size_t size = slots;
-    pieces = NULL;
-    slots = used = live = fail_in = 0;
+    shown = 0;
     counting = false;
+    twalk(pieces, show);
+    forget();
     pthread_mutex_unlock(&lock);
-
-    size_t shown = 0;
-    for (size_t i = 0; i < size && shown < PIECES_SHOWN; i++) {
-        if (table[i].address > GONE) {
-            print_error("still allocated: %zu bytes (allocation %zu since begin)\n", table[i].size,
-                        table[i].number);
-            shown++;
-        }
-    }
-    __real_free(table);
     if (left != 0) {
         print_error("%zu live allocations at the end of the test\n", left);
         _fail(file, line);
@@ -265,6 +245,14 @@ void oteli_leaks_fail_at(size_t nth)
     pthread_mutex_unlock(&lock);
 }
 
+static size_t locked(const size_t *value)
+{
+    pthread_mutex_lock(&lock);
+    const size_t result = *value;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
 bool oteli_leaks_failed(void)
 {
     pthread_mutex_lock(&lock);
@@ -275,16 +263,10 @@ bool oteli_leaks_failed(void)
 
 size_t oteli_leaks_live(void)
 {
-    pthread_mutex_lock(&lock);
-    const size_t result = live;
-    pthread_mutex_unlock(&lock);
-    return result;
+    return locked(&live);
 }
 
 size_t oteli_leaks_count(void)
 {
-    pthread_mutex_lock(&lock);
-    const size_t result = count;
-    pthread_mutex_unlock(&lock);
-    return result;
+    return locked(&count);
 }
