@@ -70,11 +70,7 @@ static void end_local(otel_span_ref span, uint64_t end_ns)
         append(thread, open, end);
     else
         oteli_hold_abandon(thread, open); /* its SDK is gone */
-    const bool is_around_top =
-        OTELI_UNLIKELY(open != thread->top) && oteli_thread_is_around_top(thread, open);
     oteli_thread_leave(thread, open);
-    if (is_around_top)
-        oteli_thread_cover(thread, open);
     oteli_thread_finish(thread);
 }
 

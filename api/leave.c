@@ -75,7 +75,7 @@ void oteli_thread_settle(struct oteli_thread *thread)
 static OTELI_COLD void abandon_covered(struct oteli_thread *thread, const struct oteli_open *from)
 {
     struct oteli_open *const before = thread->top;
-    while (oteli_open_is_cover(from) || is_passed(from))
+    while (oteli_open_is_cover(from) || is_passed(from) || oteli_open_is_dead(from))
         from = oteli_open_is_cover(from) ? thread->stack + from->below : from - 1;
     thread->top = thread->stack + (from - thread->stack);
     oteli_thread_settle(thread);
@@ -114,9 +114,9 @@ void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *le
         cover_top(thread, (uint32_t)(left - thread->stack) - 1);
 }
 
-/* Spans of its trace that were entered in a span which ends are not current again: what they were
- * entered in is a context, or what a cover shows, where one is in between. The ends of those above
- * have to look below them. */
+/* Spans of its trace that were entered in a span which ends are not current any more: but what they
+ * were entered in is a context, or what a cover shows, where one is in between. The ends of those
+ * above have to look below them. */
 static void pass_over(struct oteli_thread *thread, const struct oteli_open *left)
 {
     struct oteli_open *open = thread->stack + (left - thread->stack) + 1;
@@ -149,9 +149,8 @@ void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
         open[1].traits.is_unusual = true; /* its end must look below it */
         show_others(thread, open);
         oteli_thread_settle(thread);
-        if (thread->top == before)
-            return;
-        oteli_thread_return(thread, thread->top);
+        if (thread->top != before)
+            oteli_thread_return(thread, thread->top);
     }
     if (OTELI_UNLIKELY(is_passed(thread->top)))
         cover_top(thread, (uint32_t)(thread->top - thread->stack));

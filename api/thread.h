@@ -405,7 +405,7 @@ static inline bool oteli_thread_has_room(struct oteli_thread *thread, unsigned c
  * until those above it have left too. */
 void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open);
 
-/* A context is detached, or a span has ended, while spans that were entered in it are open. They
+/* A context is detached, or a stretch has ended, while spans that were entered in it are open. They
  * stay where they are until they end; what was current before is put on top of them. Where the
  * stack is deep they are abandoned: a program that never ends them would fill it. */
 void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *left);
@@ -415,10 +415,6 @@ void oteli_thread_settle(struct oteli_thread *thread);
 
 /* Let a cover repeat the place `below` it, or the newest under that which may be current. */
 void oteli_thread_show_again(struct oteli_thread *thread, struct oteli_open *cover);
-
-/* A span that is not the top is about to be left: whether it will have to be covered, because what
- * is current was entered in it. A context that was attached since, and another trace, stay current. */
-bool oteli_thread_is_around_top(const struct oteli_thread *thread, const struct oteli_open *open);
 
 /* End and detach everything above the place at `depth` of the stack. The state is not held. */
 OTELI_COLD void oteli_unwind(struct oteli_thread *thread, uint32_t depth);

@@ -8,24 +8,6 @@
 #include <otel/lines.h>
 #include <otel/trace.h>
 
-/* Whether what was current before a place is repeated above it: the place itself does not count. */
-static bool is_covered(const struct oteli_thread *thread, const struct oteli_open *open)
-{
-    for (const struct oteli_open *at = open + 1; at <= thread->top; at++)
-        if (oteli_open_is_cover(at) && thread->stack + at->below < open)
-            return true;
-    return false;
-}
-
-bool oteli_thread_is_around_top(const struct oteli_thread *thread, const struct oteli_open *open)
-{
-    const struct oteli_open *top = thread->top;
-    return oteli_thread_attached(thread, thread->attached) < open &&
-           top->self.opaque[0] == open->self.opaque[0] &&
-           top->self.opaque[1] == open->self.opaque[1] &&
-           (thread->lowest_cover == 0 || !is_covered(thread, open));
-}
-
 /* Processors that are told of an end may enter spans, and so move the stack. */
 static void close_place(const struct oteli_open *open)
 {

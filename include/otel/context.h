@@ -134,8 +134,9 @@ OTEL_API bool otel_context_detach_n(uint64_t token);
  * at every moment, the newest of what became current on the thread (contexts that it attached, and
  * spans that it entered) and has neither been detached nor ended; spans that were entered in a
  * context do not count any more when that is detached, nor those that were entered in a span of
- * their trace when that ends. They stay open; but where a thread has more than 1,024 spans and
- * contexts, those that are open and not current any more are dropped (OTEL_DROP_ABANDONED). A span that is entered with a parent of other baggage or values
+ * their trace when that ends, unless a context was attached in between. They stay open; but where a
+ * thread has more than 1,024 spans and contexts, those that are open and not current any more are
+ * dropped (OTEL_DROP_ABANDONED). A span that is entered with a parent of other baggage or values
  * (otel_span_options.parent) attaches that context until its end. Where 1,024 contexts are attached
  * and the newest of them is current, another one takes its place. */
 OTEL_INLINE otel_context_token otel_context_attach(otel_context context)

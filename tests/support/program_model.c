@@ -106,7 +106,6 @@ static void cover_from(struct program_life *life, int below)
 
 static void leave(struct program_life *life, int place)
 {
-    const int before = life->top;
     life->places[place].is_dead = true;
     for (int at = place + 1; at <= life->top; at++)
         if (life->places[at].kind == PROGRAM_COVER)
@@ -118,20 +117,20 @@ static void leave(struct program_life *life, int place)
             break;
         life->top = life->places[life->top].below;
     }
-    if (life->top != before && life->places[life->top].is_passed)
+    if (life->places[life->top].is_passed)
         cover_from(life, life->top);
 }
 
-/* Of its trace, up to what was attached since or covers it, nothing above is current again. */
+/* Of its trace, up to what was attached since or covers it, nothing above is current any more. */
 static void pass_over(const struct program *program, struct program_life *life, int place)
 {
     const int trace = program->spans[life->places[place].context.index].trace;
     for (int at = place + 1; at <= life->top; at++) {
         struct program_place *above = &life->places[at];
-        const bool is_span = above->kind == PROGRAM_IS_SPAN;
-        if (above->kind == PROGRAM_COVER ? above->below < place : !is_span && !above->is_dead)
+        if ((above->kind == PROGRAM_ATTACHED && !above->is_dead) ||
+            (above->kind == PROGRAM_COVER && above->below < place))
             return;
-        if (is_span && program->spans[above->context.index].trace == trace)
+        if (above->kind == PROGRAM_IS_SPAN && program->spans[above->context.index].trace == trace)
             above->is_passed = true;
     }
 }
@@ -141,24 +140,6 @@ static void cover(struct program_life *life, int place)
 {
     if (life->top > place)
         cover_from(life, place - 1);
-}
-
-/* The newest attached context is below it, and what is current of its trace: that was entered in it
- * and has not been covered. */
-static bool is_around_top(const struct program *program, const struct program_life *life, int place)
-{
-    const int newest = life->attached_count - 1;
-    if (life->places[place].is_passed || (newest >= 0 && life->attached[newest] > place))
-        return false;
-    const struct program_context context = life->places[life->top].context;
-    const int trace = program->spans[life->places[place].context.index].trace;
-    if (place == life->top || context.kind == PROGRAM_NO_SPAN ||
-        trace_under(program, context) != trace)
-        return false;
-    for (int at = place + 1; at <= life->top; at++)
-        if (life->places[at].kind == PROGRAM_COVER && life->places[at].below < place)
-            return false;
-    return true;
 }
 
 static int place_of(const struct program_life *life, enum program_place_kind kind, int index)
@@ -312,10 +293,11 @@ static void find_set(struct program *program, struct program_op *op, int number)
         hold_back(program, op, span, PROGRAM_NONE);
 }
 
-/* Verdicts are forgotten once many roots of a trace have had theirs: there are none here. */
+/* Verdicts are forgotten once eight roots after them, of traces with the same row of the table, have
+ * had theirs: with so few of a trace none is, unless four traces meet there by chance. */
 static void spare_verdicts(struct program *program, struct program_op *op)
 {
-    enum { MOST = 7 };
+    enum { MOST = 3 };
     if (program->holders[trace_under(program, parent_of(program, op))] == MOST)
         op->parent = PROGRAM_ROOT;
 }
@@ -496,12 +478,9 @@ static void end_span(struct program *program, struct program_op *op, enum how ho
         return;
     struct program_life *life = &program->lives[op->life];
     const int place = place_of(life, PROGRAM_IS_SPAN, op->span);
-    const bool covers = is_around_top(program, life, place);
     if (!life->places[place].is_passed)
         pass_over(program, life, place);
     leave(life, place);
-    if (covers)
-        cover(life, place);
 }
 
 static void collect(struct program *program, struct program_op *op)

@@ -124,6 +124,23 @@ TEST_QUEUED_TOO(another_context_is_not_part_of_it)
     assert_string_equal(traced_tree(), "other(there)");
 }
 
+TEST_QUEUED_TOO(it_goes_on_when_a_span_around_it_ends)
+{
+    const otel_span outer = enter("outer");
+    otel_lines_begin();
+    const otel_context request = {.span = outer};
+    const otel_span other =
+        otel_span_enter(traced.tracer, "other", OTEL_SPAN_OPTIONS(.parent = &request));
+    otel_span_end(outer);
+    traced_touch("collected");
+    otel_lines *lines = otel_lines_end();
+    otel_span_end(other);
+
+    assert_int_equal(otel_lines_size(lines), 1);
+    otel_lines_free(lines);
+    assert_string_equal(traced_tree(), "outer(other)");
+}
+
 TEST_QUEUED_TOO(its_own_context_attached_once_more_is_part_of_it)
 {
     otel_lines_begin();
