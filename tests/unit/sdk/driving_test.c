@@ -224,23 +224,6 @@ TEST(a_start_without_descriptors_fails_and_frees_the_exporter)
     }
 }
 
-TEST(every_allocation_of_a_start_may_fail)
-{
-    bool has_failed = true;
-    for (size_t nth = 1; has_failed; nth++) {
-        fake->frees = 0;
-        oteli_leaks_fail_at(nth);
-        const otel_status status = polled_start_with_delay(FOREVER_MS);
-        has_failed = oteli_leaks_failed();
-        oteli_leaks_fail_at(0);
-        if (status == OTEL_OK)
-            assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-        else
-            assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
-        assert_int_equal(fake->frees, 1);
-    }
-}
-
 /* ---- exporters that are attended to ------------------------------------------------------------ */
 
 static int event = -1;
@@ -360,17 +343,6 @@ ATTENDED(what_is_opened_in_the_place_of_our_descriptors_is_left_alone)
     for (size_t i = 0; i < count; i++)
         for (unsigned side = 0; side < 2; side++)
             close(pairs[i][side]);
-}
-
-ATTENDED(what_it_waits_with_is_closed_at_the_shutdown)
-{
-    start_attended(false);
-    wait_for(&looks, 1);
-
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-
-    for (int fd = 0; fd < MOST_FDS; fd++)
-        assert_int_equal(fd == event || was_open[fd], is_open(fd));
 }
 
 ATTENDED(a_loop_is_told_by_the_descriptor)

@@ -298,62 +298,6 @@ TEST(mounts_of_one_set_share_it_and_have_ids_of_their_own)
     free(before);
 }
 
-TEST(what_does_not_fit_comes_with_the_next_batches)
-{
-    static const unsigned counts[] = {CAPACITY, 200};
-    for (unsigned row = 0; row < 2; row++) {
-        otel_lines_begin();
-        for (unsigned i = 0; i < counts[row]; i++)
-            otel_span_end(enter("a"));
-        lines = otel_lines_end();
-        struct oteli_record *record = write_mount(&bare);
-        const struct oteli_mount *mount = oteli_record_mount(record);
-        uint64_t lost = 0;
-        size_t done = 0;
-        for (bool is_done = false; !is_done;) {
-            oteli_batch_empty(&batch);
-            is_done = oteli_expand_mount(&batch, record, &lost);
-            for (size_t i = 0; i < batch.count; i++)
-                check_copy(batch.records[i], record_at(done + i), mount, &bare);
-            done += batch.count;
-            assert_int_equal(oteli_record_spans(record), counts[row] - done);
-            assert_int_equal(is_done, done == counts[row]);
-            assert_true(is_done || batch.count == CAPACITY);
-            assert_int_equal(lines->members, is_done ? 1 : 2);
-        }
-        otel_lines_free(lines);
-    }
-    lines = NULL;
-}
-
-TEST(the_same_again_allocates_nothing)
-{
-    size_t allocated = 0;
-    collect_all_kinds();
-    for (int round = 0; round < 20; round++) {
-        oteli_batch_empty(&batch);
-        for (int i = 0; i < 10; i++)
-            expand_all(&bare);
-        if (round == 0)
-            allocated = oteli_leaks_count();
-    }
-    assert_int_equal(oteli_leaks_count(), allocated);
-}
-
-TEST(spans_without_memory_are_counted_and_the_others_come)
-{
-    collect_all_kinds();
-    struct oteli_record *record = write_mount(&bare);
-    uint64_t lost = 0;
-    oteli_leaks_fail_at(1);
-
-    assert_true(oteli_expand_mount(&batch, record, &lost));
-
-    assert_int_equal(lost, 1);
-    assert_int_equal(batch.count, 3);
-    assert_int_equal(lines->members, 1);
-}
-
 /* The place of a tracestate that nobody retains is taken again in time. */
 TEST(a_mount_lets_go_of_its_tracestate_when_it_is_done)
 {
@@ -432,43 +376,6 @@ TEST(addresses_get_names)
     assert_int_equal(span->n_attributes, 1);
     assert_int_equal(span->n_events, 1);
     free_span(span);
-}
-
-TEST(a_span_whose_name_finds_no_memory_leaves_the_batch)
-{
-    collect_addresses();
-    uint64_t lost = 0;
-    assert_true(oteli_expand_mount(&batch, write_mount(&bare), &lost));
-    batch.arena.used = batch.arena.current->capacity;
-    oteli_leaks_fail_at(1);
-
-    assert_int_equal(oteli_expand_names(&batch), 1);
-
-    assert_int_equal(batch.count, 2);
-    check_name(0, "by name");
-    check_name(1, "0x2000");
-}
-
-/* Views of a set show addresses as they are: the resolver belongs to the exporter thread. */
-TEST(spans_can_be_looked_at_in_process)
-{
-    static const char *const names[] = {"0x1000", "by name", "0x2000"};
-    collect_addresses();
-    will_answer("charge", 6);
-    otel_span_view span;
-    size_t cursor = 0;
-
-    for (size_t i = 0; i < 3; i++) {
-        assert_true(otel_lines_next(lines, &cursor, &span));
-        assert_int_equal(span.name.length, strlen(names[i]));
-        assert_memory_equal(span.name.data, names[i], span.name.length);
-        assert_memory_equal(span.scope->name.data, "test", 4);
-        assert_true(span.start_ns == oteli_fake_clock.wall_ns);
-    }
-    assert_false(otel_lines_next(lines, &cursor, &span));
-    assert_false(otel_lines_next(lines, &cursor, &span));
-    cursor = 0;
-    assert_false(otel_lines_next(NULL, &cursor, &span));
 }
 
 /* ---- sdk/names.h --------------------------------------------------------------------------------- */

@@ -9,7 +9,6 @@
 #include "tests/support/unit.h"
 
 #include <otel/memory.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -95,15 +94,6 @@ TEST(answers_are_counted_for_each_pipeline)
           "delivered 0, dropped 10 (export_timeout 10) | delivered 10, dropped 0 | EooooAF");
 }
 
-/* Nor does a flush that has spooled them say that spans were lost. */
-TEST(what_is_spooled_is_not_lost)
-{
-    const uint64_t lost = oteli_stats_lost(hand.engine);
-    tell(fake, &(struct answer){.reject = 1, .spool = 7});
-    hand_flush(&hand);
-    assert_true(oteli_stats_lost(hand.engine) == lost + 1); /* which was rejected */
-}
-
 static otel_export_result always_pending(void *state, otel_export *call)
 {
     (void)state;
@@ -130,16 +120,6 @@ TEST(each_pipeline_has_the_time_of_the_timeout_for_itself)
 
     assert_true(fakes[0].deadline_ns == now_ns + 100 * NS_PER_MS);
     assert_true(fakes[1].deadline_ns == now_ns + 170 * NS_PER_MS);
-}
-
-TEST(a_shutdown_makes_the_deadline_earlier)
-{
-    const uint64_t stop_ns = oteli_fake_clock.monotonic_ns + 5 * NS_PER_MS;
-
-    hand_ask_to_stop(&hand, stop_ns);
-    assert_false(hand_round(&hand));
-
-    assert_true(fake->deadline_ns == stop_ns);
 }
 
 static void stop_soon(void *context, otel_export *call)
@@ -301,56 +281,6 @@ SIMPLE(each_span_is_exported_when_it_ends_and_addresses_have_names)
     assert_string_equal(fake->text, "inner|outer|0x1000|");
 }
 
-static uint64_t start_ns;
-static uint64_t end_ns;
-
-static void note_times(void *context, otel_export *call)
-{
-    otel_span_view span;
-    (void)context;
-    otel_batch_span(call->batch, 0, &span);
-    start_ns = span.start_ns;
-    end_ns = span.end_ns;
-}
-
-SIMPLE(times_are_unix_times)
-{
-    fake->during = note_times;
-    const uint64_t wall_ns = oteli_fake_clock.wall_ns;
-    const otel_span span = otel_span_enter(hand.tracer, "a", NULL);
-    oteli_fake_clock.ticks += 500;
-    oteli_fake_clock.wall_ns += 500;
-
-    otel_span_end(span);
-
-    assert_true(start_ns == wall_ns);
-    assert_true(end_ns == wall_ns + 500);
-}
-
-static void *trace(void *argument)
-{
-    (void)argument;
-    hand_spans(&hand, "t", 500);
-    return NULL;
-}
-
-/* spec: P3 */
-TEST_WITH(begin_simple, by_hand_end, threads_take_turns_and_neither_lines_nor_the_queue_are_used)
-{
-    pthread_t threads[8];
-    for (unsigned i = 0; i < 8; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, trace, NULL), 0);
-    for (unsigned i = 0; i < 8; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-
-    assert_int_equal(fake->spans, 4000);
-    assert_int_equal(fake->largest, 1);
-    assert_string_equal(faked_sums(0), "4000 started, 4000 ended: delivered 4,000, dropped 0");
-    assert_int_equal(oteli_lines_bytes(), 0);
-    assert_int_equal(hand.engine->reserved, 0);
-    assert_int_equal(hand.engine->bell.rings, 0);
-}
-
 static void end_another(void *context, otel_export *call)
 {
     (void)context;
@@ -481,20 +411,6 @@ MEMORY(a_view_stays_while_more_comes)
     assert_string_equal(span.tracestate.data, "");
 }
 
-MEMORY(it_has_the_resource_of_the_last_batch)
-{
-    assert_int_equal(otel_memory_resource(memory).length, 0);
-    hand_spans(&hand, "a", 1);
-
-    otel_slice rest = otel_memory_resource(memory);
-    otel_attribute_view attribute;
-    bool has_name = false;
-    while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
-        has_name =
-            has_name || (is(attribute.key, "service.name") && is(attribute.value.slice, "shop"));
-    assert_true(has_name);
-}
-
 MEMORY(spans_it_has_no_memory_for_are_dropped_and_counted)
 {
     hand_spans(&hand, "a", 1);
@@ -505,14 +421,4 @@ MEMORY(spans_it_has_no_memory_for_are_dropped_and_counted)
     assert_true(oteli_leaks_failed());
     assert_int_equal(otel_memory_count(memory), 1);
     assert_string_equal(faked_sums(0), "2 started, 2 ended: delivered 1, dropped 1 (no_memory 1)");
-}
-
-MEMORY(a_renewed_exporter_fills_the_same_handle)
-{
-    otel_exporter renewed;
-    const otel_exporter exporter = otel_memory_exporter(memory);
-
-    assert_int_equal(exporter.renew(exporter.state, &renewed), OTEL_OK);
-
-    assert_memory_equal(&renewed, &exporter, sizeof exporter);
 }

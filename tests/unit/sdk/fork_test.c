@@ -138,12 +138,6 @@ static int start_before_the_first_span(void)
     return strcmp(parents.text, "mine|") != 0;
 }
 
-TEST(a_child_that_starts_an_sdk_has_that_one)
-{
-    touch("before");
-    check_child(start_before_the_first_span);
-}
-
 static int trace_in_vain(void)
 {
     touch("a");
@@ -178,32 +172,6 @@ TEST(an_sdk_that_was_shut_down_does_not_come_back)
 }
 
 static otel_span local, detached;
-
-static int end_the_parents(void)
-{
-    const otel_span below = otel_span_enter(tracer, "below", NULL);
-    const bool is_below = memcmp(below.opaque, local.opaque, 16) == 0;
-    otel_span_set_int(local, "k", 1);
-    otel_span_set_int(detached, "k", 1);
-    otel_span_end(below);
-    otel_span_end(detached);
-    otel_span_end(local);
-    if (!is_below || otel_current_span().opaque[2] != 0 || otel_flush(60000) != OTEL_OK)
-        return 1;
-    return strcmp(childs.text, "below|") != 0 || stats_now().open != 0;
-}
-
-/* spec: P14 */
-TEST(what_is_open_is_the_parents_and_goes_on_as_context)
-{
-    local = otel_span_enter(tracer, "local", NULL);
-    detached = otel_span_start(tracer, "detached", NULL);
-    check_child(end_the_parents);
-    otel_span_end(detached);
-    otel_span_end(local);
-    assert_int_equal(otel_flush(60000), OTEL_OK);
-    assert_string_equal(parents.text, "detached local|");
-}
 
 static int use_tracestate(void)
 {
@@ -252,18 +220,6 @@ TEST(a_child_that_nobody_told_does_nothing)
     otel_span_end(local);
     assert_int_equal(otel_flush(60000), OTEL_OK);
     assert_string_equal(parents.text, "detached local|");
-}
-
-/* A failure in it fails it. */
-static int have_a_child(void)
-{
-    check_child(trace_by_itself);
-    return trace_by_itself();
-}
-
-TEST(children_of_children)
-{
-    check_child(have_a_child);
 }
 
 static struct oteli_resource resource;

@@ -31,26 +31,6 @@ static void large_span(const char *name, size_t length)
 
 AROUND_EACH(faked_begin, by_hand_end);
 
-TEST(a_partly_filled_line_is_read_where_it_is)
-{
-    start(100, 10);
-    hand_spans(&hand, "a", 2);
-    const struct oteli_line *const line = oteli_self->line;
-
-    hand_flush(&hand);
-    for (unsigned i = 0; i < 2; i++) { /* two passes for one batch */
-        hand_spans(&hand, "b", 1);
-        oteli_harvest_begin(hand.engine);
-        assert_true(oteli_harvest_continue(hand.engine));
-        assert_int_equal(line->pins, 1);
-    }
-    hand_flush(&hand);
-
-    assert_string_equal(fake->text, "a a|b b|");
-    assert_ptr_equal(oteli_self->line, line);
-    assert_true(oteli_ring_head(&hand.engine->ring) == 0);
-}
-
 TEST(full_lines_come_through_the_ring_and_are_used_again)
 {
     size_t allocated = 0;
@@ -85,28 +65,6 @@ TEST(a_span_of_4_kib_shares_a_line_and_one_of_a_mebibyte_has_its_own)
     hand_tick(&hand);
 
     assert_string_equal(fake->text, "a b small large|");
-    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
-}
-
-TEST(a_line_stays_while_a_batch_points_into_it)
-{
-    start(10000, 1000);
-    hand_spans(&hand, "a", 300);
-    oteli_harvest_begin(hand.engine);
-    assert_true(oteli_harvest_continue(hand.engine));
-    const uint64_t held = oteli_lines_bytes();
-    assert_true(held > OTELI_LINE_BYTES);
-    assert_int_equal(hand.engine->batch->count, 300);
-
-    hand_spans(&hand, "b", 300);
-    const otel_scope_view *scope;
-    for (size_t i = 0; i < 300; i++) {
-        const otel_slice otlp = otel_batch_span_otlp(hand.engine->batch, i, &scope);
-        assert_non_null(memchr(otlp.data, 'a', otlp.length));
-    }
-    hand_flush(&hand);
-
-    assert_int_equal(fake->spans, 600);
     assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
 }
 
@@ -154,68 +112,6 @@ TEST(lines_that_left_the_ring_are_not_looked_at_again)
     assert_int_equal(oteli_lines_bytes(), 0);
 }
 
-static void trace_more(void *context, otel_export *call)
-{
-    size_t *left = context;
-    (void)call;
-    if (*left != 0) {
-        --*left;
-        hand_spans(&hand, "more", 20);
-    }
-}
-
-/* A pass takes what was there when it came by, not what is added behind its back: else a
- * thread that traces faster than the exporter exports would keep the pass for itself. */
-TEST(a_pass_ends_though_a_thread_goes_on_tracing)
-{
-    size_t left = 300;
-    fake->during = trace_more;
-    fake->context = &left;
-    start(10000, 10);
-    hand_spans(&hand, "a", 30);
-
-    hand_flush(&hand);
-
-    assert_true(left > 250);
-}
-
-static void *trace_a_few(void *count)
-{
-    hand_spans(&hand, "t", *(size_t *)count);
-    return NULL;
-}
-
-TEST(the_line_of_a_thread_that_ended_is_read_and_reused)
-{
-    size_t count = 3;
-    start(1000, 10);
-
-    for (unsigned i = 0; i < 50; i++) {
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, trace_a_few, &count), 0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-    }
-    hand_flush(&hand);
-
-    assert_int_equal(fake->spans, 150);
-    assert_int_equal(hand_counts(&hand).ended, 150);
-    assert_true(oteli_lines_bytes() <= 2 * OTELI_LINE_BYTES);
-}
-
-TEST(what_is_committed_after_the_end_is_leftover)
-{
-    start(1000, 10);
-    hand_spans(&hand, "a", 2); /* and one more would not need a lot */
-    const otel_span open = otel_span_start(hand.tracer, "b", NULL);
-    hand_ask_to_stop(&hand, UINT64_MAX - 1);
-    assert_false(hand_round(&hand));
-    assert_int_equal(oteli_harvest_leftover(hand.engine), 0);
-
-    otel_span_end(open);
-
-    assert_int_equal(oteli_harvest_leftover(hand.engine), 1);
-}
-
 /* Its thread was inside the SDK until the shutdown's deadline. */
 TEST(a_line_that_came_too_late_is_not_lost_for_the_pool)
 {
@@ -229,31 +125,6 @@ TEST(a_line_that_came_too_late_is_not_lost_for_the_pool)
     oteli_ring_put(&hand.engine->ring, late);
 
     /* hand_stop and the count of allocations say the rest. */
-}
-
-/* An exporter does not come back, otel_shutdown has given up waiting, and the program has
- * started another SDK: what threads have now is theirs. */
-static void give_up_waiting(void *context, otel_export *call)
-{
-    (void)context;
-    (void)call;
-    pthread_mutex_lock(&hand.engine->mutex);
-    hand.engine->hangs = true;
-    pthread_mutex_unlock(&hand.engine->mutex);
-}
-
-TEST(a_worker_that_was_given_up_takes_nothing_any_more)
-{
-    start(1000, 10);
-    fake->during = give_up_waiting;
-    hand_spans(&hand, "a", 25);
-
-    hand_ask_to_stop(&hand, UINT64_MAX - 1);
-    assert_false(hand_round(&hand));
-
-    assert_int_equal(fake->batches, 1);
-    assert_true(oteli_self->line->consumed != oteli_self->line->committed);
-    assert_int_equal(oteli_self->line->pins, 0);
 }
 
 /* A collected stretch of `count` spans of this name. */
@@ -283,21 +154,6 @@ static void mount_twice(otel_lines *lines)
     otel_lines_mount(lines, parents, 2, NULL);
     otel_span_cancel(parents[0]);
     otel_span_cancel(parents[1]);
-}
-
-TEST(a_mount_becomes_the_spans_of_its_set)
-{
-    start(100, 10);
-    otel_lines *lines = collect("m", 3);
-
-    hand_spans(&hand, "before", 1);
-    mount_twice(lines);
-    hand_spans(&hand, "after", 1);
-    hand_flush(&hand);
-
-    assert_string_equal(fake->text, "before m m m m m m after|");
-    assert_int_equal(lines->members, 1);
-    otel_lines_free(lines);
 }
 
 TEST(a_mount_may_be_larger_than_a_batch)
@@ -343,35 +199,6 @@ TEST(mounts_are_finished_whatever_comes_in_between)
     assert_int_equal(left, 0);
     assert_int_equal(fake->spans, 35 + 4 * (200 + 15));
     assert_int_equal(hand_counts(&hand).dropped[OTEL_DROP_QUEUE_FULL], 0);
-}
-
-TEST(a_mount_needs_neither_line_nor_set_once_it_is_taken)
-{
-    start(100, 20);
-    otel_lines *lines = collect("m", 3);
-    mount_twice(lines);
-
-    oteli_harvest_begin(hand.engine);
-    assert_true(oteli_harvest_continue(hand.engine));
-
-    assert_int_equal(hand.engine->batch->count, 6);
-    assert_int_equal(oteli_self->line->pins, 0);
-    assert_int_equal(lines->members, 1);
-    otel_lines_free(lines);
-}
-
-TEST(mounting_in_a_steady_state_allocates_nothing)
-{
-    size_t allocated = 0;
-    start(10000, 512);
-    for (unsigned i = 0; i < 25; i++) {
-        mount_once("m", 500);
-        hand_flush(&hand);
-        if (i == 4)
-            allocated = oteli_leaks_count();
-    }
-    assert_int_equal(oteli_leaks_count(), allocated);
-    assert_int_equal(fake->spans, 25 * 500);
 }
 
 TEST(spans_of_a_mount_without_memory_are_counted)
@@ -452,27 +279,4 @@ TEST(a_span_that_cannot_be_named_is_counted)
     assert_int_equal(fake->batches, 0);
     assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_NO_MEMORY], 1);
     assert_int_equal(hand.engine->reserved, reserved - 1);
-}
-
-static const char *scope_name = "none";
-
-static void note_scope(void *context, otel_export *call)
-{
-    otel_span_view span;
-    (void)context;
-    otel_batch_span(call->batch, 0, &span);
-    scope_name = span.scope->name.data;
-}
-
-TEST(a_record_without_a_tracer_has_the_nameless_one)
-{
-    fake->during = note_scope;
-    start(100, 10);
-    hand_spans(&hand, "a", 1);
-    oteli_line_record(oteli_self->line, 0)->tracer = NULL;
-
-    hand_flush(&hand);
-
-    assert_string_equal(fake->text, "a|");
-    assert_string_equal(scope_name, "");
 }

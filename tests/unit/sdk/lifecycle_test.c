@@ -4,6 +4,7 @@
  * so that only what a test asks for happens. */
 #include "tests/support/faked.h"
 #include "tests/support/leaks.h"
+#include "tests/support/traced.h"
 #include "tests/support/unit.h"
 
 #include <pthread.h>
@@ -11,7 +12,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static otel_status start(bool simple)
@@ -55,18 +55,6 @@ TEST(before_the_start_and_after_a_shutdown_every_call_says_so)
         assert_int_equal(start(false), OTEL_OK);
         assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
     }
-}
-
-TEST(what_runs_is_not_started_again_and_the_new_exporter_is_freed)
-{
-    assert_int_equal(start(false), OTEL_OK);
-
-    assert_int_equal(start(false), OTEL_ERROR_ALREADY_STARTED);
-
-    assert_int_equal(fake->frees, 1);
-    faked_span("a");
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-    assert_string_equal(fake->text, "a|");
 }
 
 TEST(losses_and_failures_are_the_result_of_a_flush_and_of_a_shutdown)
@@ -123,25 +111,7 @@ static void wait_until_left(const struct oteli_engine *engine)
 }
 
 /* spec: P11 */
-TEST(a_shutdown_does_not_wait_for_an_exporter_that_hangs)
-{
-    fake->during = faked_hold;
-    assert_int_equal(start(false), OTEL_OK);
-    faked_span("a");
-    (void)!otel_flush(0);
-    faked_wait_until_held();
-    faked_span("b");
-
-    assert_int_equal(otel_shutdown(1), OTEL_ERROR_TIMEOUT);
-
-    assert_string_equal(faked_sums(0), "2 started, 2 ended: delivered 0, dropped 2 "
-                                       "(shutdown_timeout 2)");
-    faked_let_go();
-    wait_until_left(oteli_lifecycle_engine());
-}
-
-/* … and the program may start another SDK meanwhile. */
-TEST(another_sdk_can_run_while_the_old_exporter_hangs)
+TEST(a_shutdown_does_not_wait_for_an_exporter_that_hangs_and_another_sdk_can_run_meanwhile)
 {
     struct fake_exporter *const second = &fakes[1];
     const otel_exporter exporter = fake_exporter(second);
@@ -153,6 +123,8 @@ TEST(another_sdk_can_run_while_the_old_exporter_hangs)
     for (unsigned i = 0; i < 500; i++)
         faked_span("old");
     assert_int_equal(otel_shutdown(1), OTEL_ERROR_TIMEOUT);
+    assert_string_equal(faked_sums(0), "501 started, 501 ended: delivered 0, dropped 501 "
+                                       "(shutdown_timeout 501)");
     const struct oteli_engine *const old = oteli_lifecycle_engine();
 
     assert_int_equal(
@@ -190,18 +162,6 @@ TEST(neither_flush_nor_shutdown_wait_for_a_simple_export_that_hangs)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-TEST(restarts_have_the_new_options_and_new_sums)
-{
-    for (unsigned i = 1; i <= 20; i++) {
-        assert_int_equal(start(i % 2 == 0), OTEL_OK);
-        faked_span("a");
-        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-        assert_string_equal(faked_sums(0), "1 started, 1 ended: delivered 1, dropped 0");
-        assert_int_equal(fake->spans, i);
-        assert_int_equal(fake->frees, i);
-    }
-}
-
 static void start_and_leave_open(otel_span spans[2])
 {
     otel_tracer *tracer = otel_tracer_get("test", NULL);
@@ -227,18 +187,6 @@ TEST(a_span_of_the_sdk_before_is_no_span_of_this_one)
     assert_string_equal(faked_sums(0), "1 started, 1 ended: delivered 1, dropped 0");
 }
 
-TEST(a_span_that_ends_after_the_shutdown_is_counted)
-{
-    otel_span spans[2];
-    start_and_leave_open(spans);
-
-    otel_span_end(spans[1]);
-    otel_span_end(spans[0]);
-
-    assert_string_equal(faked_sums(0), "2 started, 2 ended: delivered 0, dropped 2 "
-                                       "(already_shutdown 2)");
-}
-
 TEST(a_disabled_sdk_starts_and_stops_and_does_nothing)
 {
     assert_int_equal(faked_start(1, &(otel_sdk_options){.sdk_disabled = "true"}), OTEL_OK);
@@ -257,22 +205,25 @@ TEST(a_disabled_sdk_starts_and_stops_and_does_nothing)
 /* spec: Q3 */
 TEST(every_allocation_of_a_start_may_fail)
 {
-    for (size_t nth = 1;; nth++) {
-        memset(fake, 0, sizeof *fake);
-        oteli_leaks_begin();
-        oteli_leaks_fail_at(nth);
-        const otel_status status = start(nth % 2 == 0);
-        const bool has_failed = oteli_leaks_failed();
-        oteli_leaks_fail_at(0);
-        if (status == OTEL_OK)
-            assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-        else
-            assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
-        assert_int_equal(fake->frees, 1);
-        faked_restart();
-        oteli_leaks_check();
-        if (!has_failed)
-            break;
+    for (unsigned way = 0; way < 3; way++) { /* with a thread, simple, to be polled */
+        bool has_failed = true;
+        for (size_t nth = 1; has_failed; nth++) {
+            memset(fake, 0, sizeof *fake);
+            oteli_leaks_begin();
+            oteli_leaks_fail_at(nth);
+            const otel_status status = faked_start(1, &(otel_sdk_options){.simple = way == 1,
+                                                                          .threadless = way == 2,
+                                                                          .clock = "monotonic"});
+            has_failed = oteli_leaks_failed();
+            oteli_leaks_fail_at(0);
+            if (status == OTEL_OK)
+                assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+            else
+                assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
+            assert_int_equal(fake->frees, 1);
+            faked_restart();
+            oteli_leaks_check();
+        }
     }
     oteli_leaks_begin();
 }
@@ -283,34 +234,6 @@ TEST(options_that_cannot_be_free_the_exporter_too)
     assert_int_equal(faked_start(1, &(otel_sdk_options){.traces_sampler = "no such"}),
                      OTEL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(fake->frees, 1);
-}
-
-static void *flush_again_and_again(void *argument)
-{
-    (void)argument;
-    otel_status status;
-    do
-        status = otel_flush(FOREVER_MS);
-    while (status == OTEL_OK);
-    assert_int_equal(status, OTEL_ERROR_NOT_STARTED);
-    return NULL;
-}
-
-/* spec: P12 */
-TEST(flushes_that_meet_a_shutdown_come_back)
-{
-    for (unsigned i = 0; i < 20; i++) {
-        pthread_t threads[4];
-        assert_int_equal(start(false), OTEL_OK);
-        faked_span("a");
-        for (unsigned k = 0; k < 4; k++)
-            assert_int_equal(pthread_create(&threads[k], NULL, flush_again_and_again, NULL), 0);
-        sched_yield();
-        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-        for (unsigned k = 0; k < 4; k++)
-            assert_int_equal(pthread_join(threads[k], NULL), 0);
-        assert_int_equal(fake->spans, i + 1);
-    }
 }
 
 /* ---- from where ------------------------------------------------------------------------------- */
@@ -346,82 +269,31 @@ TEST(a_thread_that_ends_flushes_from_a_destructor)
     pthread_key_delete(key);
 }
 
-/* What a process answers that starts an SDK, ends a span, and exits with this at its exit. */
-static int exit_status_of(void (*at_exit)(void))
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        if (start(false) != OTEL_OK || atexit(at_exit) != 0)
-            _exit(1);
-        faked_span("before exit");
-        exit(2); /* unless at_exit ends it otherwise */
-    }
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
-        return -1;
-    return WEXITSTATUS(status);
-}
-
-static void flush_at_exit(void)
-{
-    const otel_status status = otel_flush(FOREVER_MS);
-    _exit(status == OTEL_OK && strcmp(fake->text, "before exit|") == 0 ? 0 : 3);
-}
-
 static void shut_down_at_exit(void)
 {
     faked_span("at exit");
-    const otel_status first = otel_flush(FOREVER_MS);
-    const otel_status second = otel_shutdown(FOREVER_MS);
-    const otel_status third = otel_shutdown(FOREVER_MS);
-    const otel_status fourth = otel_flush(FOREVER_MS);
+    const bool is_flushed = otel_flush(FOREVER_MS) == OTEL_OK;
+    const bool is_stopped = otel_shutdown(FOREVER_MS) == OTEL_OK &&
+                            otel_shutdown(FOREVER_MS) == OTEL_ERROR_NOT_STARTED &&
+                            otel_flush(FOREVER_MS) == OTEL_ERROR_NOT_STARTED;
     faked_span("after the shutdown");
-    const bool is_right = first == OTEL_OK && second == OTEL_OK &&
-                          third == OTEL_ERROR_NOT_STARTED && fourth == OTEL_ERROR_NOT_STARTED &&
-                          strcmp(fake->text, "before exit at exit|") == 0 && fake->frees == 1;
-    _exit(is_right ? 0 : 3);
-}
-
-static void flush_with_a_worker_that_hangs(void)
-{
-    fake->pending = UINT32_MAX;
-    _exit(otel_flush(10) == OTEL_ERROR_TIMEOUT ? 0 : 3);
+    _exit(is_flushed && is_stopped && strcmp(fake->text, "before exit at exit|") == 0 &&
+                  fake->frees == 1
+              ? 0
+              : 3);
 }
 
 /* spec: P12 Q13 */
 TEST(a_process_that_exits_flushes_and_shuts_down_from_atexit)
 {
-    assert_int_equal(exit_status_of(flush_at_exit), 0);
-    assert_int_equal(exit_status_of(shut_down_at_exit), 0);
-    assert_int_equal(exit_status_of(flush_with_a_worker_that_hangs), 0);
-}
-
-static pthread_barrier_t step;
-
-static void *end_one_and_stay(void *name)
-{
-    faked_span(name);
-    pthread_barrier_wait(&step);
-    pthread_barrier_wait(&step);
-    return NULL;
-}
-
-TEST(spans_of_threads_that_do_nothing_more_are_flushed)
-{
-    static char name[] = "of another";
-    pthread_t thread;
-    assert_int_equal(pthread_barrier_init(&step, NULL, 2), 0);
-    assert_int_equal(start(false), OTEL_OK);
-    assert_int_equal(pthread_create(&thread, NULL, end_one_and_stay, name), 0);
-    pthread_barrier_wait(&step);
-
-    const otel_status status = otel_flush(FOREVER_MS);
-
-    assert_int_equal(status, OTEL_OK);
-    assert_string_equal(fake->text, "of another|");
-    pthread_barrier_wait(&step);
-    pthread_join(thread, NULL);
-    pthread_barrier_destroy(&step);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (start(false) != OTEL_OK || atexit(shut_down_at_exit) != 0)
+            _exit(1);
+        faked_span("before exit");
+        exit(2); /* unless it ends otherwise */
+    }
+    check_forked(child);
 }
 
 /* ---- the exporter thread -------------------------------------------------------------------------- */

@@ -163,21 +163,6 @@ TEST(the_tick_comes_through_the_descriptor_and_an_idle_sdk_is_done_with_it)
     assert_false(is_readable());
 }
 
-TEST(a_program_that_only_has_timers_exports_too)
-{
-    assert_int_equal(polled_start_with_delay(1), OTEL_OK);
-    polled_spans("a", 3);
-    poll_once();
-
-    while (fake->batches == 0) {
-        assert_in_range(otel_poll_timeout(), 0, 1);
-        assert_int_equal(poll(NULL, 0, (int)otel_poll_timeout()), 0);
-        poll_once();
-    }
-
-    assert_string_equal(fake->text, "a a a|");
-}
-
 /* The loop was waiting when somebody else flushed: what it had been told of the time is old. */
 TEST(what_a_flush_has_left_to_do_wakes_the_loop)
 {
@@ -332,20 +317,6 @@ TEST(a_flush_and_a_shutdown_need_nobody_else)
     assert_int_equal(fake->frees, 1);
 }
 
-TEST(the_numbers_of_flushes_may_wrap)
-{
-    fake->pending = 2;
-    polled_start();
-    oteli_lifecycle_engine()->flush_wanted = UINT64_MAX - 1;
-    oteli_lifecycle_engine()->flush_done = UINT64_MAX - 1;
-
-    for (unsigned i = 1; i <= 4; i++) {
-        polled_spans("a", 1);
-        assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-        assert_int_equal(fake->spans, i);
-    }
-}
-
 TEST(a_shutdown_comes_back_in_time_and_counts_the_rest)
 {
     fake->pending = UINT64_MAX;
@@ -396,22 +367,6 @@ TEST(a_thread_that_polls_returns_when_the_sdk_stops)
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(status, OTEL_OK);
     assert_string_equal(fake->text, "a a a|");
-}
-
-TEST(others_flush_and_poll_while_one_thread_waits)
-{
-    otel_status status;
-    fake->pending = 2;
-    polled_start();
-    const pthread_t thread = start_polling(&status);
-    polled_spans("a", 3);
-
-    poll_once();
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-
-    assert_string_equal(fake->text, "a a a|");
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-    assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 TEST(a_thread_that_is_cancelled_leaves_the_sdk_to_others)

@@ -127,33 +127,6 @@ TEST(a_process_says_who_it_is_while_an_sdk_runs)
     }
 }
 
-TEST(it_says_how_the_records_of_threads_are_to_be_read)
-{
-    char longest[OTELI_SCHEMA_SIZE + 8];
-    memset(longest, 'a', sizeof longest - 1);
-    longest[sizeof longest - 1] = '\0';
-    const char *const schemas[][2] = {
-        {NULL, "tlsdesc_v1_dev"}, {"tls_v1", "tls_v1"}, {longest, longest + 8}};
-    for (size_t i = 0; i < 3; i++) {
-        options.thread_context_schema = schemas[i][0];
-        start();
-        assert_text(value_in(payload(), 2, "threadlocal.schema_version", 1), schemas[i][1]);
-        assert_int_equal(value_in(payload(), 2, "threadlocal.attribute_key_map", 5).length, 0);
-        stop();
-    }
-}
-
-TEST(switched_off_nothing_is_published)
-{
-    char why[200] = "?";
-    options.thread_context = "off";
-    start();
-    assert_null(context());
-    assert_int_equal(mapping(), 0);
-    assert_int_equal(otel_thread_context_selftest(why, sizeof why), OTEL_OK);
-    stop();
-}
-
 TEST(of_a_large_resource_they_get_the_attributes_that_fit)
 {
     enum { LARGE = 40000 };
@@ -309,34 +282,6 @@ TEST(whoever_reads_along_never_takes_half_of_a_change)
     oteli_store_relaxed_32(&reader.is_over, 1);
     pthread_join(thread, NULL);
     assert_int_equal(reader.halves, 0);
-    stop();
-}
-
-/* What a forked child answers, as its exit status. */
-static int in_child(void)
-{
-    if (mapping() != 0)
-        return 1; /* the parent's */
-    otel_tracer *const tracer = otel_tracer_get("child", NULL);
-    otel_span_end(otel_span_enter(tracer, "first", NULL));
-    if (context() == NULL || mapping() != (uintptr_t)context())
-        return 2;
-    char why[200];
-    if (otel_thread_context_selftest(why, sizeof why) != OTEL_OK)
-        return 3;
-    const struct oteli_field pid = value_in(of_payload(1, 0), 1, "process.pid", 3);
-    if (pid.value != (uint64_t)getpid())
-        return 4;
-    return otel_shutdown(60000) == OTEL_OK && mapping() == 0 ? 0 : 5;
-}
-
-TEST(a_forked_child_has_its_own_with_its_first_span)
-{
-    start();
-    const uint64_t published_at = context()->published_at;
-    check_child(in_child);
-    assert_int_equal(mapping(), (uintptr_t)context());
-    assert_int_equal(context()->published_at, published_at);
     stop();
 }
 

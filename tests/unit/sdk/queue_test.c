@@ -4,11 +4,8 @@
 #include "tests/support/faked.h"
 #include "tests/support/unit.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_THREADS = 64 };
 
 static void start(int64_t queue, int64_t batch, int64_t bytes)
 {
@@ -102,45 +99,6 @@ TEST(lots_grow_with_what_a_thread_uses)
     oteli_queue_give_room_back(sdk, 64);
 }
 
-static pthread_barrier_t barrier;
-
-/* Everybody traces until the queue is full for it, twice, with a flush in between. */
-static void *fill_twice(void *argument)
-{
-    (void)argument;
-    hand_spans(&hand, "a", 400);
-    pthread_barrier_wait(&barrier);
-    pthread_barrier_wait(&barrier);
-    hand_spans(&hand, "b", 400);
-    return NULL;
-}
-
-/* spec: P4 */
-TEST(any_number_of_threads_fills_the_queue_exactly)
-{
-    static const unsigned counts[] = {1, 2, 5, 16, 64};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        pthread_t threads[MOST_THREADS];
-        start_again(300, 100);
-        pthread_barrier_init(&barrier, NULL, counts[i] + 1);
-        for (unsigned k = 0; k < counts[i]; k++)
-            assert_int_equal(pthread_create(&threads[k], NULL, fill_twice, NULL), 0);
-
-        pthread_barrier_wait(&barrier);
-        assert_int_equal(hand.engine->reserved, 300);
-        hand_flush(&hand);
-        assert_int_equal(fake->spans, 300);
-        pthread_barrier_wait(&barrier);
-        for (unsigned k = 0; k < counts[i]; k++)
-            assert_int_equal(pthread_join(threads[k], NULL), 0);
-        hand_flush(&hand);
-
-        assert_int_equal(fake->spans, 600);
-        assert_dropped(OTEL_DROP_QUEUE_FULL, 800 * counts[i] - 600);
-        pthread_barrier_destroy(&barrier);
-    }
-}
-
 TEST(spans_in_a_batch_still_count_until_it_is_exported)
 {
     start(100, 60, 0);
@@ -217,43 +175,6 @@ TEST(a_reservation_that_does_not_fit_now_wakes_the_worker)
     assert_true(oteli_bell_was_knocked(&hand.engine->bell));
 }
 
-enum { RESERVERS = 8, ROUNDS = 20000, QUEUE = 100 };
-
-static void *reserve_at_random(void *first)
-{
-    uint32_t held = 0;
-    uint32_t want = *(uint32_t *)first;
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        want = want * 5 % 31 + 1;
-        if (oteli_queue_reserve(&hand.engine->sdk, want))
-            held += want;
-        assert_true(oteli_load_relaxed_64(&hand.engine->reserved) <= QUEUE);
-        if (held != 0 && i % 2 == 0) {
-            oteli_queue_give_room_back(&hand.engine->sdk, held);
-            held = 0;
-        }
-    }
-    oteli_queue_give_room_back(&hand.engine->sdk, held);
-    return NULL;
-}
-
-TEST(reservations_of_many_threads_stay_within_the_queue)
-{
-    pthread_t threads[RESERVERS];
-    uint32_t seeds[RESERVERS];
-    start(QUEUE, 10, 0);
-    for (uint32_t i = 0; i < RESERVERS; i++) {
-        seeds[i] = i + 1;
-        assert_int_equal(pthread_create(&threads[i], NULL, reserve_at_random, &seeds[i]), 0);
-    }
-
-    for (unsigned i = 0; i < RESERVERS; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-
-    assert_int_equal(hand.engine->reserved, 0);
-    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
-}
-
 static void large_span(size_t length)
 {
     char *text = malloc(length + 1);
@@ -264,22 +185,6 @@ static void large_span(size_t length)
     otel_span_set_string(span, "text", text);
     otel_span_end(span);
     free(text);
-}
-
-/* The limit is in lines: 1 MiB is 64 of them. */
-TEST(the_byte_limit_is_exact)
-{
-    start(100000, 10, 1 << 20);
-    while (hand_counts(&hand).dropped[OTEL_DROP_BYTE_LIMIT] == 0)
-        hand_spans(&hand, "a", 1);
-    const struct counted full = hand_counts(&hand);
-
-    assert_int_equal(oteli_lines_queued_bytes(), 1 << 20);
-    hand_flush(&hand);
-    assert_int_equal(fake->spans, full.ended - 1);
-    assert_int_equal(oteli_lines_queued_bytes(), 0);
-    hand_spans(&hand, "a", 100);
-    assert_dropped(OTEL_DROP_BYTE_LIMIT, 1);
 }
 
 TEST(a_large_span_counts_with_all_of_its_bytes_and_one_above_the_limit_is_dropped_alone)

@@ -330,28 +330,6 @@ TEST_WITH(traced_setup_queued, traced_teardown, P14_a_child_records_by_itself)
     check_child(record_in_child_of_none);
 }
 
-static pid_t forked_in_end;
-
-static void fork_in_end(const otel_span_view *span)
-{
-    (void)span;
-    first.in_end = NULL;
-    forked_in_end = fork();
-}
-
-TEST_WITH(watcher_setup, traced_teardown, a_fork_in_a_processor_leaves_the_span_to_the_parent)
-{
-    first.in_end = fork_in_end;
-    watcher_start(1, &(otel_sdk_options){.bsp_schedule_delay = 60000});
-    record("the parents");
-    if (forked_in_end == 0) {
-        alarm(60);
-        _exit(record_in_child());
-    }
-    check_forked(forked_in_end);
-    assert_string_equal(traced_tree(), "the parents");
-}
-
 /* --- memory --- */
 
 static void record_all(const char *tracestate)

@@ -184,29 +184,6 @@ TEST(R6_detectors_add_what_they_find_and_their_schema)
     assert_int_equal(warnings, 0);
 }
 
-/* spec: R6 resource/sdk.md#resource-detector-name SHOULD development */
-TEST(R6_each_detector_has_a_name_and_only_those_named_run)
-{
-    static const struct {
-        const char *detectors;
-        const char *there;
-        const char *not_there;
-    } table[] = {
-        {"process", "process.pid", "process.command"},
-        {"os", "os.type", "host.name"},
-        {"host", "os.type", "process.pid"},
-        {"service", "service.instance.id", "os.type"},
-        {"process_command", "process.command", "process.pid"},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        make_with_detectors(table[i].detectors);
-        assert_string_not_equal(value_of(table[i].there), "-");
-        assert_string_equal(value_of(table[i].not_there), "-");
-    }
-    make_with_detectors("none");
-    assert_null(resource.schema_url);
-}
-
 /* spec: R1 resource/sdk.md#create MUST stable */
 TEST(R1_attributes_and_schema_url_of_code_are_the_resource)
 {
@@ -239,32 +216,6 @@ TEST(R4_two_schemas_are_a_warning_and_no_url)
     make(NULL, NULL, NULL, 0);
     assert_string_equal(resource.schema_url, OTEL_SEMCONV_SCHEMA_URL);
     assert_int_equal(warnings, 1);
-}
-
-/* spec: L8 common/README.md#attribute-limits MUST stable */
-TEST(L8_limits_do_not_concern_resources)
-{
-    enum { MANY = 300, LONG = 5000 };
-    static char keys[MANY][8];
-    static char text[LONG + 1];
-    otel_attribute code[MANY];
-    memset(text, 'x', LONG);
-    for (unsigned i = 0; i < MANY; i++) {
-        snprintf(keys[i], sizeof keys[i], "k%u", i);
-        code[i] = otel_attribute_of(keys[i], otel_value_string(text));
-    }
-    config.span_attribute_count_limit = 1;
-    config.attribute_count_limit = 1;
-    config.span_attribute_value_length_limit = 1;
-    config.attribute_value_length_limit = 1;
-    make(NULL, NULL, code, MANY);
-
-    otel_slice rest = {resource.otlp, resource.otlp_length};
-    otel_attribute_view attribute;
-    size_t whole = 0;
-    while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
-        whole += attribute.key.data[0] == 'k' && attribute.value.slice.length == LONG;
-    assert_int_equal(whole, MANY);
 }
 
 /* spec: R7 entities/entity-propagation.md#specifying-entity-information-via-an-environment-variable MUST development */
@@ -417,33 +368,6 @@ static struct oteli_facts facts_of(const char *key, const char *value, const cha
     struct oteli_facts facts = {.schema_url = schema_url};
     oteli_facts_set_text(&facts, key, (otel_slice){value, strlen(value)});
     return facts;
-}
-
-static const char *text_of(const struct oteli_facts *facts, const char *key)
-{
-    const otel_value *value = oteli_facts_get(facts, key);
-    return value != NULL ? value->as.string : "-";
-}
-
-/* spec: R3 resource/sdk.md#merge MUST stable */
-TEST(R3_the_result_has_all_keys_and_the_updating_values)
-{
-    struct oteli_facts old = facts_of("both", "old", NULL);
-    oteli_facts_set(&old, "only.old", otel_value_string("a"));
-    oteli_facts_set(&old, "emptied", otel_value_string("b"));
-    struct oteli_facts updating = facts_of("both", "new", NULL);
-    oteli_facts_set(&updating, "emptied", otel_value_string(""));
-    oteli_facts_set(&updating, "only.new", otel_value_string("c"));
-
-    oteli_facts_merge(&old, &updating);
-
-    assert_int_equal(old.count, 4);
-    assert_string_equal(text_of(&old, "both"), "new");
-    assert_string_equal(text_of(&old, "only.old"), "a");
-    assert_string_equal(text_of(&old, "emptied"), "");
-    assert_string_equal(text_of(&old, "only.new"), "c");
-    assert_int_equal(updating.count, 0);
-    oteli_facts_fini(&old);
 }
 
 /* spec: R4 resource/sdk.md#merge MUST stable */

@@ -239,31 +239,6 @@ TEST(pieces_stand_one_behind_the_other_and_room_that_is_not_kept_is_given_again)
     assert_ptr_equal(oteli_arena_room(&arena, 10), piece + 32);
 }
 
-TEST(what_was_kept_stays_while_the_arena_grows)
-{
-    uint8_t *pieces[300];
-    for (unsigned i = 0; i < 300; i++) {
-        pieces[i] = take(i == 100 ? 3 * OTELI_ARENA_CHUNK : 1000); /* one is larger than a chunk */
-        memset(pieces[i], (int)(i % 251), 1000);
-    }
-    for (unsigned i = 0; i < 300; i++)
-        for (unsigned k = 0; k < 1000; k++)
-            assert_int_equal(pieces[i][k], i % 251);
-}
-
-TEST(after_a_reset_the_same_memory_serves_again)
-{
-    size_t allocated = 0;
-    for (unsigned round = 0; round < 10; round++) {
-        for (unsigned i = 0; i < 500; i++)
-            take(2000);
-        if (round == 0)
-            allocated = oteli_leaks_count();
-        oteli_arena_reset(&arena);
-    }
-    assert_int_equal(oteli_leaks_count(), allocated);
-}
-
 TEST(a_reset_gives_back_what_is_too_much)
 {
     take(2 * OTELI_ARENA_KEPT);

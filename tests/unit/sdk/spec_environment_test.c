@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/spec_environment_test.c - each variable of the specification: its default, values
- * that count, and what happens to those that do not; and which traces are kept (sdk/tail.h). */
+ * that count, and what happens to those that do not. */
 #include "common/config.h"
-#include "sdk/tail.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
@@ -414,48 +413,5 @@ TEST(E_code_beats_the_environment)
         while (strcmp(row->variable, rows[i].variable) != 0)
             row++;
         check_with(rows[i].code, rows[i].variable, row->name, &rows[i].environment);
-    }
-}
-
-/* ---- which traces are kept --------------------------------------------------------------------- */
-
-enum { MS = 1000000 };
-
-static unsigned asked;
-
-static bool ask(void *answer, const otel_tail *tail)
-{
-    (void)tail;
-    asked++;
-    return *(const bool *)answer;
-}
-
-/* Each reason is enough; the program is asked last. */
-TEST(a_trace_is_kept_for_any_of_its_reasons)
-{
-    static const int64_t slower_than_ms[] = {OTELI_UNLIMITED, 0, 100, INT32_MAX};
-    static const uint64_t durations_ns[] = {0, 100 * MS - 1, 100 * MS, UINT64_MAX};
-    bool answers[] = {false, true};
-    for (unsigned i = 0; i < 4 * 4 * 2 * 2 * 3; i++) {
-        const int64_t slower = slower_than_ms[i % 4];
-        const unsigned answer = i / 64;
-        const struct oteli_config config = {.tail_keep_slower_than = slower,
-                                            .tail_keep_errors = (i & 16) != 0,
-                                            .tail_keep = answer < 2 ? ask : NULL,
-                                            .tail_keep_state = &answers[answer % 2]};
-        const otel_tail tail = {.size = sizeof tail,
-                                .duration_ns = durations_ns[i / 4 % 4],
-                                .has_error = (i & 32) != 0};
-        const bool is_slow = slower != OTELI_UNLIMITED && tail.duration_ns / MS >= (uint64_t)slower;
-        const bool has_reason = is_slow || (config.tail_keep_errors && tail.has_error);
-        struct oteli_tail_rules rules;
-        asked = 0;
-        oteli_tail_init(&rules, &config);
-
-        assert_int_equal(oteli_tail_has_rules(&rules),
-                         slower != OTELI_UNLIMITED || config.tail_keep_errors || answer < 2);
-        if (oteli_tail_keeps(&rules, &tail) != (has_reason || answer == 1) ||
-            asked != (answer < 2 && !has_reason))
-            fail_msg("combination %u", i);
     }
 }

@@ -204,57 +204,6 @@ TEST(they_close_with_the_simple_processor_and_mounts)
     trace_and_watch(NULL, true, trace_mounts);
 }
 
-/* Keep a trace of more than two spans. */
-static bool keep_large(void *calls, const otel_tail *tail)
-{
-    ++*(unsigned *)calls;
-    return tail->span_count > 2;
-}
-
-static void trace_one(unsigned children, bool fails)
-{
-    otel_tracer *tracer = otel_tracer_get("test", NULL);
-    const otel_span root = otel_span_enter(tracer, "root", NULL);
-    for (unsigned i = 0; i < children; i++)
-        otel_span_end(otel_span_enter(tracer, "child", NULL));
-    if (fails)
-        otel_span_fail(root, NULL);
-    otel_span_end(root);
-}
-
-TEST(traces_that_are_not_kept_are_counted)
-{
-    unsigned calls = 0;
-    assert_int_equal(faked_start(1, &(otel_sdk_options){.tail_keep = keep_large,
-                                                        .tail_keep_state = &calls,
-                                                        .tail_keep_errors = "true"}),
-                     OTEL_OK);
-
-    trace_one(1, false);
-    trace_one(1, true);
-    trace_one(2, false);
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-
-    assert_string_equal(faked_sums(0), "7 started, 7 ended: delivered 5, withheld 2 (not_kept 2), "
-                                       "dropped 0");
-    assert_int_equal(calls, 2);
-}
-
-TEST(what_is_held_takes_no_more_than_it_may)
-{
-    assert_int_equal(faked_start(1, &(otel_sdk_options){.tail_keep_slower_than = OTEL_ZERO,
-                                                        .held_max_bytes = 2000}),
-                     OTEL_OK);
-
-    trace_one(100, false);
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
-
-    const otel_stats stats = faked_stats(0);
-    assert_true(stats.delivered > 0 && stats.delivered <= 20);
-    assert_int_equal(stats.dropped[OTEL_DROP_HELD_LIMIT], 101 - stats.delivered);
-    assert_true(is_closed(&stats));
-}
-
 TEST(the_description_is_a_line_for_people)
 {
     static const struct {
