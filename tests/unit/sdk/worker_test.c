@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/worker_test.c - specification of sdk/worker.c: when the batch span processor
- * exports. The test is the worker, and the clock stands still unless it is moved. */
+/* tests/unit/sdk/worker_test.c - specification of sdk/worker.c: when the batch span processor exports;
+ * also where an exporter has to be waited for: the next batch is prepared meanwhile, and who may not
+ * wait leaves the pass and goes on with it later; and of sdk/attend.c: when exporters that have
+ * something to do without a batch are called. The test is the worker, and the clock stands still
+ * unless it is moved. */
 #include "tests/support/faked.h"
 #include "tests/support/unit.h"
+
+#include <limits.h>
+#include <string.h>
 
 static void start(int64_t queue, int64_t batch)
 {
@@ -71,15 +77,6 @@ TEST(no_batch_is_larger_than_its_limit_also_in_a_flush_and_a_shutdown)
     assert_int_equal(fake->batches, 30);
     assert_int_equal(fake->largest, 7);
     assert_int_equal(fake->flushes, 2);
-}
-
-/* spec: P13 */
-TEST(an_idle_worker_is_asleep_after_two_ticks_and_stays_so)
-{
-    start(100, 10);
-    assert_string_equal(by_hand_play("flush a1 round tick tick tick"),
-                        "F; 1000 ms; E 1000 ms; 1000 ms asleep; never asleep");
-    assert_int_equal(rings(), 1);
 }
 
 /* The worker marked itself asleep while a thread was about to look at the mark. */
@@ -223,13 +220,6 @@ TEST(spans_that_end_after_the_shutdown_are_counted_as_such)
         counts.dropped[OTEL_DROP_ALREADY_SHUTDOWN] + oteli_harvest_leftover(hand.engine), 2);
 }
 
-TEST(with_no_delay_at_all_there_is_still_a_grace_before_sleep)
-{
-    by_hand(1, &(otel_sdk_options){.bsp_schedule_delay = OTEL_ZERO});
-    assert_string_equal(by_hand_play("a1 round round tick"),
-                        "E 1 ms asleep; 1 ms asleep; never asleep");
-}
-
 /* Two batches of ten came within `ns` while others were there: what the worker
  * makes of it. */
 static void spans_came(struct oteli_pace *pace, uint64_t ns, unsigned in_batch, unsigned announced)
@@ -290,4 +280,221 @@ TEST(a_batch_that_is_late_is_rung_for)
 
     assert_int_equal(hand.wanted, 10);
     assert_true(hand.deadline_ns == UINT64_MAX);
+}
+
+/* ---- plays --------------------------------------------------------------------------------------- */
+
+enum { AT_ONCE = INT_MAX };
+
+/* spec: P9 P13 */
+TEST(the_worker_does_what_is_played)
+{
+    static const struct {
+        const char *name, *steps, *expected;
+        uint64_t pending;
+        int attend_ms; /* 0: the exporter does not attend; AT_ONCE */
+        int64_t batch; /* 0: 5 */
+        int64_t delay; /* 0: 1000 ms */
+        size_t waits;
+        bool simple;
+    } rows[] = {
+        {"asleep after two ticks, and it stays so", "flush a1 round tick tick tick",
+         "F; 1000 ms; E 1000 ms; 1000 ms asleep; never asleep", .batch = 10},
+        {"with no delay at all there is still a grace before sleep", "a1 round round tick",
+         "E 1 ms asleep; 1 ms asleep; never asleep", .batch = 10, .delay = OTEL_ZERO},
+        {"nothing is prepared where nothing is waited for", "a12 ask end", "EEEF idle",
+         .pending = 0},
+        {"nor where nothing is behind", "a5 ask end", "EoooF idle", .pending = 3},
+        {"nor what is not full when only whole batches go", "round a100 go end",
+         "never asleep; Eo pending; o idle", .pending = 2, .batch = 60},
+        {"who waits prepares before", "a8 flush", "EPooEooF", .pending = 2, .waits = 4},
+        {"who may not wait never does", "a8 ask end", "EPooooEooooF idle", .pending = 4},
+        /* exporters that are attended to */
+        {"at first and after exports", "round round a1 flush round",
+         "T never asleep; never asleep; EFT; 1000 ms", .attend_ms = -1},
+        {"its time is a deadline", "round almost round tick",
+         "T 250 ms asleep; 1 ms asleep; T 250 ms asleep", .attend_ms = 250},
+        {"the earlier of tick and its time", "round a1 round tick tick tick",
+         "T 2500 ms asleep; 1000 ms; ET 1000 ms; 1000 ms asleep; 500 ms asleep", .attend_ms = 2500},
+        {"at once is after the batches that wait", "round a10 round round",
+         "T 0 ms asleep; EET 0 ms; T 0 ms", .attend_ms = AT_ONCE},
+        {"between exports and not during one", "go a1 ask go go go",
+         "T idle; Eo pending; o pending; oFT worked", .pending = 3, .attend_ms = AT_ONCE},
+        {"not once the SDK stops", "round a1 stop round", "T 0 ms asleep; EF stopped",
+         .attend_ms = AT_ONCE},
+        {"a stop during an export", "round a5 ask stop round", "T never asleep; EoF stopped",
+         .pending = 1, .attend_ms = -1, .waits = 1},
+        {"a simple pipeline, at its time", "a2", "ETET", .attend_ms = 100, .simple = true},
+        {"a simple pipeline, without one", "a1", "ET", .attend_ms = -1, .simple = true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fake->pending = rows[i].pending;
+        fake->attends = rows[i].attend_ms != 0;
+        fake->attend_ms = rows[i].attend_ms == AT_ONCE ? 0 : rows[i].attend_ms;
+        by_hand(1, &(otel_sdk_options){.bsp_max_queue_size = 1000,
+                                       .bsp_max_export_batch_size =
+                                           rows[i].batch != 0 ? rows[i].batch : 5,
+                                       .bsp_schedule_delay = rows[i].delay,
+                                       .simple = rows[i].simple});
+        const char *const seen = by_hand_play(rows[i].steps);
+        if (strcmp(seen, rows[i].expected) != 0 || fake->waits != rows[i].waits)
+            fail_msg("%s: \"%s\", %zu waits", rows[i].name, seen, fake->waits);
+        by_hand_end(NULL);
+        faked_begin(NULL);
+    }
+}
+
+/* ---- an exporter that has to be waited for ------------------------------------------------------- */
+
+TEST(the_next_batch_is_prepared_once_while_one_is_in_flight)
+{
+    fake->pending = 3;
+    start(1000, 5);
+
+    assert_string_equal(by_hand_play("a5 b5 c2 ask go"), "EPo pending");
+    assert_string_equal(fake->text, "a a a a a|");
+    assert_string_equal(fake->prepared_text, "b b b b b|");
+
+    assert_string_equal(by_hand_play("end"), "ooEPoooEoooF idle");
+    assert_string_equal(fake->text, "a a a a a|b b b b b|c c|");
+    assert_string_equal(fake->prepared_text, "c c|");
+}
+
+/* spec: P10 */
+TEST(a_flush_that_is_asked_for_during_an_export_has_what_ended_before_it)
+{
+    fake->pending = 3;
+    start(1000, 10);
+    assert_string_equal(by_hand_play("a3 ask go b3 ask go go"), "Eo pending; o pending; oF worked");
+    assert_string_equal(fake->text, "a a a|");
+    assert_true(hand.engine->flush_done == 1);
+
+    assert_string_equal(by_hand_play("end"), "EoooF idle");
+    assert_string_equal(fake->text, "a a a|b b b|");
+    assert_true(hand.engine->flush_done == 2);
+}
+
+TEST(no_batch_is_larger_than_its_limit_also_when_passes_are_left)
+{
+    fake->pending = 2;
+    start(1000, 7);
+    (void)by_hand_play("a40 ask");
+    while (by_hand_go_on() == OTELI_ROUND_PENDING)
+        hand_spans(&hand, "b", 3);
+    hand_flush(&hand);
+
+    assert_int_equal(fake->largest, 7);
+    const struct counted counts = hand_counts(&hand);
+    assert_int_equal(fake->spans + counts.dropped[OTEL_DROP_QUEUE_FULL], counts.ended);
+}
+
+TEST(a_shutdown_during_an_export_delivers_the_rest_if_it_has_time)
+{
+    fake->pending = 2;
+    start(1000, 5);
+    assert_string_equal(by_hand_play("a8 ask go b3 stop end"), "EPo pending; oEooFEooF stopped");
+    assert_string_equal(fake->text, "a a a a a|a a a|b b b|");
+    assert_string_equal(faked_sums(0), "11 started, 11 ended: delivered 11, dropped 0");
+}
+
+TEST(a_shutdown_with_no_time_left_drops_what_was_prepared)
+{
+    fake->pending = 100;
+    start(1000, 5);
+    assert_string_equal(by_hand_play("a8 ask go stop! end"), "EPo pending; AFF stopped");
+    assert_int_equal(faked_stats(0).dropped[OTEL_DROP_SHUTDOWN_TIMEOUT], 3);
+}
+
+static size_t write_name(const void *address, char *name, size_t size)
+{
+    (void)address;
+    if (size > 4)
+        memcpy(name, "main", 4);
+    return 4;
+}
+
+TEST(a_batch_has_its_names_when_it_is_prepared)
+{
+    fake->pending = 2;
+    start(1000, 2);
+    otel_set_name_resolver(write_name);
+    hand_spans(&hand, "a", 2);
+    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)fakes));
+
+    assert_string_equal(by_hand_play("ask go"), "EPo pending");
+
+    assert_string_equal(fake->prepared_text, "main|");
+    otel_set_name_resolver(NULL);
+    (void)by_hand_play("end");
+    assert_string_equal(fake->text, "a a|main|");
+}
+
+/* ---- exporters that are attended to ------------------------------------------------------------ */
+
+static int attended_begin(void **state)
+{
+    faked_begin(state);
+    fake->attends = true;
+    fake->attend_ms = -1;
+    return 0;
+}
+
+#define ATTENDED(name) TEST_WITH(attended_begin, by_hand_end, name)
+
+static void start_with(size_t count)
+{
+    by_hand(count, &(otel_sdk_options){.bsp_max_export_batch_size = 5});
+}
+
+static void ask_to_stop(void *context, otel_export *call)
+{
+    (void)context;
+    (void)call;
+    hand_ask_to_stop(&hand, UINT64_MAX - 1);
+}
+
+ATTENDED(a_stop_that_is_asked_for_in_the_middle_of_an_export_comes_next)
+{
+    fake->during = ask_to_stop;
+    start_with(1);
+    assert_string_equal(by_hand_play("round a1 flush round"), "T never asleep; EF; F stopped");
+}
+
+ATTENDED(each_exporter_has_its_own_time_however_long)
+{
+    fakes[0].attend_ms = 300;
+    fakes[1].attends = true;
+    fakes[1].attend_ms = 200;
+    start_with(2);
+    assert_string_equal(by_hand_play("round"), "T 200 ms asleep");
+    fakes[0].attend_ms = fakes[1].attend_ms = INT_MAX;
+    assert_string_equal(by_hand_play("tick tick"), "100 ms asleep; T 2147483547 ms asleep");
+    assert_string_equal(fakes[1].calls, "TT");
+}
+
+ATTENDED(one_with_a_descriptor_is_called_whenever_the_worker_is_awake)
+{
+    fake->attend_ms = 5000;
+    fake->has_descriptor = true;
+    fake->descriptor_fd = 1; /* never waited for here */
+    fake->descriptor_timeout_ms = 40;
+    start_with(1);
+    assert_string_equal(by_hand_play("round round"), "T 40 ms asleep; T 40 ms asleep");
+    fake->descriptor_fd = -1;
+    assert_string_equal(by_hand_play("round round"), "T 5000 ms asleep; 5000 ms asleep");
+}
+
+ATTENDED(without_it_or_made_before_there_was_such_a_thing_it_is_not_called)
+{
+    otel_exporter older = fake_exporter(&fakes[0]);
+    older.size = offsetof(otel_exporter, attend);
+    const otel_exporter exporters[] = {older, fake_exporter(&fakes[1])};
+    hand_start(&hand,
+               OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 2, .clock = "fake"));
+
+    hand_round(&hand);
+
+    assert_true(hand.deadline_ns == UINT64_MAX);
+    assert_string_equal(fakes[0].calls, "");
+    assert_string_equal(fakes[1].calls, "");
 }
