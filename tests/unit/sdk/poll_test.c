@@ -102,20 +102,13 @@ TEST(errno_stays)
 
 /* ---- the descriptor ---------------------------------------------------------------------------- */
 
-TEST(an_idle_sdk_needs_nobody)
+TEST(an_idle_sdk_needs_nobody_and_the_first_span_after_a_pause_wants_to_be_seen)
 {
     polled_start();
     poll_once();
-
     assert_true(otel_poll_fd() >= 0);
     assert_false(is_readable());
     assert_int_equal(otel_poll_timeout(), -1);
-}
-
-TEST(the_first_span_after_a_pause_wants_to_be_seen)
-{
-    polled_start();
-    poll_once();
 
     polled_spans("a", 1);
     assert_true(is_readable());
@@ -148,19 +141,6 @@ static void poll_when_readable(void)
 {
     assert_true(becomes_readable(otel_poll_fd(), PATIENCE_MS));
     poll_once();
-}
-
-TEST(the_tick_comes_through_the_descriptor_and_an_idle_sdk_is_done_with_it)
-{
-    assert_int_equal(polled_start_with_delay(1), OTEL_OK);
-    polled_spans("a", 3);
-    poll_once();
-
-    while (otel_poll_timeout() >= 0)
-        poll_when_readable();
-
-    assert_string_equal(fake->text, "a a a|");
-    assert_false(is_readable());
 }
 
 /* The loop was waiting when somebody else flushed: what it had been told of the time is old. */
@@ -300,23 +280,6 @@ TEST(an_exporter_that_is_not_waited_for_may_be_readable)
 
 /* ---- flush and shutdown --------------------------------------------------------------------------- */
 
-/* spec: P18 */
-TEST(a_flush_and_a_shutdown_need_nobody_else)
-{
-    fake->pending = 3;
-    polled_start();
-    polled_spans("a", 3);
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-    assert_string_equal(fake->text, "a a a|");
-
-    polled_spans("a", 20);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-
-    assert_int_equal(fake->spans, 23);
-    assert_int_equal(fake->waits, 0);
-    assert_int_equal(fake->frees, 1);
-}
-
 TEST(a_shutdown_comes_back_in_time_and_counts_the_rest)
 {
     fake->pending = UINT64_MAX;
@@ -353,20 +316,6 @@ static pthread_t start_polling(otel_status *status)
         sched_yield();
     }
     return thread;
-}
-
-TEST(a_thread_that_polls_returns_when_the_sdk_stops)
-{
-    otel_status status = OTEL_ERROR_SYSTEM;
-    polled_start();
-    const pthread_t thread = start_polling(&status);
-    polled_spans("a", 3);
-
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(status, OTEL_OK);
-    assert_string_equal(fake->text, "a a a|");
 }
 
 TEST(a_thread_that_is_cancelled_leaves_the_sdk_to_others)

@@ -126,55 +126,6 @@ TEST(lots_leave_room_for_every_thread)
     hand.engine->reserved = 0;
 }
 
-TEST(a_lot_that_is_used_up_is_announced)
-{
-    start(1000, 10, 0);
-    hand_spans(&hand, "a", 1);
-    const uint32_t lot = oteli_self->lot_size;
-    hand_spans(&hand, "a", lot - 1);
-    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
-
-    hand_spans(&hand, "a", 1);
-
-    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), lot);
-}
-
-TEST(a_reservation_is_whole_or_none)
-{
-    start(100, 10, 0);
-    struct oteli_sdk *const sdk = &hand.engine->sdk;
-
-    assert_false(oteli_queue_reserve(sdk, 101));
-    assert_true(oteli_queue_reserve(sdk, 60));
-    assert_false(oteli_queue_reserve(sdk, 41));
-    assert_true(oteli_queue_reserve(sdk, 40));
-    assert_false(oteli_queue_reserve(sdk, 1));
-    assert_int_equal(oteli_queue_take_lot(sdk, 0), 0);
-    assert_int_equal(hand.engine->reserved, 100);
-
-    oteli_queue_give_room_back(sdk, 40);
-    assert_true(oteli_queue_reserve(sdk, 39));
-    assert_int_equal(hand.engine->reserved, 99);
-    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0); /* before it is used */
-    oteli_queue_announce(sdk, 7);
-    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 7);
-    oteli_bell_taken(&hand.engine->bell, 7);
-    oteli_queue_give_room_back(sdk, 99);
-    assert_int_equal(hand.engine->reserved, 0);
-}
-
-TEST(a_reservation_that_does_not_fit_now_wakes_the_worker)
-{
-    start(100, 10, 0);
-
-    assert_false(oteli_queue_reserve(&hand.engine->sdk, 101));
-    assert_false(oteli_bell_was_knocked(&hand.engine->bell)); /* it never will fit */
-
-    hand_spans(&hand, "a", 1);
-    assert_false(oteli_queue_reserve(&hand.engine->sdk, 100));
-    assert_true(oteli_bell_was_knocked(&hand.engine->bell));
-}
-
 static void large_span(size_t length)
 {
     char *text = malloc(length + 1);

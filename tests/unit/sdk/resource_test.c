@@ -374,42 +374,30 @@ static struct oteli_facts facts_of(const char *key, const char *value, const cha
 TEST(R4_the_schema_url_is_that_of_the_only_one_that_has_any)
 {
     static const struct {
-        const char *old;
-        const char *updating;
+        const char *old, *updating, *third;
         const char *result; /* NULL: none, and a warning if two are given */
     } table[] = {
-        {NULL, "x", "x"}, {"", "x", "x"},   {"x", NULL, "x"},   {"x", "", "x"},
-        {"x", "x", "x"},  {"x", "y", NULL}, {NULL, NULL, NULL},
+        {NULL, "x", NULL, "x"}, {"", "x", "", "x"},       {"x", NULL, NULL, "x"},
+        {"x", "", "x", "x"},    {"x", "x", NULL, "x"},    {"x", "y", NULL, NULL},
+        {"x", "y", "y", NULL},  {NULL, NULL, NULL, NULL},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         warnings = 0;
         struct oteli_facts old = facts_of("a", "1", table[i].old);
         struct oteli_facts updating = facts_of("b", "2", table[i].updating);
+        struct oteli_facts third = facts_of("c", "3", table[i].third);
 
         oteli_facts_merge(&old, &updating);
+        oteli_facts_merge(&old, &third);
 
         if (table[i].result != NULL)
             assert_string_equal(old.schema_url, table[i].result);
         else
             assert_null(old.schema_url);
         assert_int_equal(warnings, table[i].result == NULL && table[i].old != NULL);
-        assert_int_equal(old.count, 2);
+        assert_int_equal(old.count, 3);
         oteli_facts_fini(&old);
     }
-}
-
-TEST(after_two_schemas_a_third_changes_nothing)
-{
-    struct oteli_facts all = facts_of("a", "1", "x");
-    struct oteli_facts second = facts_of("b", "2", "y");
-    struct oteli_facts third = facts_of("c", "3", "y");
-
-    oteli_facts_merge(&all, &second);
-    oteli_facts_merge(&all, &third);
-
-    assert_null(all.schema_url);
-    assert_int_equal(warnings, 1);
-    oteli_facts_fini(&all);
 }
 
 TEST(a_file_that_is_not_there_says_nothing)

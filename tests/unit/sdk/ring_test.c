@@ -135,15 +135,6 @@ TEST(the_span_that_makes_a_batch_rings_and_once_a_sleep)
     }
 }
 
-TEST(a_bell_that_was_rung_by_others_is_not_rung_again)
-{
-    assert_true(oteli_bell_arm(&bell, 10));
-    oteli_bell_ring(&bell);
-    announce(10, 1);
-    oteli_bell_knock(&bell);
-    assert_int_equal(bell.rings, 1);
-}
-
 /* A producer was stopped before it rang, and the worker has woken and sleeps anew. */
 TEST(nobody_rings_for_an_earlier_sleep)
 {

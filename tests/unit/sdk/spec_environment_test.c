@@ -295,14 +295,8 @@ TEST(E_OTEL_numbers_are_whole_and_not_negative)
     check_number("OTEL_ATTRIBUTE_COUNT_LIMIT", "span_attribute_count_limit", "128", "0");
     check_number("OTEL_EXPORTER_OTLP_TIMEOUT", "exporter_otlp_traces_timeout", "10000",
                  "unlimited");
-    setenv("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "9", 1);
-    check_number("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "span_attribute_value_length_limit", "9",
-                 "0");
     setenv("OTEL_ATTRIBUTE_COUNT_LIMIT", "9", 1);
     check_number("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "span_attribute_count_limit", "9", "0");
-    setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "9", 1);
-    check_number("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "exporter_otlp_traces_timeout", "9",
-                 "unlimited");
 }
 
 /* spec: E-OTEL_BSP_MAX_EXPORT_BATCH_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */

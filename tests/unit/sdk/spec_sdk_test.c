@@ -6,11 +6,8 @@
 #include "tests/support/unit.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { THREADS = 8, SPANS = 500 };
 
 /* --- a sampler of the program's, and ids, that write down what they are asked --- */
 
@@ -20,7 +17,7 @@ static struct {
     size_t attribute_count;
     const char *tracestate; /* NULL: it says nothing about it */
 
-    uint32_t asked; /* atomic */
+    uint32_t asked;
     uint32_t freed;
     char order[256];
     uint8_t trace_id[16];
@@ -388,37 +385,6 @@ TEST(S5_a_sampler_is_adopted_also_when_nothing_is_started)
     assert_int_equal(judge.asked, 1);
 }
 
-static void count_and_sample(const void *state, const otel_sampling_query *query,
-                             otel_sampling_result *result)
-{
-    (void)state;
-    (void)query;
-    oteli_add_full_32(&judge.asked, 1);
-    result->decision = OTEL_SAMPLING_RECORD_AND_SAMPLE;
-}
-
-static void *touch_many(void *unused)
-{
-    for (unsigned i = 0; i < SPANS; i++)
-        traced_touch("a");
-    return unused;
-}
-
-/* spec: S5 trace/sdk.md#concurrency-requirements MUST stable */
-TEST(S5_threads_ask_at_once)
-{
-    const otel_sampler sampler = OTEL_SAMPLER(.sample = count_and_sample);
-    memset(&judge, 0, sizeof judge);
-    traced_start(&(otel_sdk_options){.sampler = &sampler, .bsp_max_queue_size = 8192});
-    pthread_t threads[THREADS];
-    for (unsigned i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, touch_many, NULL), 0);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-    assert_int_equal(judge.asked, THREADS * SPANS);
-    assert_int_equal(traced_stats().delivered, THREADS * SPANS);
-}
-
 static void sample_by_starting_spans(const void *state, const otel_sampling_query *query,
                                      otel_sampling_result *result)
 {
@@ -507,21 +473,4 @@ TEST(L1_an_id_of_zeros_is_asked_for_again_and_never_used)
     assert_int_equal(ids.asked, 4);
     assert_int_equal(context.span_id[0], 1);
     assert_int_equal(context.flags, OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM);
-}
-
-/* spec: L1 trace/sdk.md#id-generators MUST stable */
-TEST(L1_ids_of_the_sdk_are_different_and_not_zero)
-{
-    enum { MANY = 1000 };
-    uint64_t seen_ids[MANY];
-    traced_start(&(otel_sdk_options){.simple = true});
-    for (unsigned i = 0; i < MANY; i++) {
-        const otel_span span = otel_span_start(traced.tracer, "a", NULL);
-        otel_span_end(span);
-        const otel_span_context context = otel_span_get_context(span);
-        assert_true(otel_span_context_is_valid(&context));
-        memcpy(&seen_ids[i], context.span_id, sizeof seen_ids[i]);
-        for (unsigned k = 0; k < i; k++)
-            assert_true(seen_ids[k] != seen_ids[i]);
-    }
 }

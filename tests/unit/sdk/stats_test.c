@@ -181,27 +181,20 @@ static void trace_and_watch(const char *sampler, bool simple, void *(*tracing)(v
 
 TEST(the_sums_close_while_eight_threads_trace)
 {
-    trace_and_watch(NULL, false, trace);
-}
-
-TEST(they_close_with_a_sampler)
-{
-    trace_and_watch("traceidratio", false, trace);
-}
-
-TEST(they_close_with_mounts)
-{
-    trace_and_watch(NULL, false, trace_mounts);
-}
-
-TEST(they_close_with_the_simple_processor)
-{
-    trace_and_watch(NULL, true, trace);
-}
-
-TEST(they_close_with_the_simple_processor_and_mounts)
-{
-    trace_and_watch(NULL, true, trace_mounts);
+    static const struct {
+        const char *sampler;
+        bool simple;
+        void *(*tracing)(void *);
+    } rows[] = {{NULL, false, trace},
+                {"traceidratio", false, trace},
+                {NULL, false, trace_mounts},
+                {NULL, true, trace},
+                {NULL, true, trace_mounts}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        trace_and_watch(rows[i].sampler, rows[i].simple, rows[i].tracing);
+        faked_end(NULL);
+        faked_begin(NULL);
+    }
 }
 
 TEST(the_description_is_a_line_for_people)
@@ -335,56 +328,26 @@ static otel_context remote(uint8_t flags)
     return otel_context_with_span(otel_current_context(), otel_span_wrap(&parent));
 }
 
-/* spec: O1 semconv/otel/sdk-metrics.md#metric-otelsdkspanstarted SHOULD development */
-TEST(O1_spans_are_counted_by_parent_and_decision)
+/* Roots, local children and those of a remote parent that was sampled or not. */
+static void trace_every_origin(void)
 {
     otel_tracer *tracer = otel_tracer_get("test", NULL);
-    start(1, false, NULL);
     const otel_context sampled = remote(OTEL_TRACE_FLAG_SAMPLED);
     const otel_context unsampled = remote(0);
-
     const otel_span root = otel_span_enter(tracer, "root", NULL);
     otel_span_end(otel_span_enter(tracer, "child", NULL));
     otel_span_end(otel_span_start(tracer, "child", NULL));
     otel_span_end(root);
     otel_span_end(otel_span_start(tracer, "root", NULL));
     otel_span_end(otel_span_start(tracer, "", OTEL_SPAN_OPTIONS(.parent = &sampled)));
-    const otel_context_token token = otel_context_attach(unsampled);
+    otel_context_token token = otel_context_attach(unsampled);
     const otel_span dropped = otel_span_enter(tracer, "", NULL);
     otel_span_end(otel_span_enter(tracer, "child", NULL));
     otel_span_end(dropped);
     assert_true(otel_context_detach(token));
-    const otel_context_token other = otel_context_attach(sampled);
+    token = otel_context_attach(sampled);
     otel_span_end(otel_span_enter(tracer, "", NULL));
-    assert_true(otel_context_detach(other));
-
-    assert_has("span.started{none RECORD_AND_SAMPLE} 2\n"
-               "span.started{local RECORD_AND_SAMPLE} 2\n"
-               "span.started{remote RECORD_AND_SAMPLE} 2\n"
-               "span.started{none DROP} 0\n"
-               "span.started{local DROP} 1\n"
-               "span.started{remote DROP} 1\n");
-    const otel_metric metric = first_of("otel.sdk.span.started");
-    assert_int_equal(metric.kind, OTEL_METRIC_COUNTER);
-    assert_string_equal(metric.unit, "{span}");
-    assert_string_equal(attribute_of(&metric, "otel.span.parent.origin"), "none");
-    assert_string_equal(attribute_of(&metric, "otel.span.sampling_result"), "RECORD_AND_SAMPLE");
-}
-
-/* spec: O1 semconv/otel/sdk-metrics.md#metric-otelsdkspanstarted SHOULD development */
-TEST(O1_roots_that_are_dropped_are_roots)
-{
-    otel_tracer *tracer = otel_tracer_get("test", NULL);
-    start(1, false, "always_off");
-
-    const otel_span root = otel_span_enter(tracer, "root", NULL);
-    otel_span_end(otel_span_enter(tracer, "child", NULL));
-    otel_span_end(root);
-    otel_span_end(otel_span_start(tracer, "root", NULL));
-
-    assert_has("span.started{none DROP} 2\n"
-               "span.started{local DROP} 1\n"
-               "span.started{none RECORD_AND_SAMPLE} 0\n");
+    assert_true(otel_context_detach(token));
 }
 
 static void record_only(const void *state, const otel_sampling_query *query,
@@ -396,25 +359,44 @@ static void record_only(const void *state, const otel_sampling_query *query,
 }
 
 /* spec: O1 semconv/otel/sdk-metrics.md#metric-otelsdkspanstarted SHOULD development */
-TEST(O1_spans_that_are_recorded_only_are_told_apart)
+TEST(O1_spans_are_counted_by_parent_and_decision)
 {
-    otel_tracer *tracer = otel_tracer_get("test", NULL);
-    const otel_sampler sampler = OTEL_SAMPLER(.sample = record_only);
-    assert_int_equal(faked_start(1, &(otel_sdk_options){.sampler = &sampler}), OTEL_OK);
-    const otel_context far = remote(OTEL_TRACE_FLAG_SAMPLED);
-
-    const otel_span root = otel_span_enter(tracer, "root", NULL);
-    otel_span_end(otel_span_start(tracer, "child", NULL));
-    otel_span_end(otel_span_enter(tracer, "child", NULL));
-    otel_span_end(root);
-    otel_span_end(otel_span_start(tracer, "", OTEL_SPAN_OPTIONS(.parent = &far)));
-
-    assert_has("span.started{none RECORD_ONLY} 1\n"
-               "span.started{local RECORD_ONLY} 2\n"
-               "span.started{remote RECORD_ONLY} 1\n"
-               "span.started{none DROP} 0\n"
-               "span.started{local DROP} 0\n"
-               "span.started{remote DROP} 0\n");
+    const otel_sampler recording = OTEL_SAMPLER(.sample = record_only);
+    const struct {
+        otel_sdk_options options;
+        const char *lines;
+    } rows[] = {{{.traces_sampler = NULL},
+                 "span.started{none RECORD_AND_SAMPLE} 2\n"
+                 "span.started{local RECORD_AND_SAMPLE} 2\n"
+                 "span.started{remote RECORD_AND_SAMPLE} 2\n"
+                 "span.started{none DROP} 0\n"
+                 "span.started{local DROP} 1\n"
+                 "span.started{remote DROP} 1\n"},
+                {{.traces_sampler = "always_off"},
+                 "span.started{none DROP} 2\n"
+                 "span.started{local DROP} 3\n"
+                 "span.started{remote DROP} 3\n"
+                 "span.started{none RECORD_AND_SAMPLE} 0\n"},
+                {{.sampler = &recording},
+                 "span.started{none RECORD_ONLY} 2\n"
+                 "span.started{local RECORD_ONLY} 3\n"
+                 "span.started{remote RECORD_ONLY} 3\n"
+                 "span.started{none DROP} 0\n"
+                 "span.started{local DROP} 0\n"
+                 "span.started{remote DROP} 0\n"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        otel_sdk_options options = rows[i].options;
+        assert_int_equal(faked_start(1, &options), OTEL_OK);
+        trace_every_origin();
+        assert_has(rows[i].lines);
+        const otel_metric metric = first_of("otel.sdk.span.started");
+        assert_int_equal(metric.kind, OTEL_METRIC_COUNTER);
+        assert_string_equal(metric.unit, "{span}");
+        assert_string_equal(attribute_of(&metric, "otel.span.parent.origin"), "none");
+        assert_string_equal(attribute_of(&metric, "otel.span.sampling_result"),
+                            "RECORD_AND_SAMPLE");
+        faked_restart();
+    }
 }
 
 /* spec: O1 semconv/otel/sdk-metrics.md#metric-otelsdkspanlive SHOULD development */
@@ -540,14 +522,10 @@ TEST(O4_components_have_names_of_their_own_that_come_again)
                    "exporter.span.exported{fake/1} 0\n");
         assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
     }
-}
-
-TEST(a_long_name_is_cut_and_keeps_its_number)
-{
     fakes[0].name = fakes[1].name =
-        "an_exporter_with_a_name_that_is_much_longer_than_what_there_is_room_for_in_a_metric";
+        "an_exporter_with_a_name_that_is_much_longer_than_what_there_is_"
+        "room_for_in_a_metric"; /* it is cut */
     start(2, false, NULL);
-
     assert_non_null(strstr(all(), "/0}"));
     assert_non_null(strstr(all(), "/1}"));
 }
