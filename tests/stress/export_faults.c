@@ -472,7 +472,7 @@ static void run_some(enum phase phase, enum failing_call call, uint64_t *random)
 }
 
 /* The peer's thread. */
-static void refuse_what_is_wrong(void *state, const struct fault_request *request,
+static void refuse_what_is_wrong(void *state, const struct fault_peer_request *request,
                                  struct fault_answer *answer)
 {
     (void)state;

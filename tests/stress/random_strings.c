@@ -7,11 +7,9 @@
  *
  * Names, keys and values, nested ones, of spans, events, links, tracers and the resource,
  * descriptions and tracestates: 65,536 strings, and in the long form 40 times as many. */
-#include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "tests/support/dice.h"
-#include "tests/support/http_sink.h"
+#include "tests/support/fault_peer.h"
 #include "tests/support/oracle.h"
-#include "tests/support/strict.h"
 
 #include <inttypes.h>
 #include <otel/otlp.h>
@@ -30,8 +28,7 @@ static size_t memory_used;
 static char *some_bytes(size_t *length, bool with_zeros)
 {
     *length = dice_below(&dice, dice_one_in(&dice, 40) ? 2000 : 24);
-    if (memory_used + *length + 1 > sizeof memory)
-        abort();
+    STRESS_CHECK(memory_used + *length + 1 <= sizeof memory);
     char *text = memory + memory_used;
     memory_used += *length + 1;
     for (size_t i = 0; i < *length; i++)
@@ -47,31 +44,14 @@ static const char *some_string(void)
     return some_bytes(&length, false);
 }
 
-/* An attribute whose key and value are random, the value at the bottom of an array and a map. */
+/* The value may be in an array or a map at the bottom of others. */
 static otel_attribute some_attribute(void)
 {
-    static otel_value values[64];
-    static otel_attribute entries[64];
-    static const char *elements[64][2];
-    static size_t next;
-    next = (next + 1) % 64;
     size_t length;
-    const char *bytes;
-    switch (dice_below(&dice, 4)) {
-    case 0:
-        return otel_attribute_of(some_string(), otel_value_string(some_string()));
-    case 1:
-        bytes = some_bytes(&length, true);
-        return otel_attribute_of(some_string(), otel_value_string_n(bytes, length));
-    case 2:
-        elements[next][0] = some_string();
-        elements[next][1] = some_string();
-        return otel_attribute_of(some_string(), otel_value_string_array(elements[next], 2));
-    default:
-        entries[next] = otel_attribute_of(some_string(), otel_value_string(some_string()));
-        values[next] = otel_value_map(&entries[next], 1);
-        return otel_attribute_of(some_string(), otel_value_array(&values[next], 1));
-    }
+    const char *bytes = some_bytes(&length, true);
+    return otel_attribute_of(some_string(), dice_one_in(&dice, 2)
+                                                ? otel_value_string_n(bytes, length)
+                                                : dice_value(&dice));
 }
 
 static otel_tracer *some_tracer(void)
@@ -121,32 +101,29 @@ static void some_span(otel_tracer *tracer)
 static uint64_t send_some(const char *endpoint, otel_otlp_protocol protocol, uint64_t strings)
 {
     otel_exporter exporter;
-    memory_used = 0;
+    const otel_attribute resource[] = {some_attribute(), some_attribute(), some_attribute()};
     STRESS_CHECK(
         otel_otlp_exporter_new(
             OTEL_OTLP_OPTIONS(.endpoint = endpoint, .protocol = protocol, .timeout_ms = FLUSH_MS),
             &exporter) == OTEL_OK);
-    const otel_attribute resource[] = {some_attribute(), some_attribute(), some_attribute()};
-    STRESS_CHECK(
-        otel_start_with(OTEL_SDK_OPTIONS(.service_name = some_string(), .resource = resource,
-                                         .resource_count = 3, .exporters = &exporter,
-                                         .exporter_count = 1, .bsp_export_timeout = FLUSH_MS,
-                                         .bsp_max_queue_size = 4 * BATCH)) == OTEL_OK);
+    stress_start_sdk(exporter, &(otel_sdk_options){.service_name = some_string(),
+                                                   .resource = resource,
+                                                   .resource_count = 3,
+                                                   .bsp_export_timeout = FLUSH_MS,
+                                                   .bsp_max_queue_size = 4 * BATCH});
     otel_tracer *tracers[TRACERS];
     for (size_t i = 0; i < TRACERS; i++)
         tracers[i] = some_tracer();
     uint64_t spans = 0;
     while (strings_made < strings) {
         memory_used = 0;
+        dice_forget(&dice);
         some_span(tracers[dice_below(&dice, TRACERS)]);
         if (++spans % BATCH == 0)
             STRESS_CHECK(otel_flush(FLUSH_MS) == OTEL_OK);
     }
-    STRESS_CHECK(otel_flush(FLUSH_MS) == OTEL_OK);
-    const otel_stats stats = stress_stats();
+    const otel_stats stats = stress_stop_sdk();
     STRESS_CHECK(stats.delivered == spans && stats.rejected == 0);
-    stress_check_sums(&stats, true);
-    STRESS_CHECK(otel_shutdown(FLUSH_MS) == OTEL_OK);
     return spans;
 }
 
@@ -157,29 +134,6 @@ static uint64_t send_all(const char *endpoint, otel_otlp_protocol protocol, uint
     for (uint64_t start = 1; start <= STARTS; start++)
         spans += send_some(endpoint, protocol, strings * start / STARTS);
     dice_fini(&dice);
-    return spans;
-}
-
-/* How many spans a request has; none of it may be wrong. */
-static uint64_t spans_of(const struct http_sink_request *request)
-{
-    typedef Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest pb_request;
-    const char *problem = strict_problem(
-        &opentelemetry__proto__collector__trace__v1__export_trace_service_request__descriptor,
-        request->body, request->body_length);
-    if (problem != NULL)
-        fprintf(stderr, "refused: %s\n", problem);
-    STRESS_CHECK(problem == NULL);
-    pb_request *unpacked =
-        opentelemetry__proto__collector__trace__v1__export_trace_service_request__unpack(
-            NULL, request->body_length, request->body);
-    STRESS_CHECK(unpacked != NULL);
-    uint64_t spans = 0;
-    for (size_t i = 0; i < unpacked->n_resource_spans; i++)
-        for (size_t j = 0; j < unpacked->resource_spans[i]->n_scope_spans; j++)
-            spans += unpacked->resource_spans[i]->scope_spans[j]->n_spans;
-    opentelemetry__proto__collector__trace__v1__export_trace_service_request__free_unpacked(
-        unpacked, NULL);
     return spans;
 }
 
@@ -195,15 +149,14 @@ int main(int argc, char **argv)
         return 0;
     }
     const uint64_t strings = (uint64_t)STRINGS * stress_scale(argc, argv, LONG_SCALE);
-    struct http_sink *sink = http_sink_start(NULL, 0);
-    const uint64_t sent = send_all(http_sink_url(sink), OTEL_OTLP_HTTP_PROTOBUF, strings);
-    uint64_t arrived = 0;
-    const size_t requests = http_sink_requests(sink);
-    for (size_t i = 0; i < requests; i++)
-        arrived += spans_of(http_sink_request(sink, i));
-    STRESS_CHECK(arrived == sent);
+    struct fault_peer *peer = fault_peer_start(NULL);
+    const uint64_t sent = send_all(fault_peer_url(peer), OTEL_OTLP_HTTP_PROTOBUF, strings);
+    if (fault_peer_problem(peer) != NULL)
+        fprintf(stderr, "refused: %s\n", fault_peer_problem(peer));
+    STRESS_CHECK(fault_peer_problem(peer) == NULL);
+    STRESS_CHECK(fault_peer_spans(peer).distinct == sent);
     printf("%" PRIu64 " strings in %" PRIu64 " spans and %zu requests: nothing is wrong\n",
-           strings_made, sent, requests);
-    http_sink_stop(sink);
+           strings_made, sent, fault_peer_requests(peer));
+    fault_peer_stop(peer);
     return 0;
 }

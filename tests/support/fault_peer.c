@@ -315,6 +315,7 @@ void fault_peer_stop(struct fault_peer *peer)
             fault_request_free(peer->requests[i]);
     free(peer->requests);
     free(peer->spans.places);
+    free(peer->owned_script);
     fault_tls_context_free(peer->tls);
     pthread_cond_destroy(&peer->changed);
     pthread_mutex_destroy(&peer->lock);
@@ -424,10 +425,10 @@ uint64_t fault_peer_bytes_sent(struct fault_peer *peer)
     return bytes;
 }
 
-const struct fault_request *fault_peer_request(struct fault_peer *peer, size_t index)
+const struct fault_peer_request *fault_peer_request(struct fault_peer *peer, size_t index)
 {
     pthread_mutex_lock(&peer->lock);
-    const struct fault_request *request =
+    const struct fault_peer_request *request =
         index < peer->request_count ? peer->requests[index] : NULL;
     pthread_mutex_unlock(&peer->lock);
     return request;

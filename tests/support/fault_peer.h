@@ -118,7 +118,7 @@ struct fault_connection {
 enum fault_format { FAULT_PROTOBUF, FAULT_JSON, FAULT_GRPC, FAULT_OTHER };
 
 /* A request that came whole. */
-struct fault_request {
+struct fault_peer_request {
     size_t number;       /* from 0, in the order in which they began */
     size_t connection;   /* 1 is the first one that was accepted */
     int http;            /* 1 or 2 */
@@ -158,7 +158,8 @@ struct fault_peer_options {
 
     /* Called with each request that came whole, to change the answer. is_early answers are not
      * asked for, nor those that broke before. */
-    void (*decide)(void *state, const struct fault_request *request, struct fault_answer *answer);
+    void (*decide)(void *state, const struct fault_peer_request *request,
+                   struct fault_answer *answer);
     void *decide_state;
 
     struct fault_peer_tls tls;
@@ -209,15 +210,15 @@ void fault_peer_return(struct fault_peer *peer);
 bool fault_peer_wait(struct fault_peer *peer, size_t requests);
 
 /* The nth that came whole, from 0; NULL: there is none, or the peer forgets. */
-const struct fault_request *fault_peer_request(struct fault_peer *peer, size_t index);
+const struct fault_peer_request *fault_peer_request(struct fault_peer *peer, size_t index);
 size_t fault_peer_requests(struct fault_peer *peer);
 size_t fault_peer_begun(struct fault_peer *peer); /* an answer of the script is spent on each */
 size_t fault_peer_connections(struct fault_peer *peer);
 uint64_t fault_peer_bytes_sent(struct fault_peer *peer);
 
 /* The value of a header of a request in `out`, "" when it has none. Returns `out`. */
-const char *fault_request_header(const struct fault_request *request, const char *name, char *out,
-                                 size_t size);
+const char *fault_request_header(const struct fault_peer_request *request, const char *name,
+                                 char *out, size_t size);
 
 /* What a strict receiver has against the first request that it would refuse; NULL: nothing. */
 const char *fault_peer_problem(struct fault_peer *peer);

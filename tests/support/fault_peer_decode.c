@@ -92,7 +92,7 @@ static const char *add_scope_spans(const pb_scope_spans *scope, struct fault_byt
     return NULL;
 }
 
-static const char *add_protobuf(const struct fault_request *request, struct fault_bytes *ids)
+static const char *add_protobuf(const struct fault_peer_request *request, struct fault_bytes *ids)
 {
     const char *problem = strict_problem(
         &opentelemetry__proto__collector__trace__v1__export_trace_service_request__descriptor,
@@ -138,7 +138,7 @@ static const char *behind_string(const char *at)
 
 /* A span's id is a member of an object in an object in an object in the outermost one, with arrays
  * between them; a link's is deeper. */
-static const char *add_json(const struct fault_request *request, struct fault_bytes *ids)
+static const char *add_json(const struct fault_peer_request *request, struct fault_bytes *ids)
 {
     static const char key[] = "\"spanId\":\"";
     enum { KEY = sizeof key - 1, DEPTH_OF_SPAN = 7 };
@@ -186,7 +186,7 @@ static const char *look_for_twins(const struct fault_bytes *ids)
 
 /* ---- the request ------------------------------------------------------------------------ */
 
-static const char *take_frame(const struct fault_request *request, const uint8_t **message,
+static const char *take_frame(const struct fault_peer_request *request, const uint8_t **message,
                               size_t *length, bool *is_compressed)
 {
     const uint8_t *body = request->body;
@@ -198,7 +198,7 @@ static const char *take_frame(const struct fault_request *request, const uint8_t
     return *length == request->body_length - 5 ? NULL : "the frame has another length";
 }
 
-static const char *uncover(struct fault_request *request)
+static const char *uncover(struct fault_peer_request *request)
 {
     const uint8_t *message = request->body;
     size_t length = request->body_length;
@@ -218,12 +218,12 @@ static const char *uncover(struct fault_request *request)
     return NULL;
 }
 
-void fault_uncover(struct fault_request *request)
+void fault_uncover(struct fault_peer_request *request)
 {
     request->problem = uncover(request);
 }
 
-void fault_examine(struct fault_request *request, struct fault_bytes *ids)
+void fault_examine(struct fault_peer_request *request, struct fault_bytes *ids)
 {
     if (request->problem == NULL && request->format == FAULT_JSON)
         request->problem = add_json(request, ids);

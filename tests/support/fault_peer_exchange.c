@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-const char *fault_request_header(const struct fault_request *request, const char *name, char *out,
-                                 size_t size)
+const char *fault_request_header(const struct fault_peer_request *request, const char *name,
+                                 char *out, size_t size)
 {
     const size_t name_length = strlen(name);
     out[0] = '\0';
@@ -28,7 +28,8 @@ const char *fault_request_header(const struct fault_request *request, const char
 static enum fault_format format_of(const struct fault_bytes *head)
 {
     char type[64];
-    const struct fault_request request = {.head = head->data != NULL ? (char *)head->data : ""};
+    const struct fault_peer_request request = {.head =
+                                                   head->data != NULL ? (char *)head->data : ""};
     fault_request_header(&request, "Content-Type", type, sizeof type);
     return strcmp(type, "application/x-protobuf") == 0  ? FAULT_PROTOBUF
            : strncmp(type, "application/json", 16) == 0 ? FAULT_JSON
@@ -36,7 +37,7 @@ static enum fault_format format_of(const struct fault_bytes *head)
                                                         : FAULT_OTHER;
 }
 
-static const char *encoding_of(const struct fault_request *request)
+static const char *encoding_of(const struct fault_peer_request *request)
 {
     static const char *const known[] = {"identity", "gzip", "zstd"};
     char name[32];
@@ -110,7 +111,7 @@ static void refuse(struct fault_answer *answer, enum fault_format format,
     }
 }
 
-void fault_request_free(struct fault_request *request)
+void fault_request_free(struct fault_peer_request *request)
 {
     free((void *)(uintptr_t)request->head);
     free((void *)(uintptr_t)request->body);
@@ -118,7 +119,7 @@ void fault_request_free(struct fault_request *request)
     free(request);
 }
 
-static void keep(struct fault_peer *peer, struct fault_request *request,
+static void keep(struct fault_peer *peer, struct fault_peer_request *request,
                  const struct fault_bytes *ids)
 {
     struct fault_span_counts *counts = &peer->spans.counts;
@@ -142,7 +143,7 @@ static void keep(struct fault_peer *peer, struct fault_request *request,
 void fault_exchange_finish(struct fault_exchange *exchange)
 {
     struct fault_peer *peer = exchange->link->peer;
-    struct fault_request *request = calloc(1, sizeof *request);
+    struct fault_peer_request *request = calloc(1, sizeof *request);
     struct fault_bytes ids = {0};
     fault_must(request != NULL);
     exchange->is_whole = true;

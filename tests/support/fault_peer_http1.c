@@ -86,7 +86,7 @@ static void read_head(struct fault_http1 *http1)
     struct fault_exchange *exchange = http1->exchange;
     http1->head_length = (size_t)(end - text) + 4;
     fault_append(&exchange->head, text, http1->head_length);
-    const struct fault_request head = {.head = (const char *)exchange->head.data};
+    const struct fault_peer_request head = {.head = (const char *)exchange->head.data};
     fault_request_header(&head, "Content-Length", value, sizeof value);
     http1->body_length = strtoul(value, NULL, 10);
     http1->is_chunked =

@@ -84,7 +84,7 @@ void fault_exchange_free(struct fault_exchange *exchange);
 void fault_exchange_finish(struct fault_exchange *exchange);
 /* Make its reply, in the format that its head names. */
 void fault_exchange_reply(struct fault_exchange *exchange);
-void fault_request_free(struct fault_request *request);
+void fault_request_free(struct fault_peer_request *request);
 
 /* ---- one connection (fault_peer_link.c) ------------------------------------------------- */
 
@@ -169,9 +169,9 @@ void fault_http2_produce(struct fault_http2 *http2, struct fault_bytes *ready);
 /* ---- what was received (fault_peer_decode.c, fault_peer_spans.c) ------------------------ */
 
 /* Undo compression and gRPC's frame: fills in `plain`. */
-void fault_uncover(struct fault_request *request);
+void fault_uncover(struct fault_peer_request *request);
 /* Look for what is wrong, and count spans; `ids` gets 8 bytes of each. */
-void fault_examine(struct fault_request *request, struct fault_bytes *ids);
+void fault_examine(struct fault_peer_request *request, struct fault_bytes *ids);
 bool fault_undo(const char *encoding, const uint8_t *bytes, size_t length, struct fault_bytes *out);
 
 /* Ids, and how often they came and were taken. */
@@ -210,7 +210,7 @@ struct fault_peer {
     bool must_leave;
     bool must_return;
     bool must_settle;
-    struct fault_request **requests;
+    struct fault_peer_request **requests;
     size_t request_count;
     size_t begun_count;
     size_t script_at; /* answers of the script that are spent */
@@ -218,6 +218,8 @@ struct fault_peer {
     uint64_t bytes_sent;
     const char *problem;
     struct fault_spans spans;
+    size_t body_limit; /* of http_sink.h, and a script of its own to free */
+    struct fault_answer *owned_script;
 };
 
 #endif

@@ -8,18 +8,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 enum { STATUS_LINE = sizeof "HTTP/1.1 200 Scripted\r\n" - 1, HEAD_MOST = 1024, LONGER = 100 };
-
-struct http_sink {
-    pthread_mutex_t lock; /* guards the two below, for `decide` */
-    struct fault_peer *peer;
-    size_t limit; /* of a body; 0: none */
-    struct fault_answer *script;
-    struct http_sink_request *requests[4096]; /* those that were asked for */
-};
 
 static struct fault_answer translate(const struct http_sink_answer *from)
 {
@@ -71,137 +62,63 @@ static struct fault_answer translate(const struct http_sink_answer *from)
 }
 
 /* What is too large takes nothing of the script. */
-static void decide(void *state, const struct fault_request *request, struct fault_answer *answer)
+static void decide(void *state, const struct fault_peer_request *request,
+                   struct fault_answer *answer)
 {
-    struct http_sink *sink = state;
-    pthread_mutex_lock(&sink->lock);
-    const bool is_too_large = sink->limit != 0 && request->body_length > sink->limit;
-    struct fault_peer *peer = sink->peer;
-    pthread_mutex_unlock(&sink->lock);
-    if (!is_too_large)
-        return;
-    *answer = translate(&(struct http_sink_answer){.status = 413});
+    struct fault_peer *peer = state;
     pthread_mutex_lock(&peer->lock);
-    peer->script_at--;
+    const size_t limit = peer->body_limit;
+    const bool is_too_large = limit != 0 && request->body_length > limit;
+    peer->script_at -= is_too_large;
     pthread_mutex_unlock(&peer->lock);
+    if (is_too_large)
+        *answer = translate(&(struct http_sink_answer){.status = 413});
 }
 
 struct http_sink *http_sink_start(const struct http_sink_answer *script, size_t count)
 {
-    struct http_sink *sink = calloc(1, sizeof *sink);
-    fault_must(sink != NULL);
-    sink->script = calloc(count + 1, sizeof *sink->script);
-    fault_must(sink->script != NULL);
+    struct fault_answer *answers = calloc(count + 1, sizeof *answers);
+    fault_must(answers != NULL);
     for (size_t i = 0; i < count; i++)
-        sink->script[i] = translate(&script[i]);
-    pthread_mutex_init(&sink->lock, NULL);
-    pthread_mutex_lock(&sink->lock);
-    sink->peer = fault_peer_start(
-        &(struct fault_peer_options){.script = sink->script,
+        answers[i] = translate(&script[i]);
+    struct fault_peer *peer = fault_peer_start(
+        &(struct fault_peer_options){.script = answers,
                                      .script_count = count,
                                      .otherwise = translate(&(struct http_sink_answer){0}),
                                      .decide = decide,
-                                     .decide_state = sink,
                                      .only_http1 = true,
                                      .reads_nothing = true});
-    pthread_mutex_unlock(&sink->lock);
-    return sink;
-}
-
-void http_sink_stop(struct http_sink *sink)
-{
-    fault_peer_stop(sink->peer);
-    for (size_t i = 0; i < sizeof sink->requests / sizeof *sink->requests; i++)
-        free(sink->requests[i]);
-    pthread_mutex_destroy(&sink->lock);
-    free(sink->script);
-    free(sink);
-}
-
-const char *http_sink_url(const struct http_sink *sink)
-{
-    return fault_peer_url(sink->peer);
-}
-
-uint16_t http_sink_port(const struct http_sink *sink)
-{
-    return fault_peer_port(sink->peer);
-}
-
-bool http_sink_wait(struct http_sink *sink, size_t requests)
-{
-    return fault_peer_wait(sink->peer, requests);
-}
-
-void http_sink_settle(struct http_sink *sink)
-{
-    fault_peer_settle(sink->peer);
+    pthread_mutex_lock(&peer->lock);
+    peer->options.decide_state = peer;
+    peer->owned_script = answers;
+    pthread_mutex_unlock(&peer->lock);
+    return peer;
 }
 
 void http_sink_hold(struct http_sink *sink)
 {
-    pthread_mutex_lock(&sink->peer->lock);
+    pthread_mutex_lock(&sink->lock);
 }
 
 void http_sink_go_on(struct http_sink *sink)
 {
-    pthread_mutex_unlock(&sink->peer->lock);
+    pthread_mutex_unlock(&sink->lock);
 }
 
 void http_sink_limit(struct http_sink *sink, size_t body_bytes)
 {
     pthread_mutex_lock(&sink->lock);
-    sink->limit = body_bytes;
+    sink->body_limit = body_bytes;
     pthread_mutex_unlock(&sink->lock);
-}
-
-size_t http_sink_requests(struct http_sink *sink)
-{
-    return fault_peer_requests(sink->peer);
-}
-
-size_t http_sink_connections(struct http_sink *sink)
-{
-    return fault_peer_connections(sink->peer);
 }
 
 size_t http_sink_open_connections(struct http_sink *sink)
 {
     size_t count = 0;
-    fault_peer_settle(sink->peer);
+    fault_peer_settle(sink);
     for (size_t i = 0; i < FAULT_LINKS; i++)
-        count += sink->peer->links[i].fd != -1;
+        count += sink->links[i].fd != -1;
     return count;
-}
-
-uint64_t http_sink_bytes_sent(struct http_sink *sink)
-{
-    return fault_peer_bytes_sent(sink->peer);
-}
-
-const struct http_sink_request *http_sink_request(struct http_sink *sink, size_t index)
-{
-    const struct fault_request *came = fault_peer_request(sink->peer, index);
-    if (came == NULL)
-        return NULL;
-    fault_must(index < sizeof sink->requests / sizeof *sink->requests);
-    if (sink->requests[index] == NULL) {
-        sink->requests[index] = malloc(sizeof **sink->requests);
-        fault_must(sink->requests[index] != NULL);
-        *sink->requests[index] = (struct http_sink_request){
-            .head = came->head,
-            .body = came->body,
-            .body_length = came->body_length,
-            .connection = came->connection,
-        };
-    }
-    return sink->requests[index];
-}
-
-const char *http_sink_header(const struct http_sink_request *request, const char *name, char *out,
-                             size_t size)
-{
-    return fault_request_header(&(struct fault_request){.head = request->head}, name, out, size);
 }
 
 uint16_t http_sink_closed_port(void)

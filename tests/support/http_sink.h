@@ -14,14 +14,11 @@
  *     assert_true(http_sink_wait(sink, 3));
  *     http_sink_stop(sink);
  *
- * Threads:  call everything from one thread at a time. What http_sink_request returns is
- *           valid until http_sink_stop. */
+ * Threads:  those of a fault receiver. */
 #ifndef OTELI_TESTS_HTTP_SINK_H
 #define OTELI_TESTS_HTTP_SINK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/support/fault_peer.h"
 
 enum http_sink_then {
     HTTP_SINK_KEEP = 0,     /* answer, and keep the connection */
@@ -45,29 +42,21 @@ struct http_sink_answer {
     enum http_sink_then then;
 };
 
-struct http_sink_request {
-    const char *head; /* request line and headers with their line ends, NUL-terminated */
-    const uint8_t *body;
-    size_t body_length;
-    size_t connection; /* 1 is the first one that was accepted */
-};
-
-struct http_sink;
+/* A sink is a fault receiver, and is asked as one. */
+#define http_sink fault_peer
+#define http_sink_stop fault_peer_stop
+#define http_sink_url fault_peer_url
+#define http_sink_port fault_peer_port
+#define http_sink_wait fault_peer_wait
+#define http_sink_settle fault_peer_settle
+#define http_sink_requests fault_peer_requests
+#define http_sink_connections fault_peer_connections
+#define http_sink_bytes_sent fault_peer_bytes_sent
+#define http_sink_request fault_peer_request
+#define http_sink_header fault_request_header
 
 /* The script is borrowed until http_sink_stop. Aborts the program when there is no port. */
 struct http_sink *http_sink_start(const struct http_sink_answer *script, size_t count);
-void http_sink_stop(struct http_sink *sink);
-
-/* http://127.0.0.1:PORT/v1/traces, and the port alone. */
-const char *http_sink_url(const struct http_sink *sink);
-uint16_t http_sink_port(const struct http_sink *sink);
-
-/* Wait until that many requests have been read whole; false after a minute. */
-bool http_sink_wait(struct http_sink *sink, size_t requests);
-
-/* Wait until it has done all that it can do with what was sent to it before: it may be late on a
- * busy machine. Not in a forked child, whose sink is its parent's. */
-void http_sink_settle(struct http_sink *sink);
 
 /* Between these two calls no request is kept or answered. */
 void http_sink_hold(struct http_sink *sink);
@@ -76,15 +65,7 @@ void http_sink_go_on(struct http_sink *sink);
 /* From now on what has a longer body is answered with 413, and takes nothing of the script. */
 void http_sink_limit(struct http_sink *sink, size_t body_bytes);
 
-size_t http_sink_requests(struct http_sink *sink);
-size_t http_sink_connections(struct http_sink *sink);
 size_t http_sink_open_connections(struct http_sink *sink); /* when it has settled */
-uint64_t http_sink_bytes_sent(struct http_sink *sink);
-const struct http_sink_request *http_sink_request(struct http_sink *sink, size_t index);
-
-/* The value of a header of a request in `out`, "" when it has none. Returns `out`. */
-const char *http_sink_header(const struct http_sink_request *request, const char *name, char *out,
-                             size_t size);
 
 /* A loopback port that nobody listens on, as long as this program runs. */
 uint16_t http_sink_closed_port(void);

@@ -78,7 +78,7 @@ static void mark(struct receiver *receiver, const struct fault_bytes *ids, bool 
     }
 }
 
-static void refuse(const struct fault_request *request, struct fault_answer *answer)
+static void refuse(const struct fault_peer_request *request, struct fault_answer *answer)
 {
     if (request->format == FAULT_GRPC)
         *answer = (struct fault_answer){
@@ -90,11 +90,12 @@ static void refuse(const struct fault_request *request, struct fault_answer *ans
 }
 
 /* On the peer's thread: read the request, and note what came before anything is answered. */
-static void decide(void *state, const struct fault_request *request, struct fault_answer *answer)
+static void decide(void *state, const struct fault_peer_request *request,
+                   struct fault_answer *answer)
 {
     struct receiver *receiver = state;
     struct soak_shared *shared = receiver->shared;
-    struct fault_request read = *request;
+    struct fault_peer_request read = *request;
     struct fault_bytes ids = {0};
     fault_uncover(&read);
     fault_examine(&read, &ids);

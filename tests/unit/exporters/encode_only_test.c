@@ -50,7 +50,7 @@ static void deliver(const struct batch_double *batch, const otel_otlp_options *o
 
 /* The headers are sent as well, whatever else there is. */
 static void assert_same_headers(const otel_otlp_encoder *encoder,
-                                const struct fault_request *request)
+                                const struct fault_peer_request *request)
 {
     size_t count;
     char value[100];
@@ -70,7 +70,7 @@ static void assert_same_bytes(const struct batch_double *batch, otel_otlp_protoc
     deliver(batch,
             OTEL_OTLP_OPTIONS(.endpoint = is_grpc ? fault_peer_origin(peer) : fault_peer_url(peer),
                               .protocol = protocol, .compression = compression, .proxy = ""));
-    const struct fault_request *request = fault_peer_request(peer, 0);
+    const struct fault_peer_request *request = fault_peer_request(peer, 0);
     assert_non_null(request);
     otel_otlp_encoder *encoder = new_encoder(protocol, compression, 0);
     size_t count;

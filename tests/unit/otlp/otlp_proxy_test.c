@@ -57,14 +57,14 @@ static void export_to(struct wire *wire, unsigned way, const char *host, const c
 static void check_request(const struct wire *wire, unsigned way, const char *authorization)
 {
     char value[64];
-    const struct fault_request *first = fault_peer_request(wire->peer, 0);
+    const struct fault_peer_request *first = fault_peer_request(wire->peer, 0);
     assert_int_equal(wire_delivered(wire), 1);
     const char *wanted = wire_is_tls(way) ? "CONNECT " HOST " " : "POST http://" HOST "/v1/traces ";
     assert_memory_equal(first->head, wanted, strlen(wanted));
     fault_request_header(first, "Proxy-Authorization", value, sizeof value);
     assert_string_equal(value, authorization);
     if (wire_is_tls(way)) { /* what is for the proxy does not go further */
-        const struct fault_request *second = fault_peer_request(wire->peer, 1);
+        const struct fault_peer_request *second = fault_peer_request(wire->peer, 1);
         assert_string_equal(
             fault_request_header(second, "Proxy-Authorization", value, sizeof value), "");
     }

@@ -209,7 +209,7 @@ TEST(R31_partial_success_is_counted_and_not_sent_again)
     }
 }
 
-static void refuse_poison(void *state, const struct fault_request *request,
+static void refuse_poison(void *state, const struct fault_peer_request *request,
                           struct fault_answer *answer)
 {
     (void)state;

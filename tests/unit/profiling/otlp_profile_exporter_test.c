@@ -240,7 +240,7 @@ TEST(grpc_calls_the_profiles_service_and_says_in_words_of_its_own_what_is_too_la
         assert_int_equal(send_and_count(), 0);
 
         for (size_t i = 0; i < 3; i++) {
-            const struct fault_request *request = fault_peer_request(peer, i);
+            const struct fault_peer_request *request = fault_peer_request(peer, i);
             assert_non_null(strstr(request->head, "POST /opentelemetry.proto.collector.profiles."
                                                   "v1development.ProfilesService/Export"));
             assert_string_equal(request->encoding, compression != 0 ? "gzip" : "identity");

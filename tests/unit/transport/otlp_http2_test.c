@@ -369,8 +369,8 @@ TEST(headers_of_a_request_replace_constant_ones)
                                     });
     (void)post(transport, SMALL);
 
-    const struct fault_request *first = fault_peer_request(peer, 0);
-    const struct fault_request *second = fault_peer_request(peer, 1);
+    const struct fault_peer_request *first = fault_peer_request(peer, 0);
+    const struct fault_peer_request *second = fault_peer_request(peer, 1);
     assert_string_equal(fault_request_header(first, "authorization", value, sizeof value), "new");
     assert_string_equal(fault_request_header(first, "x-tenant", value, sizeof value), "shop");
     assert_null(strstr(first->head, "old"));
