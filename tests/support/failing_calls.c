@@ -59,51 +59,8 @@ struct kind {
     int errors[ERRORS_MAX]; /* up to the first 0 */
 };
 
-static const struct kind kinds[FAILING_CALLS] = {
-    [FAILING_MEMORY] = {"memory", {ENOMEM}},
-    [FAILING_CLOSE] = {"close", {EINTR, EIO, ENOSPC, EDQUOT}},
-    [FAILING_CONNECT] = {"connect",
-                         {EINTR, EAGAIN, ECONNREFUSED, ECONNRESET, ETIMEDOUT, ENETUNREACH,
-                          EADDRNOTAVAIL, EACCES, EPERM, ENOBUFS}},
-    [FAILING_EPOLL_CREATE1] = {"epoll_create1", {EMFILE, ENFILE, ENOMEM}},
-    [FAILING_EPOLL_CTL] = {"epoll_ctl", {ENOMEM, ENOSPC}},
-    [FAILING_EPOLL_WAIT] = {"epoll_wait", {EINTR}},
-    [FAILING_EVENTFD] = {"eventfd", {EMFILE, ENFILE, ENOMEM}},
-    [FAILING_FCNTL] = {"fcntl", {EINTR, EBADF, ENOMEM, EACCES}},
-    [FAILING_FDOPENDIR] = {"fdopendir", {ENOMEM}},
-    [FAILING_FLOCK] = {"flock", {EINTR, ENOLCK, EWOULDBLOCK}},
-    [FAILING_FSTAT] = {"fstat", {EIO, ENOMEM, EBADF}},
-    [FAILING_GETADDRINFO] = {"getaddrinfo",
-                             {EAI_AGAIN, EAI_FAIL, EAI_MEMORY, EAI_NONAME, EAI_SYSTEM}},
-    [FAILING_GETPEERNAME] = {"getpeername", {ENOBUFS, ENOTCONN}},
-    [FAILING_GETRANDOM] = {"getrandom", {EINTR, EAGAIN, ENOSYS}},
-    [FAILING_GETSOCKNAME] = {"getsockname", {ENOBUFS}},
-    [FAILING_GETSOCKOPT] = {"getsockopt", {ENOBUFS, ENOMEM}},
-    [FAILING_IOCTL] = {"ioctl", {ENOTTY, EINTR}},
-    [FAILING_MKDIRAT] = {"mkdirat", {EACCES, ENOSPC, EDQUOT, EROFS, EIO, ENOMEM}},
-    [FAILING_OPEN] = {"open", {EINTR, EMFILE, ENFILE, ENOMEM, EACCES, EIO, ENOENT}},
-    [FAILING_OPENAT] = {"openat",
-                        {EINTR, EMFILE, ENFILE, ENOMEM, EACCES, EIO, ENOSPC, EROFS, ENOENT,
-                         EDQUOT}},
-    [FAILING_POLL] = {"poll", {EINTR, ENOMEM, EAGAIN, EINVAL}},
-    [FAILING_PTHREAD_CREATE] = {"pthread_create", {EAGAIN, EPERM}},
-    [FAILING_READ] = {"read", {FAILING_SHORT, EINTR, EIO, ENOMEM, EAGAIN}},
-    [FAILING_READDIR] = {"readdir", {EIO, ENOENT}},
-    [FAILING_RECV] = {"recv",
-                      {FAILING_SHORT, EAGAIN, EINTR, ECONNRESET, ETIMEDOUT, ENOMEM, ECONNREFUSED,
-                       EBADF, EIO}},
-    [FAILING_RENAMEAT] = {"renameat", {EACCES, EIO, ENOSPC, EROFS, EDQUOT, ENOENT, ENOMEM}},
-    [FAILING_SEND] = {"send",
-                      {FAILING_SHORT, EAGAIN, EINTR, ECONNRESET, EPIPE, ENOBUFS, ENOMEM, ETIMEDOUT,
-                       EBADF}},
-    [FAILING_SETSOCKOPT] = {"setsockopt", {ENOBUFS, ENOMEM, EINVAL, ENOPROTOOPT}},
-    [FAILING_SOCKET] = {"socket", {EMFILE, ENFILE, ENOMEM, ENOBUFS, EACCES, EAFNOSUPPORT}},
-    [FAILING_SOCKETPAIR] = {"socketpair", {EMFILE, ENFILE, ENOMEM}},
-    [FAILING_STAT] = {"stat", {EIO, ENOMEM, EACCES, ENOENT}},
-    [FAILING_UNLINKAT] = {"unlinkat", {EACCES, EIO, EROFS, EBUSY, ENOMEM}},
-    [FAILING_WRITE] = {"write", {EAGAIN, EINTR, EIO, EPIPE, EBADF}},
-    [FAILING_WRITEV] = {"writev", {FAILING_SHORT, EINTR, EIO, ENOSPC, EDQUOT, EFBIG, EROFS}},
-};
+#define KIND(name, call, ...) [FAILING_##name] = {#call, {__VA_ARGS__}},
+static const struct kind kinds[FAILING_CALLS] = {FAILING_LIST(KIND)};
 
 static _Thread_local bool is_marked_thread;
 static struct failing wanted;

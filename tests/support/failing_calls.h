@@ -22,43 +22,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum failing_call {
-    FAILING_MEMORY, /* malloc, calloc, realloc, aligned_alloc */
-    FAILING_CLOSE,
-    FAILING_CONNECT,
-    FAILING_EPOLL_CREATE1,
-    FAILING_EPOLL_CTL,
-    FAILING_EPOLL_WAIT,
-    FAILING_EVENTFD,
-    FAILING_FCNTL,
-    FAILING_FDOPENDIR,
-    FAILING_FLOCK,
-    FAILING_FSTAT,
-    FAILING_GETADDRINFO, /* of any thread; it knows one name, FAILING_HOST, which is 127.0.0.1 */
-    FAILING_GETPEERNAME,
-    FAILING_GETRANDOM,
-    FAILING_GETSOCKNAME,
-    FAILING_GETSOCKOPT,
-    FAILING_IOCTL,
-    FAILING_MKDIRAT,
-    FAILING_OPEN,
-    FAILING_OPENAT,
-    FAILING_POLL,
-    FAILING_PTHREAD_CREATE,
-    FAILING_READ,
-    FAILING_READDIR,
-    FAILING_RECV,
-    FAILING_RENAMEAT,
-    FAILING_SEND,
-    FAILING_SETSOCKOPT,
-    FAILING_SOCKET,
-    FAILING_SOCKETPAIR,
-    FAILING_STAT,
-    FAILING_UNLINKAT,
-    FAILING_WRITE,
-    FAILING_WRITEV,
-    FAILING_CALLS
-};
+/* Of the C library; `memory` are malloc, calloc, realloc and aligned_alloc. getaddrinfo fails on any
+ * thread, and knows one name, FAILING_HOST, which is 127.0.0.1. */
+#define FAILING_CALL(name, call, ...) FAILING_##name,
+/* Calls, and what each may plausibly fail with. */
+#define FAILING_LIST(X)                                                                          \
+    X(MEMORY, memory, ENOMEM)                                                                    \
+    X(CLOSE, close, EINTR, EIO, ENOSPC, EDQUOT)                                                  \
+    X(CONNECT, connect, EINTR, EAGAIN, ECONNREFUSED, ECONNRESET, ETIMEDOUT, ENETUNREACH,         \
+      EADDRNOTAVAIL, EACCES, EPERM, ENOBUFS)                                                     \
+    X(EPOLL_CREATE1, epoll_create1, EMFILE, ENFILE, ENOMEM)                                      \
+    X(EPOLL_CTL, epoll_ctl, ENOMEM, ENOSPC)                                                      \
+    X(EPOLL_WAIT, epoll_wait, EINTR)                                                             \
+    X(EVENTFD, eventfd, EMFILE, ENFILE, ENOMEM)                                                  \
+    X(FCNTL, fcntl, EINTR, EBADF, ENOMEM, EACCES)                                                \
+    X(FDOPENDIR, fdopendir, ENOMEM)                                                              \
+    X(FLOCK, flock, EINTR, ENOLCK, EWOULDBLOCK)                                                  \
+    X(FSTAT, fstat, EIO, ENOMEM, EBADF)                                                          \
+    X(GETADDRINFO, getaddrinfo, EAI_AGAIN, EAI_FAIL, EAI_MEMORY, EAI_NONAME, EAI_SYSTEM)         \
+    X(GETPEERNAME, getpeername, ENOBUFS, ENOTCONN)                                               \
+    X(GETRANDOM, getrandom, EINTR, EAGAIN, ENOSYS)                                               \
+    X(GETSOCKNAME, getsockname, ENOBUFS)                                                         \
+    X(GETSOCKOPT, getsockopt, ENOBUFS, ENOMEM)                                                   \
+    X(IOCTL, ioctl, ENOTTY, EINTR)                                                               \
+    X(MKDIRAT, mkdirat, EACCES, ENOSPC, EDQUOT, EROFS, EIO, ENOMEM)                              \
+    X(OPEN, open, EINTR, EMFILE, ENFILE, ENOMEM, EACCES, EIO, ENOENT)                            \
+    X(OPENAT, openat, EINTR, EMFILE, ENFILE, ENOMEM, EACCES, EIO, ENOSPC, EROFS, ENOENT, EDQUOT) \
+    X(POLL, poll, EINTR, ENOMEM, EAGAIN, EINVAL)                                                 \
+    X(PTHREAD_CREATE, pthread_create, EAGAIN, EPERM)                                             \
+    X(READ, read, FAILING_SHORT, EINTR, EIO, ENOMEM, EAGAIN)                                     \
+    X(READDIR, readdir, EIO, ENOENT)                                                             \
+    X(RECV, recv, FAILING_SHORT, EAGAIN, EINTR, ECONNRESET, ETIMEDOUT, ENOMEM, ECONNREFUSED,     \
+      EBADF, EIO)                                                                                \
+    X(RENAMEAT, renameat, EACCES, EIO, ENOSPC, EROFS, EDQUOT, ENOENT, ENOMEM)                    \
+    X(SEND, send, FAILING_SHORT, EAGAIN, EINTR, ECONNRESET, EPIPE, ENOBUFS, ENOMEM, ETIMEDOUT,   \
+      EBADF)                                                                                     \
+    X(SETSOCKOPT, setsockopt, ENOBUFS, ENOMEM, EINVAL, ENOPROTOOPT)                              \
+    X(SOCKET, socket, EMFILE, ENFILE, ENOMEM, ENOBUFS, EACCES, EAFNOSUPPORT)                     \
+    X(SOCKETPAIR, socketpair, EMFILE, ENFILE, ENOMEM)                                            \
+    X(STAT, stat, EIO, ENOMEM, EACCES, ENOENT)                                                   \
+    X(UNLINKAT, unlinkat, EACCES, EIO, EROFS, EBUSY, ENOMEM)                                     \
+    X(WRITE, write, EAGAIN, EINTR, EIO, EPIPE, EBADF)                                            \
+    X(WRITEV, writev, FAILING_SHORT, EINTR, EIO, ENOSPC, EDQUOT, EFBIG, EROFS)
+enum failing_call { FAILING_LIST(FAILING_CALL) FAILING_CALLS };
 
 enum { FAILING_SHORT = -1 }; /* as an error: it succeeds, but for one byte only */
 

@@ -3,67 +3,37 @@
 #include "tests/support/journal.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-static char *room_for(struct journal_text *text, size_t more)
+static void put_bytes(FILE *text, const char *bytes, size_t length)
 {
-    if (text->length + more > text->room) {
-        text->room = (text->length + more) * 2;
-        text->data = realloc(text->data, text->room);
-        if (text->data == NULL)
-            abort();
-    }
-    return text->data + text->length;
-}
-
-static void put(struct journal_text *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void put(struct journal_text *text, const char *format, ...)
-{
-    char piece[256];
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = vsnprintf(piece, sizeof piece, format, arguments);
-    va_end(arguments);
-    if (length < 0 || (size_t)length >= sizeof piece)
-        abort();
-    memcpy(room_for(text, (size_t)length), piece, (size_t)length);
-    text->length += (size_t)length;
-}
-
-static void put_bytes(struct journal_text *text, const char *bytes, size_t length)
-{
-    put(text, "\"");
+    fprintf(text, "\"");
     for (size_t i = 0; i < length; i++) {
         const unsigned char byte = (unsigned char)bytes[i];
-        if (byte < 0x20 || byte > 0x7E || byte == '"' || byte == '\\') {
-            put(text, "\\u%04x", byte);
-        } else {
-            *room_for(text, 1) = (char)byte;
-            text->length++;
-        }
+        if (byte < 0x20 || byte > 0x7E || byte == '"' || byte == '\\')
+            fprintf(text, "\\u%04x", byte);
+        else
+            putc(byte, text);
     }
-    put(text, "\"");
+    fprintf(text, "\"");
 }
 
-static void put_string(struct journal_text *text, const char *string)
+static void put_string(FILE *text, const char *string)
 {
     if (string == NULL)
-        put(text, "null");
+        fprintf(text, "null");
     else
         put_bytes(text, string, strlen(string));
 }
 
-static void put_hex(struct journal_text *text, const uint8_t *bytes, size_t length)
+static void put_hex(FILE *text, const uint8_t *bytes, size_t length)
 {
-    put(text, "\"");
+    fprintf(text, "\"");
     for (size_t i = 0; i < length; i++)
-        put(text, "%02x", bytes[i]);
-    put(text, "\"");
+        fprintf(text, "%02x", bytes[i]);
+    fprintf(text, "\"");
 }
 
 static uint64_t bits_of(double real)
@@ -73,62 +43,61 @@ static uint64_t bits_of(double real)
     return bits;
 }
 
-static void put_element(struct journal_text *text, const otel_value *array, size_t index)
+static void put_element(FILE *text, const otel_value *array, size_t index)
 {
     if (array->type == OTEL_VALUE_STRING_ARRAY)
         put_string(text, array->as.strings[index]);
     else if (array->type == OTEL_VALUE_BOOL_ARRAY)
-        put(text, "%s", array->as.booleans[index] ? "true" : "false");
+        fprintf(text, "%s", array->as.booleans[index] ? "true" : "false");
     else if (array->type == OTEL_VALUE_INT_ARRAY)
-        put(text, "%" PRId64, array->as.integers[index]);
+        fprintf(text, "%" PRId64, array->as.integers[index]);
     else
-        put(text, "%" PRIu64, bits_of(array->as.reals[index]));
+        fprintf(text, "%" PRIu64, bits_of(array->as.reals[index]));
 }
 
-static void put_attributes(struct journal_text *text, const otel_attribute *attributes,
-                           size_t count);
+static void put_attributes(FILE *text, const otel_attribute *attributes, size_t count);
 
 /* A letter for the type, and the value; reals are the integer that has their bits. */
-static void put_value(struct journal_text *text, const otel_value *value)
+static void put_value(FILE *text, const otel_value *value)
 {
     static const char letters[] = "esbidySBIDAM";
-    put(text, "\"%c\",", letters[value->type]);
+    fprintf(text, "\"%c\",", letters[value->type]);
     switch (value->type) {
     case OTEL_VALUE_EMPTY:
-        put(text, "null");
+        fprintf(text, "null");
         break;
     case OTEL_VALUE_STRING:
     case OTEL_VALUE_BYTES:
         put_bytes(text, value->as.string, value->length);
         break;
     case OTEL_VALUE_BOOL:
-        put(text, "%s", value->as.boolean ? "true" : "false");
+        fprintf(text, "%s", value->as.boolean ? "true" : "false");
         break;
     case OTEL_VALUE_INT:
-        put(text, "%" PRId64, value->as.integer);
+        fprintf(text, "%" PRId64, value->as.integer);
         break;
     case OTEL_VALUE_DOUBLE:
-        put(text, "%" PRIu64, bits_of(value->as.real));
+        fprintf(text, "%" PRIu64, bits_of(value->as.real));
         break;
     case OTEL_VALUE_STRING_ARRAY:
     case OTEL_VALUE_BOOL_ARRAY:
     case OTEL_VALUE_INT_ARRAY:
     case OTEL_VALUE_DOUBLE_ARRAY:
-        put(text, "[");
+        fprintf(text, "[");
         for (size_t i = 0; i < value->length; i++) {
-            put(text, "%s", i != 0 ? "," : "");
+            fprintf(text, "%s", i != 0 ? "," : "");
             put_element(text, value, i);
         }
-        put(text, "]");
+        fprintf(text, "]");
         break;
     case OTEL_VALUE_ARRAY:
-        put(text, "[");
+        fprintf(text, "[");
         for (size_t i = 0; i < value->length; i++) {
-            put(text, "%s[", i != 0 ? "," : "");
+            fprintf(text, "%s[", i != 0 ? "," : "");
             put_value(text, &value->as.values[i]);
-            put(text, "]");
+            fprintf(text, "]");
         }
-        put(text, "]");
+        fprintf(text, "]");
         break;
     case OTEL_VALUE_MAP:
         put_attributes(text, value->as.entries, value->length);
@@ -136,18 +105,17 @@ static void put_value(struct journal_text *text, const otel_value *value)
     }
 }
 
-static void put_attributes(struct journal_text *text, const otel_attribute *attributes,
-                           size_t count)
+static void put_attributes(FILE *text, const otel_attribute *attributes, size_t count)
 {
-    put(text, "[");
+    fprintf(text, "[");
     for (size_t i = 0; i < count; i++) {
-        put(text, "%s[", i != 0 ? "," : "");
+        fprintf(text, "%s[", i != 0 ? "," : "");
         put_string(text, attributes[i].key);
-        put(text, ",");
+        fprintf(text, ",");
         put_value(text, &attributes[i].value);
-        put(text, "]");
+        fprintf(text, "]");
     }
-    put(text, "]");
+    fprintf(text, "]");
 }
 
 static uint64_t wall_ns(void)
@@ -158,46 +126,46 @@ static uint64_t wall_ns(void)
 }
 
 /* When something happened: exactly then, or between two looks at the clock. */
-static void put_time(struct journal_text *text, uint64_t exact_ns, uint64_t before_ns)
+static void put_time(FILE *text, uint64_t exact_ns, uint64_t before_ns)
 {
     if (exact_ns != 0)
-        put(text, "%" PRIu64, exact_ns);
+        fprintf(text, "%" PRIu64, exact_ns);
     else
-        put(text, "[%" PRIu64 ",%" PRIu64 "]", before_ns, wall_ns());
+        fprintf(text, "[%" PRIu64 ",%" PRIu64 "]", before_ns, wall_ns());
 }
 
 /* Begin the note of a call; its parts follow, and close_call. */
-static struct journal_text *open_call(struct journal_span *span, const char *what)
+static FILE *open_call(struct journal_span *span, const char *what)
 {
-    put(&span->text, "%s[\"%s\"", span->number_of_calls++ != 0 ? "," : "", what);
-    return &span->text;
+    fprintf(span->text, "%s[\"%s\"", span->number_of_calls++ != 0 ? "," : "", what);
+    return span->text;
 }
 
 static void close_call(struct journal_span *span)
 {
-    put(&span->text, "]");
+    fprintf(span->text, "]");
 }
 
 static void note_link(struct journal_span *span, const otel_link *link, const char *tracestate)
 {
-    struct journal_text *text = open_call(span, "link");
-    put(text, ",");
+    FILE *text = open_call(span, "link");
+    fprintf(text, ",");
     put_hex(text, link->context.trace_id, sizeof link->context.trace_id);
-    put(text, ",");
+    fprintf(text, ",");
     put_hex(text, link->context.span_id, sizeof link->context.span_id);
-    put(text, ",%u,%d,", link->context.flags, link->context.is_remote);
+    fprintf(text, ",%u,%d,", link->context.flags, link->context.is_remote);
     put_string(text, tracestate);
-    put(text, ",");
+    fprintf(text, ",");
     put_attributes(text, link->attributes, link->attribute_count);
     close_call(span);
 }
 
 static void note_set(struct journal_span *span, const char *key, const otel_value *value)
 {
-    struct journal_text *text = open_call(span, "set");
-    put(text, ",");
+    FILE *text = open_call(span, "set");
+    fprintf(text, ",");
     put_string(text, key);
-    put(text, ",");
+    fprintf(text, ",");
     put_value(text, value);
     close_call(span);
 }
@@ -206,32 +174,33 @@ static void note_start(struct journal_span *span, const struct journal_start *st
                        uint64_t before_ns)
 {
     static const uint8_t nobody[8];
-    struct journal_text *text = &span->text;
+    FILE *text = span->text = open_memstream(&span->data, &span->length);
     const struct journal_parent *parent = start->parent;
-    text->length = 0;
+    if (text == NULL)
+        abort();
     span->number_of_calls = 0;
-    put(text, "{\"trace\":");
+    fprintf(text, "{\"trace\":");
     put_hex(text, span->context.trace_id, sizeof span->context.trace_id);
-    put(text, ",\"span\":");
+    fprintf(text, ",\"span\":");
     put_hex(text, span->context.span_id, sizeof span->context.span_id);
-    put(text, ",\"sampled\":%s,\"local\":%s,\"tracer\":%zu,\"kind\":%d,\"parent\":",
-        span->is_sampled ? "true" : "false", span->is_local ? "true" : "false", start->tracer,
-        (int)start->options.kind);
+    fprintf(text, ",\"sampled\":%s,\"local\":%s,\"tracer\":%zu,\"kind\":%d,\"parent\":",
+            span->is_sampled ? "true" : "false", span->is_local ? "true" : "false", start->tracer,
+            (int)start->options.kind);
     put_hex(text, parent ? parent->ids.span_id : nobody, sizeof nobody);
     if (parent != NULL) {
-        put(text, ",\"parent_trace\":");
+        fprintf(text, ",\"parent_trace\":");
         put_hex(text, parent->ids.trace_id, sizeof parent->ids.trace_id);
-        put(text, ",\"parent_flags\":%u,\"parent_remote\":%s,\"parent_local\":%s",
-            parent->ids.flags, parent->ids.is_remote ? "true" : "false",
-            parent->is_local && span->is_local ? "true" : "false");
+        fprintf(text, ",\"parent_flags\":%u,\"parent_remote\":%s,\"parent_local\":%s",
+                parent->ids.flags, parent->ids.is_remote ? "true" : "false",
+                parent->is_local && span->is_local ? "true" : "false");
     }
-    put(text, ",\"state\":");
+    fprintf(text, ",\"state\":");
     put_string(text, span->tracestate);
-    put(text, ",\"name\":");
+    fprintf(text, ",\"name\":");
     put_string(text, start->name);
-    put(text, ",\"start\":");
+    fprintf(text, ",\"start\":");
     put_time(text, start->options.start_ns, before_ns);
-    put(text, ",\"calls\":[");
+    fprintf(text, ",\"calls\":[");
 }
 
 void journal_begin(struct journal_span *span, const struct journal_start *start)
@@ -309,12 +278,12 @@ void journal_event(struct journal_span *span, const char *name, uint64_t time_ns
         otel_span_add_event(span->span, name, attributes, count);
     else
         otel_span_add_event_at(span->span, name, time_ns, attributes, count);
-    struct journal_text *text = open_call(span, "event");
-    put(text, ",");
+    FILE *text = open_call(span, "event");
+    fprintf(text, ",");
     put_string(text, name);
-    put(text, ",");
+    fprintf(text, ",");
     put_time(text, time_ns, before_ns);
-    put(text, ",");
+    fprintf(text, ",");
     put_attributes(text, attributes, count);
     close_call(span);
 }
@@ -324,15 +293,15 @@ void journal_exception(struct journal_span *span, const char *type, const char *
 {
     const uint64_t before_ns = wall_ns();
     otel_span_record_exception(span->span, type, message, stack, attributes, count);
-    struct journal_text *text = open_call(span, "exception");
+    FILE *text = open_call(span, "exception");
     const char *const parts[] = {type, message, stack};
     for (size_t i = 0; i < 3; i++) {
-        put(text, ",");
+        fprintf(text, ",");
         put_string(text, parts[i]);
     }
-    put(text, ",");
+    fprintf(text, ",");
     put_time(text, 0, before_ns);
-    put(text, ",");
+    fprintf(text, ",");
     put_attributes(text, attributes, count);
     close_call(span);
 }
@@ -346,8 +315,8 @@ void journal_link(struct journal_span *span, const otel_link *link, const char *
 void journal_status(struct journal_span *span, otel_span_status status, const char *description)
 {
     otel_span_set_status(span->span, status, description);
-    struct journal_text *text = open_call(span, "status");
-    put(text, ",%d,", (int)status);
+    FILE *text = open_call(span, "status");
+    fprintf(text, ",%d,", (int)status);
     put_string(text, description);
     close_call(span);
 }
@@ -355,8 +324,8 @@ void journal_status(struct journal_span *span, otel_span_status status, const ch
 void journal_rename(struct journal_span *span, const char *name)
 {
     otel_span_update_name(span->span, name);
-    struct journal_text *text = open_call(span, "name");
-    put(text, ",");
+    FILE *text = open_call(span, "name");
+    fprintf(text, ",");
     put_string(text, name);
     close_call(span);
 }
@@ -368,32 +337,20 @@ void journal_end(struct journal_span *span, uint64_t end_ns, FILE *file)
         otel_span_end(span->span);
     else
         otel_span_end_at(span->span, end_ns);
-    put(&span->text, "],\"end\":");
-    put_time(&span->text, end_ns, before_ns);
-    put(&span->text, "}\n");
-    if (fwrite(span->text.data, 1, span->text.length, file) != span->text.length)
+    fprintf(span->text, "],\"end\":");
+    put_time(span->text, end_ns, before_ns);
+    fprintf(span->text, "}\n");
+    if (fclose(span->text) != 0 || fwrite(span->data, 1, span->length, file) != span->length)
         abort();
-    free(span->text.data);
-    span->text = (struct journal_text){0};
-}
-
-static void write_out(FILE *file, struct journal_text *text)
-{
-    if (fwrite(text->data, 1, text->length, file) != text->length)
-        abort();
-    free(text->data);
+    free(span->data);
 }
 
 void journal_attributes(FILE *file, const otel_attribute *attributes, size_t count)
 {
-    struct journal_text text = {0};
-    put_attributes(&text, attributes, count);
-    write_out(file, &text);
+    put_attributes(file, attributes, count);
 }
 
 void journal_string(FILE *file, const char *string)
 {
-    struct journal_text text = {0};
-    put_string(&text, string);
-    write_out(file, &text);
+    put_string(file, string);
 }

@@ -12,19 +12,15 @@
 #include <otel/otel.h>
 #include <stdio.h>
 
-struct journal_text {
-    char *data;
-    size_t length;
-    size_t room;
-};
-
 struct journal_span {
     otel_span span;
     otel_span_context context;
     const char *tracestate; /* "" or static */
     bool is_local;          /* entered */
     bool is_sampled;
-    struct journal_text text;
+    FILE *text; /* in memory, until the end: */
+    char *data;
+    size_t length;
     size_t number_of_calls;
 };
 

@@ -4,74 +4,34 @@
 #include "tests/support/otlp_bytes.h"
 
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
+#include "tests/support/fault_peer_inside.h"
 #include "tests/support/json_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
-#ifdef OTELI_WITH_ZSTD
-#include <zstd.h>
-#endif
 
 #include <cmocka.h>
-
-enum { OPENED_MAX = 8 * 1024 * 1024 };
-
-static size_t gunzip(const uint8_t *bytes, size_t length, uint8_t *out)
-{
-    z_stream stream = {.next_in = (z_const Bytef *)bytes,
-                       .avail_in = (uInt)length,
-                       .next_out = out,
-                       .avail_out = OPENED_MAX};
-    assert_int_equal(inflateInit2(&stream, 31), Z_OK);
-    assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
-    assert_int_equal(stream.avail_in, 0);
-    inflateEnd(&stream);
-    return stream.total_out;
-}
-
-static size_t unzstd(const uint8_t *bytes, size_t length, uint8_t *out)
-{
-#ifdef OTELI_WITH_ZSTD
-    const size_t opened = ZSTD_decompress(out, OPENED_MAX, bytes, length);
-    assert_false(ZSTD_isError(opened));
-    return opened;
-#else
-    (void)bytes;
-    (void)length;
-    (void)out;
-    fail_msg("this build has no zstd");
-    return 0;
-#endif
-}
 
 struct otlp_bytes otlp_bytes_open(otel_otlp_protocol protocol, otel_otlp_compression compression,
                                   const void *bytes, size_t length)
 {
-    const uint8_t *at = bytes;
-    struct otlp_bytes opened = {.data = malloc(OPENED_MAX)};
+    static const char *const encodings[] = {[OTEL_OTLP_COMPRESSION_NONE] = "identity",
+                                            [OTEL_OTLP_COMPRESSION_GZIP] = "gzip",
+                                            [OTEL_OTLP_COMPRESSION_ZSTD] = "zstd"};
+    struct fault_peer_request request = {
+        .body = bytes,
+        .body_length = length,
+        .format = protocol == OTEL_OTLP_GRPC ? FAULT_GRPC : FAULT_OTHER,
+        .encoding = encodings[compression],
+    };
     assert_non_null(bytes);
-    assert_non_null(opened.data);
-    if (protocol == OTEL_OTLP_GRPC) {
-        assert_true(length >= 5);
-        assert_int_equal(at[0], compression != OTEL_OTLP_COMPRESSION_NONE);
-        assert_int_equal((size_t)at[1] << 24 | (size_t)at[2] << 16 | (size_t)at[3] << 8 | at[4],
-                         length - 5);
-        at += 5;
-        length -= 5;
-    }
-    if (compression == OTEL_OTLP_COMPRESSION_GZIP) {
-        opened.length = gunzip(at, length, opened.data);
-    } else if (compression == OTEL_OTLP_COMPRESSION_ZSTD) {
-        opened.length = unzstd(at, length, opened.data);
-    } else {
-        assert_true(length <= OPENED_MAX);
-        memcpy(opened.data, at, length);
-        opened.length = length;
-    }
-    return opened;
+    if (protocol == OTEL_OTLP_GRPC)
+        assert_int_equal(request.body[0], compression != OTEL_OTLP_COMPRESSION_NONE);
+    fault_uncover(&request);
+    assert_null(request.problem);
+    return (struct otlp_bytes){(uint8_t *)(uintptr_t)request.plain, request.plain_length};
 }
 
 void otlp_bytes_close(struct otlp_bytes *bytes)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/otlp_bytes.h - open what was sent as a receiver would, with zlib, libzstd and
- * protobuf-c and nothing of ours, and say which spans are in it. Spans are named by a number, with
+/* tests/support/otlp_bytes.h - open what was sent as a receiver would (fault_peer.h), and say which spans are in it. Spans are named by a number, with
  * a dash and anything behind it.
  *
  * The test fails, here, when the bytes are not what they have to be. Test thread. */

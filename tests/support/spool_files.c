@@ -167,54 +167,22 @@ int __wrap_close(int fd)
     return -1;
 }
 
-int __real_fstat(int fd, struct stat *status);
-int __wrap_fstat(int fd, struct stat *status);
-int __wrap_fstat(int fd, struct stat *status)
-{
-    return fails(SPOOL_FSTAT) ? -1 : __real_fstat(fd, status);
-}
-
-int __real_flock(int fd, int how);
-int __wrap_flock(int fd, int how);
-int __wrap_flock(int fd, int how)
-{
-    return fails(SPOOL_FLOCK) ? -1 : __real_flock(fd, how);
-}
-
-int __real_mkdirat(int fd, const char *path, mode_t mode);
-int __wrap_mkdirat(int fd, const char *path, mode_t mode);
-int __wrap_mkdirat(int fd, const char *path, mode_t mode)
-{
-    return fails(SPOOL_MKDIRAT) ? -1 : __real_mkdirat(fd, path, mode);
-}
-
-int __real_openat(int fd, const char *path, int flags, mode_t mode);
-int __wrap_openat(int fd, const char *path, int flags, mode_t mode);
-int __wrap_openat(int fd, const char *path, int flags, mode_t mode)
-{
-    return fails(SPOOL_OPENAT) ? -1 : __real_openat(fd, path, flags, mode);
-}
-
-ssize_t __real_read(int fd, void *bytes, size_t size);
-ssize_t __wrap_read(int fd, void *bytes, size_t size);
-ssize_t __wrap_read(int fd, void *bytes, size_t size)
-{
-    return fails(SPOOL_READ) ? -1 : __real_read(fd, bytes, size);
-}
-
-int __real_renameat(int from, const char *old, int to, const char *new);
-int __wrap_renameat(int from, const char *old, int to, const char *new);
-int __wrap_renameat(int from, const char *old, int to, const char *new)
-{
-    return fails(SPOOL_RENAMEAT) ? -1 : __real_renameat(from, old, to, new);
-}
-
-int __real_unlinkat(int fd, const char *path, int flags);
-int __wrap_unlinkat(int fd, const char *path, int flags);
-int __wrap_unlinkat(int fd, const char *path, int flags)
-{
-    return fails(SPOOL_UNLINKAT) ? -1 : __real_unlinkat(fd, path, flags);
-}
+#define WRAP(type, name, call, parameters, arguments)      \
+    type __real_##name parameters;                         \
+    type __wrap_##name parameters;                         \
+    type __wrap_##name parameters                          \
+    {                                                      \
+        return fails(call) ? -1 : __real_##name arguments; \
+    }
+WRAP(int, fstat, SPOOL_FSTAT, (int fd, struct stat *status), (fd, status))
+WRAP(int, flock, SPOOL_FLOCK, (int fd, int how), (fd, how))
+WRAP(int, mkdirat, SPOOL_MKDIRAT, (int fd, const char *path, mode_t mode), (fd, path, mode))
+WRAP(int, openat, SPOOL_OPENAT, (int fd, const char *path, int flags, mode_t mode),
+     (fd, path, flags, mode))
+WRAP(ssize_t, read, SPOOL_READ, (int fd, void *bytes, size_t size), (fd, bytes, size))
+WRAP(int, renameat, SPOOL_RENAMEAT, (int from, const char *old, int to, const char *new),
+     (from, old, to, new))
+WRAP(int, unlinkat, SPOOL_UNLINKAT, (int fd, const char *path, int flags), (fd, path, flags))
 
 ssize_t __real_writev(int fd, const struct iovec *parts, int count);
 ssize_t __wrap_writev(int fd, const struct iovec *parts, int count);
