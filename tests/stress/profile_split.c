@@ -16,9 +16,11 @@
  * with four times the samples; with it 20,000 samples of each kind, within a percentage point or 3
  * sigma. */
 #include "common/atomic.h"
+#include "profiling/missing_caller.h"
+#include "profiling/perf_source.h"
+#include "profiling/sample.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
-#include "tests/support/profiled.h"
 #include "tests/support/split_work.h"
 
 #include <inttypes.h>
@@ -31,7 +33,14 @@
 #include <unistd.h>
 
 enum { THREADS = 2, TASKS_MOST = 1 << 20, SAMPLES_MOST = 1 << 18 };
-enum { LONG_SAMPLES = 20400, CI_SAMPLES = 400, CI_SIGNALS = 150, AGAIN_TIMES = 4 };
+enum {
+    LONG_SAMPLES = 20400,
+    CI_SAMPLES = 400,
+    CI_SIGNALS = 150,
+    AGAIN_TIMES = 4,
+    DRAIN_US = 20000,
+    NOBODY = 65534
+};
 
 /* --- what is run --- */
 
@@ -172,22 +181,107 @@ struct seen {
 static struct seen *samples;
 static uint64_t sample_count; /* atomic */
 
-static void take(void *state, const struct oteli_resolved *resolved)
+/* The value of http.route in the innermost label that has it; 0: none. */
+static char query_of(const struct oteli_resolved *resolved)
 {
+    for (size_t i = 0; i < resolved->label_count; i++) {
+        const struct oteli_label *label = &resolved->labels[i];
+        for (const char *text = label->text; text < label->text + label->text_length;) {
+            const char *value = text + strlen(text) + 1;
+            if (strcmp(text, "http.route") == 0)
+                return value[0];
+            text = value + strlen(value) + 1;
+        }
+    }
+    return 0;
+}
+
+static void take(void *state, const struct oteli_sample *sample)
+{
+    static struct oteli_resolved resolved_one; /* of the only thread that drains */
+    static struct oteli_calls calls;
+    struct oteli_resolved *resolved = &resolved_one;
     (void)state;
+    oteli_resolve(sample, &calls, resolved);
     const uint64_t count = oteli_load_relaxed_64(&sample_count);
     if (count == SAMPLES_MOST)
         return;
-    const char *query = profiled_value(resolved, "http.route");
     struct seen *seen = &samples[count];
     *seen = (struct seen){.time_ns = resolved->sample->time_ns,
                           .periods = resolved->sample->periods,
                           .thread = resolved->sample->thread,
                           .has_span = resolved->has_span,
-                          .query = query != NULL ? query[0] : 0,
+                          .query = query_of(resolved),
                           .found = resolved->found};
     memcpy(seen->span_id, resolved->span_id, sizeof seen->span_id);
     oteli_store_release_64(&sample_count, count + 1);
+}
+
+/* --- the source, drained on a thread of its own as the profiler does it --- */
+
+enum phase { STARTING, RUNNING, STOPPING };
+
+static struct draining {
+    const struct oteli_source *source;
+    struct oteli_source_options options;
+    struct oteli_source_counts counts; /* after the stop */
+    pthread_t thread;
+    uint32_t phase; /* atomic */
+    int error;
+} draining;
+
+/* NULL: not in this build: where there is ThreadSanitizer signals come late, and not where they were
+ * sent. */
+static const struct oteli_source *source_of(const char *name)
+{
+#ifndef OTELI_TSAN
+    if (strcmp(name, "signal") == 0)
+        return &oteli_signal_source;
+#endif
+    return strcmp(name, "perf") == 0           ? &oteli_perf_source
+           : strcmp(name, "perf-threads") == 0 ? &oteli_perf_thread_source
+                                               : NULL;
+}
+
+static void *drain(void *unused)
+{
+    void *running;
+    draining.error = draining.source->start(&draining.options, &running);
+    oteli_store_release_32(&draining.phase, RUNNING);
+    if (draining.error != 0)
+        return unused;
+    bool is_last;
+    do {
+        is_last = oteli_load_acquire_32(&draining.phase) == STOPPING;
+        draining.source->drain(running, take, NULL, &draining.counts);
+        stress_sleep_us(is_last ? 0 : DRAIN_US);
+    } while (!is_last);
+    draining.source->stop(running);
+    return unused;
+}
+
+/* No more of labels and samples; everything that was sampled has been taken. */
+static void stop_draining(void)
+{
+    oteli_store_release_32(&draining.phase, STOPPING);
+    pthread_join(draining.thread, NULL);
+    oteli_labels_switch(false);
+}
+
+/* What the source refuses with, or 0. */
+static int start_draining(const struct oteli_source *source, uint64_t period_ns)
+{
+    draining = (struct draining){.source = source,
+                                 .options = {.period_ns = period_ns,
+                                             .ring_bytes = 256 * 1024,
+                                             .stack_bytes = 4096,
+                                             .signal_number = SIGPROF}};
+    oteli_labels_switch(true);
+    STRESS_CHECK(pthread_create(&draining.thread, NULL, drain, NULL) == 0);
+    stress_wait(&draining.phase, RUNNING);
+    if (draining.error != 0)
+        stop_draining();
+    return draining.error;
 }
 
 /* --- the comparison --- */
@@ -322,16 +416,8 @@ static bool run_kind(const struct run *run, const struct kind *kind, uint64_t en
                      bool *is_right)
 {
     pthread_t threads[THREADS];
-    struct profiled profiled = {
-        .source = profiled_source(run->source),
-        .options = {.period_ns = run->is_long ? 500000 : 250000,
-                    .ring_bytes = 256 * 1024,
-                    .stack_bytes = 4096,
-                    .signal_number = SIGPROF},
-        .take = take,
-    };
     oteli_store_release_64(&sample_count, 0);
-    const int error = profiled_start(&profiled);
+    const int error = start_draining(source_of(run->source), run->is_long ? 500000 : 250000);
     if (error != 0) {
         printf("  the kernel refuses: %s\n", strerror(error));
         return false;
@@ -341,8 +427,8 @@ static bool run_kind(const struct run *run, const struct kind *kind, uint64_t en
         stress_sleep_us(10000);
     oteli_store_release_32(&is_over, 1);
     stress_join(threads, THREADS);
-    profiled_stop(&profiled);
-    *is_right = check(run->is_long, &profiled.counts);
+    stop_draining();
+    *is_right = check(run->is_long, &draining.counts);
     return true;
 }
 
@@ -387,13 +473,17 @@ static otel_export_result forget_spans(void *state, otel_export *call)
 
 static int run_with_sdk(void *argument)
 {
-    const otel_exporter exporter = {.export_batch = forget_spans};
-    STRESS_CHECK(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1)) ==
-                 OTEL_OK);
+    stress_start_sdk((otel_exporter){.export_batch = forget_spans}, &(otel_sdk_options){0});
     tracer = otel_tracer_get("split", NULL);
     const int result = run_all(argument);
-    STRESS_CHECK(otel_shutdown(60000) == OTEL_OK);
+    (void)stress_stop_sdk();
     return result;
+}
+
+static int run_as_nobody(void *argument)
+{
+    STRESS_CHECK(setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
+    return run_with_sdk(argument);
 }
 
 /* As an ordinary user first: what is root's may stay behind. */
@@ -401,7 +491,7 @@ static int run_source(const char *source, bool is_long)
 {
     struct run run = {source, is_long};
     if (getuid() == 0)
-        STRESS_CHECK(profiled_as_nobody(run_with_sdk, &run) == 0);
+        STRESS_CHECK(stress_in_child(run_as_nobody, &run) == 0);
     return run_with_sdk(&run);
 }
 
@@ -415,10 +505,10 @@ int main(int argc, char **argv)
         books[i].tasks = calloc(TASKS_MOST, sizeof *books[i].tasks);
         STRESS_CHECK(books[i].tasks != NULL);
     }
-    if (argc > 1 && profiled_source(argv[1]) != NULL)
+    if (argc > 1 && source_of(argv[1]) != NULL)
         return run_source(argv[1], is_long);
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
-        if (profiled_source(sources[i]) != NULL)
+        if (source_of(sources[i]) != NULL)
             STRESS_CHECK(run_source(sources[i], is_long) == 0);
         else
             printf("%s: not under this sanitizer\n", sources[i]);

@@ -24,7 +24,6 @@
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
 #include "tests/support/soak_peer.h"
-#include "tests/support/trend.h"
 
 #include <otel/otlp.h>
 #include <otel/spool.h>
@@ -113,7 +112,11 @@ static uint64_t began_ns;
 static struct sum all;
 static uint64_t troubles_done[SOAK_TROUBLES];
 
-static struct trend_sample memory[SAMPLES];
+static struct sample {
+    double at_s;
+    double kib;
+    uint32_t kind; /* those of a kind are compared */
+} memory[SAMPLES];
 static size_t memory_count;
 static uint64_t most_resident_kib;
 static uint64_t most_queued_bytes;
@@ -182,8 +185,7 @@ static void look(void)
 static void note_memory(uint32_t kind)
 {
     if (memory_count < SAMPLES)
-        memory[memory_count++] = (struct trend_sample){
-            .at_s = passed_s(), .value = (double)process_resident_kib(), .kind = kind};
+        memory[memory_count++] = (struct sample){passed_s(), (double)process_resident_kib(), kind};
 }
 
 /* ---- the program --------------------------------------------------------------------------- */
@@ -449,7 +451,7 @@ static void run_segment(uint64_t segment)
            " KiB, at rest %.0f; descriptors %u, at rest %u; "
            "threads %u, %u\n",
            passed_s(), names[way.protocol], way.has_gzip ? " gzip" : "", way.has_tls ? " tls" : "",
-           way.has_spool ? " spool" : "", calm_kib, memory[memory_count - 1].value,
+           way.has_spool ? " spool" : "", calm_kib, memory[memory_count - 1].kib,
            calm_descriptors[kind], rest_descriptors, calm_threads, rest_threads);
     soak_peer_kill(&peer);
     check_sums(&way, first, &spool_before);
@@ -457,13 +459,38 @@ static void run_segment(uint64_t segment)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
+static int compare(const void *left, const void *right)
+{
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The median slope of all pairs of a kind that are far enough apart, in KiB an hour. */
+static double slope_of(const struct sample *samples, size_t count, double apart_s)
+{
+    double *slopes = calloc(count * count / 2 + 1, sizeof *slopes);
+    size_t used = 0;
+    STRESS_CHECK(slopes != NULL);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i + 1; j < count; j++) {
+            const double time_s = samples[j].at_s - samples[i].at_s;
+            if (samples[i].kind == samples[j].kind && time_s >= apart_s)
+                slopes[used++] = (samples[j].kib - samples[i].kib) / time_s * SLOPE_SECONDS;
+        }
+    qsort(slopes, used, sizeof *slopes, compare);
+    const double slope = used == 0 ? 0 : (slopes[(used - 1) / 2] + slopes[used / 2]) / 2;
+    free(slopes);
+    return slope;
+}
+
 static void check_memory(uint64_t first_kib)
 {
     const double duration_s = passed_s();
     size_t half = 0;
     while (half < memory_count && memory[half].at_s < duration_s / 2)
         half++;
-    const double slope = trend_per_hour(memory + half, memory_count - half, duration_s / 2 / 8);
+    const double slope = slope_of(memory + half, memory_count - half, duration_s / 2 / 8);
     const double growth = slope * duration_s / 2 / SLOPE_SECONDS;
     printf("memory: %.0f KiB an hour over the second half; at most %" PRIu64 " KiB, %" PRIu64
            " at the start; at most %" PRIu64 " bytes queued; at most %u descriptors, %u threads\n",

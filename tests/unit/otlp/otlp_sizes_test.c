@@ -2,7 +2,6 @@
 /* R27: in front of receivers with limits from 64 KiB to 20 MiB, spans of 1 byte to 8 MiB: lost are
  * only those that alone are above the limit, and all of them are counted. */
 #include "tests/support/otlp_wire.h"
-#include "tests/support/post.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
