@@ -234,4 +234,7 @@ void program_fail_at(const struct program *program, const struct program_op *op,
 /* End the test unless everything came as the model says. */
 void program_check(struct program *program, const otel_memory *memory);
 
+/* All of it, with what is open when the SDK stops: that is ended afterwards, and harms nobody. */
+void program_try(struct program *program, uint64_t seed, bool print);
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/program_check.c - what came of a program: see program.h. */
+#include "sdk/engine.h"
 #include "tests/support/oracle.h"
 #include "tests/support/program.h"
 
@@ -263,4 +264,22 @@ void program_check(struct program *program, const otel_memory *memory)
     }
     check_counts();
     free(check.arrivals);
+}
+
+void program_try(struct program *program, uint64_t seed, bool print)
+{
+    otel_memory *memory = otel_memory_new();
+    program_make(program, seed);
+    if (print)
+        program_print(program);
+    program_run(program, memory);
+    program_check(program, memory);
+    STRESS_CHECK(stress_is_done(otel_shutdown(60000)));
+    for (int i = 0; i < program->span_count; i++)
+        otel_span_end(program->spans[i].handle);
+    const otel_stats stats = stress_stats();
+    stress_check_sums(&stats, false);
+    otel_memory_free(memory);
+    oteli_lifecycle_reset();
+    oteli_api_reset();
 }

@@ -23,8 +23,9 @@ void single_steps_check(bool is_right);
 /* This span is the current one. */
 void single_steps_check_current(otel_span span);
 
-/* Do it once for each of its steps, and let the handler have its turn there. Of calls with many steps,
- * as sanitizers make them, few of the later ones are tried. */
+/* Do it again and again, and let the handler have its turn after some of its steps, the more of them the
+ * earlier; with OTEL_TEST_LONG=1 after each, but for later ones of calls with many steps, as sanitizers
+ * make them. */
 void single_steps_interrupt(const struct single_steps *steps, void (*handle)(void));
 
 #endif

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/hold_test.c - specification of api/hold.h: roots that hold their descendants
- * back, and what becomes of those. otel_span_collect is in lines_test.c. */
+ * back. Who belongs to them, and what becomes of those, is in property_test.c. */
 #include "api/hold.h"
 #include "api/holders.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/traced.h"
-
-#include "sdk/engine.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LIMIT = 16 * 1024 };
@@ -34,15 +31,6 @@ static otel_span child_of(otel_span parent, const char *name)
     return otel_span_start(traced.tracer, name, OTEL_SPAN_OPTIONS(.parent = &context));
 }
 
-static otel_span remote(uint8_t id)
-{
-    const uint8_t trace_id[16] = {7};
-    const uint8_t span_id[8] = {id};
-    const otel_span_context context =
-        otel_span_context_make(trace_id, span_id, OTEL_TRACE_FLAG_SAMPLED, true, NULL);
-    return otel_span_wrap(&context);
-}
-
 /* --- the decision --- */
 
 AROUND_EACH(traced_setup, traced_teardown);
@@ -59,65 +47,6 @@ TEST_QUEUED_TOO(nothing_is_exported_before_the_root_ends)
 
     assert_string_equal(traced_tree(), "root(a b)");
     assert_int_equal(traced_stats().delivered, 3);
-}
-
-TEST_QUEUED_TOO(a_cancelled_root_takes_all_below_with_it)
-{
-    const otel_span root = hold_local("root");
-    traced_touch("a");
-    const otel_span b = otel_span_enter(traced.tracer, "b", NULL);
-    traced_touch("c");
-    otel_span_end(b);
-
-    otel_span_cancel(root);
-
-    assert_string_equal(traced_tree(), "");
-    assert_only_withheld(OTEL_WITHHELD_CANCELLED, 4);
-    assert_int_equal(traced_stats().open, 0);
-}
-
-TEST_QUEUED_TOO(a_span_that_holds_nothing_is_cancelled_alone)
-{
-    const otel_span root = otel_span_enter(traced.tracer, "root", NULL);
-    const otel_span gone = otel_span_start(traced.tracer, "gone", NULL);
-    traced_touch("a");
-    otel_span_cancel(gone);
-    otel_span_cancel(gone);
-    otel_span_end(root);
-
-    assert_string_equal(traced_tree(), "root(a)");
-    assert_only_withheld(OTEL_WITHHELD_CANCELLED, 1);
-}
-
-TEST(below_a_held_root_one_span_can_be_cancelled)
-{
-    const otel_span root = hold_local("root");
-    otel_span_cancel(otel_span_enter(traced.tracer, "gone", NULL));
-    traced_touch("a");
-    otel_span_end(root);
-
-    assert_string_equal(traced_tree(), "root(a)");
-    assert_only_withheld(OTEL_WITHHELD_CANCELLED, 1);
-}
-
-TEST(a_kept_span_is_what_it_would_have_been)
-{
-    const otel_span root = hold_local("root");
-    const otel_span span = otel_span_enter(traced.tracer, "a", NULL);
-    otel_span_set_string(span, "key.one", "value");
-    otel_span_add_event(span, "event", NULL, 0);
-    otel_span_fail(span, "why");
-    const otel_span_context ids = otel_span_get_context(span);
-    otel_span_end(span);
-    otel_span_end(root);
-
-    otel_span_view view;
-    assert_true(otel_memory_span(traced.memory, 0, &view));
-    assert_memory_equal(view.span_id, ids.span_id, 8);
-    assert_memory_equal(view.trace_id, ids.trace_id, 16);
-    assert_int_equal(view.status, OTEL_SPAN_STATUS_ERROR);
-    assert_true(view.attributes.length != 0 && view.events.length != 0);
-    assert_true(view.end_ns >= view.start_ns);
 }
 
 /* --- rules --- */
@@ -203,164 +132,11 @@ TEST(the_program_is_asked_with_what_is_known)
     assert_int_equal(traced_stats().withheld[OTEL_WITHHELD_NOT_KEPT], 2);
 }
 
-TEST(nobody_is_asked_about_what_is_cancelled)
-{
-    struct asked asked = {.answer = true};
-    restart(&(otel_sdk_options){.tail_keep = ask, .tail_keep_state = &asked});
-    otel_span_cancel(otel_span_enter(traced.tracer, "root", NULL));
-
-    assert_int_equal(asked.times, 0);
-    assert_only_withheld(OTEL_WITHHELD_CANCELLED, 1);
-}
-
-TEST(roots_with_a_remote_parent_are_local_roots)
-{
-    struct asked asked = {.answer = false};
-    restart(&(otel_sdk_options){.tail_keep = ask, .tail_keep_state = &asked});
-    otel_span_end(child_of(remote(1), "request"));
-
-    assert_int_equal(asked.times, 1);
-    assert_int_equal(traced_stats().withheld[OTEL_WITHHELD_NOT_KEPT], 1);
-}
-
-/* --- who belongs to it --- */
-
-static void *end_below_attached(void *argument)
-{
-    const otel_span *root = argument;
-    const otel_context_token token = otel_context_attach((otel_context){.span = *root});
-    traced_touch("attached");
-    (void)otel_context_detach(token);
-    traced_touch("elsewhere");
-    return NULL;
-}
-
-TEST_QUEUED_TOO(descendants_on_other_threads_are_held_back)
-{
-    otel_span root = hold_local("root");
-    traced_thread(end_below_attached, &root);
-    assert_string_equal(traced_tree(), "elsewhere");
-
-    otel_span_end(root);
-
-    assert_string_equal(traced_tree(), "elsewhere root(attached)");
-}
-
-static void *end_one(void *argument)
-{
-    otel_span_end(child_of(*(otel_span *)argument, "child"));
-    otel_span_end(*(otel_span *)argument);
-    return NULL;
-}
-
-TEST_QUEUED_TOO(detached_spans_hand_the_set_on)
-{
-    const otel_span root = hold_detached("root");
-    otel_span middle = child_of(root, "middle");
-    traced_thread(end_one, &middle);
-    const otel_span late = child_of(middle, "of ended");
-    assert_string_equal(traced_tree(), "");
-
-    otel_span_end(late);
-    otel_span_cancel(root);
-
-    assert_string_equal(traced_tree(), "");
-    assert_only_withheld(OTEL_WITHHELD_CANCELLED, 4);
-}
-
-TEST(roots_of_one_trace_decide_for_themselves)
-{
-    const otel_context context = {.span = remote(1)};
-    const otel_span_options *options = OTEL_SPAN_OPTIONS(.parent = &context, .hold = true);
-    otel_span first = otel_span_enter(traced.tracer, "first", options);
-    otel_span second = otel_span_enter(traced.tracer, "second", options);
-    traced_thread(end_below_attached, &first);
-    traced_thread(end_below_attached, &second);
-    otel_span_cancel(first);
-    traced_thread(end_below_attached, &second);
-    otel_span_end(second);
-
-    assert_string_equal(traced_tree(), "elsewhere elsewhere elsewhere ?second(attached attached)");
-    assert_only_withheld(OTEL_WITHHELD_CANCELLED, 2);
-}
-
-/* --- late ones --- */
-
-TEST_QUEUED_TOO(what_ends_after_a_drop_is_late)
-{
-    const otel_span root = hold_detached("root");
-    const otel_span open = child_of(root, "open");
-    otel_span_cancel(root);
-    otel_span_end(child_of(open, "of open"));
-    otel_span_end(open);
-    otel_span_end(child_of(root, "of root"));
-
-    assert_string_equal(traced_tree(), "");
-    const otel_stats stats = traced_stats();
-    assert_int_equal(stats.withheld[OTEL_WITHHELD_CANCELLED], 1);
-    assert_int_equal(stats.withheld[OTEL_WITHHELD_LATE], 3);
-    assert_int_equal(stats.open, 0);
-}
-
-TEST(what_ends_after_a_keep_is_exported)
-{
-    const otel_span root = hold_detached("root");
-    const otel_span open = child_of(root, "open");
-    otel_span_end(root);
-    otel_span_end(child_of(open, "of open"));
-    otel_span_end(open);
-    otel_span_end(child_of(root, "of root"));
-
-    assert_string_equal(traced_tree(), "root(open(of open) of root)");
-}
-
-TEST(below_a_kept_root_another_can_hold)
-{
-    const otel_span root = hold_detached("root");
-    otel_span_end(root);
-    const otel_context context = {.span = root};
-    const otel_span again = otel_span_start(traced.tracer, "again",
-                                            OTEL_SPAN_OPTIONS(.parent = &context, .hold = true));
-    otel_span_end(child_of(again, "below"));
-    otel_span_cancel(again);
-
-    assert_string_equal(traced_tree(), "root");
-    assert_only_withheld(OTEL_WITHHELD_CANCELLED, 2);
-}
-
-static void *leave_open(void *argument)
-{
-    *(otel_span *)argument = hold_local("root");
-    traced_touch("a");
-    (void)otel_span_enter(traced.tracer, "open", NULL);
-    return NULL;
-}
-
-TEST(a_root_whose_thread_ends_takes_all_below_with_it)
-{
-    otel_span root;
-    traced_thread(leave_open, &root);
-    assert_only_lost(OTEL_DROP_ABANDONED, 3);
-
-    const otel_span below = child_of(root, "below");
-    otel_span_end(child_of(below, "below that"));
-    otel_span_end(below);
-
-    assert_only_lost(OTEL_DROP_ABANDONED, 5);
-    assert_string_equal(traced_tree(), "");
-}
-
 /* --- memory --- */
-
-static void limit_to(int64_t bytes)
-{
-    traced_stop();
-    traced_start(&(otel_sdk_options){.simple = true, .held_max_bytes = bytes});
-}
 
 TEST(what_does_not_fit_is_counted_and_the_root_is_not_lost)
 {
-    limit_to(LIMIT);
+    restart(&(otel_sdk_options){.held_max_bytes = LIMIT});
     const otel_span root = hold_local("root");
     for (int i = 0; i < 1000; i++)
         traced_touch("a");
@@ -377,7 +153,7 @@ TEST(what_does_not_fit_is_counted_and_the_root_is_not_lost)
 
 TEST(without_any_memory_allowed_only_roots_are_left)
 {
-    limit_to(1);
+    restart(&(otel_sdk_options){.held_max_bytes = 1});
     const otel_span root = hold_local("root");
     traced_touch("a");
     otel_span_end(root);
@@ -395,7 +171,7 @@ static void fill(otel_span root)
 
 TEST(sets_share_one_limit_and_give_back_what_they_had)
 {
-    limit_to(LIMIT);
+    restart(&(otel_sdk_options){.held_max_bytes = LIMIT});
     const otel_span first = hold_detached("first");
     fill(first);
     const uint64_t lost = traced_stats().dropped[OTEL_DROP_HELD_LIMIT];
@@ -432,21 +208,15 @@ TEST(without_memory_a_root_holds_nothing_and_nothing_is_lost)
     assert_in_range(failures, 1, 100);
 }
 
-static void start_with_fake(struct fake_exporter *fake, int64_t slower_than_ms)
-{
-    traced_stop();
-    const otel_exporter exporter = fake_exporter(fake);
-    assert_int_equal(
-        otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                         .simple = true, .tail_keep_slower_than = slower_than_ms)),
-        OTEL_OK);
-}
-
 TEST(after_the_first_time_nothing_is_allocated)
 {
     static struct fake_exporter fake; /* the SDK runs until the case is over */
+    const otel_exporter exporter = fake_exporter(&fake);
     size_t allocations = 0;
-    start_with_fake(&fake, 0);
+    traced_stop();
+    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                                      .simple = true)),
+                     OTEL_OK);
     for (int i = 0; i < 200; i++) {
         const otel_span root = hold_local("root");
         for (int k = 0; k < 20; k++) {
@@ -493,8 +263,7 @@ TEST(a_root_of_a_former_sdk_holds_nothing_of_the_next)
     const otel_span local = hold_local("local");
     const otel_span detached = hold_detached("detached");
     traced_touch("old");
-    traced_stop();
-    traced_start(&(otel_sdk_options){.simple = true});
+    restart(&(otel_sdk_options){0});
     traced_touch("a");
     otel_span_end(child_of(detached, "b"));
     otel_span_end(detached);
@@ -531,12 +300,9 @@ TEST(a_forked_child_has_none_of_the_sets)
     traced_touch("a");
     otel_lines *lines = otel_lines_end();
     const pid_t child = fork();
-    assert_true(child >= 0);
     if (child == 0)
         _exit(live_as_child(root, lines));
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    check_forked(child);
 
     otel_lines_free(lines);
     otel_span_end(root);

@@ -1,41 +1,337 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/interrupted_test.c - specification of calls of the API that a signal handler interrupts
- * which traces itself: after any instruction. */
+/* tests/unit/api/interrupted_test.c - specification of calls of the API that a signal handler
+ * interrupts which traces itself: after some of their instructions, and with OTEL_TEST_LONG=1 after any.
+ * The handler enters one span, or so many that the stack of places is moved. Each time there is another
+ * stack, with room for three places before it has to grow. */
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/single_steps.h"
+#include "api/compose.h"
 #include "tests/support/unit.h"
+#include <otel/fibre.h>
+#include <otel/record.h>
 
 #include <string.h>
 
 #if defined(__x86_64__)
 
+enum { ROOM = 3, DEEP = 9 };
+
 static otel_tracer *tracer;
+static otel_stack *stack;
+static unsigned filler_count;
+static otel_span fillers[ROOM];
 static otel_context_token outer_context;
 static otel_context_token inner_context;
 static otel_span outer;
 static otel_span inner;
+static otel_span other;
+static size_t seen; /* of what is recorded */
+
+/* The call that is interrupted, and what is done before and after it. */
+struct scene {
+    const char *name;
+    unsigned places;                                               /* that it needs */
+    enum { ANY, ATTRIBUTES = 9, EVENTS = 11, NOTHING = 99 } inner; /* what is recorded of it */
+    void (*act)(void);
+    void (*before[3])(void);
+    void (*after[3])(void);
+};
+static const struct scene *scene;
 
 static otel_context wrapped(uint8_t number)
 {
-    otel_span_context context = {.flags = 1};
+    otel_span_context context = {.flags = 1, .is_remote = number == 4};
     memset(context.trace_id, number, sizeof context.trace_id);
     memset(context.span_id, number, sizeof context.span_id);
     return (otel_context){.span = otel_span_wrap(&context)};
 }
 
+/* --- the handler --- */
+
+static unsigned depth; /* of what the handler enters, and attaches */
+
 static void trace_in_handler(void)
 {
     const otel_span before = otel_current_span();
-    const otel_span span = otel_span_enter(tracer, "in the handler", NULL);
-    otel_span_add_event(span, "event", NULL, 0);
-    otel_span_end(span);
+    otel_span spans[DEEP];
+    otel_context_token tokens[DEEP];
+    for (unsigned i = 0; i < depth; i++)
+        spans[i] = otel_span_enter(tracer, "in the handler", NULL);
+    otel_span_add_event(spans[0], "event", NULL, 0);
+    for (unsigned i = depth; i-- > 0;)
+        otel_span_end(spans[i]);
     single_steps_check_current(before);
-    const otel_context_token token = otel_context_attach(wrapped(3));
-    if (token.opaque != 0)
+    for (unsigned i = 0; i < depth; i++)
+        tokens[i] = otel_context_attach(wrapped(3));
+    if (tokens[depth - 1].opaque != 0)
         single_steps_check_current(wrapped(3).span);
-    single_steps_check(otel_context_detach(token) || token.opaque == 0);
+    for (unsigned i = depth; i-- > 0;)
+        single_steps_check(otel_context_detach(tokens[i]) || tokens[i].opaque == 0);
     single_steps_check_current(before);
+}
+
+/* --- before and after --- */
+
+static bool is_inner(size_t index)
+{
+    struct oteli_field name;
+    const struct recorded_span span = recorder_span(index);
+    return recorder_find(span.message, span.length, OTELI_SPAN_NAME, 0, &name) &&
+           name.length == 5 && memcmp(name.bytes, "inner", 5) == 0;
+}
+
+static void check_records(void)
+{
+    unsigned found = 0;
+    recorder_collect();
+    for (; seen < recorder.count; seen++) {
+        if (!is_inner(seen))
+            continue;
+        found++;
+        single_steps_check(scene->inner == ANY || recorder_has_field(seen, scene->inner));
+    }
+    single_steps_check(found == (scene->inner != NOTHING));
+    const struct counted counts = recorder_counts();
+    single_steps_check(counts.recorded == counts.ended);
+}
+
+/* A stack that has places, as many of them taken as are to be. */
+static void prepare(void)
+{
+    stack = otel_stack_new();
+    (void)otel_stack_switch(stack);
+    otel_span_end(otel_span_enter(tracer, "first", NULL));
+    single_steps_check(oteli_self->last - oteli_self->top == ROOM);
+    for (unsigned i = 0; i < filler_count; i++)
+        fillers[i] = otel_span_enter(tracer, "filler", NULL);
+    for (size_t i = 0; scene->before[i] != NULL; i++)
+        scene->before[i]();
+}
+
+static void finish(void)
+{
+    for (size_t i = 0; scene->after[i] != NULL; i++)
+        scene->after[i]();
+    for (unsigned i = filler_count; i-- > 0;) {
+        single_steps_check_current(fillers[i]);
+        otel_span_end(fillers[i]);
+    }
+    const struct oteli_thread *thread = oteli_self;
+    single_steps_check_current((otel_span){{0}});
+    single_steps_check(thread->top == thread->stack);
+    single_steps_check(thread->last == thread->stack + thread->open_capacity - 1);
+    check_records();
+    if (!single_steps_are_wrong)
+        otel_stack_free(stack);
+}
+
+static int set_up(void **state)
+{
+    const int status = recorder_setup_queued_fast(state);
+    tracer = otel_tracer_get("t", NULL);
+    seen = 0;
+    depth = DEEP;
+    trace_in_handler(); /* so that the interrupted thread has a state */
+    return status;
+}
+
+static void interrupt(unsigned fillers_before, unsigned depth_of_handler)
+{
+    const struct single_steps steps = {prepare, scene->act, finish};
+    filler_count = fillers_before;
+    depth = depth_of_handler;
+    single_steps_interrupt(&steps, trace_in_handler);
+}
+
+/* Deeply, with as many places taken before as leave each scene those that it needs; where it needs
+ * none, with none taken, too: a root has nothing below it. */
+static void interrupt_each(const struct scene *scenes, size_t count)
+{
+    for (scene = scenes; scene < scenes + count; scene++) {
+        print_message("%s\n", scene->name);
+        interrupt(0, 1);
+        interrupt(ROOM - scene->places, DEEP);
+        if (scene->places == 0)
+            interrupt(0, DEEP);
+    }
+}
+
+#define INTERRUPT_EACH(scenes) interrupt_each(scenes, sizeof scenes / sizeof *scenes)
+
+AROUND_EACH(set_up, recorder_teardown);
+
+/* --- spans --- */
+
+static void enter_outer(void)
+{
+    outer = otel_span_enter(tracer, "outer", NULL);
+}
+
+static void enter_inner(void)
+{
+    inner = otel_span_enter(tracer, "inner", NULL);
+}
+
+static void enter_below(void)
+{
+    enter_inner();
+    other = otel_span_enter(tracer, "other", NULL);
+}
+
+static void enter_inner_of_a_kind(void)
+{
+    inner = otel_span_enter(tracer, "inner", OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_SERVER));
+}
+
+static void enter_inner_of_remote(void)
+{
+    const otel_context parent = wrapped(4);
+    inner = otel_span_enter(tracer, "inner", OTEL_SPAN_OPTIONS(.parent = &parent));
+}
+
+static void start_inner(void)
+{
+    inner = otel_span_start(tracer, "inner", NULL);
+}
+
+static void enter_address(void)
+{
+    inner = otel_span_enter_address(tracer, (const void *)(uintptr_t)0x1234);
+}
+
+static void set_string(void)
+{
+    otel_span_set_string(inner, "key of it", "value");
+}
+
+static void set_int(void)
+{
+    otel_span_set_int(inner, "key of it", 42);
+}
+
+static void add_event(void)
+{
+    otel_span_add_event(inner, "event", NULL, 0);
+}
+
+static void end_inner(void)
+{
+    otel_span_end(inner);
+}
+
+static void end_inner_at_a_time(void)
+{
+    otel_span_end_at(inner, RECORDER_WALL_NS);
+}
+
+static void end_if_long(void)
+{
+    otel_span_end_unless_shorter(inner, 1000000000);
+}
+
+static void cancel_inner(void)
+{
+    otel_span_cancel(inner);
+}
+
+static void end_other(void)
+{
+    otel_span_end(other);
+}
+
+static void end_outer(void)
+{
+    single_steps_check_current(outer);
+    otel_span_end(outer);
+}
+
+static void end_current(void)
+{
+    single_steps_check_current(inner);
+    end_inner();
+}
+
+static void enter_both(void)
+{
+    enter_outer();
+    enter_inner();
+}
+
+static void end_both(void)
+{
+    end_current();
+    end_outer();
+}
+
+static void ask_whether_it_records(void)
+{
+    single_steps_check(otel_span_is_recording(inner));
+}
+
+static void ask_what_is_current(void)
+{
+    single_steps_check_current(inner);
+    single_steps_check(otel_context_get_attributes(NULL, NULL, 0) == 0);
+}
+
+static void record_inner(void)
+{
+    otel_span_record(tracer, OTEL_FINISHED_SPAN(.name = "inner", .flags = OTEL_TRACE_FLAG_SAMPLED));
+}
+
+TEST(spans_are_entered_and_started)
+{
+    static const struct scene scenes[] = {
+        {"a root", 0, ANY, enter_inner, {NULL}, {end_current}},
+        {"a child", 1, ANY, enter_inner, {enter_outer}, {end_both}},
+        {"a child of a kind", 1, ANY, enter_inner_of_a_kind, {enter_outer}, {end_both}},
+        {"a remote one's", 1, ANY, enter_inner_of_remote, {enter_outer}, {end_both}},
+        {"a detached child", 1, ANY, start_inner, {enter_outer}, {end_inner, end_outer}},
+        {"a function", 1, NOTHING, enter_address, {enter_outer}, {end_both}},
+        {"a finished span", 1, ANY, record_inner, {enter_outer}, {end_outer}},
+    };
+    INTERRUPT_EACH(scenes);
+}
+
+TEST(spans_are_ended)
+{
+    static const struct scene scenes[] = {
+        {"the current one", 2, ANY, end_inner, {enter_both}, {end_outer}},
+        {"a large one", 2, ATTRIBUTES, end_inner, {enter_both, set_string}, {end_outer}},
+        {"at a time", 2, ANY, end_inner_at_a_time, {enter_both}, {end_outer}},
+        {"not the current one", 2, ANY, end_inner, {enter_below}, {end_other}},
+        {"a function", 2, NOTHING, end_if_long, {enter_outer, enter_address}, {end_outer}},
+        {"cancelled", 2, NOTHING, cancel_inner, {enter_both}, {end_outer}},
+    };
+    INTERRUPT_EACH(scenes);
+}
+
+TEST(unsampled_spans_are_entered_and_ended)
+{
+    static const struct scene scenes[] = {
+        {"a root", 0, NOTHING, enter_inner, {NULL}, {end_current}},
+        {"a child", 1, NOTHING, enter_inner, {enter_outer}, {end_both}},
+        {"the end", 2, NOTHING, end_inner, {enter_both}, {end_outer}},
+    };
+    recorder_stop();
+    recorder_start_queued();
+    memset(recorder.sdk.decide, OTELI_DECIDE_DROP, sizeof recorder.sdk.decide);
+    INTERRUPT_EACH(scenes);
+}
+
+TEST(spans_are_described_and_asked_for)
+{
+    static const struct scene scenes[] = {
+        {"a string", 2, ATTRIBUTES, set_string, {enter_both}, {end_both}},
+        {"an integer", 2, ATTRIBUTES, set_int, {enter_both}, {end_both}},
+        {"an event", 2, EVENTS, add_event, {enter_both}, {end_both}},
+        {"whether it records", 2, ANY, ask_whether_it_records, {enter_both}, {end_both}},
+        {"what is current", 2, ANY, ask_what_is_current, {enter_both}, {end_both}},
+        {"a string", 2, ATTRIBUTES, set_string, {enter_below}, {end_other, end_current}},
+        {"an event", 2, EVENTS, add_event, {enter_below}, {end_other, end_current}},
+    };
+    INTERRUPT_EACH(scenes);
 }
 
 /* --- contexts --- */
@@ -50,10 +346,9 @@ static void attach_inner(void)
     inner_context = otel_context_attach(wrapped(2));
 }
 
-static void attach_both(void)
+static void attach_outer_span(void)
 {
-    attach_outer();
-    attach_inner();
+    inner_context = otel_context_attach((otel_context){.span = outer});
 }
 
 static void detach_inner(void)
@@ -65,105 +360,66 @@ static void detach_outer(void)
 {
     single_steps_check_current(wrapped(1).span);
     single_steps_check(otel_context_detach(outer_context));
-    single_steps_check_current((otel_span){{0}});
 }
 
-static void detach_both(void)
+static void detach_outer_first(void)
+{
+    (void)otel_context_detach(outer_context);
+}
+
+static void detach_current(void)
 {
     single_steps_check_current(wrapped(2).span);
     detach_inner();
-    detach_outer();
 }
 
-static int set_up(void **state)
+TEST(contexts_are_attached_and_detached)
 {
-    const int status = recorder_setup_queued_fast(state);
-    tracer = otel_tracer_get("t", NULL);
-    trace_in_handler(); /* so that the interrupted thread has a state */
-    return status;
+    static const struct scene scenes[] = {
+        {"attached", 1, NOTHING, attach_inner, {attach_outer}, {detach_current, detach_outer}},
+        {"a span's", 1, NOTHING, attach_outer_span, {enter_outer}, {detach_inner, end_outer}},
+        {"detached", 2, NOTHING, detach_inner, {attach_outer, attach_inner}, {detach_outer}},
+        {"in a span", 2, NOTHING, detach_inner, {enter_outer, attach_inner}, {end_outer}},
+        {"other order",
+         2,
+         NOTHING,
+         detach_outer_first,
+         {attach_outer, attach_inner},
+         {detach_current}},
+    };
+    INTERRUPT_EACH(scenes);
 }
 
-static void interrupt_each_step(void (*prepare)(void), void (*act)(void), void (*finish)(void))
+/* --- stretches and fibres --- */
+
+static void begin_lines(void)
 {
-    single_steps_interrupt(&(struct single_steps){prepare, act, finish}, trace_in_handler);
+    otel_lines_begin();
 }
 
-AROUND_EACH(set_up, recorder_teardown);
-
-TEST(a_context_is_attached)
+static void end_lines(void)
 {
-    interrupt_each_step(attach_outer, attach_inner, detach_both);
+    otel_lines_free(otel_lines_end());
 }
 
-TEST(a_context_is_detached)
+static void switch_stacks(void)
 {
-    interrupt_each_step(attach_both, detach_inner, detach_outer);
+    single_steps_check(otel_stack_switch(NULL) == stack);
 }
 
-/* --- spans --- */
-
-static void enter_outer(void)
+static void switch_back(void)
 {
-    outer = otel_span_enter(tracer, "outer", NULL);
+    single_steps_check(otel_stack_switch(stack) == NULL);
 }
 
-static void enter_inner(void)
+TEST(stretches_and_fibres_begin_and_end)
 {
-    inner = otel_span_enter(tracer, "inner", NULL);
-}
-
-static void enter_both(void)
-{
-    enter_outer();
-    enter_inner();
-}
-
-static void end_inner(void)
-{
-    otel_span_end(inner);
-}
-
-static void end_outer(void)
-{
-    single_steps_check_current(outer);
-    otel_span_end(outer);
-    single_steps_check_current((otel_span){{0}});
-}
-
-static void end_both(void)
-{
-    single_steps_check_current(inner);
-    end_inner();
-    end_outer();
-}
-
-TEST(a_span_is_entered)
-{
-    interrupt_each_step(enter_outer, enter_inner, end_both);
-}
-
-TEST(a_span_is_ended)
-{
-    interrupt_each_step(enter_both, end_inner, end_outer);
-}
-
-static void sample_nothing(void)
-{
-    recorder_stop();
-    recorder_start_queued();
-    memset(recorder.sdk.decide, OTELI_DECIDE_DROP, sizeof recorder.sdk.decide);
-}
-
-TEST(an_unsampled_span_is_entered)
-{
-    sample_nothing();
-    interrupt_each_step(enter_outer, enter_inner, end_both);
-}
-
-TEST(an_unsampled_span_is_ended)
-{
-    sample_nothing();
-    interrupt_each_step(enter_both, end_inner, end_outer);
+    static const struct scene scenes[] = {
+        {"a stretch", 0, NOTHING, begin_lines, {NULL}, {end_lines}},
+        {"the end of one", 1, NOTHING, end_lines, {begin_lines}, {NULL}},
+        {"a fibre is left", 1, NOTHING, switch_stacks, {enter_outer}, {switch_back, end_outer}},
+    };
+    INTERRUPT_EACH(scenes);
 }
 
 #else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/lines_test.c - specification of otel/lines.h: collected stretches, taken traces,
- * and what mounting makes of them. */
+ * and what mounting makes of them. More of what belongs to a stretch is in property_test.c. */
 #include "tests/support/fake_exporter.h"
 #include "tests/support/leaks.h"
 #include "tests/support/traced.h"
@@ -69,61 +69,6 @@ TEST_QUEUED_TOO(a_stretch_is_collected_and_not_exported)
     assert_int_equal(traced_stats().open, 0);
 }
 
-TEST_QUEUED_TOO(around_a_stretch_all_is_as_ever)
-{
-    const otel_span root = enter("root");
-    traced_touch("before");
-    otel_lines_free(collect_three());
-    traced_touch("after");
-    otel_span_end(root);
-
-    assert_string_equal(traced_tree(), "root(before after)");
-}
-
-TEST_QUEUED_TOO(an_empty_stretch_is_null)
-{
-    otel_lines_begin();
-    assert_null(otel_lines_end());
-    assert_null(otel_lines_end());
-    assert_string_equal(traced_tree(), "");
-}
-
-TEST_QUEUED_TOO(an_inner_stretch_is_a_value_of_its_own)
-{
-    const otel_span root = enter("root");
-    otel_lines_begin();
-    const otel_span outer = enter("outer");
-    otel_lines_begin();
-    traced_touch("inner");
-    otel_lines *inner = otel_lines_end();
-    traced_touch("more");
-    otel_span_end(outer);
-    otel_lines *lines = otel_lines_end();
-
-    assert_int_equal(otel_lines_size(inner), 1);
-    assert_int_equal(otel_lines_size(lines), 2);
-    mount_and_free(lines, root);
-    mount_and_free(inner, root);
-    otel_span_end(root);
-    assert_string_equal(traced_tree(), "root(outer(more) inner)");
-}
-
-TEST_QUEUED_TOO(another_context_is_not_part_of_it)
-{
-    const otel_span other = otel_span_start(traced.tracer, "other", NULL);
-    otel_lines_begin();
-    const otel_context_token token = otel_context_attach((otel_context){.span = other});
-    traced_touch("there");
-    (void)otel_context_detach(token);
-    traced_touch("here");
-    otel_lines *lines = otel_lines_end();
-    otel_span_end(other);
-
-    assert_int_equal(otel_lines_size(lines), 1);
-    otel_lines_free(lines);
-    assert_string_equal(traced_tree(), "other(there)");
-}
-
 TEST_QUEUED_TOO(it_goes_on_when_a_span_around_it_ends)
 {
     const otel_span outer = enter("outer");
@@ -139,81 +84,6 @@ TEST_QUEUED_TOO(it_goes_on_when_a_span_around_it_ends)
     assert_int_equal(otel_lines_size(lines), 1);
     otel_lines_free(lines);
     assert_string_equal(traced_tree(), "outer(other)");
-}
-
-TEST_QUEUED_TOO(its_own_context_attached_once_more_is_part_of_it)
-{
-    otel_lines_begin();
-    const otel_span a = enter("a");
-    const otel_context_token token = otel_context_attach(otel_current_context());
-    traced_touch("b");
-    (void)otel_context_detach(token);
-    otel_span_end(a);
-    otel_lines *lines = otel_lines_end();
-
-    assert_int_equal(otel_lines_size(lines), 2);
-    mount_and_free(lines, remote(OTEL_TRACE_FLAG_SAMPLED));
-    assert_string_equal(traced_tree(), "?a(b)");
-}
-
-static void *touch_under(void *argument)
-{
-    (void)enter("deep"); /* so that the attached place is as deep as the span it mentions */
-    const otel_context_token token =
-        otel_context_attach((otel_context){.span = *(otel_span *)argument});
-    traced_touch("elsewhere");
-    (void)otel_context_detach(token);
-    return NULL;
-}
-
-TEST_QUEUED_TOO(on_other_threads_it_is_no_parent)
-{
-    otel_lines_begin();
-    otel_span a = enter("a");
-    traced_thread(touch_under, &a);
-    otel_span_end(a);
-    otel_lines *lines = otel_lines_end();
-
-    assert_int_equal(otel_lines_size(lines), 1);
-    otel_lines_free(lines);
-    assert_string_equal(traced_tree(), "elsewhere");
-}
-
-TEST_QUEUED_TOO(what_is_open_at_the_end_is_late)
-{
-    const otel_span root = enter("root");
-    otel_lines_begin();
-    const otel_span open = enter("open");
-    traced_touch("done");
-    otel_lines *lines = otel_lines_end();
-    traced_touch("after"); /* not below the open one */
-    otel_span_end(open);
-    otel_span_end(root);
-
-    assert_int_equal(otel_lines_size(lines), 1);
-    mount_and_free(lines, root);
-    assert_string_equal(traced_tree(), "root(after done)");
-    assert_only_withheld(OTEL_WITHHELD_LATE, 1);
-    assert_int_equal(traced_stats().open, 0);
-}
-
-TEST_QUEUED_TOO(detached_spans_find_no_parent_in_it)
-{
-    const otel_span root = enter("root");
-    otel_lines_begin();
-    const otel_span a = enter("a");
-    const otel_span detached = otel_span_start(traced.tracer, "detached", NULL);
-    const otel_context context = {.span = a};
-    const otel_span told =
-        otel_span_start(traced.tracer, "told", OTEL_SPAN_OPTIONS(.parent = &context));
-    otel_span_end(told);
-    otel_span_end(detached);
-    otel_span_end(a);
-    otel_lines_free(otel_lines_end());
-    otel_span_end(root);
-
-    assert_string_equal(traced_tree(), "told detached root");
-    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 1);
 }
 
 static void count_header(void *carrier, const char *key, const char *value, size_t length)
@@ -246,23 +116,6 @@ TEST_QUEUED_TOO(nothing_is_told_to_others_in_it)
     otel_lines_free(otel_lines_end());
     assert_int_equal(headers_of(NULL), 1);
     otel_span_end(root);
-}
-
-static void *leave_open(void *argument)
-{
-    (void)argument;
-    otel_lines_begin();
-    traced_touch("done");
-    (void)enter("open");
-    return NULL;
-}
-
-TEST_QUEUED_TOO(a_stretch_whose_thread_ends_is_abandoned)
-{
-    traced_thread(leave_open, NULL);
-
-    assert_only_lost(OTEL_DROP_ABANDONED, 2);
-    assert_int_equal(traced_stats().open, 0);
 }
 
 TEST(the_innermost_stretch_ends_without_memory_for_another)
@@ -316,60 +169,6 @@ TEST_QUEUED_TOO(a_mount_under_nobody_is_none)
 
     assert_string_equal(traced_tree(), "");
     assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 3);
-}
-
-TEST_QUEUED_TOO(a_remote_parent_is_known_as_such)
-{
-    mount_and_free(collect_three(), remote(OTEL_TRACE_FLAG_SAMPLED));
-    assert_string_equal(traced_tree(), "?a(b) ?c");
-
-    otel_span_view view;
-    for (size_t i = 0; otel_memory_span(traced.memory, i, &view); i++) {
-        assert_int_equal(view.trace_id[0], 7);
-        const bool is_outermost = view.name.data[0] != 'b';
-        assert_int_equal((view.flags & 0x200) != 0, is_outermost);
-        assert_true((view.flags & OTEL_TRACE_FLAG_SAMPLED) != 0);
-    }
-}
-
-TEST_QUEUED_TOO(ids_of_mounts_in_one_trace_are_unique)
-{
-    const otel_span root = enter("root");
-    const otel_span parents[] = {root, root};
-    otel_lines *lines = collect_three();
-    otel_lines_mount(lines, parents, 2, NULL);
-    otel_lines_mount(lines, parents, 1, NULL);
-    otel_lines_free(lines);
-    otel_span_end(root);
-    (void)traced_tree();
-
-    otel_span_view one;
-    otel_span_view other;
-    assert_int_equal(otel_memory_count(traced.memory), 10);
-    for (size_t i = 0; otel_memory_span(traced.memory, i, &one); i++)
-        for (size_t k = 0; k < i && otel_memory_span(traced.memory, k, &other); k++)
-            assert_memory_not_equal(one.span_id, other.span_id, 8);
-}
-
-TEST_QUEUED_TOO(only_the_outermost_are_linked)
-{
-    const otel_span_context linked = otel_span_get_context(remote(OTEL_TRACE_FLAG_SAMPLED));
-    const otel_span root = enter("root");
-    otel_lines *lines = collect_three();
-    otel_lines_mount(lines, &root, 1, OTEL_MOUNT_OPTIONS(.linked = &linked));
-    otel_lines_mount(lines, &root, 1, OTEL_MOUNT_OPTIONS(.linked = NULL));
-    otel_lines_free(lines);
-    (void)traced_tree();
-
-    otel_span_view view;
-    for (size_t i = 0; otel_memory_span(traced.memory, i, &view); i++) {
-        otel_link_view link;
-        const bool is_linked = otel_link_next(&view.links, &link);
-        assert_int_equal(is_linked, i < 3 && view.name.data[0] != 'b');
-        if (is_linked)
-            assert_memory_equal(link.span_id, linked.span_id, 8);
-    }
-    otel_span_end(root);
 }
 
 static void *free_lines(void *lines)
@@ -457,32 +256,6 @@ TEST_QUEUED_TOO(a_held_trace_can_be_taken)
     mount_and_free(lines, remote(OTEL_TRACE_FLAG_SAMPLED));
     assert_string_equal(traced_tree(), "?root(a)");
     assert_int_equal(traced_stats().started, 4);
-}
-
-TEST_QUEUED_TOO(a_trace_is_taken_once)
-{
-    const otel_span root = otel_span_start(traced.tracer, "root", OTEL_SPAN_OPTIONS(.hold = true));
-    const otel_context context = {.span = root};
-    const otel_span late =
-        otel_span_start(traced.tracer, "late", OTEL_SPAN_OPTIONS(.parent = &context));
-    otel_lines *lines = otel_span_collect(root);
-    assert_int_equal(otel_lines_size(lines), 1);
-    assert_null(otel_span_collect(root));
-    otel_span_end(late);
-    otel_lines_free(lines);
-
-    const otel_stats stats = traced_stats();
-    assert_int_equal(stats.withheld[OTEL_WITHHELD_COLLECTED], 1);
-    assert_int_equal(stats.withheld[OTEL_WITHHELD_LATE], 1);
-    assert_int_equal(stats.open, 0);
-}
-
-TEST_QUEUED_TOO(who_holds_nothing_just_ends)
-{
-    assert_null(otel_span_collect(enter("a")));
-    assert_null(otel_span_collect(otel_span_start(traced.tracer, "b", NULL)));
-
-    assert_string_equal(traced_tree(), "a b");
 }
 
 /* --- SDKs come and go --- */

@@ -9,10 +9,8 @@
 #include <otel/thread_context.h>
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,43 +71,6 @@ TEST_FAST_TOO(a_span_is_published_from_enter_to_end)
     assert_null(otel_thread_ctx_v1);
 }
 
-TEST_WITH(recorder_setup_without_sdk, recorder_teardown, an_attached_context_is_published)
-{
-    const otel_context remote = wrapped(7, 1, true);
-    const otel_context unsampled = wrapped(8, 0, true);
-    const otel_context none = {.span = {{0}}};
-    const otel_context_token one = otel_context_attach(remote);
-    assert_true(publishes(remote.span));
-    const otel_context_token two = otel_context_attach(unsampled);
-    assert_true(publishes(unsampled.span));
-    assert_int_equal(otel_thread_ctx_v1->trace_flags, 0);
-    const otel_context_token three = otel_context_attach(none);
-    assert_true(publishes_nothing());
-    assert_true(otel_context_detach(three));
-    assert_true(publishes(unsampled.span));
-    assert_true(otel_context_detach(two));
-    assert_true(otel_context_detach(one));
-    assert_null(otel_thread_ctx_v1);
-}
-
-TEST_FAST_TOO(a_detached_span_is_published_where_it_is_attached)
-{
-    const otel_span one = otel_span_start(NULL, "one", NULL);
-    const otel_span two = otel_span_start(NULL, "two", NULL);
-    assert_null(otel_thread_ctx_v1);
-    for (unsigned i = 0; i < 3; i++) {
-        const otel_context_token token = otel_context_attach((otel_context){.span = one});
-        assert_true(publishes(one));
-        const otel_context_token inner = otel_context_attach((otel_context){.span = two});
-        assert_true(publishes(two));
-        assert_true(otel_context_detach(inner));
-        assert_true(otel_context_detach(token));
-    }
-    otel_span_end(one);
-    otel_span_end(two);
-    assert_null(otel_thread_ctx_v1);
-}
-
 TEST_FAST_TOO(what_is_collected_has_no_trace_that_others_know)
 {
     otel_lines_begin();
@@ -139,24 +100,6 @@ TEST_FAST_TOO(what_was_published_by_another_library_comes_back)
     assert_ptr_equal(otel_thread_ctx_v1, &theirs);
     otel_stack_free(fibre);
     otel_thread_ctx_v1 = NULL;
-}
-
-TEST_FAST_TOO(a_deep_stack_is_published_while_it_grows)
-{
-    enum { DEPTH = 300 };
-    static otel_span spans[DEPTH];
-    for (size_t i = 0; i < DEPTH; i++) {
-        const otel_thread_context_record *const before = otel_thread_ctx_v1;
-        spans[i] = enter();
-        assert_true(publishes(spans[i]));
-        if (i != 0)
-            assert_true(says(before, spans[i - 1])); /* records stay where they are */
-    }
-    for (size_t i = DEPTH; i > 0; i--) {
-        assert_true(publishes(spans[i - 1]));
-        otel_span_end(spans[i - 1]);
-    }
-    assert_null(otel_thread_ctx_v1);
 }
 
 static otel_context with_tracestate(uint8_t number)
@@ -368,58 +311,6 @@ TEST_QUEUED_FAST_TOO(what_is_published_is_what_is_current_whatever_happens)
     for (size_t i = 1; i < FIBRES; i++)
         otel_stack_free(fibres[i].stack);
     assert_null(otel_thread_ctx_v1);
-}
-
-/* --- a reader that comes at any moment --- */
-
-enum { CONTEXTS = 250, SIGNALS = 300 };
-
-static volatile sig_atomic_t seen_signals, seen_torn, seen_valid;
-
-/* Every byte of both ids of a context here is its number, and so are its flags, as far as that
- * goes: what is put together of two shows. */
-static void look(int number)
-{
-    (void)number;
-    const otel_thread_context_record *const record = otel_thread_ctx_v1;
-    seen_signals++;
-    if (record == NULL || record->valid == 0)
-        return;
-    seen_valid++;
-    uint8_t expected[24];
-    memset(expected, record->trace_id[0], sizeof expected);
-    if (record->valid != 1 || memcmp(record, expected, sizeof expected) != 0 ||
-        record->trace_flags != (record->trace_id[0] & 1) || record->attributes_size != 0)
-        seen_torn++;
-}
-
-static void attach_two(uint8_t number)
-{
-    const otel_context_token outer =
-        otel_context_attach(wrapped(number, number & 1, (number & 2) != 0));
-    const otel_context_token inner =
-        otel_context_attach(wrapped((uint8_t)(number + 1), (number + 1) & 1, false));
-    otel_context_detach((number & 4) != 0 ? outer : inner);
-    otel_context_detach((number & 4) != 0 ? inner : outer);
-}
-
-TEST_WITH(recorder_setup_without_sdk, recorder_teardown,
-          a_signal_handler_never_finds_half_of_a_context)
-{
-    const struct sigaction action = {.sa_handler = look, .sa_flags = SA_RESTART};
-    struct sigaction before;
-    const struct itimerval often = {{0, 211}, {0, 211}};
-    const struct itimerval never = {{0, 0}, {0, 0}};
-    seen_signals = seen_torn = seen_valid = 0;
-    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
-    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-    while (seen_valid < SIGNALS)
-        for (unsigned i = 1; i < CONTEXTS; i++)
-            attach_two((uint8_t)i);
-    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
-    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
-    assert_int_equal(seen_torn, 0);
-    assert_true(seen_signals >= SIGNALS);
 }
 
 /* --- a reader that stops the thread at every instruction --- */

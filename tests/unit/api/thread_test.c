@@ -58,46 +58,6 @@ TEST_QUEUED_FAST_TOO(a_new_thread_takes_over_the_state_of_one_that_ended)
     assert_int_equal(recorder.lots_taken, 1);
 }
 
-static otel_span left_open;
-
-static void *leave_things_open(void *argument)
-{
-    const otel_span_context remote =
-        otel_span_context_make((const uint8_t[16]){1}, (const uint8_t[8]){2}, 1, true, "held=1");
-    const otel_context context = {.span = otel_span_wrap(&remote)};
-    (void)otel_context_attach(context);
-    for (int i = 0; i < 40; i++)
-        left_open = otel_span_enter(argument, "left open", NULL);
-    otel_span_set_int(left_open, "k", 1);
-    otel_span_end(otel_span_start(argument, "detached", NULL));
-    return NULL;
-}
-
-static void *find_nothing(void *argument)
-{
-    assert_true(otel_current_span().opaque[2] == 0);
-    otel_span_end(otel_span_enter(argument, "first of another thread", NULL));
-    assert_false(otel_span_is_recording(left_open));
-    otel_span_set_int(left_open, "k", 2);
-    otel_span_end(left_open);
-    assert_true(otel_current_span().opaque[2] == 0);
-    return NULL;
-}
-
-TEST_QUEUED_FAST_TOO(what_a_thread_left_open_is_not_inherited)
-{
-    recorder_on_thread(leave_things_open, tracer());
-    recorder_on_thread(find_nothing, tracer());
-    recorder_collect();
-
-    assert_int_equal(states(), 1);
-    assert_int_equal(recorder.count, 2);
-    const struct counted counts = recorder_counts();
-    assert_int_equal(counts.recorded, 42);
-    assert_int_equal(counts.ended, 42);
-    assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED], 40);
-}
-
 static otel_span for_another;
 
 static void *leave_each_kind_open(void *argument)
@@ -111,40 +71,6 @@ static void *leave_each_kind_open(void *argument)
     for_another = otel_span_start(argument, "left to another thread", NULL);
     otel_span_end(first);
     return NULL;
-}
-
-TEST_QUEUED_FAST_TOO(spans_that_only_their_thread_could_end_are_abandoned_with_it)
-{
-    recorder_on_thread(leave_each_kind_open, tracer());
-    struct counted counts = recorder_counts();
-    assert_int_equal(counts.recorded, 5);
-    assert_int_equal(counts.ended, 4);
-    assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED], 3);
-
-    assert_true(otel_span_is_recording(for_another));
-    otel_span_end(for_another);
-    recorder_collect();
-    counts = recorder_counts();
-    assert_int_equal(recorder.count, 2);
-    assert_int_equal(counts.ended, 5);
-    assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED], 3);
-}
-
-static void *leave_unsampled_ones_open(void *argument)
-{
-    (void)otel_span_enter(argument, "unsampled", NULL);
-    (void)otel_span_enter(argument, "unsampled", NULL);
-    return NULL;
-}
-
-TEST(unsampled_spans_are_not_counted_as_abandoned)
-{
-    memset(recorder.sdk.decide, OTELI_DECIDE_DROP, sizeof recorder.sdk.decide);
-    recorder_on_thread(leave_unsampled_ones_open, tracer());
-
-    const struct counted counts = recorder_counts();
-    assert_int_equal(counts.unsampled, 2);
-    assert_int_equal(counts.dropped[OTEL_DROP_ABANDONED] + counts.ended, 0);
 }
 
 TEST(what_is_abandoned_takes_nothing_from_the_lot)
@@ -203,72 +129,6 @@ TEST(destructors_of_a_thread_may_trace)
     assert_int_equal(recorder.count, 4);
     assert_int_equal(oteli_threads_alive(), 0);
     assert_int_equal(states(), 1);
-}
-
-static void *many_spans(void *argument)
-{
-    for (int i = 0; i < ROUNDS; i++) {
-        const otel_span outer = otel_span_enter(argument, "outer", NULL);
-        const otel_span inner = otel_span_start(argument, "inner", NULL);
-        otel_span_set_int(inner, "i", i);
-        otel_span_end(inner);
-        otel_span_end(outer);
-    }
-    return NULL;
-}
-
-TEST_QUEUED_FAST_TOO(many_threads_at_once_lose_nothing)
-{
-    pthread_t threads[THREADS];
-    for (int round = 0; round < 3; round++) {
-        for (size_t i = 0; i < THREADS; i++)
-            assert_int_equal(pthread_create(&threads[i], NULL, many_spans, tracer()), 0);
-        for (size_t i = 0; i < THREADS; i++)
-            pthread_join(threads[i], NULL);
-    }
-    recorder_collect();
-
-    assert_true(states() <= THREADS);
-    assert_int_equal(recorder.count, 3 * THREADS * ROUNDS * 2);
-    const struct counted counts = recorder_counts();
-    assert_int_equal(counts.recorded, recorder.count);
-    assert_int_equal(counts.ended, recorder.count);
-}
-
-static uint32_t stop;
-
-static void *spans_until_stopped(void *argument)
-{
-    while (oteli_load_relaxed_32(&stop) == 0)
-        many_spans(argument);
-    return NULL;
-}
-
-TEST(an_sdk_that_comes_and_goes_under_working_threads)
-{
-    static struct oteli_sdk sdks[20];
-    pthread_t threads[4];
-    otel_tracer *const scope = tracer();
-    recorder_stop();
-    oteli_store_relaxed_32(&stop, 0);
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, spans_until_stopped, scope), 0);
-    for (size_t i = 0; i < 20; i++) {
-        sdks[i] = recorder.sdk;
-        sdks[i].synchronous = true;
-        sdks[i].generation = 1000 + 2 * i;
-        oteli_sdk_install(&sdks[i]);
-        while (oteli_load_relaxed_32(&sdks[i].threads) < 2)
-            oteli_stall();
-        oteli_sdk_uninstall();
-        while (oteli_sdk_is_borrowed(&sdks[i]))
-            oteli_stall();
-        memset(&sdks[i].export_one, 0, sizeof sdks[i].export_one); /* nobody calls it now */
-    }
-    oteli_store_relaxed_32(&stop, 1);
-    for (size_t i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
-    assert_true(oteli_generation == 0);
 }
 
 TEST_QUEUED_FAST_TOO(each_sdk_counts_from_zero_and_is_taken_up_once)
