@@ -202,6 +202,54 @@ struct oteli_field recorder_field(size_t index, uint32_t number)
     return field;
 }
 
+size_t recorder_count(size_t index, uint32_t number)
+{
+    const struct recorded_span span = recorder_span(index);
+    struct oteli_field field;
+    size_t count = 0;
+    while (recorder_find(span.message, span.length, number, count, &field))
+        count++;
+    return count;
+}
+
+/* The value of a string or an integer attribute, as text. */
+static void put_value(char *out, size_t size, const struct oteli_field *any)
+{
+    struct oteli_field value;
+    if (recorder_find(any->bytes, any->length, 1, 0, &value))
+        snprintf(out, size, "%.*s", (int)value.length, (const char *)value.bytes);
+    else if (recorder_find(any->bytes, any->length, 3, 0, &value))
+        snprintf(out, size, "%lld", (long long)value.value);
+    else
+        snprintf(out, size, "?");
+}
+
+const char *recorder_attributes(const uint8_t *message, size_t length, uint32_t number)
+{
+    static char out[8192];
+    struct oteli_field pair;
+    struct oteli_field key;
+    struct oteli_field any;
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; recorder_find(message, length, number, i, &pair); i++) {
+        char value[64];
+        assert_true(recorder_find(pair.bytes, pair.length, 1, 0, &key));
+        assert_true(recorder_find(pair.bytes, pair.length, 2, 0, &any));
+        put_value(value, sizeof value, &any);
+        used += (size_t)snprintf(out + used, sizeof out - used, "%.*s=%s ", (int)key.length,
+                                 (const char *)key.bytes, value);
+        assert_true(used < sizeof out);
+    }
+    return out;
+}
+
+const char *recorder_span_attributes(size_t index)
+{
+    const struct recorded_span span = recorder_span(index);
+    return recorder_attributes(span.message, span.length, RECORDER_ATTRIBUTES);
+}
+
 struct counted recorder_counts(void)
 {
     struct counted sum = {0};

@@ -59,6 +59,14 @@ bool recorder_find(const uint8_t *message, size_t length, uint32_t number, size_
 /* Field `number` of a recorded span; the test fails when it is not there. */
 struct oteli_field recorder_field(size_t index, uint32_t number);
 bool recorder_has_field(size_t index, uint32_t number);
+size_t recorder_count(size_t index, uint32_t number);
+
+enum { RECORDER_ATTRIBUTES = 9 }; /* the field of a span */
+
+/* The attributes in field `number` of a message, or of a recorded span, as "key=value key=value ", where
+ * values are strings and integers; until the next call. */
+const char *recorder_attributes(const uint8_t *message, size_t length, uint32_t number);
+const char *recorder_span_attributes(size_t index);
 
 /* Where the clock starts, and put it that many nanoseconds later. */
 #define RECORDER_TICKS UINT64_C(1000)

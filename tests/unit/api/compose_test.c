@@ -49,22 +49,6 @@ TEST(a_bare_root)
     oracle_free(span);
 }
 
-TEST_FAST_TOO(a_child_of_a_local_span)
-{
-    const otel_span parent = otel_span_enter(tracer(), "parent", NULL);
-    const otel_span child = otel_span_enter(tracer(), "child", NULL);
-    otel_span_end(child);
-    otel_span_end(parent);
-
-    pb_span *span = oracle_unpack(0);
-    check_ids(span, child);
-    assert_memory_equal(span->trace_id.data, otel_span_get_context(parent).trace_id, 16);
-    assert_int_equal(span->parent_span_id.len, 8);
-    assert_memory_equal(span->parent_span_id.data, otel_span_get_context(parent).span_id, 8);
-    assert_int_equal(span->flags & IS_REMOTE, 0);
-    oracle_free(span);
-}
-
 /* spec: X18 trace.proto SHOULD stable */
 TEST(a_child_of_a_remote_span_with_a_tracestate)
 {
@@ -144,80 +128,7 @@ TEST_FAST_TOO(names_that_are_not_ascii_or_not_utf8)
     }
 }
 
-/* An attribute of each type, and of each length of a text on both sides of a limit. */
-static void set_all_types(otel_span span, char *text)
-{
-    static const char *const strings[] = {"a", NULL, "", "\xff"};
-    static const bool booleans[] = {true, false};
-    static const int64_t integers[] = {INT64_MIN, 0, 300};
-    static const double reals[] = {0.5};
-    otel_span_set_string(span, "string", "text");
-    otel_span_set_string(span, "empty", "");
-    otel_span_set_string(span, "none", NULL);
-    otel_span_set_string(span, "bad", "\xff\xfe");
-    otel_span_set_string(span, "\xc3\xa4", "\xc3\xb6");
-    otel_span_set_int(span, "int", -1);
-    otel_span_set_int(span, "\xe2\x82\xac", INT64_MAX);
-    otel_span_set_double(span, "double", 2.5);
-    otel_span_set_bool(span, "bool", false);
-    otel_span_set_bytes(span, "bytes", "\0\1", 2);
-    otel_span_set_value(span, "nothing", otel_value_empty());
-    otel_span_set_string_array(span, "strings", strings, 4);
-    otel_span_set_bool_array(span, "booleans", booleans, 2);
-    otel_span_set_int_array(span, "integers", integers, 3);
-    otel_span_set_double_array(span, "reals", reals, 1);
-    otel_span_set_int_array(span, "no integers", NULL, 0);
-    memset(text, 'x', LONG);
-    text[LONG] = '\0';
-    otel_span_set_string(span, "long", text);
-    otel_span_set_string(span, "shorter", text + 1);
-    otel_span_set_int(span, text + LONG - 119, 1);
-    otel_span_set_int(span, text + LONG - 120, 1);
-    otel_span_set_string(span, text, text);
-}
 enum { ALL_TYPES = 21 };
-
-static const pb_any_value *value_of(const pb_span *span, const char *key)
-{
-    for (size_t i = 0; i < span->n_attributes; i++)
-        if (strcmp(span->attributes[i]->key, key) == 0)
-            return span->attributes[i]->value;
-    fail_msg("no attribute %s", key);
-    return NULL;
-}
-
-TEST_FAST_TOO(attributes_of_all_types)
-{
-    static char text[LONG + 1];
-    const otel_span handles[] = {otel_span_enter(tracer(), "entered", NULL),
-                                 otel_span_start(tracer(), "started", NULL)};
-    for (size_t i = 0; i < 2; i++) {
-        set_all_types(handles[i], text);
-        otel_span_end(handles[i]);
-
-        pb_span *span = oracle_unpack(i);
-        assert_int_equal(span->n_attributes, ALL_TYPES);
-        assert_string_equal(value_of(span, "string")->string_value, "text");
-        assert_string_equal(value_of(span, "empty")->string_value, "");
-        assert_string_equal(value_of(span, "none")->string_value, "");
-        assert_int_equal(value_of(span, "bad")->bytes_value.len, 2);
-        assert_string_equal(value_of(span, "\xc3\xa4")->string_value, "\xc3\xb6");
-        assert_true(value_of(span, "int")->int_value == -1);
-        assert_true(value_of(span, "\xe2\x82\xac")->int_value == INT64_MAX);
-        assert_true(value_of(span, "double")->double_value == 2.5);
-        assert_int_equal(value_of(span, "bool")->value_case,
-                         OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_BOOL_VALUE);
-        assert_int_equal(value_of(span, "bytes")->bytes_value.len, 2);
-        assert_int_equal(value_of(span, "nothing")->value_case, 0);
-        assert_int_equal(value_of(span, "strings")->array_value->n_values, 4);
-        assert_int_equal(value_of(span, "booleans")->array_value->n_values, 2);
-        assert_true(value_of(span, "integers")->array_value->values[0]->int_value == INT64_MIN);
-        assert_int_equal(value_of(span, "no integers")->array_value->n_values, 0);
-        assert_string_equal(value_of(span, "long")->string_value, text);
-        assert_string_equal(value_of(span, "shorter")->string_value, text + 1);
-        oracle_free(span);
-    }
-}
 
 /* spec: X18 opentelemetry-proto/trace.proto SHOULD stable */
 TEST_FAST_TOO(everything_at_once)

@@ -17,16 +17,6 @@ static otel_tracer *tracer(void)
     return otel_tracer_get("detached", NULL);
 }
 
-static size_t attributes_of(size_t index)
-{
-    const struct recorded_span span = recorder_span(index);
-    struct oteli_field field;
-    size_t count = 0;
-    while (recorder_find(span.message, span.length, 9, count, &field))
-        count++;
-    return count;
-}
-
 AROUND_EACH(recorder_setup, recorder_teardown);
 
 TEST(a_thousand_open_spans_keep_apart)
@@ -43,7 +33,7 @@ TEST(a_thousand_open_spans_keep_apart)
     for (size_t i = 0; i < MANY; i++) {
         assert_int_equal(recorder_field(i, 8).value - RECORDER_WALL_NS, MANY - i);
         assert_memory_equal(recorder_field(i, 2).bytes, &spans[MANY - 1 - i].opaque[2], 8);
-        assert_int_equal(attributes_of(i), 1);
+        assert_int_equal(recorder_count(i, RECORDER_ATTRIBUTES), 1);
     }
 }
 
@@ -119,7 +109,7 @@ TEST(what_several_threads_say_is_all_there)
     otel_span_end(span);
 
     assert_int_equal(recorder.count, 1);
-    assert_int_equal(attributes_of(0), THREADS * 20 + 1);
+    assert_int_equal(recorder_count(0, RECORDER_ATTRIBUTES), THREADS * 20 + 1);
 }
 
 static void *describe_and_end(void *argument)
@@ -140,7 +130,7 @@ TEST(of_several_ends_one_counts)
     assert_int_equal(recorder.count, ROUNDS_OF_ENDS);
     assert_int_equal(recorder_counts().ended, ROUNDS_OF_ENDS);
     for (size_t i = 0; i < ROUNDS_OF_ENDS; i++)
-        assert_int_equal(attributes_of(i), 1);
+        assert_int_equal(recorder_count(i, RECORDER_ATTRIBUTES), 1);
 }
 
 /* Start and end spans of one's own, and poke at an old handle all the while. */
@@ -170,7 +160,7 @@ TEST(old_handles_of_other_threads_touch_nothing)
 
     assert_int_equal(recorder.count, THREADS * ROUNDS + 1);
     for (size_t i = 0; i < recorder.count; i++)
-        assert_true(attributes_of(i) <= 2);
+        assert_true(recorder_count(i, RECORDER_ATTRIBUTES) <= 2);
 }
 
 TEST(a_child_has_the_epoch_of_its_started_parent)

@@ -106,36 +106,6 @@ struct fibre {
     unsigned step;
 };
 
-static void *step_there(void *argument)
-{
-    struct fibre *fibre = argument;
-    otel_span_end(enter("the other thread's own"));
-    assert_null(otel_stack_switch(fibre->stack));
-    assert_true(is_current(fibre->span));
-    otel_span_set_string(fibre->span, "k", "v");
-    otel_span_end(enter("child"));
-    otel_span_end(fibre->span);
-    assert_true(nothing_is_current());
-    assert_ptr_equal(otel_stack_switch(NULL), fibre->stack);
-    return NULL;
-}
-
-TEST_FAST_TOO(a_fibre_goes_on_with_its_span_on_another_thread)
-{
-    struct fibre fibre = {.stack = otel_stack_new()};
-    otel_stack_switch(fibre.stack);
-    fibre.span = enter("fibre");
-    otel_stack_switch(NULL);
-    recorder_on_thread(step_there, &fibre);
-    assert_int_equal(recorder.count, 3);
-    assert_true(parent_of(1) == fibre.span.opaque[2]);
-    assert_true(recorder_has_field(2, SPAN_ATTRIBUTES));
-    const struct counted counts = recorder_counts();
-    assert_int_equal(counts.recorded, 3);
-    assert_int_equal(counts.ended, 3);
-    otel_stack_free(fibre.stack);
-}
-
 static void *try_there(void *stack)
 {
     assert_null(otel_stack_switch(stack));

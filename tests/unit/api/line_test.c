@@ -4,10 +4,9 @@
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
-#include <pthread.h>
 #include <string.h>
 
-enum { LIMIT = 64, THREADS = 4, ROUNDS = 20000 };
+enum { LIMIT = 64 };
 
 static int setup(void **state)
 {
@@ -28,53 +27,6 @@ static int teardown(void **state)
 }
 
 AROUND_EACH(setup, teardown);
-
-TEST(a_line_is_empty_and_aligned)
-{
-    struct oteli_line *line = oteli_line_get(NULL, 100);
-    assert_int_equal(line->committed + line->consumed + line->pins, 0);
-    assert_false(line->retired);
-    assert_int_equal(line->capacity, OTELI_LINE_BYTES - sizeof *line);
-    assert_int_equal((uintptr_t)line->records % 8, 0);
-    assert_int_equal((uintptr_t)line % OTELI_CACHELINE, 0);
-    memset(line->records, 0xa5, line->capacity);
-    oteli_line_put(line);
-}
-
-TEST(lines_come_back_clean_and_without_allocating)
-{
-    struct oteli_line *line = oteli_line_get(NULL, 1);
-    line->committed = line->consumed = 77;
-    oteli_line_put(line);
-    const size_t before = oteli_leaks_count();
-    for (int i = 0; i < 100; i++) {
-        struct oteli_line *again = oteli_line_get(NULL, 1);
-        assert_ptr_equal(again, line);
-        assert_int_equal(again->committed + again->consumed, 0);
-        oteli_line_put(again);
-    }
-    assert_int_equal(oteli_leaks_count(), before);
-}
-
-TEST(the_limit_is_exact)
-{
-    struct oteli_line *lines[LIMIT];
-    for (size_t i = 0; i < LIMIT; i++) {
-        assert_int_equal(oteli_lines_bytes(), i * OTELI_LINE_BYTES);
-        lines[i] = oteli_line_get(NULL, 1);
-        assert_non_null(lines[i]);
-    }
-    assert_null(oteli_line_get(NULL, 1));
-    oteli_line_put(lines[0]);
-    lines[0] = oteli_line_get(NULL, 1);
-    assert_non_null(lines[0]);
-    for (size_t i = 0; i < LIMIT; i++)
-        oteli_line_put(lines[i]);
-    assert_int_equal(oteli_lines_bytes(), 0);
-    assert_int_equal(oteli_lines_most(), LIMIT);
-    oteli_lines_set_limit(0);
-    assert_int_equal(oteli_lines_most(), LIMIT);
-}
 
 TEST(the_line_that_a_thread_keeps_is_beyond_the_limit)
 {
@@ -97,21 +49,13 @@ TEST(the_line_that_a_thread_keeps_is_beyond_the_limit)
     assert_int_equal(oteli_lines_queued_bytes(), 0);
 }
 
-TEST(a_smaller_limit_holds_for_lines_that_exist_already)
+TEST(one_line_there_always_may_be)
 {
-    struct oteli_line *lines[LIMIT];
-    for (unsigned i = 0; i < LIMIT; i++)
-        lines[i] = oteli_line_get(NULL, 1);
-    for (unsigned i = 0; i < LIMIT; i++)
-        oteli_line_put(lines[i]);
-
-    oteli_lines_set_limit(2 * OTELI_LINE_BYTES);
-
-    lines[0] = oteli_line_get(NULL, 1);
-    lines[1] = oteli_line_get(NULL, 1);
+    oteli_lines_set_limit(0);
+    struct oteli_line *line = oteli_line_get(NULL, 1);
+    assert_non_null(line);
     assert_null(oteli_line_get(NULL, 1));
-    oteli_line_put(lines[0]);
-    oteli_line_put(lines[1]);
+    oteli_line_put(line);
 }
 
 TEST(large_lines_count_for_their_size_and_are_given_back)
@@ -177,34 +121,4 @@ TEST(many_lines_come_in_huge_pages)
     assert_int_equal(oteli_leaks_count(), allocated);
     for (unsigned i = 0; i < MANY; i++)
         oteli_line_put(lines[i]);
-}
-
-static void *take_and_give(void *argument)
-{
-    struct oteli_line *held[3];
-    for (int i = 0; i < ROUNDS; i++) {
-        for (size_t k = 0; k < 3; k++) {
-            held[k] = oteli_line_get(argument, 1);
-            assert_non_null(held[k]);
-            held[k]->records[0] = (uint8_t)k;
-            held[k]->pins = (uint32_t)k;
-        }
-        for (size_t k = 0; k < 3; k++) {
-            assert_int_equal(held[k]->records[0], k);
-            assert_ptr_equal(held[k]->owner, argument);
-            oteli_line_put(held[k]);
-        }
-    }
-    return NULL;
-}
-
-TEST(threads_never_get_the_same_line)
-{
-    pthread_t threads[THREADS];
-    static uint64_t owners[THREADS]; /* only their addresses count */
-    for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, &owners[i]), 0);
-    for (size_t i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-    assert_int_equal(oteli_lines_bytes(), 0);
 }

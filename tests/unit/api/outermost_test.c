@@ -84,23 +84,6 @@ static int setup(void **state)
 
 AROUND_EACH(setup, NULL);
 
-TEST(a_span_is_outermost_when_its_parent_is_not_in_the_set)
-{
-    const struct oteli_record *leaf = add(&(struct shape){.id = 3, .parent = 2});
-    const struct oteli_record *middle = add(&(struct shape){.id = 2, .parent = 1});
-    const struct oteli_record *top = add(&(struct shape){.id = 1, .parent = 77});
-    const struct oteli_record *root = add(&(struct shape){.id = 4});
-    const struct oteli_record *orphan = add(&(struct shape){.id = 6, .parent = 5});
-
-    mark(true);
-
-    assert_false(is_outermost(leaf));
-    assert_false(is_outermost(middle));
-    assert_true(is_outermost(top));
-    assert_true(is_outermost(root));
-    assert_true(is_outermost(orphan));
-}
-
 TEST(a_tracestate_before_the_parent_is_passed_over)
 {
     const struct oteli_record *child =
@@ -166,24 +149,6 @@ TEST(without_memory_all_are_outermost)
 static uint64_t time_of(const struct oteli_record *record, uint32_t at)
 {
     return oteli_get_fixed64((const uint8_t *)(record + 1) + at);
-}
-
-TEST(converted_times_are_unix_time_and_stay)
-{
-    const uint64_t wall_ns = oteli_fake_clock.wall_ns;
-    struct oteli_record *record = add(&(struct shape){.id = 1,
-                                                      .start = 1000 | OTELI_TICKS_BIT,
-                                                      .end = 1500 | OTELI_TICKS_BIT,
-                                                      .event = 1200 | OTELI_TICKS_BIT});
-    record->epoch = oteli_clock_epoch();
-
-    for (int times = 0; times < 2; times++) {
-        oteli_record_convert(record);
-
-        assert_int_equal(time_of(record, record->times_at + 1), wall_ns);
-        assert_int_equal(time_of(record, record->times_at + 10), wall_ns + 500);
-        assert_int_equal(time_of(record, record->events_at + 3), wall_ns + 200);
-    }
 }
 
 TEST(given_times_stay_and_measured_ends_are_not_before_starts)

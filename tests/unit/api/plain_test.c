@@ -121,19 +121,6 @@ TEST(times_of_any_order)
         }
 }
 
-TEST(no_span_ends_before_it_starts)
-{
-    uint8_t *memory;
-    describe(ROOT, 4, 0, 1);
-    const struct oteli_record *record = finish_raw(1099, &memory);
-    const uint8_t *times =
-        oteli_record_message((struct oteli_record *)(uintptr_t)record) + record->times_at;
-
-    assert_true(oteli_get_fixed64(times + 1) == UINT64_C(1700000000000000100));
-    assert_true(oteli_get_fixed64(times + 10) == UINT64_C(1700000000000000100));
-    free(memory);
-}
-
 /* The head's kind byte says so, whatever else the head has in its place. */
 TEST(a_raw_record_says_that_it_is_raw)
 {

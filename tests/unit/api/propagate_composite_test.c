@@ -151,17 +151,6 @@ TEST(C5_fields_are_the_headers_that_are_set)
     assert_string_equal(fields_of(otel_propagator_none()), "");
 }
 
-/* spec: C5 context/api-propagators.md#textmap-inject MUST stable */
-TEST(C5_inject_and_extract_work_on_any_carrier)
-{
-    carrier_add(&in, "TraceParent", "00-" TRACE "-" SPAN "-01");
-    const otel_carrier_reader reader = {carrier_get, NULL, &in};
-    const otel_context context =
-        otel_propagator_extract_from(otel_propagator_trace_context(), NULL, &reader);
-    otel_propagator_inject(otel_propagator_trace_context(), &context, carrier_set, &out);
-    assert_string_equal(carrier_text(&out), "traceparent: 00-" TRACE "-" SPAN "-01\n");
-}
-
 /* spec: E-OTEL_PROPAGATORS */
 TEST(names_are_those_of_the_environment)
 {

@@ -7,7 +7,6 @@
 #include "api/handle.h"
 #include "api/tracestate.h"
 #include "tests/support/unit.h"
-#include <otel/thread_context.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,22 +51,6 @@ static void unsampled(void)
 
 AROUND_EACH(recorder_setup, recorder_teardown);
 
-TEST_FAST_TOO(an_entered_span_is_current_until_its_end)
-{
-    const otel_span outer = otel_span_enter(tracer(), "outer", NULL);
-    assert_true(same_span(otel_current_span(), outer));
-    const otel_span inner = otel_span_enter(tracer(), "inner", NULL);
-    assert_true(same_span(otel_current_span(), inner));
-    otel_span_end(inner);
-    assert_true(same_span(otel_current_span(), outer));
-    otel_span_end(outer);
-    assert_true(is_none(otel_current_span()));
-
-    assert_true(same_trace(outer, inner));
-    assert_memory_equal(recorder_field(0, PARENT_SPAN_ID).bytes, &outer.opaque[2], 8);
-    assert_false(recorder_has_field(1, PARENT_SPAN_ID));
-}
-
 /* spec: A8 */
 TEST_FAST_TOO(a_started_span_is_not_current)
 {
@@ -94,30 +77,6 @@ TEST_FAST_TOO(a_root_ignores_what_is_current)
     otel_span_end(outer);
 
     assert_false(recorder_has_field(0, PARENT_SPAN_ID));
-}
-
-/* spec: A7 */
-TEST_FAST_TOO(an_explicit_parent_goes_before_the_current_span)
-{
-    const otel_context parent = remote_parent(1);
-    const otel_span outer = otel_span_enter(tracer(), "outer", NULL);
-    const otel_span child = otel_span_enter(tracer(), "c", OTEL_SPAN_OPTIONS(.parent = &parent));
-    otel_span_end(child);
-    otel_span_end(outer);
-
-    assert_true(same_trace(child, parent.span));
-    assert_memory_equal(recorder_field(0, PARENT_SPAN_ID).bytes, remote_span_id, 8);
-}
-
-TEST(an_empty_explicit_parent_means_a_root)
-{
-    const otel_context none = {{{0}}, NULL, 0};
-    const otel_span outer = otel_span_enter(tracer(), "outer", NULL);
-    const otel_span span = otel_span_start(tracer(), "span", OTEL_SPAN_OPTIONS(.parent = &none));
-    otel_span_end(span);
-    otel_span_end(outer);
-
-    assert_false(same_trace(span, outer));
 }
 
 /* spec: A9 */
@@ -201,22 +160,6 @@ TEST_WITH(recorder_setup_queued, recorder_teardown, no_span_takes_less_than_no_t
         assert_int_equal(recorder_field(i, START).value - RECORDER_WALL_NS, 100);
         assert_int_equal(recorder_field(i, END).value - RECORDER_WALL_NS, 100);
     }
-}
-
-TEST_FAST_TOO(ten_thousand_spans_deep)
-{
-    static otel_span spans[DEEP];
-    for (size_t i = 0; i < DEEP; i++)
-        spans[i] = otel_span_enter(tracer(), "level", NULL);
-    for (size_t i = DEEP; i-- > 0;) {
-        assert_true(same_span(otel_current_span(), spans[i]));
-        otel_span_end(spans[i]);
-    }
-    assert_int_equal(recorder.count, DEEP);
-    for (size_t i = 0; i + 1 < DEEP; i++)
-        assert_memory_equal(recorder_field(i, PARENT_SPAN_ID).bytes, &spans[DEEP - 2 - i].opaque[2],
-                            8);
-    assert_true(is_none(otel_current_span()));
 }
 
 TEST_FAST_TOO(a_scope_ends_on_every_way_out)
@@ -561,45 +504,4 @@ TEST_WITH(NULL, NULL, each_part_of_a_handle_comes_back_and_touches_no_other)
             }
         }
     }
-}
-
-TEST_WITH(NULL, NULL, a_handle_of_a_span_with_nothing_unusual_is_a_record)
-{
-    const uint64_t ref = oteli_ref_make(3, OTELI_PLACE_LOCAL, true, OTELI_SLOT_MAX, 0);
-    const uint64_t others =
-        OTELI_REF_REMOTE | OTELI_REF_HELD | OTELI_REF_ATTACHED | OTELI_REF_DEBUG | OTELI_REF_HOLDER;
-    const otel_span span = {{1, 2, 3, ref | others}};
-    otel_thread_context_record record;
-    memcpy(&record, &span, sizeof record);
-
-    assert_true(oteli_ref_is_record(span.opaque[3]));
-    assert_int_equal(record.valid, 1);
-    assert_int_equal(record.trace_flags, 3);
-    assert_int_equal(record.attributes_size, 0);
-    assert_memory_equal(record.trace_id, &span.opaque[0], sizeof record.trace_id);
-    assert_memory_equal(record.span_id, &span.opaque[2], sizeof record.span_id);
-    static const uint64_t unlike[] = {OTELI_REF_LONE, OTELI_REF_COLLECTED, OTELI_REF_DEFERRED};
-    for (size_t i = 0; i < sizeof unlike / sizeof unlike[0]; i++)
-        assert_false(oteli_ref_is_record(ref | unlike[i]));
-    for (unsigned bit = 0; bit < 24; bit++)
-        assert_false(oteli_ref_is_record(ref | oteli_ref_of_tracestate(UINT32_C(1) << bit)));
-    assert_false(oteli_ref_is_record(0));
-}
-
-TEST_WITH(NULL, NULL, every_place_has_a_number_of_its_own)
-{
-    for (unsigned place = OTELI_PLACE_NOWHERE; place <= OTELI_PLACE_DETACHED; place++) {
-        const uint64_t ref =
-            oteli_ref_make(0, (enum oteli_span_place)place, false, OTELI_SLOT_MAX, OTELI_SLOT_MAX);
-        assert_int_equal(oteli_ref_place(ref), place);
-    }
-}
-
-TEST_WITH(NULL, NULL, a_handle_is_valid_with_both_ids_only)
-{
-    assert_false(oteli_span_is_valid(&(otel_span){{0, 0, 0, UINT64_MAX}}));
-    assert_false(oteli_span_is_valid(&(otel_span){{1, 1, 0, 0}}));
-    assert_false(oteli_span_is_valid(&(otel_span){{0, 0, 1, 0}}));
-    assert_true(oteli_span_is_valid(&(otel_span){{1, 0, 1, 0}}));
-    assert_true(oteli_span_is_valid(&(otel_span){{0, 1, 1, 0}}));
 }
