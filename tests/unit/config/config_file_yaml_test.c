@@ -32,59 +32,30 @@ AROUND_EACH(config_file_begin, config_file_end);
 TEST(D1_plain_scalars_have_the_types_of_the_core_schema)
 {
     static const struct {
-        const char *text;
         enum oteli_node_kind kind;
+        const char *texts[20];
     } table[] = {
-        {"", OTELI_NODE_NULL},
-        {"~", OTELI_NODE_NULL},
-        {"null", OTELI_NODE_NULL},
-        {"Null", OTELI_NODE_NULL},
-        {"NULL", OTELI_NODE_NULL},
-        {"nUll", OTELI_NODE_TEXT},
-        {"true", OTELI_NODE_BOOL},
-        {"True", OTELI_NODE_BOOL},
-        {"FALSE", OTELI_NODE_BOOL},
-        {"yes", OTELI_NODE_TEXT},
-        {"on", OTELI_NODE_TEXT},
-        {"y", OTELI_NODE_TEXT},
-        {"0", OTELI_NODE_INT},
-        {"-19", OTELI_NODE_INT},
-        {"+7", OTELI_NODE_INT},
-        {"0o17", OTELI_NODE_INT},
-        {"0xdeadBEEF", OTELI_NODE_INT},
-        {"-0x1", OTELI_NODE_TEXT},
-        {"017", OTELI_NODE_INT},
-        {"1_000", OTELI_NODE_TEXT},
-        {"0x", OTELI_NODE_TEXT},
-        {"0o8", OTELI_NODE_TEXT},
-        {"9223372036854775807", OTELI_NODE_INT},
-        {"9223372036854775808", OTELI_NODE_FLOAT},
-        {"-9223372036854775808", OTELI_NODE_INT},
-        {"1.5", OTELI_NODE_FLOAT},
-        {".5", OTELI_NODE_FLOAT},
-        {"1.", OTELI_NODE_FLOAT},
-        {"1e3", OTELI_NODE_FLOAT},
-        {"-2.5E-3", OTELI_NODE_FLOAT},
-        {".inf", OTELI_NODE_FLOAT},
-        {"-.INF", OTELI_NODE_FLOAT},
-        {".NaN", OTELI_NODE_FLOAT},
-        {"1e", OTELI_NODE_TEXT},
-        {".", OTELI_NODE_TEXT},
-        {"1.2.3", OTELI_NODE_TEXT},
-        {"inf", OTELI_NODE_TEXT},
-        {"0x1p3", OTELI_NODE_TEXT},
-        {"12:30", OTELI_NODE_TEXT},
-        {"2026-01-01", OTELI_NODE_TEXT},
+        {OTELI_NODE_NULL, {"", "~", "null", "Null", "NULL"}},
+        {OTELI_NODE_TEXT,
+         {"nUll", "yes", "on", "y", "-0x1", "1_000", "0x", "0o8", "1e", ".", "1.2.3", "inf",
+          "0x1p3", "12:30", "2026-01-01"}},
+        {OTELI_NODE_BOOL, {"true", "True", "FALSE"}},
+        {OTELI_NODE_INT,
+         {"0", "-19", "+7", "0o17", "0xdeadBEEF", "017", "9223372036854775807",
+          "-9223372036854775808"}},
+        {OTELI_NODE_FLOAT,
+         {"9223372036854775808", "1.5", ".5", "1.", "1e3", "-2.5E-3", ".inf", "-.INF", ".NaN"}},
     };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "key: %s\n", table[i].text);
-        parse(text);
-        const struct oteli_node *value = oteli_node_find(config_file.root, "key");
-        assert_non_null(value);
-        if (value->kind != table[i].kind)
-            fail_msg("%s is of kind %d", table[i].text, (int)value->kind);
-    }
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        for (size_t k = 0; table[i].texts[k] != NULL; k++) {
+            char text[64];
+            snprintf(text, sizeof text, "key: %s\n", table[i].texts[k]);
+            parse(text);
+            const struct oteli_node *value = oteli_node_find(config_file.root, "key");
+            assert_non_null(value);
+            if (value->kind != table[i].kind)
+                fail_msg("%s is of kind %d", table[i].texts[k], (int)value->kind);
+        }
 }
 
 /* spec: D1 configuration/data-model.md#yaml-file-format SHOULD stable */

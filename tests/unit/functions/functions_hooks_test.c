@@ -139,43 +139,6 @@ TEST(functions_of_a_shared_library_have_spans)
     assert_string_equal(name, "loaded_work");
 }
 
-static void takes_long(void)
-{
-    loaded_work();
-    traced_take_us(1000);
-}
-
-TEST(what_is_between_needs_not_be_instrumented)
-{
-    traced_calls(takes_long);
-
-    assert_string_equal(tree(), "traced_calls");
-}
-
-TEST(short_functions_are_counted_and_not_kept)
-{
-    traced_durations();
-
-    assert_string_equal(tree(), "traced_durations(lengthy)");
-    otel_stats stats = {.size = sizeof stats};
-    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
-    assert_int_equal(stats.withheld[OTEL_WITHHELD_TOO_SHORT], 2);
-    assert_int_equal(stats.started, 4);
-    assert_int_equal(stats.open, 0);
-}
-
-TEST(there_are_at_most_eight_above_each_other)
-{
-    assert_int_equal(traced_countdown(20), 20);
-    traced_tree();
-
-    char expected[512] = "";
-    for (int i = 0; i < 8; i++)
-        strcat(expected, i == 0 ? "traced_countdown" : "(traced_countdown");
-    strcat(expected, "))))))) traced_tree(first second(third))");
-    assert_string_equal(tree(), expected);
-}
-
 TEST(longjmp_leaves_nothing_behind)
 {
     traced_jump(3);

@@ -50,16 +50,6 @@ TEST(an_address_of_nothing_has_no_name)
     assert_string_equal(name, "before");
 }
 
-TEST(a_name_is_cut_to_the_room_there_is)
-{
-    const void *address = (const void *)(uintptr_t)&test_a_name_is_cut_to_the_room_there_is;
-    char name[9] = "XXXXXXXX";
-
-    assert_int_equal(oteli_symbols_name(address, name, 6),
-                     strlen("test_a_name_is_cut_to_the_room_there_is"));
-    assert_string_equal(name, "test_aXX");
-}
-
 /* The directory with this program and, beside it, the library that it loads. */
 static void *load_library(void)
 {
