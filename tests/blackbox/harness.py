@@ -234,5 +234,25 @@ def compile_c(source, output, *flags, package="otel", compiler="cc"):
     return str(output)
 
 
+def certificates(folder):
+    """PEM files in a folder: an authority (ca), and of it a server's certificate for loopback, one that has
+    expired, one for another host, and a client's; and another authority (stranger) with a client's."""
+    def openssl(*words):
+        subprocess.run(["openssl", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    for authority in "ca", "stranger":
+        openssl("req", "-x509", *key, "-keyout", f"{authority}.key", "-out", f"{authority}.pem", "-subj",
+                f"/CN={authority}", "-days", "9")
+    for name, authority, names, days in (
+            ("server", "ca", "DNS:localhost,IP:127.0.0.1", "9"), ("client", "ca", "DNS:localhost", "9"),
+            ("expired", "ca", "DNS:localhost", "-1"), ("other", "ca", "DNS:elsewhere.example", "9"),
+            ("strange-client", "stranger", "DNS:localhost", "9")):
+        (pathlib.Path(folder) / "names").write_text(f"subjectAltName={names}\n")
+        openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-CAkey",
+                f"{authority}.key", "-CAcreateserial", "-out", f"{name}.pem", "-days", days, "-extfile", "names")
+
+
 def main():
     unittest.main(verbosity=2, failfast="BLACKBOX_FAIL_FAST" in os.environ)

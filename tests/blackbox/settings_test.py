@@ -18,6 +18,7 @@ import time
 import unittest
 
 import harness
+import servers
 from spool_test import Program
 
 http.server.ThreadingHTTPServer.handle_error = lambda *_: None  # peers break connections off
@@ -173,28 +174,9 @@ def lengths(**env):
 
 # --- receivers ---
 
-def certificates():
-    """An authority, a server and a client, as PEM files."""
-    def openssl(*words):
-        subprocess.run(["openssl", *words], cwd=HERE, check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
-    (HERE / "san").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca", "-days", "9")
-    for name in ("server", "client"):
-        openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
-        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-                "-CAcreateserial", "-out", f"{name}.pem", "-days", "9", "-extfile", "san")
-
-
 def tls_receiver(newest, wants_client):
     receiver = harness.Receiver()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.maximum_version = newest
-    context.load_cert_chain(HERE / "server.pem", HERE / "server.key")
-    if wants_client:
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(HERE / "ca.pem")
+    context = servers.tls(HERE, "server", wants_client, maximum_version=newest)
     receiver.server.socket = context.wrap_socket(receiver.server.socket, server_side=True,
                                                  do_handshake_on_connect=False)
     receiver.endpoint = receiver.endpoint.replace("http:", "https:")
@@ -475,7 +457,7 @@ class Settings(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        certificates()
+        harness.certificates(HERE)
         cls.document = document()
 
     def assert_no_fault(self, look, cases):
