@@ -146,39 +146,6 @@ static void test_a_receiver_that_never_answers_is_given_up(void **state)
     assert_true(looks < 2000);
 }
 
-static void test_nobody_listens_and_the_shutdown_comes_back(void **state)
-{
-    (void)state;
-    char endpoint[64];
-    snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u/v1/traces", http_sink_closed_port());
-    start(endpoint, 10000);
-    for (unsigned i = 0; i < SPANS; i++) {
-        otel_span_end(otel_span_enter(tracer, "a", NULL));
-        if (i % 10 == 0)
-            (void)turn(0);
-    }
-
-    assert_int_not_equal(otel_shutdown(50), OTEL_OK);
-
-    const otel_stats read = stats();
-    assert_int_equal(read.delivered, 0);
-    assert_int_equal(read.queued, 0);
-    assert_int_equal(read.ended, SPANS);
-}
-
-static void test_a_flush_in_the_middle_of_the_loop_delivers(void **state)
-{
-    (void)state;
-    sink = http_sink_start(NULL, 0);
-    start(http_sink_url(sink), PATIENCE_MS);
-    for (unsigned i = 0; i < 300; i++)
-        otel_span_end(otel_span_enter(tracer, "a", NULL));
-
-    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_OK);
-
-    assert_int_equal(stats().delivered, 300);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,8 +154,6 @@ int main(void)
         TEST(the_descriptor_is_quiet_when_all_is_done),
         TEST(a_receiver_that_comes_back_gets_it),
         TEST(a_receiver_that_never_answers_is_given_up),
-        TEST(nobody_listens_and_the_shutdown_comes_back),
-        TEST(a_flush_in_the_middle_of_the_loop_delivers),
 #undef TEST
     };
     return cmocka_run_group_tests_name("threadless", tests, NULL, NULL);

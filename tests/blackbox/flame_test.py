@@ -1,9 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""otel-flame from the outside: profiles that are made by hand, and the pages that it makes of them.
-
-usage: flame_test.py PATH-OF-OTEL-FLAME PATH-OF-A-PROGRAM-WITH-SYMBOLS
-"""
+"""otel-flame from the outside: profiles that are made by hand, and the pages that it makes of them."""
 import os
 import pathlib
 import re
@@ -13,10 +9,12 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import harness
+
+sys.path.append(str(harness.SOURCES / "tests/support"))
 from pprof import Profile, message, number  # noqa: E402
 
-FLAME, PROGRAM = (os.path.realpath(sys.argv.pop(1)) for _ in range(2))
+FLAME = PROGRAM = os.path.realpath(harness.program("otel-flame"))  # also a program with symbols
 SVG = "{http://www.w3.org/2000/svg}"
 HTML = "{http://www.w3.org/1999/xhtml}"
 MS = 1_000_000
@@ -66,10 +64,10 @@ class FlameTest(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory(prefix="flame_test.")
         self.addCleanup(self.folder.cleanup)
         self.at = pathlib.Path(self.folder.name)
+        self.two = two_queries().write(self.at / "a.pb.gz")
 
     def flame(self, *arguments, status=0):
-        done = subprocess.run([FLAME, *map(str, arguments)], capture_output=True, text=True,
-                              cwd=self.at, timeout=60, check=False)
+        done = harness.run("otel-flame", *arguments, cwd=self.at)
         self.assertEqual(done.returncode, status, done.stderr)
         return done
 
@@ -78,17 +76,13 @@ class FlameTest(unittest.TestCase):
         return Page(self.at / out)
 
     def test_boxes_lie_below_who_calls_them_and_are_as_wide_as_their_share(self):
-        file = two_queries().write(self.at / "a.pb.gz")
-
-        graph, = self.page(file).graphs()
+        graph, = self.page(self.two).graphs()
 
         self.assertEqual(Page.boxes(graph), [("main", 0, 0, 100), ("run", 1, 0, 100),
                                              ("scan", 2, 0, 90), ("sort", 2, 90, 10)])
 
     def test_each_value_of_a_label_has_a_graph_and_a_row_to_choose_it(self):
-        file = two_queries().write(self.at / "a.pb.gz")
-
-        page = self.page("--label", "query", file)
+        page = self.page("--label", "query", self.two)
 
         everything, first, second = page.graphs()
         self.assertEqual(len(Page.boxes(everything)), 4)
@@ -102,29 +96,24 @@ class FlameTest(unittest.TestCase):
         self.assertRegex(self.said.stdout, r" 70\.0 % +700 ms  query=A\n +30\.0 % +300 ms  query=B\n")
 
     def test_one_value_leaves_the_others_out(self):
-        file = two_queries().write(self.at / "a.pb.gz")
-
-        graph, = self.page("--label", "query=B", file).graphs()
+        graph, = self.page("--label", "query=B", self.two).graphs()
 
         self.assertEqual([box[0] for box in Page.boxes(graph)], ["main", "run", "scan"])
         self.assertIn("300 ms of processor time · 30 samples", self.said.stdout)
 
     def test_a_picture_has_the_label_as_its_first_row(self):
-        file = two_queries().write(self.at / "a.pb.gz")
-
-        page = self.page("--label", "query", file, out="out.svg")
+        page = self.page("--label", "query", self.two, out="out.svg")
 
         self.assertEqual(page.root.tag, SVG + "svg")
         self.assertEqual([box[:2] for box in Page.boxes(page.root)][:2],
                          [("query=A", 0), ("main", 1)])
 
     def test_profiles_are_added_up(self):
-        first = two_queries().write(self.at / "a.pb.gz")
         other = Profile()
         other.sample(["sort", "run", "main"], [100, 1000 * MS], [("query", "B")])
         second = other.write(self.at / "b.pb.gz")
 
-        graph, = self.page(first, second).graphs()
+        graph, = self.page(self.two, second).graphs()
 
         self.assertEqual(Page.boxes(graph)[2], ("sort", 2, 0, 55))
         self.assertIn("2.00 s of processor time · 200 samples · 2 profiles", self.said.stdout)
@@ -197,7 +186,7 @@ class FlameTest(unittest.TestCase):
             self.assertIn("a<b> & \"c\"'", names)
 
     def test_the_page_needs_nothing_else(self):
-        text = self.page(two_queries().write(self.at / "a.pb.gz")).text
+        text = self.page(self.two).text
 
         for word in ("http:", "https:", "@import", "url(", "src="):
             rest = text.replace("http://www.w3.org/2000/svg", "").replace(
@@ -241,7 +230,7 @@ class FlameTest(unittest.TestCase):
             self.assertIn(done.returncode, (0, 1))
 
     def test_what_cannot_be_read_is_left_out_of_several_and_said(self):
-        good = two_queries().write(self.at / "a.pb.gz")
+        good = self.two
         (self.at / "empty.pb.gz").touch()
         os.mkdir(self.at / "folder")
 
@@ -322,11 +311,10 @@ class FlameTest(unittest.TestCase):
         self.assertEqual(self.flame("-h").stdout, self.flame("--help").stdout)
         self.assertIn("which profiles?", self.flame(status=2).stderr)
         self.assertIn("is not there", self.flame("nothing.pb.gz", status=1).stderr)
-        file = two_queries().write(self.at / "a.pb.gz")
-        self.assertIn("no sample has query=C", self.flame("--label", "query=C", file, status=1).stderr)
+        self.assertIn("no sample has query=C", self.flame("--label", "query=C", self.two, status=1).stderr)
         self.assertIn("cannot be written",
-                      self.flame("--out", "no/such/place.html", file, status=1).stderr)
+                      self.flame("--out", "no/such/place.html", self.two, status=1).stderr)
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=0)
+    harness.main()

@@ -1,50 +1,19 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""otel-view from the outside: real OTLP bytes over loopback, and what it prints.
-
-usage: view_test.py PATH-OF-OTEL-VIEW
-
-The requests are made by Google's protobuf, from our pinned .proto files, so that the
-encoder is not ours. Exits 77 where protoc or Python's protobuf is missing; the latter is a
-package of the distribution, hence the fixed path of its Python above.
-"""
+"""otel-view from the outside: real OTLP bytes over loopback, and what it prints."""
 import gzip
 import http.client
 import json
-import os
-import pathlib
 import signal
 import struct
 import subprocess
-import sys
-import tempfile
 import threading
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-VIEW = sys.argv.pop(1) if len(sys.argv) > 1 else "otel-view"
+import harness
+
 START = 1785600000_123_000_000
 TRACE = bytes.fromhex("4bf92f3577b34da6a3ce929d0e0e4736")
 OTLP = {"Content-Type": "application/x-protobuf"}
-
-
-def load_messages():
-    """The generated Python modules of our .proto files."""
-    proto = ROOT / "proto"
-    files = sorted(str(path.relative_to(proto)) for path in proto.rglob("*.proto"))
-    with tempfile.TemporaryDirectory(prefix="view_test.") as folder:
-        subprocess.run(["protoc", f"--proto_path={proto}", f"--python_out={folder}", *files],
-                       check=True)
-        sys.path.insert(0, folder)
-        from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
-    return trace_service_pb2
-
-
-try:
-    service = load_messages()
-except (ImportError, FileNotFoundError) as missing:
-    print(f"view_test: skipped: {missing}")
-    sys.exit(77)
 
 
 def zstd_frame(body):
@@ -59,7 +28,7 @@ def span_id(number):
 
 def make_request(service_name, *spans):
     """One request of one service; spans are (id, parent id, name, start ms, length ms)."""
-    request = service.ExportTraceServiceRequest()
+    request = harness.service.ExportTraceServiceRequest()
     group = request.resource_spans.add()
     name = group.resource.attributes.add()
     name.key, name.value.string_value = "service.name", service_name
@@ -82,8 +51,8 @@ class Viewer:
 
     def __init__(self, *options):
         # Without buffers: communicate() does not know what readline() has read in advance.
-        self.process = subprocess.Popen([VIEW, "--port", "0", *options], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, bufsize=0)
+        self.process = subprocess.Popen([harness.program("otel-view"), "--port", "0", *options], bufsize=0,
+                                        env=harness.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         first = self.process.stderr.readline().decode()
         prefix = "otel-view: listening on http://127.0.0.1:"
         assert first.startswith(prefix), first + self.process.stderr.read().decode()
@@ -181,26 +150,18 @@ checkout  @shop                                                200 ms ━━━�
         self.assertEqual(out.count("child"), 1)
         self.assertEqual(err, ["received 2 spans (1 twice)"])
 
-    def check_compressed(self, encoding, compress):
-        view = Viewer("--count", "1")
-        body = compress(make_request("shop", (1, 0, "root", 0, 1)).SerializeToString())
-        answer, content = view.post(body, Content_Encoding=encoding)
-        if answer.status == 415:
-            self.assertEqual(content, b"this otel-view was built without that Content-Encoding\n")
-            view.end(signal.SIGTERM)
-            return
-        out, _ = view.end()
-        self.assertIn("root  @shop", out)
-
-    def test_gzip(self):
-        self.check_compressed("gzip", gzip.compress)
-
-    def test_a_gzip_of_several_members(self):
-        self.check_compressed("gzip", lambda body: gzip.compress(body[:9]) + gzip.compress(b"")
-                              + gzip.compress(body[9:]))
-
-    def test_zstd(self):
-        self.check_compressed("zstd", zstd_frame)
+    def test_what_is_compressed(self):
+        body = make_request("shop", (1, 0, "root", 0, 1)).SerializeToString()
+        for encoding, compressed in (
+                ("gzip", gzip.compress(body)), ("zstd", zstd_frame(body)),
+                ("gzip", gzip.compress(body[:9]) + gzip.compress(b"") + gzip.compress(body[9:]))):
+            view = Viewer("--count", "1")
+            answer, content = view.post(compressed, Content_Encoding=encoding)
+            if answer.status == 415:
+                self.assertEqual(content, b"this otel-view was built without that Content-Encoding\n")
+                view.end(signal.SIGTERM)
+            else:
+                self.assertIn("root  @shop", view.end()[0])
 
     def test_a_request_without_spans_is_fine(self):
         view = Viewer()
@@ -248,61 +209,46 @@ class Refusing(unittest.TestCase):
         assert out == "", out
         assert err[-1] == "received 0 spans", err
 
-    def refuse(self, body, why, **headers):
-        answer, content = self.view.post(body, **headers)
-        self.assertEqual(answer.status, 400)
-        self.assertEqual(answer.getheader("Content-Type"), "application/x-protobuf")
-        text = why.encode()
-        self.assertEqual(content, b"\x08\x03\x12" + bytes([len(text)]) + text)
-
-    def test_a_name_that_is_not_utf8(self):
-        body = make_request("shop", (1, 0, "bad?", 0, 1)).SerializeToString()
-        self.refuse(body.replace(b"bad?", b"bad\xff"), "Span.name: is not valid UTF-8")
-
-    def test_bad_bytes_behind_a_nul(self):
-        body = make_request("a\0b?", (1, 0, "n", 0, 1)).SerializeToString()
-        self.refuse(body.replace(b"b?", b"b\x80"), "AnyValue.string_value: is not valid UTF-8")
-
-    def test_ids_of_a_wrong_length(self):
-        for field, value, why in (
-                ("trace_id", b"123", "is not 16 bytes with one that is not zero"),
-                ("trace_id", bytes(16), "is not 16 bytes with one that is not zero"),
-                ("span_id", b"123456789", "is not 8 bytes with one that is not zero"),
-                ("parent_span_id", b"1", "is neither empty nor 8 bytes")):
+    def test_what_is_no_request_is_refused_with_the_reason(self):
+        def changed(field, value):
             request = make_request("shop", (1, 0, "n", 0, 1))
             setattr(spans_of(request)[0], field, value)
-            self.refuse(request, f"Span.{field}: {why}")
+            return request
 
-    def test_ids_that_are_absent(self):
-        request = make_request("shop", (1, 0, "n", 0, 1))
-        spans_of(request)[0].span_id = b""
-        self.refuse(request, "Span: has no trace_id or no span_id")
-
-    def test_what_is_no_protobuf(self):
-        self.refuse(b"hello", "ExportTraceServiceRequest: has a field of an unknown wire type")
+        deep = make_request("shop", (1, 0, "n", 0, 1))
+        value = spans_of(deep)[0].attributes.add(key="k").value
+        for _ in range(40):
+            value = value.array_value.values.add()
+        bad_name = make_request("shop", (1, 0, "bad?", 0, 1)).SerializeToString()
+        bad_value = make_request("a\0b?", (1, 0, "n", 0, 1)).SerializeToString()
+        for body, why in (
+                (bad_name.replace(b"bad?", b"bad\xff"), "Span.name: is not valid UTF-8"),
+                (bad_value.replace(b"b?", b"b\x80"), "AnyValue.string_value: is not valid UTF-8"),
+                (changed("trace_id", b"123"), "Span.trace_id: is not 16 bytes with one that is not zero"),
+                (changed("trace_id", bytes(16)), "Span.trace_id: is not 16 bytes with one that is not zero"),
+                (changed("span_id", b"123456789"), "Span.span_id: is not 8 bytes with one that is not zero"),
+                (changed("parent_span_id", b"1"), "Span.parent_span_id: is neither empty nor 8 bytes"),
+                (changed("span_id", b""), "Span: has no trace_id or no span_id"),
+                (b"hello", "ExportTraceServiceRequest: has a field of an unknown wire type"),
+                (deep, "AnyValue.array_value: is nested too deeply")):
+            with self.subTest(why):
+                answer, content = self.view.post(body)
+                self.assertEqual(answer.status, 400)
+                self.assertEqual(answer.getheader("Content-Type"), "application/x-protobuf")
+                self.assertEqual(content, b"\x08\x03\x12" + bytes([len(why)]) + why.encode())
 
     def test_every_cut_of_a_request(self):
         body = make_request("shop", (1, 0, "root", 0, 1)).SerializeToString()
         for length in range(1, len(body)):
             self.assertEqual(self.view.post(body[:length])[0].status, 400, length)
 
-    def test_nesting_without_end(self):
-        request = make_request("shop", (1, 0, "n", 0, 1))
-        value = spans_of(request)[0].attributes.add(key="k").value
-        for _ in range(40):
-            value = value.array_value.values.add()
-        self.refuse(request, "AnyValue.array_value: is nested too deeply")
-
-    def test_a_broken_gzip(self):
+    def test_what_is_broken_is_refused(self):
         whole = gzip.compress(make_request("shop", (1, 0, "root", 0, 1)).SerializeToString())
-        for body in b"", b"\x1f\x8bnonsense", whole[:-1], whole + b"x", whole + whole[:-1]:
-            answer, _ = self.view.post(body, Content_Encoding="gzip")
-            self.assertIn(answer.status, (400, 415))
-
-    def test_a_broken_zstd(self):
-        for body in b"", b"nonsense", zstd_frame(b"\x0a\x00")[:-1], zstd_frame(b"") + b"x":
-            answer, _ = self.view.post(body, Content_Encoding="zstd")
-            self.assertIn(answer.status, (400, 415))
+        for encoding, bodies in (
+                ("gzip", (b"", b"\x1f\x8bnonsense", whole[:-1], whole + b"x", whole + whole[:-1])),
+                ("zstd", (b"", b"nonsense", zstd_frame(b"\x0a\x00")[:-1], zstd_frame(b"") + b"x"))):
+            for body in bodies:
+                self.assertIn(self.view.post(body, Content_Encoding=encoding)[0].status, (400, 415))
 
     def test_other_paths_methods_and_types(self):
         for method, path, headers, status in (
@@ -323,28 +269,28 @@ class Refusing(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
+    def run_view(self, *options):
+        return harness.run("otel-view", *options, env={})
+
     def test_help_and_version(self):
         for option, start in (("--help", "usage: otel-view"), ("--version", "otel-view 0.")):
-            done = subprocess.run([VIEW, option], capture_output=True, text=True, check=True)
-            self.assertTrue(done.stdout.startswith(start), done.stdout)
+            done = self.run_view(option)
+            self.assertEqual((done.returncode, done.stdout[:len(start)]), (0, start))
 
     def test_wrong_options(self):
         for options in (["--port", "x"], ["--port", "65536"], ["--count", "-1"],
                         ["--count", "0"], ["--nonsense"], ["argument"]):
-            done = subprocess.run([VIEW, *options], capture_output=True, text=True, check=False)
+            done = self.run_view(*options)
             self.assertEqual(done.returncode, 2, options)
             self.assertIn("otel-view", done.stderr)
 
     def test_a_port_that_is_taken(self):
         view = Viewer()
-        done = subprocess.run([VIEW, "--port", str(view.port)], capture_output=True, text=True,
-                              check=False)
+        done = self.run_view("--port", view.port)
         view.end(signal.SIGTERM)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(f"cannot listen on 127.0.0.1:{view.port}: Address already in use",
-                      done.stderr)
+        self.assertIn(f"cannot listen on 127.0.0.1:{view.port}: Address already in use", done.stderr)
 
 
 if __name__ == "__main__":
-    os.environ.pop("NO_COLOR", None)
-    unittest.main(verbosity=2)
+    harness.main()
