@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spans on disk survive what clocks, disks and file systems do: steps of the wall clock, reads that
-fail once or for ever, and time stamps of two seconds."""
+fail once or for ever, and time stamps of two seconds; and programs that are killed.
+
+spec: X25
+"""
+import collections
+import os
+import pathlib
 import queue
+import random
 import re
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 import harness
@@ -28,6 +36,10 @@ class Program:
     def stats(self):
         return {name: int(number.replace(",", ""))
                 for name, number in re.findall(r"(\w+) (\d[\d,]*)", self.tell("stats"))}
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate(timeout=harness.RUN_SECONDS)
 
     def end(self):
         _, log = self.process.communicate(timeout=harness.RUN_SECONDS)
@@ -162,6 +174,48 @@ class Spool(unittest.TestCase):
         other.end()
         self.come_back()
         self.assertEqual({self.arrives(), self.arrives()}, {"mine", "theirs"})
+
+    def test_kills_lose_nothing_that_was_handed_over(self):
+        """While the receiver is away, comes back, breaks connections off, and goes again."""
+        seed = random.randrange(1 << 32) if os.environ.get("OTEL_TEST_LONG") else 1
+        dice, handed, arrived = random.Random(seed), [], collections.Counter()
+
+        def answer(message):
+            if is_breaking:
+                raise ConnectionError
+            arrived.update(span.name for group in message.resource_spans for scope in group.scope_spans
+                           for span in scope.spans)
+            return 200, {}, b""
+
+        def trace_and_kill(number):
+            program = self.program()
+            for at in range(dice.randint(50, 100)):
+                handed.append(f"{number}-{at}")
+                self.assertEqual(program.tell(f"span {handed[-1]}"), "ok", f"seed {seed}")
+            program.process.stdin.write("spans 20\n")  # and in the middle of this one
+            time.sleep(dice.random() * 0.05)
+            program.kill()
+
+        is_breaking = False
+        for number in range(8):
+            if number not in (3, 6):
+                trace_and_kill(number)
+                continue
+            is_breaking = number == 6
+            with harness.Receiver(answer, self.port) as receiver:
+                receiver.server.handle_error = lambda *_: None
+                trace_and_kill(number)
+        is_breaking = False
+        with harness.Receiver(answer, self.port):
+            last = self.program()
+            while (stats := last.stats())["found"] == 0 or stats["waiting"] != 0:
+                pass
+            last.end()
+        self.assertEqual((stats["torn"], stats["evicted"]), (0, 0))
+        self.assertEqual(list(pathlib.Path(self.directory).rglob("*.otlp")), [])
+        self.assertEqual(set(handed) - set(arrived), set(), f"seed {seed}")
+        # Whoever is killed between the answer and the removal of a file sends it once more.
+        self.assertLessEqual(max(arrived[name] for name in handed), 3)
 
 
 if __name__ == "__main__":
