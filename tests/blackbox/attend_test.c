@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An exporter that does something between exports: otel_shutdown waits for it only while it says, by
  * otel_exporter.finish, that it is not done. */
-#include <otel/otel.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "blackbox.h"
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { LONG_MS = 60000, ROUNDS = 5 };
 

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context_test.c - what is current inside a span that was entered in a context of its own. */
+#include "blackbox.h"
 #include <otel/fibre.h>
-#include <otel/memory.h>
-#include <otel/otel.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Headers of one request: names and values by turns. */
 struct headers {
@@ -332,23 +324,10 @@ static void test_a_detached_span_makes_nothing_current(void **state)
     otel_span_end(span);
 }
 
-static otel_memory *memory;
-
 static int start(void **state)
 {
     (void)state;
-    memory = otel_memory_new();
-    const otel_exporter exporter = otel_memory_exporter(memory);
-    return otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                            .bsp_max_queue_size = 8192)) != OTEL_OK;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    const otel_status stopped = otel_shutdown(5000);
-    otel_memory_free(memory);
-    return stopped != OTEL_OK;
+    return start_with_memory(OTEL_SDK_OPTIONS(.bsp_max_queue_size = 8192)) != OTEL_OK;
 }
 
 int main(void)
@@ -368,5 +347,5 @@ int main(void)
         cmocka_unit_test(test_a_detached_span_makes_nothing_current),
     };
     return cmocka_run_group_tests_name("without an SDK", tests, NULL, NULL) +
-           cmocka_run_group_tests_name("with an SDK", tests, start, stop);
+           cmocka_run_group_tests_name("with an SDK", tests, start, stop_memory);
 }

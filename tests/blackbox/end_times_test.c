@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A time that the program gives to a span stays as it is, also an end before the start: in
  * whatever way the span comes to its end, and for all who see it. */
+#include "blackbox.h"
 #include <otel/lines.h>
-#include <otel/memory.h>
-#include <otel/otel.h>
 #include <otel/record.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-static otel_memory *memory;
 static otel_tracer *tracer;
 
 struct times {
@@ -112,12 +103,9 @@ static const struct {
 
 static void go_all_ways(const otel_processor *processor, bool has_rule)
 {
-    memory = otel_memory_new();
-    const otel_exporter exporter = otel_memory_exporter(memory);
-    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                                      .processors = processor,
-                                                      .processor_count = processor != NULL,
-                                                      .tail_keep = has_rule ? see_root : NULL)),
+    assert_int_equal(start_with_memory(OTEL_SDK_OPTIONS(.processors = processor,
+                                                        .processor_count = processor != NULL,
+                                                        .tail_keep = has_rule ? see_root : NULL)),
                      OTEL_OK);
     tracer = otel_tracer_get("end_times", NULL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -133,8 +121,7 @@ static void go_all_ways(const otel_processor *processor, bool has_rule)
                 see(&view);
             otel_memory_clear(memory);
         }
-    assert_int_equal(otel_shutdown(5000), OTEL_OK);
-    otel_memory_free(memory);
+    assert_int_equal(stop_memory(NULL), 0);
 }
 
 static void given_times_stay_in_what_is_exported(void **state)

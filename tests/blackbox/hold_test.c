@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A span of the program's own that holds its descendants back (.hold), inside of a root that holds
  * all of its trace back because a tail rule is set: the program's word still counts. */
+#include "blackbox.h"
 #include <otel/lines.h>
-#include <otel/memory.h>
-#include <otel/otel.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 static otel_tracer *tracer;
-static otel_memory *memory;
 
 static int start(void **state)
 {
@@ -29,19 +20,9 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
-    const bool is_well = otel_shutdown(5000) == OTEL_OK;
-    otel_stats stats = {.size = sizeof stats};
-    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
-    uint64_t sum = stats.delivered + stats.queued;
-    for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
-        sum += stats.dropped[i];
-    for (size_t i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
-        sum += stats.withheld[i];
-    assert_int_equal(stats.ended, sum);
-    assert_int_equal(stats.open, 0);
-    otel_memory_free(memory);
-    return !is_well;
+    const int is_bad = stop_memory(state);
+    assert_int_equal(stats_now().open, 0);
+    return is_bad;
 }
 
 /* Whether these, separated by blanks, are the names of what was exported, and nothing else. */
@@ -121,19 +102,12 @@ static void *start_and_end_a_child(void *parent)
     return NULL;
 }
 
-static void on_another_thread(otel_span *parent)
-{
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, start_and_end_a_child, parent), 0);
-    pthread_join(thread, NULL);
-}
-
 static void descendants_of_other_threads_belong_to_it(void **state)
 {
     (void)state;
     otel_span root = enter("root");
     otel_span attempt = enter_holding("attempt");
-    on_another_thread(&attempt);
+    run_in_thread(start_and_end_a_child, &attempt);
     otel_span_cancel(attempt);
     otel_span_fail(root, NULL);
     otel_span_end(root);
@@ -149,20 +123,13 @@ static void descendants_that_end_after_it_go_to_the_root(void **state)
         const otel_span late = otel_span_start(tracer, "late", NULL);
         otel_span_end(attempt);
         otel_span_end(late);
-        on_another_thread(&attempt);
+        run_in_thread(start_and_end_a_child, &attempt);
         assert_true(are_exported(""));
         if (fails)
             otel_span_fail(root, NULL);
         otel_span_end(root);
         assert_true(are_exported(fails ? "attempt late elsewhere root" : ""));
     }
-}
-
-static uint64_t late_spans(void)
-{
-    otel_stats stats = {.size = sizeof stats};
-    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
-    return stats.withheld[OTEL_WITHHELD_LATE];
 }
 
 /* Whether the span that it is started below is still open or not. */
@@ -180,7 +147,7 @@ static void once_the_root_has_decided_it_holds_nothing(void **state)
         assert_null(otel_span_collect(attempt));
         otel_span_end(open);
     }
-    assert_int_equal(late_spans(), 5);
+    assert_int_equal(stats_now().withheld[OTEL_WITHHELD_LATE], 5);
     assert_true(are_exported(""));
 }
 
@@ -204,13 +171,13 @@ static void they_may_be_nested(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(cancelling_it_withholds_what_is_below_it, start, stop),
-        cmocka_unit_test_setup_teardown(ending_it_leaves_the_decision_to_the_root, start, stop),
-        cmocka_unit_test_setup_teardown(collecting_it_takes_what_is_below_it, start, stop),
-        cmocka_unit_test_setup_teardown(descendants_of_other_threads_belong_to_it, start, stop),
-        cmocka_unit_test_setup_teardown(descendants_that_end_after_it_go_to_the_root, start, stop),
-        cmocka_unit_test_setup_teardown(once_the_root_has_decided_it_holds_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(they_may_be_nested, start, stop),
+        AROUND(cancelling_it_withholds_what_is_below_it),
+        AROUND(ending_it_leaves_the_decision_to_the_root),
+        AROUND(collecting_it_takes_what_is_below_it),
+        AROUND(descendants_of_other_threads_belong_to_it),
+        AROUND(descendants_that_end_after_it_go_to_the_root),
+        AROUND(once_the_root_has_decided_it_holds_nothing),
+        AROUND(they_may_be_nested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

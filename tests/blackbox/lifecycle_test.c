@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start, flush, poll and shutdown with an exporter of the program's own. */
-#include <otel/otel.h>
+#include "blackbox.h"
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
-enum { FOREVER_MS = 60000, ROUNDS = 300 };
+enum { ROUNDS = 300 };
 
 /* What the exporter has seen, and how it behaves. */
 static struct {
@@ -106,7 +97,7 @@ static void an_exporter_may_ask_for_statistics_when_it_is_freed(void **state)
     assert_int_equal(START(.threadless = false), OTEL_OK);
 
     assert_int_equal(START(.threadless = false), OTEL_ERROR_ALREADY_STARTED);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(PATIENCE_MS), OTEL_OK);
 
     assert_int_equal(seen.frees, 2);
 }
@@ -130,9 +121,9 @@ static void another_thread_that_polls_takes_no_time_from_a_flush(void **state)
 
     for (int i = 0; i < ROUNDS; i++) {
         end_a_span(NULL);
-        assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+        assert_int_equal(otel_flush(PATIENCE_MS), OTEL_OK);
     }
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(PATIENCE_MS), OTEL_OK);
 
     __atomic_store_n(&is_polling, 0, __ATOMIC_RELEASE);
     pthread_join(poller, NULL);
@@ -216,25 +207,24 @@ static void a_program_with_timers_only_is_told_of_spans(void **state)
         assert_int_equal(otel_poll(0), OTEL_OK);
     }
     assert_int_equal(seen.exports, 1);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(PATIENCE_MS), OTEL_OK);
 }
 
 static void a_loss_is_answered_for_by_the_next_flush_and_by_the_shutdown(void **state)
 {
-    otel_stats stats = {.size = sizeof stats};
     (void)state;
     seen.rejects = 1;
     assert_int_equal(START(.bsp_schedule_delay = 1), OTEL_OK);
     end_a_span(NULL);
-    while (otel_stats_read(0, &stats) == OTEL_OK && stats.rejected == 0)
+    while (stats_now().rejected == 0)
         sched_yield();
 
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_OK);
     seen.rejects = 0;
     end_a_span(NULL);
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(PATIENCE_MS), OTEL_ERROR_EXPORT_FAILED);
 }
 
 static void what_is_withheld_is_no_loss(void **state)
@@ -243,8 +233,8 @@ static void what_is_withheld_is_no_loss(void **state)
     assert_int_equal(START(.threadless = false), OTEL_OK);
     otel_span_cancel(otel_span_enter(otel_tracer_get("blackbox", NULL), "work", NULL));
 
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(PATIENCE_MS), OTEL_OK);
 }
 
 static bool keep_nothing(void *unused, const otel_tail *tail)
@@ -264,8 +254,8 @@ static void what_ends_after_a_rule_dropped_its_trace_is_no_loss(void **state)
     otel_span_end(root);
     otel_span_end(late);
 
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(PATIENCE_MS), OTEL_OK);
 }
 
 static void what_is_collected_and_not_mounted_is_no_loss(void **state)
@@ -276,8 +266,8 @@ static void what_is_collected_and_not_mounted_is_no_loss(void **state)
     end_a_span(NULL);
     otel_lines_free(otel_lines_end());
 
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(PATIENCE_MS), OTEL_OK);
 }
 
 static void *leave_a_root_open(void *root)
@@ -289,39 +279,33 @@ static void *leave_a_root_open(void *root)
 /* No rule decided about this trace. */
 static void what_ends_below_a_root_that_was_left_open_is_a_loss(void **state)
 {
-    pthread_t thread;
     otel_span root;
-    otel_stats stats = {.size = sizeof stats};
     (void)state;
     assert_int_equal(START(.tail_keep = keep_nothing), OTEL_OK);
-    assert_int_equal(pthread_create(&thread, NULL, leave_a_root_open, &root), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    run_in_thread(leave_a_root_open, &root);
+    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_ERROR_EXPORT_FAILED);
     const otel_context below = {.span = root};
     otel_span_end(otel_span_start(otel_tracer_get("blackbox", NULL), "below",
                                   OTEL_SPAN_OPTIONS(.parent = &below)));
 
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
-    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
-    assert_int_equal(stats.dropped[OTEL_DROP_ABANDONED], 2);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(stats_now().dropped[OTEL_DROP_ABANDONED], 2);
+    assert_int_equal(otel_shutdown(PATIENCE_MS), OTEL_ERROR_EXPORT_FAILED);
 }
 
 static void spans_for_which_there_was_no_room_are_a_loss(void **state)
 {
-    otel_stats stats = {.size = sizeof stats};
     (void)state;
     assert_int_equal(
         START(.threadless = true, .bsp_max_queue_size = 2, .bsp_max_export_batch_size = 2),
         OTEL_OK);
-    do {
+    do
         end_a_span(NULL);
-        assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
-    } while (stats.dropped[OTEL_DROP_QUEUE_FULL] == 0);
+    while (stats_now().dropped[OTEL_DROP_QUEUE_FULL] == 0);
 
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_ERROR_EXPORT_FAILED);
+    assert_int_equal(otel_flush(PATIENCE_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(PATIENCE_MS), OTEL_ERROR_EXPORT_FAILED);
 }
 
 int main(void)

@@ -2,14 +2,8 @@
 /* Without an exporter (OTEL_TRACES_EXPORTER=none) all but the export is as with one: what is
  * sampled, what is propagated, what processors see; and nothing piles up. prices_test.py says what
  * a span costs then. Each test starts and stops the SDK. */
-#include <otel/otel.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "blackbox.h"
 #include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { SPANS = 20000, QUEUE = 64 };
 

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the kernel is asked for random bytes: not for each decision of a sampler, and never so that
  * a program waits for them early in the boot. The getrandom below is that of the whole process. */
+#include "blackbox.h"
 #include <errno.h>
-#include <otel/otel.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/random.h>
 #include <sys/types.h>
-
-#include <cmocka.h>
 
 enum { SPANS = 10000 };
 

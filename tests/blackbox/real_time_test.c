@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of different priorities use one started span on one core. A real-time thread that finds
  * the span in use by a thread of a lower priority gives the core away until that one is done. */
+#include "blackbox.h"
 #include <dlfcn.h>
-#include <otel/memory.h>
-#include <otel/otel.h>
-#include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 enum { SKIPPED = 77, HANGING_S = 60, CALLS = 5000, LONG_NAME = 4000, URGENT = 2 };
 
-static otel_memory *memory;
 static otel_tracer *tracer;
 static otel_span span;
 
@@ -152,20 +141,11 @@ static int start(void **state)
     (void)state;
     for (int i = 0; i < URGENT; i++)
         sem_init(&urgent[i].may_start, 0, 0);
-    memory = otel_memory_new();
     tracer = otel_tracer_get("real_time", NULL);
-    const otel_exporter exporter = otel_memory_exporter(memory);
-    return otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1)) !=
-           OTEL_OK;
+    return start_with_memory(OTEL_SDK_OPTIONS(.threadless = false)) != OTEL_OK;
 }
 
-static int stop(void **state)
-{
-    (void)state;
-    const bool is_well = otel_shutdown(5000) == OTEL_OK;
-    otel_memory_free(memory);
-    return !is_well;
-}
+static int (*const stop)(void **) = stop_memory;
 
 /* Whether this thread is alone on one core now, and may start real-time threads there. */
 static bool is_on_one_core(void)
@@ -183,9 +163,8 @@ static bool is_on_one_core(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_urgent_threads_give_way_to_a_holder_of_lower_priority,
-                                        start, stop),
-        cmocka_unit_test_setup_teardown(test_threads_of_three_priorities_finish, start, stop),
+        AROUND(test_urgent_threads_give_way_to_a_holder_of_lower_priority),
+        AROUND(test_threads_of_three_priorities_finish),
     };
     if (!is_on_one_core()) {
         fputs("no right to real-time threads here\n", stderr);

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What became of spans: each kind of outcome is counted where it belongs and nowhere else, what the
  * program decided (withheld) apart from what was lost (dropped), and the sums close. */
+#include "blackbox.h"
 #include <otel/exporter.h>
 #include <otel/lines.h>
-#include <otel/otel.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-enum { QUEUE_SIZE = 16, WAIT_MS = 60000 };
+enum { QUEUE_SIZE = 16 };
 
 static otel_tracer *tracer;
 
@@ -162,9 +153,7 @@ static void *leave_open(void *unused)
 
 static void make_abandoned(void)
 {
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, leave_open, NULL), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    run_in_thread(leave_open, NULL);
 }
 
 /* Fills the queue as well: those are delivered. */
@@ -182,29 +171,15 @@ static void make_reentrant(void)
 
 /* --- the books --- */
 
-static otel_stats stats_now(void)
+static otel_stats flushed_stats(void)
 {
-    otel_stats stats = {.size = sizeof stats};
-    assert_int_not_equal(otel_flush(WAIT_MS), OTEL_ERROR_TIMEOUT);
-    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
-    return stats;
-}
-
-static uint64_t sum_of(const uint64_t *counts, size_t count)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += counts[i];
-    return sum;
+    assert_int_not_equal(otel_flush(PATIENCE_MS), OTEL_ERROR_TIMEOUT);
+    return stats_now();
 }
 
 static void assert_closed(const otel_stats *stats)
 {
-    assert_int_equal(stats->started, stats->unsampled + stats->open + stats->ended);
-    assert_int_equal(stats->ended, stats->delivered + stats->rejected + stats->spooled +
-                                       stats->queued +
-                                       sum_of(stats->withheld, OTEL_WITHHELD_REASON_COUNT) +
-                                       sum_of(stats->dropped, OTEL_DROP_REASON_COUNT));
+    assert_sums_close(stats);
     assert_int_equal(stats->queued, 0);
 }
 
@@ -244,9 +219,9 @@ static void test_each_outcome_is_counted_where_it_belongs(void **state)
 {
     (void)state;
     for (size_t i = 0; i < OUTCOMES; i++) {
-        otel_stats wanted = stats_now();
+        otel_stats wanted = flushed_stats();
         outcomes[i].make();
-        const otel_stats stats = stats_now();
+        const otel_stats stats = flushed_stats();
 
         *counter_of(&wanted, outcomes[i].counter) += 2;
         wanted.delivered += outcomes[i].delivered;
@@ -268,12 +243,12 @@ static void test_the_text_tells_withheld_from_dropped(void **state)
     make_delivered();
     make_cancelled();
     make_not_kept();
-    otel_stats stats = stats_now();
+    otel_stats stats = flushed_stats();
     otel_stats_describe(&stats, text, sizeof text);
     assert_string_equal(text, "delivered 2, withheld 4 (cancelled 2, not_kept 2), dropped 0");
 
     make_refused();
-    stats = stats_now();
+    stats = flushed_stats();
     otel_stats_describe(&stats, text, sizeof text);
     assert_string_equal(text, "delivered 2, withheld 4 (cancelled 2, not_kept 2), dropped 2 "
                               "(permanent_error 2)");
@@ -318,17 +293,16 @@ static void test_metrics_give_withheld_spans_no_error(void **state)
     (void)state;
     for (size_t i = 0; i < OUTCOMES; i++) {
         outcomes[i].make();
-        (void)stats_now();
+        (void)flushed_stats();
     }
-    const otel_stats stats = stats_now();
-    const uint64_t withheld = sum_of(stats.withheld, OTEL_WITHHELD_REASON_COUNT);
+    const otel_stats stats = flushed_stats();
+    const uint64_t withheld = all_withheld(&stats);
 
     assert_int_equal(withheld, 14);
     assert_int_equal(metric_sum("otel_c.span.withheld", "otel_c.withheld.reason"), withheld);
     assert_int_equal(metric_sum("otel_c.span.withheld", "error.type"), 0);
     assert_int_equal(metric_sum("otel.sdk.processor.span.processed", "error.type"),
-                     sum_of(stats.dropped, OTEL_DROP_REASON_COUNT) -
-                         stats.dropped[OTEL_DROP_PERMANENT_ERROR]);
+                     all_lost(&stats) - stats.dropped[OTEL_DROP_PERMANENT_ERROR]);
     assert_int_equal(metric_sum("otel.sdk.processor.span.processed", NULL) + withheld, stats.ended);
     assert_int_equal(metric_sum("otel.sdk.exporter.span.exported", "error.type"),
                      stats.rejected + stats.dropped[OTEL_DROP_PERMANENT_ERROR]);
@@ -337,20 +311,20 @@ static void test_metrics_give_withheld_spans_no_error(void **state)
 static int stop(void **state)
 {
     (void)state;
-    return otel_shutdown(WAIT_MS) == OTEL_ERROR_TIMEOUT;
+    return otel_shutdown(PATIENCE_MS) == OTEL_ERROR_TIMEOUT;
 }
 
 static void test_what_is_open_at_the_end_is_lost(void **state)
 {
     (void)state;
     const otel_span open = otel_span_start(tracer, "open", NULL);
-    otel_stats stats = stats_now();
+    otel_stats stats = flushed_stats();
     assert_int_equal(stats.open, 1);
     assert_closed(&stats);
 
-    assert_int_equal(otel_shutdown(WAIT_MS), OTEL_OK);
+    assert_int_equal(otel_shutdown(PATIENCE_MS), OTEL_OK);
     otel_span_end(open);
-    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
+    stats = stats_now();
     assert_int_equal(stats.open, 0);
     assert_int_equal(stats.dropped[OTEL_DROP_ALREADY_SHUTDOWN], 1);
     assert_closed(&stats);
@@ -359,10 +333,10 @@ static void test_what_is_open_at_the_end_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_each_outcome_is_counted_where_it_belongs, start, stop),
-        cmocka_unit_test_setup_teardown(test_the_text_tells_withheld_from_dropped, start, stop),
+        AROUND(test_each_outcome_is_counted_where_it_belongs),
+        AROUND(test_the_text_tells_withheld_from_dropped),
         cmocka_unit_test(test_the_text_reads_no_more_than_the_struct),
-        cmocka_unit_test_setup_teardown(test_metrics_give_withheld_spans_no_error, start, stop),
+        AROUND(test_metrics_give_withheld_spans_no_error),
         cmocka_unit_test_setup(test_what_is_open_at_the_end_is_lost, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that block the profiler's signal: their processor time is counted and said once, and a stop
  * leaves no signal behind for them. */
-#include <otel/otel.h>
+#include "blackbox.h"
 #include <otel/profiler.h>
-#include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { NS_PER_S = 1000000000, WORK_NS = 1200000000, TIMEOUT_MS = 60000 };
 
@@ -63,24 +54,22 @@ static int64_t used_ns(void)
     return (int64_t)used.tv_sec * NS_PER_S + used.tv_nsec;
 }
 
-/* Until this thread has used so much more of its processor's time. */
-static void *work(void *is_blocking)
+static void block(bool blocks)
 {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGPROF);
-    pthread_sigmask(is_blocking != NULL ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+    pthread_sigmask(blocks ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+/* Until this thread has used so much more of its processor's time. */
+static void *work(void *is_blocking)
+{
+    block(is_blocking != NULL);
     for (const int64_t end_ns = used_ns() + WORK_NS; used_ns() < end_ns;)
         for (volatile int i = 0; i < 20000; i++)
             ;
     return NULL;
-}
-
-static void run_worker(void *is_blocking)
-{
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, work, is_blocking), 0);
-    pthread_join(thread, NULL);
 }
 
 static void test_time_of_workers_that_block_the_signal_is_counted_and_said(void **state)
@@ -88,7 +77,7 @@ static void test_time_of_workers_that_block_the_signal_is_counted_and_said(void 
     (void)state;
     otel_profiler *profiler = start_profiler(99);
 
-    run_worker(&warnings);
+    run_in_thread(work, &warnings);
 
     const otel_profiler_stats stats = stats_of(profiler);
     assert_true(stats.processor_ns >= WORK_NS);
@@ -116,14 +105,6 @@ static void test_time_that_is_seen_is_no_cause_for_a_warning(void **state)
 enum { WORKERS = 3, STOPS = 20, TURN_NS = 20000000 };
 static pthread_barrier_t barrier;
 static unsigned pending_before, pending_after, is_over;
-
-static void block(bool blocks)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGPROF);
-    pthread_sigmask(blocks ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
 
 static bool is_pending(void)
 {

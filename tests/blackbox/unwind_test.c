@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Errors that leave functions by longjmp, as in PostgreSQL, Lua and Ruby: what they jumped past is
  * over, and the next request gets a trace of its own. */
+#include "blackbox.h"
 #include <malloc.h>
 #include <otel/baggage.h>
 #include <otel/lines.h>
-#include <otel/memory.h>
-#include <otel/otel.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-enum { JUMPS = 100000, BETWEEN_FLUSHES = 50, NESTED = 3, MOST_GROWTH = 1 << 20 };
+enum { JUMPS = 100000, BETWEEN_FLUSHES = 10, NESTED = 3, MOST_GROWTH = 1 << 20 };
 
 static otel_tracer *tracer;
-static otel_memory *memory;
 static sigjmp_buf error_handler;
 static uint64_t answered; /* how many lost spans the flushes have answered for */
 
@@ -24,51 +16,27 @@ static int start(void **state)
 {
     (void)state;
     answered = 0;
-    memory = otel_memory_new();
-    const otel_exporter exporters[] = {otel_memory_exporter(memory)};
     tracer = otel_tracer_get("unwind", NULL);
-    return otel_start_with(OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 1)) !=
-           OTEL_OK;
-}
-
-static otel_stats read_stats(void)
-{
-    otel_stats stats = {.size = sizeof stats};
-    assert_int_equal(otel_stats_read(0, &stats), OTEL_OK);
-    return stats;
-}
-
-static uint64_t lost_in(const otel_stats *stats)
-{
-    uint64_t lost = 0;
-    for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
-        lost += stats->dropped[i];
-    return lost;
+    return start_with_memory(OTEL_SDK_OPTIONS(.threadless = false)) != OTEL_OK;
 }
 
 /* Spans that are abandoned are lost, and a shutdown answers for all lost spans. */
 static int stop(void **state)
 {
     (void)state;
-    const otel_status status = otel_shutdown(5000);
-    const otel_stats stats = read_stats();
-    const uint64_t lost = lost_in(&stats);
-    uint64_t withheld = 0;
-    for (size_t i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++)
-        withheld += stats.withheld[i];
-    const bool is_well = status == (lost == 0 ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED);
-    assert_int_equal(stats.started, stats.unsampled + stats.open + stats.ended);
-    assert_int_equal(stats.ended, stats.delivered + stats.queued + withheld + lost);
+    const otel_status status = otel_shutdown(PATIENCE_MS);
+    const otel_stats stats = stats_now();
+    assert_sums_close(&stats);
     otel_memory_free(memory);
-    return !is_well;
+    return status != (all_lost(&stats) == 0 ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED);
 }
 
 /* A flush answers for the spans that were lost since the flush before. */
 static void flush(void)
 {
     const otel_status status = otel_flush(5000);
-    const otel_stats stats = read_stats();
-    const uint64_t lost = lost_in(&stats);
+    const otel_stats stats = stats_now();
+    const uint64_t lost = all_lost(&stats);
     assert_int_equal(status, lost == answered ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED);
     answered = lost;
 }
@@ -186,8 +154,8 @@ static void a_scope_ends_what_was_jumped_past(void **state)
     const size_t after = mallinfo2().uordblks;
     assert_true(after < before + MOST_GROWTH);
     assert_true(is_nothing_current());
-    assert_int_equal(read_stats().open, 0);
-    assert_int_equal(read_stats().delivered, (NESTED + 1) * (JUMPS + BETWEEN_FLUSHES));
+    assert_int_equal(stats_now().open, 0);
+    assert_int_equal(stats_now().delivered, (NESTED + 1) * (JUMPS + BETWEEN_FLUSHES));
 }
 
 static void a_scope_detaches_what_was_attached_in_it(void **state)
@@ -268,7 +236,7 @@ static void spans_that_are_never_ended_stay_within_bounds(void **state)
     flush();
     const size_t after = mallinfo2().uordblks;
     assert_true(after < before + MOST_GROWTH);
-    const otel_stats stats = read_stats();
+    const otel_stats stats = stats_now();
     assert_int_equal(stats.delivered, JUMPS);
     assert_int_equal(stats.open + stats.dropped[OTEL_DROP_ABANDONED], JUMPS);
     assert_int_equal(stats.dropped[OTEL_DROP_NO_MEMORY], 0);
@@ -313,8 +281,8 @@ static void a_mark_ends_everything_after_it(void **state)
     }
     assert_true(mallinfo2().uordblks < before + MOST_GROWTH);
     otel_span_end(session);
-    assert_int_equal(read_stats().open, 0);
-    assert_int_equal(read_stats().withheld[OTEL_WITHHELD_UNMOUNTED], JUMPS / 100);
+    assert_int_equal(stats_now().open, 0);
+    assert_int_equal(stats_now().withheld[OTEL_WITHHELD_UNMOUNTED], JUMPS / 100);
 }
 
 static void a_mark_counts_where_nothing_is_current(void **state)
@@ -370,16 +338,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mark_works_without_an_sdk),
-        cmocka_unit_test_setup_teardown(a_scope_ends_what_was_jumped_past, start, stop),
-        cmocka_unit_test_setup_teardown(a_scope_detaches_what_was_attached_in_it, start, stop),
-        cmocka_unit_test_setup_teardown(the_end_of_a_span_leaves_those_inside_open_but_not_current,
-                                        start, stop),
-        cmocka_unit_test_setup_teardown(the_end_of_a_span_lets_another_trace_be_current, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(spans_that_are_never_ended_stay_within_bounds, start, stop),
-        cmocka_unit_test_setup_teardown(a_mark_ends_everything_after_it, start, stop),
-        cmocka_unit_test_setup_teardown(a_mark_counts_where_nothing_is_current, start, stop),
-        cmocka_unit_test_setup_teardown(a_mark_touches_nothing_from_before_it, start, stop),
+        AROUND(a_scope_ends_what_was_jumped_past),
+        AROUND(a_scope_detaches_what_was_attached_in_it),
+        AROUND(the_end_of_a_span_leaves_those_inside_open_but_not_current),
+        AROUND(the_end_of_a_span_lets_another_trace_be_current),
+        AROUND(spans_that_are_never_ended_stay_within_bounds),
+        AROUND(a_mark_ends_everything_after_it),
+        AROUND(a_mark_counts_where_nothing_is_current),
+        AROUND(a_mark_touches_nothing_from_before_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

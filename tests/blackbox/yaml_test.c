@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is wrong with a file of settings is said with its place, and with what is needed to mend it;
  * what is wrong with an option of the program, by the option's name. */
+#include "blackbox.h"
 #include <otel/config.h>
-#include <otel/otel.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define HEAD "file_format: \"1.1\"\n"
 #define EXPORTER(exporter) \
