@@ -4,12 +4,11 @@
  *
  *     storm FILE SPANS MILLISECONDS
  *
- * Sixteen threads share the spans; settings come from the environment. After SIGTERM they start no
- * more, and the program ends as it would have. FILE is mapped memory, so that it survives the
- * program: the span ids, eight bytes each and zero where there is none yet, each put down just
- * before its span ends; behind them twice a struct counts, of which one is whole at any moment. So
- * at most THREADS spans are in FILE and had not ended when the program was killed, and what counts
- * say has happened had happened.
+ * Sixteen threads share the spans; settings come from the environment. FILE is mapped memory, so that
+ * it survives the program: the span ids, eight bytes each and zero where there is none yet, each put
+ * down just before its span ends; behind them twice a struct counts, of which one is whole at any
+ * moment. So at most THREADS spans are in FILE and had not ended when the program was killed, and what
+ * counts say has happened had happened.
  *
  * stdout gets the statistics after the shutdown, with the reasons of losses by name. */
 #include <otel/otel.h>
@@ -17,7 +16,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +44,6 @@ struct worker {
 
 static otel_tracer *tracer;
 static struct counts *counts; /* [2], in FILE */
-static atomic_bool is_enough; /* set by a handler */
 static atomic_bool is_over;
 
 static void trace(uint8_t id[8])
@@ -66,18 +63,12 @@ static void *work(void *argument)
     struct worker *worker = argument;
     const struct timespec pause = {0, PAUSE_MS * 1000000L};
     uint64_t done = 0;
-    for (uint64_t i = 1; i <= worker->pauses && !atomic_load(&is_enough); i++) {
+    for (uint64_t i = 1; i <= worker->pauses; i++) {
         for (; done < worker->spans * i / worker->pauses; done++)
             trace(worker->ids + done * 8);
         nanosleep(&pause, NULL);
     }
     return NULL;
-}
-
-static void enough(int number)
-{
-    (void)number;
-    atomic_store(&is_enough, true);
 }
 
 static otel_stats statistics(void)
@@ -167,7 +158,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: storm FILE SPANS MILLISECONDS\n");
         return 2;
     }
-    signal(SIGTERM, enough);
     const uint64_t spans = strtoull(argv[2], NULL, 10) / THREADS;
     const uint64_t pauses = strtoull(argv[3], NULL, 10) / PAUSE_MS + 1;
     uint8_t *ids = map(argv[1], spans * THREADS);
