@@ -5,15 +5,14 @@
  * What was said is written down by a model that knows only the specification. At its end each
  * span must be what the model says: protobuf-c unpacks it, a strict receiver (support/strict.h)
  * finds no fault in it, and attributes, counts, name and status are those of the model. */
+#include "tests/fuzz/fuzz.h"
 #include "tests/support/received.h"
 #include "tests/support/strict.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ATTRIBUTES = 9, EVENTS = 11, LINKS = 13, EVENT_ATTRIBUTES = 3, LINK_ATTRIBUTES = 4 };
-enum { SPANS = 4, LIST = 12, DEPTH = 8, MEMORY = 1 << 22, CALLS = 400 };
+enum { SPANS = 4, LIST = 12, DEPTH = 8, MEMORY = 1 << 22, CALLS = 400, KEPT = 1 << 15 };
 enum { DEEPEST = 31 }; /* of OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT */
 
 /* ---- the input --------------------------------------------------------------------------- */
@@ -37,8 +36,7 @@ static void *take(size_t size)
 {
     void *memory = input.memory + input.used;
     input.used += (size + 15) & ~(size_t)15;
-    if (input.used > sizeof input.memory)
-        abort();
+    fuzz_check(input.used <= sizeof input.memory);
     return memory;
 }
 
@@ -202,6 +200,9 @@ struct model {
 
 static struct model models[SPANS];
 
+static void *kept[KEPT]; /* what the model has on the heap, until the input ends */
+static size_t kept_count;
+
 static void require(bool condition, const char *what)
 {
     if (condition)
@@ -210,15 +211,22 @@ static void require(bool condition, const char *what)
     abort();
 }
 
-static void forget(struct strict_bytes *bytes)
+static void *keep(void *memory)
 {
-    free(bytes->data);
-    *bytes = (struct strict_bytes){0};
+    require(memory != NULL && kept_count < KEPT, "the model has room");
+    return kept[kept_count++] = memory;
 }
 
-static struct strict_bytes text_of(const char *text)
+static struct strict_bytes kept_bytes(struct strict_bytes made)
 {
-    return strict_text(text, text != NULL ? strlen(text) : 0);
+    if (made.data != NULL)
+        keep(made.data);
+    return made;
+}
+
+static struct strict_bytes string_of(const char *text)
+{
+    return kept_bytes(strict_text(text, text != NULL ? strlen(text) : 0));
 }
 
 static int index_of(const struct model_list *list, struct strict_bytes key)
@@ -230,70 +238,36 @@ static int index_of(const struct model_list *list, struct strict_bytes key)
     return -1;
 }
 
-static void model_set(struct model_list *list, unsigned limit, const char *key, size_t key_length,
+static void model_set(struct model_list *list, unsigned limit, const char *key,
                       const otel_value *value)
 {
-    if (key == NULL || key_length == 0)
+    if (key == NULL || *key == '\0')
         return;
-    struct strict_bytes name = strict_text(key, key_length);
-    const int known = index_of(list, name);
-    if (known < 0 && list->count >= limit) {
+    const struct strict_bytes name = string_of(key);
+    int at = index_of(list, name);
+    if (at < 0 && list->count >= limit) {
         list->dropped++;
-        forget(&name);
         return;
     }
-    const struct strict_bytes made = strict_value(value, limits.length, (unsigned)limits.depth);
-    if (known >= 0) {
-        forget(&name);
-        forget(&list->values[known]);
-        list->values[known] = made;
-        return;
+    if (at < 0) {
+        require(list->count < CALLS, "the list has room");
+        at = (int)list->count++;
+        list->keys[at] = name;
     }
-    require(list->count < CALLS, "the model has room");
-    list->keys[list->count] = name;
-    list->values[list->count++] = made;
+    list->values[at] = kept_bytes(strict_value(value, limits.length, (unsigned)limits.depth));
 }
 
 /* A list that is given at once: its keys that are left out are counted once each. */
 static struct model_list *model_list(const otel_attribute *given, size_t count, unsigned limit)
 {
-    struct model_list *list = calloc(1, sizeof *list);
-    if (list == NULL)
-        abort();
+    struct model_list *list = keep(calloc(1, sizeof *list));
     for (size_t i = 0; i < count; i++)
-        model_set(list, CALLS, given[i].key, given[i].key != NULL ? strlen(given[i].key) : 0,
-                  &given[i].value);
-    while (list->count > limit) {
-        list->count--;
-        list->dropped++;
-        forget(&list->keys[list->count]);
-        forget(&list->values[list->count]);
+        model_set(list, CALLS, given[i].key, &given[i].value);
+    if (list->count > limit) {
+        list->dropped = list->count - limit;
+        list->count = limit;
     }
     return list;
-}
-
-static void forget_list(struct model_list *list)
-{
-    for (unsigned i = 0; i < list->count; i++) {
-        forget(&list->keys[i]);
-        forget(&list->values[i]);
-    }
-}
-
-static void forget_model(struct model *model)
-{
-    forget_list(&model->attributes);
-    for (unsigned i = 0; i < model->event_count; i++) {
-        forget_list(model->events[i]);
-        free(model->events[i]);
-    }
-    for (unsigned i = 0; i < model->link_count; i++) {
-        forget_list(model->links[i]);
-        free(model->links[i]);
-    }
-    forget(&model->name);
-    forget(&model->message);
-    memset(model, 0, sizeof *model);
 }
 
 /* ---- calls ------------------------------------------------------------------------------- */
@@ -340,12 +314,10 @@ static void begin(struct model *model)
     model->span = model->is_entered ? otel_span_enter(tracer, name, &options)
                                     : otel_span_start(tracer, name, &options);
     model->is_open = true;
-    model->name = text_of(name);
-    for (size_t i = 0; i < options.attribute_count; i++) {
-        const char *key = options.attributes[i].key;
-        model_set(&model->attributes, limits.attributes, key, key != NULL ? strlen(key) : 0,
+    model->name = string_of(name);
+    for (size_t i = 0; i < options.attribute_count; i++)
+        model_set(&model->attributes, limits.attributes, options.attributes[i].key,
                   &options.attributes[i].value);
-    }
     if (options.link_count != 0)
         model_link(model, &link);
 }
@@ -368,7 +340,7 @@ static void set(struct model *model)
     else
         otel_span_set_value(model->span, key, value);
     if (model->is_open)
-        model_set(&model->attributes, limits.attributes, key, length, &value);
+        model_set(&model->attributes, limits.attributes, key, &value);
 }
 
 static void add_event(struct model *model)
@@ -395,9 +367,7 @@ static void set_status(struct model *model)
     if (!model->is_open || !is_known || model->status == OTEL_SPAN_STATUS_OK)
         return;
     model->status = status;
-    forget(&model->message);
-    if (status == OTEL_SPAN_STATUS_ERROR)
-        model->message = text_of(message);
+    model->message = string_of(status == OTEL_SPAN_STATUS_ERROR ? message : NULL);
 }
 
 static void check_list(otel_slice message, uint32_t number, const struct model_list *list,
@@ -444,9 +414,7 @@ static void check_received(const struct model *model)
         check_list(part, LINK_ATTRIBUTES, model->links[i], got->links[i]->n_attributes,
                    got->links[i]->dropped_attributes_count);
     }
-    static const int codes[] = {0, 1, 2};
-    require((got->status != NULL ? (int)got->status->code : 0) == codes[model->status],
-            "the status");
+    require((got->status != NULL ? (int)got->status->code : 0) == (int)model->status, "the status");
     require(is_text(got->status != NULL ? got->status->message : "", &model->message),
             "the description");
     require(is_text(got->name, &model->name), "the name");
@@ -459,19 +427,15 @@ static void end(struct model *model)
     require(received_count() == before + model->is_open, "a span is exported once");
     if (model->is_open)
         check_received(model);
-    const otel_span span = model->span;
-    forget_model(model);
-    model->span = span; /* to be used when it is dead */
+    *model = (struct model){.span = model->span}; /* to be used when it is dead */
 }
 
 static void rename_span(struct model *model)
 {
     const char *name = some_string();
     otel_span_update_name(model->span, name);
-    if (!model->is_open)
-        return;
-    forget(&model->name);
-    model->name = text_of(name);
+    if (model->is_open)
+        model->name = string_of(name);
 }
 
 static void call(void)
@@ -521,8 +485,6 @@ static int64_t option(unsigned limit)
     return limit != 0 ? (int64_t)limit : OTEL_ZERO;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     input.at = data;
@@ -552,5 +514,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memset(&models[i], 0, sizeof models[i]);
     }
     received_stop();
+    while (kept_count != 0)
+        free(kept[--kept_count]);
     return 0;
 }

@@ -46,8 +46,7 @@ static void ask(int fd, size_t size)
         oteli_elf_find_functions(fd, places, PLACES, &endless, take, &together);
     for (size_t i = 0; i < PLACES; i++) {
         struct oteli_elf_place one = place_at(i, size);
-        if (oteli_elf_find_functions(fd, &one, 1, &endless, take, &alone) != outcome)
-            abort();
+        fuzz_check(oteli_elf_find_functions(fd, &one, 1, &endless, take, &alone) == outcome);
         const char *name = together.names[i];
         if ((name != NULL) != (alone.names[i] != NULL) ||
             (name != NULL && (outcome != OTELI_ELF_DONE || strcmp(name, alone.names[i]) != 0)))

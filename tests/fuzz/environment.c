@@ -2,10 +2,8 @@
 /* tests/fuzz/environment.c - an environment of any texts, one on each line: what it says can be
  * read and listed, and a child's environment is what it was but for the variables that carry
  * the context. */
+#include "tests/fuzz/fuzz.h"
 #include <otel/propagate.h>
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { VARIABLES = 64, TEXT = 16 * 1024 };
 
@@ -23,8 +21,6 @@ static void check_name(void *state, const char *name, size_t length)
         (name[0] >= '0' && name[0] <= '9') || name[length] != '=')
         abort();
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -52,22 +48,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const otel_context context = otel_extract_from(&empty, &reader);
     size_t names = 0;
     otel_environment_list(environment, check_name, &names);
-    if (names > count)
-        abort();
+    fuzz_check(names <= count);
 
     char **child = otel_environment_for_child(&context, environment);
-    if (child == NULL)
-        abort();
+    fuzz_check(child != NULL);
     char **at = child;
     for (size_t i = 0; i < count; i++) {
         if (is_carried(environment[i]))
             continue;
-        if (strcmp(environment[i], *at++) != 0)
-            abort();
+        fuzz_check(strcmp(environment[i], *at++) == 0);
     }
     for (; *at != NULL; at++)
-        if (!is_carried(*at))
-            abort();
+        fuzz_check(is_carried(*at));
     free(child);
     return 0;
 }

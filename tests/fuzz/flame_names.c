@@ -16,12 +16,6 @@ enum { BEFORE = 1, LARGEST = 1 << 16, TEXTS_MOST = 16 };
 const char flame_style[] = "p { color: red; }\n";
 const char flame_script[] = "x();\n";
 
-static void check(bool is_right)
-{
-    if (!is_right)
-        abort();
-}
-
 /* The texts of an input, and an empty one behind them. */
 static size_t split(const uint8_t *data, size_t size, otel_slice texts[TEXTS_MOST])
 {
@@ -76,18 +70,18 @@ static void draw(const otel_slice *texts, size_t count, bool is_picture)
     size_t length = 0;
     size_t at;
     fill(&profile, &function, &mapping, &location, texts, count);
-    check(names != NULL && title != NULL && flame_tree_init(&tree, &choice, names));
-    check(flame_tree_add(&tree, &profile) == NULL);
+    fuzz_check(names != NULL && title != NULL && flame_tree_init(&tree, &choice, names));
+    fuzz_check(flame_tree_add(&tree, &profile) == NULL);
     flame_tree_finish(&tree);
-    check(tree.nodes[tree.groups[0].root].total == 5);
+    fuzz_check(tree.nodes[tree.groups[0].root].total == 5);
     FILE *out = open_memstream(&text, &length);
-    check(out != NULL);
+    fuzz_check(out != NULL);
     if (is_picture)
         flame_svg_write(out, &tree, title);
     else
         flame_page_write(out, &tree, title);
     fclose(out);
-    check(markup_fault(text, length, flame_style, flame_script, &at) == NULL);
+    fuzz_check(markup_fault(text, length, flame_style, flame_script, &at) == NULL);
     free(text);
     free(title);
     flame_tree_fini(&tree);
@@ -100,14 +94,14 @@ static void look_up(const uint8_t *data, size_t size)
     static const uint64_t places[] = {0, 1, 0x40, 0x1000, 0x1234, 0x401000, UINT64_MAX};
     char path[64];
     const int fd = memfd_create("program", MFD_CLOEXEC);
-    check(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    fuzz_check(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     struct flame_names *names = flame_names_new();
-    check(names != NULL);
+    fuzz_check(names != NULL);
     const struct flame_mapping mapping = {.file = {path, strlen(path)}, .limit = UINT64_MAX};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         const otel_slice name = flame_names_find(names, &mapping, places[i]);
-        check(name.length == 0 || memchr(name.data, '\0', name.length) == NULL);
+        fuzz_check(name.length == 0 || memchr(name.data, '\0', name.length) == NULL);
     }
     flame_names_free(names);
     close(fd);

@@ -12,12 +12,6 @@ enum { BEFORE = 1, LARGEST = 1 << 16 };
 const char flame_style[] = "p { color: red; }\n";
 const char flame_script[] = "x();\n";
 
-static void check(bool is_right)
-{
-    if (!is_right)
-        abort();
-}
-
 /* All of it is there, for the sanitizer. */
 static void read_text(otel_slice text)
 {
@@ -30,11 +24,11 @@ static void read_text(otel_slice text)
 static bool look(void *state, const struct flame_sample *sample)
 {
     const struct flame_profile *profile = state;
-    check(sample->depth <= FLAME_FRAMES_MAX && sample->value_count == profile->value_count);
+    fuzz_check(sample->depth <= FLAME_FRAMES_MAX && sample->value_count == profile->value_count);
     for (size_t i = 0; i < sample->depth; i++) {
         const struct flame_location *at = sample->frames[i];
-        check(at >= profile->locations && at < profile->locations + profile->location_count);
-        check(at->first_function + at->function_count <= profile->inlined_count);
+        fuzz_check(at >= profile->locations && at < profile->locations + profile->location_count);
+        fuzz_check(at->first_function + at->function_count <= profile->inlined_count);
         if (at->mapping != NULL) {
             read_text(at->mapping->file);
             read_text(at->mapping->build_id);
@@ -69,19 +63,19 @@ static void draw(struct flame_profile *profile, uint8_t how)
     char *text = NULL;
     size_t length = 0;
     size_t at;
-    check(names != NULL && flame_tree_init(&tree, &choice, names));
-    check(flame_tree_add(&tree, profile) == NULL);
+    fuzz_check(names != NULL && flame_tree_init(&tree, &choice, names));
+    fuzz_check(flame_tree_add(&tree, profile) == NULL);
     if ((how & 16) != 0)
-        check(flame_tree_add(&tree, profile) == NULL);
+        fuzz_check(flame_tree_add(&tree, profile) == NULL);
     flame_tree_finish(&tree);
     FILE *out = open_memstream(&text, &length);
-    check(out != NULL);
+    fuzz_check(out != NULL);
     if (choice.is_frame)
         flame_svg_write(out, &tree, "t");
     else
         flame_page_write(out, &tree, "t");
     fclose(out);
-    check(markup_fault(text, length, flame_style, flame_script, &at) == NULL);
+    fuzz_check(markup_fault(text, length, flame_style, flame_script, &at) == NULL);
     free(text);
     flame_tree_fini(&tree);
     flame_names_free(names);
@@ -95,10 +89,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const char *fault = flame_profile_read(&profile, data + BEFORE, size - BEFORE);
     if (fault != NULL) {
-        check(fault[0] != '\0');
+        fuzz_check(fault[0] != '\0');
         return 0;
     }
-    check(flame_profile_each(&profile, &sample, look, &profile));
+    fuzz_check(flame_profile_each(&profile, &sample, look, &profile));
     forget_files(&profile);
     draw(&profile, data[0]);
     flame_profile_fini(&profile);

@@ -2,13 +2,13 @@
 /* tests/fuzz/headers.c - headers from anywhere, `name:value` on each line, for every propagator
  * by itself and for all of them together. What is extracted must survive being injected and
  * extracted again; so it must as environment variables. */
+#include "tests/fuzz/fuzz.h"
+#include <otel/baggage.h>
 #include <otel/propagate.h>
 
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
-enum { HEADERS = 100, TEXT = 64 * 1024 };
+enum { HEADERS = 100, TEXT = 64 * 1024, BAGGAGE_MEMBERS = 64, BAGGAGE_BYTES = 8192 };
 
 struct header {
     const char *name;
@@ -25,8 +25,7 @@ struct headers {
 
 static const char *keep(struct headers *headers, const char *text, size_t length)
 {
-    if (headers->used + length + 1 > TEXT)
-        abort();
+    fuzz_check(headers->used + length + 1 <= TEXT);
     char *at = headers->text + headers->used;
     memcpy(at, text, length);
     at[length] = '\0';
@@ -84,7 +83,8 @@ static void list(void *carrier, otel_visit_header *visit, void *state)
 /* What is sent may stand in a header of HTTP, and ends where it says. */
 static void set(void *carrier, const char *name, const char *value, size_t length)
 {
-    if (value[length] != '\0' || name[0] == '\0')
+    if (value[length] != '\0' || name[0] == '\0' ||
+        (strcmp(name, "baggage") == 0 && length > BAGGAGE_BYTES))
         abort();
     for (size_t i = 0; i < length; i++)
         if ((value[i] < ' ' && value[i] != '\t') || value[i] > '~')
@@ -92,19 +92,43 @@ static void set(void *carrier, const char *name, const char *value, size_t lengt
     add(carrier, name, strlen(name), value, length);
 }
 
+struct copying {
+    otel_baggage from, to;
+};
+
+static bool copy_entry(void *state, const char *name, const char *value, const char *metadata)
+{
+    static char whole[BAGGAGE_BYTES + 1];
+    struct copying *copying = state;
+    const size_t length = otel_baggage_get(copying->from, name, whole, sizeof whole);
+    fuzz_check(name[0] != '\0' && length <= BAGGAGE_BYTES && strncmp(whole, value, length) == 0);
+    fuzz_check(metadata == NULL || metadata[0] != '\0');
+    copying->to = otel_baggage_set(copying->to, name, value, metadata);
+    return true;
+}
+
+/* It is within the limits of W3C Baggage, and has as many entries when it is built one by one. */
+static void check_baggage(otel_baggage baggage)
+{
+    struct copying copying = {baggage, otel_baggage_none()};
+    otel_baggage_each(baggage, copy_entry, &copying);
+    fuzz_check(otel_baggage_count(baggage) <= BAGGAGE_MEMBERS &&
+               otel_baggage_count(copying.to) == otel_baggage_count(baggage));
+}
+
 static void through(const otel_propagator *propagator, struct headers *from, struct headers *to)
 {
     const otel_carrier_reader reader = {get, list, from};
     const otel_context empty = {0};
     const otel_context context = otel_propagator_extract_from(propagator, &empty, &reader);
+    check_baggage(otel_context_baggage(&context));
     to->count = to->used = 0;
     otel_propagator_inject(propagator, &context, set, to);
 }
 
 static void compare(const struct headers *one, const struct headers *other)
 {
-    if (one->count != other->count)
-        abort();
+    fuzz_check(one->count == other->count);
     for (size_t i = 0; i < one->count; i++)
         if (strcmp(one->headers[i].name, other->headers[i].name) != 0 ||
             one->headers[i].length != other->headers[i].length ||
@@ -122,8 +146,7 @@ static void through_environment(const otel_propagator *propagator, struct header
     const otel_context context = otel_propagator_extract_from(propagator, &empty, &reader);
     otel_propagator_set(propagator);
     char **child = otel_environment_for_child(&context, nothing);
-    if (child == NULL)
-        abort();
+    fuzz_check(child != NULL);
     const otel_context read =
         otel_propagator_extract(propagator, &empty, otel_environment_get, child);
     again.count = again.used = 0;
@@ -131,8 +154,6 @@ static void through_environment(const otel_propagator *propagator, struct header
     free(child);
     compare(sent, &again);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -59,8 +59,7 @@ static void image(const uint8_t *data, size_t size)
     identity.build_id_length = 0;
     if (oteli_elf_read_build_id(&memory, &identity) != (identity.build_id_length != 0))
         abort();
-    if (!oteli_elf_read_htlhash(fd, &identity))
-        abort();
+    fuzz_check(oteli_elf_read_htlhash(fd, &identity));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

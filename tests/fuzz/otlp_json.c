@@ -3,68 +3,48 @@
  *
  * Bytes that the API wrote are well-formed protobuf, so the input says what is in the messages
  * and not how they are put together: each step takes a field and what it needs from it. */
+#include "tests/fuzz/fuzz.h"
 #include "exporters/file/trace_events.h"
 #include "exporters/json/otlp_json.h"
 
 #include "common/wire.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/json_check.h"
-#include <stdlib.h>
 
 enum { MESSAGE_MAX = 1 << 16, VALUE_MAX = 8192 };
 
-struct input {
-    const uint8_t *at;
-    const uint8_t *end;
-};
-
-static uint8_t take(struct input *input)
-{
-    return input->at != input->end ? *input->at++ : 0;
-}
-
-static uint64_t take_word(struct input *input)
+static uint64_t take_word(struct fuzz_input *input)
 {
     uint64_t word = 0;
     for (unsigned i = 0; i < 8; i++)
-        word = word << 8 | take(input);
+        word = word << 8 | fuzz_take(input);
     return word;
 }
 
-static otel_slice take_text(struct input *input)
+static uint8_t *put_text(uint8_t *at, uint32_t field, struct fuzz_input *input)
 {
-    size_t length = take(input);
-    if (length > (size_t)(input->end - input->at))
-        length = (size_t)(input->end - input->at);
-    const otel_slice text = {(const char *)input->at, length};
-    input->at += length;
-    return text;
-}
-
-static uint8_t *put_text(uint8_t *at, uint32_t field, struct input *input)
-{
-    const otel_slice text = take_text(input);
+    const otel_slice text = fuzz_take_text(input);
     return oteli_put_bytes_field(at, field, text.data, text.length);
 }
 
-static uint8_t *put_id(uint8_t *at, uint32_t field, size_t bytes, struct input *input)
+static uint8_t *put_id(uint8_t *at, uint32_t field, size_t bytes, struct fuzz_input *input)
 {
     uint8_t id[16];
     for (size_t i = 0; i < bytes; i++)
-        id[i] = take(input);
+        id[i] = fuzz_take(input);
     return oteli_put_bytes_field(at, field, id, bytes);
 }
 
 /* An AnyValue that is no array and no map. */
-static size_t put_scalar(uint8_t *value, struct input *input)
+static size_t put_scalar(uint8_t *value, struct fuzz_input *input)
 {
     uint8_t *at = value;
-    switch (take(input) % 6) {
+    switch (fuzz_take(input) % 6) {
     case 0:
         at = put_text(at, 1, input);
         break;
     case 1:
-        at = oteli_put_varint_field(at, 2, take(input) & 1);
+        at = oteli_put_varint_field(at, 2, fuzz_take(input) & 1);
         break;
     case 2:
         at = oteli_put_varint_field(at, 3, take_word(input));
@@ -101,52 +81,52 @@ static size_t wrap(uint8_t *value, size_t length, uint8_t how)
 }
 
 /* A KeyValue under this field. */
-static uint8_t *put_attribute(uint8_t *at, uint32_t field, struct input *input)
+static uint8_t *put_attribute(uint8_t *at, uint32_t field, struct fuzz_input *input)
 {
     uint8_t value[VALUE_MAX], pair[VALUE_MAX + 300];
     size_t length = put_scalar(value, input);
-    for (unsigned wraps = take(input); wraps != 0 && length < VALUE_MAX / 4; wraps--)
-        length = wrap(value, length, (uint8_t)(take(input) | 2));
+    for (unsigned wraps = fuzz_take(input); wraps != 0 && length < VALUE_MAX / 4; wraps--)
+        length = wrap(value, length, (uint8_t)(fuzz_take(input) | 2));
     uint8_t *end = put_text(pair, 1, input);
     end = oteli_put_bytes_field(end, 2, value, length);
     return oteli_put_bytes_field(at, field, pair, (size_t)(end - pair));
 }
 
-static uint8_t *put_event(uint8_t *at, struct input *input)
+static uint8_t *put_event(uint8_t *at, struct fuzz_input *input)
 {
     uint8_t event[VALUE_MAX * 2];
     uint8_t *end = oteli_put_fixed64(oteli_put_tag(event, 1, OTELI_WIRE_FIXED64), take_word(input));
     end = put_text(end, 2, input);
-    if (take(input) & 1)
+    if (fuzz_take(input) & 1)
         end = put_attribute(end, OTEL_FIELD_EVENT_ATTRIBUTE, input);
-    end = oteli_put_varint_field(end, 4, take(input));
+    end = oteli_put_varint_field(end, 4, fuzz_take(input));
     return oteli_put_bytes_field(at, 11, event, (size_t)(end - event));
 }
 
-static uint8_t *put_link(uint8_t *at, struct input *input)
+static uint8_t *put_link(uint8_t *at, struct fuzz_input *input)
 {
     uint8_t link[VALUE_MAX * 2];
     uint8_t *end = link;
-    if (take(input) & 1)
+    if (fuzz_take(input) & 1)
         end = put_id(end, 1, 16, input);
-    if (take(input) & 1)
+    if (fuzz_take(input) & 1)
         end = put_id(end, 2, 8, input);
     end = put_text(end, 3, input);
-    if (take(input) & 1)
+    if (fuzz_take(input) & 1)
         end = put_attribute(end, OTEL_FIELD_LINK_ATTRIBUTE, input);
-    end = oteli_put_fixed32(oteli_put_tag(end, 6, OTELI_WIRE_FIXED32), take(input));
+    end = oteli_put_fixed32(oteli_put_tag(end, 6, OTELI_WIRE_FIXED32), fuzz_take(input));
     return oteli_put_bytes_field(at, 13, link, (size_t)(end - link));
 }
 
-static uint8_t *put_status(uint8_t *at, struct input *input)
+static uint8_t *put_status(uint8_t *at, struct fuzz_input *input)
 {
     uint8_t status[300];
     uint8_t *end = put_text(status, 2, input);
-    end = oteli_put_varint_field(end, 3, take(input) % 4);
+    end = oteli_put_varint_field(end, 3, fuzz_take(input) % 4);
     return oteli_put_bytes_field(at, 15, status, (size_t)(end - status));
 }
 
-static uint8_t *put_field(uint8_t *at, uint32_t field, struct input *input)
+static uint8_t *put_field(uint8_t *at, uint32_t field, struct fuzz_input *input)
 {
     switch (field) {
     case 3:
@@ -158,7 +138,7 @@ static uint8_t *put_field(uint8_t *at, uint32_t field, struct input *input)
     case 10:
     case 12:
     case 14:
-        return oteli_put_varint_field(at, field, take(input) % 8);
+        return oteli_put_varint_field(at, field, fuzz_take(input) % 8);
     case 7:
     case 8:
         return oteli_put_fixed64(oteli_put_tag(at, field, OTELI_WIRE_FIXED64), take_word(input));
@@ -177,16 +157,17 @@ static uint8_t *put_field(uint8_t *at, uint32_t field, struct input *input)
 }
 
 /* Fields in the order of their numbers, as the API writes them. */
-static void add_span(struct batch_double *batch, const otel_scope_view *scope, struct input *input)
+static void add_span(struct batch_double *batch, const otel_scope_view *scope,
+                     struct fuzz_input *input)
 {
     static uint8_t message[MESSAGE_MAX];
     uint8_t *at = put_id(message, 1, 16, input);
     at = put_id(at, 2, 8, input);
-    uint32_t fields = (uint32_t)take(input) << 8 | take(input);
+    uint32_t fields = (uint32_t)fuzz_take(input) << 8 | fuzz_take(input);
     for (uint32_t field = 3; field <= 16; field++, fields >>= 1)
         for (unsigned again = fields & 1; again != 0 && at < message + MESSAGE_MAX / 2; again--) {
             at = put_field(at, field, input);
-            if ((field == 9 || field == 11 || field == 13) && (take(input) & 1))
+            if ((field == 9 || field == 11 || field == 13) && (fuzz_take(input) & 1))
                 at = put_field(at, field, input);
         }
     batch_double_add(batch, scope, message, (size_t)(at - message));
@@ -201,11 +182,9 @@ static void check(const struct oteli_json *json)
 static void check_otlp(const struct batch_double *batch)
 {
     struct oteli_otlp_json encoder = {0};
-    if (!oteli_otlp_json_add(&encoder, batch_double_view(batch)))
-        abort();
+    fuzz_check(oteli_otlp_json_add(&encoder, batch_double_view(batch)));
     check(&encoder.text);
-    if (memchr(encoder.text.data, '\n', encoder.text.length) != NULL)
-        abort();
+    fuzz_check(memchr(encoder.text.data, '\n', encoder.text.length) == NULL);
     oteli_otlp_json_fini(&encoder);
 }
 
@@ -225,17 +204,16 @@ static void check_trace_events(const struct batch_double *batch)
     oteli_json_fini(&events.text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input input = {data, data + size};
+    struct fuzz_input input = {data, data + size};
     uint8_t resource[VALUE_MAX * 2];
     const uint8_t *resource_end = put_attribute(resource, OTEL_FIELD_RESOURCE_ATTRIBUTE, &input);
-    struct batch_double batch = {.schema_url = take_text(&input)};
+    struct batch_double batch = {.schema_url = fuzz_take_text(&input)};
     batch.resource = (otel_slice){(const char *)resource, (size_t)(resource_end - resource)};
-    const otel_scope_view scopes[2] = {{.name = take_text(&input), .version = take_text(&input)},
-                                       {.schema_url = take_text(&input)}};
+    const otel_scope_view scopes[2] = {
+        {.name = fuzz_take_text(&input), .version = fuzz_take_text(&input)},
+        {.schema_url = fuzz_take_text(&input)}};
     do
         add_span(&batch, &scopes[batch.size & 1], &input);
     while (input.at != input.end && batch.size < 16);

@@ -4,14 +4,10 @@
  *
  * The first byte of an input says where in the ring its records begin, which decides what goes over
  * the end, and whether samples have bytes of the stack. */
+#include "tests/fuzz/fuzz.h"
 #include "profiling/perf_records.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { BEFORE = 1, SMALLEST = 8, LARGEST = 1 << 17, PROCESS = 0x4D4D4D4D };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
     const uint8_t *ring;
@@ -19,12 +15,6 @@ struct seen {
     const struct oteli_perf_reader *reader;
     uint64_t bytes;
 };
-
-static void check(bool is_right)
-{
-    if (!is_right)
-        abort();
-}
 
 static bool lies_in(const void *bytes, size_t length, const void *memory, size_t size)
 {
@@ -36,14 +26,14 @@ static void take(void *state, uint64_t event, const struct oteli_sample *sample)
 {
     struct seen *seen = state;
     uint8_t all = (uint8_t)event;
-    check(sample->depth != 0 && sample->depth <= OTELI_FRAMES_MAX);
+    fuzz_check(sample->depth != 0 && sample->depth <= OTELI_FRAMES_MAX);
     for (size_t i = 0; i < sample->depth; i++)
-        check(sample->frames[i] < (uint64_t)-4095);
-    check((sample->stack == NULL) == (sample->stack_size == 0));
+        fuzz_check(sample->frames[i] < (uint64_t)-4095);
+    fuzz_check((sample->stack == NULL) == (sample->stack_size == 0));
     if (sample->stack != NULL)
-        check(lies_in(sample->stack, sample->stack_size, seen->ring, seen->size) ||
-              lies_in(sample->stack, sample->stack_size, seen->reader->scratch,
-                      sizeof seen->reader->scratch));
+        fuzz_check(lies_in(sample->stack, sample->stack_size, seen->ring, seen->size) ||
+                   lies_in(sample->stack, sample->stack_size, seen->reader->scratch,
+                           sizeof seen->reader->scratch));
     for (size_t i = 0; i < sample->stack_size; i++) /* for the sanitizer */
         all ^= ((const uint8_t *)sample->stack)[i];
     seen->bytes += all;

@@ -3,40 +3,20 @@
  * and says one thing only.
  *
  *     input: protocol, status, flags, then the fields, each behind its length, then the body */
+#include "tests/fuzz/fuzz.h"
 #include "common/utf8.h"
 #include "exporters/otlp/protocol.h"
 #include "exporters/otlp/transport.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { FIELDS = 5, CUT = 1, TOO_LONG = 2, SENT = 4, HOPELESS = 8, FIRST_FIELD = 16 };
 
-struct input {
-    const uint8_t *at;
-    const uint8_t *end;
-};
-
-static uint8_t take(struct input *input)
-{
-    return input->at != input->end ? *input->at++ : 0;
-}
-
 /* A copy of exactly the length, so that a read behind its end is seen. */
-static char *take_text(struct input *input)
+static char *take_copy(struct fuzz_input *input)
 {
-    size_t length = take(input);
-    const size_t left = (size_t)(input->end - input->at);
-    if (length > left)
-        length = left;
-    char *text = malloc(length + 1);
-    if (text == NULL)
-        abort();
-    if (length != 0)
-        memcpy(text, input->at, length);
-    text[length] = '\0';
-    input->at += length;
-    return text;
+    const otel_slice text = fuzz_take_text(input);
+    char *copy = fuzz_text((const uint8_t *)text.data, text.length);
+    fuzz_check(copy != NULL);
+    return copy;
 }
 
 static void check_text(const char *text, size_t size)
@@ -66,20 +46,19 @@ static void check(const struct oteli_outcome *outcome)
         abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct input input = {data, data + size};
-    const otel_otlp_protocol protocol = (otel_otlp_protocol)(take(&input) % (OTEL_OTLP_GRPC + 1));
+    struct fuzz_input input = {data, data + size};
+    const otel_otlp_protocol protocol =
+        (otel_otlp_protocol)(fuzz_take(&input) % (OTEL_OTLP_GRPC + 1));
     /* The statuses that mean something are likely. */
     static const int statuses[] = {0, 200, 200, 200, 400, 413, 429, 503};
-    const uint8_t status = take(&input);
-    const unsigned flags = take(&input) | (unsigned)take(&input) << 8;
+    const uint8_t status = fuzz_take(&input);
+    const unsigned flags = fuzz_take(&input) | (unsigned)fuzz_take(&input) << 8;
     char *fields[FIELDS] = {0};
     for (unsigned i = 0; i < FIELDS; i++) {
         if (flags & (unsigned)FIRST_FIELD << i)
-            fields[i] = take_text(&input);
+            fields[i] = take_copy(&input);
     }
     struct oteli_transport_answer answer = {
         .status = status < 240 ? statuses[status % 8] : (status - 238) * 50,

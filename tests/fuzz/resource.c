@@ -28,11 +28,9 @@ static void look_at_entity(const struct oteli_resource *resource, const struct o
         if (field.number != ID_KEYS && field.number != DESCRIPTION_KEYS)
             continue;
         is_identified |= field.number == ID_KEYS;
-        if (count_key(resource, (otel_slice){(const char *)field.bytes, field.length}) != 1)
-            abort();
+        fuzz_check(count_key(resource, (otel_slice){(const char *)field.bytes, field.length}) == 1);
     }
-    if (!is_identified)
-        abort();
+    fuzz_check(is_identified);
 }
 
 static void look_at(const struct oteli_resource *resource)
@@ -49,8 +47,7 @@ static void look_at(const struct oteli_resource *resource)
                  count_key(resource, attribute.key) != 1)
             abort();
     }
-    if (at != end)
-        abort();
+    fuzz_check(at == end);
 }
 
 static void make(char *attributes, char *entities)
@@ -58,11 +55,9 @@ static void make(char *attributes, char *entities)
     const struct oteli_config config = {.resource_attributes = attributes, .entities = entities};
     struct oteli_resource resource;
     struct oteli_resource renewed;
-    if (oteli_resource_init(&resource, &config, NULL, 0) != OTEL_OK)
-        abort();
+    fuzz_check(oteli_resource_init(&resource, &config, NULL, 0) == OTEL_OK);
     look_at(&resource);
-    if (oteli_resource_renew(&renewed, &resource) != OTEL_OK)
-        abort();
+    fuzz_check(oteli_resource_renew(&renewed, &resource) == OTEL_OK);
     if (renewed.otlp_length != resource.otlp_length ||
         memcmp(renewed.otlp, resource.otlp, renewed.otlp_length) != 0)
         abort();

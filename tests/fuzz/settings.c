@@ -15,8 +15,7 @@ static void look_at_number(const struct oteli_config_row *row, int64_t number)
 static void look_at_word(const struct oteli_config_row *row, const char *word)
 {
     if (word == NULL) {
-        if (row->default_text != NULL)
-            abort();
+        fuzz_check(row->default_text == NULL);
         return;
     }
     for (; *word != '\0'; word++)
@@ -54,12 +53,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_be_quiet();
     setenv(row->variable, text, 1);
     struct oteli_config config;
-    if (oteli_config_load(&config, NULL, true) != OTEL_OK)
-        abort();
+    fuzz_check(oteli_config_load(&config, NULL, true) == OTEL_OK);
     for (size_t i = 0; i < oteli_config_row_count; i++)
         look_at(&config, &oteli_config_rows[i]);
-    if (config.bsp_max_export_batch_size > config.bsp_max_queue_size)
-        abort();
+    fuzz_check(config.bsp_max_export_batch_size <= config.bsp_max_queue_size);
     oteli_config_fini(&config);
     unsetenv(row->variable);
     free(text);

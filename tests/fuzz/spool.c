@@ -4,22 +4,12 @@
  *
  * The input is a name, up to the first NUL or line end, and a content. Half of the inputs get a
  * right checksum, for what is behind it. */
+#include "tests/fuzz/fuzz.h"
 #include "exporters/otlp/checksum.h"
 #include "exporters/otlp/spool_file.h"
 #include "exporters/otlp/spool_part.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { AT_WRITTEN = 16, AT_CHECKSUM = 44 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int is_right)
-{
-    if (!is_right)
-        abort();
-}
 
 static void check_name(const char *text, const struct oteli_spool_file *file,
                        enum oteli_spool_name kind)
@@ -28,7 +18,7 @@ static void check_name(const char *text, const struct oteli_spool_file *file,
     if (kind == OTELI_SPOOL_OTHER)
         return;
     oteli_spool_name_write(file, kind, name);
-    check(strcmp(name, text) == 0);
+    fuzz_check(strcmp(name, text) == 0);
 }
 
 /* As if nothing was wrong with it. */
@@ -51,15 +41,15 @@ static void check_content(const struct oteli_spool_file *file, const uint8_t *co
         if (oteli_spool_content_check(file, formats[i], content, size) != OTELI_SPOOL_GOOD)
             continue;
         good++;
-        check(size == oteli_spool_file_bytes(file));
+        fuzz_check(size == oteli_spool_file_bytes(file));
         struct oteli_spool_file written = *file; /* the name may say another time */
         written.written_unix_ns = 0;
         for (unsigned k = 8; k-- != 0;)
             written.written_unix_ns = written.written_unix_ns << 8 | content[AT_WRITTEN + k];
         oteli_spool_head_write(&written, formats[i], content + OTELI_SPOOL_HEAD, head);
-        check(memcmp(head, content, sizeof head) == 0);
+        fuzz_check(memcmp(head, content, sizeof head) == 0);
     }
-    check(good <= 1);
+    fuzz_check(good <= 1);
 }
 
 /* The halves of a request have all of its spans, and are no longer than it is. */
@@ -70,12 +60,12 @@ static void check_parts(const uint8_t *request, size_t length)
     for (uint64_t first = 0; first < spans; first += (spans + 1) / 2) {
         const size_t size = oteli_spool_part(request, length, first, (spans + 1) / 2, NULL);
         uint8_t *part = malloc(size);
-        check(size != 0 && size <= length && part != NULL);
-        check(oteli_spool_part(request, length, first, (spans + 1) / 2, part) == size);
+        fuzz_check(size != 0 && size <= length && part != NULL);
+        fuzz_check(oteli_spool_part(request, length, first, (spans + 1) / 2, part) == size);
         found += oteli_spool_spans(part, size);
         free(part);
     }
-    check(found == spans);
+    fuzz_check(found == spans);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

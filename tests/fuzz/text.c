@@ -35,8 +35,7 @@ static void parse_otlp(const char *text)
     char *url = NULL;
     if (oteli_otlp_headers_parse("FUZZ", text, &headers, &count))
         for (size_t i = 0; i < count; i++)
-            if (!oteli_otlp_header_is_valid(headers[i].name, headers[i].value))
-                abort();
+            fuzz_check(oteli_otlp_header_is_valid(headers[i].name, headers[i].value));
     oteli_otlp_headers_free(headers, count);
     for (int protocol = 0; protocol <= OTEL_OTLP_GRPC; protocol++) {
         if (oteli_otlp_endpoint((otel_otlp_protocol)protocol, text, NULL, &url))
@@ -61,8 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     otel_slice rest = oteli_slice_of(text);
     otel_slice member;
     while (oteli_list_next(&rest, &member))
-        if (member.length == 0)
-            abort();
+        fuzz_check(member.length != 0);
     decode(text, size);
     replace_bad_utf8(text, size);
     parse_otlp(text);
