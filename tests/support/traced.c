@@ -130,25 +130,6 @@ void traced_thread(void *(*main)(void *), void *argument)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-void check_forked(pid_t child)
-{
-    int status = -1;
-    assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-void check_child(int (*life)(void))
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(60);
-        _exit(life());
-    }
-    check_forked(child);
-}
-
 int traced_setup_without_sdk(void **state)
 {
     (void)state;

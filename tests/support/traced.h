@@ -47,11 +47,6 @@ void traced_assert_only(int withheld, int dropped, uint64_t count, const char *f
 /* Run a function on another thread, to its end. */
 void traced_thread(void *(*main)(void *), void *argument);
 
-/* Run a function in a child of a fork, to its end: it answers what it found wrong, 0: nothing. The
- * second for a child of a fork from elsewhere. */
-void check_child(int (*life)(void));
-void check_forked(pid_t child);
-
 int traced_setup(void **state);
 int traced_setup_queued(void **state);
 int traced_setup_without_sdk(void **state);

@@ -98,3 +98,22 @@ int main(int count, char **arguments)
     fprintf(stderr, "no such file of tests: %s; try --list\n", arguments[1]);
     return 2;
 }
+
+void check_forked(pid_t child)
+{
+    int status = -1;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+void check_child(int (*life)(void))
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(life());
+    }
+    check_forked(child);
+}

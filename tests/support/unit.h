@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -39,6 +40,11 @@ struct unit_file {
 };
 
 static struct unit_file unit_file __attribute__((unused)) = {.path = __BASE_FILE__};
+
+/* Run a function in a child of a fork, to its end: it answers what it found wrong, 0: nothing. The
+ * second for a child of a fork from elsewhere. */
+void check_child(int (*life)(void));
+void check_forked(pid_t child);
 
 /* Before main, on its thread. */
 void unit_add(struct unit_file *file, struct unit_test *test);

@@ -4,12 +4,12 @@
 
 #include "tests/support/batch_double.h"
 #include "tests/support/leaks.h"
+#include "tests/support/said.h"
 #include "tests/support/unit.h"
 #include "tests/support/wire_text.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define HEAD_0 "trace 00000000000000000000000000000000"
@@ -52,13 +52,6 @@ static otel_status flush(void)
     return exporter.flush(exporter.state, 1000);
 }
 
-static void silent(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)level;
-    (void)message;
-}
-
 static void open_on(FILE *file)
 {
     stream = file;
@@ -75,7 +68,7 @@ static void close_it(void)
 static int begin(void **state)
 {
     (void)state;
-    otel_log_set_handler(silent, NULL);
+    said_begin(OTEL_LOG_WARN);
     oteli_leaks_begin();
     length = 0;
     open_on(open_memstream(&drawn, &length));
@@ -267,7 +260,6 @@ TEST(a_child_draws_its_own_traces_past_the_stream)
 {
     char text[2048] = "";
     int ends[2];
-    int status;
     pthread_t thread;
     assert_int_equal(pipe(ends), 0);
     open_instead(fdopen(ends[1], "w"));
@@ -282,11 +274,10 @@ TEST(a_child_draws_its_own_traces_past_the_stream)
     const pid_t child = fork();
     if (child == 0)
         _exit(draw_in_child());
-    assert_int_equal(waitpid(child, &status, 0), child);
+    check_forked(child);
     pthread_barrier_wait(&holder.barrier);
     pthread_join(thread, NULL);
 
-    assert_int_equal(status, 0);
     assert_true(read(ends[0], text, sizeof text - 1) > 0);
     assert_memory_equal(text, HEAD_7, sizeof HEAD_7 - 1);
     assert_non_null(strstr(text, "of the child"));

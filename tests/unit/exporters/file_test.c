@@ -9,6 +9,7 @@
 #include "tests/support/batch_double.h"
 #include "tests/support/json_check.h"
 #include "tests/support/leaks.h"
+#include "tests/support/said.h"
 #include "tests/support/unit.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { LARGE = 300000 /* more than a pipe holds */, PLACES = 8, FAR = 100, NONE = -1 };
@@ -33,20 +33,13 @@ static struct batch_double batch; /* that was exported last, */
 static struct export_double call; /* and what the exporter said of it */
 static int reader = NONE;         /* of a FIFO */
 
-static void silent(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)level;
-    (void)message;
-}
-
 static int begin(void **state)
 {
     (void)state;
     snprintf(folder, sizeof folder, "/tmp/otel-file-test-XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/spans.jsonl", folder);
-    otel_log_set_handler(silent, NULL);
+    said_begin(OTEL_LOG_WARN);
     oteli_leaks_begin();
     return 0;
 }
@@ -74,7 +67,7 @@ static int end(void **state)
         close(reader);
     reader = NONE;
     oteli_leaks_check();
-    otel_log_set_handler(NULL, NULL);
+    said_end();
     for (int i = 0; i < 10; i++)
         (void)unlink(numbered(i));
     return rmdir(folder);
@@ -163,17 +156,6 @@ static void assert_files(const char *expected)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i != 0 ? " " : "",
                  letters);
     assert_string_equal(text, expected);
-}
-
-/* 0, or the number of the step that failed. */
-static int in_child(int (*life)(void))
-{
-    int status;
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(life());
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return status;
 }
 
 /* ---- files ---------------------------------------------------------------------------- */
@@ -286,7 +268,7 @@ TEST(a_child_appends_lines_of_its_own)
 {
     open_file();
     export_well(&exporter, "a");
-    assert_int_equal(in_child(write_in_child), 0);
+    check_child(write_in_child);
     export_well(&exporter, "b");
     assert_files("acb");
 }
@@ -450,13 +432,6 @@ static pid_t fork_writer(int fd)
     return child;
 }
 
-static void assert_written(pid_t child)
-{
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-}
-
 /* spec: X20 */
 TEST(X20_stdout_is_the_default_whatever_it_is)
 {
@@ -471,12 +446,12 @@ TEST(X20_stdout_is_the_default_whatever_it_is)
         for (ssize_t got = 1; got > 0; length += (size_t)got)
             got = read(ends[0], content + length, sizeof content - length);
         close(ends[0]);
-        assert_written(child);
+        check_forked(child);
         assert_string_equal(letters_in(content, length), "aL");
     }
     const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     const int same = open(path, O_RDONLY | O_CLOEXEC);
-    assert_written(fork_writer(file));
+    check_forked(fork_writer(file));
     assert_int_equal(write(file, "behind\n", 7), 7); /* at the offset that they share */
     const ssize_t length = read(same, content, sizeof content);
     assert_true(length > 7);
@@ -598,7 +573,7 @@ TEST(a_child_leaves_what_it_has_opened_alone)
 {
     places_of_child = next_places();
     open_file();
-    assert_int_equal(in_child(renew_in_child), 0);
+    check_child(renew_in_child);
     assert_files("c");
 }
 

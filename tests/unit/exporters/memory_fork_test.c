@@ -75,7 +75,6 @@ static int export_in_child(otel_memory *memory, int generations)
 TEST(a_child_has_a_store_of_its_own)
 {
     otel_span_view span;
-    int status;
     oteli_leaks_begin();
     otel_memory *memory = otel_memory_new();
     (void)export_one(memory, "first");
@@ -92,8 +91,7 @@ TEST(a_child_has_a_store_of_its_own)
         _exit(failed);
     }
 
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(WEXITSTATUS(status), 0);
+    check_forked(child);
     (void)export_one(memory, "third");
     assert_int_equal(otel_memory_count(memory), 2);
     otel_memory_free(memory);
@@ -110,7 +108,6 @@ TEST(a_store_that_was_locked_at_the_fork_holds_nobody_up)
 {
     pthread_t thread;
     pthread_barrier_t barrier;
-    int status;
     oteli_leaks_begin();
     otel_memory *memory = otel_memory_new();
     pthread_barrier_init(&barrier, NULL, 2);
@@ -126,12 +123,11 @@ TEST(a_store_that_was_locked_at_the_fork_holds_nobody_up)
         _exit(failed);
     }
 
-    assert_int_equal(waitpid(child, &status, 0), child);
+    check_forked(child);
     pthread_barrier_wait(&barrier);
     pthread_join(thread, NULL);
     inside_export = NULL;
     pthread_barrier_destroy(&barrier);
-    assert_int_equal(WEXITSTATUS(status), 0);
     assert_int_equal(otel_memory_count(memory), 1);
     otel_memory_free(memory);
     oteli_leaks_check();
@@ -139,7 +135,6 @@ TEST(a_store_that_was_locked_at_the_fork_holds_nobody_up)
 
 TEST(without_memory_the_childs_spans_are_dropped)
 {
-    int status;
     oteli_leaks_begin();
     otel_memory *memory = otel_memory_new();
 
@@ -149,8 +144,7 @@ TEST(without_memory_the_childs_spans_are_dropped)
         _exit(export_one(memory, "one").dropped[OTEL_DROP_NO_MEMORY] != 1);
     }
 
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(WEXITSTATUS(status), 0);
+    check_forked(child);
     otel_memory_free(memory);
     oteli_leaks_check();
 }

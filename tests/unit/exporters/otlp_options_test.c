@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which options an OTLP exporter is made with, and which it is not. */
-#include "common/log.h"
 #include "exporters/otlp/compress.h"
 #include "exporters/otlp/options.h"
 #include "tests/support/leaks.h"
+#include "tests/support/said.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
@@ -12,23 +12,10 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define OPTIONS(...) OTEL_OTLP_OPTIONS(__VA_ARGS__)
 
-static unsigned lines;
-static char line[512];
-
-static void note(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)level;
-    lines++;
-    snprintf(line, sizeof line, "%s", message);
-}
-
 static int listen(void **state)
 {
     (void)state;
-    lines = 0;
-    line[0] = '\0';
-    otel_log_set_handler(note, NULL);
+    said_begin(OTEL_LOG_INFO);
     return 0;
 }
 
@@ -138,8 +125,8 @@ TEST(headers_that_are_ours_to_say_are_left_out)
         oteli_options_init(&options, OPTIONS(.headers = given, .header_count = COUNT(given))),
         OTEL_OK);
 
-    assert_int_equal(lines, 4);
-    assert_non_null(strstr(line, "Grpc-Timeout"));
+    assert_int_equal(said_lines, 4);
+    assert_non_null(strstr(said, "Grpc-Timeout"));
     assert_int_equal(options.header_count, 2);
     assert_string_equal(options.headers[0].value, "application/x-protobuf");
     assert_string_equal(options.headers[1].name, "api-key");

@@ -6,6 +6,7 @@
 #include "tests/support/batch_double.h"
 #include "tests/support/json_check.h"
 #include "tests/support/leaks.h"
+#include "tests/support/said.h"
 #include "tests/support/unit.h"
 #include "tests/support/wire_text.h"
 #include <errno.h>
@@ -23,13 +24,6 @@ static char content[8 << 20];
 static uint64_t zero_ns; /* of the file */
 static otel_exporter exporter;
 static struct batch_double batch;
-
-static void silent(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)level;
-    (void)message;
-}
 
 /* The whole file, which must be JSON. */
 static const char *file(void)
@@ -60,7 +54,7 @@ static int begin(void **state)
     const otel_slice bytes = wire_text("1[{1'service.name' 2{1'shop'}} {1'process.pid' 2{3=7}}]");
     snprintf(path, sizeof path, "/tmp/otel-perfetto-test-XXXXXX");
     close(mkstemp(path));
-    otel_log_set_handler(silent, NULL);
+    said_begin(OTEL_LOG_WARN);
     oteli_leaks_begin();
     assert_int_equal(otel_perfetto_exporter_new(path, &exporter), OTEL_OK);
     batch = (struct batch_double){
@@ -75,7 +69,7 @@ static int end(void **state)
     if (exporter.free != NULL)
         exporter.free(exporter.state);
     oteli_leaks_check();
-    otel_log_set_handler(NULL, NULL);
+    said_end();
     return unlink(path);
 }
 
