@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which function lies where in an ELF file: of images that are made by hand, of this program itself,
- * and of files that are cut off or broken. Build ids from notes of any shape, from images in memory and
- * from files; and hashes that anybody can compute again. */
+/* Which function lies where in an ELF file: of images that are made by hand, and of
+ * files that are cut off or broken. Build ids from notes of any shape, and hashes that anybody can
+ * compute again. This program itself, and what is mapped into it, is in mappings_test.c. */
 #include "profiling/elf_identity.h"
 #include "profiling/elf_symbols.h"
 #include "profiling/sha256.h"
 
 #include "common/clock.h"
-#include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
 #include <elf.h>
@@ -15,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -357,22 +355,6 @@ TEST(without_time_nothing_is_said)
     assert_name(0x100, "first");
 }
 
-TEST(without_memory_nothing_is_said)
-{
-    struct oteli_elf_place place = {.offset = CODE_OFFSET + 0x100};
-    add("first", 0x100, 0x10, STB_LOCAL);
-    image_file();
-    memset(names, 0, sizeof names);
-
-    oteli_leaks_begin();
-    oteli_leaks_fail_at(1);
-    assert_int_equal(oteli_elf_find_functions(fd, &place, 1, &endless, take, NULL), OTELI_ELF_LATE);
-    assert_true(oteli_leaks_failed());
-    oteli_leaks_check();
-
-    assert_string_equal(names[0], "");
-}
-
 TEST(a_file_that_is_cut_off_has_no_names_or_the_right_ones)
 {
     const uint64_t offsets[] = {CODE_OFFSET + 0x100, CODE_OFFSET + 0x200};
@@ -448,39 +430,6 @@ TEST(names_that_are_not_there_are_none)
     }
 }
 
-/* ---- this program --------------------------------------------------------------------------- */
-
-/* Where the linker has put the head of the program; segments are as far from it as in the file, but
- * for what is added to each. */
-extern const Elf64_Ehdr __ehdr_start;
-
-static uint64_t offset_in_program(const void *function)
-{
-    const uintptr_t head = (uintptr_t)&__ehdr_start;
-    const Elf64_Phdr *segments = (const void *)(head + __ehdr_start.e_phoff);
-    uint64_t first = 0;
-    for (size_t i = __ehdr_start.e_phnum; i-- != 0;)
-        if (segments[i].p_type == PT_LOAD)
-            first = segments[i].p_vaddr;
-    const uint64_t address = (uintptr_t)function - head + first;
-    for (size_t i = 0; i < __ehdr_start.e_phnum; i++)
-        if (segments[i].p_type == PT_LOAD && address - segments[i].p_vaddr < segments[i].p_filesz)
-            return address - segments[i].p_vaddr + segments[i].p_offset;
-    return 0;
-}
-
-TEST(functions_of_this_program_are_called_what_they_are)
-{
-    fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    const uint64_t offsets[] = {offset_in_program((const void *)(uintptr_t)add_to),
-                                offset_in_program((const void *)(uintptr_t)oteli_leaks_begin) + 1};
-
-    assert_int_equal(ask(offsets, 2, &endless), OTELI_ELF_DONE);
-
-    assert_int_equal(strncmp(names[0], "add_to", 6), 0); /* a compiler may add to it */
-    assert_string_equal(names[1], "oteli_leaks_begin");
-}
-
 /* ---- identities ----------------------------------------------------------------------------- */
 
 struct notes {
@@ -528,19 +477,17 @@ TEST(a_build_id_is_found_among_other_notes)
 
 TEST(short_ids_are_ids_and_long_ones_are_none)
 {
-    struct oteli_elf_identity identity;
-    struct notes shorter = {.size = 0};
-    struct notes longer = {.size = 0};
-    struct notes empty = {.size = 0};
-    add_note(&shorter, NT_GNU_BUILD_ID, "GNU", id_text, 7, 4);
-    add_note(&longer, NT_GNU_BUILD_ID, "GNU", id_text, 21, 4);
-    add_note(&empty, NT_GNU_BUILD_ID, "GNU", id_text, 0, 4);
-
-    assert_true(find_id(&shorter, 4, &identity));
-    assert_int_equal(identity.build_id_length, 7);
-    assert_false(find_id(&longer, 4, &identity));
-    assert_false(find_id(&empty, 4, &identity));
-    assert_int_equal(identity.build_id_length, 0);
+    static const struct {
+        uint32_t length;
+        bool is_id;
+    } table[] = {{7, true}, {20, true}, {21, false}, {0, false}};
+    for (size_t i = 0; i < 4; i++) {
+        struct oteli_elf_identity identity;
+        struct notes notes = {.size = 0};
+        add_note(&notes, NT_GNU_BUILD_ID, "GNU", id_text, table[i].length, 4);
+        assert_int_equal(find_id(&notes, 4, &identity), table[i].is_id);
+        assert_int_equal(identity.build_id_length, table[i].is_id ? table[i].length : 0);
+    }
 }
 
 TEST(notes_that_end_too_early_hold_nothing)
@@ -559,25 +506,6 @@ TEST(notes_that_end_too_early_hold_nothing)
     assert_false(find_id(&notes, 4, &identity));
 }
 
-TEST(the_image_in_memory_and_its_file_have_the_same_id)
-{
-    const struct oteli_elf_source memory = {open("/proc/self/mem", O_RDONLY | O_CLOEXEC),
-                                            (uintptr_t)&__ehdr_start, true};
-    const struct oteli_elf_source file = {open("/proc/self/exe", O_RDONLY | O_CLOEXEC), 0, false};
-    struct oteli_elf_identity in_memory = {0};
-    struct oteli_elf_identity in_file = {0};
-    assert_true(memory.fd >= 0 && file.fd >= 0);
-
-    assert_true(oteli_elf_read_build_id(&memory, &in_memory));
-    assert_true(oteli_elf_read_build_id(&file, &in_file));
-
-    assert_int_equal(in_memory.build_id_length, in_file.build_id_length);
-    assert_true(in_memory.build_id_length >= 8);
-    assert_memory_equal(in_memory.build_id, in_file.build_id, in_file.build_id_length);
-    close(memory.fd);
-    close(file.fd);
-}
-
 TEST(memory_that_is_not_there_is_no_image)
 {
     struct oteli_elf_identity identity = {0};
@@ -590,38 +518,29 @@ TEST(memory_that_is_not_there_is_no_image)
     close(memory.fd);
 }
 
-TEST(the_vdso_has_an_id)
-{
-    struct oteli_elf_identity identity = {0};
-    const uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
-    const struct oteli_elf_source memory = {open("/proc/self/mem", O_RDONLY | O_CLOEXEC), vdso,
-                                            true};
-    assert_int_equal(oteli_elf_read_build_id(&memory, &identity), vdso != 0);
-    close(memory.fd);
-}
-
-static void assert_digest(const char *text, size_t length, const char *expected)
-{
-    uint8_t digest[OTELI_SHA256_BYTES];
-    char found[2 * OTELI_SHA256_BYTES + 1];
-    oteli_sha256(text, length, digest);
-    for (size_t i = 0; i < sizeof digest; i++)
-        snprintf(found + 2 * i, 3, "%02x", digest[i]);
-    assert_string_equal(found, expected);
-}
-
 TEST(sha256_is_that_of_the_standard)
 {
-    static const char two_blocks[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
-    assert_digest("", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    assert_digest("abc", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    assert_digest(two_blocks, strlen(two_blocks),
-                  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-    char many[1000];
-    memset(many, 'a', sizeof many);
-    assert_digest(many, 55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318");
-    assert_digest(many, 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
-    assert_digest(many, 1000, "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3");
+    static const char many[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    static const struct {
+        const char *text;
+        size_t length;
+        const char *digest;
+    } table[] = {
+        {"", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56,
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+        {many, 55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"},
+        {many, 64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        uint8_t digest[OTELI_SHA256_BYTES];
+        char found[2 * OTELI_SHA256_BYTES + 1];
+        oteli_sha256(table[i].text, table[i].length, digest);
+        for (size_t k = 0; k < sizeof digest; k++)
+            snprintf(found + 2 * k, 3, "%02x", digest[k]);
+        assert_string_equal(found, table[i].digest);
+    }
 }
 
 /* A file of zeros but for its first and its last byte. */

@@ -7,6 +7,7 @@
 #include "tests/support/leaks.h"
 #include "tests/support/profile_double.h"
 #include "tests/support/profile_rules.h"
+#include "tests/support/said.h"
 #include "tests/support/unit.h"
 
 #include <otel/otlp.h>
@@ -22,17 +23,9 @@
 
 enum { PATIENCE_MS = 60000, SHOP_ROWS = 5, SHOP_SAMPLES = 100, PERIOD_MS = 10 };
 
-static char logged[4096]; /* line by line */
 static struct http_sink *sink;
 static otel_profile_exporter exporter;
 static struct profile_double made;
-
-static void keep_log(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    const size_t used = strlen(logged);
-    snprintf(logged + used, sizeof logged - used, "%d %s\n", (int)level, message);
-}
 
 static int setup(void **state)
 {
@@ -46,8 +39,7 @@ static int setup(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(variables); i++)
         unsetenv(variables[i]);
-    logged[0] = '\0';
-    otel_log_set_handler(keep_log, NULL);
+    said_begin(OTEL_LOG_INFO);
     sink = NULL;
     exporter.state = NULL;
     profile_double_init(&made);
@@ -67,7 +59,7 @@ static int teardown(void **state)
     free_exporter();
     if (sink != NULL)
         http_sink_stop(sink);
-    otel_log_set_handler(NULL, NULL);
+    said_end();
     return 0;
 }
 
@@ -111,18 +103,17 @@ static uint64_t send_and_count(void)
     return status == OTEL_OK ? exporting.dropped : SHOP_SAMPLES;
 }
 
-/* What is in a request, which keeps every rule that one has to keep. */
+/* What is in a request, which keeps every rule that one has to keep, and has an id of its own. */
 struct content {
     size_t records;
     uint64_t samples;
-    uint64_t cpu_ms;
-    uint8_t id[16];
 };
 
 static struct content content_of(const void *bytes, size_t length)
 {
+    static uint8_t last_id[16];
     char broken[PROFILE_RULES_SIZE];
-    struct content content = {.records = 0};
+    uint64_t cpu_ms = 0;
     profiles_request *request =
         opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__unpack(
             NULL, length, bytes);
@@ -130,12 +121,14 @@ static struct content content_of(const void *bytes, size_t length)
     (void)profile_rules_broken(request, broken);
     assert_string_equal(broken, "");
     profiles_profile **profiles = request->resource_profiles[0]->scope_profiles[0]->profiles;
-    content.records = profiles[1]->n_samples;
+    struct content content = {.records = profiles[1]->n_samples};
     for (size_t i = 0; i < profiles[1]->n_samples; i++) {
         content.samples += (uint64_t)profiles[1]->samples[i]->values[0];
-        content.cpu_ms += (uint64_t)profiles[0]->samples[i]->values[0] / 1000000;
+        cpu_ms += (uint64_t)profiles[0]->samples[i]->values[0] / 1000000;
     }
-    memcpy(content.id, profiles[0]->profile_id.data, sizeof content.id);
+    assert_int_equal(cpu_ms, content.samples * PERIOD_MS);
+    assert_memory_not_equal(last_id, profiles[0]->profile_id.data, sizeof last_id);
+    memcpy(last_id, profiles[0]->profile_id.data, sizeof last_id);
     opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__free_unpacked(
         request, NULL);
     return content;
@@ -145,6 +138,24 @@ static struct content received(size_t index)
 {
     const struct http_sink_request *request = http_sink_request(sink, index);
     return content_of(request->body, request->body_length);
+}
+
+/* Send it: "100 in 5! 95 in 3 5 in 2 - 0 dropped" says how many samples in how many records came in each
+ * request, those that were too large for the receiver with "!". */
+static const char *send_as_text(size_t limit)
+{
+    static char text[512];
+    size_t index = http_sink_requests(sink);
+    const uint64_t dropped = send_and_count();
+    text[0] = '\0';
+    for (; index < http_sink_requests(sink); index++) {
+        const struct content content = received(index);
+        const bool is_refused = http_sink_request(sink, index)->body_length > limit;
+        snprintf(strchr(text, '\0'), 32, "%u in %u%s ", (unsigned)content.samples,
+                 (unsigned)content.records, is_refused ? "!" : "");
+    }
+    snprintf(strchr(text, '\0'), 32, "- %u dropped", (unsigned)dropped);
+    return text;
 }
 
 /* Samples in the requests from this one on that are no longer than this. */
@@ -168,7 +179,14 @@ static size_t length_of_shop(size_t rows)
     const size_t length = http_sink_request(sink, 0)->body_length;
     free_exporter();
     http_sink_stop(sink);
+    sink = NULL;
     return length;
+}
+
+static void begin_again(void)
+{
+    (void)teardown(NULL);
+    (void)setup(NULL);
 }
 
 /* --- Where they go --- */
@@ -202,7 +220,7 @@ TEST(the_environment_says_where_profiles_go)
     };
     for (size_t i = 0; i < COUNT(table); i++) {
         char value[64];
-        (void)setup(NULL);
+        begin_again();
         sink = http_sink_start(NULL, 0);
         setenv(table[i].variables[0], url_of(table[i].paths[0]), 1);
         if (table[i].variables[1] != NULL)
@@ -213,23 +231,20 @@ TEST(the_environment_says_where_profiles_go)
 
         assert_int_equal(send(), OTEL_OK);
 
-        assert_non_null(strstr(logged, table[i].says));
-        assert_int_equal(logged[0] == '\0', table[i].says[0] == '\0');
+        assert_non_null(strstr(said, table[i].says));
+        assert_int_equal(said[0] == '\0', table[i].says[0] == '\0');
         const struct http_sink_request *request = http_sink_request(sink, 0);
         assert_memory_equal(request->head, table[i].line, strlen(table[i].line));
         assert_string_equal(http_sink_header(request, "Content-Type", value, sizeof value),
                             "application/x-protobuf");
         assert_string_equal(http_sink_header(request, "key", value, sizeof value), "secret");
         assert_int_equal(received(0).samples, SHOP_SAMPLES);
-        (void)teardown(NULL);
     }
-    (void)setup(NULL);
 }
 
 TEST(grpc_calls_the_profiles_service_and_says_in_words_of_its_own_what_is_too_large)
 {
     const size_t whole = length_of_shop(SHOP_ROWS);
-    sink = NULL;
     for (int compression = 0; compression <= OTEL_OTLP_COMPRESSION_GZIP; compression++) {
         uint64_t samples = 0;
         struct fault_peer *peer =
@@ -262,27 +277,53 @@ TEST(what_cannot_be_is_no_exporter_and_one_line_in_the_log)
         {{.size = sizeof(otel_otlp_options), .endpoint = "nowhere"}, "invalid argument"},
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
-        logged[0] = '\0';
+        said[0] = '\0';
         assert_null(otel_otlp_profile_exporter(&bad[i].options).state);
-        assert_non_null(strstr(logged, bad[i].says));
-        assert_ptr_equal(strchr(logged, '\n'), logged + strlen(logged) - 1);
+        assert_non_null(strstr(said, bad[i].says));
+        assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
     }
 }
 
 /* --- What comes of it --- */
 
-/* First: the log says a line of one kind once in ten seconds. */
-TEST(a_refusal_is_final_and_one_of_a_half_leaves_the_other)
+/* Before others: the log says a line of one kind once in ten seconds. */
+TEST(what_is_too_large_arrives_in_halves_as_far_as_it_takes)
 {
-    static const struct http_sink_answer script[] = {
+    static const struct http_sink_answer refusals[] = {
         {.status = 413}, {.status = 400, .body = "no", .body_length = 2}};
-    receive(script, COUNT(script));
+    const size_t whole = length_of_shop(SHOP_ROWS);
+    const size_t three = length_of_shop(3);
+    const struct {
+        size_t limit;     /* of the receiver; 0: none */
+        size_t own_limit; /* which is kept to without asking */
+        size_t answers;
+        const char *text;
+        const char *then; /* the next time, when that is remembered */
+        const char *says;
+    } table[] = {
+        {whole - 1, 0, 0, "100 in 5! 95 in 3 5 in 2 - 0 dropped", "95 in 3 5 in 2 - 0 dropped", ""},
+        {three - 1, 0, 0, "100 in 5! 95 in 3! 75 in 2 20 in 1 5 in 2 - 0 dropped", NULL, ""},
+        {0, whole - 1, 0, "95 in 3 5 in 2 - 0 dropped", NULL, ""},
+        {0, 100, 0, "- 100 dropped", NULL, "larger than an OTLP request may be (100 bytes)"},
+        /* A refusal is final, and one of a half leaves the other. */
+        {0, 0, COUNT(refusals), "100 in 5 95 in 3 5 in 2 - 95 dropped", NULL,
+         "failed after 1 attempt: HTTP status 400: no; 95 samples are lost\n"},
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        begin_again();
+        sink = http_sink_start(refusals, table[i].answers);
+        if (table[i].limit != 0)
+            http_sink_limit(sink, table[i].limit);
+        export_with(OPTIONS(.endpoint = url_of("/p"), .max_request_bytes = table[i].own_limit));
+        const size_t limit = table[i].limit != 0 ? table[i].limit : SIZE_MAX;
 
-    assert_int_equal(send_and_count(), 95);
+        assert_string_equal(send_as_text(limit), table[i].text);
+        if (table[i].then != NULL)
+            assert_string_equal(send_as_text(limit), table[i].then);
 
-    assert_int_equal(http_sink_requests(sink), 3);
-    assert_non_null(
-        strstr(logged, "failed after 1 attempt: HTTP status 400: no; 95 samples are lost\n"));
+        assert_non_null(strstr(said, table[i].says));
+        assert_int_equal(said[0] == '\0', table[i].says[0] == '\0');
+    }
 }
 
 TEST(a_profile_without_samples_or_without_time_is_not_sent)
@@ -321,7 +362,7 @@ TEST(what_the_receiver_answers_is_understood_and_told_in_one_line)
                                                 .headers = "Retry-After: 0\r\n",
                                                 .body = table[i].body,
                                                 .body_length = strlen(table[i].body)};
-        (void)setup(NULL);
+        begin_again();
         sink = http_sink_start(&answer, 1);
         setenv("OTEL_C_PROFILER_ENDPOINT", url_of(table[i].path), 1);
         export_with(NULL);
@@ -329,13 +370,11 @@ TEST(what_the_receiver_answers_is_understood_and_told_in_one_line)
         assert_int_equal(send(), table[i].is_delivered ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED);
 
         assert_int_equal(http_sink_requests(sink), table[i].status == 503 ? 2 : 1);
-        if (strstr(logged, table[i].says) == NULL)
-            fail_msg("%zu: %s", i, logged);
-        const char *end = table[i].says[0] != '\0' ? logged + strlen(logged) - 1 : NULL;
-        assert_ptr_equal(strchr(logged, '\n'), end);
-        (void)teardown(NULL);
+        if (strstr(said, table[i].says) == NULL)
+            fail_msg("%zu: %s", i, said);
+        const char *end = table[i].says[0] != '\0' ? said + strlen(said) - 1 : NULL;
+        assert_ptr_equal(strchr(said, '\n'), end);
     }
-    (void)setup(NULL);
 }
 
 /* --- Time --- */
@@ -383,6 +422,7 @@ TEST(a_wake_before_a_request_is_on_its_way_counts_for_all_parts)
 {
     static const struct http_sink_answer script[] = {{.status = 413}, {.then = HTTP_SINK_HANG}};
     for (unsigned nth = 1; nth <= 2; nth++) {
+        begin_again();
         sink = http_sink_start(script + 2 - nth, nth);
         export_with(OPTIONS(.endpoint = url_of("/p"), .timeout_ms = OTEL_ZERO,
                             .add_headers = wake_before_the_request));
@@ -391,8 +431,6 @@ TEST(a_wake_before_a_request_is_on_its_way_counts_for_all_parts)
         assert_int_equal(send_within(INT64_MAX), OTEL_ERROR_TIMEOUT);
 
         assert_int_equal(requests_until_wake, 0);
-        (void)teardown(NULL);
-        (void)setup(NULL);
     }
 }
 
@@ -475,56 +513,6 @@ TEST(without_memory_there_is_no_exporter_and_nothing_is_left)
 
 /* --- In parts --- */
 
-TEST(what_is_too_large_arrives_in_halves_and_is_remembered)
-{
-    const size_t whole = length_of_shop(SHOP_ROWS);
-    receive(NULL, 0);
-    http_sink_limit(sink, whole - 1);
-
-    assert_int_equal(send_and_count(), 0);
-
-    assert_int_equal(http_sink_requests(sink), 3);
-    const struct content left = received(1);
-    const struct content right = received(2);
-    assert_int_equal(left.records, 3); /* 70, 5 and 20 */
-    assert_int_equal(left.samples, 95);
-    assert_int_equal(left.cpu_ms, 95 * PERIOD_MS);
-    assert_int_equal(right.records, 2); /* 4 and 1 */
-    assert_int_equal(right.samples, 5);
-    assert_int_equal(right.cpu_ms, 5 * PERIOD_MS);
-    assert_memory_not_equal(left.id, right.id, sizeof left.id);
-    assert_string_equal(logged, "");
-
-    assert_int_equal(send_and_count(), 0);
-    assert_int_equal(http_sink_requests(sink), 5); /* and not the whole of it again */
-}
-
-TEST(halves_are_halved_as_far_as_it_takes)
-{
-    const size_t limit = length_of_shop(3) - 1;
-    receive(NULL, 0);
-    http_sink_limit(sink, limit);
-
-    assert_int_equal(send_and_count(), 0);
-
-    assert_int_equal(samples_within(limit, 0), SHOP_SAMPLES);
-    assert_int_equal(http_sink_requests(sink), 5); /* 5 and 3 too large; 2, 1 and 2 samples */
-}
-
-/* One sample of the shop has labels that make it larger than the others. */
-TEST(one_sample_that_is_too_large_alone_is_all_that_is_lost)
-{
-    static char wide[4096];
-    const char *texts[] = {"wide", wide};
-    memset(wide, 'w', sizeof wide - 1);
-    const uint32_t labels = profile_double_labels(&made, texts, 1);
-    made.samples[2].label_set = labels; /* of the 20 */
-    receive(NULL, 0);
-    http_sink_limit(sink, sizeof wide / 2);
-
-    assert_int_equal(send_and_count(), 20);
-}
-
 TEST(a_receiver_that_takes_nothing_is_left_alone_soon)
 {
     profile_double_begin(&made);
@@ -540,22 +528,6 @@ TEST(a_receiver_that_takes_nothing_is_left_alone_soon)
 
     assert_int_equal(send(), OTEL_ERROR_EXPORT_FAILED);
     assert_true(http_sink_requests(sink) < 30);
-}
-
-TEST(our_own_limit_is_kept_without_asking)
-{
-    const size_t whole = length_of_shop(SHOP_ROWS);
-    sink = http_sink_start(NULL, 0);
-    export_with(OPTIONS(.endpoint = url_of("/p"), .max_request_bytes = whole - 1));
-    assert_int_equal(send_and_count(), 0);
-    assert_int_equal(http_sink_requests(sink), 2);
-    assert_string_equal(logged, "");
-
-    free_exporter();
-    export_with(OPTIONS(.endpoint = url_of("/p"), .max_request_bytes = 100)); /* for no sample */
-    assert_int_equal(send(), OTEL_ERROR_EXPORT_FAILED);
-    assert_int_equal(http_sink_requests(sink), 2);
-    assert_non_null(strstr(logged, "larger than an OTLP request may be (100 bytes)"));
 }
 
 /* In a process of its own, so that allocations of the receiver do not fail. Gives how many samples of

@@ -2,12 +2,10 @@
 /* A profile as an OTLP request: what a decoder that is not ours finds in it, that it is encoded as
  * protobuf-c encodes the same, and that it keeps the rules of OTLP. */
 #include "profiling/otlp_profiles.h"
-#include "profiling/profile_builder.h"
 #include "tests/support/dice.h"
 #include "tests/support/leaks.h"
 #include "tests/support/profile_double.h"
 #include "tests/support/profile_rules.h"
-#include "tests/support/resolved_sample.h"
 #include "tests/support/unit.h"
 
 #include <inttypes.h>
@@ -226,19 +224,6 @@ TEST(a_request_says_all_that_the_profile_does)
         "1234  profile.frame.type=native\n");
 }
 
-TEST(a_profile_without_names_has_no_functions)
-{
-    profile_double_init(&made);
-    for (size_t i = 0; i < made.profile.location_count; i++)
-        made.locations[i].name = 0;
-
-    send_through(&made.profile);
-
-    assert_int_equal(request->dictionary->n_function_table, 1);
-    for (size_t i = 0; i < request->dictionary->n_location_table; i++)
-        assert_int_equal(request->dictionary->location_table[i]->n_lines, 0);
-}
-
 /* The rules are looked after: each of these numbers of the request leads nowhere, or to nothing new. */
 TEST(a_request_that_breaks_a_rule_is_noticed)
 {
@@ -393,68 +378,6 @@ TEST(any_profile_keeps_the_rules_and_its_sums)
         dice_forget(&dice);
     }
     dice_fini(&dice);
-}
-
-/* Code of this program and of the C library, and a frame that is in no file. */
-static void add_samples(struct oteli_profile_builder *builder)
-{
-    static const char nowhere[1];
-    for (uint64_t i = 0; i < 20; i++) {
-        struct made_sample one;
-        made_sample_begin(&one);
-        made_sample_frame(&one, (const void *)(i % 2 != 0 ? (uintptr_t)strlen : (uintptr_t)abort));
-        made_sample_frame(&one, (const char *)(uintptr_t)add_samples + i);
-        if (i % 3 == 0)
-            made_sample_frame(&one, nowhere);
-        if (i % 4 != 0) {
-            made_sample_label(&one, "query", i % 8 < 4 ? "A" : "B", NULL);
-            made_sample_span(&one, 1 + i % 3, 1 + i % 5, i % 2);
-        }
-        assert_true(oteli_profile_builder_add(builder, &one.resolved));
-    }
-}
-
-TEST(what_the_builder_makes_keeps_the_rules)
-{
-    struct oteli_profile_builder *builder =
-        oteli_profile_builder_new(PROFILE_DOUBLE_PERIOD_NS, 4096);
-    assert_non_null(builder);
-    for (size_t round = 0; round < 2; round++) {
-        int64_t samples = 0;
-        add_samples(builder);
-        const otel_profile *profile = oteli_profile_builder_finish(builder);
-        assert_non_null(profile);
-
-        send_through(profile);
-
-        assert_true(request->dictionary->n_mapping_table >= 3);
-        for (size_t i = 0; i < profile_of(1)->n_samples; i++)
-            samples += profile_of(1)->samples[i]->values[0];
-        assert_int_equal(samples, 20);
-    }
-    oteli_profile_builder_free(builder);
-}
-
-TEST(an_encoder_that_has_been_used_encodes_like_a_new_one)
-{
-    static const struct oteli_otlp_origin nobody = {.resource = "", .ids = {{1}, {2}}};
-    static struct profile_double small;
-    struct oteli_otlp_profiles fresh = {.sums = NULL};
-    size_t length;
-    size_t fresh_length;
-    profile_double_init(&made);
-    profile_double_begin(&small);
-    profile_double_stack(&small, NULL, 0);
-    profile_double_sample(&small, (struct oteli_profile_sample){.count = 1});
-
-    assert_non_null(oteli_otlp_profiles_encode(&encoder, &made.profile, &origin, &length));
-    const uint8_t *bytes = oteli_otlp_profiles_encode(&encoder, &small.profile, &nobody, &length);
-    const uint8_t *others =
-        oteli_otlp_profiles_encode(&fresh, &small.profile, &nobody, &fresh_length);
-
-    assert_int_equal(length, fresh_length);
-    assert_memory_equal(bytes, others, length);
-    oteli_otlp_profiles_fini(&fresh);
 }
 
 TEST(without_memory_there_is_no_request_and_with_it_again_there_is)

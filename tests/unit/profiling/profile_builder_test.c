@@ -315,24 +315,6 @@ TEST(an_interval_is_told_of_only_once)
     expect(finish(), "1 1000 | 2 | - | | tester\n");
 }
 
-TEST(the_program_is_the_first_mapping)
-{
-    char program[PATH_MAX] = "";
-    assert_true(readlink("/proc/self/exe", program, sizeof program - 1) > 0);
-    sample_at((uintptr_t)getenv, (uintptr_t)begin + 1);
-    add();
-
-    const otel_profile *profile = finish();
-
-    assert_int_equal(profile->mapping_count, 3);
-    assert_string_equal(profile->strings[profile->mappings[1].path], program);
-    assert_true(profile->mappings[1].build_id_length != 0);
-    assert_int_equal(profile->locations[0].mapping, 2);
-    assert_int_equal(profile->locations[1].mapping, 1);
-    assert_int_equal(profile->locations[0].address, (uintptr_t)getenv);
-    assert_int_equal(profile->locations[1].address, (uintptr_t)begin);
-}
-
 static void sample_number(uintptr_t i)
 {
     char value[32];
@@ -443,39 +425,6 @@ static void add_numbers(void)
     for (uint32_t i = 0; i < MANY; i++) {
         assert_true(oteli_interner_add(&table, &i, sizeof i, &index));
         assert_int_equal(index, i);
-    }
-}
-
-TEST(what_a_table_was_given_last_is_taken_back)
-{
-    oteli_interner_init(&table, NO_LIMIT, NO_LIMIT, 0, 7);
-    uint32_t index;
-    add_numbers();
-
-    oteli_interner_rewind(&table, MANY / 2);
-
-    for (uint32_t i = 0; i < MANY; i++)
-        assert_int_equal(oteli_interner_find(&table, &i, sizeof i, &index), i < MANY / 2);
-    assert_int_equal(table.used, MANY / 2 * sizeof(uint32_t));
-    assert_true(oteli_interner_add(&table, "new!", 4, &index));
-    assert_int_equal(index, MANY / 2);
-    oteli_interner_fini(&table);
-}
-
-TEST(a_full_table_takes_only_what_it_has)
-{
-    static const struct {
-        uint32_t rows, bytes, tail;
-    } limits[] = {{2, NO_LIMIT, 0}, {NO_LIMIT, 4 + 2 * 2, 2}};
-    for (size_t i = 0; i < 2; i++) {
-        uint32_t index;
-        oteli_interner_init(&table, limits[i].rows, limits[i].bytes, limits[i].tail, 7);
-        assert_true(oteli_interner_add(&table, "ab", 2, &index));
-        assert_true(oteli_interner_add(&table, "cd", 2, &index));
-        assert_false(oteli_interner_add(&table, "ef", 2, &index));
-        assert_true(oteli_interner_add(&table, "cd", 2, &index));
-        assert_int_equal(index, 1);
-        oteli_interner_fini(&table);
     }
 }
 

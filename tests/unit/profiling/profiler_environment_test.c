@@ -4,6 +4,7 @@
  * of the options in code, and the life of that profiler. What is started instead of it is a double. */
 #include "common/config.h"
 #include "sdk/engine.h"
+#include "tests/support/said.h"
 #include "tests/support/unit.h"
 
 #include <otel/otel.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { FOREVER_MS = INT32_MAX };
@@ -41,8 +41,6 @@ static struct {
 } seen;
 
 static char profiler_double; /* its address stands for a profiler */
-static char lines[2048];
-static unsigned line_count;
 
 otel_status __wrap_otel_profiler_start(const otel_profiler_options *options,
                                        otel_profiler **profiler)
@@ -84,16 +82,6 @@ otel_profile_exporter __wrap_otel_otlp_profile_exporter(const otel_otlp_options 
     return exporter_double(true);
 }
 
-static void note(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    if (level > OTEL_LOG_WARN)
-        return;
-    const size_t used = strlen(lines);
-    line_count++;
-    snprintf(lines + used, sizeof lines - used, "%s\n", message);
-}
-
 static int begin(void **state)
 {
     (void)state;
@@ -101,9 +89,7 @@ static int begin(void **state)
         unsetenv(oteli_config_rows[i].variable);
     setenv("OTEL_TRACES_EXPORTER", "none", 1);
     memset(&seen, 0, sizeof seen);
-    lines[0] = '\0';
-    line_count = 0;
-    otel_log_set_handler(note, NULL);
+    said_begin(OTEL_LOG_WARN);
     return 0;
 }
 
@@ -113,7 +99,7 @@ static int end(void **state)
     oteli_lifecycle_reset();
     oteli_api_reset();
     (void)begin(state);
-    otel_log_set_handler(NULL, NULL);
+    said_end();
     return 0;
 }
 
@@ -161,9 +147,9 @@ static const char *started(void)
 
 static void assert_said(const char *variable, const char *value)
 {
-    assert_int_equal(line_count, 1);
-    assert_non_null(strstr(lines, variable));
-    assert_non_null(strstr(lines, value));
+    assert_int_equal(said_lines, 1);
+    assert_non_null(strstr(said, variable));
+    assert_non_null(strstr(said, value));
 }
 
 AROUND_EACH(begin, end);
@@ -240,8 +226,8 @@ TEST(variables_say_whether_there_is_one_and_how_it_is)
         const bool is_whole = strncmp(table[i].variable, "OTEL_", 5) == 0;
         snprintf(variable, sizeof variable, "%s%s", is_whole ? "" : "OTEL_C_", table[i].variable);
         start_with(variable, table[i].value, table[i].out);
-        if (strcmp(started(), table[i].started) != 0 || line_count != table[i].is_bad)
-            fail_msg("%s=%s: %s: %s", variable, table[i].value, started(), lines);
+        if (strcmp(started(), table[i].started) != 0 || said_lines != table[i].is_bad)
+            fail_msg("%s=%s: %s: %s", variable, table[i].value, started(), said);
         if (table[i].is_bad)
             assert_said(variable, table[i].value);
     }
@@ -295,7 +281,7 @@ TEST(it_is_there_until_the_shutdown_which_gives_it_half_of_its_time)
     assert_null(otel_profiler_of_environment());
     assert_int_equal(seen.stops, 1);
     assert_int_equal(seen.stop_ms, 30000);
-    assert_int_equal(line_count, 0);
+    assert_int_equal(said_lines, 0);
     start();
     assert_int_equal(seen.starts, 2);
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
@@ -329,17 +315,16 @@ TEST(a_last_profile_that_does_not_arrive_is_said)
     assert_said("the last profile did not arrive", otel_status_string(OTEL_ERROR_EXPORT_FAILED));
 }
 
+static int has_profiler(void)
+{
+    return otel_profiler_of_environment() != NULL;
+}
+
 TEST(a_forked_child_has_none)
 {
-    int status = 0;
     setenv("OTEL_C_PROFILER", "on", 1);
     start();
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0)
-        _exit(otel_profiler_of_environment() != NULL);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    check_child(has_profiler);
     assert_ptr_equal(otel_profiler_of_environment(), &profiler_double);
 }
 

@@ -8,6 +8,7 @@
 #include "profiling/thread_timers.h"
 #include "sdk/thread.h"
 #include "tests/support/leaks.h"
+#include "tests/support/said.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>
@@ -234,24 +235,14 @@ static otel_profile_exporter exporter(void)
 
 /* --- a profiler --- */
 
-static char logged[512];
-
-static void log_line(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    (void)level;
-    strncpy(logged, message, sizeof logged - 1);
-}
-
 static int begin(void **state)
 {
     (void)state;
     memset(&fake, 0, sizeof fake);
     memset(exported, 0, sizeof exported);
     fake_perf = fake_signal = (struct fake_source){.frames = {0x1000, 0x2000}, .child_status = -1};
-    memset(logged, 0, sizeof logged);
     is_half_over = false;
-    otel_log_set_handler(log_line, NULL);
+    said_begin(OTEL_LOG_INFO);
     oteli_leaks_begin();
     return 0;
 }
@@ -259,7 +250,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    otel_log_set_handler(NULL, NULL);
+    said_end();
     oteli_leaks_check();
     return 0;
 }
@@ -367,7 +358,7 @@ TEST(samples_with_what_is_allowed_and_says_why)
         assert_int_equal(stats.source, table[i].source);
         assert_int_equal(stats.refused_errno, table[i].perf_error);
         assert_non_null(strstr(stats.why, table[i].why));
-        assert_non_null(strstr(logged, table[i].log));
+        assert_non_null(strstr(said, table[i].log));
         stop(profiler);
         assert_int_equal(fake_perf.starts, table[i].wanted == OTEL_PROFILER_AUTO);
         assert_int_equal(fake_signal.starts, !is_perf);
@@ -392,8 +383,8 @@ TEST(does_not_start_where_none_is_allowed)
                      OTEL_ERROR_SYSTEM);
     assert_null(profiler);
     assert_int_equal(fake.frees, 2);
-    assert_non_null(strstr(logged, "the program has a handler of that signal"));
-    assert_non_null(strstr(logged, "perf_event_paranoid"));
+    assert_non_null(strstr(said, "the program has a handler of that signal"));
+    assert_non_null(strstr(said, "perf_event_paranoid"));
 }
 
 TEST(the_source_is_opened_on_a_thread_of_its_own_when_the_starter_has_its_signals_back)
@@ -621,7 +612,7 @@ TEST(a_stop_leaves_an_exporter_behind_that_does_not_come_back)
     assert_int_equal(otel_profiler_stop(profiler, 1), OTEL_ERROR_TIMEOUT);
     assert_int_equal(fake_perf.stops, 1); /* no samples any more, nevertheless */
     assert_int_equal(fake.frees, 0);
-    assert_non_null(strstr(logged, "did not come back"));
+    assert_non_null(strstr(said, "did not come back"));
 
     profiler = start(); /* another one is possible meanwhile */
     oteli_store_release_32(&fake.is_stuck, 0);
@@ -663,7 +654,9 @@ TEST(does_without_any_allocation)
     }
 }
 
-static int life_of_child(otel_profiler *of_parent)
+static otel_profiler *of_parent;
+
+static int life_of_child(void)
 {
     otel_profiler_stats stats = {.size = sizeof stats};
     otel_profiler *own;
@@ -683,17 +676,11 @@ static int life_of_child(otel_profiler *of_parent)
 
 TEST(a_forked_child_has_none_and_may_start_its_own)
 {
-    int status;
     fake_perf.forks = true; /* in the moment in which there is a source, too */
     otel_profiler *profiler = start();
     assert_int_equal(fake_perf.child_status, 0);
     fake_perf.forks = false;
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(60);
-        _exit(life_of_child(profiler));
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    of_parent = profiler;
+    check_child(life_of_child);
     stop(profiler);
 }
