@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static OTELI_TLS void (*on_step)(void); /* NULL: nothing happens */
@@ -159,20 +158,46 @@ static int teardown_one(void **state)
     return teardown(state);
 }
 
+static bool find_one(unsigned number, uint64_t time_ns, struct oteli_label *found)
+{
+    uint8_t span_id[8];
+    span_id_of(number, span_id);
+    recorder_at(time_ns);
+    return oteli_labels_find_span(span_id, oteli_monotonic_ns(), found);
+}
+
+/* What is found is whole, and nothing is found for a time when it was not yet, or no longer. */
 static void find_each(void)
 {
     const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
     struct oteli_label found;
-    uint8_t span_id[8];
     for (unsigned number = 1; number <= written; number++) {
         recorder_at(start_of(number));
         if (oteli_labels_find(index_of_one, oteli_monotonic_ns(), &found))
             assert_is_label(&found, number < written ? number : number_of(found.span_id));
-        span_id_of(number, span_id);
-        if (oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found))
+        if (find_one(number, start_of(number), &found))
             assert_is_label(&found, number);
+        assert_false(find_one(number, start_of(number) - 1, &found));
+        assert_true(number + 1 >= written || !find_one(number, start_of(number + 1), &found));
     }
     oteli_fake_clock.monotonic_ns = now_ns;
+}
+
+/* The last eight, each from its start until the next one's. */
+static void assert_history(void)
+{
+    struct oteli_label found;
+    for (unsigned number = 1; number <= written; number++) {
+        const bool is_kept = written - number < OTELI_LABEL_HISTORY;
+        for (unsigned is_end = 0; is_end < 2; is_end++) {
+            recorder_at(start_of(number) + (is_end ? STEP_NS - 1 : 0));
+            assert_int_equal(oteli_labels_find(index_of_one, oteli_monotonic_ns(), &found),
+                             is_kept);
+            if (is_kept)
+                assert_is_label(&found, number);
+        }
+        assert_int_equal(find_one(number, start_of(number), &found), is_kept);
+    }
 }
 
 /* Three times around, so that each place is overwritten. */
@@ -182,29 +207,7 @@ TEST_WITH(setup_one, teardown_one, what_is_found_in_a_history_being_written_is_w
         begin_steps(find_each);
         write_label(number);
         end_steps();
-    }
-}
-
-static void find_what_was_not_yet(void)
-{
-    const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
-    struct oteli_label found;
-    uint8_t span_id[8];
-    recorder_at(0);
-    for (unsigned number = 0; number <= written; number++) {
-        span_id_of(number, span_id);
-        assert_false(oteli_labels_find_span(span_id, oteli_monotonic_ns() - 1, &found));
-    }
-    oteli_fake_clock.monotonic_ns = now_ns;
-}
-
-TEST_WITH(setup_one, teardown_one, no_label_is_found_for_a_time_before_all_that_are_known)
-{
-    for (unsigned number = 1; number < 3 * OTELI_LABEL_HISTORY; number++) {
-        begin_steps(find_what_was_not_yet);
-        write_label(number);
-        end_steps();
-        find_what_was_not_yet();
+        assert_history();
     }
 }
 
@@ -376,14 +379,6 @@ static void end_child(uint32_t held)
     _exit(2);
 }
 
-static void assert_child_was_well(void)
-{
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 TEST_WITH(setup, teardown, a_child_that_is_forked_while_a_label_is_made_has_it_alone)
 {
     const otel_profile_kv kv = {"query", "A"};
@@ -395,7 +390,7 @@ TEST_WITH(setup, teardown, a_child_that_is_forked_while_a_label_is_made_has_it_a
         if (is_reached && child == 0)
             end_child(label.index);
         if (is_reached)
-            assert_child_was_well();
+            check_forked(child);
         otel_profile_label_release(&label);
     }
 }
@@ -412,7 +407,7 @@ TEST_WITH(setup, teardown, nor_does_it_have_twice_what_was_being_released)
         if (is_reached && child == 0)
             end_child(0);
         if (is_reached)
-            assert_child_was_well();
+            check_forked(child);
     }
 }
 

@@ -88,18 +88,6 @@ TEST(without_a_profiler_labels_are_empty_and_call)
     assert_int_equal(oteli_labels_counts().refused, refused);
 }
 
-TEST(a_label_is_on_the_stack_while_its_function_runs)
-{
-    int index = 4711;
-    otel_profile_label label = named("A");
-
-    assert_ptr_equal(otel_profile_apply(&label, by_return_address, &index), &index);
-
-    assert_int_equal(index, label.index - 1);
-    assert_text(&label, "query+A+");
-    otel_profile_label_release(&label);
-}
-
 TEST(a_label_copies_its_keys_and_values)
 {
     char value[] = "one";
@@ -140,30 +128,40 @@ TEST(what_does_not_fit_is_left_out_and_counted)
     otel_profile_label_release(&label);
 }
 
+static otel_profile_label all[OTELI_TRAMPOLINES];
+
+static void take_all(void)
+{
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+        all[i] = named("B");
+}
+
+static void release_all(void)
+{
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
+        otel_profile_label_release(&all[i]);
+}
+
 TEST(releasing_again_or_a_copy_is_harmless)
 {
     otel_profile_label label = named("A");
     otel_profile_label copy = label;
     otel_profile_label_release(&label);
-    otel_profile_label next[OTELI_TRAMPOLINES];
-    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
-        next[i] = named("B");
+    take_all();
 
     otel_profile_label_release(&label);
     otel_profile_label_release(&copy);
 
     otel_profile_label none = named("C");
     assert_empty(&none);
-    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
-        otel_profile_label_release(&next[i]);
+    release_all();
 }
 
 TEST(when_all_are_in_use_labels_are_empty_and_counted)
 {
-    static otel_profile_label all[OTELI_TRAMPOLINES];
     static bool seen[OTELI_TRAMPOLINES];
+    take_all();
     for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++) {
-        all[i] = named("A");
         assert_in_range(all[i].index, 1, OTELI_TRAMPOLINES);
         assert_false(seen[all[i].index - 1]);
         seen[all[i].index - 1] = true;
@@ -178,75 +176,29 @@ TEST(when_all_are_in_use_labels_are_empty_and_counted)
     none = named("B");
     assert_int_not_equal(none.index, 0);
     otel_profile_label_release(&none);
-    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
-        otel_profile_label_release(&all[i]);
+    release_all();
+}
+
+static void assert_is_next_but_for_all_others(uint32_t index)
+{
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++) {
+        otel_profile_label label = named("B");
+        assert_int_equal(label.index == index, i == OTELI_TRAMPOLINES - 1);
+        otel_profile_label_release(&label);
+    }
 }
 
 TEST(the_trampoline_that_was_idle_for_longest_is_next)
 {
     const size_t before = oteli_leaks_count();
+    int on_stack = 4711;
     otel_profile_label first = named("A");
     const uint32_t index = first.index;
+    assert_ptr_equal(otel_profile_apply(&first, by_return_address, &on_stack), &on_stack);
+    assert_int_equal(on_stack, index - 1);
     otel_profile_label_release(&first);
-    for (unsigned i = 1; i < OTELI_TRAMPOLINES; i++) {
-        otel_profile_label label = named("B");
-        assert_int_not_equal(label.index, index);
-        otel_profile_label_release(&label);
-    }
-    otel_profile_label again = named("C");
-    assert_int_equal(again.index, index);
-    otel_profile_label_release(&again);
+    assert_is_next_but_for_all_others(index);
     assert_int_equal(oteli_leaks_count(), before); /* and no label allocates */
-}
-
-/* --- histories --- */
-
-enum { STEP_NS = 100 };
-
-/* One label for the same trampoline after the other, each a step later: their text is a letter. */
-static unsigned make_history(unsigned count)
-{
-    unsigned index = 0;
-    for (unsigned made = 0; made < count;) {
-        const char letter[2] = {(char)('a' + made), 0};
-        recorder_at(1000 + made * STEP_NS);
-        otel_profile_label label = named(letter);
-        if (made == 0)
-            index = label.index;
-        made += label.index == index;
-        otel_profile_label_release(&label);
-    }
-    return index - 1;
-}
-
-static void assert_was(unsigned index, uint64_t since_ns, char letter)
-{
-    struct oteli_label found;
-    recorder_at(since_ns);
-    assert_true(oteli_labels_find(index, oteli_monotonic_ns(), &found));
-    assert_int_equal(found.text[sizeof "query"], letter);
-}
-
-TEST(histories_say_what_a_trampoline_stood_for_when)
-{
-    const unsigned index = make_history(3);
-
-    assert_was(index, 1000, 'a');
-    assert_was(index, 1000 + STEP_NS - 1, 'a');
-    assert_was(index, 1000 + STEP_NS, 'b');
-    assert_was(index, 1000 + 2 * STEP_NS, 'c');
-    assert_was(index, UINT32_MAX, 'c');
-}
-
-TEST(histories_end_with_the_eighth_label)
-{
-    struct oteli_label found;
-    const unsigned index = make_history(OTELI_LABEL_HISTORY + 1);
-
-    recorder_at(1000 + STEP_NS - 1);
-    assert_false(oteli_labels_find(index, oteli_monotonic_ns(), &found));
-    assert_was(index, 1000 + STEP_NS, 'b');
-    assert_was(index, 1000 + OTELI_LABEL_HISTORY * STEP_NS, 'a' + OTELI_LABEL_HISTORY);
 }
 
 /* --- spans --- */
@@ -369,31 +321,6 @@ TEST(labels_have_the_ids_that_others_know)
     otel_lines_free(otel_lines_end());
 }
 
-TEST(a_span_has_the_label_that_its_trampoline_had_then)
-{
-    struct oteli_label found;
-    const otel_span span = otel_span_start(otel_tracer_get("test", NULL), "GET", NULL);
-    const uint8_t *span_id = (const uint8_t *)&span.opaque[2];
-    const otel_profile_kv kv = {"query", "A"};
-    recorder_at(1000);
-    otel_profile_label label = otel_profile_label_make(&span, &kv, 1);
-    const uint32_t index = label.index;
-    otel_profile_label_release(&label);
-    recorder_at(2000); /* another one's */
-    while ((label = named("B")).index != index)
-        otel_profile_label_release(&label);
-    otel_profile_label_release(&label);
-
-    recorder_at(999);
-    assert_false(oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found));
-    recorder_at(1999);
-    assert_true(oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found));
-    assert_memory_equal(found.text, "query\0A", sizeof "query\0A");
-    recorder_at(2000);
-    assert_false(oteli_labels_find_span(span_id, oteli_monotonic_ns(), &found));
-    otel_span_end(span);
-}
-
 /* --- running for a span --- */
 
 static void *current_and_label(void *argument)
@@ -449,13 +376,7 @@ TEST(checked_calls_nest_and_return)
     assert_ptr_equal(otel_profile_apply_checked(&none, nested_checked, &none), &none);
     const uint32_t index = label.index;
     otel_profile_label_release(&label);
-    for (unsigned i = 1; i < OTELI_TRAMPOLINES; i++) {
-        label = named("B");
-        otel_profile_label_release(&label);
-    }
-    label = named("C");
-    assert_int_equal(label.index, index); /* it came back */
-    otel_profile_label_release(&label);
+    assert_is_next_but_for_all_others(index); /* it came back */
 }
 
 /* In a child, because a debug build of the library aborts. */
@@ -520,7 +441,9 @@ TEST(a_giver_that_was_preempted_hides_what_was_given_after_it)
 
 /* --- fork --- */
 
-static bool child_is_well(otel_profile_label held)
+static otel_profile_label held;
+
+static int use_all(void)
 {
     otel_profile_label label = named("off");
     bool well = label.index == 0;
@@ -530,19 +453,12 @@ static bool child_is_well(otel_profile_label held)
         well = well && label.index != held.index;
     well = well && count == OTELI_TRAMPOLINES - 1;
     otel_profile_label_release(&held);
-    return well && named("B").index != 0;
+    return well && named("B").index != 0 ? 0 : 1;
 }
 
 TEST(a_child_has_all_labels_but_those_in_use)
 {
-    int status = 0;
-    otel_profile_label held = named("in use");
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0)
-        _exit(child_is_well(held) ? 0 : 1);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    held = named("in use");
+    check_child(use_all);
     otel_profile_label_release(&held);
 }
