@@ -2,11 +2,14 @@
 /* tests/unit/profiling/signal_source_test.c - specification of profiling/signal_source.h, and of
  * sample_buffer.h, which its handler fills.
  * This thread is the profiler's; others work until they have been sampled. */
+#include "profiling/frame_walk.h"
 #include "profiling/sample_buffer.h"
 #include "profiling/signal_source.h"
 #include "profiling/thread_timers.h"
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "tests/support/leaks.h"
+#include "tests/support/said.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>
@@ -16,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +33,7 @@ struct worker {
     pthread_t thread;
     uint32_t id;
     uint32_t is_done;
+    uint32_t turns;  /* of its work */
     uint32_t spoilt; /* errno has changed under its hands */
     bool blocks;
     void *signal_stack; /* of SIGNAL_STACK bytes, or NULL */
@@ -49,7 +52,7 @@ __attribute__((noinline)) static uint64_t burn(struct worker *worker)
 {
     uint64_t sum = 1;
     while (oteli_load_relaxed_32(&worker->is_done) == 0)
-        sum = sum * 3 + 1;
+        sum += oteli_add_full_32(&worker->turns, 1) * 2 + 1;
     return sum;
 }
 
@@ -206,11 +209,13 @@ AROUND_EACH(NULL, end);
 
 TEST(samples_threads_that_were_there_before_and_that_come_later)
 {
+    struct oteli_source_options other = options;
+    other.signal_number = SIGRTMAX - 1;
     for (int is_later = 0; is_later < 2; is_later++) {
         const uint64_t before_ns = oteli_monotonic_ns();
         if (!is_later)
             start_worker(&worker);
-        start_source();
+        start_source_with(is_later ? &other : &options);
         if (is_later)
             start_worker(&worker);
         const struct taken taken = sample();
@@ -337,15 +342,6 @@ TEST(the_handler_disturbs_as_little_as_it_can)
         assert_true(i == SIGKILL || i == SIGSTOP || sigismember(&ours.sa_mask, i));
 }
 
-TEST(a_handler_of_the_program_is_left_alone)
-{
-    set_handler(on_program_signal);
-    assert_int_equal(oteli_signal_source.start(&options, &source), EBUSY);
-    assert_null(source);
-    assert_ptr_equal(action_now().sa_handler, on_program_signal);
-    set_handler(SIG_DFL);
-}
-
 TEST(what_the_signal_did_before_comes_back)
 {
     void (*const before[])(int) = {SIG_DFL, SIG_IGN};
@@ -396,18 +392,8 @@ TEST(a_signal_that_is_pending_at_the_stop_does_no_harm)
     assert_false(is_pending());
 }
 
+/* Nor is a timer of a session before this one, for instance. */
 TEST(a_signal_of_somebody_else_is_no_sample)
-{
-    struct taken taken = {.of = (pid_t)syscall(SYS_gettid)};
-    start_source();
-    raise(OURS);
-    kill(getpid(), OURS);
-    drain(&taken);
-    assert_int_equal(taken.samples + taken.others, 0);
-}
-
-/* One of a session before this one, for instance. */
-TEST(a_timer_of_somebody_else_is_no_sample)
 {
     const pid_t self = (pid_t)syscall(SYS_gettid);
     struct taken taken = {.of = self};
@@ -415,6 +401,8 @@ TEST(a_timer_of_somebody_else_is_no_sample)
     const struct itimerspec soon = {.it_value = {.tv_nsec = 1}};
     timer_t timer;
     start_source();
+    raise(OURS);
+    kill(getpid(), OURS);
     event.sigev_value.sival_ptr = (void *)(uintptr_t)(UINT64_C(0x7fffffff) << 32 | (uint32_t)self);
     block(true);
     assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
@@ -445,24 +433,114 @@ TEST(only_signals_that_are_free_for_it_are_usable)
 
 /* --- what is said --- */
 
-static char said[256];
-static void listen(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    if (level <= OTEL_LOG_WARN)
-        snprintf(said, sizeof said, "%s", message);
-}
-
+/* Before those that say it too: a line of one kind is said once in ten seconds. */
 TEST(that_nobody_is_sampled_is_said_at_once)
 {
     worker = (struct worker){.blocks = true};
-    said[0] = '\0';
-    otel_log_set_handler(listen, NULL);
+    said_begin(OTEL_LOG_WARN);
     start_worker(&worker);
     start_source();
     stop_source();
-    otel_log_set_handler(NULL, NULL);
+    said_end();
     assert_non_null(strstr(said, "all threads block signal"));
+}
+
+/* --- a stop while a handler is under way --- */
+
+/* The walk of a stack and the wait of a stop come here first (--wrap), so that a handler stays where it
+ * is until it is let go. All atomic. */
+static uint32_t is_held;    /* handlers stay */
+static uint32_t inside;     /* handlers that do */
+static uint32_t waits;      /* of a stop; those of others are left alone */
+static uint32_t lets_go_at; /* so many of them; 0: this is not the test */
+static uint32_t forks_at;
+
+size_t __wrap_oteli_frame_walk(const struct oteli_registers *registers,
+                               struct oteli_stack_view *view, size_t most, uint64_t *found);
+size_t __real_oteli_frame_walk(const struct oteli_registers *registers,
+                               struct oteli_stack_view *view, size_t most, uint64_t *found);
+int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left);
+int __real_nanosleep(const struct timespec *wanted, struct timespec *left);
+
+size_t __wrap_oteli_frame_walk(const struct oteli_registers *registers,
+                               struct oteli_stack_view *view, size_t most, uint64_t *found)
+{
+    oteli_add_full_32(&inside, 1);
+    while (oteli_load_acquire_32(&is_held) != 0)
+        sched_yield();
+    oteli_add_full_32(&inside, UINT32_MAX);
+    return __real_oteli_frame_walk(registers, view, most, found);
+}
+
+/* In a child, which has none of the threads that are sampled: its stop waits for nobody. */
+static int start_and_stop(void)
+{
+    waits = 0;
+    lets_go_at = UINT32_MAX; /* nobody would go */
+    forks_at = 0;
+    start_source();
+    stop_source();
+    return waits != 0;
+}
+
+int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left)
+{
+    if (lets_go_at == 0)
+        return __real_nanosleep(wanted, left);
+    waits++;
+    if (waits == forks_at)
+        check_child(start_and_stop);
+    if (waits == lets_go_at) {
+        const uint32_t before = oteli_load_relaxed_32(&worker.turns);
+        oteli_store_release_32(&is_held, 0);
+        while (oteli_load_relaxed_32(&worker.turns) == before)
+            sched_yield();
+    }
+    return 0;
+}
+
+/* A stop, when there is a handler that stays for so many waits. */
+static void stop_with_handler(uint32_t for_waits)
+{
+    waits = 0;
+    lets_go_at = for_waits;
+    oteli_store_release_32(&is_held, 1);
+    start_source();
+    while (oteli_load_acquire_32(&inside) == 0)
+        sched_yield();
+    stop_source();
+    lets_go_at = 0;
+}
+
+TEST(a_stop_waits_for_the_handler_and_frees_all)
+{
+    start_worker(&worker);
+    for (forks_at = 0; forks_at <= 2; forks_at += 2) { /* in the midst of it */
+        oteli_leaks_begin();
+        stop_with_handler(3);
+        assert_int_equal(waits, 3);
+        oteli_leaks_check();
+    }
+    forks_at = 0;
+}
+
+TEST(a_handler_that_stays_keeps_the_memory_until_the_next_start)
+{
+    start_worker(&worker);
+    oteli_leaks_begin();
+    stop_with_handler(UINT32_MAX);
+    assert_true(waits > 3 && waits < 10000);
+    for (unsigned is_gone = 0; is_gone < 2; is_gone++) {
+        assert_true(oteli_leaks_live() != 0);
+        oteli_store_release_32(&is_held, is_gone == 0);
+        if (is_gone)
+            end_test_worker();
+        lets_go_at = UINT32_MAX;
+        start_source();
+        stop_source();
+        lets_go_at = 0;
+    }
+    oteli_leaks_check();
 }
 
 /* --- fork, and again --- */
@@ -481,31 +559,11 @@ static int life_of_child(void)
 
 TEST(a_forked_child_has_none_and_may_start_its_own)
 {
-    int status;
     start_worker(&worker);
     start_source();
     (void)sample();
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(60);
-        _exit(life_of_child());
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    check_child(life_of_child);
     assert_true(sample().samples >= ENOUGH); /* nothing has changed here */
-}
-
-TEST(starts_again_and_again_and_with_another_signal)
-{
-    struct oteli_source_options other = options;
-    other.signal_number = SIGRTMAX - 1;
-    start_worker(&worker);
-    for (unsigned i = 0; i < 3; i++) {
-        start_source_with(i == 2 ? &other : &options);
-        assert_true(sample().samples >= ENOUGH);
-        stop_source();
-    }
 }
 
 /* --- the buffer --- */
@@ -548,15 +606,6 @@ static void expect(uint32_t count, uint64_t first)
         assert_true(words[i] == first + i);
 }
 
-BUFFER_TEST(gives_samples_of_any_length_in_their_order)
-{
-    assert_true(push(3, 10));
-    assert_true(push(1, 20));
-    expect(3, 10);
-    expect(1, 20);
-    expect(0, 0);
-}
-
 BUFFER_TEST(goes_round_for_ever)
 {
     for (uint32_t i = 0; i < LOOPS; i++) {
@@ -565,17 +614,6 @@ BUFFER_TEST(goes_round_for_ever)
         expect(i % 60 + 1, i);
         expect(i % 7 + 1, i);
     }
-}
-
-BUFFER_TEST(loses_what_does_not_fit_and_counts_it)
-{
-    assert_true(push(WORDS - 1, 5));
-    assert_false(push(1, 6));
-    assert_false(push(1, 7));
-    assert_true(oteli_load_relaxed_64(&buffer.lost) == 2);
-    expect(WORDS - 1, 5);
-    assert_true(push(1, 8));
-    expect(1, 8);
 }
 
 BUFFER_TEST(waits_for_one_that_is_being_written)

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tests/unit/profiling/perf_kernel_test.c - specification of profiling/perf_source.c and perf_threads.c: processors
+ * that are switched on while a program is sampled, and a program that forks while the list of threads
+ * changes: the child closes the profiler's descriptors, and no other.
+ *
+ * The kernel is played (--wrap): which processors are on, which threads there are, and what it refuses.
+ * For the fork, memory that the source of threads gives back (it is compiled with other names of free
+ * and realloc) is full of the number of a descriptor that is not the profiler's. */
+#include "common/clock.h"
+#include "profiling/perf_source.h"
+#include "profiling/processors.h"
+#include "profiling/thread_list.h"
+#include "tests/support/leaks.h"
+#include "tests/support/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PROCESSORS = 4, MOST = 17, FIRST = 16, PIPE_ENDS = 2, KEPT = 16, A_WHILE_NS = 2000000000 };
+
+static const struct oteli_source_options options = {.period_ns = 1000000, .ring_bytes = 1 << 16};
+
+static unsigned online;             /* so many processors, from 0 on */
+static int refused;                 /* a ring on this one */
+static unsigned events[PROCESSORS]; /* for threads */
+static pid_t threads;
+static int pipes[MOST + 1][PIPE_ENDS]; /* an event of any processor is the end that is read */
+static int victim = -1;                /* -1: nobody forks */
+static void *forgotten_at_fork;        /* the source; NULL: it does not fork yet */
+static void *kept[KEPT];               /* memory that was given back, once */
+static size_t kept_count;
+static unsigned forks;
+static unsigned wrong;
+
+void __wrap_oteli_processors_online(struct oteli_processors *processors);
+int __wrap_oteli_perf_open_silent(int cpu);
+int __wrap_oteli_perf_open(const struct oteli_source_options *given, pid_t thread, int cpu,
+                           bool is_inherited);
+int __wrap_oteli_perf_ring_map(struct oteli_perf_ring *ring, int event, uint64_t bytes);
+void __wrap_oteli_perf_ring_read(const struct oteli_perf_ring *ring,
+                                 struct oteli_perf_reader *reader);
+void __wrap_oteli_perf_ring_close(struct oteli_perf_ring *ring);
+void __real_oteli_perf_ring_close(struct oteli_perf_ring *ring);
+int __wrap_oteli_thread_list_read(struct oteli_thread_list *list);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+void changed_free(void *memory);
+void *changed_realloc(void *memory, size_t size);
+
+static void fork_here(void)
+{
+    int status = -1;
+    if (forgotten_at_fork == NULL)
+        return;
+    const pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        oteli_perf_thread_source.forget(forgotten_at_fork);
+        _exit(fcntl(victim, F_GETFD) < 0);
+    }
+    forks++;
+    wrong += child < 0 || waitpid(child, &status, 0) != child || status != 0;
+}
+
+/* It is kept, and never given to anybody else. */
+static void spoil(void *memory)
+{
+    int *const words = memory;
+    if (memory == NULL)
+        return;
+    for (size_t i = 0; i < kept_count; i++)
+        assert_ptr_not_equal(kept[i], memory);
+    assert_true(kept_count < KEPT);
+    kept[kept_count++] = memory;
+    for (size_t i = 0; i < malloc_usable_size(memory) / sizeof *words; i++)
+        words[i] = victim;
+}
+
+void changed_free(void *memory)
+{
+    if (victim < 0) {
+        free(memory);
+        return;
+    }
+    spoil(memory);
+    fork_here();
+}
+
+void *changed_realloc(void *memory, size_t size)
+{
+    if (victim < 0)
+        return realloc(memory, size);
+    const size_t before = memory != NULL ? malloc_usable_size(memory) : 0;
+    void *moved = malloc(size);
+    assert_non_null(moved);
+    memcpy(moved, memory, before < size ? before : size);
+    spoil(memory);
+    fork_here();
+    return moved;
+}
+
+void __wrap_oteli_processors_online(struct oteli_processors *processors)
+{
+    *processors = (struct oteli_processors){{0}};
+    for (unsigned i = 0; i < online; i++)
+        oteli_processors_add(processors, i);
+}
+
+static int open_any(void)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+int __wrap_oteli_perf_open_silent(int cpu)
+{
+    return cpu == refused ? -EMFILE : open_any();
+}
+
+int __wrap_oteli_perf_open(const struct oteli_source_options *given, pid_t thread, int cpu,
+                           bool is_inherited)
+{
+    (void)given;
+    assert_true(thread >= 1 && thread <= threads);
+    assert_int_equal(is_inherited, cpu != OTELI_PERF_ANY_CPU);
+    if (is_inherited) {
+        events[cpu]++;
+        return open_any();
+    }
+    assert_int_equal(pipe2(pipes[thread], O_CLOEXEC), 0);
+    return pipes[thread][0];
+}
+
+int __wrap_oteli_perf_ring_map(struct oteli_perf_ring *ring, int event, uint64_t bytes)
+{
+    *ring = (struct oteli_perf_ring){.event = event, .size = bytes};
+    return 0;
+}
+
+void __wrap_oteli_perf_ring_read(const struct oteli_perf_ring *ring,
+                                 struct oteli_perf_reader *reader)
+{
+    (void)ring;
+    (void)reader;
+}
+
+/* Its number is at once somebody else's. */
+void __wrap_oteli_perf_ring_close(struct oteli_perf_ring *ring)
+{
+    const int before = victim;
+    if (before < 0) {
+        __real_oteli_perf_ring_close(ring);
+        return;
+    }
+    victim = ring->event;
+    assert_int_equal(dup2(before, victim), victim);
+    fork_here();
+    close(victim);
+    victim = before;
+    ring->event = -1;
+}
+
+int __wrap_oteli_thread_list_read(struct oteli_thread_list *list)
+{
+    if (list->ids == NULL)
+        list->ids = malloc(MOST * sizeof *list->ids);
+    assert_non_null(list->ids);
+    for (pid_t i = 0; i < threads; i++)
+        list->ids[i] = i + 1;
+    list->count = list->room = (size_t)threads;
+    return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+    (void)fd;
+    (void)request;
+    return 0;
+}
+
+static void take(void *state, const struct oteli_sample *sample)
+{
+    (void)state;
+    (void)sample;
+}
+
+static void drain(const struct oteli_source *of, void *source)
+{
+    struct oteli_source_counts counts;
+    oteli_fake_clock.monotonic_ns += A_WHILE_NS;
+    of->drain(source, take, NULL, &counts);
+}
+
+/* Where one is refused, the others have theirs. */
+TEST(threads_get_events_on_processors_that_come)
+{
+    static const struct {
+        int refused;
+        unsigned online[3];
+        unsigned events[PROCESSORS];
+    } table[] = {{-1, {1, 3, 3}, {3, 3, 3, 0}}, {2, {1, 3, 4}, {3, 3, 0, 3}}};
+    for (size_t i = 0; i < 2; i++) {
+        void *source = NULL;
+        oteli_leaks_begin();
+        (void)oteli_clock_start("fake");
+        memset(events, 0, sizeof events);
+        threads = 3;
+        refused = table[i].refused;
+        online = table[i].online[0];
+        assert_int_equal(oteli_perf_source.start(&options, &source), 0);
+        for (size_t k = 1; k < 3; k++) {
+            online = table[i].online[k];
+            drain(&oteli_perf_source, source);
+        }
+        assert_memory_equal(events, table[i].events, sizeof events);
+        oteli_perf_source.stop(source);
+        oteli_leaks_check();
+    }
+}
+
+TEST(a_child_closes_no_descriptor_but_the_profilers)
+{
+    void *source = NULL;
+    victim = open_any();
+    assert_true(victim >= 0);
+    threads = FIRST;
+    assert_int_equal(oteli_perf_thread_source.start(&options, &source), 0);
+    forgotten_at_fork = source;
+
+    threads = MOST; /* there is no room for so many */
+    drain(&oteli_perf_thread_source, source);
+    assert_int_equal(forks, 1);
+    assert_int_equal(wrong, 0);
+
+    close(pipes[3][1]); /* one hangs up */
+    drain(&oteli_perf_thread_source, source);
+    assert_int_equal(forks, 2);
+    assert_int_equal(wrong, 0);
+
+    forgotten_at_fork = NULL;
+    oteli_perf_thread_source.stop(source);
+    close(victim);
+}
