@@ -44,6 +44,7 @@ full=${steps#*$'\n\n'}
 first=${steps%$'\n\n'*}
 
 jobs=$(nproc)
+tests_at_once=$((2 * jobs)) # most of them wait
 logs=$(cache_dir)/logs
 stop=()     # how ctest ends in the first tier
 again=      # the command that repeats what failed
@@ -84,7 +85,7 @@ run() {
     local tree=$1
     shift
     again="ctest --test-dir $tree --rerun-failed --output-on-failure"
-    ctest --test-dir "$tree" --output-on-failure --no-tests=error -j "$jobs" "${stop[@]}" "$@"
+    ctest --test-dir "$tree" --output-on-failure --no-tests=error -j "$tests_at_once" "${stop[@]}" "$@"
 }
 
 # run_blackbox CTEST-ARGUMENT...
@@ -93,7 +94,9 @@ run_blackbox() {
     tests/blackbox/run.sh build-dev --no-tests=error "${stop[@]}" "$@"
 }
 
-step_unit() { setup --test-deps && build asan tests/unit/all && run build-asan -L '^unit$' -LE 'timing|full'; }
+step_unit() {
+    setup --test-deps && build asan tests/unit/all && run build-asan -L '^unit$' -LE 'timing|full'
+}
 step_blackbox() { build_light && run_blackbox -LE 'full|timing'; }
 step_gates() { build_light && run build-dev -L gate -LE full; }
 step_examples() { build_light && run build-dev -L example; }

@@ -20,4 +20,4 @@ cmake -S tests/blackbox -B "$suite" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
     { tail "$build/blackbox-configure.log" >&2; exit 1; }
 cmake --build "$suite" >"$build/blackbox-build.log" || { cat "$build/blackbox-build.log" >&2; exit 1; }
 cd "$suite"
-exec ctest --output-on-failure -j "$(nproc)" "$@"
+exec ctest --output-on-failure -j "$((2 * $(nproc)))" "$@" # most tests wait

@@ -7,14 +7,24 @@
 #   run.sh weakened MODEL WORK  MODEL.pml with one thing wrong: each of these has an error
 #
 # WORK is a directory to work in. With OTEL_TEST_LONG=1 the configurations are larger. CC is
-# what compiles the checkers. The trail of an unexpected error is printed.
+# what compiles the checkers. The trail of an unexpected error is printed. A model that was found as it
+# should be on this machine is not checked again before it changes.
 source "$(dirname "${BASH_SOURCE[0]}")/../gates/lib.sh"
+source scripts/lib.sh
 need spin "${CC:=cc}"
 
 way=$1 model=$2 work=$3/$2-$1
 source=$PWD/tests/model/$model.pml
 long=${OTEL_TEST_LONG:-}
 memory_mb=${long:+6000}
+stamps=$(cache_dir)/models
+stamp=$stamps/$model-$way${long:+-long}-$(cat "$source" tests/model/run.sh | sha256sum | cut -c 1-40)
+mkdir -p "$stamps"
+find "$stamps" -ignore_readdir_race -type f -mtime +30 -delete # others do so meanwhile
+if [[ -e $stamp ]]; then
+    finish "$model, not changed since it was checked"
+    exit
+fi
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work" || exit 1
@@ -105,3 +115,4 @@ done < <(if [[ $way == check ]]; then configurations; else weaknesses; fi)
 
 [[ $count -ne 0 ]] || wrong "nothing to $way of $model"
 finish "$model, $count ways"
+touch "$stamp"
