@@ -9,6 +9,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 __attribute__((format(printf, 2, 3))) static void put(struct oteli_announcement *message,
                                                       const char *format, ...)
@@ -91,7 +92,8 @@ static void put_sampler(struct oteli_announcement *message,
         return;
     }
     put(message, "; sampler %s", config->traces_sampler);
-    if (config->traces_sampler_arg != NULL) {
+    const bool takes_argument = strstr(config->traces_sampler, "always_") == NULL;
+    if (takes_argument && config->traces_sampler_arg != NULL) {
         char shown[101];
         put(message, " %s", oteli_hide_in_setting(config->traces_sampler_arg, shown, sizeof shown));
     }

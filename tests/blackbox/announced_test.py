@@ -40,6 +40,11 @@ class Announced(unittest.TestCase):
                 self.assertRegex(lines[0], f"; sampler parentbased_traceidratio {shown} "
                                            r"\(OTEL_TRACES_SAMPLER\)$")
 
+    def test_an_argument_that_the_sampler_does_not_take_is_not_shown(self):
+        for sampler in "always_on", "parentbased_always_off":
+            (line,) = news(OTEL_TRACES_SAMPLER=sampler, OTEL_TRACES_SAMPLER_ARG="0.5")
+            self.assertTrue(line.endswith(f"; sampler {sampler} (OTEL_TRACES_SAMPLER)"), line)
+
     def test_a_bad_argument_in_code_starts_nothing(self):
         for sampler, argument in (("traceidratio", "10"), ("parentbased_jaeger_remote", "endpoint")):
             with self.subTest(sampler):
