@@ -82,8 +82,9 @@ static void tell(struct oteli_pipeline *pipeline, uint64_t lost, otel_drop_reaso
     const uint64_t meanwhile = pipeline->lost_meanwhile;
     pipeline->lost_meanwhile = lost != 0 ? meanwhile + lost : 0;
     if (lost != 0 && meanwhile == 0)
-        OTELI_LOG(OTEL_LOG_WARN, "%s: losing spans (%s)", pipeline->exporter.name,
-                  otel_drop_reason_string(reason));
+        OTELI_LOG_LOST(OTEL_LOG_WARN, lost, "%s: losing spans (%s): %" PRIu64 " span%s lost so far",
+                       pipeline->exporter.name, otel_drop_reason_string(reason), lost,
+                       oteli_is_or_are(lost));
     if (lost == 0 && meanwhile != 0)
         OTELI_LOG_LOST(OTEL_LOG_WARN, meanwhile,
                        "%s: delivering again, %" PRIu64 " span%s lost meanwhile",

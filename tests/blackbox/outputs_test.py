@@ -26,7 +26,8 @@ class Stdout(unittest.TestCase):
         complaint, loss, result = run(stdout=descriptor, env=STDOUT)
         self.assertEqual(complaint, "otel-c: error: file exporter: 1 span could not be written to "
                                     f"stdout: {reason}")
-        self.assertEqual(loss, "otel-c: warning: otlp_stdout_exporter: losing spans (permanent_error)")
+        self.assertEqual(loss, "otel-c: warning: otlp_stdout_exporter: losing spans (permanent_error): "
+                               "1 span is lost so far")
         self.assertTrue(result.endswith(": delivered 0, dropped 3 (permanent_error 3)"), result)
 
     def test_that_is_closed_is_named_at_the_start(self):

@@ -178,7 +178,8 @@ TEST(a_loss_is_said_when_it_begins_and_when_it_is_over)
 
     hand_flush(&hand);
     assert_int_equal(news, 1);
-    assert_string_equal(last_news, "fake_exporter: losing spans (retry_exhausted)");
+    assert_string_equal(last_news,
+                        "fake_exporter: losing spans (retry_exhausted): 10 spans are lost so far");
     hand_spans(&hand, "a", 10);
     hand_flush(&hand);
     assert_int_equal(news, 1);
