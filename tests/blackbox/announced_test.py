@@ -98,6 +98,12 @@ tracer_provider:
                                f"console_exporter ({path}); sampler AlwaysOnSampler ({path})")
         self.assertEqual(by_variable, line)
 
+    def test_what_is_wrong_with_a_file_is_said_once(self):
+        done = harness.run("one_span", env={"OTEL_CONFIG_FILE": "/nowhere.yaml"})
+        self.assertEqual(done.stderr.splitlines(),
+                         ["otel-c: error: /nowhere.yaml: the file cannot be opened: No such file or directory",
+                          'otel-c: error: not started, with OTEL_CONFIG_FILE="/nowhere.yaml"'])
+
     def test_a_static_program_reads_a_file_because_it_is_linked_with_the_library(self):
         if not pathlib.Path(harness.program("one_span_static")).exists():
             self.skipTest("static libraries are not installed")
