@@ -231,11 +231,24 @@ static void note(struct oteli_sending *sending, const struct oteli_delivery *del
         oteli_spooling_hold_off(sending->spooling, delivery->outcome.asked_ms);
 }
 
+/* Spans wait because of an attempt that failed. Their loss, if it comes to that, would be said after
+ * the time of the whole export only. */
+static void say_away(struct oteli_sending *sending, const struct oteli_lane *lane)
+{
+    const size_t spans = lane->request->spans;
+    if (!sending->is_away)
+        OTELI_LOG(OTEL_LOG_WARN, "OTLP export to %s: %s; %zu span%s for the next attempt",
+                  sending->receiver->name, lane->delivery.outcome.problem, spans,
+                  spans == 1 ? " waits" : "s wait");
+    sending->is_away = true;
+}
+
 /* Account for the request that has come to its end. */
 static void settle(struct oteli_sending *sending, otel_export *call, struct oteli_lane *lane)
 {
     const enum oteli_delivery_end end = lane->delivery.end;
     note(sending, &lane->delivery, oteli_delivery_was_answered(end));
+    sending->is_away = sending->is_away && !oteli_delivery_was_answered(end);
     switch (end) {
     case OTELI_DELIVERED:
         accept(sending, call, lane);
@@ -308,12 +321,16 @@ static void go_on(struct oteli_sending *sending, otel_export *call, struct oteli
 {
     struct oteli_delivery *delivery = &lane->delivery;
     delivery->hurries = call->is_stopping;
-    if (oteli_delivery_go_on(delivery, timeout_ms, deadline_of(sending, call)))
+    if (oteli_delivery_go_on(delivery, timeout_ms, deadline_of(sending, call))) {
         settle(sending, call, lane);
-    else if (delivery->state == OTELI_DELIVERY_WAITING && keep_instead(sending, call, lane))
-        lane->first += lane->request->spans;
-    else
+    } else if (delivery->state != OTELI_DELIVERY_WAITING) {
         return;
+    } else if (keep_instead(sending, call, lane)) {
+        lane->first += lane->request->spans;
+    } else {
+        say_away(sending, lane);
+        return;
+    }
     start(sending, call, lane);
 }
 

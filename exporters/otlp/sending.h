@@ -53,6 +53,7 @@ struct oteli_sending {
     struct oteli_fitting fitting;
     struct oteli_culprit culprit;
     const otel_batch *prepared; /* its first request is the spare one; NULL: none */
+    bool is_away;               /* the receiver, and the log has said it */
 
     /* Of the batch that is being exported. */
     const otel_export *call; /* NULL: none */

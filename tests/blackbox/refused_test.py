@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A receiver that refuses one span costs no other span, and one that refuses all is left in peace."""
+import contextlib
 import math
+import socket
 import tempfile
+import types
 import unittest
 
 import harness
@@ -78,6 +81,32 @@ class Refused(unittest.TestCase):
         program.tell("stop 600000")
         self.assertEqual(program.stats()["retry_exhausted"], 100)
         self.assertIn("gave up after 1 attempt:", program.end())
+
+    def first_line(self, port, env):
+        """What the log says first of three spans for a receiver that does not answer."""
+        receiver = types.SimpleNamespace(port=port, env=self.kind.env)
+        program = self.program("", receiver, {"OTEL_BSP_EXPORT_TIMEOUT": "600000", **env})
+        program.tell("queue 3")
+        line = program.process.stderr.readline()
+        program.tell("stop 1")
+        program.end()
+        return line
+
+    def test_a_receiver_that_is_not_there_is_said_before_spans_are_lost(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        line = self.first_line(port, {"OTEL_EXPORTER_OTLP_TIMEOUT": "600000"})
+        self.assertRegex(line, rf"^otel-c: warning: OTLP export to http://127\.0\.0\.1:{port}/\S*: "
+                               r".*[Cc]onnect.*; 3 spans wait for the next attempt$")
+
+    def test_a_receiver_that_says_nothing_is_said_when_it_is_tried_again(self):
+        with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, contextlib.ExitStack() as callers:
+            for _ in range(2):  # of which one has no place in the backlog, nor has the program then
+                caller = callers.enter_context(socket.socket())
+                caller.setblocking(False)
+                caller.connect_ex(deaf.getsockname())
+            line = self.first_line(deaf.getsockname()[1], {"OTEL_EXPORTER_OTLP_TIMEOUT": "2000"})
+        self.assertRegex(line, r"; 3 spans wait for the next attempt$")
 
     def test_several_bad_spans(self):
         self.check({0, 1, 77, 300, 301, 499}, 6 * 12)
