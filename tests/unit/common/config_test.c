@@ -139,22 +139,13 @@ struct bad_value {
 
 static const struct bad_value bad_values[] = {
     {"OTEL_BSP_MAX_QUEUE_SIZE", "0", "is not a whole number from 1 to 2147483647; using 2048"},
-    {"OTEL_BSP_MAX_QUEUE_SIZE", "-5", "is not a whole number from 1 to 2147483647; using 2048"},
-    {"OTEL_BSP_MAX_QUEUE_SIZE", "99999999999999999999",
-     "is not a whole number from 1 to 2147483647; using 2048"},
-    {"OTEL_BSP_MAX_QUEUE_SIZE", "0x10", "is not a whole number from 1 to 2147483647; using 2048"},
     {"OTEL_C_QUEUE_MAX_BYTES", "1048575",
      "is not a whole number from 1048576 to 1099511627776; using 67108864"},
     {"OTEL_BSP_SCHEDULE_DELAY", "5s",
      "is not a whole number of milliseconds from 0 to 2147483647; using 5000"},
-    {"OTEL_BSP_EXPORT_TIMEOUT", "-1",
-     "is not a whole number of milliseconds from 0 to 2147483647; using 30000"},
     {"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1.5",
      "is not a whole number of milliseconds from 0 to 2147483647; it counts as unset"},
     {"OTEL_SDK_DISABLED", "1", "is neither true nor false; using false"},
-    {"OTEL_C_TAIL_KEEP_ERRORS", "on", "is neither true nor false; using false"},
-    {"OTEL_C_TAIL_KEEP_SLOWER_THAN", "-1",
-     "is not a whole number of milliseconds from 0 to 2147483647; it counts as unset"},
     {"OTEL_TRACES_SAMPLER", "trace-id-ratio",
      "has the unknown word \"trace-id-ratio\" " MAY_BE_SAMPLER "; using parentbased_always_on"},
     {"OTEL_TRACES_SAMPLER", "xray",
@@ -168,9 +159,6 @@ static const struct bad_value bad_values[] = {
      "has the unknown word \"fake\" (it may be auto, tsc, monotonic, coarse); using auto"},
     {"OTEL_PROPAGATORS", "tracecontext,xray,baggage",
      "has \"xray\", which otel-c does not support yet " MAY_BE_PROPAGATOR
-     "; using tracecontext,baggage"},
-    {"OTEL_PROPAGATORS", "ottrace",
-     "has \"ottrace\", which otel-c does not support yet " MAY_BE_PROPAGATOR
      "; using tracecontext,baggage"},
     {"OTEL_PROPAGATORS", "carrier-pigeon",
      "has the unknown word \"carrier-pigeon\" " MAY_BE_PROPAGATOR "; using tracecontext,baggage"},

@@ -56,11 +56,24 @@ AROUND_EACH(reset, NULL);
 TEST(numbers_are_those_of_the_formula)
 {
     struct oteli_random random = {1, 3};
-    static const uint64_t expected[] = {UINT64_C(0x9c0dfb4682d0a37f), UINT64_C(0x511877bb64ed1e02),
-                                        UINT64_C(0x0622f43047099823), UINT64_C(0xbb2d70a5292612d5)};
+    struct oteli_random pairs = random;
+    struct oteli_random both = random;
+    static const uint64_t expected[][2] = {
+        {UINT64_C(0x9c0dfb4682d0a37f), UINT64_C(0x3416851be4e06fda)},
+        {UINT64_C(0x511877bb64ed1e02), UINT64_C(0xdb2768f02288c3b8)},
+        {UINT64_C(0x0622f43047099823), UINT64_C(0x82384cc1503117ab)},
+        {UINT64_C(0xbb2d70a5292612d5), UINT64_C(0x29493096f5d96b8d)}};
 
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
-        assert_true(oteli_random_next(&random) == expected[i]);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        uint64_t second, third;
+        assert_true(oteli_random_next(&random) == expected[i][0]);
+        assert_true(oteli_random_pair(&pairs, &second) == expected[i][0]);
+        assert_true(second == expected[i][1]);
+        if (i % 2 != 0)
+            continue;
+        assert_true(oteli_random_pair_and_id(&both, &second, &third) == expected[i][0]);
+        assert_true(second == expected[i][1] && third == expected[i + 1][0]);
+    }
 }
 
 TEST(an_id_is_never_zero)
@@ -122,44 +135,6 @@ TEST(the_two_numbers_of_a_pair_have_nothing_to_do_with_each_other)
     for (unsigned a = 0; a < 64; a++)
         for (unsigned b = 0; b < 64; b++)
             assert_in_range(equal[a][b], DRAWS / 2 - 384, DRAWS / 2 + 384); /* six sigma */
-}
-
-static int compare(const void *a, const void *b)
-{
-    return memcmp(a, b, 2 * sizeof(uint64_t));
-}
-
-TEST(pairs_are_unequal_and_their_numbers_too)
-{
-    static uint64_t pairs[DRAWS][2];
-    struct oteli_random random = {1, 3};
-    struct oteli_random single = random;
-    for (size_t i = 0; i < DRAWS; i++) {
-        pairs[i][0] = oteli_random_pair(&random, &pairs[i][1]);
-        assert_true(pairs[i][0] == oteli_random_next(&single));
-        assert_true(pairs[i][0] != pairs[i][1]);
-    }
-
-    qsort(pairs, DRAWS, sizeof pairs[0], compare);
-    for (size_t i = 1; i < DRAWS; i++)
-        assert_true(compare(pairs[i - 1], pairs[i]) != 0);
-}
-
-/* Two threads may pass the same state, but not with the same step. */
-TEST(the_same_state_under_another_step_gives_another_pair)
-{
-    static const uint64_t steps[] = {1, 3, 5, UINT64_C(1) << 63 | 1, UINT64_MAX};
-    enum { STEPS = sizeof steps / sizeof steps[0] };
-    uint64_t firsts[STEPS];
-    uint64_t seconds[STEPS];
-    for (size_t i = 0; i < STEPS; i++) {
-        struct oteli_random random = {UINT64_C(1000) - steps[i], steps[i]};
-        firsts[i] = oteli_random_pair(&random, &seconds[i]);
-    }
-
-    for (size_t i = 0; i < STEPS; i++)
-        for (size_t k = 0; k < i; k++)
-            assert_true(firsts[i] == firsts[k] && seconds[i] != seconds[k]);
 }
 
 TEST(the_whole_state_is_seeded_piece_by_piece)

@@ -275,29 +275,6 @@ TEST(a_trace_that_was_taken_moves_into_the_new_one)
         expand_all(&rows[i]);
 }
 
-TEST(mounts_of_one_set_share_it_and_have_ids_of_their_own)
-{
-    collect_all_kinds();
-    const uint32_t length = lines->records.length;
-    uint8_t *const before = malloc(length);
-    assert_non_null(before);
-    memcpy(before, lines->records.data, length);
-    for (uint64_t key = 1; key <= 10; key++)
-        expand_all(&(struct mounting){.key = key << 20});
-
-    assert_memory_equal(lines->records.data, before, length);
-    assert_int_equal(lines->members, 1);
-    otel_span_view one;
-    otel_span_view other;
-    for (size_t i = 0; i < batch.count; i++)
-        for (size_t k = 0; k < i; k++) {
-            otel_batch_span(&batch, i, &one);
-            otel_batch_span(&batch, k, &other);
-            assert_memory_not_equal(one.span_id, other.span_id, 8);
-        }
-    free(before);
-}
-
 /* The place of a tracestate that nobody retains is taken again in time. */
 TEST(a_mount_lets_go_of_its_tracestate_when_it_is_done)
 {

@@ -6,10 +6,8 @@
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static struct fake_exporter parents, childs; /* in each process its own copy */
@@ -68,21 +66,6 @@ static otel_stats stats_now(void)
     return stats;
 }
 
-/* A fork that the C library does not hear of. */
-static void check_raw_child(int (*life)(void))
-{
-#if defined(SYS_fork)
-    const pid_t child = (pid_t)syscall(SYS_fork);
-#else
-    const pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-#endif
-    if (child == 0) {
-        alarm(60);
-        _exit(life());
-    }
-    check_forked(child);
-}
-
 static int trace_by_itself(void)
 {
     touch("first");
@@ -129,15 +112,6 @@ TEST(a_child_that_shuts_down_first_never_has_a_thread)
     check_child(ask_before_the_first_span);
 }
 
-static int start_before_the_first_span(void)
-{
-    start(false);
-    touch("mine");
-    if (otel_flush(60000) != OTEL_OK)
-        return 1;
-    return strcmp(parents.text, "mine|") != 0;
-}
-
 static int trace_in_vain(void)
 {
     touch("a");
@@ -171,7 +145,7 @@ TEST(an_sdk_that_was_shut_down_does_not_come_back)
     check_child(trace_nothing);
 }
 
-static otel_span local, detached;
+static otel_span local;
 
 static int use_tracestate(void)
 {
@@ -194,32 +168,6 @@ TEST(the_tracestate_of_the_context_goes_on)
     local = otel_span_enter(tracer, "local", OTEL_SPAN_OPTIONS(.parent = &parent));
     check_child(use_tracestate);
     otel_span_end(local);
-}
-
-static int do_nothing_raw(void)
-{
-    otel_span_end(detached);
-    otel_span_set_string(local, "k", "v");
-    otel_span_end(local);
-    touch("nothing");
-    if (otel_tracer_enabled(tracer) || otel_flush(0) != OTEL_OK)
-        return 1;
-    return otel_shutdown(0) != OTEL_OK || parents.batches != 0 || childs.batches != 0;
-}
-
-TEST(a_child_that_nobody_told_does_nothing)
-{
-#ifdef OTELI_TSAN
-    skip(); /* its runtime has to be told */
-#endif
-    local = otel_span_enter(tracer, "local", NULL);
-    detached = otel_span_start(tracer, "detached", NULL);
-    check_raw_child(do_nothing_raw);
-    check_raw_child(start_before_the_first_span);
-    otel_span_end(detached);
-    otel_span_end(local);
-    assert_int_equal(otel_flush(60000), OTEL_OK);
-    assert_string_equal(parents.text, "detached local|");
 }
 
 static struct oteli_resource resource;

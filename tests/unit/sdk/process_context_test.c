@@ -110,23 +110,6 @@ static struct oteli_field payload(void)
                                 .length = context()->payload_size};
 }
 
-TEST(a_process_says_who_it_is_while_an_sdk_runs)
-{
-    assert_int_equal(mapping(), 0);
-    for (unsigned i = 0; i < 3; i++) {
-        start();
-        assert_non_null(context());
-        assert_int_equal(mapping(), (uintptr_t)context());
-        assert_memory_equal(context(), "OTEL_CTX", 8);
-        assert_int_equal(context()->version, 2);
-        assert_true(context()->published_at != 0);
-        assert_text(value_in(of_payload(1, 0), 1, "service.name", 1), "shop");
-        stop();
-        assert_int_equal(mapping(), 0);
-        assert_null(context());
-    }
-}
-
 TEST(of_a_large_resource_they_get_the_attributes_that_fit)
 {
     enum { LARGE = 40000 };
