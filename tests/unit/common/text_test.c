@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/text_test.c - specification of common/text.h. */
+/* tests/unit/common/text_test.c - specification of common/text.h; lists, words and whole numbers are in
+ * config_test.c. */
 #include "common/text.h"
 
 #include "tests/support/leaks.h"
@@ -20,29 +21,6 @@ TEST(trim_takes_blanks_from_both_ends_only)
     assert_int_equal(oteli_trim(oteli_slice_of(NULL)).length, 0);
 }
 
-TEST(a_list_has_trimmed_members_in_order_within_its_length)
-{
-    static const struct {
-        const char *list;
-        size_t length;
-        const char *members; /* each behind a '|' */
-    } rows[] = {{" a=1 ,, b c\t,, ", 15, "|a=1|b c"},
-                {"ab,cd", 4, "|ab|c"},
-                {" , ,", 4, ""},
-                {NULL, 0, ""}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        otel_slice rest = {rows[i].list, rows[i].length};
-        otel_slice member;
-        char members[32] = "";
-        while (oteli_list_next(&rest, &member)) {
-            strcat(members, "|");
-            strncat(members, member.data, member.length);
-        }
-        assert_string_equal(members, rows[i].members);
-        assert_false(oteli_list_next(&rest, &member));
-    }
-}
-
 TEST(cut_is_at_the_first_mark)
 {
     otel_slice key, value;
@@ -57,25 +35,6 @@ TEST(cut_is_at_the_first_mark)
 
     assert_false(oteli_cut(oteli_slice_of("key"), '=', &key, &value));
     assert_false(oteli_cut(oteli_slice_of(NULL), '=', &key, &value));
-}
-
-TEST(words_are_compared_without_case_and_texts_byte_by_byte)
-{
-    static const struct {
-        const char *text;
-        size_t length;
-        bool is_word, is_text; /* "true" */
-    } rows[] = {{"true", 4, true, true},
-                {"TrUe", 4, true, false},
-                {"tru", 3, false, false},
-                {"true2", 5, false, false},
-                {"truely", 4, true, true}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const otel_slice slice = {rows[i].text, rows[i].length};
-        assert_int_equal(oteli_is_word(slice, "true"), rows[i].is_word);
-        assert_int_equal(oteli_is_text(slice, "true"), rows[i].is_text);
-    }
-    assert_true(oteli_is_word(oteli_slice_of(""), ""));
 }
 
 TEST(a_copy_is_terminated_and_the_callers_or_null)
@@ -139,44 +98,6 @@ TEST(percent_decoding_works_in_place_and_within_its_length)
     assert_int_equal(length, 2);
     assert_memory_equal(text, "AB", 2);
     assert_false(oteli_percent_decode("%41", 2, text, &length));
-}
-
-static const struct {
-    const char *text;
-    int64_t number; /* -1: refused */
-} wholes[] = {
-    {"0", 0},
-    {"007", 7},
-    {" \t42 ", 42},
-    {"9223372036854775807", INT64_MAX},
-    {"9223372036854775808", -1},
-    {"18446744073709551617", -1},
-    {"99999999999999999999999999", -1},
-    {"", -1},
-    {"  ", -1},
-    {"-1", -1},
-    {"-0", -1},
-    {"+1", -1},
-    {"1.0", -1},
-    {"1e3", -1},
-    {"0x10", -1},
-    {"5s", -1},
-    {"5 ms", -1},
-    {"1,000", -1},
-    {"1 2", -1},
-    {"\n5", -1},
-};
-
-TEST(whole_numbers_are_digits_only)
-{
-    for (size_t i = 0; i < sizeof wholes / sizeof wholes[0]; i++) {
-        int64_t number = -1;
-
-        const bool good = oteli_parse_whole(oteli_slice_of(wholes[i].text), &number);
-
-        assert_int_equal(good, wholes[i].number >= 0);
-        assert_true(number == wholes[i].number);
-    }
 }
 
 TEST(one_is_and_others_are)

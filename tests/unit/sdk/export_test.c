@@ -5,8 +5,8 @@
 #include "sdk/stats.h"
 
 #include "tests/support/faked.h"
-#include "tests/support/leaks.h"
 #include "tests/support/unit.h"
+#include "tests/support/warnings.h"
 
 #include <otel/memory.h>
 #include <stdio.h>
@@ -157,38 +157,29 @@ TEST(a_flush_and_waking_reach_every_exporter_and_failures_are_seen)
     assert_int_equal(hand.engine->flush_failures, 1);
 }
 
-static size_t news;
-static char last_news[256];
-
-static void note(void *state, otel_log_level level, const char *message)
-{
-    (void)state;
-    news += level == OTEL_LOG_WARN;
-    strncpy(last_news, message, sizeof last_news - 1);
-}
-
 /* spec: P8 O6 */
 TEST(a_loss_is_said_when_it_begins_and_when_it_is_over)
 {
     oteli_log_set_level(OTEL_LOG_INFO);
-    otel_log_set_handler(note, NULL);
-    news = 0;
+    otel_log_set_handler(warnings_count, NULL);
+    warnings = 0;
     fake->drop = 10;
     fake->drop_reason = OTEL_DROP_RETRY_EXHAUSTED;
 
     hand_flush(&hand);
-    assert_int_equal(news, 1);
-    assert_string_equal(last_news,
+    assert_int_equal(warnings, 1);
+    assert_string_equal(last_warning,
                         "fake_exporter: losing spans (retry_exhausted): 10 spans are lost so far");
     hand_spans(&hand, "a", 10);
     hand_flush(&hand);
-    assert_int_equal(news, 1);
+    assert_int_equal(warnings, 1);
     fake->drop = 0;
     hand_spans(&hand, "a", 10);
     hand_flush(&hand);
 
-    assert_int_equal(news, 2);
-    assert_string_equal(last_news, "fake_exporter: delivering again, 20 spans were lost meanwhile");
+    assert_int_equal(warnings, 2);
+    assert_string_equal(last_warning,
+                        "fake_exporter: delivering again, 20 spans were lost meanwhile");
     otel_log_set_handler(NULL, NULL);
 }
 

@@ -374,20 +374,6 @@ TEST(a_flush_that_is_asked_for_during_an_export_has_what_ended_before_it)
     assert_true(hand.engine->flush_done == 2);
 }
 
-TEST(no_batch_is_larger_than_its_limit_also_when_passes_are_left)
-{
-    fake->pending = 2;
-    start(1000, 7);
-    (void)by_hand_play("a40 ask");
-    while (by_hand_go_on() == OTELI_ROUND_PENDING)
-        hand_spans(&hand, "b", 3);
-    hand_flush(&hand);
-
-    assert_int_equal(fake->largest, 7);
-    const struct counted counts = hand_counts(&hand);
-    assert_int_equal(fake->spans + counts.dropped[OTEL_DROP_QUEUE_FULL], counts.ended);
-}
-
 TEST(a_shutdown_during_an_export_delivers_the_rest_if_it_has_time)
 {
     fake->pending = 2;
