@@ -62,6 +62,20 @@ static void copy_attributes(struct view_spans *spans, struct oteli_gather_trace 
         from->n_attributes - to->attribute_count + from->dropped_attributes_count;
 }
 
+/* Those of an event or a link. */
+static otel_slice copy_list(struct view_spans *spans, struct oteli_gather_trace *trace,
+                            Opentelemetry__Proto__Common__V1__KeyValue *const *attributes,
+                            size_t count)
+{
+    struct oteli_text *text = &spans->scratch;
+    text->length = 0;
+    for (size_t i = 0; i < count && text->length < OTELI_RENDER_TEXT_MAX; i++) {
+        oteli_text_add_string(text, i != 0 ? ", " : "");
+        view_describe_attribute(text, attributes[i]);
+    }
+    return copy_scratch(spans, trace);
+}
+
 static void copy_events(struct view_spans *spans, struct oteli_gather_trace *trace,
                         struct oteli_render_span *to, const otlp_span *from)
 {
@@ -71,19 +85,38 @@ static void copy_events(struct view_spans *spans, struct oteli_gather_trace *tra
         kept != 0 ? oteli_gather_allocate(&spans->gather, trace, kept * sizeof *events) : NULL;
     for (size_t i = 0; events != NULL && i < kept; i++) {
         const Opentelemetry__Proto__Trace__V1__Span__Event *event = from->events[i];
-        struct oteli_text *text = &spans->scratch;
-        text->length = 0;
-        for (size_t j = 0; j < event->n_attributes && text->length < OTELI_RENDER_TEXT_MAX; j++) {
-            oteli_text_add_string(text, j != 0 ? ", " : "");
-            view_describe_attribute(text, event->attributes[j]);
-        }
-        events[i].attributes = copy_scratch(spans, trace);
+        events[i].attributes = copy_list(spans, trace, event->attributes, event->n_attributes);
         events[i].name = oteli_gather_copy(&spans->gather, trace, oteli_slice_of(event->name));
         events[i].time_ns = event->time_unix_nano;
         to->event_count++;
     }
     to->events = events;
     to->events_left_out = from->n_events - to->event_count + from->dropped_events_count;
+}
+
+/* One whose ids are none says nothing. */
+static void copy_links(struct view_spans *spans, struct oteli_gather_trace *trace,
+                       struct oteli_render_span *to, const otlp_span *from)
+{
+    const size_t kept =
+        from->n_links < OTELI_RENDER_LINKS_MAX ? from->n_links : OTELI_RENDER_LINKS_MAX;
+    struct oteli_render_link *links =
+        kept != 0 ? oteli_gather_allocate(&spans->gather, trace, kept * sizeof *links) : NULL;
+    for (size_t i = 0; links != NULL && i < kept; i++) {
+        const Opentelemetry__Proto__Trace__V1__Span__Link *link = from->links[i];
+        struct oteli_render_link *made = &links[to->link_count];
+        if (link->trace_id.len != sizeof made->trace_id ||
+            link->span_id.len != sizeof made->span_id)
+            continue;
+        memcpy(made->trace_id, link->trace_id.data, sizeof made->trace_id);
+        memcpy(made->span_id, link->span_id.data, sizeof made->span_id);
+        made->tracestate =
+            oteli_gather_copy(&spans->gather, trace, oteli_slice_of(link->trace_state));
+        made->attributes = copy_list(spans, trace, link->attributes, link->n_attributes);
+        to->link_count++;
+    }
+    to->links = links;
+    to->links_left_out = from->n_links - to->link_count + from->dropped_links_count;
 }
 
 /* On the wire INTERNAL is 1 and there is an unspecified 0 below it. */
@@ -125,9 +158,10 @@ static bool keep_span(struct view_spans *spans, const otlp_span *from, otel_slic
         to->status_message =
             oteli_gather_copy(gather, trace, oteli_slice_of(from->status->message));
     }
-    to->link_count = from->n_links + from->dropped_links_count;
+    to->tracestate = oteli_gather_copy(gather, trace, oteli_slice_of(from->trace_state));
     copy_attributes(spans, trace, to, from);
     copy_events(spans, trace, to, from);
+    copy_links(spans, trace, to, from);
     return true;
 }
 

@@ -209,14 +209,14 @@ static void copy_attributes(struct console *console, struct oteli_gather_trace *
     span->attributes_left_out = count - span->attribute_count + view->dropped_attributes_count;
 }
 
-static otel_slice copy_event_attributes(struct console *console, struct oteli_gather_trace *trace,
-                                        otel_slice rest)
+/* Those of an event or a link. */
+static otel_slice copy_list(struct console *console, struct oteli_gather_trace *trace,
+                            otel_slice rest, uint32_t field)
 {
     struct oteli_text *text = &console->scratch;
     otel_attribute_view attribute;
     text->length = 0;
-    while (text->length < OTELI_RENDER_TEXT_MAX &&
-           otel_attribute_next(&rest, OTEL_FIELD_EVENT_ATTRIBUTE, &attribute)) {
+    while (text->length < OTELI_RENDER_TEXT_MAX && otel_attribute_next(&rest, field, &attribute)) {
         oteli_text_add_string(text, text->length != 0 ? ", " : "");
         describe_attribute(text, &attribute);
     }
@@ -239,10 +239,33 @@ static void copy_events(struct console *console, struct oteli_gather_trace *trac
         struct oteli_render_event *to = &events[span->event_count++];
         to->time_ns = event.time_ns;
         to->name = oteli_gather_copy(&console->gather, trace, event.name);
-        to->attributes = copy_event_attributes(console, trace, event.attributes);
+        to->attributes = copy_list(console, trace, event.attributes, OTEL_FIELD_EVENT_ATTRIBUTE);
     }
     span->events = events;
     span->events_left_out = count - span->event_count + view->dropped_events_count;
+}
+
+static void copy_links(struct console *console, struct oteli_gather_trace *trace,
+                       struct oteli_render_span *span, const otel_span_view *view)
+{
+    size_t count = 0;
+    otel_link_view link;
+    otel_slice rest = view->links;
+    while (otel_link_next(&rest, &link))
+        count++;
+    const size_t kept = count < OTELI_RENDER_LINKS_MAX ? count : OTELI_RENDER_LINKS_MAX;
+    struct oteli_render_link *links =
+        kept != 0 ? oteli_gather_allocate(&console->gather, trace, kept * sizeof *links) : NULL;
+    rest = view->links;
+    while (links != NULL && span->link_count < kept && otel_link_next(&rest, &link)) {
+        struct oteli_render_link *to = &links[span->link_count++];
+        memcpy(to->trace_id, link.trace_id, sizeof to->trace_id);
+        memcpy(to->span_id, link.span_id, sizeof to->span_id);
+        to->tracestate = oteli_gather_copy(&console->gather, trace, link.tracestate);
+        to->attributes = copy_list(console, trace, link.attributes, OTEL_FIELD_LINK_ATTRIBUTE);
+    }
+    span->links = links;
+    span->links_left_out = count - span->link_count + view->dropped_links_count;
 }
 
 /* The trace that the span now belongs to, or NULL without memory. */
@@ -272,11 +295,8 @@ static struct oteli_gather_trace *keep_span(struct console *console, const otel_
     span->status_message = oteli_gather_copy(gather, trace, view->status_message);
     copy_attributes(console, trace, span, view);
     copy_events(console, trace, span, view);
-    otel_slice rest = view->links;
-    otel_link_view link;
-    span->link_count = view->dropped_links_count;
-    while (otel_link_next(&rest, &link))
-        span->link_count++;
+    copy_links(console, trace, span, view);
+    span->tracestate = oteli_gather_copy(gather, trace, view->tracestate);
     return trace;
 }
 

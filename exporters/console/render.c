@@ -429,6 +429,46 @@ static void draw_event(struct drawing *drawing, const struct oteli_tree_node *no
     oteli_text_fini(&line);
 }
 
+/* A link to a span of another trace names that too. */
+static void draw_link(struct drawing *drawing, const struct oteli_tree_node *node, uint32_t depth,
+                      const struct oteli_render_link *link)
+{
+    struct oteli_text line = {0};
+    oteli_text_add_string(&line, "→ span ");
+    oteli_text_add_hex(&line, link->span_id, sizeof link->span_id);
+    if (memcmp(link->trace_id, node->span->trace_id, sizeof link->trace_id) != 0) {
+        oteli_text_add_string(&line, " of trace ");
+        oteli_text_add_hex(&line, link->trace_id, sizeof link->trace_id);
+    }
+    const otel_slice parts[] = {link->attributes, link->tracestate};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].length == 0)
+            continue;
+        oteli_text_add_string(&line, i == 0 ? "  " : "  tracestate ");
+        oteli_text_add(&line, parts[i].data, parts[i].length);
+    }
+    draw_detail(drawing, node, depth, PLAIN, (otel_slice){line.data, line.length});
+    drawing->out->failed |= line.failed;
+    oteli_text_fini(&line);
+}
+
+/* Where it is another one than the parent's. */
+static void draw_tracestate(struct drawing *drawing, const struct oteli_tree_node *node,
+                            uint32_t depth)
+{
+    const otel_slice tracestate = node->span->tracestate;
+    if (tracestate.length == 0 ||
+        (node->parent != OTELI_TREE_NONE &&
+         same(tracestate, drawing->tree.nodes[node->parent].span->tracestate)))
+        return;
+    struct oteli_text line = {0};
+    oteli_text_add_string(&line, "tracestate ");
+    oteli_text_add(&line, tracestate.data, tracestate.length);
+    draw_detail(drawing, node, depth, DIM, (otel_slice){line.data, line.length});
+    drawing->out->failed |= line.failed;
+    oteli_text_fini(&line);
+}
+
 /* What is odd or left out, in one dim line. */
 static void draw_notes(struct drawing *drawing, const struct oteli_tree_node *node, uint32_t depth)
 {
@@ -440,9 +480,9 @@ static void draw_notes(struct drawing *drawing, const struct oteli_tree_node *no
         oteli_text_add_string(&notes, node->place == OTELI_TREE_ORPHAN ? " not here"
                                                                        : " is its own descendant");
     }
-    if (span->link_count != 0)
-        oteli_text_add_format(&notes, "%s%zu link%s", notes.length != 0 ? ", " : "",
-                              span->link_count, span->link_count == 1 ? "" : "s");
+    if (span->links_left_out != 0)
+        oteli_text_add_format(&notes, "%s%zu link%s more", notes.length != 0 ? ", " : "",
+                              span->links_left_out, span->links_left_out == 1 ? "" : "s");
     if (span->events_left_out != 0)
         oteli_text_add_format(&notes, "%s%zu event%s more", notes.length != 0 ? ", " : "",
                               span->events_left_out, span->events_left_out == 1 ? "" : "s");
@@ -470,6 +510,9 @@ static void draw_details(struct drawing *drawing, const struct oteli_tree_node *
     draw_attributes(drawing, node, depth);
     for (size_t i = 0; i < span->event_count; i++)
         draw_event(drawing, node, depth, &span->events[i]);
+    for (size_t i = 0; i < span->link_count; i++)
+        draw_link(drawing, node, depth, &span->links[i]);
+    draw_tracestate(drawing, node, depth);
     draw_notes(drawing, node, depth);
 }
 

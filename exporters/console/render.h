@@ -22,12 +22,20 @@
 enum {
     OTELI_RENDER_TEXT_MAX = 256,
     OTELI_RENDER_ATTRIBUTES_MAX = 24,
-    OTELI_RENDER_EVENTS_MAX = 16
+    OTELI_RENDER_EVENTS_MAX = 16,
+    OTELI_RENDER_LINKS_MAX = 16
 };
 
 struct oteli_render_event {
     uint64_t time_ns;
     otel_slice name;
+    otel_slice attributes; /* "key=value, key=value" */
+};
+
+struct oteli_render_link {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    otel_slice tracestate;
     otel_slice attributes; /* "key=value, key=value" */
 };
 
@@ -49,7 +57,10 @@ struct oteli_render_span {
     const struct oteli_render_event *events;
     size_t event_count;
     size_t events_left_out;
+    const struct oteli_render_link *links;
     size_t link_count;
+    size_t links_left_out;
+    otel_slice tracestate;
 };
 
 struct oteli_render_options {

@@ -150,6 +150,23 @@ checkout  @shop                                                200 ms ━━━�
         self.assertEqual(out.count("child"), 1)
         self.assertEqual(err, ["received 2 spans (1 twice)"])
 
+    def test_links_and_a_tracestate(self):
+        view = Viewer("--count", "2")
+        request = make_request("shop", (1, 0, "root", 0, 1), (2, 1, "child", 0, 1))
+        root, child = spans_of(request)
+        root.trace_state = child.trace_state = "ot=th:8"
+        child.links.add(trace_id=TRACE, span_id=span_id(1))
+        link = child.links.add(trace_id=bytes(15) + b"\7", span_id=span_id(8), trace_state="a=1")
+        link.attributes.add(key="why").value.string_value = "batch"
+        child.links.add()  # of no span
+        view.post(request)
+        out, _ = view.end()
+        self.assertEqual([line.strip() for line in out.splitlines() if "━" not in line][1:-1], [
+            "│ tracestate ot=th:8",
+            "→ span 0000000000000001",
+            "→ span 0000000000000008 of trace 00000000000000000000000000000007  why=batch  tracestate a=1",
+            "1 link more"])
+
     def test_what_is_compressed(self):
         body = make_request("shop", (1, 0, "root", 0, 1)).SerializeToString()
         for encoding, compressed in (

@@ -153,8 +153,9 @@ TEST(everything_that_a_span_can_say)
         "9[{1's' 2{1'plain'}} {1'b' 2{2=1}} {1'i' 2{3=-5}} {1'd' 2{4~0.1}} {1'n' 2{4~nan}} "
         "{1'x' 2{7x00ff}} {1'l' 2{" LIST "}} {1'm' 2{6{1[{1'k' 2{" LIST "}} {}]}}} {1'e' 2{1''}}] "
         "10=2 11{1@1785600000123500000 2'retry' 3[{1's' 2{1'plain'}} {1'b' 2{2=1}}]} 12=3 14=4 "
-        "15{2'it broke' 3=2} 16^257",
-        7, 1));
+        "15{2'it broke' 3=2} 16^257 3'ot=th:8' "
+        "13{1x%032x 2x%016x 3'a=1' 4[{1's' 2{1'plain'}} {1'b' 2{2=1}}]} 13{1x%032x 2x%016x}",
+        7, 1, 9, 8, 7, 6));
 
     (void)export_batch();
 
@@ -167,7 +168,11 @@ TEST(everything_that_a_span_can_say)
                         "l=[1, null, \"a b\"], m={k=[1, null, \"a b\"], =null},\n"
                         "  e=\"\", … 2 more\n"
                         "  ◆ +500 µs  retry  s=plain, b=true\n"
-                        "  4 links, 3 events more\n"
+                        "  → span 0000000000000008 of trace 00000000000000000000000000000009  "
+                        "s=plain, b=true  tracestate a=1\n"
+                        "  → span 0000000000000006\n"
+                        "  tracestate ot=th:8\n"
+                        "  4 links more, 3 events more\n"
                         "\n");
 }
 

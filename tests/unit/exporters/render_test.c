@@ -82,7 +82,15 @@ TEST(a_trace_of_two_services)
     spans[2].kind = OTEL_SPAN_KIND_SERVER;
     spans[4].kind = OTEL_SPAN_KIND_CLIENT;
     spans[5].kind = OTEL_SPAN_KIND_PRODUCER;
-    spans[5].link_count = 1;
+    struct oteli_render_link links[] = {
+        {.span_id = {[7] = 5}},
+        {.trace_id = {7}, .span_id = {8}, .tracestate = TEXT("a=1"), .attributes = TEXT("k=v")}};
+    memset(links[0].trace_id, 0xab, sizeof links[0].trace_id);
+    spans[5].links = links;
+    spans[5].link_count = 2;
+    spans[5].links_left_out = 1;
+    spans[2].tracestate = spans[3].tracestate = oteli_slice_of("ot=th:8");
+    spans[0].tracestate = oteli_slice_of("a=1");
 
     assert_drawing(spans, 100,
                    HEAD
@@ -90,6 +98,7 @@ TEST(a_trace_of_two_services)
                    "      shop, payments\n"
                    "POST /checkout  @shop server                                   182 ms "
                    "━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━\n"
+                   "│ tracestate ot=th:8\n"
                    "├─ load cart                                                  11.9 ms ━━╸\n"
                    "│  └─ SELECT  client                                          10.5 ms ━━╸\n"
                    "├─ POST  client                                                140 ms   "
@@ -100,9 +109,13 @@ TEST(a_trace_of_two_services)
                    "│       payment.cents=1299, payment.currency=EUR\n"
                    "│       ◆ +20.1 ms  retry  attempt=2\n"
                    "│       ◆ +129 ms  exception  exception.type=CardDeclined\n"
+                   "│       tracestate a=1\n"
                    "└─ send receipt  producer                                     18.0 µs"
                    "                           ╸\n"
-                   "     1 link\n"
+                   "     → span 0000000000000005\n"
+                   "     → span 0800000000000000 of trace "
+                   "07000000000000000000000000000000  k=v  tracestate a=1\n"
+                   "     1 link more\n"
                    "\n");
 }
 
