@@ -214,7 +214,6 @@ static struct oteli_line *take(struct oteli_thread *owner, uint64_t units)
     oteli_store_relaxed_32(&line->consumed, 0);
     line->owner = owner;
     line->pins = 0;
-    line->retired = false;
     line->next = NULL;
     return line;
 }

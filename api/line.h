@@ -62,7 +62,6 @@ struct oteli_line {
     /* of the worker */
     _Alignas(OTELI_CACHELINE) uint32_t consumed; /* bytes; also read for statistics */
     uint32_t pins;                               /* batches that point into it */
-    bool retired;                                /* the owner has handed it over */
     struct oteli_line *next;                     /* in the worker's list */
 
     /* of the pool */

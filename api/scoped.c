@@ -99,7 +99,6 @@ OTELI_COLD static bool collect_many(const otel_context_value *values, const otel
     if (list != NULL)
         oteli_keys_make(&keys, list, end + own_count, true);
     const bool is_made = keys.last != NULL;
-    *count = 0;
     const otel_context_attributes *place = place_of(values);
     for (; is_made && place != NULL; place = place_of(place->value.next)) {
         for (size_t i = end - place->count; i < end; i++) {

@@ -66,8 +66,6 @@ static struct held still_held(const struct oteli_driving *driving)
 {
     struct held held = nothing;
     const int epoll_fd = epoll_fd_of(driving);
-    if (!driving->is_open)
-        return held;
     for (int side = 0; side < 2; side++)
         if (is_ours(driving, side))
             held.pair[side] = driving->pair[side];
@@ -161,7 +159,6 @@ bool oteli_driving_open(struct oteli_driving *driving)
         driving->exporter_fd = -1;
     driving->timer_fd = held.timer_fd;
     oteli_store_relaxed_32(&driving->epoll_fd, (uint32_t)held.epoll_fd);
-    driving->is_open = true;
     return true;
 }
 
@@ -175,7 +172,6 @@ void oteli_driving_close(struct oteli_driving *driving)
 {
     const struct held held = still_held(driving);
     close_all(&held, &nothing);
-    driving->is_open = false;
 }
 
 int oteli_driving_ms(uint64_t then_ns)

@@ -22,8 +22,7 @@
 struct oteli_driving {
     bool is_chosen;       /* there is no thread. Constant */
     bool is_driven;       /* by some thread; under the engine's mutex */
-    bool is_open;         /* the descriptors have been made … */
-    uint32_t epoll_fd;    /* … this one, which any thread may ask for: atomic, an int … */
+    uint32_t epoll_fd;    /* which any thread may ask for: atomic, an int … */
     int pair[2];          /* … the bell writes to the second … */
     int timer_fd;         /* … */
     int exporter_fd;      /* … and this one is an exporter's; -1: none is watched */

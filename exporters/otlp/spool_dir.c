@@ -366,9 +366,6 @@ bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct otel
 bool oteli_spool_dir_lock(struct oteli_spool_dir *dir)
 {
     struct stat status;
-    if (is_ours(&dir->lock, &status) && status.st_nlink != 0)
-        return true;
-    oteli_spool_dir_unlock(dir);
     const int fd = oteli_descriptor_lift(
         openat(dir->own.fd, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
                S_IRUSR | S_IWUSR));

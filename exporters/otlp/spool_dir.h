@@ -74,8 +74,8 @@ bool oteli_spool_dir_restamp(const struct oteli_spool_dir *dir, const struct ote
 bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
                             enum oteli_spool_name kind);
 
-/* Become the one that sends; false with EWOULDBLOCK: another one is. It ends with the process, at
- * the latest. */
+/* Become the one that sends, which it is not yet; false with EWOULDBLOCK: another one is. It ends
+ * with the process, at the latest. */
 bool oteli_spool_dir_lock(struct oteli_spool_dir *dir);
 void oteli_spool_dir_unlock(struct oteli_spool_dir *dir);
 

@@ -149,10 +149,11 @@ static uint32_t chance(void)
     return oteli_random_seed(&random) ? (uint32_t)(oteli_random_next(&random) >> 32) : 0;
 }
 
+/* It is away. */
 static void set_next_try(struct oteli_spooling *spooling)
 {
-    const unsigned retries = spooling->failures != 0 ? spooling->failures - 1 : 0;
-    spooling->next_try_ns = in_ms(oteli_retry_wait_ms(retries, spooling->asked_ms, chance()));
+    spooling->next_try_ns =
+        in_ms(oteli_retry_wait_ms(spooling->failures - 1, spooling->asked_ms, chance()));
 }
 
 static void find_there(struct oteli_spooling *spooling)

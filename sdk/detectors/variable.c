@@ -15,7 +15,7 @@ static bool add_member(struct oteli_facts *facts, otel_slice member)
     otel_slice value;
     size_t key_length;
     size_t value_length;
-    if (!oteli_cut(member, '=', &key, &value) || key.length == 0)
+    if (!oteli_cut(member, '=', &key, &value))
         return false;
     char *name = oteli_facts_copy(facts, key);
     char *text = oteli_facts_copy(facts, value);

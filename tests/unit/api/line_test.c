@@ -4,7 +4,9 @@
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { LIMIT = 64 };
 
@@ -74,6 +76,8 @@ TEST(large_lines_count_for_their_size_and_are_given_back)
     large = oteli_line_get(NULL, (LIMIT - 2) * OTELI_LINE_BYTES);
     assert_non_null(large);
     oteli_line_put(large);
+    assert_int_equal(msync(large, 1, MS_ASYNC), -1); /* it is not mapped any more */
+    assert_int_equal(errno, ENOMEM);
     oteli_line_put(pooled);
 }
 
@@ -86,7 +90,9 @@ TEST(without_memory_nothing_is_used_up)
     }
     for (int i = 0; i < 2000; i++) {
         oteli_leaks_fail_at(1);
+        errno = EPIPE;
         assert_null(oteli_line_get(NULL, 1));
+        assert_int_equal(errno, EPIPE);
     }
     oteli_leaks_fail_at(0);
     struct oteli_line *line = oteli_line_get(NULL, 1);
