@@ -22,6 +22,11 @@ class FirstDay(unittest.TestCase):
         for name in "Content-Encoding", "Transfer-Encoding", "Expect":
             self.assertNotIn(name, headers)
 
+    def test_a_forgotten_shutdown_is_said(self):
+        done = harness.run("one_span", "forgets", env={"OTEL_BSP_SCHEDULE_DELAY": "600000"})
+        self.assertIn("\notel-c: warning: the process ends without otel_shutdown: 1 span is not exported\n",
+                      "\n" + done.stderr)
+
     def test_debug_says_what_was_exported(self):
         with harness.Receiver() as receiver:
             done = harness.run("one_span", receiver=receiver, env={"OTEL_LOG_LEVEL": "debug"})

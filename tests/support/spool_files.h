@@ -19,6 +19,7 @@
 #include "exporters/otlp/spool_file.h"
 
 #include <otel/spool.h>
+#include <time.h>
 
 #define SPOOL_ENDPOINT "http://localhost:4318/v1/traces"
 
@@ -72,6 +73,7 @@ struct spool_calls {
     size_t fail_at;          /* this one fails … */
     size_t fail_writev_at;   /* and the writev of this number, from now on; it counts down */
     int fail_with;           /* … with this */
+    time_t back_s;           /* so long before its first time the wall clock stands; 0: it goes */
 };
 extern struct spool_calls spool_calls;
 

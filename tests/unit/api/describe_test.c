@@ -211,6 +211,27 @@ static void say_everything(otel_span span)
     otel_span_update_name(span, large);
 }
 
+static void *leave_open(void *unused)
+{
+    say_everything(otel_span_enter(tracer(), "left", NULL));
+    return unused;
+}
+
+static void *touch_one(void *unused)
+{
+    otel_span_end(otel_span_enter(tracer(), "next", NULL));
+    return unused;
+}
+
+TEST(nothing_of_a_span_that_its_thread_has_left_is_on_the_next)
+{
+    recorder_on_thread(leave_open, NULL);
+    recorder_on_thread(touch_one, NULL);
+    assert_memory_equal(recorder_field(0, NAME).bytes, "next", 4);
+    assert_int_equal(recorder_count(0, ATTRIBUTES) + recorder_count(0, EVENTS), 0);
+    assert_int_equal(recorder_count(0, LINKS) + recorder_count(0, STATUS), 0);
+}
+
 TEST(without_memory_less_is_said_and_all_of_it_is_counted)
 {
     for (size_t nth = 1;; nth++) {
@@ -233,6 +254,7 @@ TEST(without_memory_less_is_said_and_all_of_it_is_counted)
         assert_int_equal(recorder_count(0, ATTRIBUTES) + number_of(0, DROPPED_ATTRIBUTES), 47);
         assert_int_equal(recorder_count(0, EVENTS) + number_of(0, DROPPED_EVENTS), 2);
         assert_int_equal(recorder_count(0, LINKS) + number_of(0, DROPPED_LINKS), 1);
+        assert_true(!recorder_has_field(0, NAME) || recorder_field(0, NAME).length == 2999);
         if (!failed)
             break;
     }

@@ -134,6 +134,24 @@ TEST(the_program_is_asked_with_what_is_known)
 
 /* --- memory --- */
 
+/* The set of a root that was kept is that of the root around it from then on. */
+TEST(what_starts_below_a_kept_root_waits_for_the_root_around_it)
+{
+    const otel_span outer = hold_local("outer");
+    const otel_span inner = hold_local("inner");
+    const otel_span left = child_of(inner, "left");
+    otel_span_end(inner);
+    otel_span_end(child_of(left, "late"));
+    otel_span_end(left);
+    assert_string_equal(traced_tree(), "");
+    otel_span_cancel(hold_detached("another"));
+
+    otel_span_end(outer);
+
+    assert_string_equal(traced_tree(), "outer(inner(left(late)))");
+    assert_int_equal(traced_stats().open, 0);
+}
+
 TEST(what_does_not_fit_is_counted_and_the_root_is_not_lost)
 {
     restart(&(otel_sdk_options){.held_max_bytes = LIMIT});

@@ -258,6 +258,13 @@ static const char *get_text(void *state, const char *name, size_t index, size_t 
     return texts->headers[which];
 }
 
+static const char *get_endless(void *state, const char *name, size_t index, size_t *length)
+{
+    if (strcmp(name, "tracestate") == 0)
+        index = 0;
+    return get_text(state, name, index, length);
+}
+
 /* What is behind the first 8 KiB is not looked at; whole members before it are. */
 TEST(C10_only_members_count_and_those_in_front_are_looked_at)
 {
@@ -271,10 +278,12 @@ TEST(C10_only_members_count_and_those_in_front_are_looked_at)
     otel_context context = otel_propagator_extract(W3C, NULL, get_text, (void *)(uintptr_t)&texts);
     (void)sent(W3C, &context);
     assert_string_equal(carrier_sent(&out, "tracestate"), "a=1,b=2,c=3");
+    context = otel_propagator_extract(W3C, NULL, get_endless, (void *)(uintptr_t)&texts);
+    assert_true(context.span.opaque[2] != 0);
 
     char *end = endless;
     for (int i = 0; i < 40; i++)
-        end += sprintf(end, "k%02d=%0250d,", i, i);
+        end += sprintf(end, "k%02d=%0*d,", i, i != 32 ? 250 : 28, i); /* 32 bytes are left then */
     lengths[1] = (size_t)(end - endless);
     context = otel_propagator_extract(W3C, NULL, get_text, (void *)(uintptr_t)&texts);
     (void)sent(W3C, &context);
@@ -467,6 +476,9 @@ TEST(no_baggage_is_no_header)
 {
     const otel_context empty = {0};
     otel_propagator_inject(BAGGAGE, &empty, carrier_set, &out);
+    const otel_baggage no_token = otel_baggage_set((otel_baggage){0}, "a b", "1", NULL);
+    const otel_context unsent = otel_context_with_baggage(empty, no_token);
+    otel_propagator_inject(BAGGAGE, &unsent, carrier_set, &out);
     otel_propagator_inject(JAEGER, &empty, carrier_set, &out);
     assert_int_equal(out.count, 0);
 }

@@ -328,6 +328,9 @@ TEST(A24_a_wrapped_context_is_a_span_that_records_nothing)
     const otel_span span = otel_span_wrap(&context);
     const otel_span_context wrapped = otel_span_get_context(span);
     assert_memory_equal(&wrapped, &context, sizeof context);
+    const otel_span_context invalid =
+        otel_span_context_make((const uint8_t[16]){0}, remote_span_id, 1, true, "a=1");
+    assert_int_equal(otel_span_wrap(&invalid).opaque[2], 0);
     assert_false(otel_span_is_recording(span));
     otel_span_set_int(span, "k", 1);
     otel_span_add_event(span, "event", NULL, 0);

@@ -51,6 +51,7 @@ TEST(R6_a_control_group_names_its_container)
         {"0::/user.slice/user-1000.slice/session-3.scope\n", ""},
         {"0::/docker-" ID ".scope/inner\n", ""},
         {"0::/docker-0123456789ABCDEF" HALF "0123456789abcdef.scope\n", ""},
+        {"0::/docker-g123456789abcdef" HALF "0123456789abcdef.scope\n", ""},
         {"0::/docker-" ID "0.scope\n", ""},
         {"0::/ecs/" HALF "-\n", ""},
     };
@@ -127,14 +128,15 @@ TEST(a_user_is_found_by_number)
 TEST(arguments_are_kept_apart)
 {
     struct oteli_facts facts = {0};
-    oteli_detect_command(&facts, (otel_slice){"cmd\0-a\0\0b c", 11});
+    oteli_detect_command(&facts, (otel_slice){"cmd\0-a\0b c\0\0d", 13});
 
     assert_string_equal(oteli_facts_get(&facts, "process.command")->as.string, "cmd");
     const otel_value *arguments = oteli_facts_get(&facts, "process.command_args");
-    assert_int_equal(arguments->length, 4);
+    assert_int_equal(arguments->length, 5);
     assert_string_equal(arguments->as.strings[1], "-a");
-    assert_string_equal(arguments->as.strings[2], "");
-    assert_string_equal(arguments->as.strings[3], "b c");
+    assert_string_equal(arguments->as.strings[2], "b c");
+    assert_string_equal(arguments->as.strings[3], "");
+    assert_string_equal(arguments->as.strings[4], "d");
     oteli_facts_fini(&facts);
 
     oteli_detect_command(&facts, (otel_slice){"", 0});
@@ -147,6 +149,7 @@ TEST(instances_have_random_ids_of_version_4)
 {
     char one[OTELI_UUID_SIZE];
     char other[OTELI_UUID_SIZE];
+    unsigned seen = 0; /* bits of the digits behind the version */
     assert_true(oteli_uuid(one));
     assert_true(oteli_uuid(other));
 
@@ -158,7 +161,11 @@ TEST(instances_have_random_ids_of_version_4)
         else
             assert_non_null(strchr("0123456789abcdef", one[i]));
     }
-    assert_int_equal(one[14], '4');
+    for (unsigned i = 0; i < 64; i++, assert_true(oteli_uuid(one))) {
+        assert_int_equal(one[14], '4');
+        seen |= (unsigned)strtoul(one + 15, NULL, 16);
+    }
+    assert_int_equal(seen, 0xfff);
     assert_non_null(strchr("89ab", one[19]));
 }
 

@@ -3,6 +3,7 @@
  * it does not know, and then they are somebody else's; and of sdk/attend.c with a real thread, and
  * with otel_poll: an exporter is called when its descriptor is readable, and whoever wants an export
  * meanwhile does not wait for it. */
+#include "common/clock.h"
 #include "sdk/engine.h"
 
 #include "tests/support/leaks.h"
@@ -16,7 +17,10 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
+
+#define NS_PER_S UINT64_C(1000000000)
 
 AROUND_EACH(polled_begin, polled_end);
 
@@ -102,6 +106,8 @@ static void check_without(unsigned mask, const int ours[4])
 TEST(of_some_that_were_closed_the_others_are_not_left)
 {
     enum { FIRST_THREE = 7, IN_THE_FIRST = 6, ALL = 15 };
+    const int theirs = dup(STDERR_FILENO); /* so that ours is not EPOLL_CTL_MOD */
+    was_open[theirs] = true;
     for (unsigned mask = 0; mask <= ALL; mask++) {
         int ours[4];
         unsigned count = 0;
@@ -122,6 +128,29 @@ TEST(of_some_that_were_closed_the_others_are_not_left)
         }
         check_descriptors();
     }
+    was_open[theirs] = false;
+    assert_int_equal(close(theirs), 0);
+}
+
+TEST(the_timer_is_known_and_goes_off_at_its_time)
+{
+    struct oteli_driving driving[2] = {{.epoll_fd = 0}};
+    struct itimerspec left;
+    assert_true(oteli_driving_open(&driving[0]) && oteli_driving_open(&driving[1]));
+    const uint64_t then_ns = oteli_monotonic_ns() / NS_PER_S * NS_PER_S + 100 * NS_PER_S - 1;
+    oteli_driving_set_timer(&driving[0], then_ns);
+    const uint64_t before_ns = oteli_monotonic_ns();
+    assert_int_equal(timerfd_gettime(driving[0].timer_fd, &left), 0);
+    const uint64_t left_ns =
+        (uint64_t)left.it_value.tv_sec * NS_PER_S + (uint64_t)left.it_value.tv_nsec;
+    assert_in_range(then_ns - left_ns, before_ns, oteli_monotonic_ns());
+
+    assert_true(oteli_driving_is_whole(&driving[0]));
+    assert_int_equal(dup2(driving[1].timer_fd, driving[0].timer_fd), driving[0].timer_fd);
+    assert_false(oteli_driving_is_whole(&driving[0])); /* that timer is the other's */
+    assert_int_equal(close(driving[0].timer_fd), 0);
+    oteli_driving_close(&driving[0]);
+    oteli_driving_close(&driving[1]);
 }
 
 TEST(a_loop_keeps_the_descriptor_that_it_knows)

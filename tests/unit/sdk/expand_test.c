@@ -385,9 +385,10 @@ TEST(a_name_is_the_resolvers_and_otherwise_a_number)
 
 TEST(a_long_name_is_cut_between_characters)
 {
-    static const char *const characters[] = {"x", "\xc3\xbc", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+    static const char *const characters[] = {"x", "\xc3\xbc", "\xe0\xa4\xa9", "\xe2\x82\xac",
+                                             "\xf0\x9f\x98\x80"};
     static char text[OTELI_NAME_MOST + 8];
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof characters / sizeof characters[0]; i++) {
         const size_t size = strlen(characters[i]);
         for (size_t before = 0; before <= 5; before++) {
             char name[OTELI_NAME_MOST];

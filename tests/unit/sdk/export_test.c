@@ -99,6 +99,7 @@ static otel_export_result always_pending(void *state, otel_export *call)
     (void)state;
     otel_export_reject(call, 1);
     otel_export_spool(call, 3);
+    otel_export_drop(call, OTEL_DROP_QUEUE_FULL, 2); /* the first of the reasons */
     return OTEL_EXPORT_PENDING;
 }
 
@@ -107,8 +108,8 @@ TEST(pending_without_a_poll_is_a_timeout_for_what_is_not_reported)
     hand.engine->pipelines[0].exporter.export_batch = always_pending;
     hand.engine->pipelines[0].exporter.poll = NULL;
     hand_flush(&hand);
-    assert_string_equal(fate(0),
-                        "delivered 0, rejected 1, spooled 3, dropped 6 (export_timeout 6)");
+    assert_string_equal(
+        fate(0), "delivered 0, rejected 1, spooled 3, dropped 6 (queue_full 2, export_timeout 4)");
 }
 
 TEST(each_pipeline_has_the_time_of_the_timeout_for_itself)

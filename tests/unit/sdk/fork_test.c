@@ -23,6 +23,8 @@ static otel_status renew(const void *state, otel_exporter *renewed)
     return OTEL_OK;
 }
 
+static const char *keeps_errors; /* alone */
+
 static void start(bool is_renewable)
 {
     parents = (struct fake_exporter){.name = "the parent's"};
@@ -30,10 +32,11 @@ static void start(bool is_renewable)
     cannot_be_renewed = false;
     otel_exporter exporters[] = {fake_exporter(&parents)};
     exporters[0].renew = is_renewable ? renew : NULL;
-    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 1,
-                                                      .service_name = "fork", .clock = "monotonic",
-                                                      .log_level = "none")),
-                     OTEL_OK);
+    assert_int_equal(
+        otel_start_with(OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 1,
+                                         .service_name = "fork", .clock = "monotonic",
+                                         .tail_keep_errors = keeps_errors, .log_level = "none")),
+        OTEL_OK);
     assert_int_equal(otel_flush(60000), OTEL_OK); /* its thread has settled down */
     tracer = otel_tracer_get("fork", NULL);
 }
@@ -50,6 +53,7 @@ static int tear_down(void **state)
     (void)state;
     (void)!otel_shutdown(60000);
     oteli_lifecycle_reset();
+    keeps_errors = NULL;
     return 0;
 }
 
@@ -130,6 +134,23 @@ TEST(what_cannot_be_renewed_drops_what_the_child_exports)
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
     start(false);
     check_child(trace_in_vain);
+}
+
+static int fail_at_times(void)
+{
+    touch("fine");
+    const otel_span failed = otel_span_enter(tracer, "failed", NULL);
+    otel_span_fail(failed, "why");
+    otel_span_end(failed);
+    return otel_flush(60000) != OTEL_OK || strcmp(childs.text, "failed|") != 0;
+}
+
+TEST(a_child_keeps_the_traces_that_its_parent_keeps)
+{
+    (void)tear_down(NULL);
+    keeps_errors = "true";
+    start(true);
+    check_child(fail_at_times);
 }
 
 static int trace_nothing(void)

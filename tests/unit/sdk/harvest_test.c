@@ -76,13 +76,16 @@ TEST(O6_a_full_queue_is_said_when_it_begins_to_lose_and_when_it_does_not)
 
     for (unsigned i = 0; i < 3; i++) {
         hand_spans(&hand, "a", 70);
-        hand_flush(&hand);
+        if (i == 0)
+            hand_round(&hand); /* it is full */
+        else
+            hand_flush(&hand);
         assert_int_equal(warnings, 1);
         assert_non_null(strstr(last_warning, "losing spans: the queue of 50"));
         assert_non_null(strstr(last_warning, "20 spans are lost so far"));
     }
     hand_spans(&hand, "a", 1);
-    hand_flush(&hand);
+    hand_tick(&hand);
 
     assert_int_equal(warnings, 2);
     assert_non_null(strstr(last_warning, "60 spans were lost"));
@@ -276,6 +279,19 @@ static void mount_twice(otel_lines *lines)
     otel_lines_mount(lines, parents, 2, NULL);
     otel_span_cancel(parents[0]);
     otel_span_cancel(parents[1]);
+}
+
+TEST(a_mount_alone_wakes_the_worker)
+{
+    start(100, 10);
+    const otel_span parent = otel_span_start(hand.tracer, "parent", NULL);
+    otel_lines *lines = collect("m", 10);
+    (void)by_hand_play("round tick tick"); /* it is asleep then */
+    const uint64_t rings = hand.engine->bell.rings;
+    otel_lines_mount(lines, &parent, 1, NULL);
+    assert_int_equal(hand.engine->bell.rings, rings + 1);
+    otel_span_cancel(parent);
+    otel_lines_free(lines);
 }
 
 TEST(a_mount_may_be_larger_than_a_batch)

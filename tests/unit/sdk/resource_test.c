@@ -298,8 +298,13 @@ TEST(members_are_trimmed_and_percent_decoded)
 /* spec: R5 resource/sdk.md#specifying-resource-information-via-an-environment-variable SHOULD stable */
 TEST(R5_one_malformed_member_spoils_the_variable_with_one_warning)
 {
-    static const char *const malformed[] = {"a=1,b",     "a=1,=2",    "a=1,b=%", "a=1,b=%4",
-                                            "a=1,b=%zz", "a=1,%zz=b", "b=%0,a=1"};
+    static char many[6 * 1025 + 1]; /* one more than may be */
+    for (size_t i = 0; i < 1025; i++)
+        snprintf(many + strlen(many), 8, "%sa=1", i != 0 ? "," : "");
+    const char *const malformed[] = {"a=1,b",     "a=1,=2",    "a=1,b=%",  "a=1,b=%4",
+                                     "a=1,b=%zz", "a=1,%zz=b", "b=%0,a=1", many};
+    make(many + 4, NULL, NULL, 0);
+    assert_string_equal(value_of("a"), "1");
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
         warnings = 0;
         make(malformed[i], "own", NULL, 0);

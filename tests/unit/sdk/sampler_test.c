@@ -117,6 +117,7 @@ TEST(S7_the_description_has_the_ratio_as_a_decimal_number_in_every_locale)
                 {1, "{1.000000}"},
                 {0, "{0.000000}"},
                 {0.25, "{0.250000}"},
+                {0.9, "{0.900000}"},
                 {1e-9, "{0.000000001}"},
                 {1.0 / 3, "{0.3333333333333333}"},
                 {0.1, "{0.100000}"},
@@ -414,6 +415,7 @@ TEST(S9_explicit_randomness_beats_the_trace_id)
     /* What is no rv does not count. */
     assert_decides(0.25, "ot=rv:c000000000000", 0, false);
     assert_decides(0.25, "ot=rv:C0000000000000", 0, false);
+    assert_decides(0.25, "ot=rv:g0000000000000", 0, false);
     assert_decides(0.25, "ot=rv:c00000000000000", 0, false);
     assert_decides(0.25, "ot=rvx:c0000000000000", 0, false);
     assert_decides(0.25, "xot=rv:c0000000000000", 0, false);
@@ -496,10 +498,11 @@ TEST(a_tracestate_that_gets_too_long_loses_members_of_others)
     snprintf(after, sizeof after, "ot=th:8,%s", before + 251);
     assert_tracestate(0.5, REMOTE, before, after);
 
-    char many[512] = "";
-    for (unsigned i = 0; i < 32; i++)
+    char many[512] = ""; /* one more than may be */
+    for (unsigned i = 0; i < 33; i++)
         snprintf(many + strlen(many), sizeof many - strlen(many), "%sk%u=v", i ? "," : "", i);
-    snprintf(after, sizeof after, "ot=th:8,%.*s", (int)(strlen(many) - strlen(",k31=v")), many);
+    snprintf(after, sizeof after, "ot=th:8,%.*s", (int)(strlen(many) - strlen(",k31=v,k32=v")),
+             many);
     assert_tracestate(0.5, REMOTE, many, after);
 }
 

@@ -523,9 +523,10 @@ TEST(O4_components_have_names_of_their_own_that_come_again)
         assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
     }
     fakes[0].name = fakes[1].name =
-        "an_exporter_with_a_name_that_is_much_longer_than_what_there_is_"
+        "an_exporter_100%sure_of_a_name_that_is_much_longer_than_what_there_is_"
         "room_for_in_a_metric"; /* it is cut */
     start(2, false, NULL);
+    assert_non_null(strstr(all(), "{an_exporter_100%sure_of_a_name"));
     assert_non_null(strstr(all(), "/0}"));
     assert_non_null(strstr(all(), "/1}"));
 }

@@ -232,6 +232,11 @@ TEST(nobody_else_can_read_or_write_what_is_ours)
     assert_int_equal(status.st_mode & 07777, 0700);
     assert_int_equal(stat(spool_files_oldest(&files, ".otlp"), &status), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
+    assert_string_equal(take(), "one");
+    char lock[sizeof files.own + 8];
+    snprintf(lock, sizeof lock, "%s/lock", files.own);
+    assert_int_equal(stat(lock, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0600);
 }
 
 TEST(a_directory_that_others_may_write_to_is_not_used)
@@ -367,10 +372,8 @@ TEST(what_was_sent_and_cannot_be_removed_is_not_sent_again)
     assert_int_equal(spool_files_count(&files, ".otlp"), 2);
     spool_calls.errors[SPOOL_UNLINKAT] = 0;
     assert_true(put("six", 6));
-    oteli_spool_close(spool); /* not of importance when: here, or while it is open */
-    spool = oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
-
-    assert_true(spool_files_count(&files, ".otlp") >= 1);
+    assert_string_equal(take(), "six");
+    assert_int_equal(spool_files_count(&files, ".otlp"), 0);
 }
 
 TEST(a_file_that_cannot_be_read_now_waits)
@@ -383,8 +386,14 @@ TEST(a_file_that_cannot_be_read_now_waits)
         spool_calls.errors[SPOOL_OPENAT] = 0;
         assert_false(oteli_spool_is_empty(spool));
     }
+    spool_calls.errors[SPOOL_READ] = EIO; /* the lock is there by then */
+    assert_string_equal(take(), "");
+    spool_calls.errors[SPOOL_READ] = 0;
 
-    assert_string_equal(take(), "one");
+    struct oteli_spool *other =
+        oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    assert_string_equal(take_from(other, OTELI_DELIVERED), "one");
+    oteli_spool_close(other);
 }
 
 TEST(a_limit_for_files_raises_no_signal)

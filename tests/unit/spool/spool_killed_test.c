@@ -249,6 +249,14 @@ TEST(a_child_that_does_nothing_does_not_keep_the_lock_for_its_parent)
     const pid_t parent = fork();
     if (parent == 0) {
         struct oteli_spool *spool = open_one(REQUESTS);
+        struct oteli_spool *first =
+            oteli_spool_open(files.path, "else", OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+        if (!oteli_spool_put(first, "x", 1, 1) || !oteli_spool_first(first, &item))
+            _exit(1);
+        for (unsigned i = 0; i < 20; i++) { /* locks before that one are forgotten */
+            put_number(spool, 0);
+            (void)send_oldest(spool, is_sent);
+        }
         put_number(spool, 0);
         close(end[1]);
         if (oteli_spool_first(spool, &item) && fork() == 0 && write(begin[1], &byte, 1) == 1)

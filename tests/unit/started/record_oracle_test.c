@@ -124,9 +124,11 @@ TEST(L1_ids_that_are_not_there_are_made)
 
 TEST(a_parent_of_zeros_is_none_and_not_remote)
 {
+    static const uint8_t short_id[16] = {[15] = 1};
     const received_pb_span *span =
-        sent(OTEL_FINISHED_SPAN(.trace_id = trace_id, .span_id = span_id, .parent_span_id = no_id,
+        sent(OTEL_FINISHED_SPAN(.trace_id = short_id, .span_id = span_id, .parent_span_id = no_id,
                                 .parent_is_remote = true, .flags = 0xff));
+    assert_bytes(&span->trace_id, short_id, 16);
     assert_int_equal(span->parent_span_id.len, 0);
     assert_int_equal(span->flags, 0x103);
 }

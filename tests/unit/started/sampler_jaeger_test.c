@@ -39,7 +39,7 @@ enum { SOON_MS = 5, LATE_MS = 60000 };
     "{\"operationSampling\":{\"defaultSamplingProbability\":0,\"perOperationStrategies\":[" \
     "{\"operation\":\"GET /\",\"probabilisticSampling\":{\"samplingRate\":1}}]}}"
 
-static otel_sampler remote_for(struct http_sink *sink, const char *service)
+static otel_sampler remote_every(int64_t ms, struct http_sink *sink, const char *service)
 {
     char endpoint[64];
     otel_sampler sampler;
@@ -47,10 +47,15 @@ static otel_sampler remote_for(struct http_sink *sink, const char *service)
     assert_int_equal(
         otel_sampler_jaeger_remote(
             OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = endpoint, .service_name = service,
-                                       .polling_interval_ms = SOON_MS, .timeout_ms = LATE_MS),
+                                       .polling_interval_ms = ms, .timeout_ms = LATE_MS),
             &sampler),
         OTEL_OK);
     return sampler;
+}
+
+static otel_sampler remote_for(struct http_sink *sink, const char *service)
+{
+    return remote_every(SOON_MS, sink, service);
 }
 
 static bool samples(const otel_sampler *sampler, uint64_t id)
@@ -98,6 +103,19 @@ TEST(S12_the_strategy_follows_the_server)
     free_sampler(&sampler);
     http_sink_stop(sink);
     oteli_leaks_check();
+}
+
+TEST(an_answer_is_waited_for)
+{
+    static const struct http_sink_answer script[] = {ANSWER(HALF)};
+    struct http_sink *sink = http_sink_start(script, 1);
+    http_sink_hold(sink);
+    otel_sampler sampler = remote_every(LATE_MS, sink, "s");
+    http_sink_go_on(sink);
+    while (strstr(description_of(&sampler), "{0.500000}") == NULL)
+        sched_yield();
+    free_sampler(&sampler);
+    http_sink_stop(sink);
 }
 
 TEST(a_rate_that_no_number_can_say_is_described_as_a_large_one)

@@ -127,6 +127,7 @@ TEST(texts_are_unescaped)
                  {"\"\\u0041\\u00e4\\u20ac\"", "A\xc3\xa4\xe2\x82\xac"},
                  {"\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80"},
                  {"\"\\uD83D\\uDE00!\"", "\xf0\x9f\x98\x80!"},
+                 {"\"\\udbff\\udfff\"", "\xf4\x8f\xbf\xbf"},
                  {"\"\\u0000\"", NULL},
                  {"\"\\ud83d\"", NULL},
                  {"\"\\ud83dxxxxxx\"", NULL},
