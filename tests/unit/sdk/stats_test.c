@@ -7,6 +7,7 @@
 #include "tests/support/unit.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -444,6 +445,23 @@ TEST(O2_what_does_not_reach_an_exporter_has_a_cause)
     assert_non_null(strstr(all(), "otel_c.span.withheld{cancelled} 1\n"));
     assert_null(strstr(all(), "processed{cancelled")); /* by the program: not lost */
     assert_null(strstr(all(), "queue.size"));
+}
+
+/* What the exporter that hangs has is its loss. */
+TEST(O2_what_waits_behind_an_export_that_hangs_is_lost_by_the_processor)
+{
+    fakes[0] = (struct fake_exporter){.name = "fake", .during = faked_hold};
+    start(1, false, NULL);
+    trace_some(1);
+    (void)!otel_flush(0);
+    faked_wait_until_held();
+    trace_some(2);
+    assert_int_equal(otel_shutdown(1), OTEL_ERROR_TIMEOUT);
+    assert_has("processor.span.processed{shutdown_timeout batching_span_processor/0} 2\n");
+    const struct oteli_engine *const left = oteli_lifecycle_engine();
+    faked_let_go();
+    while (oteli_load_acquire_32(&left->done) == 0)
+        sched_yield();
 }
 
 static void look_inside(void *context, otel_export *call)

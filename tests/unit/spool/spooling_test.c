@@ -250,6 +250,19 @@ TEST(what_a_receiver_asks_for_has_a_limit)
 
 /* ---- and back -------------------------------------------------------------------------- */
 
+/* A new exporter on the same spool takes the place of the last one. */
+static void begin_next_program(void)
+{
+    otel_exporter next;
+    assert_int_equal(
+        otel_otlp_exporter_new(OTEL_OTLP_OPTIONS(.endpoint = http_sink_url(fixture.sink),
+                                                 .spool_directory = files.path),
+                               &next),
+        OTEL_OK);
+    fixture.exporter.free(fixture.exporter.state);
+    fixture.exporter = next;
+}
+
 /* spec: X25 */
 TEST(the_next_program_sends_what_the_last_one_left)
 {
@@ -257,15 +270,8 @@ TEST(the_next_program_sends_what_the_last_one_left)
     start(script, COUNT(script));
     export_named("first");
     export_named("2nd..");
-    otel_exporter next;
-    assert_int_equal(
-        otel_otlp_exporter_new(OTEL_OTLP_OPTIONS(.endpoint = http_sink_url(fixture.sink),
-                                                 .spool_directory = files.path),
-                               &next),
-        OTEL_OK);
 
-    fixture.exporter.free(fixture.exporter.state);
-    fixture.exporter = next;
+    begin_next_program();
     assert_int_equal(attend_to_the_end(), IDLE_MS);
 
     assert_int_equal(requests(), 3);
@@ -328,6 +334,22 @@ TEST(a_file_that_is_too_large_is_sent_in_halves)
     assert_int_equal(COUNTED(sent), 5);
     assert_int_equal(COUNTED(stored), 6);
     assert_int_equal(spool_files_count(&files, ""), 0);
+}
+
+TEST(halves_are_as_old_as_the_whole)
+{
+    static const struct http_sink_answer script[] = {BUSY, {.status = 413}, BUSY};
+    start(script, COUNT(script));
+    export_named("first");
+    fixture_advance_ms(1200);
+    (void)attend_to_the_end();
+    assert_int_equal(spool_files_count(&files, ".otlp"), 2);
+
+    begin_next_program();
+    assert_int_equal(attend_to_the_end(), IDLE_MS);
+
+    assert_int_equal(COUNTED(expired), 0);
+    assert_int_equal(COUNTED(sent), 3);
 }
 
 /* R27, R48 */
