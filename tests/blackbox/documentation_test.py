@@ -46,6 +46,7 @@ HEADS_NOT_RUN = {
     "./service stock": "serves until SIGTERM; --demo has both services",
     "./service shop": "serves until SIGTERM; --demo has both services",
     "curl http://127.0.0.1": "asks those",
+    "OTEL_TRACES_EXPORTER=console ./thread_pool 7000": "serves until it is ended; --demo is the same",
     "OTEL_TRACES_EXPORTER=console ./threadless_epoll": "serves until SIGTERM; --demo is the same",
 }
 
