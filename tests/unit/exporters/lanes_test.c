@@ -63,16 +63,3 @@ TEST(who_shares_a_lane)
         oteli_leaks_check();
     }
 }
-
-TEST(without_memory_it_says_so)
-{
-    struct oteli_lanes lanes = {0};
-    struct oteli_lane_span span = {0, 1, OTELI_LANE_NONE, 0, 0};
-    oteli_leaks_begin();
-    oteli_leaks_fail_at(1);
-
-    assert_false(oteli_lanes_assign(&lanes, &span, 1));
-    assert_true(oteli_lanes_assign(&lanes, &span, 1));
-    oteli_lanes_fini(&lanes);
-    oteli_leaks_check();
-}

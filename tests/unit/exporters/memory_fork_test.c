@@ -132,19 +132,3 @@ TEST(a_store_that_was_locked_at_the_fork_holds_nobody_up)
     otel_memory_free(memory);
     oteli_leaks_check();
 }
-
-TEST(without_memory_the_childs_spans_are_dropped)
-{
-    oteli_leaks_begin();
-    otel_memory *memory = otel_memory_new();
-
-    const pid_t child = fork();
-    if (child == 0) {
-        oteli_leaks_fail_at(3); /* behind those of the batch */
-        _exit(export_one(memory, "one").dropped[OTEL_DROP_NO_MEMORY] != 1);
-    }
-
-    check_forked(child);
-    otel_memory_free(memory);
-    oteli_leaks_check();
-}

@@ -21,28 +21,36 @@ static int listen(void **state)
 
 AROUND_EACH(listen, NULL);
 
-TEST(the_defaults_are_those_of_the_specification)
+/* What options come to, as text. */
+static void assert_options(const otel_otlp_options *given, const char *expected)
 {
     struct oteli_options options;
-
-    assert_int_equal(oteli_options_init(&options, NULL), OTEL_OK);
-
-    assert_string_equal(options.endpoint.url, "http://localhost:4318/v1/traces");
-    assert_int_equal(options.given.timeout_ms, 10000);
-    assert_int_equal(options.given.max_request_bytes, 64 * 1024 * 1024);
-    assert_int_equal(options.given.max_response_bytes, 4 * 1024 * 1024);
-    assert_int_equal(options.given.concurrency, 1);
-    assert_int_equal(options.given.protocol, OTEL_OTLP_HTTP_PROTOBUF);
-    assert_int_equal(options.given.compression, OTEL_OTLP_COMPRESSION_NONE);
-    assert_string_equal(options.user_agent, "OTel-OTLP-Exporter-C/" OTEL_VERSION);
-    assert_int_equal(options.header_count, 1);
+    char text[512];
+    assert_int_equal(oteli_options_init(&options, given), OTEL_OK);
+    snprintf(text, sizeof text,
+             "%s, %d ms, requests %zu, answers %zu, %u at once, %d %d, %s, %zu, age %d%s%s",
+             options.endpoint.url, (int)options.given.timeout_ms, options.given.max_request_bytes,
+             options.given.max_response_bytes, (unsigned)options.given.concurrency,
+             (int)options.given.protocol, (int)options.given.compression, options.user_agent,
+             options.header_count, (int)options.given.spool_max_age_ms,
+             options.given.ca_file != NULL ? ", CA" : "",
+             options.given.spool_directory != NULL ? ", spool" : "");
+    assert_string_equal(text, expected);
     oteli_options_fini(&options);
+}
+
+#define HERE "http://localhost:4318/v1/traces, "
+#define AGENT "OTel-OTLP-Exporter-C/" OTEL_VERSION
+
+TEST(the_defaults_are_those_of_the_specification)
+{
+    assert_options(NULL, HERE "10000 ms, requests 67108864, answers 4194304, 1 at once, 0 0, " AGENT
+                              ", 1, age 86400000");
 }
 
 /* The first members are those that there were at first. */
 TEST(a_struct_of_before_still_works)
 {
-    struct oteli_options options;
     otel_otlp_options old;
     memset(&old, 0x55, sizeof old);
     old.size = offsetof(otel_otlp_options, protocol);
@@ -52,14 +60,24 @@ TEST(a_struct_of_before_still_works)
     old.timeout_ms = 7;
     old.user_agent = NULL;
     old.max_request_bytes = 8;
+    assert_options(&old, HERE "7 ms, requests 8, answers 4194304, 1 at once, 0 0, " AGENT
+                              ", 1, age 86400000");
+}
 
-    assert_int_equal(oteli_options_init(&options, &old), OTEL_OK);
+TEST(numbers_are_held_to_what_can_be)
+{
+    assert_options(OPTIONS(.max_request_bytes = SIZE_MAX, .timeout_ms = OTEL_ZERO,
+                           .spool_max_age_ms = OTEL_ZERO, .ca_file = "", .spool_directory = ""),
+                   HERE "-1 ms, requests 2147483647, answers 4194304, 1 at once, 0 0, " AGENT
+                        ", 1, age -1");
+}
 
-    assert_int_equal(options.given.timeout_ms, 7);
-    assert_int_equal(options.given.max_request_bytes, 8);
-    assert_int_equal(options.given.concurrency, 1);
-    assert_null(options.given.spool_directory);
-    oteli_options_fini(&options);
+/* spec: X12 protocol/exporter.md#user-agent SHOULD stable */
+TEST(X12_a_product_goes_before_ours)
+{
+    assert_options(OPTIONS(.user_agent = "shop/2"), HERE
+                   "10000 ms, requests 67108864, answers 4194304, 1 at once, 0 0, shop/2 " AGENT
+                   ", 1, age 86400000");
 }
 
 TEST(what_cannot_be_meant_is_refused)
@@ -130,35 +148,6 @@ TEST(headers_that_are_ours_to_say_are_left_out)
     assert_int_equal(options.header_count, 2);
     assert_string_equal(options.headers[0].value, "application/x-protobuf");
     assert_string_equal(options.headers[1].name, "api-key");
-    oteli_options_fini(&options);
-}
-
-/* spec: X12 protocol/exporter.md#user-agent SHOULD stable */
-TEST(X12_a_product_goes_before_ours)
-{
-    struct oteli_options options;
-
-    assert_int_equal(oteli_options_init(&options, OPTIONS(.user_agent = "shop/2")), OTEL_OK);
-
-    assert_string_equal(options.user_agent, "shop/2 OTel-OTLP-Exporter-C/" OTEL_VERSION);
-    oteli_options_fini(&options);
-}
-
-TEST(numbers_are_held_to_what_can_be)
-{
-    struct oteli_options options;
-
-    assert_int_equal(
-        oteli_options_init(&options, OPTIONS(.max_request_bytes = SIZE_MAX, .timeout_ms = OTEL_ZERO,
-                                             .spool_max_age_ms = OTEL_ZERO, .ca_file = "",
-                                             .spool_directory = "")),
-        OTEL_OK);
-
-    assert_int_equal(options.given.max_request_bytes, INT32_MAX);
-    assert_int_equal(options.given.timeout_ms, OTEL_ZERO);
-    assert_int_equal(options.given.spool_max_age_ms, OTEL_ZERO);
-    assert_null(options.given.ca_file);
-    assert_null(options.given.spool_directory);
     oteli_options_fini(&options);
 }
 

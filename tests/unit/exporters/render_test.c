@@ -258,29 +258,6 @@ TEST(any_depth_can_be_drawn)
     free(spans);
 }
 
-TEST(without_memory_it_says_so)
-{
-    struct oteli_render_span spans[] = {span_of(1, 0, "root", 0, 1000),
-                                        span_of(2, 1, "child", 0, 1000)};
-    spans[1].status = OTEL_SPAN_STATUS_ERROR;
-    spans[1].status_message = oteli_slice_of("message");
-    const struct oteli_render_span *pointers[] = {&spans[0], &spans[1]};
-    const struct oteli_render_options options = {.width = 100};
-
-    for (size_t nth = 1;; nth++) {
-        oteli_leaks_begin();
-        oteli_leaks_fail_at(nth);
-        struct oteli_text text = {0};
-        const bool drawn = oteli_render_trace(&text, pointers, 2, &options);
-        const bool all_tried = !oteli_leaks_failed();
-        assert_true(drawn == all_tried);
-        oteli_text_fini(&text);
-        oteli_leaks_check();
-        if (all_tried)
-            break;
-    }
-}
-
 /* ---- texts ---------------------------------------------------------------------------- */
 
 TEST(durations_have_three_digits_and_rounding_carries_into_the_next_unit)
