@@ -5,6 +5,7 @@
  * and waits to be read. */
 #include "tests/support/context_reader.h"
 #include "tests/support/unit.h"
+#include "tests/support/wire_text.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -149,49 +150,28 @@ struct publication {
     uint8_t payload[70000];
 };
 
-/* A field with a length below 128. */
-static uint32_t put(uint8_t *to, uint32_t size, uint8_t field, const void *bytes, uint32_t length)
-{
-    to[size] = (uint8_t)(field << 3 | 2);
-    to[size + 1] = (uint8_t)length;
-    memcpy(to + size + 2, bytes, length);
-    return size + 2 + length;
-}
-
-/* KeyValue with a text; `array`: with an array of it. */
-static uint32_t put_pair(uint8_t *to, uint32_t size, uint8_t field, const char *key,
-                         const char *value, bool array)
-{
-    uint8_t any[128], list[128], pair[128];
-    uint32_t length = put(any, 0, 1, value, (uint32_t)strlen(value));
-    if (array) {
-        length = put(list, 0, 1, any, length);
-        length = put(any, 0, 5, list, length);
-    }
-    uint32_t whole = put(pair, 0, 1, key, (uint32_t)strlen(key));
-    whole = put(pair, whole, 2, any, length);
-    return put(to, size, field, pair, whole);
-}
-
-static struct publication *good(void)
+static struct publication *with_payload(const char *text)
 {
     static struct publication one;
     struct timespec now;
-    uint8_t resource[128];
+    const otel_slice payload = wire_text("%s", text);
     clock_gettime(CLOCK_BOOTTIME, &now);
     memset(&one, 0, sizeof one);
-    uint32_t size = put_pair(resource, 0, 1, "service.name", "checkout", false);
-    size = put_pair(resource, size, 1, "host.name", "here", false);
-    size = put(one.payload, 0, 1, resource, size);
-    size = put_pair(one.payload, size, 2, "threadlocal.schema_version", "tlsdesc_v1_dev", false);
-    size = put_pair(one.payload, size, 2, "threadlocal.attribute_key_map", "route", true);
+    memcpy(one.payload, payload.data, payload.length);
     one.header =
         (struct header){.version = 2,
-                        .size = size,
+                        .size = (uint32_t)payload.length,
                         .published_at = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec};
     memcpy(one.header.signature, "OTEL_CTX", 8);
     return &one;
 }
+
+#define PAIR(key, value) "2{1'" key "' 2{" value "}} "
+#define SCHEMA "threadlocal.schema_version"
+#define KEYS "threadlocal.attribute_key_map"
+#define GOOD                                                                 \
+    "1{1{1'service.name' 2{1'checkout'}} 1{1'host.name' 2{1'here'}}} " PAIR( \
+        SCHEMA, "1'tlsdesc_v1_dev'") PAIR(KEYS, "5{1{1'route'}}")
 
 static void publish(const void *about)
 {
@@ -241,50 +221,25 @@ TEST(headers_that_break_a_rule_are_refused)
         {HEADER(size, 65537), "65537 bytes"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct publication *one = good();
+        struct publication *one = with_payload(GOOD);
         memcpy((char *)&one->header + cases[i].at, &cases[i].value, cases[i].size);
         assert_process_refused(publish, one, cases[i].why);
     }
-    assert_process_refused(publish_twice, good(), "2 mappings");
+    assert_process_refused(publish_twice, with_payload(GOOD), "2 mappings");
 }
 
-TEST(what_stands_behind_a_good_payload_is_refused)
+TEST(payloads_that_break_a_rule_are_refused)
 {
     static const char *const cases[][2] = {
-        {"\x12\x21\x0a\x1athreadlocal.schema_version\x12\x03\x0a\x01v", "twice"},
-        {"\x0a\x05", "beyond the end"},
-        {"\x18", "another type"},
-        {"\x1a\x05"
-         "12345",
-         "does not have"},
-        {"\x0a\x0a\x0a\x08\x0a\x01k\x12\x03\x0a\x01v", "two resources"},
+        {GOOD PAIR(SCHEMA, "1'v'"), "twice"},        {GOOD "3=1", "another type"},
+        {GOOD "3'12345'", "does not have"},          {GOOD "1{}", "two resources"},
+        {"1{}" PAIR(KEYS, "5{1{1''}}"), "or empty"}, {"1{}" PAIR(KEYS, "1'route'"), "no array"},
+        {"1{}" PAIR(SCHEMA, "1''"), "or empty"},     {"1{}" PAIR(SCHEMA, "5{1{1'a'}}"), "no text"},
+        {"1{}" PAIR("other", "1'\xff'"), "UTF-8"},   {PAIR("other", "1'a'"), "no resource"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct publication *one = good();
-        const size_t length = strlen(cases[i][0]);
-        memcpy(one->payload + one->header.size, cases[i][0], length);
-        one->header.size += (uint32_t)length;
-        assert_process_refused(publish, one, cases[i][1]);
-    }
-}
-
-TEST(keys_that_break_a_rule_are_refused)
-{
-    static const struct {
-        const char *key, *value;
-        bool array, has_resource;
-        const char *why;
-    } cases[] = {{"threadlocal.attribute_key_map", "", true, true, "or empty"},
-                 {"threadlocal.attribute_key_map", "route", false, true, "no array"},
-                 {"threadlocal.schema_version", "", false, true, "or empty"},
-                 {"threadlocal.schema_version", "a", true, true, "no text"},
-                 {"other", "\xff", false, true, "UTF-8"},
-                 {"other", "a", false, false, "no resource"}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct publication *one = good();
-        uint32_t size = cases[i].has_resource ? put(one->payload, 0, 1, "", 0) : 0;
-        one->header.size =
-            put_pair(one->payload, size, 2, cases[i].key, cases[i].value, cases[i].array);
-        assert_process_refused(publish, one, cases[i].why);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_process_refused(publish, with_payload(cases[i][0]), cases[i][1]);
+    struct publication *cut = with_payload(GOOD);
+    cut->header.size--;
+    assert_process_refused(publish, cut, "beyond the end");
 }
