@@ -156,8 +156,7 @@ static void take(void *state, uint32_t index, const char *name, size_t length)
     longest = length > longest ? length : longest;
 }
 
-static enum oteli_elf_outcome ask(const uint64_t *offsets, size_t count,
-                                  const struct oteli_elf_limit *limit)
+static enum oteli_elf_outcome ask(const uint64_t *offsets, size_t count)
 {
     struct oteli_elf_place *places = calloc(count + 1, sizeof *places);
     assert_non_null(places);
@@ -167,7 +166,7 @@ static enum oteli_elf_outcome ask(const uint64_t *offsets, size_t count,
         places[i].index = (uint32_t)i;
     }
     const enum oteli_elf_outcome outcome =
-        oteli_elf_find_functions(fd, places, count, limit, take, NULL);
+        oteli_elf_find_functions(fd, places, count, &endless, take, NULL);
     free(places);
     return outcome;
 }
@@ -176,7 +175,7 @@ static enum oteli_elf_outcome ask(const uint64_t *offsets, size_t count,
 static void assert_name(uint64_t place, const char *expected)
 {
     const uint64_t offset = CODE_OFFSET + place;
-    assert_int_equal(ask(&offset, 1, &endless), OTELI_ELF_DONE);
+    assert_int_equal(ask(&offset, 1), OTELI_ELF_DONE);
     if (strcmp(names[0], expected) != 0)
         fail_msg("%#lx is %s, not %s", (unsigned long)place, names[0], expected);
 }
@@ -260,7 +259,7 @@ TEST(places_that_are_no_code_have_no_name)
     add("all", 0, UINT64_MAX / 2, STB_GLOBAL);
     image_file();
 
-    assert_int_equal(ask(offsets, 5, &endless), OTELI_ELF_DONE);
+    assert_int_equal(ask(offsets, 5), OTELI_ELF_DONE);
 
     assert_string_equal(names[0], "all");
     for (size_t i = 1; i < 5; i++)
@@ -277,7 +276,7 @@ TEST(many_places_get_what_each_would_get_alone)
     for (size_t i = 0; i < COUNT; i++)
         offsets[i] = CODE_OFFSET + (COUNT - 1 - i) * STEP;
 
-    assert_int_equal(ask(offsets, COUNT, &endless), OTELI_ELF_DONE);
+    assert_int_equal(ask(offsets, COUNT), OTELI_ELF_DONE);
     memcpy(together, names, sizeof together);
 
     for (size_t i = 0; i < COUNT; i++)
@@ -329,7 +328,7 @@ TEST(a_table_of_many_pieces_is_read_whole)
     }
     image_file();
 
-    assert_int_equal(ask(offsets, COUNT, &endless), OTELI_ELF_DONE);
+    assert_int_equal(ask(offsets, COUNT), OTELI_ELF_DONE);
 
     for (size_t i = 0; i < COUNT; i++) {
         char name[16];
@@ -340,21 +339,6 @@ TEST(a_table_of_many_pieces_is_read_whole)
 
 /* ---- limits and faults ---------------------------------------------------------------------- */
 
-TEST(without_time_nothing_is_said)
-{
-    static const struct oteli_elf_limit no_cpu = {0, UINT64_MAX};
-    static const struct oteli_elf_limit no_time = {UINT64_MAX, 0};
-    const uint64_t offset = CODE_OFFSET + 0x100;
-    add("first", 0x100, 0x10, STB_LOCAL);
-    image_file();
-
-    assert_int_equal(ask(&offset, 1, &no_cpu), OTELI_ELF_LATE);
-    assert_string_equal(names[0], "");
-    assert_int_equal(ask(&offset, 1, &no_time), OTELI_ELF_LATE);
-    assert_string_equal(names[0], "");
-    assert_name(0x100, "first");
-}
-
 TEST(a_file_that_is_cut_off_has_no_names_or_the_right_ones)
 {
     const uint64_t offsets[] = {CODE_OFFSET + 0x100, CODE_OFFSET + 0x200};
@@ -364,7 +348,7 @@ TEST(a_file_that_is_cut_off_has_no_names_or_the_right_ones)
     image_file();
     for (size_t size = sizeof image; size != 0; size -= size > 4096 ? 512 : 1) {
         assert_int_equal(ftruncate(fd, (off_t)size), 0);
-        const enum oteli_elf_outcome outcome = ask(offsets, 2, &endless);
+        const enum oteli_elf_outcome outcome = ask(offsets, 2);
         assert_true(outcome == OTELI_ELF_DONE || outcome == OTELI_ELF_NO_SYMBOLS);
         assert_true(names[0][0] == '\0' || strcmp(names[0], "first") == 0);
         assert_true(names[1][0] == '\0' || strcmp(names[1], "second") == 0);
@@ -407,7 +391,7 @@ TEST(what_is_broken_has_no_symbols)
         memcpy(ways[i].field, &ways[i].value, ways[i].size);
         write_image();
 
-        assert_int_equal(ask(&offset, 1, &endless), OTELI_ELF_NO_SYMBOLS);
+        assert_int_equal(ask(&offset, 1), OTELI_ELF_NO_SYMBOLS);
         assert_string_equal(names[0], "");
     }
 }
@@ -425,7 +409,7 @@ TEST(names_that_are_not_there_are_none)
         image.sections[STRTAB].sh_offset = i == 2 ? UINT64_MAX - 5 : sizeof image - 4;
         write_image();
 
-        assert_int_equal(ask(&offset, 1, &endless), OTELI_ELF_DONE);
+        assert_int_equal(ask(&offset, 1), OTELI_ELF_DONE);
         assert_string_equal(names[0], "");
     }
 }

@@ -84,41 +84,47 @@ static size_t walk(size_t sp, uint64_t fp, size_t high)
 
 AROUND_EACH(begin, end);
 
-TEST(follows_the_records_upward)
-{
-    put_record(10, 20);
-    put_record(20, 30);
-    put_record(30, 0);
-    stack[30] = 0;
-    assert_int_equal(walk(4, address_of(10), WORDS), 3);
-    assert_true(found[0] == CODE + 10 && found[1] == CODE + 20 && found[2] == CODE + 30);
-}
+enum { BOTH_PAGES = 2 * WORDS, NO_CODE = 7 };
 
-TEST(a_frame_pointer_that_is_none_gives_nothing)
+TEST(follows_records_that_go_upward_on_the_stack)
 {
-    put_record(10, 20);
-    assert_int_equal(walk(12, address_of(10), WORDS), 0);       /* below the stack pointer */
-    assert_int_equal(walk(4, address_of(10) + 1, WORDS), 0);    /* not aligned */
-    assert_int_equal(walk(4, address_of(10), 11), 0);           /* not all of it on the stack */
-    assert_int_equal(walk(4, address_of(WORDS), 2 * WORDS), 0); /* … nor in memory */
+    static const struct {
+        const char *what;
+        size_t at[4]; /* of records, each of which leads to the next; 0: there is none */
+        int64_t fp;   /* in bytes from the first of these */
+        size_t sp, high, found;
+    } table[] = {
+        {"three", {10, 20, 30}, 0, 4, WORDS, 3},
+        {"one of two that lead to each other", {10, 20, 10}, 0, 4, WORDS, 2},
+        {"one that leads to itself", {10, 10}, 0, 4, WORDS, 1},
+        {"below the stack pointer", {10, 20}, 0, 12, WORDS, 0},
+        {"not aligned", {10, 20}, 1, 4, WORDS, 0},
+        {"not all of it on the stack", {10, 20}, 0, 4, 11, 0},
+        {"nor in memory", {10}, (WORDS - 10) * 8, 4, BOTH_PAGES, 0},
+        {"far above", {10}, INT64_MAX, 4, WORDS, 0},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        memset(stack, 0, PAGE);
+        for (size_t k = 0; k < 4 && table[i].at[k] != 0 && stack[table[i].at[k] + 1] == 0; k++) {
+            stack[table[i].at[k]] = table[i].at[k + 1] != 0 ? address_of(table[i].at[k + 1]) : 0;
+            stack[table[i].at[k] + 1] = CODE + table[i].at[k];
+        }
+        const size_t count =
+            walk(table[i].sp, address_of(table[i].at[0]) + (uint64_t)table[i].fp, table[i].high);
+        if (count != table[i].found)
+            fail_msg("%s: %zu", table[i].what, count);
+        for (size_t k = 0; k < count; k++)
+            assert_int_equal(found[k], CODE + table[i].at[k]);
+    }
     assert_int_equal(walk(4, 0, WORDS), 0);
-    assert_int_equal(walk(4, UINT64_MAX - 7, WORDS), 0);
 }
 
-TEST(ends_where_records_do_not_go_upward)
+TEST(ends_at_what_is_no_code_and_where_there_is_no_room)
 {
-    put_record(10, 20);
-    put_record(20, 10);
-    assert_int_equal(walk(4, address_of(10), WORDS), 2);
-    put_record(20, 20);
-    assert_int_equal(walk(4, address_of(10), WORDS), 2);
-}
-
-TEST(ends_at_what_is_no_code)
-{
-    put_record(10, 20);
-    put_record(20, 30);
-    stack[21] = 7;
+    for (size_t i = 0; i < 40; i++)
+        put_record(10 + 2 * i, 12 + 2 * i);
+    assert_int_equal(walk(4, address_of(10), WORDS), MOST);
+    stack[13] = NO_CODE;
     assert_int_equal(walk(4, address_of(10), WORDS), 1);
 }
 
@@ -130,13 +136,6 @@ TEST(ends_at_a_page_that_cannot_be_read_whatever_the_bounds_say)
     stack[10] = address_of(WORDS - 1); /* half of this record is on the other page */
     stack[WORDS - 1] = address_of(WORDS);
     assert_int_equal(walk(4, address_of(10), (size_t)2 * WORDS), 1);
-}
-
-TEST(takes_no_more_than_there_is_room_for)
-{
-    for (size_t i = 0; i < 40; i++)
-        put_record(10 + 2 * i, 12 + 2 * i);
-    assert_int_equal(walk(4, address_of(10), WORDS), MOST);
 }
 
 TEST(a_word_is_read_only_where_there_is_one)

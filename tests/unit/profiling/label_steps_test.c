@@ -379,35 +379,28 @@ static void end_child(uint32_t held)
     _exit(2);
 }
 
+/* Nor does it have twice what was being released. */
 TEST_WITH(setup, teardown, a_child_that_is_forked_while_a_label_is_made_has_it_alone)
 {
     const otel_profile_kv kv = {"query", "A"};
-    bool is_reached = true;
-    for (unsigned step = 1; is_reached; step++) {
-        begin_steps_until(step, fork_here);
-        otel_profile_label label = otel_profile_label_acquire(&kv, 1);
-        is_reached = end_steps_until();
-        if (is_reached && child == 0)
-            end_child(label.index);
-        if (is_reached)
-            check_forked(child);
-        otel_profile_label_release(&label);
-    }
-}
-
-TEST_WITH(setup, teardown, nor_does_it_have_twice_what_was_being_released)
-{
-    const otel_profile_kv kv = {"query", "A"};
-    bool is_reached = true;
-    for (unsigned step = 1; is_reached; step++) {
-        otel_profile_label label = otel_profile_label_acquire(&kv, 1);
-        begin_steps_until(step, fork_here);
-        otel_profile_label_release(&label);
-        is_reached = end_steps_until();
-        if (is_reached && child == 0)
-            end_child(0);
-        if (is_reached)
-            check_forked(child);
+    for (unsigned releases = 0; releases < 2; releases++) {
+        bool is_reached = true;
+        for (unsigned step = 1; is_reached; step++) {
+            otel_profile_label label = {0};
+            if (releases)
+                label = otel_profile_label_acquire(&kv, 1);
+            begin_steps_until(step, fork_here);
+            if (releases)
+                otel_profile_label_release(&label);
+            else
+                label = otel_profile_label_acquire(&kv, 1);
+            is_reached = end_steps_until();
+            if (is_reached && child == 0)
+                end_child(label.index); /* 0: it has none */
+            if (is_reached)
+                check_forked(child);
+            otel_profile_label_release(&label);
+        }
     }
 }
 

@@ -16,9 +16,6 @@
 #define REQUEST(name) \
     opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__##name
 
-typedef Opentelemetry__Proto__Profiles__V1development__Location profiles_location;
-typedef Opentelemetry__Proto__Profiles__V1development__Mapping profiles_mapping;
-
 static const struct oteli_otlp_origin origin = {
     .resource = "\x10\x01", /* dropped_attributes_count: 1 */
     .resource_length = 2,
@@ -75,7 +72,7 @@ static const profiles_profile *profile_of(size_t index)
     return request->resource_profiles[0]->scope_profiles[0]->profiles[index];
 }
 
-/* --- A request as text --- */
+/* --- Samples as text --- */
 
 static char text[4096];
 
@@ -124,56 +121,6 @@ static void say_sample(const profiles_sample *sample)
     say("\n");
 }
 
-static void say_profile(const profiles_profile *profile)
-{
-    say("%s in %s, every %" PRId64 " %s of %s, from %" PRIu64 " for %" PRIu64 ", id %x\n",
-        string_of(profile->sample_type->type_strindex),
-        string_of(profile->sample_type->unit_strindex), profile->period,
-        string_of(profile->period_type->unit_strindex),
-        string_of(profile->period_type->type_strindex), profile->time_unix_nano,
-        profile->duration_nano, profile->profile_id.data[0]);
-    for (size_t i = 0; i < profile->n_samples; i++)
-        say_sample(profile->samples[i]);
-}
-
-static void say_location(const profiles_location *location)
-{
-    const profiles_mapping *mapping = request->dictionary->mapping_table[location->mapping_index];
-    say("%" PRIx64 " %s", location->address, string_of(mapping->filename_strindex));
-    say_attributes(location->n_attribute_indices, location->attribute_indices);
-    for (size_t i = 0; i < location->n_lines; i++) {
-        const Opentelemetry__Proto__Profiles__V1development__Function *function =
-            request->dictionary->function_table[location->lines[i]->function_index];
-        say(" %s:%" PRId64 " (%s) in \"%s\":%" PRId64, string_of(function->name_strindex),
-            location->lines[i]->line, string_of(function->system_name_strindex),
-            string_of(function->filename_strindex), function->start_line);
-    }
-    say("\n");
-}
-
-/* The whole of it: whose, both profiles, and the tables of mappings and locations. */
-static const char *request_text(void)
-{
-    const Opentelemetry__Proto__Profiles__V1development__ResourceProfiles *resource =
-        request->resource_profiles[0];
-    text[0] = '\0';
-    say("resource with %u dropped, %s, %s %s\n", resource->resource->dropped_attributes_count,
-        resource->schema_url, resource->scope_profiles[0]->scope->name,
-        resource->scope_profiles[0]->scope->version);
-    for (size_t i = 0; i < OTELI_OTLP_PROFILES; i++)
-        say_profile(profile_of(i));
-    for (size_t i = 1; i < request->dictionary->n_mapping_table; i++) {
-        const profiles_mapping *mapping = request->dictionary->mapping_table[i];
-        say("%" PRIx64 "-%" PRIx64 " %s +%" PRIx64, mapping->memory_start, mapping->memory_limit,
-            string_of(mapping->filename_strindex), mapping->file_offset);
-        say_attributes(mapping->n_attribute_indices, mapping->attribute_indices);
-        say("\n");
-    }
-    for (size_t i = 1; i < request->dictionary->n_location_table; i++)
-        say_location(request->dictionary->location_table[i]);
-    return text;
-}
-
 /* The samples of the profile that counts them. */
 static const char *samples_text(void)
 {
@@ -186,42 +133,21 @@ static const char *samples_text(void)
 
 AROUND_EACH(NULL, end);
 
-/* A mapping that says no build is not there. */
-TEST(a_request_says_all_that_the_profile_does)
+/* Times, names, mappings and builds of this profile are looked at by integration.otlp_profiles. */
+TEST(a_request_has_the_samples_of_the_profile)
 {
     profile_double_init(&made);
 
     send_through(&made.profile);
 
     assert_string_equal(
-        request_text(),
-        "resource with 1 dropped, https://opentelemetry.io/schemas/1.44.0, otel-c " OTEL_VERSION
-        "\n"
-        "cpu in nanoseconds, every 10000000 nanoseconds of cpu, from 1800000000000000000 for "
-        "10000000000, id 1\n"
-        "700000000 | 7f0000001000 401234 401000 | 11 21 | thread.id=4711 thread.name=worker "
-        "http.route=/find query=A\n"
-        "50000000 | 7f0000001000 401234 401000 | 11 21 | http.route=/find query=A thread.id=4712\n"
-        "200000000 | 401234 401000 | 12 22 | thread.id=4712 http.route=/sell\n"
-        "40000000 | 401234 401000 | thread.id=4712\n"
-        "10000000 | 600010 1234 401000 | thread.id=4711 thread.name=worker\n"
-        "samples in count, every 10000000 nanoseconds of cpu, from 1800000000000000000 for "
-        "10000000000, id 2\n"
+        samples_text(),
         "70 | 7f0000001000 401234 401000 | 11 21 | thread.id=4711 thread.name=worker "
         "http.route=/find query=A\n"
         "5 | 7f0000001000 401234 401000 | 11 21 | http.route=/find query=A thread.id=4712\n"
         "20 | 401234 401000 | 12 22 | thread.id=4712 http.route=/sell\n"
         "4 | 401234 401000 | thread.id=4712\n"
-        "1 | 600010 1234 401000 | thread.id=4711 thread.name=worker\n"
-        "7f0000000000-7f0000200000 /lib/libfast.so +0 "
-        "process.executable.build_id.htlhash=a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5\n"
-        "400000-500000 /usr/bin/shop +1000 "
-        "process.executable.build_id.gnu=b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1\n"
-        "7f0000001000 /lib/libfast.so profile.frame.type=native sort:0 (sort) in \"\":0\n"
-        "401234 /usr/bin/shop profile.frame.type=native sort:0 (sort) in \"\":0\n"
-        "401000 /usr/bin/shop profile.frame.type=native main:0 (main) in \"\":0\n"
-        "600010  profile.frame.type=native\n"
-        "1234  profile.frame.type=native\n");
+        "1 | 600010 1234 401000 | thread.id=4711 thread.name=worker\n");
 }
 
 /* The rules are looked after: each of these numbers of the request leads nowhere, or to nothing new. */
@@ -262,25 +188,6 @@ TEST(a_request_that_breaks_a_rule_is_noticed)
 }
 
 /* --- What is equal, and what is bad --- */
-
-TEST(samples_that_otlp_cannot_tell_apart_are_added_up)
-{
-    profile_double_begin(&made);
-    made.locations[0].address = 0x1234;
-    made.profile.location_count = 1;
-    const uint32_t stack = profile_double_stack(&made, (const uint32_t[]){0}, 1);
-    const uint32_t rooted = profile_double_link(&made, 0x11, 0x21, 0x20);
-    const uint32_t same = profile_double_link(&made, 0x11, 0x21, 0);
-    profile_double_sample(
-        &made, (struct oteli_profile_sample){.stack = stack, .link = rooted, .count = 3});
-    profile_double_sample(&made,
-                          (struct oteli_profile_sample){.stack = stack, .link = same, .count = 4});
-
-    send_through(&made.profile);
-
-    assert_int_equal(request->dictionary->n_link_table, 2);
-    assert_string_equal(samples_text(), "7 | 1234 | 11 21 | thread.id=4711\n");
-}
 
 /* Nor does a label speak for the thread. */
 TEST(labels_without_a_key_are_left_out_and_bad_texts_mended_and_there_once)

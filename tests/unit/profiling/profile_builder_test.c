@@ -357,19 +357,15 @@ TEST(functions_have_names_once_they_are_asked_for)
         sample_at((uintptr_t)begin, (uintptr_t)begin + 2);
         made_sample_frame(&made, (const void *)((uintptr_t)sample_number + 1));
         add();
-        sample_at(17, 0);
-        add();
         if (i != 1)
             oteli_profile_builder_name(builder, UINT64_MAX);
 
         const otel_profile *profile = finish();
 
-        static const char *const names[] = {"begin", "begin", "sample_number", ""};
-        assert_int_equal(profile->location_count, 4);
-        for (size_t j = 0; j < 4; j++)
+        static const char *const names[] = {"begin", "begin", "sample_number"};
+        for (size_t j = 0; j < 3; j++)
             assert_string_equal(profile->strings[profile->locations[j].name],
                                 i != 1 ? names[j] : "");
-        assert_int_equal(profile->locations[0].name, profile->locations[1].name);
         oteli_profile_builder_name(builder, UINT64_MAX); /* too late: it changes nothing */
         profile_check(profile);
     }

@@ -235,37 +235,40 @@ TEST(variables_say_whether_there_is_one_and_how_it_is)
 
 /* --- The options in code --- */
 
-#define START(...) otel_start(OTEL_SDK_OPTIONS(__VA_ARGS__))
-
+/* Each beats its variable. */
 TEST(code_beats_the_environment)
 {
-    setenv("OTEL_C_PROFILER", "perf", 1);
-    setenv("OTEL_C_PROFILER_HZ", "7", 1);
-    setenv("OTEL_C_PROFILER_OUT", "/nowhere", 1);
-    assert_int_equal(START(.profiler = "signal", .profiler_hz = 50, .profiler_out = "otlp",
-                           .exporter_otlp_endpoint = "http://by-code:4318"),
-                     OTEL_OK);
-    assert_string_equal(started(),
-                        "signal 50 Hz, http://by-code:4318/v1development/profiles, named");
-}
-
-TEST(code_has_an_endpoint_and_files_as_well)
-{
-    assert_int_equal(START(.profiler = "on", .profiler_endpoint = "http://only:1/p"), OTEL_OK);
-    assert_string_equal(started(), "auto 99 Hz, http://only:1/p, named");
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-
-    (void)begin(NULL);
-    assert_int_equal(
-        START(.profiler = "on", .profiler_out = "/tmp", .pprof_label_style = "datadog"), OTEL_OK);
-    assert_string_equal(started(), "auto 99 Hz, /tmp datadog");
-}
-
-TEST(a_bad_word_in_code_starts_nothing)
-{
-    assert_int_equal(START(.profiler = "yes"), OTEL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(START(.profiler = "on", .profiler_hz = 10001), OTEL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(seen.starts, 0);
+    static const struct {
+        otel_sdk_options options;
+        otel_status status;
+        const char *started;
+    } rows[] = {
+        {{.profiler = "signal",
+          .profiler_hz = 50,
+          .profiler_out = "otlp",
+          .exporter_otlp_endpoint = "http://by-code:4318"},
+         OTEL_OK,
+         "signal 50 Hz, http://by-code:4318/v1development/profiles, named"},
+        {{.profiler = "on", .profiler_out = "otlp", .profiler_endpoint = "http://only:1/p"},
+         OTEL_OK,
+         "auto 7 Hz, http://only:1/p, named"},
+        {{.profiler_out = "/tmp", .pprof_label_style = "datadog"},
+         OTEL_OK,
+         "perf 7 Hz, /tmp datadog"},
+        {{.profiler = "yes"}, OTEL_ERROR_INVALID_ARGUMENT, "none"},
+        {{.profiler = "on", .profiler_hz = 10001}, OTEL_ERROR_INVALID_ARGUMENT, "none"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        otel_sdk_options options = rows[i].options;
+        options.size = sizeof options;
+        (void)begin(NULL);
+        setenv("OTEL_C_PROFILER", "perf", 1);
+        setenv("OTEL_C_PROFILER_HZ", "7", 1);
+        setenv("OTEL_C_PROFILER_OUT", "/nowhere", 1);
+        assert_int_equal(otel_start(&options), rows[i].status);
+        assert_string_equal(started(), rows[i].started);
+        (void)!otel_shutdown(FOREVER_MS);
+    }
 }
 
 /* --- Its life --- */

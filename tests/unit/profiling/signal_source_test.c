@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PERIOD_NS = 1000000, ENOUGH = 5, OURS = SIGPROF, SIGNAL_STACK = 1 << 16 };
+enum { PERIOD_NS = 1000000, ENOUGH = 5, OURS = SIGPROF };
 
 static const struct oteli_source_options options = {
     .period_ns = PERIOD_NS, .ring_bytes = 1 << 16, .signal_number = OURS};
@@ -36,7 +36,6 @@ struct worker {
     uint32_t turns;  /* of its work */
     uint32_t spoilt; /* errno has changed under its hands */
     bool blocks;
-    void *signal_stack; /* of SIGNAL_STACK bytes, or NULL */
     const otel_thread_context_record *context;
 };
 
@@ -68,18 +67,12 @@ __attribute__((noinline)) static void work_on(struct worker *worker)
 static void *work(void *argument)
 {
     struct worker *worker = argument;
-    stack_t before;
-    const stack_t signal_stack = {.ss_sp = worker->signal_stack, .ss_size = SIGNAL_STACK};
     if (worker->blocks)
         block(true);
-    if (worker->signal_stack != NULL)
-        sigaltstack(&signal_stack, &before);
     otel_thread_ctx_v1 = worker->context;
     oteli_store_release_32(&worker->id, (uint32_t)syscall(SYS_gettid));
     work_on(worker);
     otel_thread_ctx_v1 = NULL;
-    if (worker->signal_stack != NULL)
-        sigaltstack(&before, NULL); /* a sanitizer's, which it will free */
     return NULL;
 }
 
@@ -290,23 +283,6 @@ TEST(periods_add_up_to_the_time_that_a_thread_has_worked)
     const int64_t after_ms = worked_ms(&worker);
     drain(&taken);
     assert_true((int64_t)taken.periods * 4 >= (after_ms - before_ms) * 3);
-}
-
-TEST(the_handler_runs_on_the_signal_stack_of_its_thread)
-{
-    char *stack = calloc(1, SIGNAL_STACK);
-    worker = (struct worker){.signal_stack = stack};
-    size_t used = 0;
-    assert_non_null(stack);
-    start_worker(&worker);
-    start_source();
-    (void)sample();
-    stop_source();
-    end_test_worker();
-    for (size_t i = 0; i < SIGNAL_STACK; i++)
-        used += stack[i] != 0;
-    assert_true(used > 100);
-    free(stack);
 }
 
 /* --- the program's signals --- */

@@ -10,42 +10,33 @@
 #include <string.h>
 #include <unwind.h>
 
-enum { DEPTH = 5, FAR = 700, MOST_WORDS = 8192 };
+enum { DEPTH = 5, MOST_WORDS = 8192 };
 
 static uint64_t start_of(unsigned index)
 {
     return (uint64_t)(uintptr_t)oteli_trampoline_at(index);
 }
 
-TEST(addresses_belong_to_their_trampoline)
+TEST(addresses_belong_to_their_trampoline_and_one_of_each_is_its_marker)
 {
     const uint64_t first = start_of(0);
-    const uint64_t end = first + (uint64_t)OTELI_TRAMPOLINES * OTELI_TRAMPOLINE_STRIDE;
-    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
-        for (unsigned k = 0; k < OTELI_TRAMPOLINE_STRIDE; k++)
+    const uint64_t others[] = {first - 1, 0, UINT64_MAX,
+                               first + (uint64_t)OTELI_TRAMPOLINES * OTELI_TRAMPOLINE_STRIDE,
+                               first + OTELI_TRAMPOLINE_MARKER - OTELI_TRAMPOLINE_STRIDE};
+    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++) {
+        for (unsigned k = 0; k < OTELI_TRAMPOLINE_STRIDE; k++) {
+            const bool is_marker = k == OTELI_TRAMPOLINE_MARKER;
             assert_int_equal(oteli_trampoline_of(start_of(i) + k), i);
-    assert_int_equal(oteli_trampoline_of(first - 1), OTELI_NO_TRAMPOLINE);
-    assert_int_equal(oteli_trampoline_of(end), OTELI_NO_TRAMPOLINE);
-    assert_int_equal(oteli_trampoline_of(0), OTELI_NO_TRAMPOLINE);
-    assert_int_equal(oteli_trampoline_of(UINT64_MAX), OTELI_NO_TRAMPOLINE);
-}
-
-TEST(one_address_of_each_is_its_marker)
-{
-    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
-        for (unsigned k = 0; k < OTELI_TRAMPOLINE_STRIDE; k++)
             assert_int_equal(oteli_trampoline_of_marker(start_of(i) + k),
-                             k == OTELI_TRAMPOLINE_MARKER ? (int)i : OTELI_NO_TRAMPOLINE);
-    assert_int_equal(
-        oteli_trampoline_of_marker(start_of(0) + OTELI_TRAMPOLINE_MARKER - OTELI_TRAMPOLINE_STRIDE),
-        OTELI_NO_TRAMPOLINE);
-}
-
-TEST(unified_addresses_are_in_the_first)
-{
-    assert_int_equal(oteli_trampoline_unify(start_of(FAR) + 9), start_of(0) + 9);
-    assert_int_equal(oteli_trampoline_unify(start_of(0)), start_of(0));
-    assert_int_equal(oteli_trampoline_unify(17), 17);
+                             is_marker ? (int)i : OTELI_NO_TRAMPOLINE);
+            assert_int_equal(oteli_trampoline_unify(start_of(i) + k), first + k);
+        }
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(oteli_trampoline_of(others[i]), OTELI_NO_TRAMPOLINE);
+        assert_int_equal(oteli_trampoline_of_marker(others[i]), OTELI_NO_TRAMPOLINE);
+        assert_int_equal(oteli_trampoline_unify(others[i]), others[i]);
+    }
 }
 
 /* --- the code --- */
@@ -126,28 +117,20 @@ static void *descend(void *argument)
     return oteli_trampoline_at(depth * 100)(seen, depth == 1 ? look : descend);
 }
 
-TEST(a_stack_says_which_trampolines_it_is_under)
+TEST(a_stack_says_which_trampolines_it_is_under_and_the_unwinder_walks_through_them)
 {
     struct seen seen = {.top = __builtin_frame_address(0), .depth = DEPTH};
 
     assert_ptr_equal(descend(&seen), &seen);
 
     assert_int_equal(seen.count, DEPTH);
-    for (int i = 0; i < DEPTH; i++)
+    assert_int_equal(seen.unwound_count, DEPTH);
+    for (int i = 0; i < DEPTH; i++) {
         assert_int_equal(seen.found[i], (i + 1) * 100);
+        assert_int_equal(seen.unwound[i], (i + 1) * 100);
+    }
     assert_int_equal(seen.by_return, 100);
     assert_int_equal(seen.misalignment, 0);
-}
-
-TEST(the_unwinder_walks_through_trampolines)
-{
-    struct seen seen = {.top = __builtin_frame_address(0), .depth = DEPTH};
-
-    (void)descend(&seen);
-
-    assert_int_equal(seen.unwound_count, DEPTH);
-    for (int i = 0; i < DEPTH; i++)
-        assert_int_equal(seen.unwound[i], (i + 1) * 100);
     assert_true(seen.reached_the_test);
 }
 
@@ -191,31 +174,25 @@ TEST(a_record_is_a_distance_and_a_marker)
     assert_int_equal(scan_words(sizeof words, &found), 0);
 }
 
+/* And one that begins between two words is scanned at words. */
 TEST(a_scan_stays_inside_and_counts_what_does_not_fit)
 {
+    static const struct {
+        size_t size, found;
+    } table[] = {{sizeof words, 3}, {sizeof words - 1, 2}, {16, 1}, {15, 0}, {0, 0}};
     int found = 4711;
+    char copy[4 + 16];
     for (unsigned i = 0; i < 3; i++) {
         words[2 * i] = 0x7000 + 16 * i + 16;
         words[2 * i + 1] = start_of(i + 1) + OTELI_TRAMPOLINE_MARKER;
     }
-    assert_int_equal(scan_words(sizeof words, &found), 3);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        assert_int_equal(scan_words(table[i].size, &found), table[i].found);
     assert_int_equal(found, 1);
-    assert_int_equal(scan_words(sizeof words - 1, &found), 2);
-    assert_int_equal(scan_words(15, &found), 0);
-    assert_int_equal(scan_words(0, &found), 0);
-}
 
-TEST(a_copy_from_between_two_words_is_scanned_at_words)
-{
-    int found = 4711;
-    char copy[4 + 16];
-    const uint64_t record[2] = {0x7008 + 16, start_of(9) + OTELI_TRAMPOLINE_MARKER};
-    memset(copy, 0, sizeof copy);
-    memcpy(copy + 4, record, sizeof record);
-
-    assert_int_equal(oteli_trampolines_scan(copy, sizeof copy, 0x7004, &found, 1), 1);
-
-    assert_int_equal(found, 9);
+    memcpy(copy + 4, words, 16);
+    assert_int_equal(oteli_trampolines_scan(copy, sizeof copy, 0x7000 - 4, &found, 1), 1);
+    assert_int_equal(found, 1);
 }
 
 /* --- what is left behind --- */
