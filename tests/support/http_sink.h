@@ -42,6 +42,11 @@ struct http_sink_answer {
     enum http_sink_then then;
 };
 
+/* A script and its length, as arguments. */
+#define HTTP_SINK_SCRIPT(...)                       \
+    (const struct http_sink_answer[]){__VA_ARGS__}, \
+        sizeof((const struct http_sink_answer[]){__VA_ARGS__}) / sizeof(struct http_sink_answer)
+
 /* A sink is a fault receiver, and is asked as one. */
 #define http_sink fault_peer
 #define http_sink_stop fault_peer_stop

@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 static struct {
     struct one {
         otel_slice bytes;
@@ -181,4 +188,30 @@ bool received_value(otel_slice message, uint32_t number, const char *key, size_t
             memcmp(found.data, key, key_length) == 0)
             return received_part(pair, 2, 0, any_value);
     return false;
+}
+
+void received_check(otel_slice message, uint32_t number, const char *key, otel_value value,
+                    size_t length_limit, unsigned depth_limit)
+{
+    const struct strict_bytes expected = strict_value(&value, length_limit, depth_limit);
+    otel_slice any = {NULL, 0};
+    assert_true(received_value(message, number, key, strlen(key), &any));
+    assert_int_equal(any.length, expected.length);
+    if (any.length != 0)
+        assert_memory_equal(any.data, expected.data, any.length);
+    free(expected.data);
+}
+
+int received_begin(void **state)
+{
+    (void)state;
+    received_start(NULL);
+    return 0;
+}
+
+int received_end(void **state)
+{
+    (void)state;
+    received_stop();
+    return 0;
 }

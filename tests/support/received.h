@@ -39,4 +39,12 @@ bool received_part(otel_slice message, uint32_t number, size_t nth, otel_slice *
 bool received_value(otel_slice message, uint32_t number, const char *key, size_t key_length,
                     otel_slice *any_value);
 
+/* That it is there, with what these limits leave of the value. */
+void received_check(otel_slice message, uint32_t number, const char *key, otel_value value,
+                    size_t length_limit, unsigned depth_limit);
+
+/* For AROUND_EACH: start without options, stop. */
+int received_begin(void **state);
+int received_end(void **state);
+
 #endif

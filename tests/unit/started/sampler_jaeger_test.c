@@ -39,10 +39,13 @@ enum { SOON_MS = 5, LATE_MS = 60000 };
     "{\"operationSampling\":{\"defaultSamplingProbability\":0,\"perOperationStrategies\":[" \
     "{\"operation\":\"GET /\",\"probabilisticSampling\":{\"samplingRate\":1}}]}}"
 
-static otel_sampler remote_every(int64_t ms, struct http_sink *sink, const char *service)
+static struct http_sink *sink;
+static otel_sampler sampler;
+static struct lines lines;
+
+static void ask_every(int64_t ms, const char *service)
 {
     char endpoint[64];
-    otel_sampler sampler;
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u", (unsigned)http_sink_port(sink));
     assert_int_equal(
         otel_sampler_jaeger_remote(
@@ -50,20 +53,48 @@ static otel_sampler remote_every(int64_t ms, struct http_sink *sink, const char 
                                        .polling_interval_ms = ms, .timeout_ms = LATE_MS),
             &sampler),
         OTEL_OK);
-    return sampler;
 }
 
-static otel_sampler remote_for(struct http_sink *sink, const char *service)
+/* A server with this script, and a sampler that asks it. */
+static void start(const struct http_sink_answer *script, size_t count, const char *service)
 {
-    return remote_every(SOON_MS, sink, service);
+    sink = http_sink_start(script, count);
+    ask_every(SOON_MS, service);
 }
 
-static bool samples(const otel_sampler *sampler, uint64_t id)
+static void stop(void)
+{
+    free_sampler(&sampler);
+    memset(&sampler, 0, sizeof sampler);
+    if (sink != NULL)
+        http_sink_stop(sink);
+    sink = NULL;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&lines, 0, sizeof lines);
+    otel_log_set_handler(keep_line, &lines);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    stop();
+    otel_log_set_handler(NULL, NULL);
+    return 0;
+}
+
+AROUND_EACH(begin, end);
+
+static bool samples(uint64_t id)
 {
     struct question question;
     ask(&question, NO_PARENT, "", 0);
     question.trace_id[8] = (uint8_t)(id >> 56);
-    return answer_of(sampler, &question).decision == OTEL_SAMPLING_RECORD_AND_SAMPLE;
+    return answer_of(&sampler, &question).decision == OTEL_SAMPLING_RECORD_AND_SAMPLE;
 }
 
 static const uint64_t upper_half = UINT64_C(1) << 63;
@@ -72,8 +103,7 @@ static const uint64_t upper_half = UINT64_C(1) << 63;
 TEST(S12_the_server_is_asked_over_http)
 {
     static const struct http_sink_answer script[] = {ANSWER(HALF)};
-    struct http_sink *sink = http_sink_start(script, 1);
-    otel_sampler sampler = remote_for(sink, "my shop");
+    start(script, 1, "my shop");
     assert_true(http_sink_wait(sink, 2));
     const struct http_sink_request *request = http_sink_request(sink, 0);
     char value[64];
@@ -83,8 +113,6 @@ TEST(S12_the_server_is_asked_over_http)
                         "application/json");
     assert_string_equal(http_sink_header(request, "Content-Type", value, sizeof value), "");
     assert_int_equal(request->body_length, 0);
-    free_sampler(&sampler);
-    http_sink_stop(sink);
 }
 
 /* spec: S12 trace/sdk.md#jaegerremotesampler SHOULD stable */
@@ -94,53 +122,43 @@ TEST(S12_the_strategy_follows_the_server)
                                                      ANSWER(NONE),       ANSWER(RATE),
                                                      ANSWER(OPERATIONS), {.then = HTTP_SINK_HANG}};
     oteli_leaks_begin();
-    struct http_sink *sink = http_sink_start(script, 6);
-    otel_sampler sampler = remote_for(sink, "s");
+    start(script, 6, "s");
     assert_true(http_sink_wait(sink, 6));
     assert_string_equal(description_of(&sampler),
                         "JaegerRemoteSampler{1 operations,others:TraceIdRatioBased{0.000000}}");
-    assert_true(samples(&sampler, upper_half));
-    free_sampler(&sampler);
-    http_sink_stop(sink);
+    assert_true(samples(upper_half));
+    stop();
     oteli_leaks_check();
 }
 
 TEST(an_answer_is_waited_for)
 {
     static const struct http_sink_answer script[] = {ANSWER(HALF)};
-    struct http_sink *sink = http_sink_start(script, 1);
+    sink = http_sink_start(script, 1);
     http_sink_hold(sink);
-    otel_sampler sampler = remote_every(LATE_MS, sink, "s");
+    ask_every(LATE_MS, "s");
     http_sink_go_on(sink);
     while (strstr(description_of(&sampler), "{0.500000}") == NULL)
         sched_yield();
-    free_sampler(&sampler);
-    http_sink_stop(sink);
 }
 
 TEST(a_rate_that_no_number_can_say_is_described_as_a_large_one)
 {
     static const struct http_sink_answer script[] = {ANSWER(BEYOND_ALL)};
-    struct http_sink *sink = http_sink_start(script, 1);
-    otel_sampler sampler = remote_for(sink, "s");
+    start(script, 1, "s");
     assert_true(http_sink_wait(sink, 2));
     assert_string_equal(description_of(&sampler),
                         "JaegerRemoteSampler{RateLimiting{1000000000000000.000}}");
-    assert_true(samples(&sampler, upper_half));
-    free_sampler(&sampler);
-    http_sink_stop(sink);
+    assert_true(samples(upper_half));
 }
 
 /* spec: S12 trace/sdk.md#jaegerremotesampler SHOULD stable */
 TEST(S12_the_initial_sampler_decides_until_there_is_an_answer)
 {
     static const struct http_sink_answer script[] = {{.status = 503}, {.then = HTTP_SINK_HANG}};
-    struct http_sink *sink = http_sink_start(script, 2);
-    struct lines lines = {.count = 0};
-    otel_log_set_handler(keep_line, &lines);
+    sink = http_sink_start(script, 2);
     struct counted counted = {0, 0};
     char endpoint[64];
-    otel_sampler sampler;
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u/x", (unsigned)http_sink_port(sink));
     assert_int_equal(
         otel_sampler_jaeger_remote(
@@ -149,15 +167,13 @@ TEST(S12_the_initial_sampler_decides_until_there_is_an_answer)
             &sampler),
         OTEL_OK);
     assert_true(http_sink_wait(sink, 2));
-    (void)samples(&sampler, 0);
+    (void)samples(0);
     assert_int_equal(counted.asked, 1);
     assert_string_equal(description_of(&sampler), "JaegerRemoteSampler{custom}");
-    free_sampler(&sampler);
-    otel_log_set_handler(NULL, NULL);
+    stop();
     assert_int_equal(counted.freed, 1);
     assert_int_equal(lines.count, 1);
     assert_non_null(strstr(lines.last, "HTTP status 503"));
-    http_sink_stop(sink);
 }
 
 static void keep_first_line(void *state, otel_log_level level, const char *message)
@@ -181,14 +197,12 @@ TEST(the_port_of_grpc_is_named)
     snprintf(endpoint, sizeof endpoint, "http://%s:14250", inet_ntoa(address.sin_addr));
     char *line = NULL;
     otel_log_set_handler(keep_first_line, &line);
-    otel_sampler sampler;
     assert_int_equal(
         otel_sampler_jaeger_remote(OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = endpoint), &sampler),
         OTEL_OK);
     while (__atomic_load_n(&line, __ATOMIC_ACQUIRE) == NULL)
         sched_yield();
-    free_sampler(&sampler);
-    otel_log_set_handler(NULL, NULL);
+    stop();
     assert_non_null(strstr(line, "14250 is Jaeger's port for gRPC; HTTP is on 5778"));
     free(line);
     close(fd);
@@ -204,39 +218,31 @@ TEST(S12_the_last_good_strategy_holds)
         {.then = HTTP_SINK_RESET},
         {.then = HTTP_SINK_CUT_BODY, .body = HALF, .body_length = 3},
         {.then = HTTP_SINK_HANG}};
-    struct http_sink *sink = http_sink_start(script, 6);
-    struct lines lines = {.count = 0};
-    otel_log_set_handler(keep_line, &lines);
-    otel_sampler sampler = remote_for(sink, "s");
+    start(script, 6, "s");
     assert_true(http_sink_wait(sink, 6));
     assert_string_equal(description_of(&sampler),
                         "JaegerRemoteSampler{TraceIdRatioBased{0.500000}}");
-    assert_true(samples(&sampler, 0));
-    assert_false(samples(&sampler, upper_half));
-    free_sampler(&sampler);
-    otel_log_set_handler(NULL, NULL);
+    assert_true(samples(0));
+    assert_false(samples(upper_half));
+    stop();
     assert_int_equal(lines.count, 1);
-    http_sink_stop(sink);
 }
 
 TEST(the_default_initial_sampler_keeps_a_thousandth)
 {
     static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG}};
-    struct http_sink *sink = http_sink_start(script, 1);
-    otel_sampler sampler = remote_for(sink, "s");
+    start(script, 1, "s");
     assert_true(http_sink_wait(sink, 1));
     assert_string_equal(description_of(&sampler),
                         "JaegerRemoteSampler{TraceIdRatioBased{0.001000}}");
     /* And its end does not wait for an answer. */
-    free_sampler(&sampler);
+    stop();
     assert_int_equal(oteli_helpers(), 0);
-    http_sink_stop(sink);
 }
 
 TEST(bad_options_are_refused_and_what_is_adopted_is_freed)
 {
     struct counted counted = {0, 0};
-    otel_sampler sampler;
     oteli_leaks_begin();
     assert_int_equal(
         otel_sampler_jaeger_remote(OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = "localhost",
@@ -264,8 +270,7 @@ TEST(a_forked_child_asks_for_itself)
 {
     static const struct http_sink_answer script[] = {
         ANSWER(HALF), {.then = HTTP_SINK_HANG}, ANSWER(NONE)};
-    struct http_sink *sink = http_sink_start(script, 3);
-    otel_sampler sampler = remote_for(sink, "s");
+    start(script, 3, "s");
     assert_true(http_sink_wait(sink, 2));
     int done[2];
     int looked[2];
@@ -276,11 +281,11 @@ TEST(a_forked_child_asks_for_itself)
     const pid_t child = fork();
     if (child == 0) {
         close(done[1]);
-        const bool has_parents = samples(&sampler, 0) && !samples(&sampler, upper_half);
+        const bool has_parents = samples(0) && !samples(upper_half);
         close(looked[0]);
         close(looked[1]);
         (void)!read(done[0], &byte, 1); /* until the parent has seen two questions of ours */
-        const bool has_own = !samples(&sampler, 0);
+        const bool has_own = !samples(0);
         free_sampler(&sampler);
         _exit(has_parents && has_own ? 0 : 1);
     }
@@ -295,8 +300,6 @@ TEST(a_forked_child_asks_for_itself)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(is_asked);
     assert_int_equal(status, 0);
-    free_sampler(&sampler);
-    http_sink_stop(sink);
 }
 
 static struct oteli_engine_options start_options(struct oteli_config *config)
@@ -310,7 +313,7 @@ TEST(S12_the_environment_can_name_it)
     static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG},
                                                      {.then = HTTP_SINK_HANG}};
     static char *const names[] = {"jaeger_remote", "parentbased_jaeger_remote"};
-    struct http_sink *sink = http_sink_start(script, 2);
+    sink = http_sink_start(script, 2);
     char argument[96];
     snprintf(argument, sizeof argument, "endpoint=http://127.0.0.1:%u,initialSamplingRate=0.25",
              (unsigned)http_sink_port(sink));
@@ -319,7 +322,6 @@ TEST(S12_the_environment_can_name_it)
                                       .traces_sampler_arg = argument,
                                       .resource_attributes = "a=b,service.name=my%20shop"};
         const struct oteli_engine_options start = start_options(&config);
-        otel_sampler sampler;
         assert_int_equal(oteli_start_sampler(&start, &sampler), OTEL_OK);
         assert_true(http_sink_wait(sink, i + 1));
         assert_non_null(strstr(http_sink_request(sink, i)->head, "?service=my%20shop "));
@@ -327,15 +329,15 @@ TEST(S12_the_environment_can_name_it)
         assert_non_null(strstr(description, "JaegerRemoteSampler{TraceIdRatioBased{0.250000}}"));
         assert_int_equal(strncmp(description, "ParentBased{root:", 17) == 0, i == 1);
         free_sampler(&sampler);
+        memset(&sampler, 0, sizeof sampler);
     }
-    http_sink_stop(sink);
 }
 
 /* spec: S12 configuration/sdk-environment-variables.md#general-sdk-configuration SHOULD stable */
 TEST(S12_the_sdk_samples_by_it_until_its_shutdown)
 {
     static const struct http_sink_answer script[] = {ANSWER(OPERATIONS), {.then = HTTP_SINK_HANG}};
-    struct http_sink *sink = http_sink_start(script, 2);
+    sink = http_sink_start(script, 2);
     char argument[96];
     snprintf(argument, sizeof argument, "endpoint=http://127.0.0.1:%u/,pollingIntervalMs=%d",
              (unsigned)http_sink_port(sink), SOON_MS);
@@ -356,7 +358,6 @@ TEST(S12_the_sdk_samples_by_it_until_its_shutdown)
     oteli_lifecycle_reset();
     oteli_api_reset();
     assert_int_equal(oteli_helpers(), 0);
-    http_sink_stop(sink);
 }
 
 /* Without library otel-otlp there is nobody to make it. */
@@ -370,7 +371,6 @@ TEST(other_names_are_the_sdks_own)
 {
     struct oteli_config config = {.traces_sampler = "parentbased_always_on"};
     const struct oteli_engine_options start = start_options(&config);
-    otel_sampler sampler;
     assert_int_equal(oteli_start_sampler(&start, &sampler), OTEL_OK);
     assert_null(sampler.sample);
 }

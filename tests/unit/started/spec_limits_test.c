@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/started/spec_limits_test.c - what the OpenTelemetry specification says of the limits of
  * spans and attributes, seen by a strict receiver. */
-#include "tests/support/leaks.h"
 #include "tests/support/received.h"
 #include "tests/support/strict.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -25,20 +23,7 @@ static otel_span enter(void)
     return otel_span_enter(tracer(), "span", NULL);
 }
 
-/* That a message has this attribute, with what these limits leave of its value. */
-static void check(otel_slice message, uint32_t number, const char *key, otel_value value,
-                  size_t length_limit, unsigned depth_limit)
-{
-    const struct strict_bytes expected = strict_value(&value, length_limit, depth_limit);
-    otel_slice any = {NULL, 0};
-    assert_true(received_value(message, number, key, strlen(key), &any));
-    assert_int_equal(any.length, expected.length);
-    if (any.length != 0)
-        assert_memory_equal(any.data, expected.data, any.length);
-    free(expected.data);
-}
-
-/* The same for everything that can have attributes and has limits. */
+/* That everything that can have attributes and has limits has what these leave of the value. */
 static void check_everywhere(otel_value value, size_t length_limit, unsigned depth_limit)
 {
     const otel_attribute attribute = otel_attribute_of("the.key", value);
@@ -54,12 +39,13 @@ static void check_everywhere(otel_value value, size_t length_limit, unsigned dep
     otel_span_end(span);
 
     otel_slice part = {NULL, 0};
-    check(received_bytes(index), ATTRIBUTES, "the.key", value, length_limit, depth_limit);
-    check(received_bytes(index + 1), ATTRIBUTES, "the.key", value, length_limit, depth_limit);
+    received_check(received_bytes(index), ATTRIBUTES, "the.key", value, length_limit, depth_limit);
+    received_check(received_bytes(index + 1), ATTRIBUTES, "the.key", value, length_limit,
+                   depth_limit);
     assert_true(received_part(received_bytes(index), EVENTS, 0, &part));
-    check(part, EVENT_ATTRIBUTES, "the.key", value, length_limit, depth_limit);
+    received_check(part, EVENT_ATTRIBUTES, "the.key", value, length_limit, depth_limit);
     assert_true(received_part(received_bytes(index), LINKS, 0, &part));
-    check(part, LINK_ATTRIBUTES, "the.key", value, length_limit, depth_limit);
+    received_check(part, LINK_ATTRIBUTES, "the.key", value, length_limit, depth_limit);
 }
 
 static void restart(otel_sdk_options *options)
@@ -144,26 +130,6 @@ TEST(L2_the_defaults_are_128_and_no_length)
     assert_int_equal(got->links[0]->n_attributes, 128);
 }
 
-/* spec: L2 trace/sdk.md#span-limits MUST stable */
-TEST(L2_every_limit_can_be_changed_in_code)
-{
-    restart(OTEL_SDK_OPTIONS(.attribute_count_limit = 5, .span_event_count_limit = 4,
-                             .span_link_count_limit = 3, .event_attribute_count_limit = 2,
-                             .link_attribute_count_limit = 1, .attribute_value_length_limit = 6,
-                             .attribute_value_depth_limit = 2));
-    say_so_many(9);
-    const otel_value seven[] = {otel_value_string("7654321"), otel_value_array(NULL, 0)};
-    const otel_value deep = otel_value_array(seven, 2);
-    check_everywhere(otel_value_array(&deep, 1), 6, 2);
-
-    const received_pb_span *got = received_span(0);
-    assert_int_equal(got->n_attributes, 5);
-    assert_int_equal(got->n_events, 4);
-    assert_int_equal(got->n_links, 3);
-    assert_int_equal(got->events[3]->n_attributes, 2);
-    assert_int_equal(got->links[2]->n_attributes, 1);
-}
-
 /* spec: L2 common/README.md#attribute-limits MUST stable */
 TEST(L2_limits_of_zero_keep_nothing)
 {
@@ -189,11 +155,11 @@ TEST(L2_limits_of_zero_keep_nothing)
     const received_pb_span *got = received_span(0);
     assert_int_equal(got->n_attributes, 5);
     assert_int_equal(got->dropped_attributes_count, 0);
-    check(received_bytes(0), ATTRIBUTES, "text", otel_value_string(""), 0, 0);
-    check(received_bytes(0), ATTRIBUTES, "bytes", otel_value_bytes("", 0), 0, 0);
-    check(received_bytes(0), ATTRIBUTES, "array", otel_value_empty(), 0, 0);
-    check(received_bytes(0), ATTRIBUTES, "map", otel_value_empty(), 0, 0);
-    check(received_bytes(0), ATTRIBUTES, "number", otel_value_int(1000000), 0, 0);
+    received_check(received_bytes(0), ATTRIBUTES, "text", otel_value_string(""), 0, 0);
+    received_check(received_bytes(0), ATTRIBUTES, "bytes", otel_value_bytes("", 0), 0, 0);
+    received_check(received_bytes(0), ATTRIBUTES, "array", otel_value_empty(), 0, 0);
+    received_check(received_bytes(0), ATTRIBUTES, "map", otel_value_empty(), 0, 0);
+    received_check(received_bytes(0), ATTRIBUTES, "number", otel_value_int(1000000), 0, 0);
     assert_int_equal(got->events[0]->n_attributes + got->links[0]->n_attributes, 0);
     assert_int_equal(got->events[0]->dropped_attributes_count, 3);
     assert_int_equal(got->links[0]->dropped_attributes_count, 3);
@@ -284,18 +250,6 @@ TEST(L4_the_limit_of_spans_beats_the_general_one_in_both_directions)
     check_everywhere(otel_value_string("abcdef"), 2, 64);
 }
 
-/* spec: L4 trace/sdk.md#span-limits MAY stable */
-TEST(L4_events_and_links_have_counts_of_their_own)
-{
-    restart(OTEL_SDK_OPTIONS(.attribute_count_limit = 2, .span_attribute_count_limit = 3,
-                             .event_attribute_count_limit = 5, .link_attribute_count_limit = 4));
-    say_so_many(9);
-
-    assert_int_equal(received_span(0)->n_attributes, 3);
-    assert_int_equal(received_span(0)->events[0]->n_attributes, 5);
-    assert_int_equal(received_span(0)->links[0]->n_attributes, 4);
-}
-
 /* `depth` arrays or maps in one another, with a number at the bottom. */
 enum { DEEPEST = 200 };
 static otel_value nested[DEEPEST + 1];
@@ -356,10 +310,11 @@ TEST(L5_a_value_without_an_end_ends)
     otel_span_end(span);
 
     assert_int_equal(received_span(0)->n_attributes, 1);
-    check(received_bytes(0), ATTRIBUTES, "large", endless[0], SIZE_MAX, 16);
+    received_check(received_bytes(0), ATTRIBUTES, "large", endless[0], SIZE_MAX, 16);
 }
 
 /* spec: L6 trace/sdk.md#additional-span-interfaces MUST stable */
+/* spec: L4 trace/sdk.md#span-limits MAY stable */
 TEST(L6_everything_that_is_left_out_is_counted_exactly)
 {
     restart(OTEL_SDK_OPTIONS(.attribute_count_limit = 3, .span_event_count_limit = 4,
@@ -414,9 +369,9 @@ TEST(L6_overwriting_at_the_limit_is_no_drop)
     assert_true(received_part(received_bytes(0), EVENTS, 0, &event));
     assert_true(received_part(received_bytes(0), LINKS, 0, &to));
     for (size_t i = 3; i < 5; i++) {
-        check(received_bytes(0), ATTRIBUTES, list[i].key, list[i].value, SIZE_MAX, 64);
-        check(event, EVENT_ATTRIBUTES, list[i].key, list[i].value, SIZE_MAX, 64);
-        check(to, LINK_ATTRIBUTES, list[i].key, list[i].value, SIZE_MAX, 64);
+        received_check(received_bytes(0), ATTRIBUTES, list[i].key, list[i].value, SIZE_MAX, 64);
+        received_check(event, EVENT_ATTRIBUTES, list[i].key, list[i].value, SIZE_MAX, 64);
+        received_check(to, LINK_ATTRIBUTES, list[i].key, list[i].value, SIZE_MAX, 64);
     }
 }
 
@@ -447,10 +402,10 @@ TEST(L8_resource_and_scope_have_no_limits)
     otel_span_end(otel_span_enter(scoped, "span", NULL));
 
     for (size_t i = 0; i < COUNT(all); i++) {
-        check(received_resource(), OTEL_FIELD_RESOURCE_ATTRIBUTE, all[i].key, all[i].value,
-              SIZE_MAX, NO_LIMIT);
-        check(received_scope(), OTEL_FIELD_SCOPE_ATTRIBUTE, all[i].key, all[i].value, SIZE_MAX,
-              NO_LIMIT);
+        received_check(received_resource(), OTEL_FIELD_RESOURCE_ATTRIBUTE, all[i].key, all[i].value,
+                       SIZE_MAX, NO_LIMIT);
+        received_check(received_scope(), OTEL_FIELD_SCOPE_ATTRIBUTE, all[i].key, all[i].value,
+                       SIZE_MAX, NO_LIMIT);
     }
 }
 
@@ -462,11 +417,4 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    received_stop();
-    return 0;
-}
-
-AROUND_EACH(setup, teardown);
+AROUND_EACH(setup, received_end);

@@ -43,6 +43,30 @@ static int end(void **state)
     return 0;
 }
 
+/* All that was chosen, in one line. */
+static const char *text_of(const otel_otlp_options *options)
+{
+    static const char *const protocols[] = {"http/protobuf", "http/json", "grpc"};
+    static const char *const compressions[] = {"", " gzip", " zstd"};
+    static char text[600];
+    snprintf(text, sizeof text, "%s %s%s, %lld ms", options->endpoint, protocols[options->protocol],
+             compressions[options->compression], (long long)options->timeout_ms);
+    for (size_t i = 0; i < options->header_count; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), ", %s: %s",
+                 options->headers[i].name, options->headers[i].value);
+    snprintf(text + strlen(text), sizeof text - strlen(text),
+             "; ca %s, certificate %s, key %s, TLS %d%s; %u at a time; spool %s", options->ca_file,
+             options->certificate_file, options->key_file, (int)options->tls_min,
+             options->insecure ? ", insecure" : "", (unsigned)options->concurrency,
+             options->spool_directory);
+    return text;
+}
+
+#define UNSECURED "; ca (null), certificate (null), key (null), TLS 2"
+#define DEFAULTS                                                        \
+    "http://localhost:4318/v1/traces http/protobuf, 10000 ms" UNSECURED \
+    "; 1 at a time; spool (null)"
+
 struct chosen {
     struct oteli_config config;
     struct oteli_start_otlp otlp;
@@ -82,15 +106,9 @@ TEST(profiles_have_the_general_settings_and_no_spool)
 
     assert_true(oteli_start_otlp_init_of(&chosen.otlp, OTELI_SIGNAL_PROFILES, &chosen.config));
 
-    const otel_otlp_options *options = &chosen.otlp.options;
-    assert_string_equal(options->endpoint, "http://c:4317");
-    assert_int_equal(options->protocol, OTEL_OTLP_GRPC);
-    assert_int_equal(options->compression, OTEL_OTLP_COMPRESSION_GZIP);
-    assert_int_equal(options->timeout_ms, 700);
-    assert_int_equal(options->header_count, 1);
-    assert_string_equal(options->headers[0].name, "a");
-    assert_string_equal(options->ca_file, "/ca.pem");
-    assert_null(options->spool_directory);
+    assert_string_equal(text_of(&chosen.otlp.options),
+                        "http://c:4317 grpc gzip, 700 ms, a: b; ca /ca.pem, certificate (null), "
+                        "key (null), TLS 2; 0 at a time; spool (null)");
     assert_int_equal(lines, 0);
     forget(&chosen);
 }
@@ -114,20 +132,7 @@ TEST(without_anything_there_are_the_specified_defaults)
 {
     struct chosen chosen;
 
-    const otel_otlp_options *options = choose(&chosen);
-
-    assert_string_equal(options->endpoint, "http://localhost:4318/v1/traces");
-    assert_int_equal(options->protocol, OTEL_OTLP_HTTP_PROTOBUF);
-    assert_int_equal(options->compression, OTEL_OTLP_COMPRESSION_NONE);
-    assert_int_equal(options->timeout_ms, 10000);
-    assert_int_equal(options->header_count, 0);
-    assert_int_equal(options->concurrency, 1);
-    assert_int_equal(options->tls_min, OTEL_TLS_1_2);
-    assert_null(options->ca_file);
-    assert_null(options->certificate_file);
-    assert_null(options->key_file);
-    assert_null(options->spool_directory);
-    assert_false(options->insecure);
+    assert_string_equal(text_of(choose(&chosen)), DEFAULTS);
     assert_int_equal(lines, 0);
     forget(&chosen);
 }
@@ -158,18 +163,10 @@ TEST(every_variable_has_its_option)
 
     const otel_otlp_options *options = choose(&chosen);
 
-    assert_string_equal(options->endpoint, "collector:4317");
-    assert_int_equal(options->protocol, OTEL_OTLP_GRPC);
-    assert_int_equal(options->compression, OTEL_OTLP_COMPRESSION_GZIP);
-    assert_string_equal(options->headers[0].value, "b c");
-    assert_int_equal(options->timeout_ms, OTEL_ZERO);
-    assert_string_equal(options->ca_file, "/ca");
-    assert_string_equal(options->key_file, "/key");
-    assert_string_equal(options->certificate_file, "/certificate");
-    assert_true(options->insecure);
-    assert_int_equal(options->tls_min, OTEL_TLS_1_3);
-    assert_int_equal(options->concurrency, 16);
-    assert_string_equal(options->spool_directory, "/spool");
+    assert_string_equal(
+        text_of(options),
+        "collector:4317 grpc gzip, -1 ms, a: b c; ca /ca, certificate /certificate, "
+        "key /key, TLS 3, insecure; 16 at a time; spool /spool");
     assert_int_equal(options->spool_max_bytes, 1000000);
     assert_int_equal(options->spool_max_age_ms, OTEL_ZERO);
     assert_int_equal(lines, 0);
@@ -193,14 +190,9 @@ TEST(those_for_traces_beat_the_general_ones)
         setenv(variable, pairs[i][2], 1);
     }
 
-    const otel_otlp_options *options = choose(&chosen);
-
-    assert_int_equal(options->protocol, OTEL_OTLP_HTTP_JSON);
-    assert_int_equal(options->compression, OTEL_OTLP_COMPRESSION_NONE);
-    assert_string_equal(options->ca_file, "/ca");
-    assert_string_equal(options->key_file, "/key");
-    assert_string_equal(options->certificate_file, "/certificate");
-    assert_false(options->insecure);
+    assert_string_equal(text_of(choose(&chosen)),
+                        "http://localhost:4318/v1/traces http/json, 10000 ms; ca /ca, certificate "
+                        "/certificate, key /key, TLS 2; 1 at a time; spool (null)");
     forget(&chosen);
 }
 
@@ -248,13 +240,7 @@ TEST(a_bad_value_is_one_line_and_the_default)
         if (lines != 1 || strstr(line, bad[i].variable) == NULL ||
             strstr(line, bad[i].said) == NULL || strstr(line, "ret@") != NULL)
             fail_msg("%s=%s: %u lines, %s", bad[i].variable, bad[i].value, lines, line);
-        assert_string_equal(options->endpoint, "http://localhost:4318/v1/traces");
-        assert_int_equal(options->protocol, OTEL_OTLP_HTTP_PROTOBUF);
-        assert_int_equal(options->compression, OTEL_OTLP_COMPRESSION_NONE);
-        assert_false(options->insecure);
-        assert_null(options->key_file);
-        assert_null(options->certificate_file);
-        assert_int_equal(options->concurrency, 1);
+        assert_string_equal(text_of(options), DEFAULTS);
         forget(&chosen);
         unsetenv(bad[i].variable);
     }
