@@ -93,6 +93,14 @@ void fixture_fini(struct fixture *fixture)
     listening = NULL;
 }
 
+int fixture_end(void **state)
+{
+    (void)state;
+    if (listening != NULL)
+        fixture_fini(listening);
+    return 0;
+}
+
 bool fixture_export(struct fixture *fixture)
 {
     fixture->call = export_double_of(&fixture->batch, UINT64_MAX);
@@ -146,4 +154,17 @@ void fixture_deliver(struct fixture *fixture)
 {
     if (!fixture_export(fixture))
         fixture_finish(fixture);
+}
+
+void fixture_deliver_fast(struct fixture *fixture)
+{
+    assert_false(fixture_export(fixture));
+    fixture_finish_fast(fixture);
+}
+
+void fixture_send(struct fixture *fixture, size_t requests)
+{
+    assert_false(fixture_export(fixture));
+    while (http_sink_requests(fixture->sink) < requests)
+        assert_false(fixture_step(fixture));
 }

@@ -27,8 +27,14 @@ void fixture_init(struct fixture *fixture, const struct http_sink_answer *script
                   const otel_otlp_options *options);
 void fixture_fini(struct fixture *fixture);
 
+/* For AROUND_EACH: fini of the one that is there, if there is one. It must be static. */
+int fixture_end(void **state);
+
 /* Start to export; true when it is done already. No deadline but the exporter's. */
 bool fixture_export(struct fixture *fixture);
+
+/* The same, and go on until that many requests have come. */
+void fixture_send(struct fixture *fixture, size_t requests);
 
 /* Poll until it is done, while time stands still. */
 void fixture_finish(struct fixture *fixture);
@@ -44,8 +50,9 @@ bool fixture_step(struct fixture *fixture);
 
 void fixture_advance_ms(uint64_t ms);
 
-/* Export and finish, nothing in between. */
+/* Export and finish, nothing in between: while time stands still, or fast; that is not done at once. */
 void fixture_deliver(struct fixture *fixture);
+void fixture_deliver_fast(struct fixture *fixture);
 
 /* Lost for this reason, and for no other. */
 #define assert_only_dropped(fixture, reason, count)                    \

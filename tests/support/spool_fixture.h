@@ -13,8 +13,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
+
+#define NS_PER_S UINT64_C(1000000000)
 
 static struct spool_files files;
 static struct oteli_spool *spool;
@@ -80,6 +83,21 @@ static const char *take_from(struct oteli_spool *from, enum oteli_delivery_end h
 static const char *take(void)
 {
     return take_from(spool, OTELI_DELIVERED);
+}
+
+static uint64_t seconds_ago(uint64_t seconds)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return ((uint64_t)now.tv_sec - seconds) * NS_PER_S;
+}
+
+/* Until something is put, or looked for, there is no directory. */
+static void make_directory(void)
+{
+    assert_true(put("", 0));
+    assert_string_equal(take(), "");
+    before = spool_files_stats();
 }
 
 #define COUNTED(what) (spool_files_stats().what - before.what)

@@ -16,23 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEAD = OTELI_SPOOL_HEAD, DAY_S = 24 * 3600 };
-#define NS_PER_S UINT64_C(1000000000)
-
-static uint64_t seconds_ago(uint64_t seconds)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return ((uint64_t)now.tv_sec - seconds) * NS_PER_S;
-}
-
-/* Until something is put, or looked for, there is no directory. */
-static void make_directory(void)
-{
-    assert_true(put("", 0));
-    assert_string_equal(take(), "");
-    before = spool_files_stats();
-}
+enum { HEAD = OTELI_SPOOL_HEAD };
 
 /* ---- what else there is in the directory ---------------------------------------------- */
 
@@ -54,37 +38,29 @@ TEST(a_torn_file_is_removed_and_counted_and_the_others_go_on)
     }
 }
 
-TEST(a_file_with_a_changed_byte_is_removed_and_counted)
+static const char *in_own(const char *name)
 {
-    assert_true(put("first", 5));
-    FILE *file = fopen(spool_files_oldest(&files, ".otlp"), "r+e");
-    assert_non_null(file);
-    assert_int_equal(fseek(file, HEAD + 2, SEEK_SET), 0);
-    assert_int_equal(fputc('X', file), 'X');
-    fclose(file);
-
-    assert_string_equal(take(), "");
-
-    assert_int_equal(COUNTED(torn), 5);
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", spool_files_own(&files), name);
+    return path;
 }
 
-static void in_own(char path[512], const char *name)
+/* With one of our names. */
+static const char *like_ours(enum oteli_spool_name kind, uint64_t written_unix_ns)
 {
-    snprintf(path, 512, "%s/%s", spool_files_own(&files), name);
+    const struct oteli_spool_file file = {
+        .written_unix_ns = written_unix_ns, .id = 2, .spans = 3, .length = 4};
+    char name[OTELI_SPOOL_NAME];
+    oteli_spool_name_write(&file, kind, name);
+    return in_own(name);
 }
 
 TEST(what_is_not_ours_stays_as_it_is)
 {
-    char path[512];
-    char name[OTELI_SPOOL_NAME];
-    const struct oteli_spool_file file = {.written_unix_ns = 1, .id = 2, .spans = 3, .length = 4};
     open_again(0, OTEL_ZERO);
     make_directory();
-    oteli_spool_name_write(&file, OTELI_SPOOL_WHOLE, name);
-    in_own(path, name); /* with one of our names, but a directory */
-    assert_int_equal(mkdir(path, 0700), 0);
-    in_own(path, "notes.txt");
-    spool_files_write(path, "mine", 4);
+    assert_int_equal(mkdir(like_ours(OTELI_SPOOL_WHOLE, 1), 0700), 0);
+    spool_files_write(in_own("notes.txt"), "mine", 4);
 
     assert_true(put("one", 1));
     assert_string_equal(take(), "one");
@@ -97,19 +73,13 @@ TEST(what_is_not_ours_stays_as_it_is)
 TEST(no_link_is_followed)
 {
     static const enum oteli_spool_name kinds[] = {OTELI_SPOOL_WHOLE, OTELI_SPOOL_TEMPORARY};
-    char path[512];
     char secret[512];
-    char name[OTELI_SPOOL_NAME];
-    const struct oteli_spool_file file = {.written_unix_ns = 1, .id = 2, .spans = 3, .length = 4};
     open_again(0, OTEL_ZERO);
     make_directory();
     snprintf(secret, sizeof secret, "%s/secret", files.path);
     spool_files_write(secret, "secret", 6);
-    for (size_t i = 0; i < 2; i++) {
-        oteli_spool_name_write(&file, kinds[i], name);
-        in_own(path, name);
-        assert_int_equal(symlink(secret, path), 0);
-    }
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(symlink(secret, like_ours(kinds[i], 1)), 0);
     assert_int_equal(symlink(files.path, spool_files_own(&files)), -1);
 
     assert_string_equal(take(), "");
@@ -166,20 +136,6 @@ TEST(what_others_put_within_one_tick_is_found)
     oteli_spool_close(other);
 }
 
-TEST(a_pipe_with_one_of_our_names_does_not_stop_us)
-{
-    char path[512];
-    char name[OTELI_SPOOL_NAME];
-    const struct oteli_spool_file file = {.written_unix_ns = 1, .id = 2, .spans = 3, .length = 4};
-    make_directory();
-    oteli_spool_name_write(&file, OTELI_SPOOL_WHOLE, name);
-    in_own(path, name);
-    assert_int_equal(mkfifo(path, 0600), 0);
-
-    assert_true(put("one", 1));
-    assert_string_equal(take(), "one");
-}
-
 TEST(a_file_of_a_newer_version_is_left_for_it)
 {
     assert_true(put("first", 5));
@@ -201,18 +157,10 @@ TEST(a_file_of_a_newer_version_is_left_for_it)
 
 TEST(what_a_killed_program_was_writing_is_cleared_away)
 {
-    char path[512];
-    char name[OTELI_SPOOL_NAME];
-    struct oteli_spool_file file = {.id = 2, .spans = 3, .length = 4};
     make_directory();
-    file.written_unix_ns = seconds_ago(3600);
-    oteli_spool_name_write(&file, OTELI_SPOOL_TEMPORARY, name);
-    in_own(path, name);
-    spool_files_write(path, "half", 4);
-    file.written_unix_ns = seconds_ago(1); /* somebody is at it */
-    oteli_spool_name_write(&file, OTELI_SPOOL_TEMPORARY, name);
-    in_own(path, name);
-    spool_files_write(path, "half", 4);
+    spool_files_write(like_ours(OTELI_SPOOL_TEMPORARY, seconds_ago(3600)), "half", 4);
+    /* Somebody is at the other one. */
+    spool_files_write(like_ours(OTELI_SPOOL_TEMPORARY, seconds_ago(1)), "half", 4);
 
     assert_true(put("one", 1));
     assert_string_equal(take(), "one");

@@ -5,13 +5,11 @@
 #include "common/atomic.h"
 #include "exporters/otlp/spool.h"
 
-#include "tests/support/leaks.h"
 #include "tests/support/spool_files.h"
 #include "tests/support/unit.h"
 
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -125,27 +123,6 @@ TEST(whoever_is_killed_anywhere_leaves_whole_files)
         assert_true(call < CALLS_MAX);
     }
     assert_true(call > 30); /* it was killed in between */
-}
-
-TEST(a_sender_that_is_killed_is_none_any_more)
-{
-    int status;
-    struct oteli_spool *spool = open_one(REQUESTS);
-    bool is_sent[REQUESTS];
-    put_number(spool, 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        struct oteli_spool_item item;
-        struct oteli_spool *own = open_one(REQUESTS);
-        if (oteli_spool_first(own, &item))
-            (void)raise(SIGKILL);
-        _exit(1);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status));
-
-    assert_int_equal(send_oldest(spool, is_sent), 0);
-    oteli_spool_close(spool);
 }
 
 /* ---- several at once -------------------------------------------------------------------- */

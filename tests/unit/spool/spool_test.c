@@ -9,40 +9,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { HEAD = OTELI_SPOOL_HEAD, DAY_S = 24 * 3600 };
-#define NS_PER_S UINT64_C(1000000000)
 
 /* ---- in, and out ---------------------------------------------------------------------- */
 
 AROUND_EACH(begin, end);
-
-TEST(what_is_put_comes_back_oldest_first)
-{
-    assert_true(oteli_spool_is_empty(spool));
-    assert_true(put("one", 1));
-    assert_true(put("two", 2));
-    assert_true(put("three", 3));
-    assert_false(oteli_spool_is_empty(spool));
-    assert_int_equal(COUNTED(waiting), 6);
-
-    assert_string_equal(take(), "one");
-    assert_string_equal(take(), "two");
-    assert_string_equal(take(), "three");
-    assert_string_equal(take(), "");
-
-    assert_true(oteli_spool_is_empty(spool));
-    assert_int_equal(spool_files_count(&files, ""), 0);
-    assert_int_equal(COUNTED(stored), 6);
-    assert_int_equal(COUNTED(sent), 6);
-    assert_int_equal(COUNTED(waiting_bytes), 0);
-}
 
 TEST(what_is_put_while_the_clock_goes_back_or_stands_is_in_order_too)
 {
@@ -51,81 +27,10 @@ TEST(what_is_put_while_the_clock_goes_back_or_stands_is_in_order_too)
         spool_calls.back_s = 10 * (1 + (time_t)i / 2);
         assert_true(put(requests[i], 1));
     }
+    oteli_spool_settle(spool, OTELI_DELIVERED, 0); /* nothing is on its way */
     open_again(0, 0);
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(take(), requests[i]);
-}
-
-TEST(an_item_says_what_it_is)
-{
-    struct oteli_spool_item item;
-    struct timespec now;
-    assert_true(oteli_spool_put(spool, "a\0b", 3, 77));
-
-    assert_true(oteli_spool_first(spool, &item));
-
-    assert_int_equal(item.length, 3);
-    assert_memory_equal(item.bytes, "a\0b", 3);
-    assert_int_equal(item.spans, 77);
-    clock_gettime(CLOCK_REALTIME, &now);
-    assert_true(item.written_unix_ns / NS_PER_S <= (uint64_t)now.tv_sec);
-    oteli_spool_settle(spool, OTELI_DELIVERED, 0);
-}
-
-TEST(what_was_not_sent_stays_for_later)
-{
-    static const enum oteli_delivery_end ends[] = {
-        OTELI_DELIVERY_EXHAUSTED, OTELI_DELIVERY_UNCONFIRMED, OTELI_DELIVERY_HOPELESS};
-    assert_true(put("one", 1));
-
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        assert_string_equal(take_from(spool, ends[i]), "one");
-    oteli_spool_settle(spool, OTELI_DELIVERED, 0); /* nothing is on its way */
-
-    assert_int_equal(COUNTED(waiting), 1);
-    assert_string_equal(take(), "one");
-}
-
-TEST(what_is_refused_is_counted_and_holds_nothing_up)
-{
-    assert_true(put("poison", 5));
-    assert_true(put("huge", 6));
-    assert_true(put("good", 7));
-
-    assert_string_equal(take_from(spool, OTELI_DELIVERY_REFUSED), "poison");
-    assert_string_equal(take_from(spool, OTELI_DELIVERY_TOO_LARGE), "huge");
-    assert_string_equal(take(), "good");
-
-    assert_int_equal(COUNTED(refused), 11);
-    assert_int_equal(COUNTED(sent), 7);
-}
-
-TEST(what_was_rejected_of_a_request_is_not_sent)
-{
-    struct oteli_spool_item item;
-    assert_true(put("one", 10));
-    assert_true(oteli_spool_first(spool, &item));
-    oteli_spool_settle(spool, OTELI_DELIVERED, 3);
-    assert_true(put("two", 10));
-    assert_true(oteli_spool_first(spool, &item));
-    oteli_spool_settle(spool, OTELI_DELIVERED, UINT64_MAX); /* as a receiver may say */
-
-    assert_int_equal(COUNTED(sent), 7);
-    assert_int_equal(COUNTED(rejected), 13);
-}
-
-TEST(the_next_program_sends_what_the_last_one_left)
-{
-    assert_true(put("one", 1));
-    assert_true(put("two", 2));
-
-    open_again(0, 0);
-    assert_int_equal(COUNTED(waiting), 0); /* it has not looked yet */
-    assert_string_equal(take(), "one");
-    assert_string_equal(take(), "two");
-
-    assert_int_equal(COUNTED(found), 3);
-    assert_int_equal(COUNTED(sent), 3);
 }
 
 TEST(every_endpoint_and_format_has_its_own_files)
@@ -212,23 +117,6 @@ TEST(what_is_larger_than_the_spool_is_refused_and_nothing_goes_for_it)
     assert_string_equal(take(), "one");
 }
 
-TEST(what_is_on_its_way_is_not_evicted)
-{
-    struct oteli_spool_item item;
-    open_again(2 * (HEAD + 3), 0);
-    assert_true(put("one", 1));
-    assert_true(put("two", 2));
-    assert_true(oteli_spool_first(spool, &item));
-
-    assert_true(put("six", 6));
-
-    assert_memory_equal(item.bytes, "one", 3);
-    assert_int_equal(COUNTED(evicted), 2);
-    oteli_spool_settle(spool, OTELI_DELIVERED, 0);
-    assert_int_equal(COUNTED(sent), 1);
-    assert_string_equal(take(), "six");
-}
-
 /* Then it may be more than there should be: to lose either would be worse. */
 TEST(what_is_on_its_way_does_not_keep_anything_out)
 {
@@ -247,13 +135,6 @@ TEST(what_is_on_its_way_does_not_keep_anything_out)
     assert_string_equal(take(), "six"); /* the limit holds again: the oldest has gone */
 }
 
-static uint64_t seconds_ago(uint64_t seconds)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return ((uint64_t)now.tv_sec - seconds) * NS_PER_S;
-}
-
 static void put_file(uint64_t age_s, const char *request, uint32_t spans)
 {
     static uint64_t id;
@@ -262,14 +143,6 @@ static void put_file(uint64_t age_s, const char *request, uint32_t spans)
                                           .spans = spans,
                                           .length = (uint32_t)strlen(request)};
     spool_files_put(&files, &file, request);
-}
-
-/* Until something is put, or looked for, there is no directory. */
-static void make_directory(void)
-{
-    assert_true(put("", 0));
-    assert_string_equal(take(), "");
-    before = spool_files_stats();
 }
 
 TEST(what_is_too_old_is_not_sent)
@@ -298,21 +171,15 @@ TEST(a_put_clears_away_what_is_too_old)
     assert_string_equal(take(), "new");
 }
 
-TEST(without_a_limit_nothing_is_too_old)
+TEST(without_a_limit_and_in_the_future_nothing_is_too_old)
 {
     open_again(0, OTEL_ZERO);
     make_directory();
     put_file(3650 * (uint64_t)DAY_S, "ancient", 1);
-
     assert_string_equal(take(), "ancient");
-}
 
-TEST(a_file_of_the_future_is_young)
-{
     open_again(0, 1000);
-    make_directory();
     put_file((uint64_t)-3600, "tomorrow", 1);
-
     assert_string_equal(take(), "tomorrow");
 }
 
@@ -350,26 +217,6 @@ TEST(a_spool_that_is_closed_does_not_send_any_more)
     oteli_spool_close(other);
 
     assert_string_equal(take(), "one");
-}
-
-TEST(what_others_put_is_found_and_what_they_send_is_gone)
-{
-    struct oteli_spool *other =
-        oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
-    before = spool_files_stats();
-    assert_true(put("one", 1));
-    assert_true(oteli_spool_put(other, "two", 3, 2));
-
-    assert_string_equal(take_from(other, OTELI_DELIVERED), "one");
-    assert_string_equal(take(), "two");
-    assert_string_equal(take(), "");
-    assert_string_equal(take_from(other, OTELI_DELIVERED), "");
-
-    assert_true(oteli_spool_is_empty(spool) && oteli_spool_is_empty(other));
-    assert_int_equal(COUNTED(stored), 3);
-    assert_int_equal(COUNTED(sent), 3);
-    assert_int_equal(COUNTED(found), COUNTED(taken));
-    oteli_spool_close(other);
 }
 
 /* Each knows what the other did before the last tick of the kernel's clock. */
