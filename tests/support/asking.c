@@ -77,3 +77,21 @@ struct oteli_transport_answer asking_post(struct oteli_transport *transport, con
     return asking_request(transport, &(const struct oteli_transport_request){
                                          .body = body, .length = length, .connect_ms = CONNECT_MS});
 }
+
+struct certificates *asking_certificates;
+
+int asking_set_up(void **state)
+{
+    (void)state;
+    asking_certificates = certificates_new();
+    certificates_issue(asking_certificates, &(const struct certificate_request){.name = "server"});
+    certificates_issue(asking_certificates, &(const struct certificate_request){.name = "client"});
+    return 0;
+}
+
+int asking_tear_down(void **state)
+{
+    (void)state;
+    certificates_free(asking_certificates);
+    return 0;
+}

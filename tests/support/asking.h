@@ -8,6 +8,7 @@
 #define OTELI_TESTS_ASKING_H
 
 #include "exporters/otlp/transport.h"
+#include "tests/support/certificates.h"
 
 /* What a transport needs to be told in any case, and then what else is chosen. */
 #define ASKING_OPTIONS(...) \
@@ -24,5 +25,10 @@ const void *asking_message(size_t length);
 
 /* What was logged since the last call, line by line; valid until the next one. */
 const char *asking_log(void);
+
+/* For AROUND_ALL: certificates of a "server" and a "client". */
+extern struct certificates *asking_certificates;
+int asking_set_up(void **state);
+int asking_tear_down(void **state);
 
 #endif

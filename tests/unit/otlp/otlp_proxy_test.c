@@ -90,7 +90,6 @@ TEST(R34_sends_over_the_proxy_of_the_options)
                                                    {.accepts_connect = true}};
     static const char *const users[] = {"", "user:word@"};
     static const char *const authorizations[] = {"", "Basic dXNlcjp3b3Jk"};
-    (void)state;
     FOR_EACH_WAY(way)
     {
         for (size_t i = 0; i < 2 && is_for_proxies(way); i++) {
@@ -106,11 +105,11 @@ TEST(R34_sends_over_the_proxy_of_the_options)
     }
 }
 
+/* spec: X14 protocol/otlp.md#otlphttp-connection SHOULD stable */
 TEST(R34_sends_over_the_proxy_of_the_environment)
 {
     static const struct fault_connection ways[] = {{.accepts_connect = false},
                                                    {.accepts_connect = true}};
-    (void)state;
     FOR_EACH_WAY(way)
     {
         for (size_t i = 0; i < 3 && is_for_proxies(way); i++) {
@@ -148,7 +147,6 @@ TEST(R34_goes_around_the_proxy_where_no_proxy_says_so)
         {"::1", true, true},
         {"127.0.0.1", true, false},
     };
-    (void)state;
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         const bool by_environment = i % 2 == 1;
         struct fault_peer *proxy = fault_peer_start(NULL);
@@ -179,7 +177,6 @@ TEST(R34_the_options_beat_the_environment)
     struct fault_peer *proxy = fault_peer_start(NULL);
     struct wire wire = {.peer = fault_peer_start(NULL)};
     char name[96];
-    (void)state;
     name_proxy(name, sizeof name, "", proxy);
     setenv("http_proxy", name, 1);
 
@@ -199,7 +196,6 @@ TEST(R34_a_dead_proxy_is_nobody)
         {.received = {FAULT_RESET, 10}},
         {.received = {FAULT_FIN, 0}},
     };
-    (void)state;
     FOR_EACH_WAY(way)
     {
         for (size_t i = 0; i < 3 && is_for_proxies(way); i++) {
@@ -225,7 +221,6 @@ TEST(R34_a_dead_proxy_is_nobody)
 TEST(R34_a_proxy_that_wants_a_password_is_told_of_in_the_log)
 {
     static const struct fault_connection ways = {.refuses_connect = 407};
-    (void)state;
     for (unsigned way = WIRE_PLAIN_WAYS; way < WIRE_WAYS; way++) {
         struct wire wire = {.peer = start_proxy(way, &ways)};
         char proxy[96];

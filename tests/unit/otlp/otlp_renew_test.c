@@ -2,7 +2,6 @@
 /* A forked child's OTLP exporter: the same settings, a connection of its own, and not a byte
  * on the parent's, whatever the parent was in the middle of. The test is the receiver, so
  * that it can say when the parent's request is answered. */
-#include "tests/support/leaks.h"
 #include "tests/support/otlp_fixture.h"
 #include "tests/support/unit.h"
 
@@ -13,12 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define OPTIONS(...) OTEL_OTLP_OPTIONS(__VA_ARGS__)
+
+static struct fixture fixture;
+
+AROUND_EACH(NULL, fixture_end);
 
 enum { WAIT_MS = 60000, TURNS_MAX = 60000 };
 
@@ -71,16 +73,16 @@ static void assert_silent(int connection)
 }
 
 /* Let the parent's exporter and the test take turns until the receiver has a connection. */
-static int connect_parent(struct fixture *fixture, const struct receiver *receiver)
+static int connect_parent(const struct receiver *receiver)
 {
     struct pollfd polled = {.fd = receiver->listener, .events = POLLIN};
-    assert_false(fixture_export(fixture));
+    assert_false(fixture_export(&fixture));
     for (int i = 0; i < TURNS_MAX && poll(&polled, 1, 0) == 0; i++)
-        (void)fixture->exporter.poll(fixture->exporter.state, &fixture->call.export, 1, false);
+        (void)fixture.exporter.poll(fixture.exporter.state, &fixture.call.export, 1, false);
     const int connection = receiver_accept(receiver);
     struct pollfd arrives = {.fd = connection, .events = POLLIN};
     for (int i = 0; i < TURNS_MAX && poll(&arrives, 1, 0) == 0; i++)
-        (void)fixture->exporter.poll(fixture->exporter.state, &fixture->call.export, 1, false);
+        (void)fixture.exporter.poll(fixture.exporter.state, &fixture.call.export, 1, false);
     return connection;
 }
 
@@ -101,13 +103,13 @@ static bool has_connection_to(const struct receiver *receiver)
 }
 
 /* Make the exporter of the fixture the child's. 0, or the number of the step that failed. */
-static int renew_in_child(struct fixture *fixture, const struct receiver *receiver, int descriptor)
+static int renew_in_child(const struct receiver *receiver, int descriptor)
 {
     otel_exporter renewed;
     int timeout_ms;
-    if (fixture->exporter.renew(fixture->exporter.state, &renewed) != OTEL_OK)
+    if (fixture.exporter.renew(fixture.exporter.state, &renewed) != OTEL_OK)
         return 1;
-    fixture->exporter = renewed;
+    fixture.exporter = renewed;
     if (has_connection_to(receiver))
         return 2; /* would stay when the parent dies */
     if (descriptor != -1 && fcntl(descriptor, F_GETFD) != -1)
@@ -123,37 +125,37 @@ static void wait_for(pid_t child)
 }
 
 /* What a child sends, while the parent waits for its answer. */
-static int export_in_child(struct fixture *fixture, const struct receiver *receiver, int descriptor)
+static int export_in_child(const struct receiver *receiver, int descriptor)
 {
-    const int failed = renew_in_child(fixture, receiver, descriptor);
+    const int failed = renew_in_child(receiver, descriptor);
     if (failed != 0)
         return failed;
-    fixture->batch.spans[2].bytes[2] = 'T'; /* three; the parent's begins with t */
-    fixture_deliver(fixture);
-    if (export_double_lost(&fixture->call) != 0)
+    fixture.batch.spans[2].bytes[2] = 'T'; /* three; the parent's begins with t */
+    fixture_deliver(&fixture);
+    if (export_double_lost(&fixture.call) != 0)
         return 5;
-    fixture_deliver(fixture);
-    if (export_double_lost(&fixture->call) != 0)
+    fixture_deliver(&fixture);
+    if (export_double_lost(&fixture.call) != 0)
         return 6;
-    fixture->exporter.free(fixture->exporter.state);
+    fixture.exporter.free(fixture.exporter.state);
     return 0;
 }
 
+/* Whether or not an event loop watches the parent. */
 static void forked_in_the_middle_of_a_request(bool is_watched)
 {
     char text[4096];
-    struct fixture fixture;
     const struct receiver receiver = receiver_start("http");
     int timeout_ms;
     fixture_init(&fixture, NULL, 0, OPTIONS(.endpoint = receiver.url, .timeout_ms = OTEL_ZERO));
-    const int parents = connect_parent(&fixture, &receiver);
+    const int parents = connect_parent(&receiver);
     const int descriptor =
         is_watched ? fixture.exporter.descriptor(fixture.exporter.state, &timeout_ms) : -1;
     receive(parents, text, sizeof text, "three");
 
     const pid_t child = fork();
     if (child == 0)
-        _exit(export_in_child(&fixture, &receiver, descriptor));
+        _exit(export_in_child(&receiver, descriptor));
     const int childs = receiver_accept(&receiver);
     for (int i = 0; i < 2; i++) {
         receive(childs, text, sizeof text, "Three");
@@ -180,80 +182,21 @@ static void forked_in_the_middle_of_a_request(bool is_watched)
 TEST(a_child_exports_while_the_parents_request_is_pending)
 {
     forked_in_the_middle_of_a_request(false);
-}
-
-TEST(a_child_of_a_parent_with_a_descriptor)
-{
     forked_in_the_middle_of_a_request(true);
-}
-
-/* More than the sockets take: the parent is still sending. */
-TEST(a_child_of_a_parent_that_is_sending)
-{
-    enum { SPAN_BYTES = 16 * 1024 * 1024 };
-    char text[4096];
-    struct fixture fixture;
-    const struct receiver receiver = receiver_start("http");
-    fixture_init(&fixture, NULL, 0, OPTIONS(.endpoint = receiver.url, .timeout_ms = OTEL_ZERO));
-    const struct batch_double small = fixture.batch;
-    struct batch_double large = {.resource = small.resource};
-    char *span = malloc(SPAN_BYTES);
-    memset(span, 'p', SPAN_BYTES);
-    memcpy(span + SPAN_BYTES - 8, "the end!", 8);
-    batch_double_add(&large, small.spans[0].scope, span, SPAN_BYTES);
-    free(span);
-    fixture.batch = large;
-    const int parents = connect_parent(&fixture, &receiver);
-
-    const pid_t child = fork();
-    if (child == 0) {
-        fixture.batch = small;
-        _exit(export_in_child(&fixture, &receiver, -1));
-    }
-    const int childs = receiver_accept(&receiver);
-    for (int i = 0; i < 2; i++) {
-        receive(childs, text, sizeof text, "Three");
-        assert_int_equal(send(childs, fine, sizeof fine - 1, 0), (ssize_t)sizeof fine - 1);
-    }
-    wait_for(child);
-
-    char *got = malloc(SPAN_BYTES + sizeof text);
-    size_t length = 0;
-    while (length < 8 || memcmp(got + length - 8, "the end!", 8) != 0) {
-        assert_false(fixture_step(&fixture));
-        const ssize_t more =
-            recv(parents, got + length, SPAN_BYTES + sizeof text - length, MSG_DONTWAIT);
-        assert_true(more > 0 || (more < 0 && errno == EAGAIN));
-        length += more > 0 ? (size_t)more : 0;
-    }
-    const size_t begin = length - SPAN_BYTES;
-    for (size_t i = begin; i < length - 8; i++)
-        assert_true(got[i] == 'p');
-    free(got);
-    assert_int_equal(send(parents, fine, sizeof fine - 1, 0), (ssize_t)sizeof fine - 1);
-    fixture_finish(&fixture);
-    assert_all_delivered(&fixture);
-    batch_double_fini(&large);
-    fixture.batch = small;
-    fixture_fini(&fixture);
-    close(parents);
-    close(childs);
-    close(receiver.listener);
 }
 
 /* TLS libraries say goodbye when a connection is given up: not here. */
 TEST(a_child_of_a_parent_in_a_tls_handshake)
 {
     char text[8192];
-    struct fixture fixture;
     const struct receiver receiver = receiver_start("https");
     fixture_init(&fixture, NULL, 0, OPTIONS(.endpoint = receiver.url, .timeout_ms = OTEL_ZERO));
-    const int parents = connect_parent(&fixture, &receiver);
+    const int parents = connect_parent(&receiver);
     assert_true(recv(parents, text, sizeof text, 0) > 0);
 
     const pid_t child = fork();
     if (child == 0) {
-        int failed = renew_in_child(&fixture, &receiver, -1);
+        int failed = renew_in_child(&receiver, -1);
         const bool is_done = fixture_export(&fixture);
         while (failed == 0 && !is_done && !has_connection_to(&receiver))
             (void)fixture_step(&fixture);
@@ -272,46 +215,9 @@ TEST(a_child_of_a_parent_in_a_tls_handshake)
     close(receiver.listener);
 }
 
-/* 0, or the number of the step that failed. */
-static int descend(struct fixture *fixture, int generations)
-{
-    otel_exporter renewed;
-    int status = 0;
-    if (fixture->exporter.renew(fixture->exporter.state, &renewed) != OTEL_OK)
-        return 1;
-    fixture->exporter = renewed;
-    const pid_t child = generations > 1 ? fork() : -1;
-    if (child == 0)
-        _exit(descend(fixture, generations - 1));
-    if (child > 0 && (waitpid(child, &status, 0) != child || status != 0))
-        return 2;
-    fixture_deliver(fixture);
-    renewed.free(renewed.state);
-    return export_double_lost(&fixture->call) == 0 ? 0 : 3;
-}
-
-TEST(children_have_children)
-{
-    struct fixture fixture;
-    fixture_init(&fixture, NULL, 0, NULL);
-    fixture_deliver(&fixture);
-
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(descend(&fixture, 3));
-    wait_for(child);
-    fixture_deliver(&fixture);
-
-    assert_int_equal(http_sink_requests(fixture.sink), 5);
-    assert_int_equal(http_sink_connections(fixture.sink), 4);
-    assert_int_equal(http_sink_request(fixture.sink, 4)->connection, 1);
-    fixture_fini(&fixture);
-}
-
 /* The program has opened its own in the places of ours before it asks. */
 TEST(what_is_not_the_parents_is_not_closed)
 {
-    struct fixture fixture;
     int timeout_ms;
     fixture_init(&fixture, NULL, 0, NULL);
     const int descriptor = fixture.exporter.descriptor(fixture.exporter.state, &timeout_ms);
@@ -331,63 +237,11 @@ TEST(what_is_not_the_parents_is_not_closed)
 
     fixture_deliver(&fixture);
     assert_int_equal(http_sink_connections(fixture.sink), 1);
-    fixture_fini(&fixture);
-}
-
-/* In the same process, where nothing of the first one may be closed either. */
-TEST(it_has_the_same_settings)
-{
-    static const otel_otlp_header headers[] = {{"X-Tenant", "a%20b"}, {"X-Empty", ""}};
-    struct fixture fixture;
-    otel_exporter renewed;
-    fixture_init(&fixture, NULL, 0,
-                 OPTIONS(.headers = headers, .header_count = 2, .user_agent = "shop/2",
-                         .max_request_bytes = 30, .timeout_ms = 60000));
-    fixture_deliver(&fixture);
-    const otel_exporter first = fixture.exporter;
-
-    assert_int_equal(first.renew(first.state, &renewed), OTEL_OK);
-    fixture.exporter = renewed;
-    fixture_deliver(&fixture);
-    fixture.exporter = first;
-    fixture_deliver(&fixture);
-
-    assert_int_equal(http_sink_requests(fixture.sink), 6); /* each in two parts */
-    assert_int_equal(http_sink_connections(fixture.sink), 2);
-    assert_string_equal(http_sink_request(fixture.sink, 2)->head,
-                        http_sink_request(fixture.sink, 0)->head);
-    assert_int_equal(http_sink_request(fixture.sink, 4)->connection, 1);
-    assert_string_equal(renewed.name, first.name);
-    fixture.exporter.free(renewed.state);
-    fixture_fini(&fixture);
-}
-
-TEST(it_has_the_same_timeout)
-{
-    static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG}};
-    struct fixture fixture;
-    otel_exporter renewed;
-    fixture_init(&fixture, script, 1, OPTIONS(.timeout_ms = 60000));
-    assert_int_equal(fixture.exporter.renew(fixture.exporter.state, &renewed), OTEL_OK);
-    fixture.exporter.free(fixture.exporter.state);
-    fixture.exporter = renewed;
-    assert_false(fixture_export(&fixture));
-    while (http_sink_requests(fixture.sink) == 0)
-        assert_false(fixture_step(&fixture));
-
-    fixture_advance_ms(59999);
-    assert_false(fixture_step(&fixture));
-    fixture_advance_ms(1);
-    assert_true(fixture_step(&fixture));
-
-    assert_only_dropped(&fixture, OTEL_DROP_UNCONFIRMED, 3);
-    fixture_fini(&fixture);
 }
 
 TEST(it_has_the_same_proxy)
 {
     struct http_sink *proxy = http_sink_start(NULL, 0);
-    struct fixture fixture;
     otel_exporter renewed;
     setenv("http_proxy", http_sink_url(proxy), 1);
     fixture_init(&fixture, NULL, 0, OPTIONS(.endpoint = "http://collector.invalid:4318/v1/traces"));
@@ -401,27 +255,4 @@ TEST(it_has_the_same_proxy)
     assert_all_delivered(&fixture);
     assert_int_equal(http_sink_requests(proxy), 1);
     http_sink_stop(proxy);
-    fixture_fini(&fixture);
-}
-
-TEST(no_memory_is_an_error_and_no_leak)
-{
-    static const otel_otlp_header header = {"X", "1"};
-    otel_exporter exporter;
-    assert_int_equal(
-        otel_otlp_exporter_new(OPTIONS(.headers = &header, .header_count = 1), &exporter), OTEL_OK);
-    for (size_t nth = 1;; nth++) {
-        otel_exporter renewed;
-        oteli_leaks_begin();
-        oteli_leaks_fail_at(nth);
-        const otel_status status = exporter.renew(exporter.state, &renewed);
-        const bool all_tried = !oteli_leaks_failed();
-        assert_int_equal(status, all_tried ? OTEL_OK : OTEL_ERROR_NO_MEMORY);
-        if (status == OTEL_OK)
-            renewed.free(renewed.state);
-        oteli_leaks_check();
-        if (all_tried)
-            break;
-    }
-    exporter.free(exporter.state);
 }

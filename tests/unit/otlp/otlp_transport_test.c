@@ -22,6 +22,10 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define OPTIONS(...) OTEL_OTLP_OPTIONS(__VA_ARGS__)
 
+static struct fixture fixture;
+
+AROUND_EACH(NULL, fixture_end);
+
 static bool is_counting_getenv;
 static int getenv_calls;
 
@@ -60,7 +64,6 @@ TEST(options_turn_into_headers)
 {
     static const otel_otlp_header headers[] = {
         {"X-Tenant", "a%20b"}, {"X-Empty", ""}, {"content-type", "text/plain"}, {"X-Tab", "a\tb"}};
-    struct fixture fixture;
     char value[128];
     fixture_init(
         &fixture, NULL, 0,
@@ -77,59 +80,26 @@ TEST(options_turn_into_headers)
     assert_non_null(strstr(request->head, "\r\nContent-Type: application/x-protobuf\r\n"));
     assert_null(strstr(request->head, "text/plain"));
     assert_non_null(strstr(fixture.log, "content-type is set by the OTLP exporter itself"));
-    fixture_fini(&fixture);
-}
-
-TEST(wrong_options_are_refused)
-{
-    static const otel_otlp_header bad_name = {"X Y", "1"};
-    static const otel_otlp_header bad_value = {"X", "1\r\nEvil: yes"};
-    static const otel_otlp_header no_value = {"X", NULL};
-    const otel_otlp_options *const wrong[] = {
-        OPTIONS(.endpoint = "localhost:4318"),
-        OPTIONS(.endpoint = ""),
-        OPTIONS(.timeout_ms = -2),
-        OPTIONS(.user_agent = "a\nb"),
-        OPTIONS(.headers = &bad_name, .header_count = 1),
-        OPTIONS(.headers = &bad_value, .header_count = 1),
-        OPTIONS(.headers = &no_value, .header_count = 1),
-    };
-    oteli_leaks_begin();
-    for (size_t i = 0; i < COUNT(wrong); i++) {
-        otel_exporter exporter;
-        assert_int_equal(otel_otlp_exporter_new(wrong[i], &exporter), OTEL_ERROR_INVALID_ARGUMENT);
-    }
-    oteli_leaks_check();
-}
-
-/* Options of an older program end earlier. */
-TEST(options_count_up_to_their_size)
-{
-    otel_otlp_options old = {.timeout_ms = -2, .user_agent = "a\nb"};
-    otel_exporter exporter;
-    old.size = offsetof(otel_otlp_options, timeout_ms);
-
-    assert_int_equal(otel_otlp_exporter_new(&old, &exporter), OTEL_OK);
-    exporter.free(exporter.state);
-    assert_int_equal(otel_otlp_exporter_new(NULL, &exporter), OTEL_OK);
-    assert_string_equal(exporter.name, "otlp_http_span_exporter");
-    assert_int_equal(exporter.size, sizeof exporter);
-    exporter.free(exporter.state);
 }
 
 TEST(no_memory_is_an_error_and_no_leak)
 {
     static const otel_otlp_header header = {"X", "1"};
     for (size_t nth = 1;; nth++) {
-        otel_exporter exporter;
+        otel_exporter exporter = {0};
+        otel_exporter renewed = {0};
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
-        const otel_status status = otel_otlp_exporter_new(
+        otel_status status = otel_otlp_exporter_new(
             OPTIONS(.headers = &header, .header_count = 1, .spool_directory = "/nowhere"),
             &exporter);
+        if (status == OTEL_OK)
+            status = exporter.renew(exporter.state, &renewed);
         const bool all_tried = !oteli_leaks_failed();
         assert_int_equal(status, all_tried ? OTEL_OK : OTEL_ERROR_NO_MEMORY);
-        if (status == OTEL_OK)
+        if (renewed.free != NULL)
+            renewed.free(renewed.state);
+        if (exporter.free != NULL)
             exporter.free(exporter.state);
         oteli_leaks_check();
         if (all_tried)
@@ -137,81 +107,8 @@ TEST(no_memory_is_an_error_and_no_leak)
     }
 }
 
-TEST(a_large_body_goes_out_at_once_and_whole)
-{
-    enum { SPAN_BYTES = 3 * 1024 * 1024 };
-    struct fixture fixture;
-    char value[32];
-    fixture_init(&fixture, NULL, 0, NULL);
-    char *span = calloc(1, SPAN_BYTES);
-    batch_double_add(&fixture.batch, fixture.batch.spans[0].scope, span, SPAN_BYTES);
-    free(span);
-
-    fixture_deliver(&fixture);
-
-    assert_all_delivered(&fixture);
-    /* It has a request to itself. */
-    const struct http_sink_request *request = http_sink_request(fixture.sink, 1);
-    assert_true(request->body_length > SPAN_BYTES);
-    assert_string_equal(http_sink_header(request, "Expect", value, sizeof value), "");
-    fixture_fini(&fixture);
-}
-
-TEST(a_reset_in_the_middle_of_a_body_is_tried_again)
-{
-    enum { SPAN_BYTES = 3 * 1024 * 1024 };
-    static const struct http_sink_answer script[] = {
-        {.status = 200, .headers = "Connection: close\r\n"},
-        {.then = HTTP_SINK_RESET_EARLY},
-        {.status = 503, .headers = "Retry-After: 99\r\n"}};
-    struct fixture fixture;
-    fixture_init(&fixture, script, COUNT(script), NULL);
-    char *span = calloc(1, SPAN_BYTES);
-    batch_double_add(&fixture.batch, fixture.batch.spans[0].scope, span, SPAN_BYTES);
-    free(span);
-
-    assert_false(fixture_export(&fixture));
-    fixture_finish_fast(&fixture);
-
-    assert_int_equal(http_sink_requests(fixture.sink), 2);
-    assert_only_dropped(&fixture, OTEL_DROP_UNCONFIRMED, 1); /* some of it had been sent */
-    fixture_fini(&fixture);
-}
-
-TEST(an_endless_answer_is_cut_off)
-{
-    static const struct http_sink_answer script[] = {
-        {.then = HTTP_SINK_ENDLESS_BODY}, {.status = 403, .then = HTTP_SINK_ENDLESS_BODY}};
-    struct fixture fixture;
-    fixture_init(&fixture, script, COUNT(script), NULL);
-
-    fixture_deliver(&fixture);
-    fixture_deliver(&fixture);
-
-    /* 4 MiB each, and what stood in the sockets' buffers. */
-    assert_in_range(http_sink_bytes_sent(fixture.sink), 8 << 20, 32 << 20);
-    assert_int_equal(http_sink_connections(fixture.sink), 2);
-    fixture_fini(&fixture);
-}
-
-TEST(the_socket_is_closed_on_exec)
-{
-    struct fixture fixture;
-    fixture_init(&fixture, NULL, 0, NULL);
-    fixture_deliver(&fixture);
-
-    const int fd = connected_socket(0, fixture.sink);
-
-    assert_true(fd >= 0);
-    assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
-    assert_int_equal(connected_socket(fd + 1, fixture.sink), -1);
-    fixture_fini(&fixture);
-    assert_int_equal(fcntl(fd, F_GETFD), -1);
-}
-
 TEST(the_environment_is_read_in_the_constructor_only)
 {
-    struct fixture fixture;
     char endpoint[64];
     fixture_init(&fixture, NULL, 0, NULL);
     snprintf(endpoint, sizeof endpoint, "http://localhost:%u/",
@@ -230,45 +127,18 @@ TEST(the_environment_is_read_in_the_constructor_only)
     is_counting_getenv = false;
     assert_all_delivered(&fixture);
     assert_int_equal(getenv_calls, 0);
-    fixture_fini(&fixture);
-}
-
-/* spec: X14 protocol/otlp.md#otlphttp-connection SHOULD stable */
-TEST(a_proxy_is_used_and_avoided)
-{
-    static const char endpoint[] = "http://collector.invalid:4318/v1/traces";
-    struct http_sink *proxy = http_sink_start(NULL, 0);
-    struct fixture fixture;
-    setenv("http_proxy", http_sink_url(proxy), 1);
-    setenv("no_proxy", "127.0.0.1", 1);
-
-    fixture_init(&fixture, NULL, 0, OPTIONS(.endpoint = endpoint));
-    fixture_deliver(&fixture);
-    assert_all_delivered(&fixture);
-    assert_non_null(strstr(http_sink_request(proxy, 0)->head,
-                           "POST http://collector.invalid:4318/v1/traces HTTP/1.1\r\n"));
-    http_sink_stop(proxy);
-    fixture_fini(&fixture);
-
-    fixture_init(&fixture, NULL, 0, NULL);
-    fixture_deliver(&fixture);
-    assert_all_delivered(&fixture);
-    assert_int_equal(http_sink_requests(fixture.sink), 1);
-    fixture_fini(&fixture);
-    unsetenv("http_proxy");
-    unsetenv("no_proxy");
 }
 
 /* In a child: 0, or the number of the step that failed. */
-static int export_in_child(struct fixture *fixture)
+static int export_in_child(void)
 {
-    const int parents = connected_socket(0, fixture->sink);
-    fixture->exporter.wake(fixture->exporter.state);
-    fixture_deliver(fixture);
-    if (export_double_lost(&fixture->call) != 0)
+    const int parents = connected_socket(0, fixture.sink);
+    fixture.exporter.wake(fixture.exporter.state);
+    fixture_deliver(&fixture);
+    if (export_double_lost(&fixture.call) != 0)
         return 1;
-    const int own = connected_socket(0, fixture->sink);
-    if (connected_socket(own + 1, fixture->sink) != -1)
+    const int own = connected_socket(0, fixture.sink);
+    if (connected_socket(own + 1, fixture.sink) != -1)
         return 2; /* the parent's connection is still open here */
 
     /* A daemon closes what it does not know, and opens its own in those places. */
@@ -277,10 +147,10 @@ static int export_in_child(struct fixture *fixture)
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, victim) != 0 || dup2(victim[0], own) != own)
         return 3;
     close(victim[0]);
-    fixture_deliver(fixture);
-    if (export_double_lost(&fixture->call) != 0)
+    fixture_deliver(&fixture);
+    if (export_double_lost(&fixture.call) != 0)
         return 4;
-    fixture->exporter.free(fixture->exporter.state);
+    fixture.exporter.free(fixture.exporter.state);
     if (recv(victim[1], &byte, 1, MSG_DONTWAIT) != -1 || errno != EAGAIN)
         return 5; /* it was written to, or closed */
     return parents >= 0 ? 0 : 6;
@@ -288,14 +158,13 @@ static int export_in_child(struct fixture *fixture)
 
 TEST(a_child_leaves_the_parents_connection_alone)
 {
-    struct fixture fixture;
     int status;
     fixture_init(&fixture, NULL, 0, NULL);
     fixture_deliver(&fixture);
 
     const pid_t child = fork();
     if (child == 0)
-        _exit(export_in_child(&fixture));
+        _exit(export_in_child());
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
@@ -305,67 +174,6 @@ TEST(a_child_leaves_the_parents_connection_alone)
     assert_int_equal(http_sink_requests(fixture.sink), 4);
     assert_int_equal(http_sink_connections(fixture.sink), 3);
     assert_int_equal(http_sink_request(fixture.sink, 3)->connection, 1);
-    fixture_fini(&fixture);
-}
-
-/* A forked child whose parent was in the middle of an export begins anew. */
-TEST(a_child_of_a_busy_parent_begins_anew)
-{
-    static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG}};
-    struct fixture fixture;
-    int status;
-    fixture_init(&fixture, script, COUNT(script), OPTIONS(.timeout_ms = OTEL_ZERO));
-    assert_false(fixture_export(&fixture));
-    while (http_sink_requests(fixture.sink) == 0)
-        assert_false(fixture_step(&fixture));
-
-    const pid_t child = fork();
-    if (child == 0) {
-        fixture_deliver(&fixture);
-        _exit(export_double_lost(&fixture.call) != 0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-
-    assert_false(fixture_step(&fixture)); /* the parent's connection is still open */
-    fixture_fini(&fixture);
-}
-
-/* A listener whose queue is full: connecting to it takes for ever. */
-static uint16_t listen_without_accepting(int fds[6])
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
-    fds[0] = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(bind(fds[0], (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(fds[0], 0), 0);
-    assert_int_equal(getsockname(fds[0], (struct sockaddr *)&address, &length), 0);
-    for (int i = 1; i < 6; i++) {
-        fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void)connect(fds[i], (struct sockaddr *)&address, sizeof address);
-    }
-    return ntohs(address.sin_port);
-}
-
-/* The exporter's time stands still: it is the connecting that is given up. */
-TEST(connecting_does_not_use_up_the_time)
-{
-    char endpoint[64];
-    int fds[6];
-    struct fixture fixture;
-    snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u/",
-             (unsigned)listen_without_accepting(fds));
-    fixture_init(&fixture, NULL, 0, OPTIONS(.endpoint = endpoint, .timeout_ms = 100));
-
-    assert_false(fixture_export(&fixture));
-    fixture_finish(&fixture);
-
-    assert_only_dropped(&fixture, OTEL_DROP_RETRY_EXHAUSTED, 3);
-    assert_non_null(strstr(fixture.log, "gave up after 1 attempt:"));
-    fixture_fini(&fixture);
-    for (int i = 0; i < 6; i++)
-        close(fds[i]);
 }
 
 /* ::1 and 127.0.0.1 for "two-addresses.invalid". */
@@ -416,7 +224,6 @@ static void fill_ipv6_backlog(uint16_t port, int fds[6])
 TEST(an_address_that_leads_nowhere_is_no_hindrance)
 {
     struct http_sink *sink = http_sink_start(NULL, 0);
-    struct fixture fixture;
     char endpoint[64];
     int fds[6];
     snprintf(endpoint, sizeof endpoint, "http://two-addresses.invalid:%u/",
@@ -499,4 +306,153 @@ TEST(exporters_come_and_go_on_many_threads)
         assert_int_equal(pthread_join(threads[i], &failed), 0);
         assert_null(failed);
     }
+}
+
+/* ---- sockets ---- */
+
+static bool is_closed_on_exec(int fd)
+{
+    const int flags = fcntl(fd, F_GETFD);
+    return flags >= 0 && (flags & FD_CLOEXEC) != 0;
+}
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void make_pair(int pair[2])
+{
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+}
+
+static void close_pair(const int pair[2])
+{
+    close(pair[0]);
+    close(pair[1]);
+}
+
+TEST(a_socket_never_waits_is_closed_on_exec_and_ours_until_closed)
+{
+    struct oteli_sockets sockets;
+    oteli_sockets_init(&sockets);
+
+    const int fd = oteli_sockets_open(&sockets, AF_INET, SOCK_STREAM, 0);
+
+    assert_true(is_closed_on_exec(fd));
+    assert_true((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0);
+    assert_true(oteli_sockets_are_ours(&sockets));
+    assert_int_equal(oteli_sockets_close(&sockets, fd), 0);
+    assert_false(is_open(fd));
+    assert_true(oteli_sockets_are_ours(&sockets));
+}
+
+TEST(a_number_taken_over_by_another_socket_is_left_alone)
+{
+    struct oteli_sockets sockets;
+    int other[2];
+    oteli_sockets_init(&sockets);
+    const int fd = oteli_sockets_open(&sockets, AF_INET, SOCK_STREAM, 0);
+    make_pair(other);
+
+    assert_int_equal(dup2(other[0], fd), fd);
+
+    assert_false(oteli_sockets_are_ours(&sockets));
+    assert_int_equal(oteli_sockets_close(&sockets, fd), 0);
+    assert_true(is_open(fd));
+    close(fd);
+    close_pair(other);
+}
+
+TEST(a_pair_is_connected_and_never_blocks)
+{
+    struct oteli_sockets sockets;
+    int pair[2];
+    char byte = 0;
+    oteli_sockets_init(&sockets);
+
+    oteli_sockets_open_pair(&sockets, pair);
+
+    assert_true(is_closed_on_exec(pair[0]) && is_closed_on_exec(pair[1]));
+    assert_int_equal(recv(pair[0], &byte, 1, 0), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(send(pair[1], "!", 1, 0), 1);
+    assert_int_equal(recv(pair[0], &byte, 1, 0), 1);
+    assert_true(oteli_socket_is(pair[1], oteli_socket_inode(pair[1])));
+    assert_false(oteli_socket_is(pair[1], oteli_socket_inode(pair[0])));
+    oteli_sockets_close_all(&sockets);
+    assert_false(is_open(pair[0]) || is_open(pair[1]));
+}
+
+/* As curl_multi_wakeup does it. */
+static void wake_up(int fd)
+{
+    for (int i = 0; i < OTELI_PAIR_BYTES; i++)
+        assert_int_equal(send(fd, "!", 1, 0), 1);
+}
+
+/* Between idle pairs and busy ones of the program's. */
+TEST(the_pair_through_which_the_bytes_went_is_adopted)
+{
+    struct oteli_sockets sockets;
+    struct oteli_pair_search search;
+    int idle[2];
+    int busy[2];
+    int wanted[2];
+    oteli_sockets_init(&sockets);
+    make_pair(idle);
+    make_pair(busy);
+    make_pair(wanted);
+    assert_int_equal(send(busy[1], "!", 1, 0), 1);
+
+    oteli_pair_search_begin(&search);
+    wake_up(wanted[1]);
+    oteli_pair_search_end(&search, &sockets);
+
+    assert_true(is_closed_on_exec(wanted[0]) && is_closed_on_exec(wanted[1]));
+    assert_false(is_closed_on_exec(idle[0]) || is_closed_on_exec(idle[1]));
+    assert_false(is_closed_on_exec(busy[0]) || is_closed_on_exec(busy[1]));
+    oteli_sockets_close_all(&sockets);
+    assert_false(is_open(wanted[0]) || is_open(wanted[1]));
+    close_pair(idle);
+    close_pair(busy);
+}
+
+/* As where curl has no pair, and another thread of the program uses one. */
+TEST(a_pair_through_which_other_bytes_went_is_left_alone)
+{
+    struct oteli_sockets sockets;
+    struct oteli_pair_search search;
+    int programs[2];
+    oteli_sockets_init(&sockets);
+    make_pair(programs);
+
+    oteli_pair_search_begin(&search);
+    assert_int_equal(send(programs[1], "!", 1, 0), 1);
+    oteli_pair_search_end(&search, &sockets);
+
+    oteli_sockets_close_all(&sockets);
+    assert_true(is_open(programs[0]) && is_open(programs[1]));
+    assert_false(is_closed_on_exec(programs[0]) || is_closed_on_exec(programs[1]));
+    close_pair(programs);
+}
+
+TEST(nothing_is_adopted_when_it_could_be_either)
+{
+    struct oteli_sockets sockets;
+    struct oteli_pair_search search;
+    int one[2];
+    int other[2];
+    oteli_sockets_init(&sockets);
+    make_pair(one);
+    make_pair(other);
+
+    oteli_pair_search_begin(&search);
+    wake_up(one[1]);
+    wake_up(other[1]);
+    oteli_pair_search_end(&search, &sockets);
+
+    assert_false(is_closed_on_exec(one[0]) || is_closed_on_exec(other[1]));
+    close_pair(one);
+    close_pair(other);
 }

@@ -9,6 +9,7 @@
 #include "tests/support/otlp_bytes.h"
 #include "tests/support/unit.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,4 +268,93 @@ static void check_usual_size(otel_otlp_protocol protocol, otel_otlp_compression 
 TEST(large_spans_go_in_requests_of_a_mebibyte)
 {
     for_each(check_usual_size);
+}
+
+/* ---- compression alone ---- */
+
+enum { ROOM_BEFORE = 5, MEBIBYTE = 1024 * 1024 };
+
+static const otel_otlp_compression compressions[] = {OTEL_OTLP_COMPRESSION_GZIP,
+                                                     OTEL_OTLP_COMPRESSION_ZSTD};
+
+/* Bytes that can be compressed a little (of 16 values each), or not at all. */
+static uint8_t *make_bytes(size_t length, bool is_noise)
+{
+    uint8_t *bytes = malloc(length + 1);
+    uint64_t random = 88172645463325252u;
+    for (size_t i = 0; i < length; i++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        bytes[i] = (uint8_t)(is_noise ? random : random & 15);
+    }
+    return bytes;
+}
+
+static void assert_comes_back(struct oteli_compressor *compressor, const uint8_t *bytes,
+                              size_t length)
+{
+    size_t compressed_length;
+    bool is_whole;
+    uint8_t *compressed =
+        oteli_compress(compressor, bytes, length, ROOM_BEFORE, &compressed_length);
+    assert_non_null(compressed);
+    memset(compressed - ROOM_BEFORE, 0xff, ROOM_BEFORE);
+    uint8_t *out = malloc(length + 1);
+    assert_int_equal(oteli_decompress(compressed, compressed_length, out, length + 1, &is_whole),
+                     length);
+    assert_true(is_whole);
+    assert_memory_equal(out, bytes, length);
+    free(out);
+}
+
+TEST(what_was_compressed_comes_back)
+{
+    static const size_t lengths[] = {0, 1, 100, 8191, 65536, 300000, 3 * MEBIBYTE};
+    for (size_t c = 0; c < sizeof compressions / sizeof *compressions; c++) {
+        if (!oteli_compression_is_known(compressions[c]))
+            continue;
+        oteli_leaks_begin();
+        struct oteli_compressor *compressor = oteli_compressor_new(compressions[c]);
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            for (int is_noise = 0; is_noise < 2; is_noise++) {
+                uint8_t *bytes = make_bytes(lengths[i], is_noise != 0);
+                assert_comes_back(compressor, bytes, lengths[i]);
+                free(bytes);
+            }
+        }
+        oteli_compressor_free(compressor);
+        oteli_leaks_check();
+    }
+}
+
+TEST(broken_bytes_end_where_they_break)
+{
+    uint8_t *bytes = make_bytes(20000, false);
+    uint8_t out[20000];
+    for (size_t c = 0; c < sizeof compressions / sizeof *compressions; c++) {
+        if (!oteli_compression_is_known(compressions[c]))
+            continue;
+        struct oteli_compressor *compressor = oteli_compressor_new(compressions[c]);
+        size_t length;
+        bool is_whole = true;
+        const uint8_t *compressed = oteli_compress(compressor, bytes, 20000, 0, &length);
+        for (size_t cut = 0; cut < length; cut += 97) {
+            uint8_t *copy = malloc(cut + 1);
+            memcpy(copy, compressed, cut);
+            const size_t got = oteli_decompress(copy, cut, out, sizeof out, &is_whole);
+            assert_false(is_whole);
+            assert_true(got <= sizeof out);
+            assert_memory_equal(out, bytes, got);
+            free(copy);
+        }
+        assert_int_equal(oteli_decompress(compressed, length, out, 100, &is_whole), 100);
+        assert_false(is_whole);
+        assert_memory_equal(out, bytes, 100);
+        oteli_compressor_free(compressor);
+    }
+    bool is_whole = true;
+    assert_int_equal(oteli_decompress("spans", 5, out, sizeof out, &is_whole), 0);
+    assert_false(is_whole);
+    free(bytes);
 }

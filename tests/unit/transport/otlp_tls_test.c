@@ -2,7 +2,6 @@
 /* The transport over TLS: authorities, client certificates, versions, and files that change while
  * they are in use. The receiver is tests/support/fault_peer.h. */
 #include "tests/support/asking.h"
-#include "tests/support/certificates.h"
 #include "tests/support/fault_peer.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
@@ -15,16 +14,14 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static struct certificates *certificates;
-
 static const char *path(const char *file)
 {
-    return certificates_path(certificates, file);
+    return certificates_path(asking_certificates, file);
 }
 
 static void issue(const char *name)
 {
-    certificates_issue(certificates, &(const struct certificate_request){.name = name});
+    certificates_issue(asking_certificates, &(const struct certificate_request){.name = name});
 }
 
 static struct fault_peer *start_peer(bool asks_for_certificate)
@@ -83,24 +80,6 @@ static void copy_file(const char *from, const char *to)
 {
     char bytes[8192];
     write_file(to, bytes, read_file(from, bytes, sizeof bytes));
-}
-
-TEST(X7_an_authority_of_the_users_is_trusted_and_no_other)
-{
-    struct fault_peer *peer = start_peer(false);
-    struct oteli_transport *knows =
-        oteli_transport_new(TLS_OPTIONS(peer, .ca_file = path("ca.pem")));
-    struct oteli_transport *knows_not = oteli_transport_new(TLS_OPTIONS(peer, .ca_file = NULL));
-
-    assert_arrives(knows);
-    assert_arrives(knows);
-    struct oteli_transport_answer answer = post(knows_not);
-    assert_fails_in_tls(&answer, true);
-
-    assert_int_equal(fault_peer_connections(peer), 2);
-    oteli_transport_free(knows);
-    oteli_transport_free(knows_not);
-    fault_peer_stop(peer);
 }
 
 TEST(X7_a_client_shows_its_certificate)
@@ -171,7 +150,7 @@ TEST(a_server_that_is_not_who_it_should_be_is_hopeless)
         {.name = "wrong", .is_expired = true},
     };
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        certificates_issue(certificates, &wrong[i]);
+        certificates_issue(asking_certificates, &wrong[i]);
         struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){
             .tls = {.certificate = path("wrong.pem"), .key = path("wrong.key")}});
         struct oteli_transport *transport =
@@ -443,23 +422,7 @@ TEST(pem_is_told_from_what_is_none)
     }
 }
 
-static int make_certificates(void **state)
-{
-    (void)state;
-    certificates = certificates_new();
-    issue("server");
-    issue("client");
-    return 0;
-}
-
-static int free_certificates(void **state)
-{
-    (void)state;
-    certificates_free(certificates);
-    return 0;
-}
-
-AROUND_ALL(make_certificates, free_certificates);
+AROUND_ALL(asking_set_up, asking_tear_down);
 
 static int forget_log(void **state)
 {

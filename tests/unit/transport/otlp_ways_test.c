@@ -2,7 +2,6 @@
 /* Ways to a receiver: Unix sockets, IPv6, proxies, names that are looked up anew; and how much of an
  * answer comes back. The receiver is tests/support/fault_peer.h. */
 #include "tests/support/asking.h"
-#include "tests/support/certificates.h"
 #include "tests/support/fault_peer.h"
 #include "tests/support/unit.h"
 
@@ -18,7 +17,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct certificates *certificates;
 static const char local_url[] = "http://localhost/v1/traces";
 static const char elsewhere[] = "http://collector.invalid:4318/v1/traces";
 
@@ -40,7 +38,7 @@ static struct oteli_transport_answer post_afresh(struct oteli_transport *transpo
 
 static const char *socket_path(void)
 {
-    return certificates_path(certificates, "socket");
+    return certificates_path(asking_certificates, "socket");
 }
 
 enum { DESCRIPTORS = 256 };
@@ -84,31 +82,6 @@ TEST(X15_requests_go_over_a_unix_socket)
     }
     look_at_descriptors(after);
     assert_memory_equal(after, before, sizeof before);
-}
-
-TEST(R36_a_unix_socket_may_go_and_come_again)
-{
-    struct fault_peer *peer =
-        fault_peer_start(&(struct fault_peer_options){.unix_path = socket_path()});
-    struct oteli_transport *transport = oteli_transport_new(
-        ASKING_OPTIONS(.url = local_url, .unix_socket = socket_path(), .proxy = elsewhere));
-    assert_arrives(transport);
-
-    for (int i = 0; i < 3; i++) {
-        fault_peer_leave(peer);
-        const struct oteli_transport_answer answer = post_afresh(transport);
-        assert_int_equal(answer.status, 0);
-        assert_false(answer.is_hopeless);
-        assert_false(answer.body_was_sent);
-        assert_int_equal(answer.step, OTELI_STEP_CONNECT);
-        assert_non_null(strstr(answer.problem, socket_path()));
-        assert_non_null(strstr(answer.problem, "there is no such socket"));
-        fault_peer_return(peer);
-        assert_int_equal(post_afresh(transport).status, 200);
-    }
-
-    oteli_transport_free(transport);
-    fault_peer_stop(peer);
 }
 
 TEST(X14_requests_go_over_ipv6)
@@ -187,60 +160,14 @@ TEST(a_name_that_nobody_knows_is_said_to_be_one)
 
 /* ---- proxies ---- */
 
-TEST(R34_a_proxy_that_is_given_is_asked)
-{
-    struct fault_peer *proxy = fault_peer_start(NULL);
-    struct oteli_transport *transport =
-        oteli_transport_new(ASKING_OPTIONS(.url = elsewhere, .proxy = fault_peer_origin(proxy)));
-
-    assert_arrives(transport);
-
-    assert_non_null(strstr(fault_peer_request(proxy, 0)->head,
-                           "POST http://collector.invalid:4318/v1/traces HTTP/1.1\r\n"));
-    oteli_transport_free(transport);
-    fault_peer_stop(proxy);
-}
-
-TEST(R34_a_host_without_proxy_is_asked_itself)
-{
-    static const char *const lists[] = {"127.0.0.1", "example.org,127.0.0.0/8", "*"};
-    struct fault_peer *peer = fault_peer_start(NULL);
-    for (size_t i = 0; i < 3; i++) {
-        struct oteli_transport *transport = oteli_transport_new(
-            ASKING_OPTIONS(.url = fault_peer_url(peer), .proxy = "http://nowhere.invalid:1",
-                           .no_proxy = lists[i]));
-        assert_arrives(transport);
-        oteli_transport_free(transport);
-    }
-    fault_peer_stop(peer);
-}
-
-TEST(R34_http2_and_tls_go_through_a_tunnel)
-{
-    for (int is_tls = 0; is_tls < 2; is_tls++) {
-        struct fault_peer *proxy = fault_peer_start(
-            &(struct fault_peer_options){.other_connections = {.accepts_connect = true}});
-        struct oteli_transport *transport = oteli_transport_new(
-            ASKING_OPTIONS(.url = elsewhere, .proxy = fault_peer_origin(proxy), .is_http2 = true));
-
-        assert_arrives(transport);
-        assert_arrives(transport);
-
-        assert_int_equal(fault_peer_request(proxy, 1)->http, 2);
-        assert_int_equal(fault_peer_connections(proxy), 1);
-        oteli_transport_free(transport);
-        fault_peer_stop(proxy);
-    }
-}
-
 TEST(R34_a_proxy_may_be_spoken_to_in_tls)
 {
     struct fault_peer *proxy = fault_peer_start(&(struct fault_peer_options){
-        .tls = {.certificate = certificates_path(certificates, "server.pem"),
-                .key = certificates_path(certificates, "server.key")}});
+        .tls = {.certificate = certificates_path(asking_certificates, "server.pem"),
+                .key = certificates_path(asking_certificates, "server.key")}});
     struct oteli_transport *transport = oteli_transport_new(
         ASKING_OPTIONS(.url = elsewhere, .proxy = fault_peer_origin(proxy),
-                       .tls.ca_file = certificates_path(certificates, "ca.pem")));
+                       .tls.ca_file = certificates_path(asking_certificates, "ca.pem")));
     struct oteli_transport *distrusts =
         oteli_transport_new(ASKING_OPTIONS(.url = elsewhere, .proxy = fault_peer_origin(proxy)));
 
@@ -367,65 +294,4 @@ TEST(X13_an_answer_is_read_up_to_its_limit)
     fault_peer_stop(peer);
 }
 
-TEST(R25_what_is_compressed_counts_as_what_comes_out)
-{
-    static char zeros[64 * 1024];
-    static const struct fault_answer script[] = {
-        {.body = "not asked for, and understood", .body_length = 29, .in_gzip = true},
-        {.body = zeros,
-         .body_length = sizeof zeros,
-         .body_repeats = FAULT_ENDLESS,
-         .in_gzip = true}};
-    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){FAULT_SCRIPT(script)});
-    struct oteli_transport *transport =
-        oteli_transport_new(ASKING_OPTIONS(.url = fault_peer_url(peer)));
-    char value[32];
-
-    struct oteli_transport_answer answer = post(transport);
-    assert_int_equal(answer.body.length, 29);
-    assert_memory_equal(answer.body.bytes, script[0].body, 29);
-    assert_string_equal(
-        fault_request_header(fault_peer_request(peer, 0), "Accept-Encoding", value, sizeof value),
-        "");
-    answer = post(transport);
-    assert_true(answer.is_too_long);
-    assert_int_equal(answer.status, 200);
-
-    oteli_transport_free(transport);
-    fault_peer_stop(peer);
-}
-
-TEST(R33_no_redirect_is_followed)
-{
-    struct fault_peer *other = fault_peer_start(NULL);
-    char location[128];
-    snprintf(location, sizeof location, "Location: %s\r\n", fault_peer_url(other));
-    for (int status = 300; status < 309; status++) {
-        struct fault_peer *peer = fault_peer_start(
-            &(struct fault_peer_options){.otherwise = {.status = status, .headers = location}});
-        struct oteli_transport *transport =
-            oteli_transport_new(ASKING_OPTIONS(.url = fault_peer_url(peer)));
-        assert_int_equal(post(transport).status, status);
-        oteli_transport_free(transport);
-        fault_peer_stop(peer);
-    }
-    assert_int_equal(fault_peer_connections(other), 0);
-    fault_peer_stop(other);
-}
-
-static int make_certificates(void **state)
-{
-    (void)state;
-    certificates = certificates_new();
-    certificates_issue(certificates, &(const struct certificate_request){.name = "server"});
-    return 0;
-}
-
-static int free_certificates(void **state)
-{
-    (void)state;
-    certificates_free(certificates);
-    return 0;
-}
-
-AROUND_ALL(make_certificates, free_certificates);
+AROUND_ALL(asking_set_up, asking_tear_down);
