@@ -25,7 +25,7 @@
 #define CLONE_NEWTIME 0x80
 #endif
 
-enum { BURNERS = 3, ENOUGH = 20, PERIOD_NS = 200000, SHORT_THREADS = 200, NOBODY = 65534 };
+enum { BURNERS = 3, ENOUGH = 20, PERIOD_NS = 200000, NOBODY = 65534 };
 
 static const struct oteli_source_options usual = {
     .period_ns = PERIOD_NS, .ring_bytes = 64 * 1024, .stack_bytes = 1024};
@@ -67,20 +67,6 @@ static void start_burner(pthread_t *thread, unsigned i)
 {
     STRESS_CHECK(pthread_create(thread, NULL, burn_on, &thread_of[i]) == 0);
     stress_wait(&thread_of[i], 1);
-}
-
-static void *end_at_once(void *argument)
-{
-    return argument;
-}
-
-static void create_short_threads(void)
-{
-    for (unsigned i = 0; i < SHORT_THREADS; i++) {
-        pthread_t thread;
-        STRESS_CHECK(pthread_create(&thread, NULL, end_at_once, NULL) == 0);
-        pthread_join(thread, NULL);
-    }
 }
 
 /* --- what is sampled --- */
@@ -173,45 +159,6 @@ static void check_threads(const struct oteli_source *source)
            (unsigned long long)seen.all, (unsigned long long)seen.in_burn,
            (unsigned long long)seen.with_stack);
     STRESS_CHECK(2 * seen.in_burn > seen.all && 2 * seen.with_stack > seen.all);
-}
-
-/* An app thread that creates others while it is sampled. */
-static void *create_later(void *argument)
-{
-    pthread_t *thread = argument;
-    start_burner(thread, 0);
-    create_short_threads();
-    return NULL;
-}
-
-static void *wait_for(void *is_time)
-{
-    pthread_t thread;
-    stress_wait(is_time, 1);
-    create_later(&thread);
-    pthread_join(thread, NULL);
-    return NULL;
-}
-
-static void check_later_threads(const struct oteli_source *source)
-{
-    static uint32_t is_time; /* atomic */
-    const unsigned before = descriptors();
-    pthread_t creator;
-    void *state;
-    memset(thread_of, 0, sizeof thread_of);
-    oteli_store_release_32(&is_over, 0);
-    oteli_store_release_32(&is_time, 0);
-    STRESS_CHECK(pthread_create(&creator, NULL, wait_for, &is_time) == 0);
-    struct seen seen = {.sampler = process_this_thread(), .start_ns = process_now_ns()};
-    STRESS_CHECK(source->start(&usual, &state) == 0);
-    oteli_store_release_32(&is_time, 1);
-    stress_wait(&thread_of[0], 1);
-    sample_until_seen(source, state, &seen, 1);
-    oteli_store_release_32(&is_over, 1);
-    pthread_join(creator, NULL);
-    source->stop(state);
-    STRESS_CHECK(descriptors() == before);
 }
 
 /* --- threads that are created while it starts --- */
@@ -341,27 +288,6 @@ static void check_crowd(const struct oteli_source *source)
     source->stop(state);
 }
 
-/* The budget of an ordinary user is smaller than what is asked for: rings become smaller. */
-static void check_small_budget(const struct oteli_source *source)
-{
-    struct oteli_source_options large = usual;
-    large.ring_bytes = 64 * 1024 * 1024;
-    void *state;
-    struct seen seen = {.sampler = process_this_thread(), .start_ns = process_now_ns()};
-    pthread_t thread;
-    memset(thread_of, 0, sizeof thread_of);
-    oteli_store_release_32(&is_over, 0);
-    start_burner(&thread, 0);
-    const int result = source->start(&large, &state);
-    STRESS_CHECK(result == 0 || result == EPERM || result == EACCES);
-    if (result == 0) {
-        sample_until_seen(source, state, &seen, 1);
-        source->stop(state);
-    }
-    oteli_store_release_32(&is_over, 1);
-    pthread_join(thread, NULL);
-}
-
 /* Too few descriptors for us: that is said, and none is gone. */
 static void check_few_descriptors(const struct oteli_source *source)
 {
@@ -398,9 +324,7 @@ static void *sample(void *argument)
     if (is_refused(source))
         return NULL;
     check_threads(source);
-    check_later_threads(source);
     check_crowd(source);
-    check_small_budget(source);
     check_few_descriptors(source);
     return NULL;
 }

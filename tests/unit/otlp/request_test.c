@@ -6,7 +6,7 @@
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/leaks.h"
-#include "tests/support/otlp_bytes.h"
+#include "tests/support/fault_peer_inside.h"
 #include "tests/support/unit.h"
 
 #include <stdint.h>
@@ -32,10 +32,12 @@ static const otel_scope_view scopes[] = {
 static void add_span(struct batch_double *batch, size_t scope, size_t name_length)
 {
     Opentelemetry__Proto__Trace__V1__Span span = OPENTELEMETRY__PROTO__TRACE__V1__SPAN__INIT;
+    uint8_t trace_id[16] = {1};
     uint8_t id[8] = {1, 2, 3, 4, 5, 6, (uint8_t)(batch->size >> 8), (uint8_t)batch->size};
     char *name = malloc(name_length + 16);
     snprintf(name, name_length + 16, "%zu-%0*d", batch->size, (int)name_length, 0);
     span.name = name;
+    span.trace_id = (ProtobufCBinaryData){sizeof trace_id, trace_id};
     span.span_id = (ProtobufCBinaryData){sizeof id, id};
     uint8_t *bytes = malloc(name_length + 100);
     const size_t length = opentelemetry__proto__trace__v1__span__pack(&span, bytes);
@@ -52,20 +54,36 @@ static struct batch_double make_batch(size_t count, size_t name_length)
     return batch;
 }
 
-/* The request is one of these spans, in whatever order, as it is sent and as it is kept. */
+/* The request is one of these spans, in whatever order, as it is sent and as it is kept: it is opened as a
+ * receiver would. */
 static void assert_holds(const struct oteli_request *request, otel_otlp_protocol protocol,
                          otel_otlp_compression compression, size_t first, size_t count)
 {
-    struct otlp_bytes opened =
-        otlp_bytes_open(protocol, compression, request->bytes, request->length);
-    assert_int_equal(opened.length, request->plain_length);
-    assert_memory_equal(opened.data, request->plain, opened.length);
-    const struct otlp_bytes_spans spans = otlp_bytes_read(protocol, &opened);
-    assert_int_equal(spans.count, count);
+    static const enum fault_format formats[] = {[OTEL_OTLP_HTTP_PROTOBUF] = FAULT_PROTOBUF,
+                                                [OTEL_OTLP_HTTP_JSON] = FAULT_JSON,
+                                                [OTEL_OTLP_GRPC] = FAULT_GRPC};
+    static const char *const encodings[] = {[OTEL_OTLP_COMPRESSION_NONE] = "identity",
+                                            [OTEL_OTLP_COMPRESSION_GZIP] = "gzip",
+                                            [OTEL_OTLP_COMPRESSION_ZSTD] = "zstd"};
+    struct fault_peer_request opened = {.body = request->bytes,
+                                        .body_length = request->length,
+                                        .format = formats[protocol],
+                                        .encoding = encodings[compression]};
+    struct fault_bytes ids = {0};
+    if (protocol == OTEL_OTLP_GRPC)
+        assert_int_equal(opened.body[0], compression != OTEL_OTLP_COMPRESSION_NONE);
+    fault_uncover(&opened);
+    assert_string_equal(opened.problem != NULL ? opened.problem : "", "");
+    assert_int_equal(opened.plain_length, request->plain_length);
+    assert_memory_equal(opened.plain, request->plain, opened.plain_length);
+    fault_examine(&opened, &ids); /* which finds twins */
+    assert_string_equal(opened.problem != NULL ? opened.problem : "", "");
+    assert_int_equal(opened.spans, count);
     assert_int_equal(request->spans, count);
-    for (size_t i = 0; i < count; i++)
-        assert_true(otlp_bytes_has(&spans, first + i));
-    otlp_bytes_close(&opened);
+    for (const uint8_t *id = ids.data; id < ids.data + ids.length; id += 8)
+        assert_in_range(id[6] << 8 | id[7], first, first + count - 1);
+    fault_clear(&ids);
+    free((void *)(uintptr_t)opened.plain);
 }
 
 /* Call for each protocol with each compression that there is. */
