@@ -9,11 +9,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { PAYLOAD_MOST = 65536, VERSION = 2, KEYS_MOST = 256, ATTEMPTS = 100 };
+enum { PAYLOAD_MOST = 65536, VERSION = 2, KEYS_MOST = 256 };
 
 typedef Opentelemetry__Proto__Resource__V1__Resource Resource;
 typedef Opentelemetry__Proto__Common__V1__KeyValue KeyValue;
@@ -33,6 +32,7 @@ struct message {
     size_t count;
 };
 
+/* CONTEXT_INVISIBLE: there is none. */
 static enum context_found find_mapping(struct context_reader *reader,
                                        struct context_mapping *mapping)
 {
@@ -41,14 +41,12 @@ static enum context_found find_mapping(struct context_reader *reader,
     struct context_mapping one;
     void *at = NULL;
     size_t count = 0;
-    while (context_next_mapping(reader, &at, &one)) {
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    while (context_next_mapping(reader, &at, &one))
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
             if (strcmp(one.name, names[i]) == 0) {
                 *mapping = one;
                 count++;
             }
-        }
-    }
     if (count > 1)
         return context_fault(reader, "there are %zu mappings with a context", count);
     return count ? CONTEXT_FOUND : CONTEXT_INVISIBLE;
@@ -66,6 +64,8 @@ static enum context_found judge_header(struct context_reader *reader,
         return context_fault(reader, "the signature is another one");
     if (header->version != VERSION)
         return context_fault(reader, "the version is %u", header->version);
+    if (header->published_at == 0)
+        return context_fault(reader, "it is being changed, and stays so");
     if (header->published_at > (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec)
         return context_fault(reader, "it will be published later than now");
     if (header->payload_size == 0 || header->payload_size > PAYLOAD_MOST)
@@ -144,113 +144,86 @@ static const char *text_of(const KeyValue *attribute)
                : NULL;
 }
 
-/* The names of the attributes that records may have. */
-static enum context_found judge_keys(struct context_reader *reader, const AnyValue *value,
-                                     struct context_process *process)
+/* The names of the attributes that records may have. What is wrong with them. */
+static const char *judge_keys(const AnyValue *value, struct context_process *process)
 {
     if (!value ||
         value->value_case != OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_ARRAY_VALUE)
-        return context_fault(reader, "the map of keys is no array");
+        return "a map of keys that is no array";
     process->keys = value->array_value->n_values;
-    if (process->keys > KEYS_MOST)
-        return context_fault(reader, "the map has %zu keys", process->keys);
     for (size_t i = 0; i < process->keys; i++) {
-        const AnyValue *key = value->array_value->values[i];
-        if (key->value_case != OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_STRING_VALUE ||
-            !key->string_value[0])
-            return context_fault(reader, "key %zu of the map is no text, or empty", i);
+        const KeyValue key = {.value = value->array_value->values[i]};
+        if (i == KEYS_MOST || !text_of(&key) || !*text_of(&key))
+            return "a key that is no text, or empty, or one too many";
     }
-    return CONTEXT_FOUND;
+    return NULL;
 }
 
-static enum context_found judge_attributes(struct context_reader *reader,
-                                           const struct message *message,
-                                           struct context_process *process)
+static const char *judge_attributes(const struct message *message, struct context_process *process)
 {
-    for (size_t i = 0; i < message->count; i++) {
+    const char *problem = NULL;
+    for (size_t i = 0; i < message->count && !problem; i++) {
         const KeyValue *one = message->attributes[i];
-        for (size_t other = 0; other < i; other++) {
+        for (size_t other = 0; other < i; other++)
             if (strcmp(one->key, message->attributes[other]->key) == 0)
-                return context_fault(reader, "%s is there twice", one->key);
-        }
+                return "an attribute that is there twice";
         if (strcmp(one->key, "threadlocal.schema_version") == 0) {
             const char *text = text_of(one);
             if (!text || !*text)
-                return context_fault(reader, "the schema's version is no text, or empty");
+                return "a version of its schema that is no text, or empty";
             snprintf(process->schema, sizeof process->schema, "%s", text);
-        } else if (strcmp(one->key, "threadlocal.attribute_key_map") == 0 &&
-                   judge_keys(reader, one->value, process) == CONTEXT_FAULT) {
-            return CONTEXT_FAULT;
+        } else if (strcmp(one->key, "threadlocal.attribute_key_map") == 0) {
+            problem = judge_keys(one->value, process);
         }
     }
-    return CONTEXT_FOUND;
+    return problem;
 }
 
-static enum context_found judge_message(struct context_reader *reader, const uint8_t *bytes,
+static const char *judge_resource(const Resource *resource, struct context_process *process)
+{
+    if (!resource)
+        return "no resource";
+    process->resource_count = resource->n_attributes;
+    for (size_t i = 0; i < resource->n_attributes; i++) {
+        const KeyValue *one = resource->attributes[i];
+        if (!one->key[0])
+            return "an attribute of the resource without a key";
+        if (strcmp(one->key, "service.name") == 0 && text_of(one))
+            snprintf(process->service_name, sizeof process->service_name, "%s", text_of(one));
+    }
+    return NULL;
+}
+
+static enum context_found judge_payload(struct context_reader *reader, const uint8_t *bytes,
                                         size_t size, struct context_process *process)
 {
     struct message message = {.count = 0};
     const char *problem = decode(&message, bytes, size);
-    enum context_found found = CONTEXT_FOUND;
-    if (problem)
-        found = context_fault(reader, "the payload has %s", problem);
-    else if (!message.resource)
-        found = context_fault(reader, "there is no resource");
-    else
-        found = judge_attributes(reader, &message, process);
-    for (size_t i = 0; found == CONTEXT_FOUND && i < message.resource->n_attributes; i++) {
-        const KeyValue *one = message.resource->attributes[i];
-        process->resource_count++;
-        if (!one->key[0])
-            found = context_fault(reader, "an attribute of the resource has no key");
-        else if (strcmp(one->key, "service.name") == 0 && text_of(one))
-            snprintf(process->service_name, sizeof process->service_name, "%s", text_of(one));
-    }
+    if (!problem)
+        problem = judge_resource(message.resource, process);
+    if (!problem)
+        problem = judge_attributes(&message, process);
     forget(&message);
-    return found;
+    return problem ? context_fault(reader, "the payload has %s", problem) : CONTEXT_FOUND;
 }
 
-/* CONTEXT_NONE: it was changed meanwhile. */
-static enum context_found read_once(struct context_reader *reader,
-                                    const struct context_mapping *mapping,
-                                    struct context_process *process)
-{
-    struct header header, again;
-    if (!context_read(reader, mapping->start, &header, sizeof header))
-        return context_fault(reader, "the mapping cannot be read");
-    enum context_found found = judge_header(reader, mapping, &header);
-    if (found != CONTEXT_FOUND)
-        return found;
-    if (header.published_at == 0)
-        return CONTEXT_NONE;
-    uint8_t *payload = malloc(header.payload_size);
-    bool is_read = payload && context_read(reader, header.payload, payload, header.payload_size);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (!context_read(reader, mapping->start, &again, sizeof again) ||
-        again.published_at != header.published_at)
-        found = CONTEXT_NONE;
-    else if (!is_read)
-        found = context_fault(reader, "the payload cannot be read");
-    else
-        found = judge_message(reader, payload, header.payload_size, process);
-    free(payload);
-    process->published_at = header.published_at;
-    process->address = mapping->start;
-    return found;
-}
-
+/* The threads stand still, so that nothing changes meanwhile. */
 enum context_found context_reader_process(struct context_reader *reader,
                                           struct context_process *process)
 {
+    static uint8_t payload[PAYLOAD_MOST];
     struct context_mapping mapping;
+    struct header header;
     enum context_found found = find_mapping(reader, &mapping);
     if (found != CONTEXT_FOUND)
         return found;
-    for (unsigned i = 0; i < ATTEMPTS; i++) {
-        *process = (struct context_process){.published_at = 0};
-        found = read_once(reader, &mapping, process);
-        if (found != CONTEXT_NONE)
-            return found;
-    }
-    return context_fault(reader, "it is being changed, and stays so");
+    if (!context_read(reader, mapping.start, &header, sizeof header))
+        return context_fault(reader, "the mapping cannot be read");
+    found = judge_header(reader, &mapping, &header);
+    if (found != CONTEXT_FOUND)
+        return found;
+    if (!context_read(reader, header.payload, payload, header.payload_size))
+        return context_fault(reader, "the payload cannot be read");
+    *process = (struct context_process){.published_at = header.published_at};
+    return judge_payload(reader, payload, header.payload_size, process);
 }

@@ -42,7 +42,6 @@ struct context_record {
 /* What a process says about itself. */
 struct context_process {
     uint64_t published_at; /* ns of CLOCK_BOOTTIME */
-    uint64_t address;      /* of the mapping */
     size_t resource_count;
     char service_name[64];
     char schema[64]; /* threadlocal.schema_version */
