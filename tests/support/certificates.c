@@ -134,11 +134,6 @@ void certificates_issue(struct certificates *certificates,
     EVP_PKEY_free(key);
 }
 
-const char *certificates_directory(const struct certificates *certificates)
-{
-    return certificates->directory;
-}
-
 const char *certificates_path(struct certificates *certificates, const char *file)
 {
     char **path = &certificates->paths[certificates->next_path++ % PATHS];

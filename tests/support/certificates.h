@@ -37,8 +37,6 @@ struct certificate_request {
 void certificates_issue(struct certificates *certificates,
                         const struct certificate_request *request);
 
-const char *certificates_directory(const struct certificates *certificates);
-
 /* The path of a file in the directory; one of the last eight asked for. */
 const char *certificates_path(struct certificates *certificates, const char *file);
 

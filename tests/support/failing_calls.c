@@ -188,6 +188,18 @@ int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *obj
     CALL_WHEN(is_met_with_length(FAILING_##kind, &length), type, function, failure, parameters, \
               arguments)
 
+/* One more of this type, which may be missing: then it is passed on as it lies there. */
+#define CALL_VARIADIC(function, kind, type, parameters, known, arguments) \
+    int function parameters                                               \
+    {                                                                     \
+        REAL(function);                                                   \
+        va_list list;                                                     \
+        va_start(list, known);                                            \
+        type last = va_arg(list, type);                                   \
+        va_end(list);                                                     \
+        return is_met(FAILING_##kind) ? -1 : real arguments;              \
+    }
+
 /* curl 7.88 closes descriptor 0 when it has no memory for looking up a name: it takes what it has
  * not filled in yet for a socket. Whatever has that number then is spared. */
 static bool is_a_mistake_of_curl(int fd)
@@ -220,15 +232,7 @@ CALL(int, epoll_wait, EPOLL_WAIT, -1,
      (int epoll_fd, struct epoll_event *events, int most, int timeout_ms),
      (epoll_fd, events, most, timeout_ms))
 CALL(int, eventfd, EVENTFD, -1, (unsigned count, int flags), (count, flags))
-int fcntl(int fd, int command, ...)
-{
-    REAL(fcntl);
-    va_list arguments;
-    va_start(arguments, command);
-    void *argument = va_arg(arguments, void *);
-    va_end(arguments);
-    return is_met(FAILING_FCNTL) ? -1 : real(fd, command, argument);
-}
+CALL_VARIADIC(fcntl, FCNTL, void *, (int fd, int command, ...), command, (fd, command, last))
 
 CALL(DIR *, fdopendir, FDOPENDIR, NULL, (int fd), (fd))
 CALL(int, flock, FLOCK, -1, (int fd, int operation), (fd, operation))
@@ -256,36 +260,13 @@ CALL(int, getsockname, GETSOCKNAME, -1, (int fd, __SOCKADDR_ARG address, socklen
      (fd, address, length))
 CALL(int, getsockopt, GETSOCKOPT, -1, (int fd, int level, int name, void *value, socklen_t *length),
      (fd, level, name, value, length))
-int ioctl(int fd, unsigned long request, ...)
-{
-    REAL(ioctl);
-    va_list arguments;
-    va_start(arguments, request);
-    void *argument = va_arg(arguments, void *);
-    va_end(arguments);
-    return is_met(FAILING_IOCTL) ? -1 : real(fd, request, argument);
-}
+CALL_VARIADIC(ioctl, IOCTL, void *, (int fd, unsigned long request, ...), request,
+              (fd, request, last))
 
 CALL(int, mkdirat, MKDIRAT, -1, (int fd, const char *path, mode_t mode), (fd, path, mode))
-int open(const char *path, int flags, ...)
-{
-    REAL(open);
-    va_list arguments;
-    va_start(arguments, flags);
-    const unsigned mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, unsigned) : 0;
-    va_end(arguments);
-    return is_met(FAILING_OPEN) ? -1 : real(path, flags, mode);
-}
-
-int openat(int fd, const char *path, int flags, ...)
-{
-    REAL(openat);
-    va_list arguments;
-    va_start(arguments, flags);
-    const unsigned mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, unsigned) : 0;
-    va_end(arguments);
-    return is_met(FAILING_OPENAT) ? -1 : real(fd, path, flags, mode);
-}
+CALL_VARIADIC(open, OPEN, unsigned, (const char *path, int flags, ...), flags, (path, flags, last))
+CALL_VARIADIC(openat, OPENAT, unsigned, (int fd, const char *path, int flags, ...), flags,
+              (fd, path, flags, last))
 
 CALL(int, poll, POLL, -1, (struct pollfd * watched, nfds_t count, int timeout_ms),
      (watched, count, timeout_ms))
