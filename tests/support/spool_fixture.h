@@ -30,13 +30,18 @@ static void say_nothing(void *state, otel_log_level level, const char *line)
     (void)line;
 }
 
+static struct oteli_spool *open_one(void)
+{
+    return oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+}
+
 static int begin(void **state)
 {
     (void)state;
     otel_log_set_handler(say_nothing, NULL);
     spool_files_begin(&files);
     oteli_leaks_begin();
-    spool = oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    spool = open_one();
     before = spool_files_stats();
     return 0;
 }

@@ -84,45 +84,32 @@ static int proxy_set_up(void **state)
 
 AROUND_ALL(proxy_set_up, wire_tear_down);
 
-TEST(R34_sends_over_the_proxy_of_the_options)
-{
-    static const struct fault_connection ways[] = {{.accepts_connect = false},
-                                                   {.accepts_connect = true}};
-    static const char *const users[] = {"", "user:word@"};
-    static const char *const authorizations[] = {"", "Basic dXNlcjp3b3Jk"};
-    FOR_EACH_WAY(way)
-    {
-        for (size_t i = 0; i < 2 && is_for_proxies(way); i++) {
-            struct wire wire = {.peer = start_proxy(way, &ways[wire_is_tls(way)])};
-            char proxy[96];
-            name_proxy(proxy, sizeof proxy, users[i], wire.peer);
-
-            export_to(&wire, way, HOST, proxy, NULL);
-
-            check_request(&wire, way, authorizations[i]);
-            wire_fini(&wire);
-        }
-    }
-}
-
 /* spec: X14 protocol/otlp.md#otlphttp-connection SHOULD stable */
-TEST(R34_sends_over_the_proxy_of_the_environment)
+TEST(R34_sends_over_the_proxy_of_the_options_or_the_environment)
 {
     static const struct fault_connection ways[] = {{.accepts_connect = false},
                                                    {.accepts_connect = true}};
+    static const struct {
+        const char *user, *authorization;
+        const char *variables[2]; /* without and with TLS; NULL: by options */
+    } cases[] = {{"", "", {NULL}},
+                 {"user:word@", "Basic dXNlcjp3b3Jk", {NULL}},
+                 {"", "", {"http_proxy", "https_proxy"}},
+                 {"", "", {"all_proxy", "HTTPS_PROXY"}},
+                 {"", "", {"ALL_PROXY", "all_proxy"}}};
     FOR_EACH_WAY(way)
     {
-        for (size_t i = 0; i < 3 && is_for_proxies(way); i++) {
-            static const char *const of_tls[] = {"https_proxy", "HTTPS_PROXY", "all_proxy"};
-            static const char *const of_none[] = {"http_proxy", "all_proxy", "ALL_PROXY"};
+        for (size_t i = 0; i < sizeof cases / sizeof *cases && is_for_proxies(way); i++) {
+            const char *variable = cases[i].variables[wire_is_tls(way)];
             struct wire wire = {.peer = start_proxy(way, &ways[wire_is_tls(way)])};
             char proxy[96];
-            name_proxy(proxy, sizeof proxy, "", wire.peer);
-            setenv(wire_is_tls(way) ? of_tls[i] : of_none[i], proxy, 1);
+            name_proxy(proxy, sizeof proxy, cases[i].user, wire.peer);
+            if (variable != NULL)
+                setenv(variable, proxy, 1);
 
-            export_to(&wire, way, HOST, NULL, NULL);
+            export_to(&wire, way, HOST, variable == NULL ? proxy : NULL, NULL);
 
-            check_request(&wire, way, "");
+            check_request(&wire, way, cases[i].authorization);
             wire_fini(&wire);
             forget_environment(NULL);
         }

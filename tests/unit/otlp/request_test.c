@@ -97,7 +97,17 @@ static void for_each(void (*check)(otel_otlp_protocol protocol, otel_otlp_compre
     }
 }
 
-static void check_whole(otel_otlp_protocol protocol, otel_otlp_compression compression)
+#define TEST_EACH(name)                                                               \
+    static void name(otel_otlp_protocol protocol, otel_otlp_compression compression); \
+    TEST(name)                                                                        \
+    {                                                                                 \
+        for_each(name);                                                               \
+    }                                                                                 \
+    static void name(otel_otlp_protocol protocol, otel_otlp_compression compression)
+
+/* spec: X2 otlp#otlphttp-request MAY stable */
+/* spec: X6 protocol/exporter.md#configuration-options MUST stable */
+TEST_EACH(what_is_sent_are_the_spans)
 {
     struct batch_double batch = make_batch(100, 30);
     struct oteli_request request;
@@ -116,14 +126,7 @@ static void check_whole(otel_otlp_protocol protocol, otel_otlp_compression compr
     batch_double_fini(&batch);
 }
 
-/* spec: X2 otlp#otlphttp-request MAY stable */
-/* spec: X6 protocol/exporter.md#configuration-options MUST stable */
-TEST(what_is_sent_are_the_spans)
-{
-    for_each(check_whole);
-}
-
-static void check_wrapped(otel_otlp_protocol protocol, otel_otlp_compression compression)
+TEST_EACH(what_was_kept_is_sent_as_if_it_were_new)
 {
     struct batch_double batch = make_batch(100, 30);
     struct oteli_request made, wrapped;
@@ -142,11 +145,6 @@ static void check_wrapped(otel_otlp_protocol protocol, otel_otlp_compression com
     batch_double_fini(&batch);
 }
 
-TEST(what_was_kept_is_sent_as_if_it_were_new)
-{
-    for_each(check_wrapped);
-}
-
 /* How long the plain bytes of these spans are. */
 static size_t plain_length_of(const struct batch_double *batch, otel_otlp_protocol protocol,
                               size_t first, size_t count)
@@ -162,7 +160,8 @@ static size_t plain_length_of(const struct batch_double *batch, otel_otlp_protoc
 
 /* Every request is within the limit and holds as many spans as fit, and none is skipped unless it
  * alone does not fit. */
-static void check_limit(otel_otlp_protocol protocol, otel_otlp_compression compression)
+/* spec: X13 protocol/exporter.md#request-limits SHOULD stable */
+TEST_EACH(the_limit_counts_before_compression)
 {
     struct batch_double batch = make_batch(12, 20);
     add_span(&batch, 1, 500);
@@ -193,13 +192,7 @@ static void check_limit(otel_otlp_protocol protocol, otel_otlp_compression compr
     batch_double_fini(&batch);
 }
 
-/* spec: X13 protocol/exporter.md#request-limits SHOULD stable */
-TEST(the_limit_counts_before_compression)
-{
-    for_each(check_limit);
-}
-
-static void check_steady(otel_otlp_protocol protocol, otel_otlp_compression compression)
+TEST_EACH(the_steady_state_allocates_nothing)
 {
     struct batch_double batch = make_batch(512, 100);
     struct oteli_request request;
@@ -224,12 +217,7 @@ static void check_steady(otel_otlp_protocol protocol, otel_otlp_compression comp
     batch_double_fini(&batch);
 }
 
-TEST(the_steady_state_allocates_nothing)
-{
-    for_each(check_steady);
-}
-
-static void check_no_memory(otel_otlp_protocol protocol, otel_otlp_compression compression)
+TEST_EACH(no_memory_is_an_answer)
 {
     struct batch_double batch = make_batch(50, 100);
     struct oteli_request kept;
@@ -259,13 +247,8 @@ static void check_no_memory(otel_otlp_protocol protocol, otel_otlp_compression c
     batch_double_fini(&batch);
 }
 
-TEST(no_memory_is_an_answer)
-{
-    for_each(check_no_memory);
-}
-
 /* A request is a copy of its spans, so large ones are made one after the other. */
-static void check_usual_size(otel_otlp_protocol protocol, otel_otlp_compression compression)
+TEST_EACH(large_spans_go_in_requests_of_a_mebibyte)
 {
     struct batch_double batch = make_batch(60, 40000);
     add_span(&batch, 0, 3 * 1024 * 1024);
@@ -281,11 +264,6 @@ static void check_usual_size(otel_otlp_protocol protocol, otel_otlp_compression 
     assert_true(requests <= 5);
     oteli_request_fini(&request);
     batch_double_fini(&batch);
-}
-
-TEST(large_spans_go_in_requests_of_a_mebibyte)
-{
-    for_each(check_usual_size);
 }
 
 /* ---- compression alone ---- */

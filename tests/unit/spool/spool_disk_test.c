@@ -124,8 +124,7 @@ TEST(a_file_that_has_become_a_link_is_not_followed)
 /* The clock of a file system stands still for some milliseconds. */
 TEST(what_others_put_within_one_tick_is_found)
 {
-    struct oteli_spool *other =
-        oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    struct oteli_spool *other = open_one();
     assert_true(put("one", 1));
     assert_string_equal(take(), "one");
     const struct timespec then = stamp();
@@ -192,7 +191,7 @@ TEST(a_directory_that_others_may_write_to_is_not_used)
     make_directory();
     oteli_spool_close(spool);
     assert_int_equal(chmod(spool_files_own(&files), 0770), 0);
-    spool = oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    spool = open_one();
     before = spool_files_stats();
 
     assert_false(put("one", 1));
@@ -217,7 +216,7 @@ TEST(a_link_in_the_place_of_our_directory_is_not_used)
     assert_int_equal(unlink(lock), 0);
     assert_int_equal(rmdir(own), 0);
     assert_int_equal(symlink(elsewhere, own), 0);
-    spool = oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    spool = open_one();
 
     assert_false(put("one", 1));
 
@@ -338,8 +337,7 @@ TEST(a_file_that_cannot_be_read_now_waits)
     assert_string_equal(take(), "");
     spool_calls.errors[SPOOL_READ] = 0;
 
-    struct oteli_spool *other =
-        oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    struct oteli_spool *other = open_one();
     assert_string_equal(take_from(other, OTELI_DELIVERED), "one");
     oteli_spool_close(other);
 }
@@ -380,7 +378,7 @@ TEST(without_memory_nothing_is_lost_uncounted)
 TEST(without_memory_there_is_no_spool)
 {
     oteli_leaks_fail_at(1);
-    assert_null(oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0));
+    assert_null(open_one());
     oteli_leaks_fail_at(0);
 }
 

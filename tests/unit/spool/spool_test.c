@@ -188,8 +188,7 @@ TEST(without_a_limit_and_in_the_future_nothing_is_too_old)
 TEST(one_sends_at_a_time)
 {
     struct oteli_spool_item item;
-    struct oteli_spool *other =
-        oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    struct oteli_spool *other = open_one();
     assert_true(put("one", 1));
     assert_true(oteli_spool_first(spool, &item));
     oteli_spool_close_copies(spool); /* there is none: this is no child */
@@ -208,8 +207,7 @@ TEST(one_sends_at_a_time)
 TEST(a_spool_that_is_closed_does_not_send_any_more)
 {
     struct oteli_spool_item item;
-    struct oteli_spool *other =
-        oteli_spool_open(files.path, SPOOL_ENDPOINT, OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    struct oteli_spool *other = open_one();
     assert_true(put("one", 1));
     assert_true(oteli_spool_first(other, &item));
     assert_string_equal(take(), "");

@@ -106,6 +106,13 @@ static size_t requests(void)
     return http_sink_requests(fixture.sink);
 }
 
+/* A receiver that is away when the first batch comes. */
+static void start_away(const struct http_sink_answer *script, size_t count)
+{
+    start(script, count);
+    export_named("first");
+}
+
 /* ---- away ------------------------------------------------------------------------------ */
 
 AROUND_EACH(begin, end);
@@ -127,8 +134,7 @@ TEST(spans_go_to_disk_when_the_receiver_is_away)
 
 TEST(while_it_is_away_batches_go_to_disk_at_once)
 {
-    start(SCRIPT(BUSY));
-    export_named("first");
+    start_away(SCRIPT(BUSY));
 
     for (unsigned i = 0; i < 10; i++) {
         fixture.call = export_double_of(&fixture.batch, UINT64_MAX);
@@ -144,8 +150,7 @@ TEST(while_it_is_away_batches_go_to_disk_at_once)
 
 TEST(it_is_looked_for_with_back_off)
 {
-    start(SCRIPT(BUSY, BUSY, BUSY));
-    export_named("first");
+    start_away(SCRIPT(BUSY, BUSY, BUSY));
 
     const int first_ms = attend_to_the_end();
     assert_in_range(first_ms, 100, 1000);
@@ -163,8 +168,7 @@ TEST(it_is_looked_for_with_back_off)
 /* spec: X25 */
 TEST(when_it_is_back_files_are_sent_oldest_first_and_batches_directly)
 {
-    start(SCRIPT(BUSY));
-    export_named("first");
+    start_away(SCRIPT(BUSY));
     export_named("2nd..");
     export_named("3rd..");
 
@@ -186,8 +190,7 @@ TEST(when_it_is_back_files_are_sent_oldest_first_and_batches_directly)
 
 TEST(an_answer_to_a_batch_shows_that_it_is_back)
 {
-    start(SCRIPT(BUSY));
-    export_named("first");
+    start_away(SCRIPT(BUSY));
     (void)attend();
     assert_int_equal(remove(spool_files_oldest(&files, ".otlp")), 0); /* an admin, perhaps */
     fixture_advance_ms(1200);
@@ -243,8 +246,7 @@ static void begin_next_program(void)
 /* spec: X25 */
 TEST(the_next_program_sends_what_the_last_one_left)
 {
-    start(SCRIPT(BUSY));
-    export_named("first");
+    start_away(SCRIPT(BUSY));
     export_named("2nd..");
 
     begin_next_program();
@@ -272,8 +274,7 @@ TEST(an_empty_spool_wants_nothing)
 /* spec: X25 */
 TEST(a_file_that_is_refused_holds_nothing_up)
 {
-    start(SCRIPT(BUSY, {.status = 403}));
-    export_named("first");
+    start_away(SCRIPT(BUSY, {.status = 403}));
     export_named("2nd..");
 
     fixture_advance_ms(1200);
@@ -293,8 +294,7 @@ static size_t body_length(size_t request)
 /* R27 */
 TEST(a_file_that_is_too_large_is_sent_in_halves)
 {
-    start(SCRIPT(BUSY, {.status = 413}, {.status = 413}));
-    export_named("first");
+    start_away(SCRIPT(BUSY, {.status = 413}, {.status = 413}));
     export_named("2nd..");
 
     fixture_advance_ms(1200);
@@ -312,8 +312,7 @@ TEST(a_file_that_is_too_large_is_sent_in_halves)
 
 TEST(halves_are_as_old_as_the_whole)
 {
-    start(SCRIPT(BUSY, {.status = 413}, BUSY));
-    export_named("first");
+    start_away(SCRIPT(BUSY, {.status = 413}, BUSY));
     fixture_advance_ms(1200);
     (void)attend_to_the_end();
     assert_int_equal(spool_files_count(&files, ".otlp"), 2);
@@ -379,8 +378,7 @@ TEST(a_disk_that_stays_full_holds_files_up_for_ten_minutes_only)
 /* While it waits for room its receiver goes away, and is looked for as usual. */
 TEST(who_waits_for_room_looks_for_the_receiver_all_the_same)
 {
-    start(SCRIPT(BUSY, {.status = 413}, BUSY));
-    export_named("first");
+    start_away(SCRIPT(BUSY, {.status = 413}, BUSY));
     fixture_advance_ms(1200);
     spool_calls.errors[SPOOL_WRITEV] = ENOSPC;
     assert_int_equal(attend_to_the_end(), 5000);
@@ -413,8 +411,7 @@ TEST(what_is_rejected_of_a_file_is_counted_and_not_sent_again)
 
 TEST(a_request_without_an_answer_is_sent_again)
 {
-    start(SCRIPT(BUSY, {.then = HTTP_SINK_NO_ANSWER}));
-    export_named("first");
+    start_away(SCRIPT(BUSY, {.then = HTTP_SINK_NO_ANSWER}));
     fixture_advance_ms(1200);
     const int again_ms = attend_to_the_end();
     assert_int_equal(COUNTED(waiting), 3);
@@ -448,8 +445,7 @@ TEST(a_receiver_that_hangs_is_given_up_after_the_timeout)
 
 TEST(a_batch_does_not_wait_for_a_file)
 {
-    start(SCRIPT(BUSY, {0}, {.then = HTTP_SINK_HANG}));
-    export_named("first");
+    start_away(SCRIPT(BUSY, {0}, {.then = HTTP_SINK_HANG}));
     export_named("2nd..");
     fixture_advance_ms(1200);
     while (requests() < 3) /* one is sent, and the other hangs */
@@ -568,8 +564,7 @@ TEST(while_another_process_sends_batches_are_tried_now_and_then)
 
 TEST(the_descriptor_is_readable_when_there_is_an_answer)
 {
-    start(SCRIPT(BUSY));
-    export_named("first");
+    start_away(SCRIPT(BUSY));
     assert_true(attend() > 0);
     assert_int_equal(descriptor(), -1);
 
@@ -586,8 +581,7 @@ TEST(the_descriptor_is_readable_when_there_is_an_answer)
 
 TEST(a_renewed_exporter_has_a_spool_of_its_own)
 {
-    start(SCRIPT(BUSY, BUSY));
-    export_named("first");
+    start_away(SCRIPT(BUSY, BUSY));
     otel_exporter renewed;
     assert_int_equal(fixture.exporter.renew(fixture.exporter.state, &renewed), OTEL_OK);
     fixture.exporter.free(fixture.exporter.state);
@@ -605,8 +599,7 @@ TEST(a_renewed_exporter_has_a_spool_of_its_own)
 /* R12 */
 TEST(without_memory_no_span_is_lost_uncounted)
 {
-    start(SCRIPT(BUSY));
-    export_named("first");
+    start_away(SCRIPT(BUSY));
     for (size_t nth = 1; nth < 40; nth++) {
         oteli_leaks_fail_at(nth);
         fixture_export(&fixture);

@@ -24,6 +24,7 @@
 /* Whoever is left hanging stays so to the end of the test. */
 enum { SOON_MS = 5, LATE_MS = 60000 };
 
+#define SCRIPT HTTP_SINK_SCRIPT
 #define ANSWER(text)                                 \
     {                                                \
         .body = text, .body_length = sizeof text - 1 \
@@ -102,8 +103,7 @@ static const uint64_t upper_half = UINT64_C(1) << 63;
 /* spec: S12 trace/sdk.md#jaegerremotesampler SHOULD stable */
 TEST(S12_the_server_is_asked_over_http)
 {
-    static const struct http_sink_answer script[] = {ANSWER(HALF)};
-    start(script, 1, "my shop");
+    start(SCRIPT(ANSWER(HALF)), "my shop");
     assert_true(http_sink_wait(sink, 2));
     const struct http_sink_request *request = http_sink_request(sink, 0);
     char value[64];
@@ -118,11 +118,10 @@ TEST(S12_the_server_is_asked_over_http)
 /* spec: S12 trace/sdk.md#jaegerremotesampler SHOULD stable */
 TEST(S12_the_strategy_follows_the_server)
 {
-    static const struct http_sink_answer script[] = {ANSWER(HALF),       ANSWER(ALL),
-                                                     ANSWER(NONE),       ANSWER(RATE),
-                                                     ANSWER(OPERATIONS), {.then = HTTP_SINK_HANG}};
     oteli_leaks_begin();
-    start(script, 6, "s");
+    start(SCRIPT(ANSWER(HALF), ANSWER(ALL), ANSWER(NONE), ANSWER(RATE), ANSWER(OPERATIONS),
+                 {.then = HTTP_SINK_HANG}),
+          "s");
     assert_true(http_sink_wait(sink, 6));
     assert_string_equal(description_of(&sampler),
                         "JaegerRemoteSampler{1 operations,others:TraceIdRatioBased{0.000000}}");
@@ -133,8 +132,7 @@ TEST(S12_the_strategy_follows_the_server)
 
 TEST(an_answer_is_waited_for)
 {
-    static const struct http_sink_answer script[] = {ANSWER(HALF)};
-    sink = http_sink_start(script, 1);
+    sink = http_sink_start(SCRIPT(ANSWER(HALF)));
     http_sink_hold(sink);
     ask_every(LATE_MS, "s");
     http_sink_go_on(sink);
@@ -144,8 +142,7 @@ TEST(an_answer_is_waited_for)
 
 TEST(a_rate_that_no_number_can_say_is_described_as_a_large_one)
 {
-    static const struct http_sink_answer script[] = {ANSWER(BEYOND_ALL)};
-    start(script, 1, "s");
+    start(SCRIPT(ANSWER(BEYOND_ALL)), "s");
     assert_true(http_sink_wait(sink, 2));
     assert_string_equal(description_of(&sampler),
                         "JaegerRemoteSampler{RateLimiting{1000000000000000.000}}");
@@ -155,8 +152,7 @@ TEST(a_rate_that_no_number_can_say_is_described_as_a_large_one)
 /* spec: S12 trace/sdk.md#jaegerremotesampler SHOULD stable */
 TEST(S12_the_initial_sampler_decides_until_there_is_an_answer)
 {
-    static const struct http_sink_answer script[] = {{.status = 503}, {.then = HTTP_SINK_HANG}};
-    sink = http_sink_start(script, 2);
+    sink = http_sink_start(SCRIPT({.status = 503}, {.then = HTTP_SINK_HANG}));
     struct counted counted = {0, 0};
     char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%u/x", (unsigned)http_sink_port(sink));
@@ -211,14 +207,10 @@ TEST(the_port_of_grpc_is_named)
 /* spec: S12 trace/sdk.md#jaegerremotesampler SHOULD stable */
 TEST(S12_the_last_good_strategy_holds)
 {
-    static const struct http_sink_answer script[] = {
-        ANSWER(HALF),
-        ANSWER("{"),
-        {.status = 500},
-        {.then = HTTP_SINK_RESET},
-        {.then = HTTP_SINK_CUT_BODY, .body = HALF, .body_length = 3},
-        {.then = HTTP_SINK_HANG}};
-    start(script, 6, "s");
+    start(SCRIPT(ANSWER(HALF), ANSWER("{"), {.status = 500}, {.then = HTTP_SINK_RESET},
+                 {.then = HTTP_SINK_CUT_BODY, .body = HALF, .body_length = 3},
+                 {.then = HTTP_SINK_HANG}),
+          "s");
     assert_true(http_sink_wait(sink, 6));
     assert_string_equal(description_of(&sampler),
                         "JaegerRemoteSampler{TraceIdRatioBased{0.500000}}");
@@ -230,8 +222,7 @@ TEST(S12_the_last_good_strategy_holds)
 
 TEST(the_default_initial_sampler_keeps_a_thousandth)
 {
-    static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG}};
-    start(script, 1, "s");
+    start(SCRIPT({.then = HTTP_SINK_HANG}), "s");
     assert_true(http_sink_wait(sink, 1));
     assert_string_equal(description_of(&sampler),
                         "JaegerRemoteSampler{TraceIdRatioBased{0.001000}}");
@@ -268,9 +259,7 @@ TEST(bad_options_are_refused_and_what_is_adopted_is_freed)
  * that the child asks for itself. */
 TEST(a_forked_child_asks_for_itself)
 {
-    static const struct http_sink_answer script[] = {
-        ANSWER(HALF), {.then = HTTP_SINK_HANG}, ANSWER(NONE)};
-    start(script, 3, "s");
+    start(SCRIPT(ANSWER(HALF), {.then = HTTP_SINK_HANG}, ANSWER(NONE)), "s");
     assert_true(http_sink_wait(sink, 2));
     int done[2];
     int looked[2];
@@ -310,10 +299,8 @@ static struct oteli_engine_options start_options(struct oteli_config *config)
 /* spec: S12 configuration/sdk-environment-variables.md#general-sdk-configuration SHOULD stable */
 TEST(S12_the_environment_can_name_it)
 {
-    static const struct http_sink_answer script[] = {{.then = HTTP_SINK_HANG},
-                                                     {.then = HTTP_SINK_HANG}};
     static char *const names[] = {"jaeger_remote", "parentbased_jaeger_remote"};
-    sink = http_sink_start(script, 2);
+    sink = http_sink_start(SCRIPT({.then = HTTP_SINK_HANG}, {.then = HTTP_SINK_HANG}));
     char argument[96];
     snprintf(argument, sizeof argument, "endpoint=http://127.0.0.1:%u,initialSamplingRate=0.25",
              (unsigned)http_sink_port(sink));
@@ -336,8 +323,7 @@ TEST(S12_the_environment_can_name_it)
 /* spec: S12 configuration/sdk-environment-variables.md#general-sdk-configuration SHOULD stable */
 TEST(S12_the_sdk_samples_by_it_until_its_shutdown)
 {
-    static const struct http_sink_answer script[] = {ANSWER(OPERATIONS), {.then = HTTP_SINK_HANG}};
-    sink = http_sink_start(script, 2);
+    sink = http_sink_start(SCRIPT(ANSWER(OPERATIONS), {.then = HTTP_SINK_HANG}));
     char argument[96];
     snprintf(argument, sizeof argument, "endpoint=http://127.0.0.1:%u/,pollingIntervalMs=%d",
              (unsigned)http_sink_port(sink), SOON_MS);

@@ -84,19 +84,6 @@ TEST(X15_requests_go_over_a_unix_socket)
     assert_memory_equal(after, before, sizeof before);
 }
 
-TEST(X14_requests_go_over_ipv6)
-{
-    struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){.is_ipv6 = true});
-    struct oteli_transport *transport =
-        oteli_transport_new(ASKING_OPTIONS(.url = fault_peer_url(peer)));
-
-    assert_non_null(strstr(fault_peer_url(peer), "[::1]"));
-    assert_arrives(transport);
-
-    oteli_transport_free(transport);
-    fault_peer_stop(peer);
-}
-
 /* ---- names ---- */
 
 static atomic_uint lookups;
