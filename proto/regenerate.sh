@@ -12,4 +12,5 @@ protoc-c --proto_path=. --c_out=. \
     opentelemetry/proto/trace/v1/trace.proto \
     opentelemetry/proto/collector/trace/v1/trace_service.proto \
     opentelemetry/proto/profiles/v1development/profiles.proto \
-    opentelemetry/proto/collector/profiles/v1development/profiles_service.proto
+    opentelemetry/proto/collector/profiles/v1development/profiles_service.proto \
+    pprof/profile.proto

@@ -44,13 +44,12 @@ source "$here/lib.sh"
 readonly llvm=${OTEL_LLVM_VERSION:-14}
 readonly build_packages=(
     gcc g++ libc6-dev make cmake ninja-build pkg-config
-    libck-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
-    libcurl4-openssl-dev libmicrohttpd-dev libssl-dev libdw-dev libfyaml-dev ca-certificates
+    libck-dev libprotobuf-c-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev libdw-dev libfyaml-dev ca-certificates
     zlib1g-dev libzstd-dev
 )
 readonly bench_packages=(libsqlite3-dev)
 readonly plot_packages=(gnuplot-nox jq)
-readonly test_packages=(libcmocka-dev libnghttp2-dev python3 python3-protobuf python3-venv)
+readonly test_packages=(libcmocka-dev libnghttp2-dev protobuf-compiler python3 python3-protobuf python3-venv)
 readonly full_packages=(
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
     "python3-clang-$llvm"

@@ -8,8 +8,9 @@
 #ifndef FLAME_PPROF_H
 #define FLAME_PPROF_H
 
-#include <otel/exporter.h>
+#include "pprof/profile.pb-c.h"
 
+#include <otel/exporter.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -55,8 +56,7 @@ struct flame_sample {
 };
 
 struct flame_profile {
-    uint8_t *bytes; /* everything below points into it */
-    size_t length;
+    Perftools__Profiles__Profile *file; /* everything below points into it */
     otel_slice *strings;
     size_t string_count;
     struct flame_mapping *mappings;

@@ -5,7 +5,7 @@
 #include "profiling/gzip.h"
 #include "profiling/profile_builder.h"
 #include "tests/support/leaks.h"
-#include "tests/support/pprof/profile.pb-c.h"
+#include "pprof/profile.pb-c.h"
 #include "tests/support/resolved_sample.h"
 #include "tests/support/said.h"
 #include "tests/support/unit.h"
