@@ -44,8 +44,8 @@ source "$here/lib.sh"
 readonly llvm=${OTEL_LLVM_VERSION:-14}
 readonly build_packages=(
     gcc g++ libc6-dev make cmake ninja-build pkg-config
-    libck-dev libprotobuf-c-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev libdw-dev libfyaml-dev ca-certificates
-    zlib1g-dev libzstd-dev
+    libck-dev libprotobuf-c-dev libcurl4-openssl-dev
+    zlib1g-dev libzstd-dev libmicrohttpd-dev libssl-dev libdw-dev libfyaml-dev ca-certificates
 )
 readonly bench_packages=(libsqlite3-dev)
 readonly plot_packages=(gnuplot-nox jq)
