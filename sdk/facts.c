@@ -118,7 +118,7 @@ static bool is_unset(const char *url)
 static void merge_schema_url(struct oteli_facts *facts, const struct oteli_facts *updating)
 {
     facts->has_two_schemas |= updating->has_two_schemas;
-    if (is_unset(updating->schema_url) || facts->has_two_schemas)
+    if (is_unset(updating->schema_url))
         return;
     if (is_unset(facts->schema_url)) {
         facts->schema_url = updating->schema_url;

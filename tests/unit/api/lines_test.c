@@ -118,6 +118,27 @@ TEST_QUEUED_TOO(nothing_is_told_to_others_in_it)
     otel_span_end(root);
 }
 
+static void *mount_without_memory(void *lines)
+{
+    const otel_span parent = remote(OTEL_TRACE_FLAG_SAMPLED);
+    oteli_leaks_fail_at(1);
+    otel_lines_mount(lines, &parent, 1, NULL);
+    assert_true(oteli_leaks_failed());
+    oteli_leaks_fail_at(0);
+    return NULL;
+}
+
+TEST(a_thread_without_memory_for_its_state_mounts_nothing)
+{
+    otel_lines_begin();
+    traced_touch("a");
+    otel_lines *lines = otel_lines_end();
+    traced_thread(mount_without_memory, lines);
+    otel_lines_free(lines);
+    assert_string_equal(traced_tree(), "");
+    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 1);
+}
+
 TEST(the_innermost_stretch_ends_without_memory_for_another)
 {
     traced_touch("warm");

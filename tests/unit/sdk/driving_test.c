@@ -24,6 +24,16 @@
 
 AROUND_EACH(polled_begin, polled_end);
 
+TEST(no_descriptor_takes_the_place_of_a_standard_one)
+{
+    const int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, MOST_FDS);
+    assert_int_equal(close(STDIN_FILENO), 0);
+    polled_start();
+    assert_false(is_open(STDIN_FILENO));
+    assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(close(kept), 0);
+}
+
 TEST(what_was_closed_is_made_anew)
 {
     assert_int_equal(polled_start_with_delay(1), OTEL_OK);
