@@ -161,6 +161,7 @@ case ${1:-} in
     ;;
 --mutants)
     setup --full-deps --interop
+    tests/mutants/run.py build-mutants --sample 600
     exec tests/mutants/run.py build-mutants --sample 600 --bound 85 \
         --tests '^(unit|example|integration|blackbox)\.'
     ;;

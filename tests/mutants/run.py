@@ -11,10 +11,12 @@ then each mutant runs the tests that reach it, the fastest first, until one fail
 been run is kept in WORK for these sources, and is not run again: an interrupted run continues, and one
 with a wider --tests runs the other tests against what survived.
 
-REGEX is of names as ctest has them, LABELS a regex of labels to leave out. Where REGEX names blackbox,
-the black-box suite is built too, against what this build installs. A mutant that changes no object
-file is not counted, nor is one of equivalents.list (at most one in ten may be listed). The exit
-status is 1 when the share of killed mutants is below the bound. Needs python3-clang-14.
+REGEX is of names as ctest has them, LABELS a regex of labels to leave out. Tests are built with ASan and
+UBSan, as the first tier has its unit tests. Where REGEX names blackbox, the black-box suite is built
+too, against what this build installs, and nothing has sanitizers: run the other tests before. A mutant
+that changes no object file is not counted, nor is one of equivalents.list (at most one in ten may be
+listed). The exit status is 1 when the share of killed mutants is below the bound. Needs
+python3-clang-14.
 """
 import argparse
 import collections
@@ -39,9 +41,11 @@ SOURCES = HERE.parents[1]
 MUTANTS_MAX = 4095  # OTELI_MUTANTS_MAX of mutant.h; 0 is none
 CONFIGURE = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_C_FLAGS=-w",
              "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g", "-DCMAKE_INSTALL_RPATH=$ORIGIN", "-DOTEL_WERROR=OFF")
+SANITIZERS = "address,undefined"
 # Folders with tests that need no program of another folder.
 ALONE = {"tests/unit", "examples"}
-LIMITS = ("prlimit", "--core=0", "--fsize=2147483648", "--data=8589934592")
+LIMITS = ("prlimit", "--core=0", "--fsize=2147483648")
+MEMORY = ("--data=8589934592",)  # not for ASan, which maps its shadow
 
 
 def quietly(*command, **options):
@@ -69,8 +73,10 @@ def key(mutant):
 class Build:
     """A copy of the sources with mutants in it, and what is built of it."""
 
-    def __init__(self, work, seed):
-        self.work, self.copy, self.tree = work, work / "source", work / "build"
+    def __init__(self, work, seed, sanitizers):
+        self.work, self.copy, self.sanitizers = work, work / "source", sanitizers
+        self.tree = work / ("sanitized" if sanitizers else "build")
+        self.limits = LIMITS if sanitizers else LIMITS + MEMORY
         listed = quietly("git", "-C", SOURCES, "ls-files", "--cached", "--others", "--exclude-standard")
         self.names = sorted(name for name in listed.splitlines() if (SOURCES / name).is_file())
         tested = hashlib.sha256(str(seed).encode())
@@ -89,7 +95,7 @@ class Build:
     def is_product(name):
         return name.endswith((".c", ".h")) and name.startswith(tuple(f"{one}/" for one in places.FOLDERS))
 
-    def configure(self):
+    def copy_sources(self):
         for path in self.copy.rglob("*"):
             if path.is_file() and str(path.relative_to(self.copy)) not in self.names:
                 path.unlink()
@@ -97,7 +103,9 @@ class Build:
             if not self.is_product(name) or not (self.copy / name).exists():
                 write(self.copy / name, (SOURCES / name).read_bytes())
                 (self.copy / name).chmod((SOURCES / name).stat().st_mode)
-        quietly("cmake", "-S", self.copy, "-B", self.tree, *CONFIGURE)
+
+    def configure(self):
+        quietly("cmake", "-S", self.copy, "-B", self.tree, *CONFIGURE, f"-DOTEL_SANITIZE={self.sanitizers}")
 
     def commands(self):
         """How each translation unit of the product is compiled."""
@@ -146,9 +154,11 @@ class Build:
         current, listed = self.work / "current", self.state / "mutants.json"
         built = current.read_text().split() if current.exists() else []
         if built[:1] == [self.state.name] and int(built[1]) >= sample:
+            self.configure()
             chosen = json.loads(listed.read_text())
             return {number: places.Mutant(*one) for number, one in chosen if number <= sample}
         current.unlink(missing_ok=True)
+        self.copy_sources()
         self.configure()
         chosen = list(enumerate(self.all_mutants()[:sample], 1))
         files = collections.defaultdict(list)
@@ -167,7 +177,8 @@ class Build:
         """Whether the optimised object file is the same with and without a mutant."""
         if mutant.file != mutant.unit:
             return False
-        words = shlex.split(self.commands()[mutant.unit].replace(str(self.copy), str(SOURCES)))
+        command = self.commands()[mutant.unit].replace(str(self.copy), str(SOURCES))
+        words = [one for one in shlex.split(command) if not one.startswith("-fsanitize")]
         source = (SOURCES / mutant.file).read_bytes()
         changed = b"(void)0" if mutant.operator == "statement" else f"({mutant.after})".encode()
         objects = []
@@ -195,10 +206,11 @@ class Test:
             made.pop(one.removesuffix("=unset:"), None)  # no test changes one in another way
         return made
 
-    def run(self, work, limit, mutant=0, reached=""):
+    def run(self, build, limit, mutant=0, reached=""):
         """What became of it: passed, failed, skipped or hung."""
-        with self.lock, tempfile.TemporaryFile("w+", dir=work, encoding="utf-8", errors="replace") as output:
-            with subprocess.Popen([*LIMITS, *self.command], stdin=subprocess.DEVNULL, stdout=output,
+        with self.lock, tempfile.TemporaryFile("w+", dir=build.work, encoding="utf-8",
+                                               errors="replace") as output:
+            with subprocess.Popen([*build.limits, *self.command], stdin=subprocess.DEVNULL, stdout=output,
                                   stderr=output, env=self.environment(mutant, reached),
                                   cwd=self.properties["WORKING_DIRECTORY"], start_new_session=True) as child:
                 try:
@@ -218,15 +230,15 @@ class Test:
             passes = any(re.search(one, said, re.S) for one in wanted) if wanted else status == 0
             return "passed" if passes else "failed"
 
-    def cover(self, work, state):
+    def cover(self, build):
         """Runs it without a mutant, which tells how long it takes and what it reaches."""
-        kept = state / "reached" / self.name.replace("/", "_")
+        kept = build.state / "reached" / self.name.replace("/", "_")
         if not kept.exists():
             kept.parent.mkdir(exist_ok=True)
             reached = kept.with_name(f".{kept.name}")
             reached.write_bytes(bytes(MUTANTS_MAX + 1))
             start = time.monotonic()
-            outcome = self.run(work, float(self.properties.get("TIMEOUT", 900)), 0, reached)
+            outcome = self.run(build, float(self.properties.get("TIMEOUT", 900)), 0, reached)
             seconds = time.monotonic() - start
             numbers = [number for number, seen in enumerate(reached.read_bytes()) if seen]
             kept.write_text(json.dumps([outcome, seconds, numbers]))
@@ -278,8 +290,8 @@ class Results:
         """The test that finds a mutant, if one does: first of those that have been run."""
         def find(test):
             limit = 5 * test.seconds + 10
-            outcome = test.run(build.work, limit, number)
-            if outcome == "failed" and test.run(build.work, limit) == "failed":
+            outcome = test.run(build, limit, number)
+            if outcome == "failed" and test.run(build, limit) == "failed":
                 raise RuntimeError(f"{test.name} fails without a mutant too, and has not done so before")
             return outcome
 
@@ -358,11 +370,11 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--bound", type=float, default=0)
     args = parser.parse_args()
-    build = Build(args.work.resolve(), args.seed)
+    build = Build(args.work.resolve(), args.seed, "" if "blackbox" in args.tests else SANITIZERS)
     mutants = build.mutants(min(args.sample, MUTANTS_MAX))
     tests = built_tests(build, args)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        list(pool.map(lambda test: test.cover(build.work, build.state), tests))
+        list(pool.map(lambda test: test.cover(build), tests))
     tests = sorted((test for test in tests if test.passes), key=lambda test: test.seconds)
     print(f"{len(mutants)} mutants, {len(tests)} tests", flush=True)
     ends = judge(build, mutants, tests, args)
