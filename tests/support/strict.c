@@ -32,7 +32,8 @@ static size_t character(const uint8_t *at, size_t left)
     return point >= least[size] && point <= 0x10ffff && !is_surrogate ? size : 0;
 }
 
-size_t strict_characters(const void *bytes, size_t length, size_t characters)
+/* How many bytes so many characters are; SIZE_MAX: what is no UTF-8 is among them. */
+static size_t strict_characters(const void *bytes, size_t length, size_t characters)
 {
     const uint8_t *at = bytes;
     size_t used = 0;
@@ -45,7 +46,7 @@ size_t strict_characters(const void *bytes, size_t length, size_t characters)
     return used;
 }
 
-bool strict_is_utf8(const void *bytes, size_t length)
+static bool strict_is_utf8(const void *bytes, size_t length)
 {
     return strict_characters(bytes, length, length) == length;
 }

@@ -17,10 +17,6 @@
 const char *strict_problem(const ProtobufCMessageDescriptor *type, const uint8_t *bytes,
                            size_t length);
 
-/* Whether bytes are UTF-8, and how many bytes so many characters of UTF-8 are. */
-bool strict_is_utf8(const void *bytes, size_t length);
-size_t strict_characters(const void *bytes, size_t length, size_t characters);
-
 struct strict_bytes {
     uint8_t *data; /* free() it */
     size_t length;
