@@ -105,7 +105,7 @@ class Refused(unittest.TestCase):
                 caller = callers.enter_context(socket.socket())
                 caller.setblocking(False)
                 caller.connect_ex(deaf.getsockname())
-            line = self.first_line(deaf.getsockname()[1], {"OTEL_EXPORTER_OTLP_TIMEOUT": "2000"})
+            line = self.first_line(deaf.getsockname()[1], {"OTEL_EXPORTER_OTLP_TIMEOUT": "600000"})
         self.assertRegex(line, r"; 3 spans wait for the next attempt$")
 
     def test_several_bad_spans(self):
