@@ -294,6 +294,17 @@ TEST(R29_dates_are_read_in_every_form)
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 
+TEST(what_was_taken_is_the_limit_and_a_little_more)
+{
+    struct oteli_fitting fitting = {0};
+    oteli_fitting_refused(&fitting, 512, 512 * KIB);
+    oteli_fitting_taken(&fitting, 64 * KIB, false, MIB); /* no part of that: it says nothing */
+    assert_int_equal(oteli_fitting_spans(&fitting, 500, 500 * KIB), 500);
+
+    oteli_fitting_taken(&fitting, 256 * KIB, true, MIB);
+    assert_int_equal(oteli_fitting_spans(&fitting, 576, 576 * KIB), 288);
+}
+
 TEST(a_single_span_is_always_tried_and_says_nothing)
 {
     struct oteli_fitting fitting = {0};

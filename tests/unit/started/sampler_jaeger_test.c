@@ -352,11 +352,3 @@ TEST(S12_the_sdk_alone_refuses_the_name)
     assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.traces_sampler = "jaeger_remote")),
                      OTEL_ERROR_UNSUPPORTED);
 }
-
-TEST(other_names_are_the_sdks_own)
-{
-    struct oteli_config config = {.traces_sampler = "parentbased_always_on"};
-    const struct oteli_engine_options start = start_options(&config);
-    assert_int_equal(oteli_start_sampler(&start, &sampler), OTEL_OK);
-    assert_null(sampler.sample);
-}

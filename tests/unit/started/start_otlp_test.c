@@ -43,6 +43,11 @@ static int end(void **state)
     return 0;
 }
 
+static const char *or_none(const char *text)
+{
+    return text != NULL ? text : "none";
+}
+
 /* All that was chosen, in one line. */
 static const char *text_of(const otel_otlp_options *options)
 {
@@ -55,17 +60,17 @@ static const char *text_of(const otel_otlp_options *options)
         snprintf(text + strlen(text), sizeof text - strlen(text), ", %s: %s",
                  options->headers[i].name, options->headers[i].value);
     snprintf(text + strlen(text), sizeof text - strlen(text),
-             "; ca %s, certificate %s, key %s, TLS %d%s; %u at a time; spool %s", options->ca_file,
-             options->certificate_file, options->key_file, (int)options->tls_min,
+             "; ca %s, certificate %s, key %s, TLS %d%s; %u at a time; spool %s",
+             or_none(options->ca_file), or_none(options->certificate_file),
+             or_none(options->key_file), (int)options->tls_min,
              options->insecure ? ", insecure" : "", (unsigned)options->concurrency,
-             options->spool_directory);
+             or_none(options->spool_directory));
     return text;
 }
 
-#define UNSECURED "; ca (null), certificate (null), key (null), TLS 2"
-#define DEFAULTS                                                        \
-    "http://localhost:4318/v1/traces http/protobuf, 10000 ms" UNSECURED \
-    "; 1 at a time; spool (null)"
+#define DEFAULTS                                              \
+    "http://localhost:4318/v1/traces http/protobuf, 10000 ms" \
+    "; ca none, certificate none, key none, TLS 2; 1 at a time; spool none"
 
 struct chosen {
     struct oteli_config config;
@@ -107,8 +112,8 @@ TEST(profiles_have_the_general_settings_and_no_spool)
     assert_true(oteli_start_otlp_init_of(&chosen.otlp, OTELI_SIGNAL_PROFILES, &chosen.config));
 
     assert_string_equal(text_of(&chosen.otlp.options),
-                        "http://c:4317 grpc gzip, 700 ms, a: b; ca /ca.pem, certificate (null), "
-                        "key (null), TLS 2; 0 at a time; spool (null)");
+                        "http://c:4317 grpc gzip, 700 ms, a: b; ca /ca.pem, certificate none, "
+                        "key none, TLS 2; 0 at a time; spool none");
     assert_int_equal(lines, 0);
     forget(&chosen);
 }
@@ -192,7 +197,7 @@ TEST(those_for_traces_beat_the_general_ones)
 
     assert_string_equal(text_of(choose(&chosen)),
                         "http://localhost:4318/v1/traces http/json, 10000 ms; ca /ca, certificate "
-                        "/certificate, key /key, TLS 2; 1 at a time; spool (null)");
+                        "/certificate, key /key, TLS 2; 1 at a time; spool none");
     forget(&chosen);
 }
 

@@ -115,17 +115,6 @@ TEST(exporters_of_the_options_come_after_them)
     assert_string_equal(pipelines(), "console_exporter fake_exporter");
 }
 
-TEST(with_none_there_are_only_those_of_the_options)
-{
-    setenv("OTEL_TRACES_EXPORTER", "none", 1);
-    assert_int_equal(start_with_fake(), OTEL_OK);
-    otel_span_end(otel_span_enter(otel_tracer_get("test", NULL), "a", NULL));
-
-    assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-
-    assert_string_equal(fake.text, "a|");
-}
-
 TEST(the_environment_is_read_at_every_start)
 {
     setenv("OTEL_TRACES_EXPORTER", "none", 1);
