@@ -389,6 +389,8 @@ TEST(a_flush_finishes_what_was_begun_or_says_that_it_could_not)
         length = take(length);
     while (exporter.flush(exporter.state, 0) != OTEL_OK);
     assert_string_equal(letters_in(content, take(length)), "a");
+    /* An end writes what there is room for. */
+    assert_int_equal(begin_export(&exporter, 'b', LARGE), OTEL_EXPORT_PENDING);
 }
 
 TEST(a_reader_that_has_gone_costs_the_spans_and_nothing_else)

@@ -339,6 +339,20 @@ TEST(a_table_of_many_pieces_is_read_whole)
 
 /* ---- limits and faults ---------------------------------------------------------------------- */
 
+TEST(without_time_nothing_is_said)
+{
+    static const struct oteli_elf_limit limits[] = {{0, UINT64_MAX}, {UINT64_MAX, 0}};
+    add("first", 0x100, 0x10, STB_LOCAL);
+    image_file();
+    memset(names, 0, sizeof names);
+    for (size_t i = 0; i < 2; i++) {
+        struct oteli_elf_place place = {.offset = CODE_OFFSET + 0x100};
+        assert_int_equal(oteli_elf_find_functions(fd, &place, 1, &limits[i], take, NULL),
+                         OTELI_ELF_LATE);
+        assert_string_equal(names[0], "");
+    }
+}
+
 TEST(a_file_that_is_cut_off_has_no_names_or_the_right_ones)
 {
     const uint64_t offsets[] = {CODE_OFFSET + 0x100, CODE_OFFSET + 0x200};

@@ -23,6 +23,9 @@ static const struct oteli_otlp_origin origin = {
     .ids = {{1}, {2}},
 };
 
+static const struct oteli_otlp_origin nobody = {.resource = "", .ids = {{1}, {2}}};
+static const struct oteli_otlp_origin *from = &origin;
+
 static struct profile_double made;
 static struct oteli_otlp_profiles encoder;
 static profiles_request *request;
@@ -49,7 +52,7 @@ static void send_through(const otel_profile *profile)
     char broken[PROFILE_RULES_SIZE];
     size_t length = 0;
     forget_request();
-    const uint8_t *bytes = oteli_otlp_profiles_encode(&encoder, profile, &origin, &length);
+    const uint8_t *bytes = oteli_otlp_profiles_encode(&encoder, profile, from, &length);
     assert_non_null(bytes);
     request = REQUEST(unpack)(NULL, length, bytes);
     assert_non_null(request);
@@ -274,6 +277,7 @@ TEST(any_profile_keeps_the_rules_and_its_sums)
         }
         sums[0] = sums[1] * PROFILE_DOUBLE_PERIOD_NS;
 
+        from = round % 2 != 0 ? &nobody : &origin;
         send_through(&made.profile);
 
         for (size_t kind = 0; kind < OTELI_OTLP_PROFILES; kind++) {

@@ -263,3 +263,13 @@ TEST(all_else_is_no_list)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_false(oteli_processors_parse(&processors, others[i]));
 }
+
+TEST(one_is_on)
+{
+    struct oteli_processors processors;
+    unsigned found = 0;
+    oteli_processors_online(&processors);
+    for (unsigned number = 0; number < OTELI_PROCESSORS_MOST; number++)
+        found += oteli_processors_has(&processors, number);
+    assert_true(found >= 1);
+}

@@ -424,6 +424,23 @@ static void add_numbers(void)
     }
 }
 
+TEST(a_full_table_takes_only_what_it_has)
+{
+    static const struct {
+        uint32_t rows, bytes, tail;
+    } limits[] = {{2, NO_LIMIT, 0}, {NO_LIMIT, 4 + 2 * 2, 2}};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t index;
+        oteli_interner_init(&table, limits[i].rows, limits[i].bytes, limits[i].tail, 7);
+        assert_true(oteli_interner_add(&table, "ab", 2, &index));
+        assert_true(oteli_interner_add(&table, "cd", 2, &index));
+        assert_false(oteli_interner_add(&table, "ef", 2, &index));
+        assert_true(oteli_interner_add(&table, "cd", 2, &index));
+        assert_int_equal(index, 1);
+        oteli_interner_fini(&table);
+    }
+}
+
 TEST(an_emptied_table_keeps_its_memory_until_it_is_far_too_much)
 {
     oteli_interner_init(&table, NO_LIMIT, NO_LIMIT, 0, 7);
