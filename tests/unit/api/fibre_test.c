@@ -403,3 +403,13 @@ TEST_WITH(recorder_setup_queued_fast, recorder_teardown,
     for (size_t i = 0; i < FIBRES; i++)
         otel_stack_free(fibres[i].stack);
 }
+
+TEST(a_stack_may_be_current_when_the_library_is_unloaded)
+{
+    otel_stack *stack = otel_stack_new();
+    otel_span_end(enter("outside"));
+    otel_stack_switch(stack);
+    otel_span_end(enter("inside"));
+    oteli_api_reset();
+    otel_stack_free(stack);
+}
