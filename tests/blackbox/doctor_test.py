@@ -290,6 +290,12 @@ class SetUps(unittest.TestCase):
         self.assertEqual((report["http"]["status"], report["otlp"]["result"]), (200, "fine"))
         self.assertEqual(set(asked) - {""}, {f"CONNECT 127.0.0.1:{port} HTTP/1.1"})
 
+    def test_all_bytes_of_an_answer_have_one_deadline(self):
+        # If each byte had the time for itself, all 256 that fit would be waited for.
+        drips = servers.Drips()
+        run(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT="200", **{ENDPOINT: f"http://localhost:{listen(drips)}"})
+        self.assertIn(drips.most, range(1, 256))
+
     def test_a_profiler_is_left_alone(self):
         url = f"http://localhost:{unused_port()}"
         file = FILES / "profiler.yaml"

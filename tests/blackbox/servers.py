@@ -103,6 +103,30 @@ def never_answers(connection):
     connection.close()
 
 
+class Drips:
+    """Gives a byte now and then for as long as somebody is there. `most`: to one connection."""
+
+    def __init__(self):
+        self.most = 0
+
+    def __call__(self, connection):
+        sent = 0
+        connection.settimeout(0.05)
+        try:
+            while True:
+                connection.sendall(b"x")
+                sent += 1
+                self.most = max(self.most, sent)
+                try:
+                    if not connection.recv(65536):
+                        break
+                except TimeoutError:
+                    pass
+        except OSError:
+            pass
+        connection.close()
+
+
 def hangs_up(connection, first=b""):
     """Says something, and goes when it has been asked."""
     try:

@@ -5,6 +5,7 @@
  *
  * They end, and free, between the forks only: the sanitizer has one lock more, for what was freed,
  * which a thread holds for a few instructions when it ends, and nobody else can take it. */
+#include "tests/support/traced.h"
 #include "tests/support/unit.h"
 
 #include <pthread.h>
@@ -13,51 +14,31 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { FORKS = 300, THREADS = 4, SIZES = 12, HANGS_AFTER_S = 60 };
 
 static atomic_int round_now;
 
-/* One of every class of sizes: 16 bytes to 32 KiB. */
-static void allocate(void *blocks[SIZES])
+/* One of every class of sizes, 16 bytes to 32 KiB: until the round is over, or at once. */
+static void *allocate(void *round)
 {
+    void *blocks[SIZES];
     for (unsigned i = 0; i < SIZES; i++)
         blocks[i] = malloc((size_t)16 << i);
-}
-
-static void release(void *blocks[SIZES])
-{
+    while (round != NULL && atomic_load(&round_now) == *(const int *)round)
+        sched_yield();
     for (unsigned i = 0; i < SIZES; i++)
         free(blocks[i]);
-}
-
-static void *allocate_in_round(void *argument)
-{
-    const int started_in = *(const int *)argument;
-    void *blocks[SIZES];
-    allocate(blocks);
-    while (atomic_load(&round_now) == started_in)
-        sched_yield();
-    release(blocks);
     return NULL;
-}
-
-static void *allocate_once(void *unused)
-{
-    void *blocks[SIZES];
-    allocate(blocks);
-    release(blocks);
-    return unused;
 }
 
 static int live_as_a_child(void)
 {
     alarm(HANGS_AFTER_S);
-    (void)allocate_once(NULL);
+    (void)allocate(NULL);
     pthread_t thread;
-    if (pthread_create(&thread, NULL, allocate_once, NULL) != 0)
+    if (pthread_create(&thread, NULL, allocate, NULL) != 0)
         return 1;
     return pthread_join(thread, NULL);
 }
@@ -66,13 +47,11 @@ static void fork_beside_threads_that_start(int round)
 {
     pthread_t threads[THREADS];
     for (unsigned i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, allocate_in_round, &round), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, allocate, &round), 0);
     const pid_t child = fork();
     if (child == 0)
         _exit(live_as_a_child());
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    check_forked(child);
     atomic_store(&round_now, round + 1);
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);

@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { THREADS = 4, ROUNDS = 2000, MANY = 1000, ROUNDS_OF_ENDS = 200 };
 
@@ -35,23 +34,6 @@ TEST(a_thousand_open_spans_keep_apart)
         assert_memory_equal(recorder_field(i, 2).bytes, &spans[MANY - 1 - i].opaque[2], 8);
         assert_int_equal(recorder_count(i, RECORDER_ATTRIBUTES), 1);
     }
-}
-
-TEST(records_are_used_again)
-{
-    static otel_span spans[200];
-    for (int round = 0; round < 20; round++) {
-        for (size_t i = 0; i < 200; i++)
-            spans[i] = otel_span_start(tracer(), "span", NULL);
-        for (size_t i = 0; i < 200; i++)
-            otel_span_end(spans[i]);
-    }
-    uint32_t largest = 0;
-    for (size_t i = 0; i < 200; i++) {
-        const uint32_t slot = oteli_ref_slot(spans[i].opaque[3]);
-        largest = slot > largest ? slot : largest;
-    }
-    assert_int_equal(largest, 199);
 }
 
 TEST(no_record_is_lost_to_a_lack_of_memory)

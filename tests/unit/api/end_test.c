@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { NAME = 5, START = 7, END = 8 };
+enum { NAME = 5, END = 8 };
 
 static otel_tracer *tracer(void)
 {
@@ -19,18 +19,6 @@ static otel_span enter(const char *name)
     return otel_span_enter(tracer(), name, NULL);
 }
 
-static bool is_current(otel_span span)
-{
-    return otel_current_span().opaque[2] == span.opaque[2];
-}
-
-static const otel_span none;
-
-static bool stack_is_empty(void)
-{
-    return oteli_self->top == oteli_self->stack;
-}
-
 static void check_name(size_t index, const char *name)
 {
     const struct oteli_field field = recorder_field(index, NAME);
@@ -39,63 +27,6 @@ static void check_name(size_t index, const char *name)
 }
 
 AROUND_EACH(recorder_setup_queued, recorder_teardown);
-
-TEST_FAST_TOO(an_old_handle_does_not_end_the_next_span_of_its_slot)
-{
-    const otel_span old = enter("old");
-    otel_span_end(old);
-    const otel_span old_started = otel_span_start(tracer(), "old started", NULL);
-    otel_span_end(old_started);
-    const otel_span next = enter("next");
-    const otel_span next_started = otel_span_start(tracer(), "next started", NULL);
-    otel_span_end(old);
-    otel_span_end(old_started);
-
-    assert_int_equal(recorder.count, 2);
-    assert_true(otel_span_is_recording(next) && otel_span_is_recording(next_started));
-    otel_span_end(next_started);
-    otel_span_end(next);
-    assert_int_equal(recorder.count, 4);
-}
-
-TEST_FAST_TOO(many_spans_that_end_first_in_first_out)
-{
-    static otel_span spans[1000];
-    for (size_t i = 0; i < 1000; i++)
-        spans[i] = enter("span");
-    for (size_t i = 0; i < 1000; i++)
-        otel_span_end(spans[i]);
-
-    assert_int_equal(recorder.count, 1000);
-    assert_true(is_current(none));
-    assert_true(stack_is_empty());
-}
-
-static void *end_all(void *spans)
-{
-    otel_span *const span = spans;
-    assert_false(otel_span_is_recording(span[0]));
-    otel_span_set_int(span[0], "k", 1);
-    otel_span_end(span[0]);
-    otel_span_set_int(span[1], "k", 1);
-    otel_span_end(span[1]);
-    return NULL;
-}
-
-/* spec: A25 */
-TEST_FAST_TOO(another_thread_ends_started_spans_but_no_entered_ones)
-{
-    otel_span spans[] = {enter("entered"), otel_span_start(tracer(), "started", NULL)};
-    recorder_on_thread(end_all, spans);
-
-    assert_int_equal(recorder.count, 1);
-    check_name(0, "started");
-    assert_true(recorder_has_field(0, 9));
-    assert_true(otel_span_is_recording(spans[0]));
-    assert_false(otel_span_is_recording(spans[1]));
-    otel_span_end(spans[0]);
-    assert_false(recorder_has_field(1, 9));
-}
 
 TEST_QUEUED_FAST_TOO(lots_are_asked_for_when_the_last_is_used_up)
 {
@@ -250,22 +181,6 @@ TEST_QUEUED_FAST_TOO(a_worker_that_sleeps_is_woken_once)
     assert_true(oteli_generation == recorder.sdk.generation);
     recorder_collect();
     assert_int_equal(recorder.count, 3);
-}
-
-TEST_QUEUED_FAST_TOO(after_the_shutdown_ends_are_counted_as_such)
-{
-    const otel_span entered = enter("entered");
-    const otel_span started = otel_span_start(tracer(), "started", NULL);
-    recorder_stop();
-    otel_span_end(entered);
-    otel_span_end(started);
-    otel_span_end(started);
-
-    const struct counted counts = recorder_counts();
-    assert_int_equal(counts.recorded, 2);
-    assert_int_equal(counts.ended, 2);
-    assert_int_equal(counts.dropped[OTEL_DROP_ALREADY_SHUTDOWN], 2);
-    assert_true(is_current(none));
 }
 
 static void *end_one(void *span)

@@ -8,7 +8,6 @@
 #include <otel/fibre.h>
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SPAN_PARENT = 4, SPAN_ATTRIBUTES = 9 };
@@ -233,76 +232,52 @@ struct forked {
     otel_baggage baggage;
 };
 
-static int look_in_child(const void *argument)
+static bool is_the_parents(otel_span span)
 {
-    const struct forked *it = argument;
-    const otel_span span = it->of_fibre;
-    const otel_baggage baggage = it->baggage;
-    otel_stack *const stack = it->stack;
-    otel_stack_switch(stack);
-    const otel_span current = otel_current_span();
-    if (current.opaque[2] != span.opaque[2] || otel_span_is_recording(current))
-        return 1;
-    if (otel_current_context().baggage != baggage.opaque || otel_baggage_count(baggage) != 1)
-        return 2;
-    otel_span_end(span);
-    if (recorder.count != 0)
-        return 3;
-    for (unsigned i = 0; i < 2 * 8192; i++)
-        (void)otel_baggage_set(otel_baggage_none(), "other", i % 2 != 0 ? "a" : "b", NULL);
-    if (otel_baggage_count(baggage) != 1)
-        return 4;
-    otel_stack_free(stack);
-    return nothing_is_current() ? 0 : 5;
+    return is_current(span) && !otel_span_is_recording(span);
 }
 
-TEST(in_a_forked_child_its_spans_are_the_parents)
+static int look_in_child(const void *argument)
+{
+    const struct forked it = *(const struct forked *)argument;
+    otel_stack_switch(it.stack);
+    if (!is_the_parents(it.of_fibre))
+        return 1;
+    if (otel_current_context().baggage != it.baggage.opaque || otel_baggage_count(it.baggage) != 1)
+        return 2;
+    otel_span_end(it.of_fibre);
+    otel_stack_switch(NULL);
+    if (!is_the_parents(it.of_thread))
+        return 3;
+    otel_span_end(it.of_thread);
+    if (recorder.count != 0 || !nothing_is_current())
+        return 4;
+    for (unsigned i = 0; i < 2 * 8192; i++)
+        (void)otel_baggage_set(otel_baggage_none(), "other", i % 2 != 0 ? "a" : "b", NULL);
+    if (otel_baggage_count(it.baggage) != 1)
+        return 5;
+    otel_stack_free(it.stack);
+    return 0;
+}
+
+/* Forked by the fibre, and by its thread while the fibre waits. */
+TEST(in_a_forked_child_what_is_open_is_the_parents)
 {
     const otel_baggage baggage = otel_baggage_set(otel_baggage_none(), "k", "v", NULL);
     otel_stack *stack = otel_stack_new();
-    otel_stack_switch(stack);
-    const otel_context_token token = otel_context_attach((otel_context){.baggage = baggage.opaque});
-    const otel_span span = enter("fibre");
-    otel_stack_switch(NULL);
-
-    recorder_in_child(look_in_child,
-                      &(struct forked){.stack = stack, .of_fibre = span, .baggage = baggage});
-
-    otel_stack_switch(stack);
-    otel_span_end(span);
-    assert_true(otel_context_detach(token));
-    assert_int_equal(recorder.count, 1);
-    otel_stack_free(stack);
-}
-
-/* Forked by a fibre: what its thread had open is the parent's, too. */
-static int look_in_child_of_fibre(const void *argument)
-{
-    const otel_span of_fibre = ((const struct forked *)argument)->of_fibre;
-    const otel_span of_thread = ((const struct forked *)argument)->of_thread;
-    if (!is_current(of_fibre) || otel_span_is_recording(otel_current_span()))
-        return 1;
-    otel_span_end(of_fibre);
-    if (!nothing_is_current())
-        return 2;
-    otel_stack_switch(NULL);
-    if (!is_current(of_thread) || otel_span_is_recording(otel_current_span()))
-        return 3;
-    otel_span_end(of_thread);
-    return recorder.count == 0 && nothing_is_current() ? 0 : 4;
-}
-
-TEST(a_fibre_may_fork)
-{
-    otel_stack *stack = otel_stack_new();
     const otel_span of_thread = enter("thread");
     otel_stack_switch(stack);
+    const otel_context_token token = otel_context_attach((otel_context){.baggage = baggage.opaque});
     const otel_span of_fibre = enter("fibre");
-    recorder_in_child(look_in_child_of_fibre,
-                      &(struct forked){.of_fibre = of_fibre, .of_thread = of_thread});
-    otel_span_end(of_fibre);
+    const struct forked forked = {stack, of_fibre, of_thread, baggage};
+    recorder_in_child(look_in_child, &forked);
     otel_stack_switch(NULL);
+    recorder_in_child(look_in_child, &forked);
+
     otel_span_end(of_thread);
+    otel_stack_switch(stack);
+    otel_span_end(of_fibre);
+    assert_true(otel_context_detach(token));
     assert_int_equal(recorder.count, 2);
     otel_stack_free(stack);
 }

@@ -3,14 +3,12 @@
  * back. Who belongs to them, and what becomes of those, is in property_test.c. */
 #include "api/hold.h"
 #include "api/holders.h"
-#include "tests/support/fake_exporter.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { LIMIT = 16 * 1024 };
@@ -224,31 +222,6 @@ TEST(without_memory_a_root_holds_nothing_and_nothing_is_lost)
         failures++;
     }
     assert_in_range(failures, 1, 100);
-}
-
-TEST(after_the_first_time_nothing_is_allocated)
-{
-    static struct fake_exporter fake; /* the SDK runs until the case is over */
-    const otel_exporter exporter = fake_exporter(&fake);
-    size_t allocations = 0;
-    traced_stop();
-    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
-                                                      .simple = true)),
-                     OTEL_OK);
-    for (int i = 0; i < 200; i++) {
-        const otel_span root = hold_local("root");
-        for (int k = 0; k < 20; k++) {
-            traced_touch("a");
-            otel_span_end(child_of(root, "b"));
-        }
-        if (i % 2 == 0)
-            otel_span_end(root);
-        else
-            otel_span_cancel(root);
-        if (i == 20)
-            allocations = oteli_leaks_count();
-    }
-    assert_int_equal(oteli_leaks_count(), allocations);
 }
 
 /* --- SDKs come and go --- */

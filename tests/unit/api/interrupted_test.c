@@ -3,7 +3,6 @@
  * interrupts which traces itself: after some of their instructions, and with OTEL_TEST_LONG=1 after any.
  * The handler enters one span, or so many that the stack of places is moved. Each time there is another
  * stack, with room for three places before it has to grow. */
-#include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/single_steps.h"
 #include "api/compose.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/lines_test.c - specification of otel/lines.h: collected stretches, taken traces,
  * and what mounting makes of them. More of what belongs to a stretch is in property_test.c. */
+#include "tests/support/carrier.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/leaks.h"
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { PARENTS = 20 };
@@ -86,19 +86,12 @@ TEST_QUEUED_TOO(it_goes_on_when_a_span_around_it_ends)
     assert_string_equal(traced_tree(), "outer(other)");
 }
 
-static void count_header(void *carrier, const char *key, const char *value, size_t length)
+static size_t headers_of(const otel_context *context)
 {
-    (void)key;
-    (void)value;
-    (void)length;
-    ++*(int *)carrier;
-}
-
-static int headers_of(const otel_context *context)
-{
-    int headers = 0;
-    otel_propagator_inject(otel_propagator_trace_context(), context, count_header, &headers);
-    return headers;
+    static struct carrier out;
+    out.count = 0;
+    otel_propagator_inject(otel_propagator_trace_context(), context, carrier_set, &out);
+    return out.count;
 }
 
 TEST_QUEUED_TOO(nothing_is_told_to_others_in_it)
@@ -337,6 +330,16 @@ TEST_QUEUED_TOO(a_stretch_of_a_former_sdk_collects_nothing_of_the_next)
     assert_int_equal(traced_stats().open, 0);
 }
 
+static void hold_two(bool are_kept)
+{
+    const otel_span root = otel_span_enter(traced.tracer, "root", OTEL_SPAN_OPTIONS(.hold = true));
+    traced_touch("a");
+    if (are_kept)
+        otel_span_end(root);
+    else
+        otel_span_cancel(root);
+}
+
 TEST(after_the_first_time_nothing_is_allocated)
 {
     static struct fake_exporter fake; /* the SDK runs until the case is over */
@@ -353,9 +356,10 @@ TEST(after_the_first_time_nothing_is_allocated)
         otel_lines *lines = collect_three();
         otel_lines_mount(lines, parents, PARENTS, NULL);
         otel_lines_free(lines);
+        hold_two(i % 2 == 0);
         if (i == 20)
             allocations = oteli_leaks_count();
     }
     assert_int_equal(oteli_leaks_count(), allocations);
-    assert_int_equal(traced_stats().delivered, 200 * 3 * PARENTS);
+    assert_int_equal(traced_stats().delivered, 200 * 3 * PARENTS + 100 * 2);
 }

@@ -145,29 +145,3 @@ TEST(without_memory_all_are_outermost)
 
     assert_true(is_outermost(set.at[0]) && is_outermost(set.at[1]));
 }
-
-static uint64_t time_of(const struct oteli_record *record, uint32_t at)
-{
-    return oteli_get_fixed64((const uint8_t *)(record + 1) + at);
-}
-
-TEST(given_times_stay_and_measured_ends_are_not_before_starts)
-{
-    static const struct {
-        uint64_t start;
-        uint64_t end;
-        int64_t lasts;
-    } cases[] = {{900, 800, -100},
-                 {900 | OTELI_TICKS_BIT, 800 | OTELI_TICKS_BIT, 0},
-                 {800 | OTELI_TICKS_BIT, 900 | OTELI_TICKS_BIT, 100}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct oteli_record *record =
-            add(&(struct shape){.id = 1, .start = cases[i].start, .end = cases[i].end});
-        record->epoch = oteli_clock_epoch();
-
-        oteli_record_convert(record);
-
-        assert_true((int64_t)(time_of(record, record->times_at + 10) -
-                              time_of(record, record->times_at + 1)) == cases[i].lasts);
-    }
-}

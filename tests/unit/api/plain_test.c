@@ -120,22 +120,3 @@ TEST(times_of_any_order)
             check_against_composed(ticks[k]);
         }
 }
-
-/* The head's kind byte says so, whatever else the head has in its place. */
-TEST(a_raw_record_says_that_it_is_raw)
-{
-    static uint64_t memory[64];
-    struct oteli_raw *raw = (struct oteli_raw *)(void *)memory;
-    for (uint8_t kind = 1; kind <= 5; kind++) {
-        describe(CHILD, 8, 16, kind);
-        const uint32_t size = oteli_raw_size(&open_span);
-        oteli_raw_write(raw, &open_span, size, 1500);
-
-        const struct oteli_record *head = (const struct oteli_record *)(const void *)memory;
-        assert_int_equal(head->what & OTELI_RECORD_RAW, kind);
-        assert_int_equal(head->what & (OTELI_RECORD_ADDRESS | OTELI_RECORD_MOUNT), 0);
-        assert_int_equal(head->size, size);
-        assert_int_equal(head->epoch, open_span.epoch);
-        assert_ptr_equal(head->tracer, tracer);
-    }
-}

@@ -204,17 +204,6 @@ TEST_WITH(passing_begin_recorded, recorder_teardown, C13_debug_is_sampled_and_st
         assert_int_equal(recorder_field(i, 16).value & 0xff, OTEL_TRACE_FLAG_SAMPLED);
 }
 
-/* spec: C13 context/api-propagators.md#b3-extract MUST stable */
-TEST_WITH(passing_begin_recorded, recorder_teardown, C13_the_span_id_of_the_header_is_the_parents)
-{
-    carrier_add(&in, "b3", TRACE "-" SPAN "-1-" ABOVE);
-    const otel_context remote = extract(B3);
-    otel_span_end(start_under(&remote));
-    static const uint8_t sent_id[8] = {0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31};
-    assert_memory_equal(recorder_field(0, 4).bytes, sent_id, 8);
-    assert_memory_not_equal(recorder_field(0, 2).bytes, sent_id, 8);
-}
-
 /* A decision without a trace: what starts under it is a root, and the sampler is told. */
 static void decide_by_parent(void)
 {

@@ -2,7 +2,6 @@
 /* tests/unit/api/propagate_composite_test.c - specification of composite propagators, of the
  * global one, and of how an SDK that starts chooses it. */
 #include "api/propagators/composite.h"
-#include "common/config.h"
 #include "sdk/engine.h"
 #include "tests/support/carrier.h"
 #include "tests/support/leaks.h"
@@ -14,7 +13,6 @@
 
 #define TRACE "0af7651916cd43dd8448eb211c80319c"
 #define SPAN "b7ad6b7169203331"
-#define OTHER "463ac35c9f6413ad48485a3953bb6124"
 
 static struct carrier in;
 static struct carrier out;
@@ -207,13 +205,6 @@ static void start(const otel_sdk_options *options)
 {
     assert_int_equal(otel_start_with(options), OTEL_OK);
     assert_int_equal(otel_shutdown(INT32_MAX), OTEL_OK);
-}
-
-/* spec: C7 configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
-TEST(C7_an_sdk_that_starts_makes_the_usual_two_global)
-{
-    start(NULL);
-    assert_string_equal(fields_of(otel_propagator_get()), "traceparent tracestate baggage ");
 }
 
 /* spec: C7 configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */

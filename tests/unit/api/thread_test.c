@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/thread_test.c - specification of api/thread.h and api/sdk_link.h: states that
  * threads hand on, and an SDK that comes, goes, sleeps, and is left behind by a fork. */
-#include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 8, ROUNDS = 300 };
+enum { ROUNDS = 300 };
 
 static otel_tracer *tracer(void)
 {
@@ -171,89 +168,30 @@ TEST(an_sdk_is_borrowed_while_a_thread_is_inside)
     oteli_sdk_return(thread);
 }
 
-static int child_is_without_sdk(const void *argument)
+static int child_writes_ids(const void *ends)
 {
-    const otel_span *spans = argument;
-    const size_t before = oteli_leaks_count();
-    if (otel_tracer_enabled(tracer()) || otel_current_span().opaque[2] != spans[0].opaque[2])
-        return 1;
-    const otel_span below = otel_span_enter(tracer(), "in the child", NULL);
-    otel_span_end(below);
-    if (below.opaque[2] != spans[0].opaque[2])
-        return 2; /* the context goes on, so that it can be propagated */
-    for (size_t i = 0; i < 2; i++) {
-        otel_span_set_int(spans[i], "k", 1);
-        if (otel_span_is_recording(spans[i]))
-            return 3;
-        otel_span_end(spans[i]);
-    }
-    const otel_span span = otel_span_enter(tracer(), "in the child", NULL);
-    otel_span_end(span);
-    if (span.opaque[2] != 0 || otel_current_span().opaque[2] != 0 || recorder.count != 0)
-        return 4;
-    return oteli_leaks_count() > before + 3 ? 5 : 0; /* the tracer, once a look-up */
-}
-
-static int child_starts_an_sdk(const void *argument)
-{
-    const otel_span *spans = argument;
-    recorder_start_queued();
-    const otel_span span = otel_span_enter(tracer(), "in the child", NULL);
-    const otel_span started = otel_span_start(tracer(), "in the child", NULL);
-    if (span.opaque[0] != spans[0].opaque[0] || span.opaque[2] == spans[0].opaque[2])
-        return 1; /* a child of what is open in the parent */
-    for (size_t i = 0; i < 2; i++)
-        otel_span_end(spans[i]);
-    otel_span_end(started);
-    otel_span_end(span);
-    recorder_collect();
-    const struct counted counts = recorder_counts();
-    return recorder.count == 2 && counts.recorded == 2 && counts.ended == 2 ? 0 : 2;
-}
-
-TEST_QUEUED_FAST_TOO(a_forked_child_has_no_sdk_and_can_start_one)
-{
-    otel_span_end(otel_span_start(tracer(), "in the pool", NULL));
-    const otel_span spans[] = {otel_span_enter(tracer(), "entered", NULL),
-                               otel_span_start(tracer(), "started", NULL)};
-    recorder.count = 0;
-    recorder_in_child(child_is_without_sdk, spans);
-    recorder_in_child(child_starts_an_sdk, spans);
-    assert_true(otel_span_is_recording(spans[0]) && otel_span_is_recording(spans[1]));
-    otel_span_end(spans[1]);
-    otel_span_end(spans[0]);
-}
-
-static uint64_t ids_of_child[2];
-
-static int child_writes_ids(const void *argument)
-{
-    const otel_span *pipe_end = argument;
     recorder_start();
     const otel_span span = otel_span_enter(tracer(), "span", NULL);
-    const uint64_t ids[2] = {span.opaque[0], span.opaque[2]};
-    return write((int)pipe_end->opaque[0], ids, sizeof ids) == sizeof ids ? 0 : 1;
+    const ssize_t size = sizeof span.opaque;
+    return write(((const int *)ends)[1], span.opaque, (size_t)size) == size ? 0 : 1;
 }
 
 TEST(parent_and_children_have_different_ids)
 {
     int ends[2];
+    otel_span spans[3];
     assert_int_equal(pipe(ends), 0);
-    uint64_t seen[6];
     otel_span_end(otel_span_enter(tracer(), "seeds this thread", NULL));
-    const otel_span write_end = {{(uint64_t)ends[1]}};
     for (size_t i = 0; i < 2; i++) {
-        recorder_in_child(child_writes_ids, &write_end);
-        assert_int_equal(read(ends[0], ids_of_child, sizeof ids_of_child), sizeof ids_of_child);
-        memcpy(seen + 2 * i, ids_of_child, sizeof ids_of_child);
+        recorder_in_child(child_writes_ids, ends);
+        assert_int_equal(read(ends[0], spans[i].opaque, sizeof spans[i]), sizeof spans[i]);
     }
-    const otel_span span = otel_span_enter(tracer(), "span", NULL);
-    otel_span_end(span);
-    seen[4] = span.opaque[0];
-    seen[5] = span.opaque[2];
-    for (size_t i = 0; i < 6; i++)
+    spans[2] = otel_span_enter(tracer(), "span", NULL);
+    otel_span_end(spans[2]);
+    for (size_t i = 0; i < 3; i++)
         for (size_t k = 0; k < i; k++)
-            assert_true(seen[i] != seen[k]);
+            assert_true(spans[i].opaque[0] != spans[k].opaque[0] &&
+                        spans[i].opaque[2] != spans[k].opaque[2]);
     close(ends[0]);
     close(ends[1]);
 }

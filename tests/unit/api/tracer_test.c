@@ -78,16 +78,6 @@ TEST(a_tracer_without_a_name_works_and_is_said)
     assert_int_equal(recorder.count, 1);
 }
 
-TEST(tracers_are_enabled_while_an_sdk_runs)
-{
-    otel_tracer *const tracer = otel_tracer_get("t", NULL);
-    assert_true(otel_tracer_enabled(tracer));
-    oteli_sdk_set_asleep(&recorder.sdk, true);
-    assert_true(otel_tracer_enabled(tracer));
-    recorder_stop();
-    assert_false(otel_tracer_enabled(tracer));
-}
-
 TEST(without_memory_there_is_a_tracer_all_the_same)
 {
     oteli_leaks_fail_at(1);

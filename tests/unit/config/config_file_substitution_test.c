@@ -2,7 +2,6 @@
 /* tests/unit/config/config_file_substitution_test.c - specification of config/substitute.c: references
  * to the environment, as the data model of the specification has them. */
 #include "tests/support/config_file.h"
-#include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>

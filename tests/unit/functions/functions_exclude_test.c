@@ -7,7 +7,6 @@
 #include "tests/support/unit.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 static int calls;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/tools/doctor_test.c - specification of what otel-doctor makes of what it has seen: the
  * diagnosis, and the pure functions around it. Whole set-ups are in
- * tests/integration/doctor_test.py. */
+ * tests/blackbox/doctor_test.py. */
 #include "tools/doctor_diagnosis.h"
 
 #include "tests/support/unit.h"
@@ -10,13 +10,8 @@
 #include "tools/doctor_slips.h"
 #include "tools/doctor_speech.h"
 #include <errno.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- the diagnosis -------------------------------------------------------------------- */
 
@@ -98,14 +93,19 @@ TEST(what_the_exporter_got_through_is_no_obstacle)
 TEST(ways_that_end_before_the_receiver)
 {
     static const struct {
+        const char *socket;
         int error;
         const char *rule;
-    } cases[] = {{ECONNREFUSED, "connect.refused"},
-                 {ETIMEDOUT, "connect.silent"},
-                 {ENETUNREACH, "connect.failed"},
-                 {EHOSTUNREACH, "connect.failed"}};
+    } cases[] = {{"", ECONNREFUSED, "connect.refused"},
+                 {"", ETIMEDOUT, "connect.silent"},
+                 {"", ENETUNREACH, "connect.failed"},
+                 {"", EHOSTUNREACH, "connect.failed"},
+                 {"/run/otel.sock", ENOENT, "connect.socket_missing"},
+                 {"/run/otel.sock", EACCES, "connect.socket_denied"},
+                 {"/run/otel.sock", ECONNREFUSED, "connect.socket_dead"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct doctor_record record = unhealthy();
+        snprintf(record.target.unix_path, sizeof record.target.unix_path, "%s", cases[i].socket);
         record.connect.result = DOCTOR_FAILED;
         record.connect.error = cases[i].error;
         assert_rule(&record, cases[i].rule);
@@ -129,23 +129,6 @@ TEST(an_endpoint_that_nobody_has_set_is_to_be_set)
     assert_diagnosis(&record, "connect.refused",
                      "Nobody listens on port 4318 of collector (connection refused): start the "
                      "receiver there, or set OTEL_EXPORTER_OTLP_ENDPOINT.");
-}
-
-TEST(sockets_of_this_machine)
-{
-    static const struct {
-        int error;
-        const char *rule;
-    } cases[] = {{ENOENT, "connect.socket_missing"},
-                 {EACCES, "connect.socket_denied"},
-                 {ECONNREFUSED, "connect.socket_dead"}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct doctor_record record = unhealthy();
-        snprintf(record.target.unix_path, sizeof record.target.unix_path, "/run/otel.sock");
-        record.connect.result = DOCTOR_FAILED;
-        record.connect.error = cases[i].error;
-        assert_rule(&record, cases[i].rule);
-    }
 }
 
 TEST(every_problem_of_tls_has_a_sentence)
@@ -172,20 +155,6 @@ TEST(every_problem_of_tls_has_a_sentence)
         record.tls.problem = (enum doctor_tls_problem)problem;
         assert_rule(&record, rules[problem]);
     }
-}
-
-TEST(a_setting_is_the_cause_only_where_the_server_speaks_an_older_tls)
-{
-    struct doctor_record record = unhealthy();
-    record.target.is_tls = true;
-    record.http.result = record.tls.result = DOCTOR_FAILED;
-    record.tls.problem = DOCTOR_TLS_VERSION;
-    snprintf(record.target.tls_setting, DOCTOR_SHORT, "OTEL_C_OTLP_TLS_MIN=1.3");
-    assert_rule(&record, "tls.version");
-
-    record.http.speech = DOCTOR_SPEECH_TLS;
-
-    assert_rule(&record, "tls.version_setting");
 }
 
 TEST(every_status_has_a_sentence)
@@ -320,54 +289,6 @@ TEST(pages_become_one_line)
     char out[32];
     assert_string_equal(doctor_one_line(" a\r\n\tb \n", 8, out, sizeof out), "a b");
     assert_string_equal(doctor_one_line("", 0, out, sizeof out), "");
-}
-
-/* ---- who never comes to an end ---------------------------------------------------------- */
-
-struct drip {
-    int listener;
-    size_t most; /* bytes that one connection got */
-};
-
-/* A byte now and then, for as long as somebody is there, in each of their connections. */
-static void *drip(void *argument)
-{
-    struct drip *drip = argument;
-    int fd;
-    while ((fd = accept(drip->listener, NULL, NULL)) >= 0) {
-        size_t sent = 0;
-        struct pollfd gone = {.fd = fd, .events = POLLRDHUP};
-        while (send(fd, "x", 1, MSG_NOSIGNAL) == 1) {
-            sent++;
-            if (poll(&gone, 1, 50) != 0)
-                break;
-        }
-        drip->most = sent > drip->most ? sent : drip->most;
-        close(fd);
-    }
-    return NULL;
-}
-
-/* If each byte had the time for itself, all 256 that fit would be waited for. */
-TEST(all_bytes_of_an_answer_have_one_deadline)
-{
-    struct drip dripping = {.listener = socket(AF_INET, SOCK_STREAM, 0)};
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct doctor_door door = {.length = sizeof address};
-    assert_int_equal(bind(dripping.listener, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(dripping.listener, 8), 0);
-    assert_int_equal(getsockname(dripping.listener, (struct sockaddr *)&door.address, &door.length),
-                     0);
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, drip, &dripping), 0);
-    const struct doctor_target target = {.host = "127.0.0.1", .timeout_ms = 200};
-
-    (void)doctor_speech_ask(&door, &target, false);
-
-    shutdown(dripping.listener, SHUT_RDWR);
-    pthread_join(thread, NULL);
-    close(dripping.listener);
-    assert_in_range(dripping.most, 0, 255);
 }
 
 /* ---- protocols and ways --------------------------------------------------------------- */
