@@ -6,6 +6,7 @@
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
 #include <otel/fibre.h>
+#include <otel/thread_context.h>
 
 #include <pthread.h>
 #include <string.h>
@@ -387,4 +388,31 @@ TEST(a_stack_may_be_current_when_the_library_is_unloaded)
     otel_span_end(enter("inside"));
     oteli_api_reset();
     otel_stack_free(stack);
+}
+
+static otel_stack *moved;
+static otel_span on_moved;
+static const otel_thread_context_record *shown_there;
+
+static void *end_there(void *unused)
+{
+    otel_stack_switch(moved);
+    otel_span_end(on_moved);
+    shown_there = otel_thread_ctx_v1;
+    otel_stack_switch(NULL);
+    return unused;
+}
+
+TEST(what_others_have_published_stays_on_its_thread)
+{
+    static otel_thread_context_record theirs;
+    moved = otel_stack_new();
+    otel_stack_switch(moved);
+    otel_thread_ctx_v1 = &theirs;
+    on_moved = enter("a");
+    otel_stack_switch(NULL);
+    recorder_on_thread(end_there, NULL);
+    otel_thread_ctx_v1 = NULL;
+    assert_null(shown_there);
+    otel_stack_free(moved);
 }
