@@ -54,6 +54,7 @@ TEST(an_empty_batch_is_not_sent)
     fixture_init(&fixture, NULL, 0, NULL);
     batch_double_fini(&fixture.batch);
 
+    fixture.exporter.prepare(fixture.exporter.state, batch_double_view(&fixture.batch));
     assert_true(fixture_export(&fixture));
 
     assert_int_equal(http_sink_connections(fixture.sink), 0);
@@ -256,6 +257,9 @@ TEST(the_deadline_of_the_call_can_come_earlier)
 
     fixture.call.export.deadline_ns = 1;
 
+    int timeout_ms;
+    (void)fixture.exporter.descriptor(fixture.exporter.state, &timeout_ms);
+    assert_int_equal(timeout_ms, 0);
     assert_true(fixture_step(&fixture));
     assert_only_dropped(&fixture, OTEL_DROP_RETRY_EXHAUSTED, 3);
 }

@@ -230,7 +230,7 @@ TEST(an_event_loop_is_told_when_to_look_after_several)
 {
     int timeout_ms;
     fixture_init(&fixture, SCRIPT({.then = HTTP_SINK_HANG}, {.then = HTTP_SINK_HANG}),
-                 OPTIONS(.max_request_bytes = 29, .concurrency = 2));
+                 OPTIONS(.max_request_bytes = 29, .concurrency = 4));
     fixture_send(&fixture, 2);
 
     assert_true(fixture.exporter.descriptor(fixture.exporter.state, &timeout_ms) >= 0);

@@ -352,6 +352,7 @@ TEST(the_text_of_an_error_is_shown)
         {"\x08\x07\x12\x0eno such tenant", "HTTP status 403: no such tenant"},
         {"{\"code\":7,\"message\":\"no \\\"such\\\" tenant\"}",
          "HTTP status 403: no \"such\" tenant"},
+        {"{\"message\":{\"a\":3}}", "HTTP status 403: {\"message\":{\"a\":3}}"},
         {" {\"error\":\"denied\"}\n", "HTTP status 403: {\"error\":\"denied\"}"},
         {"\n\nForbidden\r\n", "HTTP status 403: Forbidden"},
         {"<html>\n<h1>403</h1></html>\n", "HTTP status 403: <html> <h1>403</h1></html>"},

@@ -217,9 +217,19 @@ TEST_EACH(the_steady_state_allocates_nothing)
     batch_double_fini(&batch);
 }
 
+/* Many scopes, and names that can hardly be compressed: buffers and tables have to grow. */
 TEST_EACH(no_memory_is_an_answer)
 {
-    struct batch_double batch = make_batch(50, 100);
+    static otel_scope_view many[100];
+    struct batch_double batch = make_batch(50, 4000);
+    uint32_t random = 1;
+    for (size_t i = 0; i < 100; i++) {
+        many[i] = scopes[0];
+        struct batch_double_span *span = &batch.spans[i % 50];
+        for (size_t k = 1; k < 4000; k++, random = random * 1664525 + 1013904223)
+            span->bytes[span->length - k] = (uint8_t)('A' + (random >> 28));
+        batch_double_add(&batch, &many[i], span->bytes, span->length);
+    }
     struct oteli_request kept;
     assert_true(oteli_request_init(&kept, protocol, OTEL_OTLP_COMPRESSION_NONE, NO_LIMIT));
     assert_int_equal(oteli_request_make(&kept, batch_double_view(&batch), 0, SIZE_MAX),

@@ -28,6 +28,8 @@ TEST(a_torn_file_is_removed_and_counted_and_the_others_go_on)
         before = spool_files_stats();
         assert_true(put("first", 5));
         assert_int_equal(truncate(spool_files_oldest(&files, ".otlp"), (off_t)length), 0);
+        if (length % 2 != 0) /* zeros, where a disk did not get to */
+            assert_int_equal(truncate(spool_files_oldest(&files, ".otlp"), HEAD + 5), 0);
         assert_true(put("second", 2));
 
         assert_string_equal(take(), "second");
