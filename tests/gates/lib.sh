@@ -81,13 +81,23 @@ text_files() {
         -o -type f ! -name '*.pb-c.[ch]' ! -name '*.proto' -print | sed 's|^\./||' | sort
 }
 
-# without_comments FILE: the file with comments and the text of strings blanked, lines
-# kept, so that what greps for code finds neither prose nor messages. Include lines keep
-# their names.
-without_comments() {
-    awk '
+# strip_comments DIRECTORY FILE...: copies below DIRECTORY of the files with comments and the text of
+# strings blanked, lines kept, so that what greps for code finds neither prose nor messages. Include
+# lines keep their names.
+strip_comments() {
+    local directory=$1
+    shift
+    [[ $# -ne 0 ]] || return 0
+    printf '%s\n' "$@" | sed "s|[^/]*$||;s|^|$directory/|" | sort -u | xargs mkdir -p
+    awk -v directory="$directory" '
+    FNR == 1 {
+        close(target)
+        target = directory "/" FILENAME
+        printf "" >target
+        in_comment = 0
+    }
     {
-        out = ""; n = length($0)
+        out = ""; n = length($0); quote = ""
         keep_strings = $0 ~ /^[ \t]*#[ \t]*include/
         for (i = 1; i <= n; i++) {
             c = substr($0, i, 1); two = substr($0, i, 2)
@@ -100,7 +110,6 @@ without_comments() {
             else if (two == "//") break
             else { if (!keep_strings && (c == "\"" || c == "\047")) quote = c; out = out c }
         }
-        quote = ""
-        print out
-    }' "$1"
+        print out >target
+    }' "$@"
 }
