@@ -93,7 +93,7 @@ class Hostile(unittest.TestCase):
         self.assertEqual(done.fact("work"), "100", done.text)
         self.assertNotIn("died", done.text)
         self.assertNotIn("rude", done.text)
-        arrived = len([span for span in spans if span.name != "child"])
+        arrived = len({span.span_id for span in spans if span.name != "child"})
         if done.fact("start") == "ok" or arrived:
             ended, delivered = map(int, re.match(r"(\d+) delivered (\d+)", done.fact("ended")).groups())
             unconfirmed = int((re.search(r"unconfirmed (\d+)", done.text) or [0, 0])[1])
