@@ -16,7 +16,7 @@
 
 #include "common/atomic.h"
 #include "common/fork.h"
-#include "common/quiet.h"
+#include "common/signal_guard.h"
 #include "common/secrets.h"
 #include "common/utf8.h"
 #include <errno.h>
@@ -116,10 +116,10 @@ static void write_to_stderr(const char *line, size_t length)
 {
     if (!can_write_at_once(STDERR_FILENO))
         return;
-    struct oteli_quiet quiet;
-    oteli_quiet_begin(&quiet);
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
     const ssize_t written = write(STDERR_FILENO, line, length);
-    oteli_quiet_end(&quiet, written < 0 ? errno : 0);
+    oteli_signal_guard_end(&guard, written < 0 ? errno : 0);
 }
 
 static const char *level_word(otel_log_level level)

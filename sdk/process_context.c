@@ -4,7 +4,7 @@
 #include "common/atomic.h"
 #include "common/error_text.h"
 #include "common/log.h"
-#include "common/quiet.h"
+#include "common/signal_guard.h"
 #include "common/wire.h"
 
 #include <errno.h>
@@ -112,10 +112,10 @@ int oteli_memory_file(const char *name)
 /* A file in memory counts for RLIMIT_FSIZE, and a file that would exceed the limit raises SIGXFSZ. */
 static bool set_size(int file)
 {
-    struct oteli_quiet quiet;
-    oteli_quiet_begin(&quiet);
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
     const bool is_set = ftruncate(file, MAPPED) == 0;
-    oteli_quiet_end(&quiet, is_set ? 0 : errno);
+    oteli_signal_guard_end(&guard, is_set ? 0 : errno);
     return is_set;
 }
 

@@ -14,7 +14,7 @@
 
 #include "common/config.h"
 #include "common/log.h"
-#include "common/quiet.h"
+#include "common/signal_guard.h"
 #include "common/text.h"
 #include "exporters/console/gather.h"
 #include <errno.h>
@@ -42,10 +42,10 @@ struct console {
 static bool write_whole(int fd, const char *data, size_t length)
 {
     while (length != 0) {
-        struct oteli_quiet quiet;
-        oteli_quiet_begin(&quiet);
+        struct oteli_signal_guard guard;
+        oteli_signal_guard_begin(&guard);
         const ssize_t written = write(fd, data, length);
-        oteli_quiet_end(&quiet, written < 0 ? errno : 0);
+        oteli_signal_guard_end(&guard, written < 0 ? errno : 0);
         if (written < 0 && errno != EINTR)
             return false;
         data += written > 0 ? written : 0;
@@ -58,12 +58,12 @@ static bool put(const struct console *console, const struct oteli_text *text)
 {
     if (console->stream == NULL)
         return write_whole(console->descriptor, text->data, text->length);
-    struct oteli_quiet quiet;
-    oteli_quiet_begin(&quiet);
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
     const bool is_written = fwrite(text->data, 1, text->length, console->stream) == text->length &&
                             fflush(console->stream) == 0;
     const int error = is_written ? 0 : errno;
-    oteli_quiet_end(&quiet, error);
+    oteli_signal_guard_end(&guard, error);
     if (error == EPIPE) /* or exit would write it again, and raise the signal */
         __fpurge(console->stream);
     return is_written;

@@ -31,7 +31,7 @@ enum { TEXT_KEPT = 1 << 20 }; /* a larger buffer is given back after its batch *
 
 struct file_exporter {
     struct oteli_sink sink;
-    struct oteli_held wake[2]; /* a byte sent to [1] ends a wait; none of a regular file */
+    struct oteli_owned_fd wake[2]; /* a byte sent to [1] ends a wait; none of a regular file */
     struct oteli_otlp_json encoder;
     size_t sent; /* of the encoder's text */
     size_t line; /* where this export's begins in it */
@@ -147,7 +147,7 @@ static otel_export_result export_to_stream(void *state, otel_export *call)
 
 static void wait_for_room(const struct file_exporter *file, int timeout_ms)
 {
-    const int wake_fd = oteli_held_is_ours(&file->wake[0]) ? file->wake[0].fd : -1;
+    const int wake_fd = oteli_owned_fd_is_ours(&file->wake[0]) ? file->wake[0].fd : -1;
     struct pollfd wanted[] = {{.fd = file->sink.held.fd, .events = POLLOUT},
                               {.fd = wake_fd, .events = POLLIN}};
     char woken[64];
@@ -171,7 +171,7 @@ static void wake(void *state)
 {
     const struct file_exporter *file = state;
     const int saved_errno = errno;
-    if (oteli_held_is_ours(&file->wake[1]))
+    if (oteli_owned_fd_is_ours(&file->wake[1]))
         (void)!send(file->wake[1].fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     errno = saved_errno;
 }
@@ -202,8 +202,8 @@ static void file_free(void *state)
     struct file_exporter *file = state;
     if (file->encoder.text.length != 0)
         (void)push(file);
-    oteli_held_close(&file->wake[0]);
-    oteli_held_close(&file->wake[1]);
+    oteli_owned_fd_close(&file->wake[0]);
+    oteli_owned_fd_close(&file->wake[1]);
     oteli_sink_close(&file->sink);
     oteli_otlp_json_fini(&file->encoder);
     free(file);
@@ -228,7 +228,7 @@ static otel_status hand_out(struct oteli_sink *sink, otel_exporter *exporter)
     }
     file->sink = *sink;
     for (int i = 0; i < 2; i++)
-        file->wake[i] = oteli_held_of(pair[i]);
+        file->wake[i] = oteli_owned_fd_of(pair[i]);
     *exporter =
         OTEL_EXPORTER(.name = sink->path != NULL ? "otlp_file_exporter" : "otlp_stdout_exporter",
                       .state = file, .export_batch = export_to_file, .free = file_free,
@@ -247,8 +247,8 @@ static otel_status renew(const void *state, otel_exporter *renewed)
 {
     const struct file_exporter *parents = state;
     struct oteli_sink sink;
-    oteli_held_close(&parents->wake[0]);
-    oteli_held_close(&parents->wake[1]);
+    oteli_owned_fd_close(&parents->wake[0]);
+    oteli_owned_fd_close(&parents->wake[1]);
     const otel_status status = oteli_sink_reopen(&sink, &parents->sink);
     return status == OTEL_OK ? hand_out(&sink, renewed) : status;
 }

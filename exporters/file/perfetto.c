@@ -35,7 +35,7 @@ enum {
 static const char tail[] = "\n]}\n";
 
 struct perfetto {
-    struct oteli_held held;
+    struct oteli_owned_fd held;
     off_t end; /* where the tail stands */
     struct oteli_trace_events events;
     struct oteli_lanes lanes;
@@ -87,7 +87,7 @@ static bool write_events(struct perfetto *perfetto)
     if (length == 0 && !text->failed)
         return true;
     oteli_json_add(text, tail, sizeof tail - 1);
-    const int fd = oteli_held_is_ours(&perfetto->held) ? perfetto->held.fd : -1;
+    const int fd = oteli_owned_fd_is_ours(&perfetto->held) ? perfetto->held.fd : -1;
     const bool is_written = !text->failed && write_at(fd, text->data, text->length, perfetto->end);
     if (is_written) {
         perfetto->end += (off_t)length;
@@ -337,7 +337,7 @@ static void perfetto_free(void *state)
     free(perfetto->waiting);
     oteli_lanes_fini(&perfetto->lanes);
     oteli_json_fini(&perfetto->events.text);
-    oteli_held_close(&perfetto->held);
+    oteli_owned_fd_close(&perfetto->held);
     free(perfetto);
 }
 
@@ -362,16 +362,16 @@ static bool write_head(struct perfetto *perfetto)
 }
 
 /* What is written is overwritten later, which a device or a pipe cannot take. */
-static struct oteli_held open_regular(const char *path)
+static struct oteli_owned_fd open_regular(const char *path)
 {
     struct stat status;
     const int fd = oteli_descriptor_lift(
         open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
     if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)))
-        return oteli_held_of(fd);
+        return oteli_owned_fd_of(fd);
     close(fd);
     errno = EINVAL;
-    return oteli_held_of(-1);
+    return oteli_owned_fd_of(-1);
 }
 
 otel_status otel_perfetto_exporter_new(const char *path, otel_exporter *exporter)
@@ -385,7 +385,7 @@ otel_status otel_perfetto_exporter_new(const char *path, otel_exporter *exporter
     perfetto->held = open_regular(path);
     if (perfetto->held.fd < 0 || !write_head(perfetto)) {
         const int error = errno;
-        oteli_held_close(&perfetto->held);
+        oteli_owned_fd_close(&perfetto->held);
         oteli_json_fini(&perfetto->events.text);
         free(perfetto);
         errno = error;

@@ -6,7 +6,7 @@
  * others find another file there, or none, and open that. */
 #include "exporters/file/sink.h"
 #include "common/descriptor.h"
-#include "common/quiet.h"
+#include "common/signal_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,13 +26,13 @@ enum { ROTATED_FILES = 3, NUMBER_CHARACTERS = 24 };
 
 ssize_t oteli_write_quietly(int fd, const char *text, size_t length, off_t offset)
 {
-    struct oteli_quiet quiet;
-    oteli_quiet_begin(&quiet);
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
     ssize_t written;
     do {
         written = offset < 0 ? write(fd, text, length) : pwrite(fd, text, length, offset);
     } while (written < 0 && errno == EINTR);
-    oteli_quiet_end(&quiet, written < 0 ? errno : 0);
+    oteli_signal_guard_end(&guard, written < 0 ? errno : 0);
     return written;
 }
 
@@ -71,7 +71,7 @@ static bool find_stdout(struct oteli_sink *sink)
     struct stat status;
     if (fstat(STDOUT_FILENO, &status) != 0)
         return false;
-    sink->held = oteli_held_of(open_stdout(sink, status.st_mode));
+    sink->held = oteli_owned_fd_of(open_stdout(sink, status.st_mode));
     return sink->held.fd >= 0;
 }
 
@@ -98,7 +98,7 @@ otel_status oteli_sink_open(struct oteli_sink *sink, const char *path, int64_t m
     if (path == NULL)
         return find_stdout(sink) ? OTEL_OK : OTEL_ERROR_SYSTEM;
     struct stat status;
-    sink->held = oteli_held_of(open_path(path));
+    sink->held = oteli_owned_fd_of(open_path(path));
     if (sink->held.fd < 0)
         return OTEL_ERROR_SYSTEM;
     const otel_status kept = keep_path(sink, path);
@@ -115,10 +115,10 @@ otel_status oteli_sink_open(struct oteli_sink *sink, const char *path, int64_t m
 otel_status oteli_sink_reopen(struct oteli_sink *sink, const struct oteli_sink *parents)
 {
     if (parents->path != NULL) {
-        oteli_held_close(&parents->held);
+        oteli_owned_fd_close(&parents->held);
         return oteli_sink_open(sink, parents->path, parents->max_bytes, parents->max_files);
     }
-    if (!oteli_held_is_ours(&parents->held))
+    if (!oteli_owned_fd_is_ours(&parents->held))
         return OTEL_ERROR_SYSTEM;
     *sink = *parents;
     return OTEL_OK;
@@ -126,7 +126,7 @@ otel_status oteli_sink_reopen(struct oteli_sink *sink, const struct oteli_sink *
 
 void oteli_sink_close(struct oteli_sink *sink)
 {
-    oteli_held_close(&sink->held);
+    oteli_owned_fd_close(&sink->held);
     free(sink->path);
     *sink = (struct oteli_sink){.held.fd = -1};
 }
@@ -139,20 +139,19 @@ static bool is_current(const struct oteli_sink *sink, int64_t *bytes)
     struct stat opened, named;
     if (fstat(sink->held.fd, &opened) == 0)
         *bytes = opened.st_size;
-    return stat(sink->path, &named) == 0 && named.st_dev == sink->held.device &&
-           named.st_ino == sink->held.inode;
+    return stat(sink->path, &named) == 0 && oteli_owned_fd_is(&sink->held, &named);
 }
 
 /* Go on in the file of this name; where that cannot be, in the one that is open. */
 static void follow_path(struct oteli_sink *sink)
 {
-    const bool was_ours = oteli_held_is_ours(&sink->held);
+    const bool was_ours = oteli_owned_fd_is_ours(&sink->held);
     const int fd = open_path(sink->path); /* the same number, perhaps, of the same file */
     if (fd < 0)
         return;
     if (was_ours)
         close(sink->held.fd);
-    sink->held = oteli_held_of(fd);
+    sink->held = oteli_owned_fd_of(fd);
 }
 
 /* path.2 becomes path.3, then path.1 path.2, then the path itself path.1. */
@@ -191,12 +190,12 @@ static void rotate(struct oteli_sink *sink)
 static bool prepare_file(struct oteli_sink *sink, size_t more)
 {
     int64_t bytes = 0;
-    const bool is_ours = oteli_held_is_ours(&sink->held);
+    const bool is_ours = oteli_owned_fd_is_ours(&sink->held);
     if (sink->path == NULL)
         return is_ours;
     if (!is_ours || !is_current(sink, &bytes)) {
         follow_path(sink);
-        if (!oteli_held_is_ours(&sink->held))
+        if (!oteli_owned_fd_is_ours(&sink->held))
             return false;
         (void)is_current(sink, &bytes);
     }
@@ -249,7 +248,7 @@ static bool has_room(int fd)
 ssize_t oteli_sink_push(const struct oteli_sink *sink, const char *text, size_t length)
 {
     ssize_t written;
-    if (!oteli_held_is_ours(&sink->held)) {
+    if (!oteli_owned_fd_is_ours(&sink->held)) {
         errno = EBADF;
         return -1;
     }

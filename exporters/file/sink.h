@@ -14,7 +14,7 @@
 #ifndef OTELI_FILE_SINK_H
 #define OTELI_FILE_SINK_H
 
-#include "exporters/file/held.h"
+#include "common/owned_fd.h"
 
 #include <otel/base.h>
 #include <stdbool.h>
@@ -30,7 +30,7 @@ enum oteli_sink_kind {
 
 /* All of it is constant, but for the file that is held. */
 struct oteli_sink {
-    struct oteli_held held;
+    struct oteli_owned_fd held;
     enum oteli_sink_kind kind;
     char *path; /* absolute; NULL: stdout. Owned */
     int64_t max_bytes;

@@ -7,48 +7,39 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/sockios.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 void oteli_sockets_init(struct oteli_sockets *sockets)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++)
-        sockets->owned[i].fd = -1;
+        sockets->owned[i].socket.fd = -1;
 }
 
 static struct oteli_owned_socket *find(struct oteli_sockets *sockets, int fd)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
-        if (sockets->owned[i].fd == fd)
+        if (sockets->owned[i].socket.fd == fd)
             return &sockets->owned[i];
     }
     return NULL;
-}
-
-static bool is_still_ours(const struct oteli_owned_socket *owned)
-{
-    struct stat now;
-    return fstat(owned->fd, &now) == 0 && now.st_dev == owned->device && now.st_ino == owned->inode;
 }
 
 int oteli_sockets_open(struct oteli_sockets *sockets, int family, int type, int protocol)
 {
     const int fd =
         oteli_descriptor_lift(socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol));
-    struct stat identity;
     if (fd < 0)
         return fd;
     struct oteli_owned_socket *place = find(sockets, fd);
     if (place == NULL)
         place = find(sockets, -1);
-    if (place != NULL && fstat(fd, &identity) == 0)
-        *place = (struct oteli_owned_socket){fd, true, identity.st_dev, identity.st_ino};
+    if (place != NULL)
+        *place = (struct oteli_owned_socket){oteli_owned_fd_of(fd), true};
     return fd;
 }
 
@@ -56,7 +47,7 @@ size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets)
 {
     size_t count = 0;
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++)
-        count += sockets->owned[i].fd != -1 && sockets->owned[i].is_curls;
+        count += sockets->owned[i].socket.fd != -1 && sockets->owned[i].is_curls;
     return count;
 }
 
@@ -65,8 +56,8 @@ size_t oteli_sockets_of_curl_to_poll(const struct oteli_sockets *sockets,
 {
     size_t count = 0;
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
-        if (sockets->owned[i].fd != -1 && sockets->owned[i].is_curls)
-            polled[count++] = (struct pollfd){.fd = sockets->owned[i].fd, .events = POLLIN};
+        if (sockets->owned[i].socket.fd != -1 && sockets->owned[i].is_curls)
+            polled[count++] = (struct pollfd){.fd = sockets->owned[i].socket.fd, .events = POLLIN};
     }
     return count;
 }
@@ -76,8 +67,8 @@ bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets)
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
         struct sockaddr_storage peer;
         socklen_t length = sizeof peer;
-        if (sockets->owned[i].fd != -1 && sockets->owned[i].is_curls &&
-            getpeername(sockets->owned[i].fd, (struct sockaddr *)&peer, &length) == 0)
+        if (sockets->owned[i].socket.fd != -1 && sockets->owned[i].is_curls &&
+            getpeername(sockets->owned[i].socket.fd, (struct sockaddr *)&peer, &length) == 0)
             return true;
     }
     return false;
@@ -87,16 +78,16 @@ void oteli_sockets_forget_closed(struct oteli_sockets *sockets)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
         struct oteli_owned_socket *owned = &sockets->owned[i];
-        if (owned->fd != -1 && owned->is_curls && !is_still_ours(owned))
-            owned->fd = -1;
+        if (owned->socket.fd != -1 && owned->is_curls && !oteli_owned_fd_is_ours(&owned->socket))
+            owned->socket.fd = -1;
     }
 }
 
 void oteli_sockets_forget_all_but(struct oteli_sockets *sockets, const int pair[2])
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
-        if (sockets->owned[i].fd != pair[0] && sockets->owned[i].fd != pair[1])
-            sockets->owned[i].fd = -1;
+        if (sockets->owned[i].socket.fd != pair[0] && sockets->owned[i].socket.fd != pair[1])
+            sockets->owned[i].socket.fd = -1;
     }
 }
 
@@ -104,8 +95,8 @@ int oteli_sockets_close(struct oteli_sockets *sockets, int fd)
 {
     struct oteli_owned_socket *owned = find(sockets, fd);
     if (owned != NULL) {
-        const bool is_ours = is_still_ours(owned);
-        owned->fd = -1;
+        const bool is_ours = oteli_owned_fd_is_ours(&owned->socket);
+        owned->socket.fd = -1;
         if (!is_ours)
             return 0;
     }
@@ -115,7 +106,7 @@ int oteli_sockets_close(struct oteli_sockets *sockets, int fd)
 bool oteli_sockets_are_ours(const struct oteli_sockets *sockets)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
-        if (sockets->owned[i].fd != -1 && !is_still_ours(&sockets->owned[i]))
+        if (sockets->owned[i].socket.fd != -1 && !oteli_owned_fd_is_ours(&sockets->owned[i].socket))
             return false;
     }
     return true;
@@ -124,8 +115,8 @@ bool oteli_sockets_are_ours(const struct oteli_sockets *sockets)
 void oteli_sockets_close_all(struct oteli_sockets *sockets)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
-        if (sockets->owned[i].fd != -1)
-            (void)oteli_sockets_close(sockets, sockets->owned[i].fd);
+        if (sockets->owned[i].socket.fd != -1)
+            (void)oteli_sockets_close(sockets, sockets->owned[i].socket.fd);
     }
 }
 
@@ -184,12 +175,11 @@ static int find_changed(const struct oteli_pair_search *search, unsigned long di
 
 static bool adopt(struct oteli_sockets *sockets, int fd)
 {
-    struct stat identity;
     struct oteli_owned_socket *place = find(sockets, -1);
     const int flags = fcntl(fd, F_GETFD);
-    if (place == NULL || flags < 0 || fstat(fd, &identity) != 0)
+    if (place == NULL || flags < 0)
         return false;
-    *place = (struct oteli_owned_socket){fd, false, identity.st_dev, identity.st_ino};
+    *place = (struct oteli_owned_socket){oteli_owned_fd_of(fd), false};
     return fcntl(fd, F_SETFD, flags | FD_CLOEXEC) == 0;
 }
 
@@ -225,37 +215,4 @@ uint64_t oteli_socket_inode(int fd)
 bool oteli_socket_is(int fd, uint64_t inode)
 {
     return inode != 0 && oteli_socket_inode(fd) == inode;
-}
-
-static sigset_t only_sigpipe(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGPIPE);
-    return set;
-}
-
-struct oteli_sigpipe_guard oteli_sigpipe_guard_begin(bool is_needed)
-{
-    struct oteli_sigpipe_guard guard = {0};
-    if (!is_needed)
-        return guard;
-    const sigset_t sigpipe = only_sigpipe();
-    sigset_t pending;
-    pthread_sigmask(SIG_BLOCK, &sigpipe, &guard.before);
-    guard.is_active = sigismember(&guard.before, SIGPIPE) == 0;
-    if (guard.is_active && sigpending(&pending) == 0)
-        guard.was_pending = sigismember(&pending, SIGPIPE) == 1;
-    return guard;
-}
-
-void oteli_sigpipe_guard_end(const struct oteli_sigpipe_guard *guard)
-{
-    if (!guard->is_active)
-        return;
-    const sigset_t sigpipe = only_sigpipe();
-    const struct timespec at_once = {0};
-    if (!guard->was_pending)
-        (void)sigtimedwait(&sigpipe, NULL, &at_once);
-    pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
 }

@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/socket.h - the care that sockets need in a library, and libcurl leaves to
- * its user: closed on exec, never mistaken for somebody else's, never a SIGPIPE.
+ * its user: closed on exec, never mistaken for the program's.
  *
  * Threads:  one thread at a time. */
 #ifndef OTELI_OTLP_SOCKET_H
 #define OTELI_OTLP_SOCKET_H
 
+#include "common/owned_fd.h"
+
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 enum { OTELI_SOCKETS_MAX = 12 }; /* two pairs, a connection; more while addresses are tried */
 
-/* The sockets that we opened, each with what tells it from a later descriptor of the same
- * number: a daemon may close all that it does not know, and open files in their places. */
+/* The sockets that we opened. */
 struct oteli_sockets {
     struct oteli_owned_socket {
-        int fd; /* -1: none */
+        struct oteli_owned_fd socket;
         bool is_curls;
-        dev_t device;
-        ino_t inode;
     } owned[OTELI_SOCKETS_MAX];
 };
 
@@ -83,16 +80,5 @@ struct oteli_pair_search {
 };
 void oteli_pair_search_begin(struct oteli_pair_search *search);
 void oteli_pair_search_end(const struct oteli_pair_search *search, struct oteli_sockets *sockets);
-
-/* TLS libraries write to sockets without MSG_NOSIGNAL. The exporter thread blocks every
- * signal; a thread that does not must not die of a SIGPIPE either. Between begin and end
- * it is blocked, and one that was raised there is taken away; no disposition is touched. */
-struct oteli_sigpipe_guard {
-    bool is_active;
-    bool was_pending;
-    sigset_t before;
-};
-struct oteli_sigpipe_guard oteli_sigpipe_guard_begin(bool is_needed);
-void oteli_sigpipe_guard_end(const struct oteli_sigpipe_guard *guard);
 
 #endif

@@ -2,7 +2,7 @@
 /* exporters/otlp/spool_dir.c - see spool_dir.h. */
 #include "exporters/otlp/spool_dir.h"
 #include "common/descriptor.h"
-#include "common/quiet.h"
+#include "common/signal_guard.h"
 #include "exporters/otlp/spool_held.h"
 
 #include <dirent.h>
@@ -82,24 +82,10 @@ bool oteli_spool_dir_init(struct oteli_spool_dir *dir, const char *directory, co
     return dir->parent != NULL;
 }
 
-static void keep_fd(struct oteli_spool_fd *kept, int fd, const struct stat *status)
+static void close_fd(struct oteli_owned_fd *owned)
 {
-    *kept = (struct oteli_spool_fd){fd, status->st_dev, status->st_ino};
-}
-
-/* Whether it still is what was opened. */
-static bool is_ours(const struct oteli_spool_fd *kept, struct stat *status)
-{
-    return kept->fd >= 0 && fstat(kept->fd, status) == 0 && status->st_dev == kept->device &&
-           status->st_ino == kept->inode;
-}
-
-static void close_fd(struct oteli_spool_fd *kept)
-{
-    struct stat status;
-    if (is_ours(kept, &status))
-        close(kept->fd);
-    kept->fd = -1;
+    oteli_owned_fd_close(owned);
+    owned->fd = -1;
 }
 
 static void close_quietly(int fd)
@@ -120,8 +106,8 @@ void oteli_spool_dir_fini(struct oteli_spool_dir *dir)
 /* The lock is not given up: it is the parent's as long as that lives. */
 void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents)
 {
-    struct oteli_spool_fd own = parents->own;
-    struct oteli_spool_fd lock = parents->lock;
+    struct oteli_owned_fd own = parents->own;
+    struct oteli_owned_fd lock = parents->lock;
     if (parents->process == getpid())
         return;
     close_fd(&own);
@@ -147,7 +133,7 @@ static bool open_own(struct oteli_spool_dir *dir, struct stat *status)
     if (fd < 0)
         return false;
     if (fstat(fd, status) == 0 && is_safe(status)) {
-        keep_fd(&dir->own, fd, status);
+        dir->own = (struct oteli_owned_fd){fd, status->st_dev, status->st_ino};
         return true;
     }
     close(fd);
@@ -174,7 +160,7 @@ bool oteli_spool_dir_can_be_used(const struct oteli_spool_dir *dir)
 bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed)
 {
     struct stat status;
-    bool is_there = is_ours(&dir->own, &status);
+    bool is_there = oteli_owned_fd_look(&dir->own, &status);
     if (is_there && status.st_nlink == 0) { /* it was removed, and there may be another one */
         close_fd(&dir->own);
         is_there = false;
@@ -217,13 +203,13 @@ bool oteli_spool_dir_each(const struct oteli_spool_dir *dir,
 /* To write beyond the limit of a process for files raises a signal, where nobody blocks it. */
 static ssize_t write_quietly(int fd, const struct iovec *parts, int count)
 {
-    struct oteli_quiet quiet;
-    oteli_quiet_begin(&quiet);
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
     ssize_t written;
     do {
         written = writev(fd, parts, count);
     } while (written < 0 && errno == EINTR);
-    oteli_quiet_end(&quiet, written < 0 ? errno : 0);
+    oteli_signal_guard_end(&guard, written < 0 ? errno : 0);
     return written;
 }
 
@@ -374,7 +360,7 @@ bool oteli_spool_dir_lock(struct oteli_spool_dir *dir)
     if (fstat(fd, &status) == 0) {
         oteli_spool_held_note(fd, &status);
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-            keep_fd(&dir->lock, fd, &status);
+            dir->lock = (struct oteli_owned_fd){fd, status.st_dev, status.st_ino};
             return true;
         }
         oteli_spool_held_forget(fd);
@@ -386,8 +372,7 @@ bool oteli_spool_dir_lock(struct oteli_spool_dir *dir)
 /* Said in so many words: a forked child may have a copy, and closing ours would leave it locked. */
 void oteli_spool_dir_unlock(struct oteli_spool_dir *dir)
 {
-    struct stat status;
-    if (is_ours(&dir->lock, &status))
+    if (oteli_owned_fd_is_ours(&dir->lock))
         (void)flock(dir->lock.fd, LOCK_UN);
     if (dir->lock.fd >= 0)
         oteli_spool_held_forget(dir->lock.fd);

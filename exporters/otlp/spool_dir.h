@@ -11,23 +11,18 @@
 #ifndef OTELI_OTLP_SPOOL_DIR_H
 #define OTELI_OTLP_SPOOL_DIR_H
 
+#include "common/owned_fd.h"
 #include "exporters/otlp/kept_buffer.h"
 #include "exporters/otlp/spool_file.h"
 
 #include <sys/types.h>
 #include <time.h>
 
-struct oteli_spool_fd {
-    int fd; /* -1: none */
-    dev_t device;
-    ino_t inode;
-};
-
 struct oteli_spool_dir {
     char *parent;
     char name[sizeof "otel-" + 16];
-    struct oteli_spool_fd own;
-    struct oteli_spool_fd lock; /* while we have it */
+    struct oteli_owned_fd own;
+    struct oteli_owned_fd lock; /* while we have it */
     pid_t process;              /* whose they are. Constant */
 };
 

@@ -241,7 +241,8 @@ static bool perform_once(struct oteli_transport *transport)
 {
     if (!transport->is_running)
         return true;
-    const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
     int running = 0;
     int left;
     const CURLMcode code = perform(transport, &running);
@@ -259,7 +260,7 @@ static bool perform_once(struct oteli_transport *transport)
     if ((is_through && transport->result != CURLE_OK) ||
         oteli_sockets_of_curl(&transport->sockets) > 1)
         oteli_sockets_forget_closed(&transport->sockets);
-    oteli_sigpipe_guard_end(&guard);
+    oteli_signal_guard_end(&guard, oteli_transport_pipe_error(transport));
     return is_through;
 }
 
@@ -402,10 +403,11 @@ void oteli_transport_cancel(struct oteli_transport *transport,
         transport->result = CURLE_OPERATION_TIMEDOUT;
         oteli_transport_fill(transport, answer);
         if (oteli_transport_enter(transport)) {
-            const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
+            struct oteli_signal_guard guard;
+            oteli_signal_guard_begin(&guard);
             curl_multi_remove_handle(transport->multi, transport->easy);
             oteli_sockets_forget_closed(&transport->sockets);
-            oteli_sigpipe_guard_end(&guard);
+            oteli_signal_guard_end(&guard, oteli_transport_pipe_error(transport));
             oteli_transport_leave(transport);
         } else {
             oteli_transport_abandon(transport);

@@ -247,22 +247,24 @@ static void close_handles(struct oteli_transport *transport)
 
 bool oteli_transport_reopen(struct oteli_transport *transport)
 {
-    const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
     close_handles(transport);
     const bool is_open = open_handles(transport);
-    oteli_sigpipe_guard_end(&guard);
+    oteli_signal_guard_end(&guard, oteli_transport_pipe_error(transport));
     return is_open;
 }
 
 void oteli_transport_close(struct oteli_transport *transport)
 {
-    const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(transport->is_tls);
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
     if (transport->is_running)
         curl_multi_remove_handle(transport->multi, transport->easy);
     close_handles(transport);
     close_watch(transport, &transport->watch);
     oteli_sockets_close_all(&transport->sockets);
-    oteli_sigpipe_guard_end(&guard);
+    oteli_signal_guard_end(&guard, oteli_transport_pipe_error(transport));
 }
 
 /* The parent has its own, and when it dies its connection should not stay. What it was just

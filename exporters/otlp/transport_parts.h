@@ -12,6 +12,7 @@
 #ifndef OTELI_OTLP_TRANSPORT_PARTS_H
 #define OTELI_OTLP_TRANSPORT_PARTS_H
 
+#include "common/signal_guard.h"
 #include "exporters/otlp/socket.h"
 #include "exporters/otlp/transport.h"
 #include "exporters/otlp/watch.h"
@@ -158,5 +159,12 @@ bool oteli_transport_goes_back(struct oteli_transport *transport);
 
 /* What went wrong has to do with TLS. */
 bool oteli_transport_is_tls_result(CURLcode result);
+
+/* The error that signals may have been raised for in a call into curl: TLS libraries write to sockets
+ * without MSG_NOSIGNAL. */
+static inline int oteli_transport_pipe_error(const struct oteli_transport *transport)
+{
+    return transport->is_tls ? EPIPE : 0;
+}
 
 #endif

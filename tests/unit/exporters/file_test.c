@@ -469,7 +469,7 @@ TEST(a_pipe_that_blocks_is_given_only_what_it_has_room_for)
     static const char text[LARGE];
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    const struct oteli_sink sink = {.held = oteli_held_of(ends[1]), .kind = OTELI_SINK_WAITING};
+    const struct oteli_sink sink = {.held = oteli_owned_fd_of(ends[1]), .kind = OTELI_SINK_WAITING};
     size_t sent = 0;
     ssize_t piece;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an exporter that lives inside somebody else's process owes it: descriptors, fork,
  * environment, signals and threads; and what options turn into on the wire. */
+#include "common/signal_guard.h"
 #include "exporters/otlp/socket.h"
 #include "tests/support/leaks.h"
 #include "tests/support/otlp_fixture.h"
@@ -256,10 +257,11 @@ TEST(a_broken_pipe_in_a_guard_goes_unnoticed)
 {
     sigset_t mask;
 
-    const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(true);
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
     pthread_kill(pthread_self(), SIGPIPE);
     assert_true(sigpipe_is_pending());
-    oteli_sigpipe_guard_end(&guard);
+    oteli_signal_guard_end(&guard, EPIPE);
 
     assert_false(sigpipe_is_pending());
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
@@ -276,8 +278,9 @@ TEST(a_sigpipe_of_the_program_is_not_taken_away)
     pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
     pthread_kill(pthread_self(), SIGPIPE);
 
-    const struct oteli_sigpipe_guard guard = oteli_sigpipe_guard_begin(true);
-    oteli_sigpipe_guard_end(&guard);
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
+    oteli_signal_guard_end(&guard, EPIPE);
 
     assert_true(sigpipe_is_pending());
     sigwait(&sigpipe, &number);
