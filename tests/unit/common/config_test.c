@@ -273,6 +273,32 @@ static int64_t expected_number(const struct oteli_config_row *row)
     return errno == ERANGE || number < row->min || number > row->max ? -1 : number;
 }
 
+static size_t row_of(const char *name)
+{
+    size_t index = 0;
+    while (strcmp(oteli_config_rows[index].name, name) != 0)
+        index++;
+    return index;
+}
+
+TEST(E_OTEL_numbers_have_the_defaults_of_the_specification)
+{
+    static const char *const rows[][2] = {
+        {"bsp_schedule_delay", "5000"},         {"bsp_export_timeout", "30000"},
+        {"bsp_max_queue_size", "2048"},         {"bsp_max_export_batch_size", "512"},
+        {"attribute_value_length_limit", NULL}, {"attribute_count_limit", "128"},
+        {"span_event_count_limit", "128"},      {"span_link_count_limit", "128"},
+        {"event_attribute_count_limit", "128"}, {"link_attribute_count_limit", "128"},
+        {"exporter_otlp_timeout", "10000"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *const text = oteli_config_rows[row_of(rows[i][0])].default_text;
+        if (rows[i][1] == NULL)
+            assert_null(text);
+        else
+            assert_string_equal(text, rows[i][1]);
+    }
+}
+
 static uint64_t seed = 42;
 
 static uint32_t next_random(uint32_t below)
@@ -314,15 +340,21 @@ static int64_t expected_value(size_t index)
     return number == 0 && row->type == OTELI_TYPE_TIMEOUT ? OTELI_UNLIMITED : number;
 }
 
-static size_t row_of(const char *name)
-{
-    size_t index = 0;
-    while (strcmp(oteli_config_rows[index].name, name) != 0)
-        index++;
-    return index;
-}
-
-TEST(whatever_is_in_the_environment_the_documented_value_is_used)
+/* spec: E-OTEL_BSP_SCHEDULE_DELAY configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+/* spec: E-OTEL_BSP_EXPORT_TIMEOUT configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+/* spec: E-OTEL_BSP_MAX_QUEUE_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+/* spec: E-OTEL_BSP_MAX_EXPORT_BATCH_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+/* spec: E-OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT configuration/sdk-environment-variables.md#attribute-limits MUST stable */
+/* spec: E-OTEL_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#attribute-limits MUST stable */
+/* spec: E-OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_SPAN_EVENT_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_SPAN_LINK_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_LINK_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_EXPORTER_OTLP_TIMEOUT protocol/exporter.md#configuration-options MUST stable */
+/* spec: E-OTEL_EXPORTER_OTLP_TRACES_TIMEOUT protocol/exporter.md#configuration-options MUST stable */
+TEST(E_OTEL_whatever_number_is_in_the_environment_the_documented_value_is_used)
 {
     for (int round = 0; round < 5000; round++) {
         for (size_t i = 0; i < oteli_config_row_count; i++) {

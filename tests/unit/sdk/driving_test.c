@@ -292,18 +292,6 @@ ATTENDED(the_worker_comes_when_the_descriptor_is_readable)
     wait_for(&fake->attended, before + 1);
 }
 
-ATTENDED(whoever_flushes_wakes_it_as_always)
-{
-    start_attended(false);
-    for (unsigned i = 0; i < 200; i++) {
-        polled_spans("a", 3);
-        assert_int_equal(otel_flush(FOREVER_MS), OTEL_OK);
-    }
-
-    assert_int_equal(faked_stats(0).delivered, 600);
-    assert_true(oteli_load_acquire_32(&looks) > 0);
-}
-
 ATTENDED(whole_batches_wake_it_as_always)
 {
     start_attended(false);

@@ -176,23 +176,6 @@ TEST(full_lines_come_through_the_ring_and_are_used_again)
     assert_int_equal(oteli_leaks_count(), allocated);
 }
 
-TEST(a_span_of_4_kib_shares_a_line_and_one_of_a_mebibyte_has_its_own)
-{
-    start(100, 10);
-    large_span("a", 4096);
-    large_span("b", 4096);
-    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
-    large_span("large", 1 << 20);
-    hand_spans(&hand, "small", 1);
-    assert_true(oteli_lines_bytes() > 1 << 20);
-
-    hand_round(&hand);
-    hand_tick(&hand);
-
-    assert_string_equal(fake->text, "a b small large|");
-    assert_int_equal(oteli_lines_bytes(), OTELI_LINE_BYTES);
-}
-
 /* A producer took its ticket, was preempted, and publishes its line now. */
 static void publish(uint64_t ticket, struct oteli_line *late)
 {
@@ -380,29 +363,6 @@ TEST(a_line_that_is_given_back_lets_go_of_its_mounts)
 
     assert_int_equal(lines->members, 1);
     otel_lines_free(lines);
-}
-
-static size_t say_charge(const void *address, char *name, size_t size)
-{
-    (void)address;
-    (void)size;
-    memcpy(name, "charge", 6);
-    return 6;
-}
-
-TEST(addresses_are_named_before_they_are_exported)
-{
-    start(100, 10);
-    otel_set_name_resolver(say_charge);
-
-    hand_spans(&hand, "a", 1);
-    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
-    hand_flush(&hand);
-    otel_set_name_resolver(NULL);
-    otel_span_end(otel_span_enter_address(hand.tracer, (const void *)0x1000));
-    hand_flush(&hand);
-
-    assert_string_equal(fake->text, "a charge|0x1000|");
 }
 
 TEST(a_span_that_cannot_be_named_is_counted)

@@ -90,19 +90,6 @@ TEST(a_flush_does_not_wait_longer_than_it_may_and_is_done_all_the_same)
     assert_string_equal(fake->text, "a|");
 }
 
-TEST(a_shutdown_without_time_answers_and_counts)
-{
-    assert_int_equal(start(false), OTEL_OK);
-    faked_span("perhaps");
-
-    const otel_status status = otel_shutdown(INT64_MIN);
-    const otel_stats after = faked_stats(0);
-
-    assert_true(status == OTEL_OK || status == OTEL_ERROR_TIMEOUT);
-    assert_int_equal(after.delivered + after.dropped[OTEL_DROP_SHUTDOWN_TIMEOUT], 1);
-    assert_int_equal(after.delivered, status == OTEL_OK ? 1 : 0);
-}
-
 /* The worker that was given up has come back. */
 static void wait_until_left(const struct oteli_engine *engine)
 {
@@ -237,37 +224,6 @@ TEST(options_that_cannot_be_free_the_exporter_too)
 }
 
 /* ---- from where ------------------------------------------------------------------------------- */
-
-static pthread_key_t key;
-static otel_status status_of_destructor;
-
-static void flush_as_a_destructor(void *value)
-{
-    faked_span(value);
-    status_of_destructor = otel_flush(FOREVER_MS);
-}
-
-static void *set_destructor(void *name)
-{
-    faked_span("of the thread");
-    pthread_setspecific(key, name);
-    return NULL;
-}
-
-TEST(a_thread_that_ends_flushes_from_a_destructor)
-{
-    static char name[] = "of its destructor";
-    pthread_t thread;
-    assert_int_equal(pthread_key_create(&key, flush_as_a_destructor), 0);
-    assert_int_equal(start(false), OTEL_OK);
-
-    assert_int_equal(pthread_create(&thread, NULL, set_destructor, name), 0);
-    pthread_join(thread, NULL);
-
-    assert_int_equal(status_of_destructor, OTEL_OK);
-    assert_string_equal(fake->text, "of the thread of its destructor|");
-    pthread_key_delete(key);
-}
 
 static void shut_down_at_exit(void)
 {

@@ -242,18 +242,6 @@ TEST(an_exporter_with_a_descriptor_is_waited_for_through_ours)
     close(fd);
 }
 
-TEST(an_exporters_time_counts_as_well)
-{
-    const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    begin_export(fd, 1);
-    assert_in_range(otel_poll_timeout(), 0, 1);
-
-    poll_when_readable();
-
-    assert_string_equal(fake->text, "a a a|");
-    close(fd);
-}
-
 TEST(a_descriptor_that_cannot_be_watched_is_done_without)
 {
     begin_export(-1, -1);

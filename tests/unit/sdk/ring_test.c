@@ -218,18 +218,6 @@ static uint8_t *take(size_t size)
     return at;
 }
 
-TEST(pieces_stand_one_behind_the_other_and_room_that_is_not_kept_is_given_again)
-{
-    uint8_t *const piece = take(13);
-    assert_ptr_equal(take(8), piece + 16);
-    assert_int_equal(oteli_leaks_count(), 1);
-
-    assert_ptr_equal(oteli_arena_room(&arena, 1000), piece + 24);
-    oteli_arena_keep(&arena, 8);
-    assert_ptr_equal(oteli_arena_room(&arena, 1000), piece + 32);
-    assert_ptr_equal(oteli_arena_room(&arena, 10), piece + 32);
-}
-
 TEST(a_reset_gives_back_what_is_too_much)
 {
     take(2 * OTELI_ARENA_KEPT);
