@@ -261,30 +261,6 @@ TEST(R7_of_two_the_last_counts_and_a_bad_schema_url_alone_is_ignored)
     assert_int_equal(warnings, 0);
 }
 
-/* spec: R7 resource/data-model.md#merging-entities-into-a-resource MUST development */
-TEST(R7_a_loose_attribute_of_another_value_removes_the_entity)
-{
-    struct oteli_facts memory = {0};
-    struct oteli_facts loose = {0};
-    struct oteli_facts facts = {0};
-    struct oteli_entities entities;
-    oteli_facts_set(&loose, "host.id", otel_value_string("h2"));
-    oteli_facts_set(&loose, "process.pid", otel_value_string("12345"));
-    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES",
-                         "host{host.id=H1}[host.name=n];process{process.pid=12345}");
-
-    oteli_entities_yield(&entities, &loose);
-    oteli_entities_apply(&entities, &facts);
-
-    assert_true(entities.list[0].is_out);
-    assert_false(entities.list[1].is_out);
-    assert_null(oteli_facts_get(&facts, "host.name"));
-    assert_non_null(oteli_facts_get(&facts, "process.pid"));
-    oteli_facts_fini(&facts);
-    oteli_facts_fini(&loose);
-    oteli_facts_fini(&memory);
-}
-
 TEST(they_are_written_as_the_protocol_has_them)
 {
     static const char expected[] = "\x1a\x12\x0a\x03"

@@ -93,69 +93,6 @@ TEST(O6_a_full_queue_is_said_when_it_begins_to_lose_and_when_it_does_not)
     otel_log_set_handler(NULL, NULL);
 }
 
-/* What a thread that stops keeps from the others is at most as much as it has used. */
-TEST(lots_grow_with_what_a_thread_uses)
-{
-    start(2048, 512);
-    struct oteli_sdk *sdk = &hand.engine->sdk;
-    uint32_t lot = 0;
-    static const uint32_t expected[] = {1, 2, 4, 8, 16, 32};
-    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        lot = oteli_queue_take_lot(sdk, lot);
-        assert_int_equal(lot, expected[i]);
-    }
-    assert_int_equal(oteli_queue_take_lot(sdk, 0), 1);
-    oteli_queue_give_room_back(sdk, 64);
-}
-
-TEST(spans_in_a_batch_still_count_until_it_is_exported)
-{
-    start(100, 60);
-    hand_spans(&hand, "a", 100);
-    oteli_harvest_begin(hand.engine);
-    assert_false(oteli_harvest_continue(hand.engine));
-
-    hand_spans(&hand, "b", 10);
-
-    assert_dropped(OTEL_DROP_QUEUE_FULL, 10);
-    oteli_harvest_release(hand.engine, hand.engine->batch);
-    hand_spans(&hand, "b", 60);
-    assert_dropped(OTEL_DROP_QUEUE_FULL, 10);
-}
-
-TEST(lots_leave_room_for_every_thread)
-{
-    start(640, 10);
-    hand.engine->sdk.threads = 16;
-
-    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 64), 640 / 8 / 16);
-
-    hand.engine->sdk.threads = 1;
-    assert_int_equal(oteli_queue_take_lot(&hand.engine->sdk, 64), 635 / 8 / 2);
-    hand.engine->reserved = 0;
-}
-
-TEST(a_large_span_counts_with_all_of_its_bytes_and_one_above_the_limit_is_dropped_alone)
-{
-    by_hand(1, &(otel_sdk_options){.queue_max_bytes = 1 << 20});
-
-    large_span("large", 600 * 1024);
-    assert_dropped(OTEL_DROP_BYTE_LIMIT, 0);
-    large_span("large", 600 * 1024);
-    assert_dropped(OTEL_DROP_BYTE_LIMIT, 1);
-    assert_true(oteli_lines_queued_bytes() <= 1 << 20);
-    hand_flush(&hand);
-    large_span("large", 600 * 1024);
-    assert_dropped(OTEL_DROP_BYTE_LIMIT, 1);
-    hand_flush(&hand);
-    large_span("large", 2 << 20);
-    hand_spans(&hand, "a", 1);
-    hand_flush(&hand);
-
-    assert_dropped(OTEL_DROP_BYTE_LIMIT, 2);
-    assert_string_equal(fake->text, "large|large|a|");
-}
-
 TEST(full_lines_come_through_the_ring_and_are_used_again)
 {
     size_t allocated = 0;

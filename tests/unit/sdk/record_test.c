@@ -82,27 +82,6 @@ TEST_WITH(traced_setup, traced_teardown, nothing_becomes_current_and_nothing_cur
     assert_true(watcher_exported(1, "scoped")); /* inner */
 }
 
-TEST_WITH(traced_setup, traced_teardown, what_was_open_at_the_same_time_stays_as_it_was)
-{
-    const otel_attribute many[] = {otel_attribute_of("of.the.recorded", otel_value_int(1))};
-    const otel_span outer = otel_span_enter(traced.tracer, "outer", NULL);
-    const otel_span detached = otel_span_start(traced.tracer, "detached", NULL);
-    for (unsigned i = 0; i < 40; i++) { /* deeper than the first places of a stack */
-        (void)otel_span_enter(traced.tracer, "deep", NULL);
-        otel_span_record(traced.tracer, OTEL_FINISHED_SPAN(.flags = 1, .attributes = many,
-                                                           .attribute_count = 1, .name = "r"));
-    }
-    for (unsigned i = 0; i < 40; i++)
-        otel_span_end(otel_current_span());
-    otel_span_set_int(outer, "mine", 1);
-    otel_span_end(detached);
-    otel_span_end(outer);
-    assert_int_equal(traced_stats().delivered, 82);
-    for (size_t i = 40; i < 82; i++)
-        assert_false(watcher_exported(i, "of.the.recorded"));
-    assert_true(watcher_exported(81, "mine"));
-}
-
 TEST(without_an_sdk_nothing_happens)
 {
     record("before");
@@ -390,4 +369,3 @@ TEST(a_steady_state_allocates_nothing)
 TEST_AGAIN(traced_setup_queued, traced_teardown, it_is_counted_as_started_and_ended);
 TEST_AGAIN(traced_setup_queued, traced_teardown,
            nothing_becomes_current_and_nothing_current_is_inherited);
-TEST_AGAIN(traced_setup_queued, traced_teardown, what_was_open_at_the_same_time_stays_as_it_was);

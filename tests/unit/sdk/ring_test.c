@@ -233,12 +233,3 @@ TEST(a_reset_gives_back_what_is_too_much)
     assert_int_equal(kept, OTELI_ARENA_KEPT);
     assert_int_equal(oteli_leaks_live(), OTELI_ARENA_KEPT / OTELI_ARENA_CHUNK);
 }
-
-TEST(without_memory_there_is_no_room_and_nothing_is_lost)
-{
-    uint8_t *const piece = take(8);
-    oteli_leaks_fail_at(1);
-    assert_null(oteli_arena_room(&arena, OTELI_ARENA_CHUNK));
-    assert_ptr_equal(take(8), piece + 8);
-    take(OTELI_ARENA_CHUNK);
-}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/spec_pipeline_test.c - the rows of the specification about the simple processor,
- * several pipelines, and exporters of the program. */
+/* tests/unit/sdk/spec_pipeline_test.c - the rows of the specification about the simple processor
+ * and exporters of the program. */
 #include "sdk/engine.h"
 #include "tests/support/unit.h"
 #include "tests/support/watcher.h"
@@ -195,25 +195,4 @@ TEST(a_simple_processor_without_an_exporter_is_refused)
     exporter.export_batch = NULL;
     assert_int_equal(otel_simple_processor_new(exporter, &processor), OTEL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(export.frees, 1);
-}
-
-/* --- P15 --- */
-
-/* spec: P15 trace/sdk.md#span-processor MUST stable */
-TEST(P15_each_pipeline_has_every_span)
-{
-    otel_memory *other = otel_memory_new();
-    otel_processor processors[2] = {watcher_processor(&first)};
-    assert_int_equal(otel_simple_processor_new(otel_memory_exporter(other), &processors[1]),
-                     OTEL_OK);
-    traced_start(&(otel_sdk_options){.processors = processors, .processor_count = 2});
-
-    otel_span_end(watcher_enter("a"));
-    otel_span_end(watcher_begin("b"));
-
-    assert_string_equal(traced_tree(), "a b");
-    assert_int_equal(otel_memory_count(other), 2);
-    assert_string_equal(watcher_journal(), "+ ! -a + ! -b ");
-    traced_stop();
-    otel_memory_free(other);
 }

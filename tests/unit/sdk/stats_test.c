@@ -81,19 +81,6 @@ static bool is_closed(const otel_stats *stats)
 static uint32_t stop;
 static uint32_t broken;
 
-static void *trace(void *argument)
-{
-    otel_tracer *tracer = otel_tracer_get("test", NULL);
-    (void)argument;
-    for (unsigned i = 0; i < SPANS; i++) {
-        const otel_span outer = otel_span_enter(tracer, "outer", NULL);
-        const otel_span inner = otel_span_start(tracer, "inner", NULL);
-        otel_span_end(inner);
-        otel_span_end(outer);
-    }
-    return NULL;
-}
-
 /* Counters of otel/metrics.h never go down either; `last` has one for each place. */
 static bool metrics_go_down(uint64_t last[METRICS])
 {
@@ -126,30 +113,33 @@ static void *watch(void *argument)
     return NULL;
 }
 
-/* Sets of all sizes, some larger than a batch, that are mounted up to three times or not. */
-static void *trace_mounts(void *argument)
+/* Now and then a set is mounted up to three times or not; some are larger than a batch. */
+static void *trace(void *argument)
 {
     otel_tracer *tracer = otel_tracer_get("test", NULL);
     (void)argument;
-    for (unsigned i = 0; i < SPANS / 200; i++) {
-        const otel_span parents[] = {otel_span_start(tracer, "a", NULL),
-                                     otel_span_start(tracer, "b", NULL),
-                                     otel_span_start(tracer, "c", NULL)};
-        otel_lines_begin();
-        for (unsigned k = 0; k < i * 37 % 120; k++)
-            otel_span_end(otel_span_enter(tracer, "collected", NULL));
-        otel_lines *lines = otel_lines_end();
-        otel_lines_mount(lines, parents, i % 4, NULL);
-        otel_lines_free(lines);
-        for (unsigned k = 0; k < 3; k++)
-            otel_span_end(parents[k]);
+    for (unsigned i = 0; i < SPANS; i++) {
+        const otel_span outer = otel_span_enter(tracer, "outer", NULL);
+        const otel_span inner = otel_span_start(tracer, "inner", NULL);
+        if (i % 200 == 0) {
+            const otel_span parents[] = {outer, inner, otel_span_start(tracer, "third", NULL)};
+            otel_lines_begin();
+            for (unsigned k = 0; k < i / 200 * 37 % 120; k++)
+                otel_span_end(otel_span_enter(tracer, "collected", NULL));
+            otel_lines *lines = otel_lines_end();
+            otel_lines_mount(lines, parents, i / 200 % 4, NULL);
+            otel_lines_free(lines);
+            otel_span_end(parents[2]);
+        }
+        otel_span_end(inner);
+        otel_span_end(outer);
     }
     return NULL;
 }
 
 /* With a queue that is too small, a sampler that says no to half, and a shutdown in the
  * middle: spans go every way there is. */
-static void trace_and_watch(const char *sampler, bool simple, void *(*tracing)(void *))
+static void trace_and_watch(const char *sampler, bool simple)
 {
     pthread_t threads[TRACERS];
     pthread_t watcher;
@@ -159,7 +149,7 @@ static void trace_and_watch(const char *sampler, bool simple, void *(*tracing)(v
     start_sampled(2, simple, sampler);
     assert_int_equal(pthread_create(&watcher, NULL, watch, NULL), 0);
     for (unsigned i = 0; i < TRACERS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, tracing, NULL), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, trace, NULL), 0);
     for (unsigned i = 0; i < TRACERS / 2; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     (void)!otel_shutdown(FOREVER_MS);
@@ -174,7 +164,6 @@ static void trace_and_watch(const char *sampler, bool simple, void *(*tracing)(v
         assert_true(is_closed(&stats));
         assert_int_equal(stats.open, 0);
         assert_int_equal(stats.queued, 0);
-        assert_true(stats.ended <= 2 * TRACERS * SPANS);
     }
     assert_int_equal(faked_stats(0).delivered, fakes[0].spans);
     assert_true(sampler == NULL || faked_stats(0).unsampled > 0);
@@ -182,17 +171,8 @@ static void trace_and_watch(const char *sampler, bool simple, void *(*tracing)(v
 
 TEST(the_sums_close_while_eight_threads_trace)
 {
-    static const struct {
-        const char *sampler;
-        bool simple;
-        void *(*tracing)(void *);
-    } rows[] = {{NULL, false, trace},
-                {"traceidratio", false, trace},
-                {NULL, false, trace_mounts},
-                {NULL, true, trace},
-                {NULL, true, trace_mounts}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        trace_and_watch(rows[i].sampler, rows[i].simple, rows[i].tracing);
+    for (unsigned i = 0; i < 3; i++) {
+        trace_and_watch(i == 1 ? "traceidratio" : NULL, i == 2);
         faked_end(NULL);
         faked_begin(NULL);
     }
