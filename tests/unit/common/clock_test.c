@@ -9,7 +9,6 @@
 
 #include <pthread.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

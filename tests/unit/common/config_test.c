@@ -551,22 +551,6 @@ TEST(a_word_is_whole_and_in_any_case)
         check(&word_row, &words[i]);
 }
 
-TEST(a_number_is_within_its_row)
-{
-    static const struct oteli_config_row count = {.type = OTELI_TYPE_COUNT, .min = 0, .max = 9};
-    static const struct oteli_config_row timeout = {.type = OTELI_TYPE_TIMEOUT, .max = 9};
-    struct oteli_setting setting;
-
-    assert_true(oteli_setting_take(&count, 0, &setting));
-    assert_true(setting.number == 0);
-    assert_true(oteli_setting_take(&count, 9, &setting));
-    assert_true(setting.number == 9);
-    assert_false(oteli_setting_take(&count, 10, &setting));
-    assert_false(oteli_setting_take(&count, -1, &setting));
-    assert_true(oteli_setting_take(&timeout, 0, &setting));
-    assert_true(setting.number == OTELI_UNLIMITED);
-}
-
 struct ratio {
     const char *text;
     double value; /* -1: refused */

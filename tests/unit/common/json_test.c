@@ -9,7 +9,6 @@
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef Opentelemetry__Proto__Common__V1__AnyValue any_value;

@@ -4,7 +4,6 @@
 #include "tests/support/unit.h"
 
 #include <stdint.h>
-#include <string.h>
 
 /* What is shown already stays as it is. */
 static void assert_shown(const char *(*hide)(const char *text, char *out, size_t size),

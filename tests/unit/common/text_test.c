@@ -13,14 +13,6 @@ static void assert_slice(otel_slice slice, const char *text)
     assert_memory_equal(slice.data, text, slice.length);
 }
 
-TEST(trim_takes_blanks_from_both_ends_only)
-{
-    assert_slice(oteli_trim(oteli_slice_of(" \t a b\t ")), "a b");
-    assert_slice(oteli_trim(oteli_slice_of("a\n")), "a\n");
-    assert_slice(oteli_trim(oteli_slice_of(" \t ")), "");
-    assert_int_equal(oteli_trim(oteli_slice_of(NULL)).length, 0);
-}
-
 TEST(cut_is_at_the_first_mark)
 {
     otel_slice key, value;
@@ -98,11 +90,4 @@ TEST(percent_decoding_works_in_place_and_within_its_length)
     assert_int_equal(length, 2);
     assert_memory_equal(text, "AB", 2);
     assert_false(oteli_percent_decode("%41", 2, text, &length));
-}
-
-TEST(one_is_and_others_are)
-{
-    assert_string_equal(oteli_is_or_are(0), "s are");
-    assert_string_equal(oteli_is_or_are(1), " is");
-    assert_string_equal(oteli_is_or_are(2), "s are");
 }

@@ -3,8 +3,6 @@
 #include "common/utf8.h"
 #include "tests/support/unit.h"
 
-#include <stdlib.h>
-
 static size_t encode(uint32_t code_point, char *out)
 {
     if (code_point < 0x80) {
@@ -91,19 +89,6 @@ TEST(finds_where_bad_bytes_begin_and_replaces_each)
         assert_true(written <= 3 * bad->length);
         assert_memory_equal(out, bad->replaced, written);
     }
-}
-
-TEST(valid_text_is_replaced_by_itself)
-{
-    const char *text =
-        "gr\xC3\xBC\xC3\x9F dich, \xE4\xB8\x96\xE7\x95\x8C \xF0\x9F\x98\x80 0123456789";
-    char out[64];
-
-    const size_t written = oteli_utf8_replace(text, strlen(text), out);
-
-    assert_int_equal(written, strlen(text));
-    assert_memory_equal(out, text, written);
-    assert_int_equal(oteli_utf8_valid_prefix(text, strlen(text)), strlen(text));
 }
 
 /* Every length up to three words, so that each remainder and each step of eight is met. */

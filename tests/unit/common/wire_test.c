@@ -4,7 +4,6 @@
 #include "common/wire.h"
 
 #include "tests/support/unit.h"
-#include <stdlib.h>
 
 enum { GUARD = 0xA5 };
 

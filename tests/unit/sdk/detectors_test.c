@@ -156,10 +156,12 @@ TEST(instances_have_random_ids_of_version_4)
     assert_string_not_equal(one, other);
     assert_int_equal(strlen(one), 36);
     for (size_t i = 0; i < 36; i++) {
-        if (i == 8 || i == 13 || i == 18 || i == 23)
-            assert_int_equal(one[i], '-');
-        else
-            assert_non_null(strchr("0123456789abcdef", one[i]));
+        const char kind = "hhhhhhhh-hhhh-4hhh-vhhh-hhhhhhhhhhhh"[i];
+        const char itself[] = {kind, '\0'};
+        assert_non_null(strchr(kind == 'h'   ? "0123456789abcdef"
+                               : kind == 'v' ? "89ab"
+                                             : itself,
+                               one[i]));
     }
     for (unsigned i = 0; i < 64; i++, assert_true(oteli_uuid(one))) {
         assert_int_equal(one[14], '4');

@@ -14,7 +14,6 @@
 #include "tests/support/unit.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef Opentelemetry__Proto__Trace__V1__Span pb_span;
@@ -340,6 +339,11 @@ TEST(addresses_get_names)
     collect_addresses();
     uint64_t lost = 0;
     will_answer("charge", 6);
+    otel_span_view span_in_set; /* the resolver belongs to the exporter thread */
+    size_t cursor = 0;
+    assert_true(otel_lines_next(lines, &cursor, &span_in_set));
+    assert_int_equal(span_in_set.name.length, 6);
+    assert_memory_equal(span_in_set.name.data, "0x1000", 6);
     assert_true(oteli_expand_mount(&batch, write_mount(&bare), &lost));
     assert_int_equal(batch.address_count, 2);
 

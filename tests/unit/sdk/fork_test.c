@@ -6,7 +6,6 @@
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -151,19 +150,6 @@ TEST(a_child_keeps_the_traces_that_its_parent_keeps)
     keeps_errors = "true";
     start(true);
     check_child(fail_at_times);
-}
-
-static int trace_nothing(void)
-{
-    touch("a");
-    return otel_tracer_enabled(tracer) || otel_flush(0) != OTEL_ERROR_NOT_STARTED;
-}
-
-TEST(an_sdk_that_was_shut_down_does_not_come_back)
-{
-    touch("before");
-    assert_int_equal(otel_shutdown(60000), OTEL_OK);
-    check_child(trace_nothing);
 }
 
 static otel_span local;

@@ -7,7 +7,6 @@
 #include "tests/support/unit.h"
 #include "tests/support/warnings.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,16 +29,6 @@ static void large_span(const char *name, size_t length)
     free(text);
 }
 
-/* For the next row. */
-static void start_again(int64_t queue, int64_t batch)
-{
-    if (hand.engine != NULL) {
-        by_hand_end(NULL);
-        faked_begin(NULL);
-    }
-    start(queue, batch);
-}
-
 static void assert_dropped(otel_drop_reason reason, uint64_t count)
 {
     assert_int_equal(hand_counts(&hand).dropped[reason], count);
@@ -53,7 +42,7 @@ TEST(one_thread_fills_the_queue_exactly_and_again)
     static const int64_t sizes[] = {1, 2, 31, 32, 33, 100, 2048};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const uint64_t size = (uint64_t)sizes[i];
-        start_again(sizes[i], 1);
+        start(sizes[i], 1);
         for (unsigned k = 1; k <= 5; k++) {
             hand_spans(&hand, "a", (size_t)size);
             assert_dropped(OTEL_DROP_QUEUE_FULL, 5 * (k - 1));
@@ -62,6 +51,8 @@ TEST(one_thread_fills_the_queue_exactly_and_again)
             hand_flush(&hand);
             assert_int_equal(fake->spans, size * k);
         }
+        by_hand_end(NULL);
+        faked_begin(NULL);
     }
 }
 
@@ -212,22 +203,6 @@ TEST(a_mount_alone_wakes_the_worker)
     assert_int_equal(hand.engine->bell.rings, rings + 1);
     otel_span_cancel(parent);
     otel_lines_free(lines);
-}
-
-TEST(a_mount_may_be_larger_than_a_batch)
-{
-    start(1000, 10);
-    hand_spans(&hand, "a", 3);
-    mount_once("m", 35);
-    hand_spans(&hand, "b", 3);
-
-    hand_flush(&hand);
-
-    assert_int_equal(fake->spans, 41);
-    assert_int_equal(fake->largest, 10);
-    assert_int_equal(fake->batches, 5);
-    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), -3); /* not announced yet */
-    assert_int_equal(hand.engine->reserved, oteli_self->lot_end - oteli_self->counts.ended);
 }
 
 /* The worker is in the middle of a mount when its line goes into the ring; it goes on with

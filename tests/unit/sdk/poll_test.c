@@ -8,7 +8,6 @@
 #include "tests/support/unit.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>

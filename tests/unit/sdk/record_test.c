@@ -2,7 +2,6 @@
 /* tests/unit/sdk/record_test.c - specification of otel_span_record beside what it sends: what it
  * counts, whom it asks and tells, and where it does nothing. */
 #include "sdk/engine.h"
-#include "tests/support/fake_exporter.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 #include "tests/support/watcher.h"
@@ -10,9 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <otel/record.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const uint8_t trace_id[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 static const uint8_t span_id[8] = {0xa1, 2, 3, 4, 5, 6, 7, 8};
@@ -197,34 +194,6 @@ TEST(no_rule_holds_it_back)
     otel_span_end(root); /* it is not kept */
     assert_string_equal(traced_tree(), "?below of its own");
     assert_only_withheld(OTEL_WITHHELD_NOT_KEPT, 1);
-}
-
-static void record_in_export(void *context, otel_export *call)
-{
-    (void)context;
-    (void)call;
-    record("of the export");
-}
-
-TEST(every_pipeline_gets_it_and_the_exporter_thread_records_nothing)
-{
-    static struct fake_exporter fakes[2];
-    fakes[0] = (struct fake_exporter){.during = record_in_export};
-    const otel_exporter exporters[] = {fake_exporter(&fakes[0]), fake_exporter(&fakes[1])};
-    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.exporters = exporters, .exporter_count = 2)),
-                     OTEL_OK);
-    record("a");
-    assert_int_equal(otel_flush(60000), OTEL_OK);
-    assert_int_equal(otel_flush(60000), OTEL_OK);
-    assert_string_equal(fakes[0].text, "a|");
-    assert_string_equal(fakes[1].text, "a|");
-    assert_int_equal(traced_stats().started, 1);
-}
-
-TEST(an_sdk_without_exporters_takes_it_as_well)
-{
-    assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.simple = false)), OTEL_OK);
-    record("nowhere");
 }
 
 /* --- processors --- */

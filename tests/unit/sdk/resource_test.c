@@ -229,9 +229,10 @@ TEST(R7_entities_are_between_detectors_and_what_is_said)
                   "service.name entity\n");
     assert_int_equal(warnings, 0);
 
-    make("service.name=said", NULL, NULL, 0);
+    make("service.name=said,host.id=7", NULL, NULL, 0); /* of which one is another */
     assert_values("service.name said\n"
-                  "service.version -\n");
+                  "service.version -\n"
+                  "host.name entity\n");
     assert_int_equal(warnings, 1);
 }
 

@@ -116,13 +116,6 @@ static void announce(uint64_t spans, uint64_t rings)
     assert_int_equal(bell.rings, rings);
 }
 
-TEST(nobody_rings_for_a_worker_that_is_awake)
-{
-    oteli_bell_knock(&bell);
-    announce(1000000, 0);
-    assert_int_equal(oteli_bell_waiting(&bell), 1000000);
-}
-
 /* spec: P13 */
 TEST(the_span_that_makes_a_batch_rings_and_once_a_sleep)
 {

@@ -455,6 +455,7 @@ TEST(S10_values_are_compared_by_their_text)
         {otel_value_double(1e20), "100000000000000000000", true},
         {otel_value_double(1e-6), "0.000001", true},
         {otel_value_double(1e-7), "1e-7", true},
+        {otel_value_double(1.5e300), "1.5e+300", true},
         {otel_value_double(0.1 + 0.2), "0.30000000000000004", true},
         {otel_value_double((double)NAN), "NaN", true},
         {otel_value_double(-(double)INFINITY), "-Infinity", true},

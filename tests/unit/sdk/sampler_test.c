@@ -11,7 +11,6 @@
 #include <math.h>
 #include <otel/otel.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static const otel_sampler *with_ratio(double ratio)
 {

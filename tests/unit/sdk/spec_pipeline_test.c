@@ -195,4 +195,10 @@ TEST(a_simple_processor_without_an_exporter_is_refused)
     exporter.export_batch = NULL;
     assert_int_equal(otel_simple_processor_new(exporter, &processor), OTEL_ERROR_INVALID_ARGUMENT);
     assert_int_equal(export.frees, 1);
+    exporter = exporter_of_ours(); /* one that can do no more than export */
+    exporter.flush = NULL;
+    exporter.free = NULL;
+    assert_int_equal(otel_simple_processor_new(exporter, &processor), OTEL_OK);
+    assert_int_equal(processor.flush(processor.state, 60000), OTEL_OK);
+    processor.free(processor.state);
 }

@@ -7,7 +7,6 @@
 #include "tests/support/watcher.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
