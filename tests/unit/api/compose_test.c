@@ -127,6 +127,63 @@ TEST_FAST_TOO(names_that_are_not_ascii_or_not_utf8)
     }
 }
 
+/* spec: X18 opentelemetry-proto/trace.proto SHOULD stable */
+TEST_FAST_TOO(everything_at_once)
+{
+    const otel_span_context remote =
+        otel_span_context_make(remote_trace_id, remote_span_id, 0xff, true, "k=v");
+    const otel_context parent =
+        otel_context_with_span(otel_current_context(), otel_span_wrap(&remote));
+    const otel_attribute attributes[] = {otel_attribute_of("n", otel_value_int(1)),
+                                         otel_attribute_of("s", otel_value_string("t"))};
+    const otel_link links[] = {{remote, attributes, 2}, {remote, NULL, 0}};
+    recorder.sdk.limits.attributes = 2;
+    recorder.sdk.limits.events = 2;
+    recorder.sdk.limits.links = 2;
+    recorder.sdk.limits.event_attributes = 1;
+    recorder.sdk.limits.link_attributes = 1;
+
+    const otel_span handle =
+        otel_span_enter(tracer(), "all",
+                        OTEL_SPAN_OPTIONS(.parent = &parent, .kind = OTEL_SPAN_KIND_SERVER,
+                                          .attributes = attributes, .attribute_count = 2,
+                                          .links = links, .link_count = 2, .start_ns = 77));
+    otel_span_set_int(handle, "too many", 1);
+    otel_span_add_event_at(handle, "first", 88, attributes, 2);
+    otel_span_add_event(handle, NULL, NULL, 0);
+    otel_span_add_event(handle, "too many", NULL, 0);
+    otel_span_add_link(handle, &links[0]);
+    otel_span_fail(handle, "why \xff");
+    otel_span_end_at(handle, 99);
+
+    pb_span *span = oracle_unpack(0);
+    assert_true(span->start_time_unix_nano == 77 && span->end_time_unix_nano == 99);
+    assert_string_equal(span->trace_state, "k=v");
+    assert_int_equal(span->n_attributes, 2);
+    assert_int_equal(span->dropped_attributes_count, 1);
+    assert_int_equal(span->n_events, 2);
+    assert_int_equal(span->dropped_events_count, 1);
+    assert_true(span->events[0]->time_unix_nano == 88);
+    assert_string_equal(span->events[0]->name, "first");
+    assert_int_equal(span->events[0]->n_attributes, 1);
+    assert_int_equal(span->events[0]->dropped_attributes_count, 1);
+    assert_string_equal(span->events[1]->name, "");
+    assert_int_equal(span->n_links, 2);
+    assert_int_equal(span->dropped_links_count, 1);
+    assert_memory_equal(span->links[0]->trace_id.data, remote_trace_id, 16);
+    assert_memory_equal(span->links[0]->span_id.data, remote_span_id, 8);
+    assert_string_equal(span->links[0]->trace_state, "k=v");
+    assert_int_equal(span->links[0]->flags, 0xff | HAS_IS_REMOTE | IS_REMOTE);
+    assert_int_equal(span->links[0]->n_attributes, 1);
+    assert_int_equal(span->links[0]->dropped_attributes_count, 1);
+    assert_int_equal(span->links[1]->n_attributes, 0);
+    assert_int_equal(span->status->code, 2);
+    assert_string_equal(span->status->message, "why \xef\xbf\xbd");
+    assert_int_equal(span->flags,
+                     HAS_IS_REMOTE | IS_REMOTE | OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM);
+    oracle_free(span);
+}
+
 TEST(a_record_says_where_its_times_and_events_are)
 {
     const otel_span plain = otel_span_enter(tracer(), "plain", NULL);

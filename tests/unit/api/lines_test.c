@@ -153,7 +153,7 @@ TEST_QUEUED_TOO(a_mount_is_a_tree_below_each_parent)
     for (int i = 0; i < PARENTS; i++)
         parents[i] = otel_span_start(traced.tracer, "p", NULL);
     otel_lines *lines = collect_three();
-    otel_lines_mount(lines, parents, PARENTS, NULL);
+    otel_lines_mount(lines, parents, PARENTS, OTEL_MOUNT_OPTIONS(.linked = NULL));
     otel_lines_free(lines);
     for (int i = 0; i < PARENTS; i++) {
         otel_span_end(parents[i]);
