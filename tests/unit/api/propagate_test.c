@@ -214,9 +214,10 @@ static const char *get_text(void *state, const char *name, size_t index, size_t 
 
 static const char *get_endless(void *state, const char *name, size_t index, size_t *length)
 {
-    if (strcmp(name, "tracestate") == 0)
-        index = 0;
-    return get_text(state, name, index, length);
+    if (strcmp(name, "tracestate") != 0)
+        return get_text(state, name, index, length);
+    *length = 1 + index % 2; /* the same header again would be the end */
+    return ",,";
 }
 
 /* What is behind the first 8 KiB is not looked at; whole members before it are. */
