@@ -65,6 +65,7 @@ static bool is_our_timer(const struct oteli_driving *driving)
 static struct held still_held(const struct oteli_driving *driving)
 {
     struct held held = nothing;
+    const int saved_errno = errno;
     const int epoll_fd = epoll_fd_of(driving);
     for (int side = 0; side < 2; side++)
         if (is_ours(driving, side))
@@ -74,6 +75,7 @@ static struct held still_held(const struct oteli_driving *driving)
     if ((held.pair[0] >= 0 && control(epoll_fd, EPOLL_CTL_MOD, held.pair[0], BELL)) ||
         (held.timer_fd >= 0 && control(epoll_fd, EPOLL_CTL_MOD, held.timer_fd, TIMER)))
         held.epoll_fd = epoll_fd;
+    errno = saved_errno;
     return held;
 }
 
