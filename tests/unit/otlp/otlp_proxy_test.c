@@ -87,7 +87,7 @@ AROUND_ALL(proxy_set_up, wire_tear_down);
 /* spec: X14 protocol/otlp.md#otlphttp-connection SHOULD stable */
 TEST(R34_sends_over_the_proxy_of_the_options_or_the_environment)
 {
-    static const struct fault_connection ways[] = {{0}, {.accepts_connect = true}};
+    static const struct fault_connection ways[2] = {[1] = {.accepts_connect = true}};
     static const struct {
         const char *user, *authorization;
         const char *variables[2]; /* without and with TLS; NULL: by options */
