@@ -199,6 +199,7 @@ TEST(X24_parts_of_a_batch_go_side_by_side)
             fixture.exporter.poll(fixture.exporter.state, &fixture.call.export, 1000, false),
             OTEL_EXPORT_PENDING);
     assert_int_equal(http_sink_connections(fixture.sink), 4);
+    http_sink_settle(fixture.sink); /* all others have their answers */
     fixture_advance_ms(10000);
     fixture_finish(&fixture);
 
