@@ -10,18 +10,16 @@
 #include "common/clock_offsets.h"
 #include "common/clock_reading.h"
 #include "common/spin_lock.h"
+#include "common/time_units.h"
 
 #include <stddef.h>
 
-#define NS_PER_MS UINT64_C(1000000)
-#define NS_PER_S UINT64_C(1000000000)
-
 #define FIRST_BASELINE_NS UINT64_C(50000) /* a rate to 1/1000; it gets better all the time */
-#define GOOD_BASELINE_NS NS_PER_S         /* a rate measured over less is better than none */
-#define BASELINE_NS (8 * NS_PER_S)        /* half of what a rate is measured over at most */
+#define GOOD_BASELINE_NS OTELI_NS_PER_S   /* a rate measured over less is better than none */
+#define BASELINE_NS (8 * OTELI_NS_PER_S)  /* half of what a rate is measured over at most */
 #define MOST_GAP (UINT64_C(1) << 44)      /* ticks */
-#define EPOCH_NS (600 * NS_PER_S)         /* see struct epoch */
-#define BACK_NS (100 * NS_PER_MS)         /* ticks that go back more: the counter began anew */
+#define EPOCH_NS (600 * OTELI_NS_PER_S)   /* see struct epoch */
+#define BACK_NS (100 * OTELI_NS_PER_MS)   /* ticks that go back more: the counter began anew */
 #define MOST_PPM 1000                     /* no NTP slews faster */
 #define MOST_PPM_SUSPENDED 50             /* beyond that, the counter stood still */
 
@@ -224,7 +222,7 @@ static uint64_t ticks_ahead(void)
 {
     if (!renewer.counts)
         return 0;
-    return oteli_clock_ticks_of_ns(smaller(renewer.rate_ns / COVER_AHEAD, NS_PER_MS));
+    return oteli_clock_ticks_of_ns(smaller(renewer.rate_ns / COVER_AHEAD, OTELI_NS_PER_MS));
 }
 
 /* Lead the curve through a reading. */

@@ -37,6 +37,9 @@
 #include "common/lent.h"
 #include "common/atomic.h"
 #include "common/counter.h"
+#include "common/time_units.h"
+
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -145,5 +148,18 @@ OTELI_LENT uint64_t oteli_monotonic_ns(void);
 
 /* Why the counter is not trusted on this machine, as a static text; NULL when it is. */
 const char *oteli_clock_counter_distrust(void);
+
+/* Milliseconds from now until `then_ns`, on the monotonic clock, rounded up: for poll and the like. */
+static inline int oteli_ms_until(uint64_t then_ns)
+{
+    const uint64_t ms = oteli_ms_between(oteli_monotonic_ns(), then_ns);
+    return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+/* When a call that may take this long is over, on the monotonic clock; below 0 is 0, UINT64_MAX never. */
+static inline uint64_t oteli_deadline_ns(int64_t timeout_ms)
+{
+    return oteli_ns_after(oteli_monotonic_ns(), timeout_ms > 0 ? (uint64_t)timeout_ms : 0);
+}
 
 #endif

@@ -12,13 +12,13 @@
  * Knots are reused after OTELI_KNOTS; a reader looks afterwards whether that came near. */
 #include "common/clock_curve.h"
 #include "common/atomic.h"
+#include "common/time_units.h"
 
 enum {
-    UNIT = 512, /* ticks: 52 bits of units are many years of any counter */
-    MARGIN = 8, /* knots that may be rewritten while a reader looks */
-    NS_PER_MS = 1000000,
-    SLEW_PPM = 1000,    /* the curve comes back to the clock this fast */
-    SLEW_NS = NS_PER_MS /* when it is off by no more than this */
+    UNIT = 512,               /* ticks: 52 bits of units are many years of any counter */
+    MARGIN = 8,               /* knots that may be rewritten while a reader looks */
+    SLEW_PPM = 1000,          /* the curve comes back to the clock this fast */
+    SLEW_NS = OTELI_NS_PER_MS /* when it is off by no more than this */
 };
 
 static uint64_t per_mille(uint64_t value)

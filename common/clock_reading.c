@@ -4,6 +4,7 @@
 #include "common/clock_reading.h"
 #include "common/clock.h"
 #include "common/clock_offsets.h"
+#include "common/time_units.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    return oteli_timespec_ns(now);
 }
 
 uint64_t oteli_monotonic_ns(void)

@@ -18,6 +18,7 @@
 #include "common/fork.h"
 #include "common/signal_guard.h"
 #include "common/secrets.h"
+#include "common/time_units.h"
 #include "common/utf8.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -207,7 +208,7 @@ static bool may_speak(struct oteli_log_site *site, uint64_t lost, struct left_ou
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    const uint64_t now_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    const uint64_t now_ns = oteli_timespec_ns(now);
     const uint64_t next_ns = oteli_load_relaxed_64(&site->next_ns);
     /* A child in a time namespace of its own may find a time that is far ahead of its clock. */
     const bool is_silent = now_ns < next_ns && next_ns - now_ns <= SILENCE_NS;

@@ -2,6 +2,7 @@
 /* common/random.c - seeds for the generators of random.h. Any thread. */
 #include "common/random.h"
 #include "common/atomic.h"
+#include "common/time_units.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -25,7 +26,7 @@ static void stir(struct oteli_random *random)
     static uint64_t calls;
     struct timespec now = {0};
     clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t seed = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    uint64_t seed = oteli_timespec_ns(now);
     seed ^= (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)random << 8;
     seed += oteli_add_full_64(&calls, 1) * UINT64_C(0xd1342543de82ef95);
     random->state ^= next_mixed(&seed);

@@ -104,4 +104,12 @@ static inline uint64_t oteli_random_pair_and_id(struct oteli_random *random, uin
     return first;
 }
 
+/* One number, of a generator that is seeded for it: copies of a process do not draw the same one. A
+ * system call. 0 without the kernel's random bytes. */
+static inline uint32_t oteli_random_once(void)
+{
+    struct oteli_random random;
+    return oteli_random_seed(&random) ? (uint32_t)(oteli_random_next(&random) >> 32) : 0;
+}
+
 #endif

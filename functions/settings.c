@@ -4,8 +4,7 @@
 
 #include "common/config.h"
 #include "common/text.h"
-
-enum { NS_PER_US = 1000 };
+#include "common/time_units.h"
 
 struct row {
     const char *variable;
@@ -34,7 +33,7 @@ static int64_t read_number(const struct row *row)
 
 void oteli_function_settings_read(struct oteli_function_settings *settings)
 {
-    settings->limits.min_ns = (uint64_t)read_number(&functions_min_duration) * NS_PER_US;
+    settings->limits.min_ns = (uint64_t)read_number(&functions_min_duration) * OTELI_NS_PER_US;
     settings->limits.max_depth = (uint32_t)read_number(&functions_max_depth);
     const char *exclude = oteli_env_get(functions_exclude.variable);
     settings->exclude = exclude != NULL ? oteli_slice_copy(oteli_slice_of(exclude)) : NULL;

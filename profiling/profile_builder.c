@@ -8,6 +8,7 @@
 #include "profiling/profile_builder.h"
 
 #include "common/clock.h"
+#include "common/time_units.h"
 #include "profiling/interner.h"
 #include "profiling/mappings.h"
 #include "profiling/names.h"
@@ -38,7 +39,6 @@ enum {
     PATH_BYTES_MAX = 4 * 1024 * 1024,
     THREADS_MAX = 32 * 1024,
     LINKS_MAX = 64 * 1024,
-    NS_PER_S = 1000 * 1000 * 1000,
     NAMES_NS = 100 * 1000 * 1000 /* of the processor's time, for names */
 };
 
@@ -522,7 +522,7 @@ static uint64_t unix_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    return oteli_timespec_ns(now);
 }
 
 static void describe(struct oteli_profile_builder *builder)

@@ -8,6 +8,7 @@
 #include "common/fork.h"
 #include "common/log.h"
 #include "common/pin.h"
+#include "common/time_units.h"
 #include "profiling/profiler_inside.h"
 #include "sdk/thread.h"
 
@@ -47,23 +48,11 @@ static bool is_ours(const struct otel_profiler *profiler)
 
 /* --- time --- */
 
-uint64_t oteli_profiler_deadline(int64_t timeout_ms)
-{
-    const uint64_t now_ns = oteli_monotonic_ns();
-    if (timeout_ms < 0)
-        timeout_ms = 0;
-    if (timeout_ms > INT64_MAX / OTELI_NS_PER_MS)
-        return UINT64_MAX;
-    const uint64_t timeout_ns = (uint64_t)timeout_ms * OTELI_NS_PER_MS;
-    return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
-}
-
 bool oteli_profiler_wait(struct otel_profiler *profiler, uint64_t deadline_ns)
 {
     if (deadline_ns == UINT64_MAX)
         return pthread_cond_wait(&profiler->changed, &profiler->mutex) == 0;
-    const struct timespec deadline = {(time_t)(deadline_ns / 1000000000),
-                                      (long)(deadline_ns % 1000000000)};
+    const struct timespec deadline = oteli_ns_timespec(deadline_ns);
     return pthread_cond_timedwait(&profiler->changed, &profiler->mutex, &deadline) == 0;
 }
 
@@ -237,7 +226,7 @@ otel_status otel_profiler_flush(otel_profiler *profiler, int64_t timeout_ms)
     if (profiler == NULL || !is_ours(profiler))
         return OTEL_ERROR_NOT_STARTED;
     const int cancel_state = without_cancellation();
-    const otel_status status = flush(profiler, oteli_profiler_deadline(timeout_ms));
+    const otel_status status = flush(profiler, oteli_deadline_ns(timeout_ms));
     pthread_setcancelstate(cancel_state, NULL);
     return status;
 }
@@ -303,7 +292,7 @@ static void give_up(struct otel_profiler *profiler)
 static otel_status stop(struct otel_profiler *profiler, int64_t timeout_ms)
 {
     const uint64_t now_ns = oteli_monotonic_ns();
-    const uint64_t deadline_ns = oteli_profiler_deadline(timeout_ms);
+    const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
     pthread_mutex_lock(&profiler->mutex);
     profiler->is_stopping = true;
     profiler->stop_deadline_ns = deadline_ns;

@@ -11,13 +11,12 @@
 #ifndef OTELI_PROFILER_INSIDE_H
 #define OTELI_PROFILER_INSIDE_H
 
+#include "common/time_units.h"
 #include "profiling/missing_caller.h"
 #include "profiling/profile_builder.h"
 #include "profiling/sample.h"
 
 #include <pthread.h>
-
-enum { OTELI_NS_PER_MS = 1000000 };
 
 /* What options come to. */
 struct oteli_profiler_plan {
@@ -90,9 +89,6 @@ uint64_t oteli_profiler_busy_drain_ns(uint64_t most_ns, otel_profiler_source kin
 
 /* Why a source is not to be had, in words; for errors of perf_event_open and of the signal source. */
 const char *oteli_profiler_reason(otel_profiler_source source, int error);
-
-/* A deadline on the monotonic clock. */
-uint64_t oteli_profiler_deadline(int64_t timeout_ms);
 
 /* Wait for `changed`, with the mutex. False: the deadline has come. */
 bool oteli_profiler_wait(struct otel_profiler *profiler, uint64_t deadline_ns);

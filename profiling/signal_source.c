@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "common/pin.h"
 #include "common/thread_time.h"
+#include "common/time_units.h"
 #include "profiling/sample_buffer.h"
 #include "profiling/stack_bounds.h"
 #include "profiling/thread_timers.h"
@@ -55,9 +56,7 @@ enum {
     LAST_WAITS = 200,
     LAST_WAIT_NS = 100000,
     LIBC_SIGNAL_LAST = 33,
-    LEAST_ROOMS = 6,
-    NS_PER_MS = 1000000,
-    NS_PER_S = 1000000000
+    LEAST_ROOMS = 6
 };
 
 struct session {
@@ -275,10 +274,10 @@ static int look_around(struct session *session)
     const bool is_busy = session->busy_looks != 0;
     uint64_t pause_ns =
         (oteli_thread_time_ns() - start_ns) * (uint64_t)(is_busy ? BUSY_SHARE : LOOK_SHARE);
-    if (pause_ns < (uint64_t)SHORTEST_PAUSE_MS * NS_PER_MS)
-        pause_ns = (uint64_t)SHORTEST_PAUSE_MS * NS_PER_MS;
-    if (pause_ns > (uint64_t)LONGEST_PAUSE_MS * NS_PER_MS)
-        pause_ns = (uint64_t)LONGEST_PAUSE_MS * NS_PER_MS;
+    if (pause_ns < (uint64_t)SHORTEST_PAUSE_MS * OTELI_NS_PER_MS)
+        pause_ns = (uint64_t)SHORTEST_PAUSE_MS * OTELI_NS_PER_MS;
+    if (pause_ns > (uint64_t)LONGEST_PAUSE_MS * OTELI_NS_PER_MS)
+        pause_ns = (uint64_t)LONGEST_PAUSE_MS * OTELI_NS_PER_MS;
     session->next_look_ns = oteli_monotonic_ns() + pause_ns;
     return error;
 }
@@ -318,7 +317,7 @@ static uint64_t used_ns(void)
     struct timespec all;
     if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all) != 0)
         return 0;
-    return (uint64_t)all.tv_sec * NS_PER_S + (uint64_t)all.tv_nsec - oteli_thread_time_ns();
+    return oteli_timespec_ns(all) - oteli_thread_time_ns();
 }
 
 static uint64_t used_since_start(const struct session *session)
@@ -332,7 +331,7 @@ static void warn_of_unseen(struct session *session, uint64_t used)
 {
     const uint64_t lost = oteli_load_relaxed_64(&session->buffer.lost);
     const uint64_t seen = (session->periods + lost) * session->timers.period_ns;
-    if (session->has_warned_of_unseen || used < NS_PER_S || seen >= used / 2)
+    if (session->has_warned_of_unseen || used < OTELI_NS_PER_S || seen >= used / 2)
         return;
     session->has_warned_of_unseen = true;
     OTELI_LOG(OTEL_LOG_WARN,

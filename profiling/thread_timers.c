@@ -4,6 +4,7 @@
  * Source: the kernel's clock of a thread's processor time is the complement of its number, shifted
  * left by 3, with 4 for "a thread's" and 2 for "as the scheduler counts" (clock_getcpuclockid(3)). */
 #include "profiling/thread_timers.h"
+#include "common/time_units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +21,7 @@ enum {
     FIRST_ROOM = 64,
     CHECKED_A_SCAN = 32,
     STATUS_BYTES = 4096,
-    NUMBER_BYTES = 18, /* a tab, sixteen digits, and the end of the line */
-    NS_PER_S = 1000000000
+    NUMBER_BYTES = 18 /* a tab, sixteen digits, and the end of the line */
 };
 
 bool oteli_thread_timers_init(struct oteli_thread_timers *timers, uint64_t period_ns,
@@ -82,7 +82,7 @@ static uint64_t first_turn(struct oteli_thread_timers *timers)
 
 static struct timespec duration(uint64_t ns)
 {
-    return (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+    return oteli_ns_timespec(ns);
 }
 
 /* Whether it has been seen blocking the signal, but not often enough. */

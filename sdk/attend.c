@@ -8,6 +8,7 @@
  * socket meanwhile, as it does without an exporter thread (driving.h). Where no exporter asks for
  * anything, nothing here costs more than one comparison a round. */
 #include "common/clock.h"
+#include "common/time_units.h"
 #include "sdk/engine.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stddef.h>
 
 enum {
-    NS_PER_MS = 1000000,
     BLIND_MS = 5,  /* between looks at exporters whose descriptors cannot be watched */
     SLICE_MS = 100 /* the longest sleep in epoll: the program may have closed what the bell
                       writes to meanwhile */
@@ -23,7 +23,7 @@ enum {
 
 static uint64_t in_ms(uint64_t now_ns, int ms)
 {
-    return now_ns + (uint64_t)ms * NS_PER_MS;
+    return now_ns + (uint64_t)ms * OTELI_NS_PER_MS;
 }
 
 static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)

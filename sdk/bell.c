@@ -2,6 +2,7 @@
 /* sdk/bell.c - the bell on Linux: a futex, or a socket for who waits with epoll. See bell.h
  * for the protocol. */
 #include "sdk/bell.h"
+#include "common/time_units.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -88,8 +89,7 @@ void oteli_bell_sleep(struct oteli_bell *bell, uint32_t heard, int64_t wanted, u
 {
     const int saved_errno = errno;
     if (oteli_bell_arm(bell, wanted)) {
-        const struct timespec deadline = {(time_t)(deadline_ns / 1000000000),
-                                          (long)(deadline_ns % 1000000000)};
+        const struct timespec deadline = oteli_ns_timespec(deadline_ns);
         const bool forever = deadline_ns == UINT64_MAX;
         /* Waits only if the word is still what it was; an absolute monotonic time. */
         syscall(SYS_futex, &bell->word, FUTEX_WAIT_BITSET_PRIVATE, heard,

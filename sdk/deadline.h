@@ -8,9 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Milliseconds until then, rounded up; 0: it has passed. */
-int64_t oteli_deadline_left_ms(uint64_t deadline_ns);
-
 /* Lock a mutex; false: the deadline has come first. */
 bool oteli_deadline_lock(pthread_mutex_t *mutex, uint64_t deadline_ns);
 

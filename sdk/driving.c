@@ -4,6 +4,7 @@
 #include "common/atomic.h"
 #include "common/clock.h"
 #include "common/descriptor.h"
+#include "common/time_units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000, PERIOD_S = 1 << 30 };
+enum { PERIOD_S = 1 << 30 };
 
 static int epoll_fd_of(const struct oteli_driving *driving)
 {
@@ -125,7 +126,7 @@ static void take_place(struct held *held, int number)
 
 static long mark_of(const struct stat *made)
 {
-    return (long)(made->st_ino % NS_PER_S);
+    return (long)(made->st_ino % OTELI_NS_PER_S);
 }
 
 bool oteli_driving_open(struct oteli_driving *driving)
@@ -178,14 +179,7 @@ void oteli_driving_close(struct oteli_driving *driving)
 
 int oteli_driving_ms(uint64_t then_ns)
 {
-    if (then_ns == UINT64_MAX)
-        return -1;
-    const uint64_t now_ns = oteli_monotonic_ns();
-    if (then_ns <= now_ns)
-        return 0;
-    const uint64_t left_ns = then_ns - now_ns;
-    const uint64_t ms = left_ns / NS_PER_MS + (left_ns % NS_PER_MS != 0);
-    return ms < INT_MAX ? (int)ms : INT_MAX;
+    return then_ns == UINT64_MAX ? -1 : oteli_ms_until(then_ns);
 }
 
 static void hear(const struct oteli_driving *driving)
@@ -216,7 +210,7 @@ void oteli_driving_set_timer(struct oteli_driving *driving, uint64_t next_ns)
     if (next_ns == driving->timer_ns)
         return;
     if (next_ns != UINT64_MAX)
-        next = (struct timespec){(time_t)(next_ns / NS_PER_S), (long)(next_ns % NS_PER_S)};
+        next = oteli_ns_timespec(next_ns);
     (void)set_timer(driving->timer_fd, driving->timer_mark, next);
     driving->timer_ns = next_ns;
 }

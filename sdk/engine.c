@@ -3,17 +3,15 @@
 #include "sdk/engine.h"
 #include "api/hold.h"
 #include "common/log.h"
+#include "common/time_units.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { NS_PER_MS = 1000000 };
-
 static uint64_t nanoseconds(int64_t ms)
 {
-    return ms == OTELI_UNLIMITED || ms > INT64_MAX / NS_PER_MS ? UINT64_MAX
-                                                               : (uint64_t)ms * NS_PER_MS;
+    return ms == OTELI_UNLIMITED ? UINT64_MAX : oteli_ns_after(0, (uint64_t)ms);
 }
 
 static uint32_t count_limit(int64_t limit)

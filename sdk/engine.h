@@ -337,9 +337,6 @@ bool oteli_lifecycle_wait(struct oteli_engine *engine, uint64_t deadline_ns);
 struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status);
 void oteli_lifecycle_leave(struct oteli_engine *used);
 
-/* The monotonic time in `timeout_ms`. */
-uint64_t oteli_lifecycle_deadline(int64_t timeout_ms);
-
 /* The engine that runs, or ran last; NULL: none ever. Under oteli_lifecycle_lock. */
 struct oteli_engine *oteli_lifecycle_engine(void);
 void oteli_lifecycle_lock(void);

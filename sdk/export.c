@@ -4,13 +4,12 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/text.h"
+#include "common/time_units.h"
 #include "sdk/engine.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
-
-enum { NS_PER_MS = 1000000 };
 
 void otel_export_reject(otel_export *call, size_t count)
 {
@@ -54,15 +53,6 @@ void oteli_export_wake(struct oteli_engine *engine)
         if (exporter->wake != NULL)
             exporter->wake(exporter->state);
     }
-}
-
-static int milliseconds_until(uint64_t deadline_ns)
-{
-    const uint64_t now_ns = oteli_monotonic_ns();
-    if (deadline_ns <= now_ns)
-        return 0;
-    const uint64_t ms = (deadline_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
-    return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
 /* What the exporter has not said anything about is not delivered. */
@@ -217,7 +207,7 @@ bool oteli_export_continue(struct oteli_engine *engine, bool may_wait)
         struct oteli_call *call = &sending->call;
         show_next(engine);
         set_time(engine, call);
-        const int left_ms = milliseconds_until(call->view.deadline_ns);
+        const int left_ms = oteli_ms_until(call->view.deadline_ns);
         const otel_export_result result =
             exporter->poll(exporter->state, &call->view, may_wait ? left_ms : 0, left_ms == 0);
         if (result == OTEL_EXPORT_PENDING && left_ms != 0) {
@@ -254,7 +244,7 @@ void oteli_export_flush(struct oteli_engine *engine, uint64_t deadline_ns)
     for (size_t i = 0; i < engine->pipeline_count; i++) {
         const otel_exporter *exporter = &engine->pipelines[i].exporter;
         if (exporter->flush != NULL &&
-            exporter->flush(exporter->state, milliseconds_until(deadline_ns)) != OTEL_OK)
+            exporter->flush(exporter->state, oteli_ms_until(deadline_ns)) != OTEL_OK)
             oteli_count(&engine->flush_failures, 1);
     }
 }

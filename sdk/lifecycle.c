@@ -7,6 +7,7 @@
 #include "common/fork.h"
 #include "common/log.h"
 #include "common/pin.h"
+#include "common/time_units.h"
 #include "sdk/announce.h"
 #include "sdk/companion.h"
 #include "sdk/deadline.h"
@@ -23,7 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { NS_PER_MS = 1000000, GRACE_NS = 50 * NS_PER_MS };
+enum { GRACE_NS = 50 * OTELI_NS_PER_MS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct oteli_engine *engine; /* running, or the last that was */
@@ -123,17 +124,6 @@ static void free_buried(struct oteli_engine *buried)
         oteli_engine_free(buried);
         buried = next;
     }
-}
-
-uint64_t oteli_lifecycle_deadline(int64_t timeout_ms)
-{
-    const uint64_t now_ns = oteli_monotonic_ns();
-    if (timeout_ms < 0)
-        timeout_ms = 0;
-    if (timeout_ms > INT64_MAX / NS_PER_MS)
-        return UINT64_MAX;
-    const uint64_t timeout_ns = (uint64_t)timeout_ms * NS_PER_MS;
-    return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
 }
 
 /* Let an engine that was made work. After an error it is still the caller's. */
@@ -322,8 +312,7 @@ bool oteli_lifecycle_wait(struct oteli_engine *waited, uint64_t deadline_ns)
 {
     if (deadline_ns == UINT64_MAX)
         return pthread_cond_wait(&waited->changed, &waited->mutex) == 0;
-    const struct timespec deadline = {(time_t)(deadline_ns / 1000000000),
-                                      (long)(deadline_ns % 1000000000)};
+    const struct timespec deadline = oteli_ns_timespec(deadline_ns);
     return pthread_cond_timedwait(&waited->changed, &waited->mutex, &deadline) == 0;
 }
 
@@ -375,7 +364,7 @@ static otel_status flush(int64_t timeout_ms)
     struct oteli_engine *flushed = oteli_lifecycle_use(false, &status);
     if (flushed == NULL)
         return status;
-    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
+    const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
     const uint64_t told = oteli_load_relaxed_64(&flushed->told_lost);
     const bool is_done = flushed->sdk.synchronous ? flush_simple(flushed, deadline_ns)
                                                   : flush_worker(flushed, deadline_ns);
@@ -480,7 +469,7 @@ static void stop_companion(int64_t timeout_ms)
 
 static otel_status stop(int64_t timeout_ms)
 {
-    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
+    const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
     stop_companion(timeout_ms / 2);
     otel_status status;
     struct oteli_engine *stopped = oteli_lifecycle_use(true, &status);

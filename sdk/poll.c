@@ -7,17 +7,16 @@
  * that only wanted a flush, while the loop was waiting already. */
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/time_units.h"
 #include "sdk/engine.h"
 
 #include <errno.h>
 #include <time.h>
 
 enum {
-    NS_PER_MS = 1000000,
-    NS_PER_S = 1000000000,
-    BLIND_MS = 5,    /* between looks at an exporter without a descriptor */
-    NAP_MS = 1000,   /* between looks whether there still is an SDK that does nothing */
-    MOST_ROUNDS = 8, /* without a look at the time: threads may be faster than an exporter */
+    BLIND_MS = 5,   /* between looks at an exporter without a descriptor */
+    NAP_MS = 1000,  /* between looks whether there still is an SDK that does nothing */
+    MOST_ROUNDS = 8 /* without a look at the time: threads may be faster than an exporter */
 };
 
 bool oteli_driving_init(struct oteli_engine *engine)
@@ -43,8 +42,7 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 
 static void sleep_until(uint64_t deadline_ns)
 {
-    const struct timespec deadline = {(time_t)(deadline_ns / NS_PER_S),
-                                      (long)(deadline_ns % NS_PER_S)};
+    const struct timespec deadline = oteli_ns_timespec(deadline_ns);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR)
         continue;
 }
@@ -69,7 +67,7 @@ static void wait_until(struct oteli_engine *engine, uint64_t until_ns)
     if (oteli_driving_wait(&engine->driving, until_ns))
         return;
     if (!reopen(engine))
-        sleep_until(earlier(until_ns, oteli_monotonic_ns() + (uint64_t)BLIND_MS * NS_PER_MS));
+        sleep_until(earlier(until_ns, oteli_monotonic_ns() + (uint64_t)BLIND_MS * OTELI_NS_PER_MS));
 }
 
 /* Watch the exporter that is being waited for. Returns when to look at it in any case. */
@@ -85,7 +83,7 @@ static uint64_t watch_exporter(struct oteli_engine *engine)
         timeout_ms = BLIND_MS;
     if (timeout_ms < 0)
         return last_ns;
-    return earlier(last_ns, oteli_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS);
+    return earlier(last_ns, oteli_monotonic_ns() + (uint64_t)timeout_ms * OTELI_NS_PER_MS);
 }
 
 /* What to wait for now. An exporter that is not waited for may say whatever it likes. */
@@ -203,7 +201,7 @@ static void do_nothing_until(uint64_t deadline_ns)
             oteli_lifecycle_leave(engine);
         if (status != OTEL_OK || now_ns >= deadline_ns)
             return;
-        sleep_until(earlier(deadline_ns, now_ns + (uint64_t)NAP_MS * NS_PER_MS));
+        sleep_until(earlier(deadline_ns, now_ns + (uint64_t)NAP_MS * OTELI_NS_PER_MS));
     }
 }
 
@@ -212,7 +210,7 @@ otel_status otel_poll(int64_t timeout_ms)
     static const uint64_t never;
     otel_status status;
     struct oteli_engine *engine = oteli_lifecycle_use(false, &status);
-    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
+    const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
     const bool is_driven = engine != NULL && engine->driving.is_chosen;
     const bool has_thread = engine != NULL && !is_driven && !engine->sdk.synchronous;
     if (is_driven)

@@ -5,6 +5,7 @@
 #include "common/error_text.h"
 #include "common/log.h"
 #include "common/signal_guard.h"
+#include "common/time_units.h"
 #include "common/wire.h"
 
 #include <errno.h>
@@ -159,7 +160,7 @@ static uint64_t now_or_later_than(uint64_t before)
 {
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
-    const uint64_t ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    const uint64_t ns = oteli_timespec_ns(now);
     return ns > before ? ns : before + 1;
 }
 

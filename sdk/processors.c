@@ -107,9 +107,11 @@ static otel_status flush_locked(struct oteli_processors *processors, uint64_t de
     otel_status status = OTEL_OK;
     for (size_t i = 0; i < processors->count; i++) {
         const otel_processor *one = &processors->list[i];
-        const otel_status answer = one->flush != NULL
-                                       ? one->flush(one->state, oteli_deadline_left_ms(deadline_ns))
-                                       : OTEL_OK;
+        const otel_status answer =
+            one->flush != NULL
+                ? one->flush(one->state,
+                             (int64_t)oteli_ms_between(oteli_monotonic_ns(), deadline_ns))
+                : OTEL_OK;
         if (status == OTEL_OK && answer != OTEL_OK)
             status = answer == OTEL_ERROR_TIMEOUT ? answer : OTEL_ERROR_EXPORT_FAILED;
     }

@@ -6,6 +6,7 @@
 #include "sdk/simple_processor.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/time_units.h"
 #include "common/wire.h"
 #include "sdk/arena.h"
 #include "sdk/deadline.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { START_TIME = 7, NS_PER_MS = 1000000, TIMEOUT_MS = 30000 };
+enum { START_TIME = 7, TIMEOUT_MS = 30000 };
 
 struct simple {
     pthread_mutex_t lock;
@@ -61,10 +62,7 @@ static uint64_t lost_of(const struct oteli_call *call)
 static bool wait_for(const otel_exporter *exporter, struct oteli_call *call)
 {
     for (;;) {
-        const uint64_t now_ns = oteli_monotonic_ns();
-        const uint64_t left_ns =
-            call->view.deadline_ns > now_ns ? call->view.deadline_ns - now_ns : 0;
-        const int left_ms = (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS);
+        const int left_ms = oteli_ms_until(call->view.deadline_ns);
         if (exporter->poll(exporter->state, &call->view, left_ms, left_ms == 0) == OTEL_EXPORT_DONE)
             return true;
         if (left_ms == 0)
@@ -75,7 +73,7 @@ static bool wait_for(const otel_exporter *exporter, struct oteli_call *call)
 static bool is_exported(struct simple *simple)
 {
     const otel_exporter *exporter = &simple->exporter;
-    const uint64_t timeout_ns = (uint64_t)TIMEOUT_MS * NS_PER_MS;
+    const uint64_t timeout_ns = (uint64_t)TIMEOUT_MS * OTELI_NS_PER_MS;
     struct oteli_call call = {
         .view = {.batch = &simple->batch, .deadline_ns = oteli_monotonic_ns() + timeout_ns}};
     bool is_done = exporter->export_batch(exporter->state, &call.view) == OTEL_EXPORT_DONE;
@@ -122,13 +120,13 @@ static void on_end(void *state, const otel_span_view *span)
 static otel_status flush(void *state, int64_t timeout_ms)
 {
     struct simple *simple = state;
-    const uint64_t deadline_ns = oteli_lifecycle_deadline(timeout_ms);
+    const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
     otel_status status = OTEL_OK;
     if (!oteli_deadline_lock(&simple->lock, deadline_ns))
         return OTEL_ERROR_TIMEOUT;
     if (simple->exporter.flush != NULL)
-        status =
-            simple->exporter.flush(simple->exporter.state, oteli_deadline_left_ms(deadline_ns));
+        status = simple->exporter.flush(
+            simple->exporter.state, (int64_t)oteli_ms_between(oteli_monotonic_ns(), deadline_ns));
     pthread_mutex_unlock(&simple->lock);
     return status;
 }

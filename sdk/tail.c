@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/tail.c - the contracts are in sdk/tail.h. App threads, but for the start. */
 #include "sdk/tail.h"
+#include "common/time_units.h"
 
 void oteli_tail_init(struct oteli_tail_rules *rules, const struct oteli_config *config)
 {
-    enum { NS_PER_MS = 1000000 };
     const int64_t slower_than_ms = config->tail_keep_slower_than;
     *rules = (struct oteli_tail_rules){
-        .slower_than_ns =
-            slower_than_ms == OTELI_UNLIMITED ? UINT64_MAX : (uint64_t)slower_than_ms * NS_PER_MS,
+        .slower_than_ns = slower_than_ms == OTELI_UNLIMITED
+                              ? UINT64_MAX
+                              : (uint64_t)slower_than_ms * OTELI_NS_PER_MS,
         .errors = config->tail_keep_errors,
         .ask = config->tail_keep,
         .state = config->tail_keep_state,

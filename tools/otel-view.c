@@ -7,6 +7,7 @@
  * One thread waits for requests, signals and the moment when a trace is complete. Drawings
  * and JSON go to stdout; what otel-view says of itself goes to stderr. */
 #include "proto/json.h"
+#include "common/time_units.h"
 #include "tools/view_check.h"
 #include "tools/view_http.h"
 #include "tools/view_spans.h"
@@ -58,7 +59,7 @@ static uint64_t now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return oteli_timespec_ns(now);
 }
 
 /* ---- requests ------------------------------------------------------------------------- */
@@ -138,7 +139,8 @@ static bool is_enough(const struct view *view)
         return true;
     if (view->count != 0 && view->spans.received >= view->count)
         return true;
-    return view->idle_exit_ms != 0 && (now_ns() - view->last_ns) / 1000000 >= view->idle_exit_ms;
+    return view->idle_exit_ms != 0 &&
+           (now_ns() - view->last_ns) / OTELI_NS_PER_MS >= view->idle_exit_ms;
 }
 
 /* Wait for something to do and do it. False: a signal ends us. */
@@ -164,7 +166,7 @@ static void serve(struct view *view, int signals)
             return;
     }
     /* The sender of the last spans still waits for its answer. */
-    const uint64_t until_ns = now_ns() + (uint64_t)FAREWELL_MS * 1000000;
+    const uint64_t until_ns = now_ns() + FAREWELL_MS * OTELI_NS_PER_MS;
     while (view->http.in_flight != 0 && now_ns() < until_ns && step(view, signals, TICK_MS))
         continue;
 }

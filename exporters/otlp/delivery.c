@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/random.h"
+#include "common/time_units.h"
 #include "exporters/otlp/retry.h"
 
 #include <inttypes.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-#define NS_PER_MS UINT64_C(1000000)
 #define FOREVER UINT64_MAX
 
 enum { GRPC_TIMEOUT_MAX = 99999999 }; /* eight digits */
@@ -39,12 +39,6 @@ void oteli_delivery_fini(struct oteli_delivery *delivery)
     *delivery = (struct oteli_delivery){.state = OTELI_DELIVERY_IDLE};
 }
 
-/* Milliseconds from now to then, rounded up so that a wait ends behind it. */
-static uint64_t ms_until(uint64_t then_ns, uint64_t now_ns)
-{
-    return then_ns > now_ns ? (then_ns - now_ns - 1) / NS_PER_MS + 1 : 0;
-}
-
 static int shorter_ms(int timeout_ms, uint64_t other_ms)
 {
     return timeout_ms < 0 || other_ms < (uint64_t)timeout_ms
@@ -66,14 +60,6 @@ static bool give_up(struct oteli_delivery *delivery)
                delivery->may_have_arrived ? OTELI_DELIVERY_UNCONFIRMED : OTELI_DELIVERY_EXHAUSTED);
 }
 
-/* Retries are rare, so each asks the kernel anew for its share of chance: that keeps
- * forked children, which have the same exporter, from coming back together. */
-static uint32_t chance(void)
-{
-    struct oteli_random random;
-    return oteli_random_seed(&random) ? (uint32_t)(oteli_random_next(&random) >> 32) : 0;
-}
-
 static bool retry(struct oteli_delivery *delivery)
 {
     const struct oteli_outcome *outcome = &delivery->outcome;
@@ -81,8 +67,9 @@ static bool retry(struct oteli_delivery *delivery)
         return give_up(delivery);
     const uint64_t now = oteli_monotonic_ns();
     const uint64_t wait_ms = oteli_retry_wait_ms(
-        delivery->attempts - 1, outcome->is_throttled ? outcome->asked_ms : 0, chance());
-    const uint64_t wait_ns = wait_ms < FOREVER / NS_PER_MS ? wait_ms * NS_PER_MS : FOREVER;
+        delivery->attempts - 1, outcome->is_throttled ? outcome->asked_ms : 0, oteli_random_once());
+    const uint64_t wait_ns =
+        wait_ms < FOREVER / OTELI_NS_PER_MS ? wait_ms * OTELI_NS_PER_MS : FOREVER;
     delivery->retry_at_ns = wait_ns > FOREVER - now ? FOREVER : now + wait_ns;
     if (delivery->retry_at_ns >= delivery->deadline_ns)
         return give_up(delivery);
@@ -152,7 +139,7 @@ static bool attempt(struct oteli_delivery *delivery)
     if (receiver->add_headers != NULL &&
         !receiver->add_headers(receiver->add_headers_state, &delivery->headers))
         return fail(delivery, "the program has no headers for the request");
-    const uint64_t left_ms = ms_until(delivery->deadline_ns, oteli_monotonic_ns());
+    const uint64_t left_ms = oteli_ms_between(oteli_monotonic_ns(), delivery->deadline_ns);
     if (left_ms == 0)
         return give_up(delivery);
     if (!put_grpc_timeout(delivery, left_ms))
@@ -185,7 +172,7 @@ void oteli_delivery_begin(struct oteli_delivery *delivery, const void *bytes, si
 static bool go_on_sending(struct oteli_delivery *delivery, int timeout_ms)
 {
     struct oteli_transport_answer answer;
-    const uint64_t left_ms = ms_until(delivery->deadline_ns, oteli_monotonic_ns());
+    const uint64_t left_ms = oteli_ms_between(oteli_monotonic_ns(), delivery->deadline_ns);
     if (oteli_transport_poll(delivery->transport, shorter_ms(timeout_ms, left_ms), &answer))
         return settle(delivery, &answer);
     if (oteli_monotonic_ns() < delivery->deadline_ns)
@@ -203,7 +190,7 @@ static bool go_on_waiting(struct oteli_delivery *delivery, int timeout_ms)
         return give_up(delivery);
     if (delivery->retry_at_ns > now) {
         oteli_transport_sleep(delivery->transport,
-                              shorter_ms(timeout_ms, ms_until(delivery->retry_at_ns, now)));
+                              shorter_ms(timeout_ms, oteli_ms_between(now, delivery->retry_at_ns)));
         if (delivery->retry_at_ns > oteli_monotonic_ns())
             return false;
     }
@@ -256,7 +243,7 @@ int oteli_delivery_timeout_ms(struct oteli_delivery *delivery, uint64_t deadline
         then = delivery->retry_at_ns;
     else
         return 0; /* to give up */
-    return then != FOREVER ? shorter_ms(timeout_ms, ms_until(then, oteli_monotonic_ns()))
+    return then != FOREVER ? shorter_ms(timeout_ms, oteli_ms_between(oteli_monotonic_ns(), then))
                            : timeout_ms;
 }
 

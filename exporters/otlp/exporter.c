@@ -3,13 +3,13 @@
  * how it is made and freed. Exporter thread, but for making; owns the lanes, their requests and
  * the spool. What happens to a batch is in sending.c, to one request in delivery.c. */
 #include "common/clock.h"
+#include "common/time_units.h"
 #include "exporters/otlp/options.h"
 #include "exporters/otlp/sending.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS UINT64_C(1000000)
 #define FOREVER UINT64_MAX
 
 enum { IDLE_MS = 30 * 1000 }; /* after which connections are closed */
@@ -70,12 +70,12 @@ static int attend(void *state)
     const int again_ms = sending->spooling != NULL ? oteli_spooling_attend(sending->spooling) : -1;
     const uint64_t now_ns = oteli_monotonic_ns();
     if (again_ms >= 0 || exporter->has_exported)
-        exporter->disconnect_ns = now_ns + IDLE_MS * NS_PER_MS;
+        exporter->disconnect_ns = now_ns + IDLE_MS * OTELI_NS_PER_MS;
     exporter->has_exported = false;
     if (again_ms >= 0 || exporter->disconnect_ns == 0)
         return again_ms;
     if (exporter->disconnect_ns > now_ns)
-        return (int)((exporter->disconnect_ns - now_ns - 1) / NS_PER_MS + 1);
+        return (int)oteli_ms_between(now_ns, exporter->disconnect_ns);
     disconnect(sending);
     exporter->disconnect_ns = 0;
     return -1;
@@ -196,9 +196,9 @@ static otel_status renew(const void *state, otel_exporter *renewed)
 
 static uint64_t timeout_ns_of(int64_t timeout_ms)
 {
-    return timeout_ms < 0 || (uint64_t)timeout_ms > FOREVER / NS_PER_MS
+    return timeout_ms < 0 || (uint64_t)timeout_ms > FOREVER / OTELI_NS_PER_MS
                ? FOREVER
-               : (uint64_t)timeout_ms * NS_PER_MS;
+               : (uint64_t)timeout_ms * OTELI_NS_PER_MS;
 }
 
 static struct oteli_spooling *new_spooling(const struct otlp_exporter *made,

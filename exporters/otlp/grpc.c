@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/grpc.c - the contracts are in grpc.h. Any thread; owns nothing. */
 #include "exporters/otlp/grpc.h"
+#include "common/time_units.h"
 
 #include "exporters/otlp/fields.h"
 
@@ -13,9 +14,7 @@ enum {
     ANY_VALUE = 2,
     RETRY_INFO_DELAY = 1,
     DURATION_SECONDS = 1,
-    DURATION_NANOS = 2,
-    NS_PER_MS = 1000 * 1000,
-    NS_PER_S = 1000 * NS_PER_MS
+    DURATION_NANOS = 2
 };
 
 static const struct {
@@ -178,9 +177,9 @@ static uint64_t duration_ms(struct oteli_walk duration)
         find(duration, DURATION_SECONDS, OTELI_WIRE_VARINT, &field) ? (int64_t)field.value : 0;
     const int64_t nanos =
         find(duration, DURATION_NANOS, OTELI_WIRE_VARINT, &field) ? (int64_t)field.value : 0;
-    if (seconds < 0 || nanos < 0 || nanos >= NS_PER_S)
+    if (seconds < 0 || nanos < 0 || nanos >= (int64_t)OTELI_NS_PER_S)
         return 0;
-    const uint64_t ms = ((uint64_t)nanos + NS_PER_MS - 1) / NS_PER_MS;
+    const uint64_t ms = ((uint64_t)nanos + OTELI_NS_PER_MS - 1) / OTELI_NS_PER_MS;
     return (uint64_t)seconds < UINT64_MAX / 1000 - 1 ? (uint64_t)seconds * 1000 + ms : UINT64_MAX;
 }
 

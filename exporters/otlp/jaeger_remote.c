@@ -15,6 +15,7 @@
 #include "common/fork.h"
 #include "common/log.h"
 #include "common/spin_lock.h"
+#include "common/time_units.h"
 #include "exporters/otlp/endpoint.h"
 #include "exporters/otlp/jaeger_url.h"
 #include "exporters/otlp/strategy.h"
@@ -26,8 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_PER_MS UINT64_C(1000000)
 
 enum { DEFAULT_INTERVAL_MS = 60000, DEFAULT_TIMEOUT_MS = 10000, TURN_MS = 60000 };
 static const double default_ratio = 0.001;
@@ -136,8 +135,7 @@ static void take_answer(struct remote *remote, const struct oteli_transport_answ
 
 static int ms_until(uint64_t then_ns)
 {
-    const uint64_t now_ns = oteli_monotonic_ns();
-    const uint64_t left_ms = then_ns > now_ns ? (then_ns - now_ns - 1) / NS_PER_MS + 1 : 0;
+    const uint64_t left_ms = oteli_ms_between(oteli_monotonic_ns(), then_ns);
     return left_ms < TURN_MS ? (int)left_ms : TURN_MS;
 }
 
@@ -146,8 +144,8 @@ static void ask(struct remote *remote)
 {
     struct oteli_transport_answer answer;
     const uint64_t deadline_ns = oteli_monotonic_ns() + remote->timeout_ns;
-    const struct oteli_transport_request request = {.connect_ms =
-                                                        (int64_t)(remote->timeout_ns / NS_PER_MS)};
+    const struct oteli_transport_request request = {
+        .connect_ms = (int64_t)(remote->timeout_ns / OTELI_NS_PER_MS)};
     oteli_transport_start(remote->transport, &request);
     while (!oteli_transport_poll(remote->transport, ms_until(deadline_ns), &answer)) {
         if (!is_stopping(remote) && ms_until(deadline_ns) != 0)
@@ -314,7 +312,7 @@ static struct oteli_transport *make_transport(const char *url)
 static uint64_t ns_of(int64_t ms, int64_t if_zero)
 {
     const uint64_t chosen = (uint64_t)(ms != 0 ? ms : if_zero);
-    return chosen < UINT64_MAX / NS_PER_MS / 2 ? chosen * NS_PER_MS : UINT64_MAX / 2;
+    return chosen < UINT64_MAX / OTELI_NS_PER_MS / 2 ? chosen * OTELI_NS_PER_MS : UINT64_MAX / 2;
 }
 
 /* Everything but the thread. After an error the initial sampler is still the caller's. */

@@ -5,6 +5,7 @@
 
 #include "common/atomic.h"
 #include "common/clock.h"
+#include "common/time_units.h"
 #include "exporters/otlp/delivery.h"
 #include "exporters/otlp/fitting.h"
 #include "exporters/otlp/options.h"
@@ -13,8 +14,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_PER_MS UINT64_C(1000000)
 
 enum phase { CLOSED, OPEN, WOKEN };
 
@@ -99,14 +98,9 @@ size_t oteli_posting_max_bytes(const struct oteli_posting *posting)
 
 static uint64_t deadline_of(const struct oteli_posting *posting, int64_t timeout_ms)
 {
-    if (timeout_ms < 0)
-        timeout_ms = 0;
     if (posting->timeout_ms >= 0 && posting->timeout_ms < timeout_ms)
         timeout_ms = posting->timeout_ms;
-    const uint64_t now = oteli_monotonic_ns();
-    return (uint64_t)timeout_ms > (UINT64_MAX - now) / NS_PER_MS
-               ? UINT64_MAX
-               : now + (uint64_t)timeout_ms * NS_PER_MS;
+    return oteli_deadline_ns(timeout_ms);
 }
 
 void oteli_posting_open(struct oteli_posting *posting, int64_t timeout_ms,

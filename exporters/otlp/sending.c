@@ -5,11 +5,10 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/text.h"
+#include "common/time_units.h"
 
 #include <inttypes.h>
 #include <poll.h>
-
-#define NS_PER_MS UINT64_C(1000000)
 
 enum {
     PREPARED_BYTES_MAX = 512 * 1024,
@@ -136,7 +135,7 @@ static void accept(struct oteli_sending *sending, otel_export *call, const struc
     const size_t spans = lane->request->spans;
     OTELI_LOG_ALWAYS(OTEL_LOG_DEBUG, "OTLP export to %s: %zu span%s, %zu bytes, in %" PRIu64 " ms",
                      sending->receiver->name, spans, spans == 1 ? "" : "s", lane->request->length,
-                     (oteli_monotonic_ns() - lane->started_ns) / NS_PER_MS);
+                     (oteli_monotonic_ns() - lane->started_ns) / OTELI_NS_PER_MS);
     oteli_culprit_accepted(&sending->culprit);
     oteli_fitting_taken(&sending->fitting, lane->request->plain_length, lane->most != SIZE_MAX,
                         sending->max_request_bytes);

@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/random.h"
 #include "common/text.h"
+#include "common/time_units.h"
 #include "exporters/otlp/spool_index.h"
 #include "exporters/otlp/spool_part.h"
 
@@ -15,21 +16,19 @@
 #include <string.h>
 #include <time.h>
 
-#define NS_PER_S UINT64_C(1000000000)
-#define NS_PER_MS UINT64_C(1000000)
 #define DEFAULT_MAX_BYTES (UINT64_C(64) << 20)
 #define DEFAULT_MAX_AGE_MS (INT64_C(24) * 3600 * 1000)
-#define ABANDONED_NS (60 * NS_PER_S) /* temporary files of this age are of nobody any more */
+#define ABANDONED_NS (60 * OTELI_NS_PER_S) /* temporary files of this age are of nobody any more */
 
 /* A time stamp younger than this may be that of two changes, of which we have seen one: kernels
  * count such times in steps of up to 10 ms. Then the directory is read again after this time. */
-#define STAMP_NS (20 * NS_PER_MS)
-#define COARSE_STAMP_NS (2 * NS_PER_S) /* FAT has two seconds, others one */
-#define AGAIN_NS (100 * NS_PER_MS)
+#define STAMP_NS (20 * OTELI_NS_PER_MS)
+#define COARSE_STAMP_NS (2 * OTELI_NS_PER_S) /* FAT has two seconds, others one */
+#define AGAIN_NS (100 * OTELI_NS_PER_MS)
 enum { AGAIN_COSTS = 20 }; /* and not before so many times of what that takes */
 
 /* The wall clock was set, if it has moved against the boot clock by more than this. */
-#define STEP_NS ((int64_t)(10 * NS_PER_S))
+#define STEP_NS ((int64_t)(10 * OTELI_NS_PER_S))
 
 struct oteli_spool {
     struct oteli_spool_dir dir;
@@ -60,7 +59,7 @@ static uint64_t ns_of(clockid_t id)
 {
     struct timespec now;
     clock_gettime(id, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    return oteli_timespec_ns(now);
 }
 
 static uint64_t unix_ns(void)
@@ -72,7 +71,7 @@ static uint64_t max_age_ns(int64_t ms)
 {
     if (ms == 0)
         ms = DEFAULT_MAX_AGE_MS;
-    return ms < 0 || (uint64_t)ms > UINT64_MAX / NS_PER_MS ? UINT64_MAX : (uint64_t)ms * NS_PER_MS;
+    return ms < 0 ? UINT64_MAX : oteli_ns_after(0, (uint64_t)ms);
 }
 
 struct oteli_spool *oteli_spool_open(const char *directory, const char *endpoint,
@@ -122,7 +121,7 @@ void oteli_spool_close_copies(const struct oteli_spool *parents)
 
 static void note_stamp(struct oteli_spool *spool, const struct timespec *changed)
 {
-    const uint64_t changed_ns = (uint64_t)changed->tv_sec * NS_PER_S + (uint64_t)changed->tv_nsec;
+    const uint64_t changed_ns = oteli_timespec_ns(*changed);
     spool->changed = *changed;
     const uint64_t young_ns = changed->tv_nsec == 0 ? COARSE_STAMP_NS + STAMP_NS : STAMP_NS;
     spool->may_be_old = changed_ns + young_ns > unix_ns();

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/text.h"
 #include "common/random.h"
+#include "common/time_units.h"
 #include "exporters/otlp/culprit.h"
 #include "exporters/otlp/retry.h"
 #include "exporters/otlp/spool.h"
@@ -18,8 +19,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_PER_MS UINT64_C(1000000)
 
 enum {
     ASKED_MS_MAX = 5 * 60 * 1000, /* the longest that a receiver can send us away for */
@@ -140,20 +139,14 @@ struct oteli_spooling *oteli_spooling_renew(const struct oteli_spooling *parents
 
 static uint64_t in_ms(uint64_t ms)
 {
-    return oteli_monotonic_ns() + ms * NS_PER_MS;
-}
-
-static uint32_t chance(void)
-{
-    struct oteli_random random;
-    return oteli_random_seed(&random) ? (uint32_t)(oteli_random_next(&random) >> 32) : 0;
+    return oteli_monotonic_ns() + ms * OTELI_NS_PER_MS;
 }
 
 /* It is away. */
 static void set_next_try(struct oteli_spooling *spooling)
 {
     spooling->next_try_ns =
-        in_ms(oteli_retry_wait_ms(spooling->failures - 1, spooling->asked_ms, chance()));
+        in_ms(oteli_retry_wait_ms(spooling->failures - 1, spooling->asked_ms, oteli_random_once()));
 }
 
 static void find_there(struct oteli_spooling *spooling)
@@ -344,17 +337,10 @@ static bool begin(struct oteli_spooling *spooling, int *again_ms)
     return false;
 }
 
-static int ms_until(uint64_t then_ns)
-{
-    const uint64_t now_ns = oteli_monotonic_ns();
-    const uint64_t ms = then_ns > now_ns ? (then_ns - now_ns - 1) / NS_PER_MS + 1 : 0;
-    return ms < INT_MAX ? (int)ms : INT_MAX;
-}
-
 /* Until a file may be sent. Whoever is away is not looked for less often for want of room. */
 static int wait_ms(const struct oteli_spooling *spooling)
 {
-    return ms_until(spooling->is_away ? spooling->next_try_ns : spooling->room_ns);
+    return oteli_ms_until(spooling->is_away ? spooling->next_try_ns : spooling->room_ns);
 }
 
 int oteli_spooling_attend(struct oteli_spooling *spooling)
