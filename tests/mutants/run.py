@@ -308,7 +308,7 @@ def equivalents():
     for block in (HERE / "equivalents.list").read_text().split("\n\n"):
         lines = [line for line in block.splitlines() if line and not line.startswith("#")]
         if lines:
-            fields = dict(line.split(" ", 1) for line in lines)
+            fields = {word: text for word, _, text in (line.partition(" ") for line in lines)}
             found.add((*fields["mutant"].split(), fields["was"], fields["is"]))
             assert fields["why"], lines
     return found
@@ -383,7 +383,7 @@ def main():
             if end.startswith("survived"):
                 path, function, operator, before, after = key(mutants[number])
                 file.write(f"# {number}, line {mutants[number].line}: {end}\nmutant {path} {function} {operator}\n"
-                           f"was {before}\nis {after}\nwhy \n\n")
+                           f"was {before}\n{f'is {after}'.rstrip()}\nwhy\n\n")
     return summarise(mutants, ends, args)
 
 
