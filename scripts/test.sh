@@ -27,7 +27,7 @@ integration: whole programs against the project's own receivers
 format: clang-format
 tidy: clang-tidy, on what has changed since it was last run on this machine
 packages: all ways to build a program against what is installed; headers with other compilers
-sdks: the SDKs of Python and Go, and prices under valgrind
+sdks: the SDKs of Python and Go, prices under valgrind, one root in a million
 receivers: the OpenTelemetry Collector, Rotel and Go's pprof
 stress: many threads, and the unit tests, without sanitizers
 asan: examples and whole programs under AddressSanitizer and UndefinedBehaviorSanitizer
