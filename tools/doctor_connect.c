@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -166,6 +167,20 @@ static void connect_to_socket(struct doctor_record *record, struct doctor_door *
     knock(&knocking, &record->connect, record->target.timeout_ms, door);
 }
 
+/* libcurl takes localhost for this machine without asking a resolver (RFC 6761), and so does this where
+ * the resolver does not know it. */
+static int look_up(const char *host, const char *port, struct addrinfo **found)
+{
+    static const char local[] = "localhost";
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    const size_t length = strlen(host);
+    const char *end = length >= sizeof local ? host + length - sizeof local : host;
+    const int error = getaddrinfo(host, port, &hints, found);
+    const bool is_local =
+        strcasecmp(host, local) == 0 || (*end == '.' && strcasecmp(end + 1, local) == 0);
+    return error != 0 && is_local ? getaddrinfo(NULL, port, &hints, found) : error;
+}
+
 void doctor_connect(struct doctor_record *record, struct doctor_door *door)
 {
     const struct doctor_target *target = &record->target;
@@ -179,10 +194,8 @@ void doctor_connect(struct doctor_record *record, struct doctor_door *door)
     const unsigned port = is_proxy ? target->proxy_port : target->port;
     char number[16];
     snprintf(number, sizeof number, "%u", port);
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    const int error =
-        getaddrinfo(is_proxy ? target->proxy_host : target->host, number, &hints, &found);
+    const int error = look_up(is_proxy ? target->proxy_host : target->host, number, &found);
     name->result = error == 0 ? DOCTOR_FINE : DOCTOR_FAILED;
     if (error != 0) {
         name->no_server = error == EAI_AGAIN || error == EAI_FAIL || error == EAI_SYSTEM;

@@ -145,9 +145,10 @@ class Hostile(unittest.TestCase):
         self.assertTrue(any("localhost:4318" in line for line in done.said), done.text)
 
     def test_no_proc(self):
-        if os.geteuid() != 0 or shutil.which("unshare") is None:
-            self.skipTest("needs root and unshare")
-        self.arrives(before=("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"))
+        before = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
+        if shutil.which("unshare") is None or subprocess.run([*before, "true"], check=False).returncode != 0:
+            self.skipTest("no name space of its own for mounts")
+        self.arrives(before=before)
 
     def test_refused_system_calls(self):
         if platform.machine() != "x86_64":
