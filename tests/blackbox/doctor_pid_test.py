@@ -178,9 +178,9 @@ class Rules(unittest.TestCase):
 
     @NEEDS_ROOT
     def test_a_proc_that_hides_processes(self):
-        mount = 'mount -t proc -o hidepid=2 proc /proc && exec "$@"'
+        before = harness.after_mount(self, "-t proc -o hidepid=2 proc /proc")
         with running() as pid:
-            report = report_of(pid, user=USER, before=["unshare", "--mount", "sh", "-c", mount, "sh"])
+            report = report_of(pid, user=USER, before=before)
         self.assertEqual(report["diagnosis"], f"Process {pid} is hidden from this user, because /proc is mounted "
                          "with hidepid: run otel-doctor as root.")
 

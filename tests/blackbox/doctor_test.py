@@ -265,19 +265,12 @@ class SetUps(unittest.TestCase):
             faults = [fault for fault in pool.map(fault_of, ROWS) if fault is not None]
         self.assertEqual(faults, [], "\n" + "\n".join(faults))
 
-    def mounted(self, what, where):
-        """What begins a command that sees `what` at `where`."""
-        before = ["unshare", "--mount", "sh", "-c", f"mount --bind {what} {where} && exec \"$@\"", "sh"]
-        if subprocess.run([*before, "true"], capture_output=True, check=False).returncode != 0:
-            self.skipTest("no name space of its own for mounts")
-        return before
-
     def test_localhost_needs_no_resolver(self):
-        before = self.mounted("/dev/null", "/etc/hosts")
+        before = harness.after_mount(self, "--bind /dev/null /etc/hosts")
         self.assertEqual(diagnose(before=before, **{ENDPOINT: f"http://localhost:{taker()}"})["rule"], "healthy")
 
     def test_only_the_authority_that_is_named_counts(self):
-        before = self.mounted(f"{FILES}/system", "/etc/ssl/certs")
+        before = harness.after_mount(self, f"--bind {FILES}/system /etc/ssl/certs")
         env = {ENDPOINT: f"https://localhost:{secure('server')()}"}
         self.assertEqual(diagnose(before=before, **env)["rule"], "healthy")
 

@@ -234,6 +234,16 @@ def compile_c(source, output, *flags, package="otel", compiler="cc"):
     return str(output)
 
 
+def after_mount(test, mount):
+    """What begins a command that a mount command precedes, in a name space of its own; without one the test is
+    skipped: it needs root, and a root directory that is a mount."""
+    before = ["unshare", "--mount", "sh", "-c", f'mount {mount} && exec "$@"', "sh"]
+    if shutil.which("unshare") is None or subprocess.run([*before, "true"], capture_output=True,
+                                                         check=False).returncode != 0:
+        test.skipTest("no name space of its own for mounts")
+    return before
+
+
 def certificates(folder):
     """PEM files in a folder: an authority (ca), and of it a server's certificate for loopback, one that has
     expired, one for another host, and a client's; and another authority (stranger) with a client's."""
