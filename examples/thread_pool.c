@@ -119,9 +119,10 @@ static void accept_one(int listener)
 
 int main(int argc, char **argv)
 {
-    const int guests = argc == 3 ? atoi(argv[2]) : 0; /* 0: of others, without end */
+    const long guests = argc == 3 ? strtol(argv[2], NULL, 10) : 0; /* 0: of others, without end */
+    const long port = argc == 2 ? strtol(argv[1], NULL, 10) : 0;
     struct sockaddr_in here = {.sin_family = AF_INET,
-                               .sin_port = htons((uint16_t)(argc == 2 ? atoi(argv[1]) : 0)),
+                               .sin_port = htons((uint16_t)port),
                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof here;
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -133,12 +134,12 @@ int main(int argc, char **argv)
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, work, NULL);
-    for (int i = 0; i < guests; i++) { /* they wait in the backlog */
+    for (long i = 0; i < guests; i++) { /* they wait in the backlog */
         const int guest = socket(AF_INET, SOCK_STREAM, 0);
         if (connect(guest, (struct sockaddr *)&here, size) != 0 || dprintf(guest, "you\n") < 0)
             return 1;
     }
-    for (int i = 0; guests == 0 || i < guests; i++)
+    for (long i = 0; guests == 0 || i < guests; i++)
         accept_one(listener);
     pthread_mutex_lock(&mutex);
     is_closed = true;
