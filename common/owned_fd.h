@@ -17,13 +17,23 @@ struct oteli_owned_fd {
     ino_t inode;
 };
 
+/* One that has just been opened. false: the system does not say what it is, and nothing is set. */
+static inline bool oteli_owned_fd_set(struct oteli_owned_fd *owned, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return false;
+    *owned = (struct oteli_owned_fd){fd, status.st_dev, status.st_ino};
+    return true;
+}
+
 /* One that has just been opened, or -1. */
 static inline struct oteli_owned_fd oteli_owned_fd_of(int fd)
 {
-    struct stat status = {0};
-    if (fd < 0 || fstat(fd, &status) != 0)
-        return (struct oteli_owned_fd){.fd = fd};
-    return (struct oteli_owned_fd){fd, status.st_dev, status.st_ino};
+    struct oteli_owned_fd owned = {.fd = fd};
+    if (fd >= 0)
+        (void)oteli_owned_fd_set(&owned, fd);
+    return owned;
 }
 
 static inline bool oteli_owned_fd_is(const struct oteli_owned_fd *owned, const struct stat *status)

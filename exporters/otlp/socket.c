@@ -38,8 +38,8 @@ int oteli_sockets_open(struct oteli_sockets *sockets, int family, int type, int 
     struct oteli_owned_socket *place = find(sockets, fd);
     if (place == NULL)
         place = find(sockets, -1);
-    if (place != NULL)
-        *place = (struct oteli_owned_socket){oteli_owned_fd_of(fd), true};
+    if (place != NULL && oteli_owned_fd_set(&place->socket, fd))
+        place->is_curls = true;
     return fd;
 }
 
@@ -177,9 +177,9 @@ static bool adopt(struct oteli_sockets *sockets, int fd)
 {
     struct oteli_owned_socket *place = find(sockets, -1);
     const int flags = fcntl(fd, F_GETFD);
-    if (place == NULL || flags < 0)
+    if (place == NULL || flags < 0 || !oteli_owned_fd_set(&place->socket, fd))
         return false;
-    *place = (struct oteli_owned_socket){oteli_owned_fd_of(fd), false};
+    place->is_curls = false;
     return fcntl(fd, F_SETFD, flags | FD_CLOEXEC) == 0;
 }
 

@@ -242,7 +242,7 @@ static bool perform_once(struct oteli_transport *transport)
     if (!transport->is_running)
         return true;
     struct oteli_signal_guard guard;
-    oteli_signal_guard_begin(&guard);
+    oteli_transport_guard(transport, &guard);
     int running = 0;
     int left;
     const CURLMcode code = perform(transport, &running);
@@ -260,7 +260,7 @@ static bool perform_once(struct oteli_transport *transport)
     if ((is_through && transport->result != CURLE_OK) ||
         oteli_sockets_of_curl(&transport->sockets) > 1)
         oteli_sockets_forget_closed(&transport->sockets);
-    oteli_signal_guard_end(&guard, oteli_transport_pipe_error(transport));
+    oteli_transport_unguard(transport, &guard);
     return is_through;
 }
 
@@ -404,10 +404,10 @@ void oteli_transport_cancel(struct oteli_transport *transport,
         oteli_transport_fill(transport, answer);
         if (oteli_transport_enter(transport)) {
             struct oteli_signal_guard guard;
-            oteli_signal_guard_begin(&guard);
+            oteli_transport_guard(transport, &guard);
             curl_multi_remove_handle(transport->multi, transport->easy);
             oteli_sockets_forget_closed(&transport->sockets);
-            oteli_signal_guard_end(&guard, oteli_transport_pipe_error(transport));
+            oteli_transport_unguard(transport, &guard);
             oteli_transport_leave(transport);
         } else {
             oteli_transport_abandon(transport);

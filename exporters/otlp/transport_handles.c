@@ -248,23 +248,23 @@ static void close_handles(struct oteli_transport *transport)
 bool oteli_transport_reopen(struct oteli_transport *transport)
 {
     struct oteli_signal_guard guard;
-    oteli_signal_guard_begin(&guard);
+    oteli_transport_guard(transport, &guard);
     close_handles(transport);
     const bool is_open = open_handles(transport);
-    oteli_signal_guard_end(&guard, oteli_transport_pipe_error(transport));
+    oteli_transport_unguard(transport, &guard);
     return is_open;
 }
 
 void oteli_transport_close(struct oteli_transport *transport)
 {
     struct oteli_signal_guard guard;
-    oteli_signal_guard_begin(&guard);
+    oteli_transport_guard(transport, &guard);
     if (transport->is_running)
         curl_multi_remove_handle(transport->multi, transport->easy);
     close_handles(transport);
     close_watch(transport, &transport->watch);
     oteli_sockets_close_all(&transport->sockets);
-    oteli_signal_guard_end(&guard, oteli_transport_pipe_error(transport));
+    oteli_transport_unguard(transport, &guard);
 }
 
 /* The parent has its own, and when it dies its connection should not stay. What it was just

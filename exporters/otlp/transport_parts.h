@@ -160,11 +160,20 @@ bool oteli_transport_goes_back(struct oteli_transport *transport);
 /* What went wrong has to do with TLS. */
 bool oteli_transport_is_tls_result(CURLcode result);
 
-/* The error that signals may have been raised for in a call into curl: TLS libraries write to sockets
- * without MSG_NOSIGNAL. */
-static inline int oteli_transport_pipe_error(const struct oteli_transport *transport)
+/* Around calls into curl: TLS libraries write to sockets without MSG_NOSIGNAL. Without TLS nothing is
+ * done. */
+static inline void oteli_transport_guard(const struct oteli_transport *transport,
+                                         struct oteli_signal_guard *guard)
 {
-    return transport->is_tls ? EPIPE : 0;
+    if (transport->is_tls)
+        oteli_signal_guard_begin(guard);
+}
+
+static inline void oteli_transport_unguard(const struct oteli_transport *transport,
+                                           const struct oteli_signal_guard *guard)
+{
+    if (transport->is_tls)
+        oteli_signal_guard_end(guard, EPIPE);
 }
 
 #endif
