@@ -4,14 +4,13 @@
 #ifndef OTELI_THREAD_TIME_H
 #define OTELI_THREAD_TIME_H
 
-#include <stdint.h>
-#include <time.h>
+#include "common/time_units.h"
 
 static inline uint64_t oteli_thread_time_ns(void)
 {
     struct timespec now = {0, 0};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return oteli_timespec_ns(now);
 }
 
 #endif

@@ -68,9 +68,7 @@ static bool retry(struct oteli_delivery *delivery)
     const uint64_t now = oteli_monotonic_ns();
     const uint64_t wait_ms = oteli_retry_wait_ms(
         delivery->attempts - 1, outcome->is_throttled ? outcome->asked_ms : 0, oteli_random_once());
-    const uint64_t wait_ns =
-        wait_ms < FOREVER / OTELI_NS_PER_MS ? wait_ms * OTELI_NS_PER_MS : FOREVER;
-    delivery->retry_at_ns = wait_ns > FOREVER - now ? FOREVER : now + wait_ns;
+    delivery->retry_at_ns = oteli_ns_after(now, wait_ms);
     if (delivery->retry_at_ns >= delivery->deadline_ns)
         return give_up(delivery);
     OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export to %s: %s; again in %" PRIu64 " ms",

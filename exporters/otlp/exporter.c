@@ -196,9 +196,7 @@ static otel_status renew(const void *state, otel_exporter *renewed)
 
 static uint64_t timeout_ns_of(int64_t timeout_ms)
 {
-    return timeout_ms < 0 || (uint64_t)timeout_ms > FOREVER / OTELI_NS_PER_MS
-               ? FOREVER
-               : (uint64_t)timeout_ms * OTELI_NS_PER_MS;
+    return timeout_ms < 0 ? FOREVER : oteli_ns_after(0, (uint64_t)timeout_ms);
 }
 
 static struct oteli_spooling *new_spooling(const struct otlp_exporter *made,

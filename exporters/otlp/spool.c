@@ -18,7 +18,7 @@
 
 #define DEFAULT_MAX_BYTES (UINT64_C(64) << 20)
 #define DEFAULT_MAX_AGE_MS (INT64_C(24) * 3600 * 1000)
-#define ABANDONED_NS (60 * OTELI_NS_PER_S) /* temporary files of this age are of nobody any more */
+#define ABANDONED_NS (60 * OTELI_NS_PER_S) /* older temporary files have no writer */
 
 /* A time stamp younger than this may be that of two changes, of which we have seen one: kernels
  * count such times in steps of up to 10 ms. Then the directory is read again after this time. */
