@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes spans in each of some forms, for callgrind to count the instructions of the thread that
- * makes them: those inside measured(), which returns once for each form.
+ * makes them: those inside measured(), which returns ROUNDS times for each form.
  *
- *     prices SPANS batching|noop|simple FORM...
+ *     prices ROUNDS SPANS batching|noop|simple FORM...
  *
  * noop adds a processor that does nothing; simple exports each span to an exporter of the program's
  * own, which does nothing, on the thread that ends it. All else comes from the environment. What
@@ -144,15 +144,17 @@ static otel_status start(const char *processing)
 
 int main(int count, char **arguments)
 {
-    if (count < 4 || start(arguments[2]) != OTEL_OK)
+    if (count < 5 || start(arguments[3]) != OTEL_OK)
         return EXIT_FAILURE;
-    const long spans = strtol(arguments[1], NULL, 10);
+    const long rounds = strtol(arguments[1], NULL, 10);
+    const long spans = strtol(arguments[2], NULL, 10);
     tracer = otel_tracer_get("prices", NULL);
-    for (int i = 3; i < count; i++)
+    for (int i = 4; i < count; i++)
         for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
             if (strcmp(forms[k].name, arguments[i]) == 0) {
-                make_spans(forms[k].make, spans);
-                measured(forms[k].make, spans);
+                make_spans(forms[k].make, rounds * spans);
+                for (long round = 0; round < rounds; round++)
+                    measured(forms[k].make, spans);
             }
     _exit(EXIT_SUCCESS); /* what is queued is nobody's concern */
 }
