@@ -6,10 +6,10 @@
 #include "common/clock.h"
 #include "profiling/interner.h"
 #include "tests/support/leaks.h"
-#include "tests/support/profile_check.h"
 #include "tests/support/resolved_sample.h"
 #include "tests/support/unit.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +76,180 @@ static void add(void)
     assert_true(oteli_profile_builder_add(builder, &made.resolved));
 }
 
+/* ---- what holds of every profile ------------------------------------------------------------ */
+
+enum table { STRINGS, MAPPINGS, LOCATIONS, STACKS, LINKS, SETS, THREADS, SAMPLES, TABLES };
+
+/* Of each table: how many rows, and which are referred to. */
+struct check {
+    const otel_profile *profile;
+    size_t counts[TABLES];
+    bool *used[TABLES];
+};
+
+static uint32_t use(const struct check *check, enum table table, uint32_t index)
+{
+    assert_true(index < check->counts[table]);
+    check->used[table][index] = true;
+    return index;
+}
+
+static void tell_location(const struct check *check, size_t i, FILE *text)
+{
+    const struct oteli_profile_location *location = &check->profile->locations[i];
+    const struct oteli_profile_mapping *mapping =
+        &check->profile->mappings[use(check, MAPPINGS, location->mapping)];
+    (void)use(check, STRINGS, location->name);
+    if (location->mapping != 0)
+        assert_in_range(location->address, mapping->start, mapping->limit - 1);
+    fprintf(text, "%u %" PRIx64, location->mapping, location->address);
+}
+
+/* Its keys are sorted, and each is there once. */
+static void tell_set(const struct check *check, size_t i, FILE *text)
+{
+    const struct oteli_profile_label_set *set = &check->profile->label_sets[i];
+    const char *last = ""; /* which is no key */
+    for (uint32_t j = 0; j < set->count; j++) {
+        const struct oteli_profile_pair *pair = &check->profile->pairs[set->first + j];
+        const char *key = check->profile->strings[use(check, STRINGS, pair->key)];
+        assert_true(strcmp(last, key) < 0);
+        last = key;
+        fprintf(text, "%u=%u ", pair->key, use(check, STRINGS, pair->value));
+    }
+}
+
+static void tell_sample(const struct check *check, size_t i, FILE *text)
+{
+    const struct oteli_profile_sample *sample = &check->profile->samples[i];
+    assert_true(sample->count != 0);
+    assert_true(sample->cpu_ns >= sample->count * check->profile->period_ns);
+    fprintf(text, "%u %u %u %u", use(check, STACKS, sample->stack), use(check, LINKS, sample->link),
+            use(check, SETS, sample->label_set), use(check, THREADS, sample->thread));
+}
+
+/* What makes a row what it is, once all that it refers to is seen to be there. */
+static void tell_row(const struct check *check, enum table table, size_t i, FILE *text)
+{
+    const otel_profile *profile = check->profile;
+    switch (table) {
+    case STRINGS:
+        fputs(profile->strings[i], text);
+        break;
+    case MAPPINGS: /* two may be alike: other code at an old address */
+        fprintf(text, "%zu", i);
+        (void)use(check, STRINGS, profile->mappings[i].path);
+        break;
+    case LOCATIONS:
+        tell_location(check, i, text);
+        break;
+    case STACKS:
+        for (uint32_t j = 0; j < profile->stacks[i].count; j++)
+            fprintf(
+                text, "%u ",
+                use(check, LOCATIONS, profile->location_of_stack[profile->stacks[i].first + j]));
+        break;
+    case LINKS:
+        fwrite(&profile->links[i], 16 + 8, 1, text);
+        break;
+    case SETS:
+        tell_set(check, i, text);
+        break;
+    case THREADS:
+        fprintf(text, "%d", (int)profile->threads[i].id);
+        (void)use(check, STRINGS, profile->threads[i].name);
+        break;
+    default:
+        tell_sample(check, i, text);
+    }
+}
+
+/* No two rows are equal. */
+static void check_table(const struct check *check, enum table table)
+{
+    struct {
+        char *bytes;
+        size_t length;
+    } *rows = calloc(check->counts[table] + 1, sizeof *rows);
+    assert_non_null(rows);
+    for (size_t i = 0; i < check->counts[table]; i++) {
+        FILE *text = open_memstream(&rows[i].bytes, &rows[i].length);
+        assert_non_null(text);
+        tell_row(check, table, i, text);
+        fclose(text);
+        for (size_t j = 0; j < i; j++)
+            assert_false(rows[i].length == rows[j].length &&
+                         memcmp(rows[i].bytes, rows[j].bytes, rows[i].length) == 0);
+    }
+    for (size_t i = 0; i < check->counts[table]; i++)
+        free(rows[i].bytes);
+    free(rows);
+}
+
+/* Indices are inside their tables, rows are different, and each but the first ones, which stand for
+ * nothing, is referred to. */
+static void profile_check(const otel_profile *profile)
+{
+    static const struct oteli_profile_mapping none;
+    assert_non_null(profile);
+    struct check check = {
+        .profile = profile,
+        .counts = {profile->string_count, profile->mapping_count, profile->location_count,
+                   profile->stack_count, profile->link_count, profile->label_set_count,
+                   profile->thread_count, profile->sample_count},
+    };
+    for (enum table table = 0; table < TABLES; table++) {
+        check.used[table] = calloc(check.counts[table] + 1, sizeof *check.used[table]);
+        assert_non_null(check.used[table]);
+    }
+    for (enum table table = 0; table < TABLES; table++)
+        check_table(&check, table);
+    assert_string_equal(profile->strings[0], "");
+    assert_memory_equal(&profile->mappings[0], &none, sizeof none);
+    assert_int_equal(profile->label_sets[0].count, 0);
+    assert_true(check.counts[LINKS] >= 1);
+    for (enum table table = 0; table < TABLES; table++) {
+        const bool has_none =
+            table == STRINGS || table == MAPPINGS || table == LINKS || table == SETS;
+        for (size_t i = has_none; table != SAMPLES && i < check.counts[table]; i++)
+            assert_true(check.used[table][i]);
+        free(check.used[table]);
+    }
+}
+
+/* ---- samples as text ------------------------------------------------------------------------ */
+
+static uint64_t number(const uint8_t *id)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 8; i++)
+        value = value << 8 | id[i];
+    return value;
+}
+
+static void say_sample(FILE *text, const otel_profile *profile,
+                       const struct oteli_profile_sample *sample, uint64_t base)
+{
+    const struct oteli_profile_stack *stack = &profile->stacks[sample->stack];
+    const struct oteli_profile_label_set *set = &profile->label_sets[sample->label_set];
+    const struct oteli_profile_link *link = &profile->links[sample->link];
+    fprintf(text, "%" PRIu64 " %" PRIu64 " |", sample->count, sample->cpu_ns);
+    for (uint32_t i = 0; i < stack->count; i++)
+        fprintf(text, " %" PRIu64,
+                profile->locations[profile->location_of_stack[stack->first + i]].address - base);
+    if (sample->link != 0)
+        fprintf(text, " | %" PRIx64 " %" PRIx64 " %" PRIx64 " |", number(link->trace_id + 8),
+                number(link->span_id), number(link->root_id));
+    else
+        fprintf(text, " | - |");
+    for (uint32_t i = 0; i < set->count; i++)
+        fprintf(text, " %s=%s", profile->strings[profile->pairs[set->first + i].key],
+                profile->strings[profile->pairs[set->first + i].value]);
+    fprintf(text, " | %s\n", profile->strings[profile->threads[sample->thread].name]);
+}
+
+/* ---- fixture -------------------------------------------------------------------------------- */
+
 static const otel_profile *finish(void)
 {
     const otel_profile *profile = oteli_profile_builder_finish(builder);
@@ -83,11 +257,20 @@ static const otel_profile *finish(void)
     return profile;
 }
 
+/* All samples, in the order of the profile:
+ *     count cpu_ns | frame frame | trace span root | key=value key=value | thread
+ * with frames as their distance from code(), and ids as hexadecimal numbers; "-" for no link. */
 static void expect(const otel_profile *profile, const char *expected)
 {
-    char *text = profile_text(profile, code());
-    assert_string_equal(text, expected);
-    free(text);
+    char *data = NULL;
+    size_t length;
+    FILE *text = open_memstream(&data, &length);
+    assert_non_null(text);
+    for (size_t i = 0; i < profile->sample_count; i++)
+        say_sample(text, profile, &profile->samples[i], code());
+    fclose(text);
+    assert_string_equal(data, expected);
+    free(data);
 }
 
 AROUND_EACH(begin, end);
