@@ -2,12 +2,19 @@
 /* tests/support/config_file.c - see config_file.h. */
 #include "tests/support/config_file.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
 
 struct config_file config_file;
 char config_file_errors[8192];
 char config_file_warnings[4096];
+char config_path[] = "/tmp/otel-config-XXXXXX.yaml";
 
 static void add_line(char *text, size_t size, const char *line)
 {
@@ -66,4 +73,27 @@ void config_file_free(void)
 {
     oteli_pool_fini(&config_file.pool);
     memset(&config_file, 0, sizeof config_file);
+}
+
+int config_path_make(void **state)
+{
+    (void)state;
+    const int fd = mkstemps(config_path, 5);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0;
+}
+
+int config_path_remove(void **state)
+{
+    (void)state;
+    return unlink(config_path);
+}
+
+void config_path_write(const char *text)
+{
+    FILE *file = fopen(config_path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
 }

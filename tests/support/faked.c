@@ -82,16 +82,16 @@ void by_hand(size_t count, otel_sdk_options *options)
     hand_start(&hand, options);
 }
 
-enum oteli_round by_hand_go_on(void)
+static enum oteli_round go_on(void)
 {
     return oteli_worker_round(hand.engine, false, &hand.wanted, &hand.deadline_ns);
 }
 
 static enum oteli_round go_on_to_the_end(void)
 {
-    enum oteli_round round = by_hand_go_on();
+    enum oteli_round round = go_on();
     for (unsigned i = 0; i < 1000 && round != OTELI_ROUND_IDLE && round != OTELI_ROUND_STOPPED; i++)
-        round = by_hand_go_on();
+        round = go_on();
     return round;
 }
 
@@ -122,7 +122,7 @@ static const char *word_of_deadline(void)
 static const char *play_step(const char *step)
 {
     if (strcmp(step, "go") == 0)
-        return word_of(by_hand_go_on());
+        return word_of(go_on());
     if (strcmp(step, "end") == 0)
         return word_of(go_on_to_the_end());
     if (strcmp(step, "round") == 0)

@@ -35,16 +35,13 @@ int faked_end(void **state);
  * said. */
 void by_hand(size_t count, otel_sdk_options *options);
 
-/* One round for somebody who may not wait. */
-enum oteli_round by_hand_go_on(void);
-
 /* Steps, with blanks between them, and what comes of them as text, until the next call:
  *
  *     a5       five spans "a" end
  *     almost   the clock goes to the last moment before the time that a round has told
  *     round    rounds of the worker until it would sleep
  *     tick     the same at that time
- *     go       by_hand_go_on
+ *     go       one round for somebody who may not wait
  *     end      the same until nothing is left to do, or it has stopped
  *     flush    hand_flush
  *     ask      a flush is asked for

@@ -59,7 +59,7 @@ static bool unzstd(const uint8_t *bytes, size_t length, struct fault_bytes *out)
 }
 #endif
 
-bool fault_undo(const char *encoding, const uint8_t *bytes, size_t length, struct fault_bytes *out)
+static bool undo(const char *encoding, const uint8_t *bytes, size_t length, struct fault_bytes *out)
 {
     fault_append(out, "", 0);
     if (strcmp(encoding, "gzip") == 0)
@@ -209,7 +209,7 @@ static const char *uncover(struct fault_peer_request *request)
         problem = take_frame(request, &message, &length, &is_compressed);
     if (problem != NULL)
         return problem;
-    if (!fault_undo(is_compressed ? request->encoding : "identity", message, length, &plain)) {
+    if (!undo(is_compressed ? request->encoding : "identity", message, length, &plain)) {
         fault_clear(&plain);
         return "the body is not compressed as it says";
     }

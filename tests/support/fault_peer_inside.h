@@ -172,7 +172,6 @@ void fault_http2_produce(struct fault_http2 *http2, struct fault_bytes *ready);
 void fault_uncover(struct fault_peer_request *request);
 /* Look for what is wrong, and count spans; `ids` gets 8 bytes of each. */
 void fault_examine(struct fault_peer_request *request, struct fault_bytes *ids);
-bool fault_undo(const char *encoding, const uint8_t *bytes, size_t length, struct fault_bytes *out);
 
 /* Ids, and how often they came and were taken. */
 struct fault_spans {

@@ -85,18 +85,5 @@ void hand_spans(const struct hand_engine *hand, const char *name, size_t count)
 
 struct counted hand_counts(const struct hand_engine *hand)
 {
-    struct counted sum = {0};
-    for (const struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
-        if (at->generation != hand->engine->sdk.generation)
-            continue;
-        sum.recorded += oteli_count_of_origins(at->counts.recorded);
-        sum.unsampled += oteli_count_of_origins(at->counts.unsampled);
-        sum.ended += at->counts.ended;
-        for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
-            sum.dropped[i] += at->counts.dropped[i];
-        sum.recorded += at->counts.reentrant;
-        sum.ended += at->counts.reentrant;
-        sum.dropped[OTEL_DROP_REENTRANT] += at->counts.reentrant;
-    }
-    return sum;
+    return counted_of(hand->engine->sdk.generation);
 }

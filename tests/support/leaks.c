@@ -257,6 +257,7 @@ bool oteli_leaks_failed(void)
 {
     pthread_mutex_lock(&lock);
     const bool result = failed;
+    fail_in = 0;
     pthread_mutex_unlock(&lock);
     return result;
 }

@@ -39,7 +39,7 @@ void oteli_leaks_check_at(const char *file, int line);
 /* Let the nth allocation from now on (1: the next) fail with ENOMEM, once. 0: none. */
 void oteli_leaks_fail_at(size_t nth);
 
-/* Whether the allocation that was to fail has been asked for. */
+/* Whether the allocation that was to fail has been asked for; from now on it is not to. */
 bool oteli_leaks_failed(void);
 
 /* Since oteli_leaks_begin: pieces that are live, and allocations that were made. */

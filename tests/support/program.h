@@ -217,9 +217,6 @@ int program_number(otel_slice text, size_t skip);
 /* A random number below a limit. */
 int program_below(struct program *program, int limit);
 
-/* Write it to stdout. */
-void program_print(const struct program *program);
-
 /* Run it; the spans that are exported go to `memory`. The SDK has been shut down then, and
  * all threads have ended. */
 void program_run(struct program *program, otel_memory *memory);
@@ -234,7 +231,8 @@ void program_fail_at(const struct program *program, const struct program_op *op,
 /* End the test unless everything came as the model says. */
 void program_check(struct program *program, const otel_memory *memory);
 
-/* All of it, with what is open when the SDK stops: that is ended afterwards, and harms nobody. */
+/* All of it, with what is open when the SDK stops: that is ended afterwards, and harms nobody; printed
+ * before, if that is asked for. */
 void program_try(struct program *program, uint64_t seed, bool print);
 
 #endif

@@ -266,12 +266,43 @@ void program_check(struct program *program, const otel_memory *memory)
     free(check.arrivals);
 }
 
+static void print_context(const char *role, struct program_context context)
+{
+    static const char *const words[] = {"none", "n", "stretch ", "remote "};
+    if (context.kind != PROGRAM_NO_SPAN)
+        printf(", %s %s%d", role, words[context.kind], context.index);
+}
+
+/* For people to read: the number of an operation, its life, and what it does to which span. */
+static void print_program(const struct program *program)
+{
+    static const char *const words[] = {"enter",  "start", "end",    "cancel", "collect",
+                                        "set",    "fail",  "attach", "detach", "begin",
+                                        "finish", "mount", "free",   "record", "exit"};
+    printf("SEED=%" PRIu64 "%s%s\n", program->seed, program->is_simple ? " simple" : "",
+           program->has_rules ? " rules" : "");
+    for (int i = 0; i < program->op_count; i++) {
+        const struct program_op *op = &program->ops[i];
+        printf("%3d: %2d %s n%d%s, lines %d, value %d, expected %d", i, op->life, words[op->kind],
+               op->span, op->hold ? " hold" : "", op->lines, op->value, op->expected);
+        if (op->kind <= PROGRAM_START || op->kind == PROGRAM_RECORD)
+            print_context("under", program->spans[op->span].parent);
+        print_context("context", op->context);
+        for (int parent = 0; parent < op->parent_count; parent++)
+            print_context("under", op->parents[parent]);
+        for (int life = 0; life < PROGRAM_LIVES; life++)
+            if (op->needs[life] != 0 && life != op->life)
+                printf(", after %d:%d", life, op->needs[life]);
+        printf("\n");
+    }
+}
+
 void program_try(struct program *program, uint64_t seed, bool print)
 {
     otel_memory *memory = otel_memory_new();
     program_make(program, seed);
     if (print)
-        program_print(program);
+        print_program(program);
     program_run(program, memory);
     program_check(program, memory);
     STRESS_CHECK(stress_is_done(otel_shutdown(60000)));

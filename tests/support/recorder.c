@@ -252,21 +252,7 @@ const char *recorder_span_attributes(size_t index)
 
 struct counted recorder_counts(void)
 {
-    struct counted sum = {0};
-    for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
-        if (oteli_load_acquire_64(&at->generation) != recorder.sdk.generation)
-            continue;
-        sum.recorded += oteli_count_of_origins(at->counts.recorded);
-        sum.unsampled += oteli_count_of_origins(at->counts.unsampled);
-        sum.ended += oteli_load_relaxed_64(&at->counts.ended);
-        for (size_t i = 0; i < OTEL_DROP_REASON_COUNT; i++)
-            sum.dropped[i] += oteli_load_relaxed_64(&at->counts.dropped[i]);
-        const uint64_t reentrant = oteli_load_relaxed_64(&at->counts.reentrant);
-        sum.recorded += reentrant;
-        sum.ended += reentrant;
-        sum.dropped[OTEL_DROP_REENTRANT] += reentrant;
-    }
-    return sum;
+    return counted_of(recorder.sdk.generation);
 }
 
 int recorder_setup_without_sdk(void **state)

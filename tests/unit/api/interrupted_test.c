@@ -4,15 +4,100 @@
  * The handler enters one span, or so many that the stack of places is moved. Each time there is another
  * stack, with room for three places before it has to grow. */
 #include "tests/support/recorder.h"
-#include "tests/support/single_steps.h"
 #include "api/compose.h"
 #include "tests/support/unit.h"
 #include <otel/fibre.h>
 #include <otel/record.h>
 
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 
 #if defined(__x86_64__)
+
+/* --- steps: the processor takes each alone, and says so by a signal --- */
+
+enum { TRAP_FLAG = 0x100, RED_ZONE = 128, MANY_STEPS = 200, FEW_OF_THEM = 8, MOST_STEPS = 100000 };
+
+static void (*handle_step)(void);
+static unsigned step;
+static unsigned chosen; /* after which the handler has its turn */
+static volatile sig_atomic_t is_stepping;
+
+static bool single_steps_are_wrong; /* said when nobody steps any more */
+
+static void single_steps_check(bool is_right)
+{
+    single_steps_are_wrong |= !is_right;
+}
+
+/* This span is the current one. */
+static void single_steps_check_current(otel_span span)
+{
+    const otel_span now = otel_current_span();
+    single_steps_check(memcmp(now.opaque, span.opaque, 3 * sizeof now.opaque[0]) == 0);
+}
+
+static void on_step(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *const interrupted = context;
+    (void)number;
+    (void)info;
+    if (++step == chosen) {
+        handle_step();
+        is_stepping = 0;
+    }
+    if (is_stepping == 0)
+        interrupted->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+}
+
+static __attribute__((noinline)) void begin_to_step(void)
+{
+    is_stepping = 1;
+    __asm__ volatile("leaq -%c0(%%rsp), %%rsp\n\tpushfq\n\torq %1, (%%rsp)\n\tpopfq\n\t"
+                     "leaq %c0(%%rsp), %%rsp"
+                     :
+                     : "i"(RED_ZONE), "i"(TRAP_FLAG)
+                     : "memory", "cc");
+}
+
+/* What is interrupted, and what comes before and after it, each time. */
+struct single_steps {
+    void (*prepare)(void);
+    void (*act)(void);
+    void (*finish)(void);
+};
+
+/* Do it again and again, and let the handler have its turn after some of its steps, the more of them the
+ * earlier; with OTEL_TEST_LONG=1 after each, but for later ones of calls with many steps, as sanitizers
+ * make them. */
+static void single_steps_interrupt(const struct single_steps *steps, void (*handle)(void))
+{
+    const struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+    struct sigaction before;
+    assert_int_equal(sigaction(SIGTRAP, &action, &before), 0);
+    handle_step = handle;
+    single_steps_are_wrong = false;
+    chosen = step = 0;
+    const bool is_long_form = getenv("OTEL_TEST_LONG") != NULL;
+    do {
+        steps->prepare();
+        chosen += !is_long_form ? 1 + chosen / 2 : chosen < MANY_STEPS ? 1 : chosen / FEW_OF_THEM;
+        step = 0;
+        begin_to_step();
+        steps->act();
+        is_stepping = 0;
+        steps->finish();
+    } while (step == chosen && !single_steps_are_wrong && chosen < MOST_STEPS);
+    assert_int_equal(sigaction(SIGTRAP, &before, NULL), 0);
+    if (single_steps_are_wrong)
+        print_error("after step %u\n", chosen);
+    assert_false(single_steps_are_wrong);
+    assert_true(chosen > 5 && chosen < MOST_STEPS);
+}
+
+/* --- scenes --- */
 
 enum { ROOM = 3, DEEP = 9 };
 

@@ -2,8 +2,10 @@
 /* tests/unit/api/values_test.c - specification of api/values.h, with protobuf-c as the oracle. */
 #include "api/keys.h"
 #include "api/values.h"
+#include "opentelemetry/proto/common/v1/common.pb-c.h"
 #include "tests/support/leaks.h"
-#include "tests/support/span_oracle.h"
+#include "tests/support/recorder.h"
+#include "tests/support/strict.h"
 #include "tests/support/unit.h"
 
 #include <otel/context.h>
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELD = 9, ROOM = 256 * 1024, GUARD = 0xA5 };
+enum { FIELD = 9, ROOM = 256 * 1024, GUARD = 0xA5, DEPTH = 500 };
 
 /* The KeyValue message that we write for a value, without the field's head. */
 static size_t write_value(const char *key, otel_value value, size_t limit, uint8_t *out)
@@ -32,6 +34,21 @@ static size_t write_value(const char *key, otel_value value, size_t limit, uint8
     assert_int_equal(field.number, FIELD);
     memcpy(out, field.bytes, field.length);
     return field.length;
+}
+
+/* As protobuf-c packs it, by way of its structs. */
+static size_t oracle_pack_key_value(const char *key, const otel_value *value, uint8_t *out)
+{
+    Opentelemetry__Proto__Common__V1__KeyValue pair =
+        OPENTELEMETRY__PROTO__COMMON__V1__KEY_VALUE__INIT;
+    const struct strict_bytes any = strict_value(value, SIZE_MAX, DEPTH);
+    pair.key = (char *)(uintptr_t)key;
+    pair.value = opentelemetry__proto__common__v1__any_value__unpack(NULL, any.length, any.data);
+    assert_non_null(pair.value);
+    const size_t size = protobuf_c_message_pack(&pair.base, out);
+    opentelemetry__proto__common__v1__any_value__free_unpacked(pair.value, NULL);
+    free(any.data);
+    return size;
 }
 
 /* That a value is written as protobuf-c packs what `kept` says. */

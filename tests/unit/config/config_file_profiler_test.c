@@ -5,7 +5,6 @@
 #include "config/registry.h"
 #include "sdk/engine.h"
 #include "tests/support/config_file.h"
-#include "tests/support/config_path.h"
 #include "tests/support/unit.h"
 
 #include <otel/config.h>

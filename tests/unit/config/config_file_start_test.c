@@ -5,7 +5,7 @@
 #include "config/create.h"
 #include "config/registry.h"
 #include "sdk/engine.h"
-#include "tests/support/config_path.h"
+#include "tests/support/config_file.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/unit.h"
 

@@ -206,7 +206,6 @@ TEST(no_memory_for_an_endpoint_leaves_nothing_behind)
             const otel_status status =
                 oteli_endpoint_init(&endpoint, OTEL_OTLP_GRPC, texts[i], true);
             all_tried = !oteli_leaks_failed();
-            oteli_leaks_fail_at(0);
             if (all_tried)
                 assert_int_equal(status, OTEL_OK);
             else
