@@ -7,7 +7,7 @@
  * batches that are converted when the clock has been renewed, as the exporter thread does;
  * all of the first two seconds in one batch; and each at once. */
 #include "benchmarks/bench.h"
-#include "common/clock.h"
+#include "common/clock/clock.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -27,9 +27,9 @@
 #define OTELI_BENCH_PROCESSOR_H
 
 #include "benchmarks/bench.h"
-#include "common/atomic.h"
-#include "common/counter.h"
-#include "common/random.h"
+#include "common/base/atomic.h"
+#include "common/clock/counter.h"
+#include "common/base/random.h"
 
 #include <sys/types.h>
 

@@ -7,8 +7,8 @@
  *   control_copy  the record of the rivals, made, completed and forgotten */
 #include "benchmarks/processor.h"
 
-#include "api/line.h"
-#include "api/sdk_link.h"
+#include "api/record/line.h"
+#include "api/thread/sdk_slot.h"
 
 #include <stdlib.h>
 #include <string.h>

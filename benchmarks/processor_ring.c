@@ -9,7 +9,7 @@
  *                    span costs three atomic additions to memory that all threads share,
  *                    which lines do once in many spans */
 #include "benchmarks/processor_rival.h"
-#include "sdk/bell.h"
+#include "sdk/pipeline/waker.h"
 
 #include <ck_ring.h>
 #include <stdlib.h>

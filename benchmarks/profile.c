@@ -15,7 +15,7 @@
  * Last comes what the sampler costs (profile_sampler.c). */
 #include "benchmarks/bench.h"
 #include "benchmarks/profile_sampler.h"
-#include "profiling/trampolines.h"
+#include "profiling/labels/trampolines.h"
 
 #include <otel/profile.h>
 #include <stdlib.h>

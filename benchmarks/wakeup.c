@@ -11,7 +11,7 @@
  * thread wakes it, that core is at work for the same program at that moment; its own timer finds
  * one that sleeps, and in a virtual machine perhaps one that was somebody else's meanwhile. */
 #include "benchmarks/bench.h"
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 
 #include <linux/futex.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
  * made the same bytes. */
 #include "benchmarks/bench.h"
 #include "benchmarks/pb_tree.h"
-#include "exporters/otlp/encode.h"
+#include "exporters/otlp/encode/batch_encoder.h"
 
 #include <stdlib.h>
 #include <string.h>

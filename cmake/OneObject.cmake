@@ -23,7 +23,7 @@ file(WRITE "${object}.names" "${names}")
 
 run("${LINKER}" -r --whole-archive "${ARCHIVE}" -o "${object}")
 # What is exported from a program is reached through a slot that is filled when it starts, and a
-# static-pie cannot do that: the library's own name of it is another one (api/publish.c).
+# static-pie cannot do that: the library's own name of it is another one (api/thread/context_record.c).
 if(name STREQUAL "libotel-api")
     run("${OBJCOPY}" --redefine-sym otel_thread_ctx_v1=oteli_thread_ctx_own
         --redefine-sym oteli_thread_ctx_exported=otel_thread_ctx_v1 "${object}")

@@ -14,12 +14,12 @@
  *     published  the ticket whose slot is valid; 0: the default handler */
 #include "common/log.h"
 
-#include "common/atomic.h"
-#include "common/fork.h"
-#include "common/signal_guard.h"
-#include "common/secrets.h"
-#include "common/time_units.h"
-#include "common/utf8.h"
+#include "common/base/atomic.h"
+#include "common/os/fork.h"
+#include "common/os/signal_guard.h"
+#include "common/text/secrets.h"
+#include "common/clock/time_units.h"
+#include "common/text/utf8.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

@@ -13,7 +13,7 @@
 #ifndef OTELI_LOG_H
 #define OTELI_LOG_H
 
-#include "common/lent.h"
+#include "common/base/internal_api.h"
 #include <otel/base.h>
 
 struct oteli_log_site {

@@ -4,7 +4,7 @@
  * Writers take a cursor with enough room behind it and return the cursor after what they
  * wrote: the caller has computed the room with the _size functions. Nothing here checks
  * bounds; readers trust their input and are for our own bytes only (a receiver's answer
- * is walked with every length checked, in exporters/otlp/answer.c). Checked byte by byte
+ * is walked with every length checked, in exporters/otlp/protocol/response.c). Checked byte by byte
  * against protobuf-c in tests.
  *
  * Source: protobuf encoding, protobuf.dev/programming-guides/encoding. */

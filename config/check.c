@@ -2,9 +2,9 @@
 /* config/check.c - the rules of single values that the table cannot write down; see schema.h.
  * Each answers NULL, or the end of a sentence that begins with the path of the value. Any
  * thread. */
-#include "config/schema.h"
+#include "config/read/schema.h"
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "exporters/otlp/endpoint.h"
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/make_exporter.c - exporters as their settings say; see create.h. Start/stop only. */
-#include "config/create.h"
+/* config/make_exporter.c - exporters as their settings say; see build_options.h. Start/stop only. */
+#include "config/build_options.h"
 
-#include "common/error_text.h"
-#include "common/text.h"
+#include "common/text/error_text.h"
+#include "common/text/text.h"
 #include "exporters/otlp/endpoint.h"
 
 #include <errno.h>

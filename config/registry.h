@@ -3,7 +3,7 @@
 #ifndef OTELI_CONFIG_REGISTRY_H
 #define OTELI_CONFIG_REGISTRY_H
 
-#include "config/document.h"
+#include "config/read/document.h"
 
 #include <otel/config.h>
 

@@ -8,7 +8,7 @@
 #ifndef OTELI_CONFIG_SETTINGS_H
 #define OTELI_CONFIG_SETTINGS_H
 
-#include "config/document.h"
+#include "config/read/document.h"
 
 #include <otel/config.h>
 #include <otel/otlp.h>
@@ -19,7 +19,7 @@ struct oteli_component_setting {
     const otel_properties *properties; /* NULL: there are none */
 };
 
-/* --- Samplers: config/read_sampler.c --- */
+/* --- Samplers: config/read/read_sampler.c --- */
 
 enum oteli_sampler_kind {
     OTELI_SAMPLER_ALWAYS_ON,
@@ -70,7 +70,7 @@ struct oteli_sampler_setting {
     struct oteli_place place;
 };
 
-/* --- Processors: config/read_processor.c --- */
+/* --- Processors: config/read/read_processor.c --- */
 
 enum oteli_exporter_kind {
     OTELI_EXPORTER_OTLP,
@@ -119,7 +119,7 @@ struct oteli_batch_setting {
     int64_t max_export_batch_size;
 };
 
-/* --- All of it: config/read.c --- */
+/* --- All of it: config/read/read.c --- */
 
 struct oteli_limit_setting {
     int64_t attribute_value_length;
@@ -195,7 +195,7 @@ void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *p
 struct oteli_component_setting oteli_component_read(otel_component_type type,
                                                     const struct oteli_item *item);
 
-/* config/read_value.c: members of a mapping, missing or null as NULL, 0, or what is said. */
+/* config/read/read_value.c: members of a mapping, missing or null as NULL, 0, or what is said. */
 const char *oteli_read_text(const struct oteli_node *mapping, const char *key);
 bool oteli_read_bool(const struct oteli_node *mapping, const char *key, bool otherwise);
 int64_t oteli_read_number(const struct oteli_node *mapping, const char *key);

@@ -3,10 +3,10 @@
 #include "exporters/start_otlp.h"
 
 #include "common/log.h"
-#include "common/secrets.h"
-#include "exporters/otlp/compress.h"
+#include "common/text/secrets.h"
+#include "exporters/otlp/encode/compress.h"
 #include "exporters/otlp/endpoint.h"
-#include "exporters/otlp/transport.h"
+#include "exporters/otlp/transport/transport.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "exporters/start_profiler.h"
 
 #include "common/log.h"
-#include "common/pin.h"
+#include "common/os/library.h"
 #include "exporters/start_otlp.h"
 
 #include <otel/profiler.h>

@@ -3,7 +3,7 @@
 #ifndef OTELI_START_PROFILER_H
 #define OTELI_START_PROFILER_H
 
-#include "common/config.h"
+#include "common/config/configuration.h"
 
 /* Start it if the configuration has one, loading library otel-profiling where the program was not
  * linked with it. A program does not fail for the want of a profiler: why there is none is one line

@@ -4,9 +4,9 @@
 #include "exporters/start_sampler.h"
 
 #include "common/log.h"
-#include "common/secrets.h"
-#include "common/text.h"
-#include "exporters/otlp/jaeger_url.h"
+#include "common/text/secrets.h"
+#include "common/text/text.h"
+#include "exporters/jaeger_sampler/jaeger_url.h"
 
 #include <errno.h>
 #include <otel/jaeger_remote.h>

@@ -4,7 +4,7 @@
 #ifndef OTELI_START_SAMPLER_H
 #define OTELI_START_SAMPLER_H
 
-#include "sdk/start.h"
+#include "sdk/lifecycle/sdk_start.h"
 
 /* Make the sampler that the configuration names, if it is of that kind; else `sampler->sample` is
  * NULL. A bad argument is one warning, and then as if it were not there. */

@@ -12,7 +12,7 @@
 #include "functions/exclude.h"
 
 #include "common/log.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "functions/symbols.h"
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #ifndef OTELI_EXCLUDE_H
 #define OTELI_EXCLUDE_H
 
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
  * argument. */
 #include "functions/frames.h"
 
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 
 static struct oteli_frame *top_of(struct oteli_frames *frames)
 {

@@ -6,7 +6,7 @@
  * table. Files are mapped and closed again, so no descriptor stays. */
 #include "functions/symbols.h"
 
-#include "common/loader.h"
+#include "common/os/loader_generation.h"
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>

@@ -4,13 +4,13 @@
  *
  * In a forked child there is no thread, and nobody knows what it was at: the parent's profiler stays
  * in memory there, untouched, and its calls do nothing. */
-#include "common/clock.h"
-#include "common/fork.h"
+#include "common/clock/clock.h"
+#include "common/os/fork.h"
 #include "common/log.h"
-#include "common/pin.h"
-#include "common/time_units.h"
+#include "common/os/library.h"
+#include "common/clock/time_units.h"
 #include "profiling/profiler_inside.h"
-#include "sdk/thread.h"
+#include "sdk/worker/helper_thread.h"
 
 #include <errno.h>
 #include <stdlib.h>

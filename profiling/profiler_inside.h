@@ -11,9 +11,9 @@
 #ifndef OTELI_PROFILER_INSIDE_H
 #define OTELI_PROFILER_INSIDE_H
 
-#include "common/time_units.h"
-#include "profiling/missing_caller.h"
-#include "profiling/profile_builder.h"
+#include "common/clock/time_units.h"
+#include "profiling/unwind/leaf_return_address.h"
+#include "profiling/profile/profile_builder.h"
 #include "profiling/sample.h"
 
 #include <pthread.h>

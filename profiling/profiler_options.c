@@ -2,7 +2,7 @@
 /* profiling/profiler_options.c - what the options of a profiler come to, and errors in words.
  * Start/stop only. */
 #include "profiling/profiler_inside.h"
-#include "profiling/signal_source.h"
+#include "profiling/signal/signal_source.h"
 
 #include <errno.h>
 #include <signal.h>

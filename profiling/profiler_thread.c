@@ -3,10 +3,10 @@
  * it, resolves what comes, and has each interval exported. See profiler_inside.h.
  *
  * It is there before the source is opened, so that it is not sampled itself, and blocks all signals. */
-#include "common/clock.h"
+#include "common/clock/clock.h"
 #include "common/log.h"
 #include "profiling/profiler_inside.h"
-#include "sdk/thread.h"
+#include "sdk/worker/helper_thread.h"
 
 #include <errno.h>
 #include <inttypes.h>

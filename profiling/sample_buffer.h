@@ -14,7 +14,7 @@
 #ifndef OTELI_SAMPLE_BUFFER_H
 #define OTELI_SAMPLE_BUFFER_H
 
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include <stddef.h>
 
 struct oteli_sample_buffer {

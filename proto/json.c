@@ -7,7 +7,7 @@
  *     frame: message, the field we are at, the element of that field we are at */
 #include "proto/json.h"
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -2,14 +2,14 @@
 /* tools/gen-config-doc.c - print docs/CONFIGURATION.md from the table of settings.
  *
  * A test compares what this prints with the file, so the two cannot drift apart. */
-#include "common/config.h"
+#include "common/config/configuration.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char head[] =
-    "<!-- Generated from common/config_table.h by `build/tools/gen-config-doc > "
+    "<!-- Generated from common/config/config_table.h by `build/tools/gen-config-doc > "
     "docs/CONFIGURATION.md`. Do not edit. -->\n"
     "# Configuration\n"
     "\n"

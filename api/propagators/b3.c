@@ -11,8 +11,8 @@
  *
  * Source: B3 Propagation; OpenTelemetry specification, context/api-propagators.md
  *         "B3 Requirements". */
-#include "api/propagators/parts.h"
-#include "common/text.h"
+#include "api/propagators/carrier_text.h"
+#include "common/text/text.h"
 
 #include <string.h>
 

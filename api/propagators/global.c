@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/propagators/global.c - which propagator is global, and how one is called. Any thread. */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include <otel/propagate.h>
 
 static void inject_nothing(const void *state, const otel_context *context, otel_set_header *set,

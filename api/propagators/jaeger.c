@@ -10,9 +10,9 @@
  * carriers that can list their headers; its values are percent-encoded.
  *
  * Source: Jaeger, "Propagation Format" of its client libraries. */
-#include "api/baggage.h"
-#include "api/propagators/parts.h"
-#include "common/text.h"
+#include "api/baggage/baggage_pool.h"
+#include "api/propagators/carrier_text.h"
+#include "common/text/text.h"
 
 #include <string.h>
 

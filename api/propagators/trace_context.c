@@ -5,9 +5,9 @@
  *                  version - trace id - span id - flags
  *
  * Source: W3C Trace Context Level 2, section 3. */
-#include "api/propagators/parts.h"
-#include "api/tracestate.h"
-#include "common/text.h"
+#include "api/propagators/carrier_text.h"
+#include "api/context/tracestate_pool.h"
+#include "common/text/text.h"
 
 #include <string.h>
 

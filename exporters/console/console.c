@@ -12,10 +12,10 @@
  * what the parent has yet to write. So there the text goes to the descriptor below it. */
 #include <otel/console.h>
 
-#include "common/config.h"
+#include "common/config/configuration.h"
 #include "common/log.h"
-#include "common/signal_guard.h"
-#include "common/text.h"
+#include "common/os/signal_guard.h"
+#include "common/text/text.h"
 #include "exporters/console/gather.h"
 #include <errno.h>
 #include <stdio_ext.h>

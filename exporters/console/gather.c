@@ -5,8 +5,8 @@
  * and given back only with the whole trace. */
 #include "exporters/console/gather.h"
 
-#include "common/random.h"
-#include "common/utf8.h"
+#include "common/base/random.h"
+#include "common/text/utf8.h"
 #include <stdlib.h>
 
 struct oteli_gather_block {

@@ -6,7 +6,7 @@
  * Runs on the thread that draws; owns nothing after the call. */
 #include "exporters/console/render.h"
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "exporters/console/duration.h"
 #include "exporters/console/tree.h"
 #include <stdio.h>

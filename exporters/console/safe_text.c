@@ -4,7 +4,7 @@
  * Runs on the thread that draws. A text owns its memory; nothing else is kept. */
 #include "exporters/console/safe_text.h"
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

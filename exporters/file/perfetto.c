@@ -13,10 +13,10 @@
  * constructor on the caller's. Owns its state and the file. */
 #include <otel/file.h>
 
-#include "common/descriptor.h"
-#include "common/error_text.h"
+#include "common/os/descriptor.h"
+#include "common/text/error_text.h"
 #include "common/log.h"
-#include "exporters/file/sink.h"
+#include "exporters/file/file_sink.h"
 #include "exporters/file/span_order.h"
 #include "exporters/file/trace_events.h"
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef OTELI_FILE_SPAN_ORDER_H
 #define OTELI_FILE_SPAN_ORDER_H
 
-#include "common/kept_span.h"
+#include "common/base/span_copy.h"
 #include "exporters/file/lanes.h"
 
 /* Sort the spans as oteli_lanes_assign wants them, and fill in all of `places` but the lanes.

@@ -2,7 +2,7 @@
 /* exporters/json/json_text.c - the contracts are in json_text.h. One thread at a time; owns the text. */
 #include "exporters/json/json_text.h"
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #ifndef OTELI_OTLP_JSON_H
 #define OTELI_OTLP_JSON_H
 
-#include "common/lent.h"
+#include "common/base/internal_api.h"
 #include "exporters/json/json_text.h"
 
 struct oteli_otlp_json {

@@ -11,8 +11,8 @@
  * each with the number of the process that it belongs to. */
 #include <otel/memory.h>
 
-#include "common/atomic.h"
-#include "common/kept_span.h"
+#include "common/base/atomic.h"
+#include "common/base/span_copy.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

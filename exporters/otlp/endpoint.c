@@ -3,10 +3,10 @@
  * exporters are made; owns nothing. */
 #include "exporters/otlp/endpoint.h"
 
-#include "common/config.h"
+#include "common/config/configuration.h"
 #include "common/log.h"
-#include "common/text.h"
-#include "exporters/otlp/transport.h"
+#include "common/text/text.h"
+#include "exporters/otlp/transport/transport.h"
 
 #include <stdlib.h>
 #include <strings.h>

@@ -7,7 +7,7 @@
 #ifndef OTELI_OTLP_ENDPOINT_H
 #define OTELI_OTLP_ENDPOINT_H
 
-#include "common/lent.h"
+#include "common/base/internal_api.h"
 #include <otel/otlp.h>
 
 /* Which of OTLP's services requests are for. What does not say so is about traces. */

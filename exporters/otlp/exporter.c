@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/exporter.c - the OTLP exporter, put together: what otel_exporter asks of it, and
  * how it is made and freed. Exporter thread, but for making; owns the lanes, their requests and
- * the spool. What happens to a batch is in sending.c, to one request in delivery.c. */
-#include "common/clock.h"
-#include "common/time_units.h"
-#include "exporters/otlp/options.h"
-#include "exporters/otlp/sending.h"
+ * the spool. What happens to a batch is in batch_export.c, to one request in request_call.c. */
+#include "common/clock/clock.h"
+#include "common/clock/time_units.h"
+#include "exporters/otlp/otlp_options.h"
+#include "exporters/otlp/batch_export.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
  *
  * containerd's such files are of the whole pod (…/sandboxes/<id>/…), so they say nothing. */
 #include "sdk/detectors/detectors.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 #include <string.h>
 

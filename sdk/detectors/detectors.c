@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/detectors/detectors.c - which detector has which name: see detectors.h. Start/stop only. */
 #include "sdk/detectors/detectors.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 #include <otel/semconv.h>
 

@@ -11,7 +11,7 @@
 #ifndef OTELI_DETECTORS_H
 #define OTELI_DETECTORS_H
 
-#include "sdk/facts.h"
+#include "sdk/resource/resource_builder.h"
 
 /* Run those that `list` names, as OTEL_C_RESOURCE_DETECTORS does; NULL: none. */
 void oteli_detect(struct oteli_facts *facts, const char *list);

@@ -2,8 +2,8 @@
 /* sdk/detectors/service.c - service.instance.id: see detectors.h. Start/stop only; of a forked
  * child also on the thread that records its first span. */
 #include "sdk/detectors/detectors.h"
-#include "common/random.h"
-#include "common/text.h"
+#include "common/base/random.h"
+#include "common/text/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* sdk/detectors/variable.c - OTEL_RESOURCE_ATTRIBUTES: see detectors.h. Start/stop only. */
 #include "sdk/detectors/detectors.h"
 #include "common/log.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * over the file, together and each alone, which must say the same. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profiling/elf_symbols.h"
+#include "profiling/symbols/elf_symbols.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

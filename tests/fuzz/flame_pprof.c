@@ -5,7 +5,7 @@
  * The first byte of an input says what is drawn: a page or a picture, by which label. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/markup_check.h"
-#include "tools/flame_page.h"
+#include "tools/flame/flame_page.h"
 
 enum { BEFORE = 1, LARGEST = 1 << 16 };
 

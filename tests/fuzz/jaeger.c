@@ -2,10 +2,10 @@
 /* tests/fuzz/jaeger.c - any bytes as the answer of a Jaeger server, as the argument of its sampler,
  * and as the name of a service. */
 #include "tests/fuzz/fuzz.h"
-#include "exporters/otlp/jaeger_url.h"
-#include "exporters/otlp/json_reader.h"
-#include "exporters/otlp/strategy.h"
-#include "exporters/otlp/transport.h"
+#include "exporters/jaeger_sampler/jaeger_url.h"
+#include "exporters/otlp/protocol/json_reader.h"
+#include "exporters/jaeger_sampler/strategy.h"
+#include "exporters/otlp/transport/transport.h"
 
 static void parse_answer(const char *text, size_t size)
 {

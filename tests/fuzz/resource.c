@@ -4,7 +4,7 @@
  * comes of it is a message whose attributes are unique and whose entities name attributes. */
 #include "tests/fuzz/fuzz.h"
 #include "common/wire.h"
-#include "sdk/resource.h"
+#include "sdk/resource/resource.h"
 
 enum { ATTRIBUTE = 1, ENTITY_REF = 3, ID_KEYS = 3, DESCRIPTION_KEYS = 4 };
 

@@ -5,9 +5,9 @@
  * The input is a name, up to the first NUL or line end, and a content. Half of the inputs get a
  * right checksum, for what is behind it. */
 #include "tests/fuzz/fuzz.h"
-#include "exporters/otlp/checksum.h"
-#include "exporters/otlp/spool_file.h"
-#include "exporters/otlp/spool_part.h"
+#include "exporters/otlp/spool/checksum.h"
+#include "exporters/otlp/spool/spool_file.h"
+#include "exporters/otlp/encode/request_split.h"
 
 enum { AT_WRITTEN = 16, AT_CHECKSUM = 44 };
 

@@ -2,9 +2,9 @@
 /* tests/fuzz/text.c - the texts of environment variables: numbers, ratios, lists, percent
  * encoding, headers, endpoints; and bad UTF-8 made good. */
 #include "tests/fuzz/fuzz.h"
-#include "common/config.h"
-#include "common/text.h"
-#include "common/utf8.h"
+#include "common/config/configuration.h"
+#include "common/text/text.h"
+#include "common/text/utf8.h"
 #include "exporters/otlp/endpoint.h"
 
 static void replace_bad_utf8(const char *text, size_t length)

@@ -3,7 +3,7 @@
  * member `ot`, or taken out, the limits hold, the randomness is what it was, and the members of
  * others are those that were there; members that are set or removed leave a valid one. */
 #include "tests/fuzz/fuzz.h"
-#include "sdk/samplers/ot.h"
+#include "sdk/composable/ot_tracestate.h"
 
 #include <otel/tracestate.h>
 

@@ -31,9 +31,9 @@ while IFS=: read -r file line name; do
     common/*) includes_only "$file" '(otel|common)/.*' "common knows nobody" ;;
     api/*) includes_only "$file" '(otel|common|api)/.*' "api knows neither sdk nor exporters" ;;
     sdk/*) includes_only "$file" '(otel|common|api|sdk)/.*' "sdk does not know exporters" ;;
-    exporters/start.[ch] | exporters/start_*.[ch]) includes_only "$file" '(otel|common|sdk|exporters)/.*' \
+    exporters/otel_start.[ch] | exporters/start_*.[ch]) includes_only "$file" '(otel|common|sdk|exporters)/.*' \
         "otel_start goes through sdk" ;;
-    exporters/otlp/jaeger_remote.c) includes_only "$file" '(otel|common|exporters/otlp)/.*|sdk/thread\.h' \
+    exporters/jaeger_sampler/*) includes_only "$file" '(otel|common|exporters/(otlp|jaeger_sampler))/.*|sdk/worker/helper_thread\.h' \
         "what asks a server without being asked itself has a helper of the SDK, and no more of it" ;;
     exporters/*)
         own=$(cut -d/ -f1-2 <<<"$file")
@@ -42,11 +42,11 @@ while IFS=: read -r file line name; do
         ;;
     functions/*) includes_only "$file" '(otel|common|functions)/.*' \
         "functions knows the public headers, common and itself" ;;
-    config/*) includes_only "$file" '(otel|common|config)/.*|exporters/(otlp/endpoint|start)\.h|sdk/start\.h' \
+    config/*) includes_only "$file" '(otel|common|config)/.*|exporters/(otlp/endpoint|otel_start)\.h|sdk/lifecycle/sdk_start\.h' \
         "config knows the public headers, common, OTLP's rules for endpoints, how to start, and itself" ;;
-    profiling/otlp_*) includes_only "$file" '(otel|common|profiling)/.*|exporters/otlp/posting\.h|exporters/start_otlp\.h|sdk/identity\.h' \
+    profiling/otlp/*) includes_only "$file" '(otel|common|profiling)/.*|exporters/otlp/otlp_client\.h|exporters/start_otlp\.h|sdk/resource/resource_snapshot\.h' \
         "profiles go the way of OTLP's requests" ;;
-    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|sdk/(companion|identity|thread)\.h|api/peek\.h' \
+    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|sdk/(lifecycle/shutdown_hook|resource/resource_snapshot|worker/helper_thread)\.h|api/span/inspect\.h' \
         "profiling knows the public headers, common, itself, and what the API and the SDK lend" ;;
     esac
 done < <(cd "$stripped" && grep -nHE '^[ \t]*#[ \t]*include[ \t]*["<]' "${files[@]}" |
@@ -54,38 +54,38 @@ done < <(cd "$stripped" && grep -nHE '^[ \t]*#[ \t]*include[ \t]*["<]' "${files[
     grep -E ':(otel|common|api|sdk|exporters|functions|config|profiling|proto|opentelemetry|tests|tools)/' || true)
 
 nobody='-'
-door '#[ \t]*include[ \t]*<ck_' 'common/atomic\.h' "Concurrency Kit is behind common/atomic.h"
-door '\bck_[a-z]+_' 'common/atomic\.h' "Concurrency Kit is behind common/atomic.h"
+door '#[ \t]*include[ \t]*<ck_' 'common/base/atomic\.h' "Concurrency Kit is behind common/base/atomic.h"
+door '\bck_[a-z]+_' 'common/base/atomic\.h' "Concurrency Kit is behind common/base/atomic.h"
 door '\b__(sync_|atomic_([a-rt-z]|s[a-hj-z]))|stdatomic\.h' \
-    'common/atomic\.h|include/otel/trace\.h' \
-    "atomics are behind common/atomic.h"
-door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport[a-z_]*\.[ch]' \
-    "curl is behind exporters/otlp/transport*.c"
-door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' '(exporters/otlp/(compress|checksum)|profiling/gzip)\.c' \
-    "zlib and libzstd are behind exporters/otlp/compress.c, checksum.c and profiling/gzip.c"
+    'common/base/atomic\.h|include/otel/trace\.h' \
+    "atomics are behind common/base/atomic.h"
+door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport/transport[a-z_]*\.[ch]' \
+    "curl is behind exporters/otlp/transport/transport*.c"
+door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' '(exporters/otlp/(encode/compress|spool/checksum)|profiling/profile/gzip)\.c' \
+    "zlib and libzstd are behind exporters/otlp/encode/compress.c, spool/checksum.c and profiling/profile/gzip.c"
 door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' "$nobody" \
     "protobuf-c is for proto, tools, tests and benchmarks"
 door '<(elfutils/|libelf|gelf)|\b(dwfl|elf|gelf)_[a-z]+\(' 'functions/symbols\.c' \
     "elfutils is behind functions/symbols.c"
-door '<libfyaml\.h>|\bfy_[a-z]+_' 'config/document\.c' "libfyaml is behind config/document.c"
-door '\b(secure_)?getenv\b|\benviron\b|\bsetenv\b|\bputenv\b' 'common/env\.c' \
-    "the environment is behind common/env.c"
-door '\b(pthread|thrd)_create\b' 'sdk/thread\.c' "threads are made in sdk/thread.c"
+door '<libfyaml\.h>|\bfy_[a-z]+_' 'config/read/document\.c' "libfyaml is behind config/read/document.c"
+door '\b(secure_)?getenv\b|\benviron\b|\bsetenv\b|\bputenv\b' 'common/config/env\.c' \
+    "the environment is behind common/config/env.c"
+door '\b(pthread|thrd)_create\b' 'sdk/worker/helper_thread\.c' "threads are made in sdk/worker/helper_thread.c"
 door '\b(stdout|stderr)\b|\b(v?printf|puts|putchar|perror|psignal)[ ]*\(|\bSTD(OUT|ERR)_FILENO\b' \
-    'common/log\.c|exporters/(console/[a-z_]+|file/sink)\.c|include/otel/console\.h' \
+    'common/log\.c|exporters/(console/[a-z_]+|file/file_sink)\.c|include/otel/console\.h' \
     "messages go through common/log.h"
-door '\b(sigaction|signal|sigaltstack)[ ]*\(' 'profiling/signal_source\.c' \
+door '\b(sigaction|signal|sigaltstack)[ ]*\(' 'profiling/signal/signal_source\.c' \
     "the program's signal handlers are its own, but for a signal that it has none for"
-door 'perf_event_open|perf_event_attr|\bprocess_vm_readv\b' 'profiling/(perf_ring|missing_caller)\.c' \
-    "the kernel's perf events are behind profiling/perf_ring.c"
+door 'perf_event_open|perf_event_attr|\bprocess_vm_readv\b' 'profiling/(perf/perf_ring|unwind/leaf_return_address)\.c' \
+    "the kernel's perf events are behind profiling/perf/perf_ring.c"
 door '\b(abort|exit|_exit|_Exit|quick_exit)[ ]*\(' 'sdk/ending\.c' \
     "a library does not end the program, but for one that only its own threads are left of"
 door '\b(system|popen|fork|execv[a-z]*)[ ]*\(' "$nobody" "a library starts no process"
-door '\batexit[ ]*\(' 'exporters/otlp/ending\.c' "nothing runs at exit, but to keep out of TLS"
-door '\b(dl(m?open|close|v?sym|addr1?)\b|dlfcn\.h)' 'common/pin\.c' \
-    "the dynamic linker is behind common/pin.c"
-door '__attribute__\(\(constructor' 'functions/start\.c' "nothing runs before main"
-door '__attribute__\(\(destructor' '(api/thread|sdk/lifecycle|functions/start)\.c' \
+door '\batexit[ ]*\(' 'exporters/otlp/transport/tls_exit_guard\.c' "nothing runs at exit, but to keep out of TLS"
+door '\b(dl(m?open|close|v?sym|addr1?)\b|dlfcn\.h)' 'common/os/library\.c' \
+    "the dynamic linker is behind common/os/library.c"
+door '__attribute__\(\(constructor' 'functions/functions_start\.c' "nothing runs before main"
+door '__attribute__\(\(destructor' '(api/thread/thread_state|sdk/lifecycle/lifecycle|functions/functions_start)\.c' \
     "memory is given back at unload in one place of each"
 door '\b(setlocale|srand|rand|strtok|localtime|gmtime|strerror)[ ]*\(' "$nobody" \
     "not safe in a program with threads"

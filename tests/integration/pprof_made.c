@@ -7,8 +7,8 @@
  *
  * The samples are made by hand, of real addresses, so that the text that pprof makes of the file is
  * the same every time. */
-#include "profiling/profile_builder.h"
-#include "profiling/settings.h"
+#include "profiling/profile/profile_builder.h"
+#include "profiling/profiler_settings.h"
 #include "tests/support/resolved_sample.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bell.pml - producers announce spans and knock, somebody flushes, the worker sleeps.
  *
- * Twin of: oteli_bell_announce, _knock, _ring, _arm, _disarm, _sleep and ring_once (sdk/bell.c),
- * oteli_bell_taken, _was_knocked, _listen (sdk/bell.h), the loop of oteli_worker_main and
- * choose (sdk/worker.c), flush_worker (sdk/lifecycle.c). With POLLED the worker is driven
- * through the eventfd: step and oteli_drive_until (sdk/poll.c).
+ * Twin of: oteli_bell_announce, _knock, _ring, _arm, _disarm, _sleep and ring_once (sdk/pipeline/waker.c),
+ * oteli_bell_taken, _was_knocked, _listen (sdk/pipeline/waker.h), the loop of oteli_worker_main and
+ * choose (sdk/worker/worker.c), flush_worker (sdk/lifecycle/lifecycle.c). With POLLED the worker is driven
+ * through the eventfd: step and oteli_drive_until (sdk/worker/poll.c).
  *
  * Abstracted: lines and ring are a number of committed spans (harvest.pml); exporting is a
  * step. There is no clock at all: whoever sleeps is woken by somebody, or never. Instead

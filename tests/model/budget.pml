@@ -3,8 +3,8 @@
  * is none.
  *
  * Twin of: oteli_queue_take_lot, lot_size, announce, complain_of_full, say_full, unsay_full and
- * oteli_queue_free_room (sdk/queue.c), has_lot, oteli_commit and the look at `oteli_full`
- * (api/append.c, .h), take_from and oteli_harvest_release (sdk/harvest.c), and of sdk/worker.c
+ * oteli_queue_free_room (sdk/pipeline/queue.c), has_lot, oteli_commit and the look at `oteli_full`
+ * (api/record/line_writer.c, .h), take_from and oteli_harvest_release (sdk/pipeline/drain.c), and of sdk/worker/worker.c
  * what has to do with `full_is_futile`.
  *
  * Abstracted: where spans are (harvest.pml), and how one falls asleep: the worker waits until

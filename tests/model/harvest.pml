@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* harvest.pml - spans in lines, lines in the ring, passes that collect them, and flushes.
  *
- * Twin of: next_line and oteli_commit (api/append.c, .h), oteli_ring_put, _peek and _take
- * (sdk/ring.h), all of sdk/harvest.c but mounts, choose, begin_pass, continue_pass, send_batch
- * and on_flush (sdk/worker.c), flush_worker (sdk/lifecycle.c), oteli_line_get and _put
- * (api/line.c) as a set of free lines.
+ * Twin of: next_line and oteli_commit (api/record/line_writer.c, .h), oteli_ring_put, _peek and _take
+ * (sdk/pipeline/ring.h), all of sdk/pipeline/drain.c but mounts, choose, begin_pass, continue_pass, send_batch
+ * and on_flush (sdk/worker/worker.c), flush_worker (sdk/lifecycle/lifecycle.c), oteli_line_get and _put
+ * (api/record/line.c) as a set of free lines.
  *
  * Abstracted: the worker is never asleep and may begin a pass at any moment (bell.pml and
  * mark.pml are about sleeping); there is room for every span (budget.pml). Spans have numbers,

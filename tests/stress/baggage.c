@@ -2,8 +2,8 @@
 /* tests/stress/baggage.c - eight threads make, read, keep, attach and let go of baggages, their
  * own and those that others have put into a common table and that may be long gone: whatever is
  * read is empty, or what its number has always meant. What is kept or attached is there. */
-#include "api/baggage.h"
-#include "common/atomic.h"
+#include "api/baggage/baggage_pool.h"
+#include "common/base/atomic.h"
 #include "tests/support/oracle.h"
 
 #include <pthread.h>

@@ -5,7 +5,7 @@
  * span was dropped for want of room. The rest does everything at once that makes batches, sets of spans
  * that are mounted among it, and looks at nothing but their size. What ticks and full queues do to
  * batches is in unit.sdk.harvest and unit.sdk.worker. */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/oracle.h"
 
 #include <inttypes.h>

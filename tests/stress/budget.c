@@ -6,8 +6,8 @@
  * A thread reserves room in lots, so room can be with threads that end no more spans. Here all
  * of them go on until everybody has used up what they had; `idle` looks at what is left over
  * for one busy thread when the others have stopped. */
-#include "api/thread.h"
-#include "sdk/engine.h"
+#include "api/thread/thread_state.h"
+#include "sdk/lifecycle/engine.h"
 #include "tests/support/oracle.h"
 
 #include <inttypes.h>

@@ -16,9 +16,9 @@
  *
  * Sums (reserved, waiting, bytes and units of lines, users, pins, members, retained
  * tracestates) come back to zero and have no end. Lots, lengths and indexes are bounded. */
-#include "api/thread.h"
-#include "common/free_list.h"
-#include "sdk/engine.h"
+#include "api/thread/thread_state.h"
+#include "common/base/free_list.h"
+#include "sdk/lifecycle/engine.h"
 #include "tests/support/oracle.h"
 
 #include <inttypes.h>

@@ -11,7 +11,7 @@
  * counts what the machine did: from how late a call was, the time is taken off that its thread
  * waited for a processor, and the program's own calls count where theirs had one all the time.
  * (What the exporter thread waits still counts, so the machine should have some peace.) */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/dead_peer.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"

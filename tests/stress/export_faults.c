@@ -10,7 +10,7 @@
  * batches over a new connection (and, with a spool, puts them to disk first, and sends them from
  * there), or while it ends. Which calls there are is found out by running all that without a
  * failure. The short form takes some of them by chance, the long one all. (R12, R48) */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/certificates.h"
 #include "tests/support/failing_calls.h"
 #include "tests/support/fault_peer.h"

@@ -11,7 +11,7 @@
  * Exports know spans by producer and sequence, in a window that is as long as a producer can
  * be ahead. What ended while the SDK stopped or started belongs to nobody and is not looked
  * for; nor is that of an SDK that was stopped without time to export it. */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
 

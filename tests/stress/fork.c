@@ -5,7 +5,7 @@
  * The exporter marks spans by number in memory that all processes share, one column for the
  * process that started the SDK and one for its descendants. So the oracle is outside of all of
  * them, and sees what is delivered twice, or by the wrong one. */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/oracle.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
  * Work is done first, in ticks of a few milliseconds, and the thread has to fall asleep from
  * it. How long that takes is its own matter and the machine's; that it ever does is not:
  * one that ticks, looks again or waits with a timeout never does. */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/http_sink.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"

@@ -2,10 +2,10 @@
 /* tests/stress/labels.c - 8 threads that make, apply and give back labels as fast as they can, more
  * at once than there are, and a reader that asks what each call was under: what it is told is
  * right or nothing, and no two labels in use are the same trampoline. */
-#include "common/atomic.h"
-#include "common/clock.h"
-#include "profiling/labels.h"
-#include "profiling/trampolines.h"
+#include "common/base/atomic.h"
+#include "common/clock/clock.h"
+#include "profiling/labels/labels.h"
+#include "profiling/labels/trampolines.h"
 #include "tests/support/oracle.h"
 
 #include <inttypes.h>

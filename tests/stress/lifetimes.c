@@ -6,7 +6,7 @@
  * Each short-lived thread ends some spans and is gone before anybody has taken them; leaves
  * one open; and on its turn leaves a stretch, or a root that holds others back, open as well.
  * It also passes a detached span on to whoever comes next. */
-#include "api/thread.h"
+#include "api/thread/thread_state.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
 

@@ -12,7 +12,7 @@
  * Memory: first the producers do the same and cancel each span at its end. What the process
  * has then, at most, is what so many threads with such spans have in any case; the queue may
  * add its cap and a tenth. The kernel keeps the maximum (VmHWM). */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/fault_peer.h"
 #include "tests/support/http_sink.h"
 #include "tests/support/oracle.h"

@@ -4,9 +4,9 @@
  * came later; it starts again; a forked child has nothing of it; and no descriptor stays.
  *
  * Where the kernel refuses, what is checked is that the refusal is said and nothing stays. */
-#include "common/atomic.h"
-#include "profiling/perf_source.h"
-#include "profiling/thread_list.h"
+#include "common/base/atomic.h"
+#include "profiling/perf/perf_source.h"
+#include "profiling/signal/thread_list.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
 

@@ -4,7 +4,7 @@
  * span that records starts and ends once for each processor, whoever ends it; exactly those
  * that are sampled are exported; and no processor is called once it has been freed, when the
  * shutdown comes while all of that goes on. */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/oracle.h"
 
 #include <pthread.h>

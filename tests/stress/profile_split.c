@@ -15,9 +15,9 @@
  * Without --long a few seconds and bounds of 5 sigma, which chance may pass once but not a second time
  * with four times the samples; with it 20,000 samples of each kind, within a percentage point or 3
  * sigma. */
-#include "common/atomic.h"
-#include "profiling/missing_caller.h"
-#include "profiling/perf_source.h"
+#include "common/base/atomic.h"
+#include "profiling/unwind/leaf_return_address.h"
+#include "profiling/perf/perf_source.h"
 #include "profiling/sample.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"

@@ -5,8 +5,8 @@
  *
  * Whether the kernel allows perf events is the kernel's: what is asked for is that samples come, and
  * that the statistics say with what. */
-#include "common/atomic.h"
-#include "profiling/profile_model.h"
+#include "common/base/atomic.h"
+#include "profiling/profile/profile_model.h"
 #include "tests/support/oracle.h"
 
 #include <otel/profiler.h>

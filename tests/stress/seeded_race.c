@@ -2,7 +2,7 @@
 /* tests/stress/seeded_race.c - would ThreadSanitizer notice if an ordering of the ring were missing? A
  * copy of oteli_ring_put that publishes without release must be reported; that the ring as it is must
  * not be is shown by all other programs here. */
-#include "sdk/ring.h"
+#include "sdk/pipeline/ring.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -19,7 +19,7 @@
  *     what was delivered or rejected came, and was answered with success;
  *     what did not come is counted as lost;
  *     what came but is not called delivered is called unconfirmed. */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/dice.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"

@@ -3,7 +3,7 @@
  * while others trace, and the exporter has to be waited for. It is never called by two at once
  * nor told to wait, every span is delivered once or counted, and a loop that only watches the
  * descriptor is woken for everything. */
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
 

@@ -7,7 +7,7 @@
 #ifndef OTELI_TESTS_ASKING_H
 #define OTELI_TESTS_ASKING_H
 
-#include "exporters/otlp/transport.h"
+#include "exporters/otlp/transport/transport.h"
 #include "tests/support/certificates.h"
 
 /* What a transport needs to be told in any case, and then what else is chosen. */

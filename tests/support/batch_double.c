@@ -3,7 +3,7 @@
  * copied spans. */
 #include "tests/support/batch_double.h"
 
-#include "sdk/view.h"
+#include "sdk/view/span_view.h"
 
 #include <assert.h>
 #include <stdlib.h>

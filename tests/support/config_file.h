@@ -4,7 +4,7 @@
 #ifndef OTELI_TESTS_CONFIG_FILE_H
 #define OTELI_TESTS_CONFIG_FILE_H
 
-#include "config/file.h"
+#include "config/yaml_file.h"
 
 struct config_file {
     struct oteli_pool pool;

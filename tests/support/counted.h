@@ -4,7 +4,7 @@
 #ifndef OTEL_TESTS_SUPPORT_COUNTED_H
 #define OTEL_TESTS_SUPPORT_COUNTED_H
 
-#include "api/thread.h"
+#include "api/thread/thread_state.h"
 
 #include <otel/exporter.h>
 

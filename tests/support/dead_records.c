@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/dead_records.c - see dead_records.h. */
 #include "tests/support/dead_records.h"
-#include "profiling/trampolines.h"
+#include "profiling/labels/trampolines.h"
 
 #include <pthread.h>
 #include <stdlib.h>

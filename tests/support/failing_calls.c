@@ -3,7 +3,7 @@
  * C library, and so come before them for every library of the process. */
 #include "tests/support/failing_calls.h"
 
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
 /* tests/support/fake_exporter.c - see fake_exporter.h. */
 #include "tests/support/fake_exporter.h"
 
-#include "common/atomic.h"
-#include "common/clock.h"
+#include "common/base/atomic.h"
+#include "common/clock/clock.h"
 
 #include <string.h>
 

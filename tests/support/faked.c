@@ -2,7 +2,7 @@
 /* tests/support/faked.c - see faked.h. */
 #include "tests/support/faked.h"
 
-#include "sdk/stats.h"
+#include "sdk/stats/stats.h"
 #include "tests/support/leaks.h"
 #include "tests/support/traced.h"
 

@@ -14,8 +14,8 @@
 #define OTELI_TESTS_HAND_ENGINE_H
 
 #include "tests/support/counted.h"
-#include "common/clock.h"
-#include "sdk/engine.h"
+#include "common/clock/clock.h"
+#include "sdk/lifecycle/engine.h"
 
 #include <otel/sdk.h>
 

@@ -4,7 +4,7 @@
  * A walk with a stack of brackets, so that no input is too deep for the C stack. */
 #include "tests/support/json_check.h"
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 #include <string.h>
 
 struct walk {

@@ -2,7 +2,7 @@
 /* tests/support/markup_check.c - the contract is in markup_check.h. */
 #include "tests/support/markup_check.h"
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #include <stdbool.h>
 #include <stdint.h>

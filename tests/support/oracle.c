@@ -2,7 +2,7 @@
 /* tests/support/oracle.c - see oracle.h. */
 #include "tests/support/oracle.h"
 
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* tests/support/otlp_fixture.c - the contracts are in otlp_fixture.h. Test thread. */
 #include "tests/support/otlp_fixture.h"
 
-#include "common/clock.h"
+#include "common/clock/clock.h"
 #include "common/log.h"
 #include "tests/support/leaks.h"
 

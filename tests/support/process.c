@@ -2,7 +2,7 @@
 /* tests/support/process.c - see process.h. */
 #include "tests/support/process.h"
 
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #ifndef OTELI_TESTS_PROFILE_DOUBLE_H
 #define OTELI_TESTS_PROFILE_DOUBLE_H
 
-#include "profiling/profile_model.h"
+#include "profiling/profile/profile_model.h"
 
 enum { PROFILE_DOUBLE_MOST = 64, PROFILE_DOUBLE_PERIOD_NS = 10000000 };
 

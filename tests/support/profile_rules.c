@@ -3,7 +3,7 @@
  * names of fields (stack_index, filename_strindex), in whatever message they are. */
 #include "tests/support/profile_rules.h"
 
-#include "common/utf8.h"
+#include "common/text/utf8.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -11,7 +11,7 @@
  * with spans open. Later lives take over what earlier ones have left behind.
  *
  * The model knows of the API what its headers say, and of contexts that an attached one or a
- * stretch that ends over open spans leaves the one before it current (api/thread.h).
+ * stretch that ends over open spans leaves the one before it current (api/thread/thread_state.h).
  *
  * Threads:  program_run starts its own; everything else one thread. */
 #ifndef OTELI_TESTS_PROGRAM_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/recorder.c - the contracts are in recorder.h. */
 #include "tests/support/recorder.h"
-#include "api/outermost.h"
-#include "sdk/batch.h"
+#include "api/held/set_roots.h"
+#include "sdk/pipeline/batch.h"
 #include "tests/support/leaks.h"
 
 #include <pthread.h>

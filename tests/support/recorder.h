@@ -12,8 +12,8 @@
 #define OTELI_TESTS_RECORDER_H
 
 #include "tests/support/counted.h"
-#include "api/thread.h"
-#include "common/clock.h"
+#include "api/thread/thread_state.h"
+#include "common/clock/clock.h"
 #include "common/wire.h"
 #include <otel/otel.h>
 

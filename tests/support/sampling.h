@@ -4,7 +4,7 @@
 #ifndef OTELI_TESTS_SAMPLING_H
 #define OTELI_TESTS_SAMPLING_H
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "tests/support/leaks.h"
 
 #include <otel/sampler.h>

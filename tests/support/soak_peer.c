@@ -2,7 +2,7 @@
 /* tests/support/soak_peer.c - the contracts are in soak_peer.h. */
 #include "tests/support/soak_peer.h"
 
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 #include "tests/support/certificates.h"
 #include "tests/support/fault_peer_inside.h"
 #include "tests/support/oracle.h"

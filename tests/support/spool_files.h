@@ -16,7 +16,7 @@
 #ifndef OTELI_TESTS_SPOOL_FILES_H
 #define OTELI_TESTS_SPOOL_FILES_H
 
-#include "exporters/otlp/spool_file.h"
+#include "exporters/otlp/spool/spool_file.h"
 
 #include <otel/spool.h>
 #include <time.h>

@@ -5,7 +5,7 @@
 #ifndef OTELI_TESTS_SPOOL_FIXTURE_H
 #define OTELI_TESTS_SPOOL_FIXTURE_H
 
-#include "exporters/otlp/spool.h"
+#include "exporters/otlp/spool/disk_spool.h"
 #include "tests/support/leaks.h"
 #include "tests/support/spool_files.h"
 

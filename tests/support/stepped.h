@@ -8,7 +8,7 @@
 #ifndef TESTS_STEPPED_H
 #define TESTS_STEPPED_H
 
-#include "common/atomic.h"
+#include "common/base/atomic.h"
 
 /* After each operation, and before its result is looked at. The test's. */
 void stepped(void);

@@ -2,8 +2,8 @@
 /* tests/support/traced.c - see traced.h. */
 #include "tests/support/traced.h"
 
-#include "api/thread.h"
-#include "sdk/engine.h"
+#include "api/thread/thread_state.h"
+#include "sdk/lifecycle/engine.h"
 #include "tests/support/leaks.h"
 #include "tests/support/span_tree.h"
 

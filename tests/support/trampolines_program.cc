@@ -6,7 +6,7 @@
 //   trampolines_program           says "ok", or what is wrong
 //   trampolines_program stop      calls stop_here() inside, for a debugger
 extern "C" {
-#include "profiling/trampolines.h"
+#include "profiling/labels/trampolines.h"
 #include "tests/support/dead_records.h"
 }
 

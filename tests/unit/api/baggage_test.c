@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/baggage_test.c - specification of the pool of baggages and of how one is put
  * together: limits, what stays, what is gone, and forks. */
-#include "api/baggage.h"
+#include "api/baggage/baggage_pool.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"

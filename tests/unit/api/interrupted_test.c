@@ -4,7 +4,7 @@
  * The handler enters one span, or so many that the stack of places is moved. Each time there is another
  * stack, with room for three places before it has to grow. */
 #include "tests/support/recorder.h"
-#include "api/compose.h"
+#include "api/record/span_encoder.h"
 #include "tests/support/unit.h"
 #include <otel/fibre.h>
 #include <otel/record.h>

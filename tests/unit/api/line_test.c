@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/line_test.c - specification of the pool of lines. */
-#include "api/line.h"
+#include "api/record/line.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 

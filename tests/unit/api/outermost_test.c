@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/outermost_test.c - specification of api/outermost.h. */
-#include "api/outermost.h"
-#include "api/compose.h"
-#include "common/clock.h"
-#include "common/random.h"
+/* tests/unit/api/outermost_test.c - specification of api/held/set_roots.h. */
+#include "api/held/set_roots.h"
+#include "api/record/span_encoder.h"
+#include "common/clock/clock.h"
+#include "common/base/random.h"
 #include "tests/support/unit.h"
 
 #include <stdlib.h>

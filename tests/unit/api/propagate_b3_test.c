@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/propagate_b3_test.c - specification of api/propagators/b3.c. */
-#include "api/propagators/composite.h"
+#include "api/propagators/composite_propagator.h"
 #include "tests/support/passing.h"
 
 #define SHORT "8448eb211c80319c"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/propagate_composite_test.c - specification of composite propagators, of the
  * global one, and of how an SDK that starts chooses it. */
-#include "api/propagators/composite.h"
-#include "sdk/engine.h"
+#include "api/propagators/composite_propagator.h"
+#include "sdk/lifecycle/engine.h"
 #include "tests/support/carrier.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/short_test.c - specification of api/short.h: the short way to an attribute
+/* tests/unit/api/short_test.c - specification of api/active/fast_attribute.h: the short way to an attribute
  * writes what the way for any attribute does, or nothing at all. */
-#include "api/short.h"
+#include "api/active/fast_attribute.h"
 #include "tests/support/unit.h"
 
 #include <string.h>

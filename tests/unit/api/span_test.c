@@ -4,8 +4,8 @@
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 
-#include "api/handle.h"
-#include "api/tracestate.h"
+#include "api/span/handle.h"
+#include "api/context/tracestate_pool.h"
 #include "tests/support/unit.h"
 #include <errno.h>
 #include <string.h>
@@ -449,7 +449,7 @@ TEST_FAST_TOO(the_steady_state_allocates_nothing)
     }
 }
 
-/* --- handles: api/handle.h --- */
+/* --- handles: api/span/handle.h --- */
 
 TEST_WITH(NULL, NULL, each_part_of_a_handle_comes_back_and_touches_no_other)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/spec_context_test.c - what the specification says about contexts, baggage and its
  * header, and attributes of a context, one case a statement. */
-#include "api/baggage.h"
+#include "api/baggage/baggage_pool.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"

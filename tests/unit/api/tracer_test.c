@@ -3,7 +3,7 @@
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 
-#include "api/tracer.h"
+#include "api/span/tracer.h"
 #include "tests/support/unit.h"
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/values_test.c - specification of api/values.h, with protobuf-c as the oracle. */
-#include "api/keys.h"
-#include "api/values.h"
+/* tests/unit/api/values_test.c - specification of api/encode/key_value.h, with protobuf-c as the oracle. */
+#include "api/encode/key_index.h"
+#include "api/encode/key_value.h"
 #include "opentelemetry/proto/common/v1/common.pb-c.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
@@ -267,7 +267,7 @@ TEST(text_is_copied_as_utf8)
     assert_ptr_equal(oteli_text_put(out, NULL, 0, 0), out);
 }
 
-/* --- attributes of contexts: api/scoped.c --- */
+/* --- attributes of contexts: api/context/context_attributes.c --- */
 
 /* Three places with keys that come again and again; with memory for an index
  * of the keys and without. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/clock_curve_test.c - specification of common/clock_curve.h: what is covered
+/* tests/unit/common/clock_curve_test.c - specification of common/clock/clock_curve.h: what is covered
  * stays, nothing goes down, and the curve comes back to the clock. */
-#include "common/clock_curve.h"
+#include "common/clock/clock_curve.h"
 #include "tests/support/unit.h"
 
 #include <stddef.h>

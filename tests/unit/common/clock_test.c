@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/clock_test.c - specification of common/clock.h: one straight line for one epoch,
+/* tests/unit/common/clock_test.c - specification of common/clock/clock.h: one straight line for one epoch,
  * whatever the wall clock does; and with a counter whose rate must be measured, while the clocks are
  * slewed and stepped and the machine is suspended. Real clocks are only asked whether they go
  * forward, whether any thread converts while another renews, with equal answers, and whether no child
  * process waits for a lock. */
-#include "common/clock.h"
+#include "common/clock/clock.h"
 #include "tests/support/unit.h"
 
 #include <pthread.h>
@@ -563,7 +563,7 @@ static int live_as_child(void)
         if (oteli_clock_to_ns(oteli_ticks() | OTELI_TICKS_BIT, oteli_clock_epoch()) == 0)
             return 1;
     }
-    oteli_clock_forget(); /* as common/fork.c does before any start in a child */
+    oteli_clock_forget(); /* as common/os/fork.c does before any start in a child */
     if (oteli_clock_start("auto") != NULL)
         return 2;
     const uint32_t epoch = oteli_clock_epoch();

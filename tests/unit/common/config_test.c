@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/config_test.c - specification of common/config.h and common/config_text.h: how
+/* tests/unit/common/config_test.c - specification of common/config/configuration.h and common/config/config_text.h: how
  * settings are read, where each comes from, and what is said of a bad one. Each variable by itself is
  * in tests/unit/sdk/spec_environment_test.c. */
-#include "common/config.h"
-#include "common/config_text.h"
+#include "common/config/configuration.h"
+#include "common/config/config_text.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
@@ -474,7 +474,7 @@ TEST(an_argument_is_for_the_sampler_that_reads_it)
     }
 }
 
-/* ---- common/config_text.h ------------------------------------------------------------------------ */
+/* ---- common/config/config_text.h ------------------------------------------------------------------------ */
 
 static const struct oteli_config_row list_row = {.type = OTELI_TYPE_LIST,
                                                  .words = "one two none -three !four"};

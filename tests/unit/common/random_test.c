@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/random_test.c - specification of common/random.h. The kernel is played by a
+/* tests/unit/common/random_test.c - specification of common/base/random.h. The kernel is played by a
  * getrandom of our own. */
-#include "common/random.h"
+#include "common/base/random.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>

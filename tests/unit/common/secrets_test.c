@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/secrets_test.c - specification of common/secrets.h. */
-#include "common/secrets.h"
+/* tests/unit/common/secrets_test.c - specification of common/text/secrets.h. */
+#include "common/text/secrets.h"
 #include "tests/support/unit.h"
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/text_test.c - specification of common/text.h; lists, words and whole numbers are in
+/* tests/unit/common/text_test.c - specification of common/text/text.h; lists, words and whole numbers are in
  * config_test.c. */
-#include "common/text.h"
+#include "common/text/text.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

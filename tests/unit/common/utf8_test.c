@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/utf8_test.c - specification of common/utf8.h. */
-#include "common/utf8.h"
+/* tests/unit/common/utf8_test.c - specification of common/text/utf8.h. */
+#include "common/text/utf8.h"
 #include "tests/support/unit.h"
 
 static size_t encode(uint32_t code_point, char *out)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/config/config_file_start_test.c - specification of otel/config.h: an SDK that is started
  * from a file, by its name and by OTEL_CONFIG_FILE, and is not started from a bad one. */
-#include "common/config.h"
-#include "config/create.h"
+#include "common/config/configuration.h"
+#include "config/build_options.h"
 #include "config/registry.h"
-#include "sdk/engine.h"
+#include "sdk/lifecycle/engine.h"
 #include "tests/support/config_file.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/unit.h"

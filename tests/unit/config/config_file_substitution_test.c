@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/config/config_file_substitution_test.c - specification of config/substitute.c: references
+/* tests/unit/config/config_file_substitution_test.c - specification of config/read/substitute.c: references
  * to the environment, as the data model of the specification has them. */
 #include "tests/support/config_file.h"
 #include "tests/support/unit.h"

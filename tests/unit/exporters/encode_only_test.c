@@ -3,7 +3,7 @@
  * exporter does. */
 #include <otel/otlp_encode.h>
 
-#include "exporters/otlp/compress.h"
+#include "exporters/otlp/encode/compress.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/fault_peer.h"
 #include "tests/support/leaks.h"

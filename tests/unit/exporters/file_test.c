@@ -5,7 +5,7 @@
 #include <otel/file.h>
 
 #include "common/wire.h"
-#include "exporters/file/sink.h"
+#include "exporters/file/file_sink.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/json_check.h"
 #include "tests/support/leaks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/exporters/memory_fork_test.c - what a forked child finds behind a handle of
  * otel/memory.h. The batches are made by hand, so that there is no SDK to fork. */
-#include "sdk/view.h"
+#include "sdk/view/span_view.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

@@ -6,7 +6,7 @@
 #include "exporters/json/json_value.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "proto/json.h"
-#include "sdk/view.h"
+#include "sdk/view/span_view.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/json_check.h"
 #include "tests/support/leaks.h"

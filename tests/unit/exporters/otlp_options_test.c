@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which options an OTLP exporter is made with, and which it is not. */
-#include "exporters/otlp/compress.h"
-#include "exporters/otlp/options.h"
+#include "exporters/otlp/encode/compress.h"
+#include "exporters/otlp/otlp_options.h"
 #include "tests/support/leaks.h"
 #include "tests/support/said.h"
 #include "tests/support/unit.h"

@@ -6,7 +6,7 @@
 #include "exporters/console/render.h"
 #include "exporters/console/safe_text.h"
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 #include <math.h>

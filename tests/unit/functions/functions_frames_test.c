@@ -4,9 +4,9 @@
  * A function is a letter, and the heights of the stack are made up. */
 #include "functions/frames.h"
 
-#include "api/thread.h"
-#include "common/clock.h"
-#include "sdk/engine.h"
+#include "api/thread/thread_state.h"
+#include "common/clock/clock.h"
+#include "sdk/lifecycle/engine.h"
 #include "tests/support/leaks.h"
 #include "tests/support/span_tree.h"
 #include "tests/support/unit.h"

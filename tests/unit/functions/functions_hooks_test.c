@@ -3,8 +3,8 @@
  * was compiled with -finstrument-functions, run with an SDK. */
 #include <otel/functions.h>
 
-#include "common/atomic.h"
-#include "common/clock.h"
+#include "common/base/atomic.h"
+#include "common/clock/clock.h"
 #include "tests/support/functions_traced.h"
 #include "tests/support/span_tree.h"
 #include "tests/support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests are byte for byte what protobuf-c makes of the same spans, never above the
  * limit, and cost no allocation once the encoder has seen a batch. */
-#include "exporters/otlp/encode.h"
+#include "exporters/otlp/encode/batch_encoder.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "tests/support/batch_double.h"
 #include "tests/support/leaks.h"

@@ -2,7 +2,7 @@
 /* Threads end while the process exits: what the TLS library frees for a thread, and what it frees
  * at exit, never at the same time. Each case is a process of its own, in which a key and an exit
  * handler stand for those of the TLS library. */
-#include "exporters/otlp/ending.h"
+#include "exporters/otlp/transport/tls_exit_guard.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The OTLP exporter over each protocol, compression, TLS and kind of endpoint: what arrives, what
  * every gRPC status leads to, and that the sums close whatever the receiver does. */
-#include "exporters/otlp/compress.h"
+#include "exporters/otlp/encode/compress.h"
 #include "tests/support/certificates.h"
 #include "tests/support/dice.h"
 #include "tests/support/fault_peer.h"

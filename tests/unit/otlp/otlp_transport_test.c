@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an exporter that lives inside somebody else's process owes it: descriptors, fork,
  * environment, signals and threads; and what options turn into on the wire. */
-#include "common/signal_guard.h"
-#include "exporters/otlp/socket.h"
+#include "common/os/signal_guard.h"
+#include "exporters/otlp/transport/socket.h"
 #include "tests/support/leaks.h"
 #include "tests/support/otlp_fixture.h"
 #include "tests/support/unit.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/frame_walk_test.c - specification of profiling/frame_walk.h and stack_bounds.h: what a
+/* tests/unit/profiling/frame_walk_test.c - specification of profiling/unwind/frame_walk.h and stack_bounds.h: what a
  * signal handler may read of a stack, and what it finds there. */
-#include "profiling/frame_walk.h"
-#include "profiling/stack_bounds.h"
+#include "profiling/unwind/frame_walk.h"
+#include "profiling/unwind/stack_bounds.h"
 #include "tests/support/unit.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/label_steps_test.c - specification of profiling/labels.c and label_pool.h between any two
+/* tests/unit/profiling/label_steps_test.c - specification of profiling/labels/labels.c and label_pool.h between any two
  * of their atomic operations: what others do there, and a signal handler that forks there. */
-#include "profiling/label_pool.h"
-#include "profiling/labels.h"
-#include "profiling/trampolines_shape.h"
+#include "profiling/labels/label_pool.h"
+#include "profiling/labels/labels.h"
+#include "profiling/labels/trampolines_shape.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/labels_test.c - specification of otel/profile.h, profiling/labels.h. */
-#include "profiling/label_pool.h"
-#include "profiling/labels.h"
-#include "profiling/trampolines.h"
-#include "profiling/trampolines_shape.h"
+/* tests/unit/profiling/labels_test.c - specification of otel/profile.h, profiling/labels/labels.h. */
+#include "profiling/labels/label_pool.h"
+#include "profiling/labels/labels.h"
+#include "profiling/labels/trampolines.h"
+#include "profiling/labels/trampolines_shape.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"

@@ -2,11 +2,11 @@
 /* Whose code lies at an address: the program's, a library's, the kernel's, that of a file which is
  * deleted or was unmapped a moment ago; lines of /proc/self/maps of any kind; and what functions are
  * called. Files that are not what is mapped any more have no names. */
-#include "profiling/mappings.h"
+#include "profiling/symbols/mappings.h"
 
-#include "common/clock.h"
-#include "profiling/maps.h"
-#include "profiling/names.h"
+#include "common/clock/clock.h"
+#include "profiling/symbols/maps.h"
+#include "profiling/symbols/symbolizer.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A profile as an OTLP request: what a decoder that is not ours finds in it, that it is encoded as
  * protobuf-c encodes the same, and that it keeps the rules of OTLP. */
-#include "profiling/otlp_profiles.h"
+#include "profiling/otlp/otlp_profiles.h"
 #include "tests/support/dice.h"
 #include "tests/support/leaks.h"
 #include "tests/support/profile_double.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/perf_kernel_test.c - specification of profiling/perf_source.c and perf_threads.c: processors
+/* tests/unit/profiling/perf_kernel_test.c - specification of profiling/perf/perf_source.c and perf_threads.c: processors
  * that are switched on while a program is sampled, and a program that forks while the list of threads
  * changes: the child closes the profiler's descriptors, and no other.
  *
  * The kernel is played (--wrap): which processors are on, which threads there are, and what it refuses.
  * For the fork, memory that the source of threads gives back (it is compiled with other names of free
  * and realloc) is full of the number of a descriptor that is not the profiler's. */
-#include "common/clock.h"
-#include "profiling/perf_source.h"
-#include "profiling/processors.h"
-#include "profiling/thread_list.h"
+#include "common/clock/clock.h"
+#include "profiling/perf/perf_source.h"
+#include "profiling/profiler_processors.h"
+#include "profiling/signal/thread_list.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 

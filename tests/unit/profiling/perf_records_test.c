@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/profiling/perf_records_test.c - specification of reading a ring of perf events: whole samples and
  * nothing else, whatever is in it and wherever it begins; and of lists of processors. */
-#include "profiling/perf_records.h"
-#include "profiling/processors.h"
+#include "profiling/perf/perf_records.h"
+#include "profiling/profiler_processors.h"
 #include "tests/support/unit.h"
 
 #include <linux/perf_event.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a pprof file holds, as another decoder reads it; and how profiles come into a directory: whole, one
  * by one, under names that nothing else has there. */
-#include "common/clock.h"
-#include "profiling/gzip.h"
-#include "profiling/profile_builder.h"
+#include "common/clock/clock.h"
+#include "profiling/profile/gzip.h"
+#include "profiling/profile/profile_builder.h"
 #include "tests/support/leaks.h"
 #include "pprof/profile.pb-c.h"
 #include "tests/support/resolved_sample.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Equal samples become one; labels, links and threads of a sample are what they were; whatever does
  * not fit leaves nothing behind. */
-#include "profiling/profile_builder.h"
+#include "profiling/profile/profile_builder.h"
 
-#include "common/clock.h"
-#include "profiling/interner.h"
+#include "common/clock/clock.h"
+#include "profiling/profile/interner.h"
 #include "tests/support/leaks.h"
 #include "tests/support/resolved_sample.h"
 #include "tests/support/unit.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/profiling/profiler_test.c - specification of profiling/profiler.c, profiler_thread.c: from
  * start to stop, with sources and an exporter that do as the test says. */
-#include "api/thread.h"
-#include "common/atomic.h"
-#include "common/clock.h"
+#include "api/thread/thread_state.h"
+#include "common/base/atomic.h"
+#include "common/clock/clock.h"
 #include "profiling/profiler_inside.h"
-#include "profiling/thread_timers.h"
-#include "sdk/thread.h"
+#include "profiling/signal/thread_timers.h"
+#include "sdk/worker/helper_thread.h"
 #include "tests/support/leaks.h"
 #include "tests/support/said.h"
 #include "tests/support/unit.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/signal_source_test.c - specification of profiling/signal_source.h, and of
+/* tests/unit/profiling/signal_source_test.c - specification of profiling/signal/signal_source.h, and of
  * sample_buffer.h, which its handler fills.
  * This thread is the profiler's; others work until they have been sampled. */
-#include "profiling/frame_walk.h"
+#include "profiling/unwind/frame_walk.h"
 #include "profiling/sample_buffer.h"
-#include "profiling/signal_source.h"
-#include "profiling/thread_timers.h"
-#include "common/atomic.h"
-#include "common/clock.h"
+#include "profiling/signal/signal_source.h"
+#include "profiling/signal/thread_timers.h"
+#include "common/base/atomic.h"
+#include "common/clock/clock.h"
 #include "tests/support/leaks.h"
 #include "tests/support/said.h"
 #include "tests/support/unit.h"

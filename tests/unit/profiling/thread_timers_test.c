@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/thread_timers_test.c - specification of profiling/thread_timers.h: what a thread blocks, for
+/* tests/unit/profiling/thread_timers_test.c - specification of profiling/signal/thread_timers.h: what a thread blocks, for
  * users of every kind, who has a timer, and threads that have the number of another one. */
-#include "profiling/thread_timers.h"
+#include "profiling/signal/thread_timers.h"
 #include "tests/support/unit.h"
 
 #include <grp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/export_test.c - specification of sdk/export.c: how exporters are driven, and how
- * their answers are counted; of sdk/simple.c; and of the exporter of otel/memory.h. */
+/* tests/unit/sdk/export_test.c - specification of sdk/worker/export.c: how exporters are driven, and how
+ * their answers are counted; of sdk/worker/simple_export.c; and of the exporter of otel/memory.h. */
 #include "common/log.h"
-#include "sdk/stats.h"
+#include "sdk/stats/stats.h"
 
 #include "tests/support/faked.h"
 #include "tests/support/unit.h"

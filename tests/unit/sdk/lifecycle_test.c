@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/lifecycle_test.c - specification of sdk/lifecycle.c: start, flush and shut down with
+/* tests/unit/sdk/lifecycle_test.c - specification of sdk/lifecycle/lifecycle.c: start, flush and shut down with
  * a real worker; where and when a program may do so; and the exporter thread. Its tick is far away,
  * so that only what a test asks for happens. */
 #include "tests/support/faked.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/poll_test.c - specification of sdk/poll.c: an SDK without a thread. The tick is far
+/* tests/unit/sdk/poll_test.c - specification of sdk/worker/poll.c: an SDK without a thread. The tick is far
  * away unless a test says otherwise. */
-#include "common/clock.h"
-#include "sdk/engine.h"
+#include "common/clock/clock.h"
+#include "sdk/lifecycle/engine.h"
 
 #include "tests/support/polled.h"
 #include "tests/support/unit.h"

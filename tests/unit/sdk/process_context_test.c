@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/process_context_test.c - specification of what a process says of itself to readers
- * outside (sdk/process_context.h), and of otel_thread_context_selftest. */
-#include "common/atomic.h"
+ * outside (sdk/process_context/process_context.h), and of otel_thread_context_selftest. */
+#include "common/base/atomic.h"
 #include "common/wire.h"
-#include "sdk/engine.h"
+#include "sdk/lifecycle/engine.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"

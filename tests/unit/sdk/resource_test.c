@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/resource_test.c - specification of sdk/resource.h, of how resources are merged
- * (sdk/facts.h), and of who is being traced for those who say it beside spans (sdk/identity.h). */
-#include "sdk/resource.h"
-#include "sdk/identity.h"
+/* tests/unit/sdk/resource_test.c - specification of sdk/resource/resource.h, of how resources are merged
+ * (sdk/resource/resource_builder.h), and of who is being traced for those who say it beside spans (sdk/resource/resource_snapshot.h). */
+#include "sdk/resource/resource.h"
+#include "sdk/resource/resource_snapshot.h"
 #include "tests/support/unit.h"
 #include "tests/support/warnings.h"
 
@@ -89,7 +89,7 @@ static void make_with_detectors(const char *detectors)
 
 AROUND_EACH(begin, end);
 
-/* ---- sdk/identity.h -------------------------------------------------------------------------------- */
+/* ---- sdk/resource/resource_snapshot.h -------------------------------------------------------------------------------- */
 
 static void assert_service(const struct oteli_identity *identity, const char *expected)
 {
@@ -144,7 +144,7 @@ TEST_WITH(NULL, NULL, it_follows_the_sdk_that_runs_and_stays_when_that_has_stopp
     oteli_identity_fini(&identity);
 }
 
-/* ---- sdk/resource.h -------------------------------------------------------------------------------- */
+/* ---- sdk/resource/resource.h -------------------------------------------------------------------------------- */
 
 /* spec: R2 resource/sdk.md#sdk-provided-resource-attributes MUST stable */
 TEST(R2_the_sdk_and_a_service_name_are_always_there)
@@ -366,7 +366,7 @@ TEST(without_memory_there_is_an_error_and_no_leak)
     }
 }
 
-/* ---- sdk/facts.h ------------------------------------------------------------------------------------ */
+/* ---- sdk/resource/resource_builder.h ------------------------------------------------------------------------------------ */
 
 static struct oteli_facts facts_of(const char *key, const char *value, const char *schema_url)
 {

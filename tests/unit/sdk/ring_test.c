@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/ring_test.c - specification of what producers and worker meet in and what batches are
- * made of: sdk/ring.h, sdk/bell.h and sdk/arena.h. */
-#include "sdk/ring.h"
+ * made of: sdk/pipeline/ring.h, sdk/pipeline/waker.h and sdk/pipeline/arena.h. */
+#include "sdk/pipeline/ring.h"
 
-#include "sdk/arena.h"
-#include "sdk/bell.h"
+#include "sdk/pipeline/arena.h"
+#include "sdk/pipeline/waker.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/sampler_composite_test.c - specification of CompositeSampler, of the composable samplers,
  * and of the conditions and patterns of rules. */
-#include "sdk/samplers/pattern.h"
-#include "sdk/samplers/rule.h"
+#include "sdk/composable/pattern.h"
+#include "sdk/composable/rule.h"
 
 #include "tests/support/sampling.h"
 #include "tests/support/unit.h"

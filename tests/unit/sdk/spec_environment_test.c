@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/spec_environment_test.c - each variable of the specification: its default, values
  * that count, and what happens to those that do not. */
-#include "common/config.h"
+#include "common/config/configuration.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/stats_test.c - specification of sdk/stats.c: the sums close at every moment; and of
+/* tests/unit/sdk/stats_test.c - specification of sdk/stats/stats.c: the sums close at every moment; and of
  * otel/metrics.h, which says more of the same. */
-#include "sdk/engine.h"
+#include "sdk/lifecycle/engine.h"
 
 #include "tests/support/faked.h"
 #include "tests/support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/worker_test.c - specification of sdk/worker.c: when the batch span processor exports;
+/* tests/unit/sdk/worker_test.c - specification of sdk/worker/worker.c: when the batch span processor exports;
  * also where an exporter has to be waited for: the next batch is prepared meanwhile, and who may not
- * wait leaves the pass and goes on with it later; and of sdk/attend.c: when exporters that have
+ * wait leaves the pass and goes on with it later; and of sdk/worker/on_idle.c: when exporters that have
  * something to do without a batch are called. The test is the worker, and the clock stands still
  * unless it is moved. */
 #include "tests/support/faked.h"

@@ -2,8 +2,8 @@
 /* tests/unit/started/sampler_jaeger_test.c - specification of otel/jaeger_remote.h: the sampler against a
  * scripted server. An answer has been taken by the time that the next question comes. */
 #include "exporters/start_sampler.h"
-#include "sdk/engine.h"
-#include "sdk/thread.h"
+#include "sdk/lifecycle/engine.h"
+#include "sdk/worker/helper_thread.h"
 
 #include "tests/support/http_sink.h"
 #include "tests/support/leaks.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/started/sampler_strategy_test.c - specification of exporters/otlp/strategy.h,
+/* tests/unit/started/sampler_strategy_test.c - specification of exporters/jaeger_sampler/strategy.h,
  * jaeger_url.h and json_reader.h. */
-#include "exporters/otlp/jaeger_url.h"
-#include "exporters/otlp/json_reader.h"
-#include "exporters/otlp/strategy.h"
+#include "exporters/jaeger_sampler/jaeger_url.h"
+#include "exporters/otlp/protocol/json_reader.h"
+#include "exporters/jaeger_sampler/strategy.h"
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 

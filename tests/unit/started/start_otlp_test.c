@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/started/start_otlp_test.c - specification of exporters/start_otlp.c: what the variables of the
  * OTLP exporter mean. */
-#include "exporters/otlp/compress.h"
+#include "exporters/otlp/encode/compress.h"
 #include "exporters/start_otlp.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

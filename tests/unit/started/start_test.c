@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/started/start_test.c - specification of exporters/start.c: which exporters otel_start
+/* tests/unit/started/start_test.c - specification of exporters/otel_start.c: which exporters otel_start
  * makes, from environment and options. */
-#include "common/config.h"
-#include "sdk/engine.h"
+#include "common/config/configuration.h"
+#include "sdk/lifecycle/engine.h"
 
 #include "tests/support/carrier.h"
 #include "tests/support/fake_exporter.h"

@@ -2,13 +2,13 @@
 /* tests/unit/tools/doctor_test.c - specification of what otel-doctor makes of what it has seen: the
  * diagnosis, and the pure functions around it. Whole set-ups are in
  * tests/blackbox/doctor_test.py. */
-#include "tools/doctor_diagnosis.h"
+#include "tools/doctor/doctor_diagnosis.h"
 
 #include "tests/support/unit.h"
-#include "tools/doctor_route.h"
-#include "tools/doctor_secrets.h"
-#include "tools/doctor_slips.h"
-#include "tools/doctor_speech.h"
+#include "tools/doctor/connection/doctor_route.h"
+#include "tools/doctor/settings/doctor_redact.h"
+#include "tools/doctor/settings/doctor_typos.h"
+#include "tools/doctor/connection/doctor_speech.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

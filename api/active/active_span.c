@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/active/active_span.c - collect what is said about an open span, in wire form and under the limits:
+ * name, events, links, status. Attributes are in active_attributes.c. Runs on the app thread that
+ * owns the slot. */
+#include "api/active/active_span.h"
+#include "api/record/span_encoder.h"
+#include "api/context/tracestate_pool.h"
+#include "api/encode/key_value.h"
+#include "common/clock/clock.h"
+#include "common/log.h"
+#include "common/text/utf8.h"
+#include "common/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPAN_EVENTS = 11, SPAN_LINKS = 13 };
+enum { EVENT_TIME = 1, EVENT_NAME = 2, EVENT_ATTRIBUTES = 3, EVENT_DROPPED = 4 };
+enum {
+    LINK_TRACE_ID = 1,
+    LINK_SPAN_ID = 2,
+    LINK_TRACE_STATE = 3,
+    LINK_ATTRIBUTES = 4,
+    LINK_DROPPED = 5,
+    LINK_FLAGS = 6
+};
+enum { LARGEST_BUFFER = 1 << 30 };
+
+uint8_t *oteli_buffer_grow(struct oteli_buffer *buffer, size_t more)
+{
+    if (more > LARGEST_BUFFER - (size_t)buffer->length)
+        return NULL;
+    const size_t needed = buffer->length + more;
+    size_t capacity = buffer->capacity != 0 ? buffer->capacity : OTELI_BUFFER_FIRST;
+    while (capacity < needed)
+        capacity *= 2;
+    const int saved_errno = errno;
+    uint8_t *data = realloc(buffer->data, capacity);
+    errno = saved_errno;
+    if (data == NULL)
+        return NULL;
+    buffer->data = data;
+    buffer->capacity = (uint32_t)capacity;
+    return data + buffer->length;
+}
+
+void oteli_buffer_fini(struct oteli_buffer *buffer)
+{
+    free(buffer->data);
+    *buffer = (struct oteli_buffer){0};
+}
+
+static void shrink(struct oteli_buffer *buffer)
+{
+    if (buffer->capacity > OTELI_BUFFER_KEPT)
+        oteli_buffer_fini(buffer);
+}
+
+/* An attached context only mentions its tracestate; an open span holds it, and is unusual. */
+static void let_tracestate_go(struct oteli_open *open)
+{
+    if (OTELI_LIKELY((open->self.opaque[3] & OTELI_REF_TRACESTATE) == 0))
+        return;
+    if (open->traits.is_unusual && (open->self.opaque[3] & OTELI_REF_ATTACHED) == 0)
+        oteli_tracestate_release(oteli_open_tracestate(open));
+    open->self.opaque[3] &= ~OTELI_REF_TRACESTATE;
+}
+
+void oteli_open_lighten(struct oteli_open *open)
+{
+    struct oteli_unusual *unusual = &open->unusual;
+    let_tracestate_go(open);
+    struct oteli_buffer *const buffers[] = {&unusual->name, &unusual->events, &unusual->links,
+                                            &unusual->message, &open->attributes};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
+        shrink(buffers[i]);
+        buffers[i]->length = 0;
+    }
+    open->attribute_count = 0;
+    memset(unusual, 0, offsetof(struct oteli_unusual, name));
+    open->traits.is_unusual = false;
+}
+
+void oteli_open_forget(struct oteli_open *open)
+{
+    struct oteli_unusual *unusual = &open->unusual;
+    unusual->name.length = unusual->events.length = unusual->links.length = 0;
+    unusual->message.length = 0;
+    oteli_open_no_attributes(open);
+    memset(unusual, 0, offsetof(struct oteli_unusual, name));
+    open->traits.is_unusual = false;
+}
+
+void oteli_open_leave(struct oteli_open *open)
+{
+    if (open->traits.is_unusual)
+        oteli_open_lighten(open);
+    oteli_open_no_attributes(open);
+    if (open->below == OTELI_PASSED)
+        open->below = OTELI_NOT_A_COVER;
+    open->self = (otel_span){{0, 0, 0, 0}};
+}
+
+void oteli_open_fini(struct oteli_open *open)
+{
+    let_tracestate_go(open);
+    oteli_buffer_fini(&open->attributes);
+    oteli_buffer_fini(&open->unusual.events);
+    oteli_buffer_fini(&open->unusual.links);
+    oteli_buffer_fini(&open->unusual.message);
+    oteli_buffer_fini(&open->unusual.name);
+    free(open->places);
+    memset(open, 0, sizeof *open);
+}
+
+void oteli_open_set_long_name(struct oteli_open *open, const char *name, size_t length)
+{
+    open->traits.is_unusual = true;
+    open->traits.bits &= (uint8_t)~OTELI_NAME_IS_ADDRESS;
+    const size_t size = oteli_text_size(name, length);
+    if (size <= OTELI_NAME_INLINE) {
+        oteli_text_put((uint8_t *)open->name, name, length, size);
+        open->name_length = (uint32_t)size;
+        return;
+    }
+    open->unusual.name.length = 0;
+    uint8_t *at = oteli_buffer_room(&open->unusual.name, size);
+    if (at == NULL) {
+        open->name_length = 0;
+        return;
+    }
+    oteli_text_put(at, name, length, size);
+    open->name_length = (uint32_t)size;
+}
+
+void oteli_open_complain(struct oteli_open *open, enum oteli_complaint_about about)
+{
+    open->traits.is_unusual = true;
+    if (open->unusual.has_complained)
+        return;
+    open->unusual.has_complained = true;
+    open->unusual.complaint = (uint8_t)about;
+}
+
+void oteli_open_take_complaint(struct oteli_open *open, struct oteli_complaint *complaint)
+{
+    complaint->about = (enum oteli_complaint_about)open->unusual.complaint;
+    open->unusual.complaint = OTELI_NO_COMPLAINT;
+    const size_t size = sizeof complaint->name - 1;
+    const size_t length = oteli_utf8_valid_prefix(
+        oteli_open_name(open), open->name_length < size ? open->name_length : size);
+    memcpy(complaint->name, oteli_open_name(open), length);
+    complaint->name[length] = '\0';
+}
+
+/* Each kind is a line of its own for the log, which says each at most now and then. */
+void oteli_complain(const struct oteli_complaint *complaint)
+{
+    switch (complaint->about) {
+    case OTELI_TOO_MANY_ATTRIBUTES:
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "span \"%s\" has more attributes than its limit; they are left out",
+                  complaint->name);
+        break;
+    case OTELI_TOO_MANY_EVENTS:
+        OTELI_LOG(OTEL_LOG_WARN, "span \"%s\" has more events than its limit; they are left out",
+                  complaint->name);
+        break;
+    case OTELI_TOO_MANY_LINKS:
+        OTELI_LOG(OTEL_LOG_WARN, "span \"%s\" has more links than its limit; they are left out",
+                  complaint->name);
+        break;
+    case OTELI_TOO_MANY_EVENT_ATTRIBUTES:
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "span \"%s\" has an event with more attributes than its limit; they are left out",
+                  complaint->name);
+        break;
+    case OTELI_TOO_MANY_LINK_ATTRIBUTES:
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "span \"%s\" has a link with more attributes than its limit; they are left out",
+                  complaint->name);
+        break;
+    case OTELI_BAD_ATTRIBUTE:
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "span \"%s\": an attribute with an empty key, or too large, is left out",
+                  complaint->name);
+        break;
+    case OTELI_NO_COMPLAINT:
+        break;
+    }
+}
+
+/* Two lists, of which the first has precedence nowhere: they are one event's attributes. */
+struct two_lists {
+    const otel_attribute *a;
+    size_t a_count;
+    const otel_attribute *b;
+    size_t b_count;
+};
+
+/* The attributes of an event as one list, in memory that the caller frees if it is not
+ * `small`. NULL: no memory. */
+static const otel_attribute *join(const struct two_lists *lists, otel_attribute *small,
+                                  size_t small_count)
+{
+    if (lists->a_count == 0)
+        return lists->b;
+    const size_t count = lists->a_count + lists->b_count;
+    const int saved_errno = errno;
+    otel_attribute *joined = count <= small_count ? small : malloc(count * sizeof *joined);
+    errno = saved_errno;
+    if (joined == NULL)
+        return NULL;
+    memcpy(joined, lists->a, lists->a_count * sizeof *joined);
+    if (lists->b_count != 0)
+        memcpy(joined + lists->a_count, lists->b, lists->b_count * sizeof *joined);
+    return joined;
+}
+
+void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *limits,
+                          const char *name, uint64_t time, const otel_attribute *attributes,
+                          size_t count, const otel_attribute *first, size_t first_count)
+{
+    open->traits.is_unusual = true;
+    if (open->unusual.event_count >= limits->events) {
+        open->unusual.dropped_events++;
+        oteli_open_complain(open, OTELI_TOO_MANY_EVENTS);
+        return;
+    }
+    otel_attribute small[16];
+    const struct two_lists lists = {first, first_count, attributes, attributes ? count : 0};
+    const otel_attribute *all = join(&lists, small, sizeof small / sizeof small[0]);
+    const size_t all_count = lists.a_count + lists.b_count;
+    if (all == NULL && all_count != 0) {
+        open->unusual.dropped_events++;
+        return;
+    }
+    const size_t name_length = name != NULL ? strlen(name) : 0;
+    const size_t name_size = oteli_text_size(name, name_length);
+    const struct oteli_list_limits list_limits = {limits->event_attributes, limits->value_depth,
+                                                  limits->value_length};
+    uint32_t dropped;
+    const size_t attribute_bytes = oteli_list_size(all, all_count, &list_limits, &dropped);
+    if (dropped != 0)
+        oteli_open_complain(open, OTELI_TOO_MANY_EVENT_ATTRIBUTES);
+    const size_t size = 9 + (name_size ? oteli_bytes_field_size(EVENT_NAME, name_size) : 0) +
+                        attribute_bytes +
+                        (dropped ? oteli_varint_field_size(EVENT_DROPPED, dropped) : 0);
+    uint8_t *at =
+        oteli_buffer_room(&open->unusual.events, oteli_bytes_field_size(SPAN_EVENTS, size));
+    if (at != NULL) {
+        at = oteli_put_bytes_head(at, SPAN_EVENTS, size);
+        at = oteli_put_fixed64(oteli_put_tag(at, EVENT_TIME, OTELI_WIRE_FIXED64), time);
+        if (name_size != 0) {
+            at = oteli_put_bytes_head(at, EVENT_NAME, name_size);
+            at = oteli_text_put(at, name, name_length, name_size);
+        }
+        at = oteli_list_put(at, EVENT_ATTRIBUTES, all, all_count, &list_limits);
+        if (dropped != 0)
+            at = oteli_put_varint_field(at, EVENT_DROPPED, dropped);
+        open->unusual.events.length = (uint32_t)(at - open->unusual.events.data);
+        open->unusual.event_count++;
+    } else {
+        open->unusual.dropped_events++;
+    }
+    if (lists.a_count != 0 && all != small)
+        free((void *)(uintptr_t)all);
+}
+
+/* A link as it will be: sizes and what of it is left out. */
+struct link_plan {
+    char tracestate[OTELI_TRACESTATE_BYTES + 1];
+    size_t tracestate_length;
+    size_t attribute_bytes;
+    uint32_t dropped;
+    size_t bytes; /* of the message */
+};
+
+static struct oteli_list_limits limits_of_links(const struct oteli_limits *limits)
+{
+    return (struct oteli_list_limits){limits->link_attributes, limits->value_depth,
+                                      limits->value_length};
+}
+
+static void plan_link(struct link_plan *plan, const otel_link *link,
+                      const struct oteli_limits *limits)
+{
+    const struct oteli_list_limits list_limits = limits_of_links(limits);
+    const otel_span_context *to = &link->context;
+    const size_t count = link->attributes != NULL ? link->attribute_count : 0;
+    plan->tracestate_length = oteli_tracestate_copy(to->tracestate, to->trace_id, plan->tracestate,
+                                                    sizeof plan->tracestate);
+    plan->attribute_bytes = oteli_list_size(link->attributes, count, &list_limits, &plan->dropped);
+    plan->bytes =
+        18 + 10 +
+        (plan->tracestate_length ? oteli_bytes_field_size(LINK_TRACE_STATE, plan->tracestate_length)
+                                 : 0) +
+        plan->attribute_bytes +
+        (plan->dropped ? oteli_varint_field_size(LINK_DROPPED, plan->dropped) : 0) + 5;
+}
+
+static uint8_t *put_link(uint8_t *at, const struct link_plan *plan, const otel_link *link,
+                         const struct oteli_limits *limits)
+{
+    const otel_span_context *to = &link->context;
+    const size_t count = link->attributes != NULL ? link->attribute_count : 0;
+    const struct oteli_list_limits list_limits = limits_of_links(limits);
+    const uint32_t flags = (uint32_t)to->flags | OTELI_FLAG_HAS_IS_REMOTE |
+                           (to->is_remote ? OTELI_FLAG_IS_REMOTE : 0u);
+    at = oteli_put_bytes_head(at, SPAN_LINKS, plan->bytes);
+    at = oteli_put_bytes_field(at, LINK_TRACE_ID, to->trace_id, sizeof to->trace_id);
+    at = oteli_put_bytes_field(at, LINK_SPAN_ID, to->span_id, sizeof to->span_id);
+    if (plan->tracestate_length != 0)
+        at = oteli_put_bytes_field(at, LINK_TRACE_STATE, plan->tracestate, plan->tracestate_length);
+    at = oteli_list_put(at, LINK_ATTRIBUTES, link->attributes, count, &list_limits);
+    if (plan->dropped != 0)
+        at = oteli_put_varint_field(at, LINK_DROPPED, plan->dropped);
+    return oteli_put_fixed32(oteli_put_tag(at, LINK_FLAGS, OTELI_WIRE_FIXED32), flags);
+}
+
+uint32_t oteli_put_link(uint8_t *at, const otel_link *link)
+{
+    static const struct oteli_limits none;
+    struct link_plan plan;
+    plan_link(&plan, link, &none);
+    return (uint32_t)(put_link(at, &plan, link, &none) - at);
+}
+
+void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *limits,
+                         const otel_link *link)
+{
+    struct link_plan plan;
+    plan_link(&plan, link, limits);
+    const bool has_attributes = link->attributes != NULL && link->attribute_count != 0;
+    if (!otel_span_context_is_valid(&link->context) && !has_attributes &&
+        plan.tracestate_length == 0)
+        return;
+    open->traits.is_unusual = true;
+    if (open->unusual.link_count >= limits->links) {
+        open->unusual.dropped_links++;
+        oteli_open_complain(open, OTELI_TOO_MANY_LINKS);
+        return;
+    }
+    if (plan.dropped != 0)
+        oteli_open_complain(open, OTELI_TOO_MANY_LINK_ATTRIBUTES);
+    uint8_t *at =
+        oteli_buffer_room(&open->unusual.links, oteli_bytes_field_size(SPAN_LINKS, plan.bytes));
+    if (at == NULL) {
+        open->unusual.dropped_links++;
+        return;
+    }
+    at = put_link(at, &plan, link, limits);
+    open->unusual.links.length = (uint32_t)(at - open->unusual.links.data);
+    open->unusual.link_count++;
+}
+
+void oteli_open_set_status(struct oteli_open *open, otel_span_status status,
+                           const char *description)
+{
+    const bool is_known = status == OTEL_SPAN_STATUS_OK || status == OTEL_SPAN_STATUS_ERROR;
+    if (!is_known || open->unusual.status == OTEL_SPAN_STATUS_OK)
+        return;
+    open->traits.is_unusual = true;
+    open->unusual.status = (uint8_t)status;
+    open->unusual.message.length = 0;
+    if (status != OTEL_SPAN_STATUS_ERROR || description == NULL || *description == '\0')
+        return;
+    const size_t length = strlen(description);
+    const size_t size = oteli_text_size(description, length);
+    uint8_t *at = oteli_buffer_room(&open->unusual.message, size);
+    if (at == NULL) {
+        return;
+    }
+    oteli_text_put(at, description, length, size);
+    open->unusual.message.length = (uint32_t)size;
+}

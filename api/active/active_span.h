@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/active/active_span.h - an open span: what is known of it so far.
+ *
+ * Attributes, events and links are kept as the OTLP bytes that they will be on the wire,
+ * each kind in a buffer of its own, so that ending a span is copying. The buffers stay
+ * with the slot when the span ends and serve the next one: no allocation once a slot has
+ * seen its largest span.
+ *
+ * Threads:  a local span's slot belongs to its thread; a detached span's slot is used
+ *           under the slot's lock (detached_pool.h). */
+#ifndef OTELI_ACTIVE_SPAN_H
+#define OTELI_ACTIVE_SPAN_H
+
+#include "api/span/handle.h"
+#include "api/thread/sdk_slot.h"
+#include <otel/thread_context.h>
+
+/* Bytes that grow. Buffers above OTELI_BUFFER_KEPT are given back when their span ends. */
+struct oteli_buffer {
+    uint8_t *data;
+    uint32_t capacity;
+    uint32_t length;
+};
+enum { OTELI_BUFFER_FIRST = 512, OTELI_BUFFER_KEPT = 64 * 1024, OTELI_NAME_INLINE = 48 };
+
+/* Where an attribute stands, and enough of its key to tell most keys apart. */
+struct oteli_attribute_place {
+    uint64_t signature; /* length of the key, and its last four bytes */
+    uint32_t at;        /* of the field's tag */
+    uint32_t key_at;
+};
+
+/* What decides about a span's record beside its ids, in one word: one store sets it. */
+struct oteli_traits {
+    uint32_t wire_flags; /* Span.flags */
+    uint8_t wire_kind;   /* Span.kind */
+    bool is_unusual;     /* has anything but ids, a short name, times and attributes, or a
+                            dead place below: its end goes the long way */
+    uint8_t bits;        /* OTELI_HOLDS and below */
+    uint8_t end_as;      /* enum oteli_end_as */
+};
+_Static_assert(sizeof(struct oteli_traits) == 8, "one word");
+/* What becomes of a span when it ends. */
+enum oteli_end_as {
+    OTELI_END_EXPORTED = 0, /* or held back, with its set */
+    OTELI_END_CANCELLED,
+    OTELI_END_TOO_SHORT,
+    OTELI_END_LATE,     /* below a root that was decided against */
+    OTELI_END_ABANDONED /* below a root that was left open */
+};
+enum {
+    OTELI_HOLDS = 1,            /* the root of the held set `hold` */
+    OTELI_NAME_IS_ADDRESS = 2,  /* the name is the bytes of a pointer to code */
+    OTELI_START_IS_GIVEN = 4,   /* by options */
+    OTELI_RECORD_ONLY = 8,      /* for processors; it counts as unsampled */
+    OTELI_IS_PROCESSED = 16,    /* processors have seen its start */
+    OTELI_IS_ENDING = 32,       /* and are being told of its end */
+    OTELI_ATTACHED_SIMPLY = 64, /* a context that changed nothing but the span, and still would */
+    OTELI_IS_ATTACHED = 128,    /* a context, and no cover of one */
+    OTELI_IS_ATTACHED_SIMPLY = OTELI_IS_ATTACHED | OTELI_ATTACHED_SIMPLY
+};
+
+/* Traits of a span that is not unusual, as the word that they are in memory. */
+static inline uint64_t oteli_traits_word(uint32_t wire_flags, uint8_t wire_kind)
+{
+    const struct oteli_traits traits = {.wire_flags = wire_flags, .wire_kind = wire_kind};
+    uint64_t word;
+    memcpy(&word, &traits, sizeof word);
+    return word;
+}
+
+/* In oteli_open.below of places that are no contexts, and no covers. */
+#define OTELI_NOT_A_COVER UINT32_MAX
+
+/* In oteli_open.below of a span that is open, and was entered in one of its trace that has ended. */
+#define OTELI_PASSED (UINT32_MAX - 1)
+
+/* What few spans have. All zero and empty unless traits.is_unusual says so; made so again by
+ * oteli_open_lighten after the end. */
+struct oteli_unusual {
+    uint32_t event_count;
+    uint32_t link_count;
+    uint32_t dropped_attributes;
+    uint32_t dropped_events;
+    uint32_t dropped_links;
+    uint8_t status; /* otel_span_status */
+    bool has_complained;
+    uint8_t complaint;           /* enum oteli_complaint_about, to be logged */
+    struct oteli_buffer name;    /* a name that does not fit inline */
+    struct oteli_buffer events;  /* Span.events fields */
+    struct oteli_buffer links;   /* Span.links fields */
+    struct oteli_buffer message; /* status description */
+};
+
+/* Laid out by cache lines: every span writes the first two and the name. What a record is
+ * made of stands in pairs of 16 bytes that are written and read as such. */
+struct oteli_open {
+    /* The span's handle. Its span id says whether this is still that span: 0 is a free
+     * place. In detached records the span id is a relaxed atomic. A place of the stack is mostly
+     * the record that others read: context_record.h. */
+    union {
+        otel_span self;
+        otel_thread_context_record record;
+    };
+    union {
+        struct {
+            otel_tracer *tracer;
+            uint64_t parent_id; /* 0: a root */
+        };
+        uint64_t origin[2];
+    };
+    union {
+        struct {
+            uint32_t epoch;
+            uint32_t name_length;
+            struct oteli_traits traits;
+        };
+        uint64_t shape[2];
+    };
+
+    uint64_t start;                 /* ticks, or Unix nanoseconds if OTELI_START_IS_GIVEN */
+    struct oteli_buffer attributes; /* Span.attributes fields */
+    uint32_t attribute_count;       /* right behind attributes.length: cleared together. A place
+                                       of the stack that is free has none */
+    uint32_t place_capacity;
+    uint64_t attribute_filter;            /* of their signatures; void when there are none */
+    struct oteli_attribute_place *places; /* of the attributes, in their order */
+    uint64_t usual_ref;                   /* what the handle of most spans here says: sampled,
+                                             recorded, and of a random trace id */
+    const otel_thread_context_record
+        *shown; /* what was published when the place above it was written */
+
+    char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
+    union {
+        struct {
+            uint32_t hold;  /* see oteli_open_hold */
+            uint32_t below; /* attached: the attached context below it, as oteli_thread.attached; a
+                               cover: the index of what it repeats */
+        };
+        uint64_t hold_and_below;
+    };
+
+    struct oteli_unusual unusual;
+    union {
+        struct {
+            const otel_context_value *values; /* attached: the context's */
+            uint64_t token;                   /* attached: which attach it was; 0: detached */
+        };
+        uint64_t values_and_token[2];
+    };
+    uint64_t reserved;
+    union {
+        uint64_t mark;               /* of an address: what had been started when it was (end.c) */
+        uint64_t generation;         /* detached: of the SDK that it started under */
+        struct oteli_open *outgrown; /* the lowest: the memory that the stack was in before */
+    };
+    uint64_t baggage;                  /* attached: the context's, held; 0 in every other place */
+    otel_thread_context_record *apart; /* what is published where the place cannot be */
+};
+_Static_assert(offsetof(struct oteli_open, name) == 128, "names begin a cache line");
+_Static_assert(sizeof(struct oteli_open) == 320, "five cache lines");
+_Static_assert(offsetof(struct oteli_open, attribute_count) ==
+                   offsetof(struct oteli_open, attributes.length) + sizeof(uint32_t),
+               "one store clears both");
+
+/* Make room for `more` bytes; NULL (and nothing changed) without memory. Otherwise where
+ * they go; add what was written to length. */
+OTELI_COLD uint8_t *oteli_buffer_grow(struct oteli_buffer *buffer, size_t more);
+static inline uint8_t *oteli_buffer_room(struct oteli_buffer *buffer, size_t more)
+{
+    if (OTELI_LIKELY(more <= (size_t)(buffer->capacity - buffer->length)))
+        return buffer->data + buffer->length;
+    return oteli_buffer_grow(buffer, more);
+}
+
+void oteli_buffer_fini(struct oteli_buffer *buffer);
+
+/* Copy the name, with bad UTF-8 replaced. */
+OTELI_COLD void oteli_open_set_long_name(struct oteli_open *open, const char *name, size_t length);
+
+/* Its bits by name. */
+static inline bool oteli_open_records(const struct oteli_open *open)
+{
+    return (open->self.opaque[3] & OTEL_SPAN_IS_RECORDING_) != 0;
+}
+
+/* What the handle of any span here says: where it is. */
+static inline uint64_t oteli_open_place_ref(const struct oteli_open *open)
+{
+    return open->usual_ref & ~OTELI_REF_USUAL;
+}
+
+/* The held set that it is a member of (span_set.h), or 0: the field counts where the bits are. */
+static inline uint32_t oteli_open_hold(const struct oteli_open *open)
+{
+    return (open->self.opaque[3] & (OTELI_REF_HELD | OTELI_REF_COLLECTED)) != 0 ? open->hold : 0;
+}
+
+static inline uint32_t oteli_open_tracestate(const struct oteli_open *open)
+{
+    return oteli_ref_tracestate(open->self.opaque[3]);
+}
+
+static inline const char *oteli_open_name(const struct oteli_open *open)
+{
+    return open->name_length <= OTELI_NAME_INLINE ? open->name
+                                                  : (const char *)open->unusual.name.data;
+}
+
+/* What is left out of a span; the first time in a span it is noted, to be logged once
+ * nothing is held any more. */
+enum oteli_complaint_about {
+    OTELI_NO_COMPLAINT = 0,
+    OTELI_TOO_MANY_ATTRIBUTES,
+    OTELI_TOO_MANY_EVENTS,
+    OTELI_TOO_MANY_LINKS,
+    OTELI_TOO_MANY_EVENT_ATTRIBUTES,
+    OTELI_TOO_MANY_LINK_ATTRIBUTES,
+    OTELI_BAD_ATTRIBUTE
+};
+OTELI_COLD void oteli_open_complain(struct oteli_open *open, enum oteli_complaint_about about);
+
+struct oteli_complaint {
+    enum oteli_complaint_about about;
+    char name[64];
+};
+OTELI_COLD void oteli_open_take_complaint(struct oteli_open *open,
+                                          struct oteli_complaint *complaint);
+OTELI_COLD void oteli_complain(const struct oteli_complaint *complaint);
+
+/* After the end of an unusual span: let go of what a following one need not inherit. */
+OTELI_COLD void oteli_open_lighten(struct oteli_open *open);
+
+/* The same for any place of the stack that is left: it holds no span any more. */
+OTELI_COLD void oteli_open_leave(struct oteli_open *open);
+
+/* The same without giving anything back: in a forked child, whose parent has the span. */
+void oteli_open_forget(struct oteli_open *open);
+
+/* There are no attributes. */
+static inline void oteli_open_no_attributes(struct oteli_open *open)
+{
+    const uint64_t none = 0;
+    memcpy(&open->attributes.length, &none, sizeof none); /* and attribute_count */
+}
+
+/* Free everything that hangs on a slot. */
+void oteli_open_fini(struct oteli_open *open);
+
+/* Set an attribute under the limits. Empty keys are refused; the same key replaces. */
+void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, const char *key,
+                    size_t key_length, const otel_value *value);
+void oteli_open_set_many(struct oteli_open *open, const struct oteli_limits *limits,
+                         const otel_attribute *attributes, size_t count);
+
+void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *limits,
+                          const char *name, uint64_t time, const otel_attribute *attributes,
+                          size_t count, const otel_attribute *first, size_t first_count);
+void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *limits,
+                         const otel_link *link);
+/* Write a link without attributes as a Span.links field; at most 600 bytes. */
+uint32_t oteli_put_link(uint8_t *at, const otel_link *link);
+
+void oteli_open_set_status(struct oteli_open *open, otel_span_status status,
+                           const char *description);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/active/detached_pool.c - the pool of detached spans. Any thread.
+ *
+ * Like the pool of lines: parts of records that stay, and a list of the free ones. */
+#include "api/active/detached_pool.h"
+#include "common/clock/clock.h"
+#include "common/base/free_list.h"
+#include "common/base/spin_lock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PART = OTELI_DETACHED_PART, PARTS = OTELI_DETACHED_PARTS };
+
+static struct {
+    struct oteli_free_list free;
+    uint32_t count; /* records that were ever given out */
+} pool;
+
+/* Whole pages, so that the kernel can empty them in a child (sdk_slot.c). */
+_Alignas(OTELI_FORK_PAGE) struct oteli_detached *oteli_detached_parts[PARTS];
+_Static_assert(sizeof oteli_detached_parts % OTELI_FORK_PAGE == 0, "and nothing else");
+
+static struct oteli_detached *at_index(uint32_t index)
+{
+    struct oteli_detached *part = OTELI_LOAD_ACQUIRE_PTR(&oteli_detached_parts[index / PART]);
+    return part != NULL ? &part[index % PART] : NULL;
+}
+
+/* Whether this part is there; made when it is not. One that two threads make is kept once. */
+static bool has_part(uint32_t number)
+{
+    struct oteli_detached **slot = &oteli_detached_parts[number];
+    if (OTELI_LOAD_ACQUIRE_PTR(slot) != NULL)
+        return true;
+    const int saved_errno = errno;
+    struct oteli_detached *part = calloc(PART, sizeof *part);
+    errno = saved_errno;
+    for (uint32_t i = 0; part != NULL && i < PART; i++)
+        part[i].open.usual_ref =
+            oteli_ref_make(0, OTELI_PLACE_DETACHED, false, number * PART + i, 0) | OTELI_REF_USUAL;
+    if (part != NULL && !OTELI_CAS_FULL_PTR(slot, NULL, part))
+        free(part);
+    return OTELI_LOAD_ACQUIRE_PTR(slot) != NULL;
+}
+
+static OTELI_COLD uint32_t take_new(void)
+{
+    for (;;) {
+        const uint32_t index = oteli_load_acquire_32(&pool.count);
+        if (index >= PART * PARTS || !has_part(index / PART))
+            return OTELI_NO_PLACE;
+        if (oteli_cas_full_32(&pool.count, index, index + 1))
+            return index;
+    }
+}
+
+/* A record that is not there is of before a fork in a signal handler, from which the child
+ * went on. It gets lost. */
+static uint32_t *link_of(uint32_t index)
+{
+    static uint32_t nowhere;
+    struct oteli_detached *record = at_index(index);
+    return record != NULL ? &record->free_next : &nowhere;
+}
+
+bool oteli_detached_is_known(const struct oteli_open *open)
+{
+    return (const void *)at_index(oteli_ref_slot(open->usual_ref)) == (const void *)open;
+}
+
+static void push(struct oteli_open *open)
+{
+    if (OTELI_LIKELY(oteli_detached_is_known(open)))
+        oteli_free_list_push(&pool.free, link_of, oteli_ref_slot(open->usual_ref));
+}
+
+struct oteli_open *oteli_detached_take(struct oteli_thread *thread)
+{
+    if (OTELI_LIKELY(thread->detached_count != 0))
+        return thread->detached[--thread->detached_count];
+    uint32_t index = oteli_free_list_pop(&pool.free, link_of);
+    if (index == OTELI_NO_PLACE)
+        index = take_new();
+    struct oteli_detached *record = index != OTELI_NO_PLACE ? at_index(index) : NULL;
+    return record != NULL ? &record->open : NULL;
+}
+
+void oteli_detached_give(struct oteli_thread *thread, struct oteli_open *open)
+{
+    if (OTELI_LIKELY(thread->detached_count < OTELI_DETACHED_CACHE))
+        thread->detached[thread->detached_count++] = open;
+    else
+        push(open);
+}
+
+void oteli_detached_flush(struct oteli_thread *thread)
+{
+    while (thread->detached_count != 0)
+        push(thread->detached[--thread->detached_count]);
+}
+
+void oteli_detached_publish(struct oteli_open *open, const otel_span *span)
+{
+    oteli_half_copy(open->self.opaque, span->opaque);
+    open->self.opaque[3] = span->opaque[3];
+    oteli_store_relaxed_64(&open->self.opaque[2], span->opaque[2]);
+}
+
+void oteli_detached_hide(struct oteli_open *open)
+{
+    oteli_store_relaxed_64(&open->self.opaque[2], 0);
+    oteli_detached_unlock(open);
+}
+
+void oteli_detached_show(struct oteli_open *open, otel_span_ref span)
+{
+    oteli_spin_lock(&((struct oteli_detached *)(void *)open)->lock);
+    oteli_store_relaxed_64(&open->self.opaque[2], span.id);
+}
+
+/* Behind the handle, which others look at. */
+static void copy_contents(struct oteli_open *to, const struct oteli_open *from)
+{
+    const size_t at = sizeof from->self;
+    memcpy((uint8_t *)to + at, (const uint8_t *)from + at, sizeof *from - at);
+}
+
+void oteli_detached_take_aside(struct oteli_open *open, struct oteli_ending *ending)
+{
+    const struct oteli_open nothing = {.usual_ref = open->usual_ref};
+    ending->aside = (struct oteli_detached){.open.self = open->self};
+    copy_contents(&ending->aside.open, open);
+    copy_contents(open, &nothing); /* whatever becomes of this thread, buffers have one owner */
+    oteli_detached_hide(open);
+}
+
+void oteli_detached_put_back(struct oteli_open *open, const struct oteli_ending *ending)
+{
+    oteli_detached_show(open, ending->span);
+    copy_contents(open, &ending->aside.open);
+}
+
+/* What this thread is ending. */
+static OTELI_COLD struct oteli_open *find_ending(otel_span_ref span)
+{
+    for (struct oteli_ending *at = oteli_self->ending; at != NULL; at = at->outer)
+        if (at->span.id == span.id && oteli_ref_slot(at->span.place) == oteli_ref_slot(span.place))
+            return &at->aside.open;
+    return NULL;
+}
+
+struct oteli_open *oteli_detached_lock(otel_span_ref span)
+{
+    const uint32_t index = oteli_ref_slot(span.place);
+    if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED || index >= PART * PARTS)
+        return NULL;
+    struct oteli_detached *record = at_index(index);
+    if (record == NULL || oteli_load_relaxed_64(&record->open.self.opaque[2]) != span.id)
+        return find_ending(span);
+    oteli_spin_lock(&record->lock);
+    if (oteli_load_relaxed_64(&record->open.self.opaque[2]) == span.id)
+        return &record->open;
+    oteli_detached_unlock(&record->open);
+    return NULL;
+}
+
+/* The epoch of a child: its parent's if that is open in this process. */
+uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *parent)
+{
+    if (parent == &thread->top->self && thread->top != thread->stack)
+        return thread->top->epoch;
+    const struct oteli_open *open = oteli_thread_place(thread, otel_span_ref_of(parent));
+    uint32_t epoch = open != NULL ? open->epoch : oteli_clock_epoch();
+    struct oteli_open *detached =
+        open == NULL ? oteli_detached_lock(otel_span_ref_of(parent)) : NULL;
+    if (detached != NULL) {
+        epoch = detached->epoch;
+        oteli_detached_unlock(detached);
+    }
+    return epoch;
+}
+
+void oteli_detached_free(void)
+{
+    for (uint32_t i = 0; i < PARTS && oteli_detached_parts[i] != NULL; i++) {
+        for (uint32_t k = 0; k < PART; k++)
+            oteli_open_fini(&oteli_detached_parts[i][k].open);
+        free(oteli_detached_parts[i]);
+    }
+    oteli_detached_forget();
+}
+
+void oteli_detached_forget(void)
+{
+    memset(&pool, 0, sizeof pool);
+    for (uint32_t i = 0; i < PARTS && oteli_detached_parts[i] != NULL; i++)
+        oteli_detached_parts[i] = NULL; /* the first is there before the second */
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/active/detached_pool.h - spans that any thread may use: a pool of records that keep their place.
+ *
+ * A record is never unmapped while threads trace, so an old handle can always be looked
+ * up; it finds another span id there, or none. Each has a lock of its own that is held
+ * for the few instructions of one call: two threads wait for each other only if they use
+ * the same span at the same moment.
+ *
+ * Threads:  any thread. Free records are kept at hand by threads, a few each. */
+#ifndef OTELI_DETACHED_POOL_H
+#define OTELI_DETACHED_POOL_H
+
+#include "api/thread/thread_state.h"
+
+enum { OTELI_DETACHED_PART = 256, OTELI_DETACHED_PARTS = 4096 };
+
+struct oteli_detached {
+    struct oteli_open open; /* first: a pointer to it is a pointer to its record */
+    uint32_t lock;
+    uint32_t free_next;
+};
+
+/* Parts stay where they are once they are there. */
+OTELI_NOT_LENT extern struct oteli_detached *oteli_detached_parts[OTELI_DETACHED_PARTS];
+
+/* Take a free record for a new span; NULL: no memory. */
+struct oteli_open *oteli_detached_take(struct oteli_thread *thread);
+
+/* From here on others can find it. */
+void oteli_detached_publish(struct oteli_open *open, const otel_span *span);
+
+/* Lock the record of a handle if the span is still open in it; NULL otherwise. */
+struct oteli_open *oteli_detached_lock(otel_span_ref span);
+
+/* Hide a locked record, which is unlocked, and show it again, locked: nobody finds it meanwhile. */
+void oteli_detached_hide(struct oteli_open *open);
+void oteli_detached_show(struct oteli_open *open, otel_span_ref span);
+
+/* A span that processors are being told is about to end. Its record is hidden, and all that it
+ * holds is here, where oteli_detached_lock finds it for the thread that ends it. */
+struct oteli_ending {
+    struct oteli_detached aside;
+    otel_span_ref span;
+    struct oteli_ending *outer;
+};
+void oteli_detached_take_aside(struct oteli_open *open, struct oteli_ending *ending);
+void oteli_detached_put_back(struct oteli_open *open, const struct oteli_ending *ending);
+
+/* Whether a record is still in the pool, and not of before a fork. */
+bool oteli_detached_is_known(const struct oteli_open *open);
+
+/* The same when nobody has the lock at this moment; NULL also when somebody has. */
+static inline struct oteli_open *oteli_detached_try_lock(otel_span_ref span)
+{
+    const uint32_t index = oteli_ref_slot(span.place);
+    if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED ||
+        index >= OTELI_DETACHED_PART * OTELI_DETACHED_PARTS)
+        return NULL;
+    struct oteli_detached *part =
+        OTELI_LOAD_ACQUIRE_PTR(&oteli_detached_parts[index / OTELI_DETACHED_PART]);
+    if (part == NULL)
+        return NULL;
+    struct oteli_detached *record = &part[index % OTELI_DETACHED_PART];
+    if (oteli_load_relaxed_64(&record->open.self.opaque[2]) != span.id ||
+        oteli_load_relaxed_32(&record->lock) != 0 || oteli_exchange_full_32(&record->lock, 1) != 0)
+        return NULL;
+    if (OTELI_LIKELY(oteli_load_relaxed_64(&record->open.self.opaque[2]) == span.id))
+        return &record->open;
+    oteli_store_release_32(&record->lock, 0);
+    return NULL;
+}
+
+static inline void oteli_detached_unlock(struct oteli_open *open)
+{
+    oteli_store_release_32(&((struct oteli_detached *)(void *)open)->lock, 0);
+}
+
+/* Give a record back; its span id must be 0 by now, and its lock free. */
+void oteli_detached_give(struct oteli_thread *thread, struct oteli_open *open);
+
+/* The thread ends: what it kept at hand goes back to all. */
+void oteli_detached_flush(struct oteli_thread *thread);
+
+void oteli_detached_free(void);   /* the process ends, or a test */
+void oteli_detached_forget(void); /* after fork, in the child */
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/context/context_attributes.c - attributes of contexts: put there, listed, and given to a span. Any thread.
+ *
+ * Source: OpenTelemetry enhancement proposal 4931. */
+#include "api/context/context_attributes.h"
+#include "api/encode/key_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST = 1024, /* that one span gets from its context */
+    FEW = sizeof((struct oteli_scoped){0}).few / sizeof(otel_attribute)
+};
+
+otel_context otel_context_with_attributes(otel_context context, const otel_attribute *attributes,
+                                          size_t count, otel_context_attributes *place)
+{
+    const otel_context_key key = {OTELI_SCOPED_KEY};
+    place->attributes = attributes;
+    place->count = attributes != NULL ? count : 0;
+    return otel_context_with_value(context, key, place, &place->value);
+}
+
+/* The newest place with attributes among these values; NULL: there is none. */
+static const otel_context_attributes *place_of(const otel_context_value *values)
+{
+    while (values != NULL && values->key != OTELI_SCOPED_KEY)
+        values = values->next;
+    return values != NULL ? values->value : NULL;
+}
+
+static bool has_key(const otel_attribute *attributes, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (attributes[i].key != NULL && strcmp(attributes[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a newer place has this key, or the same one once more behind `at`. */
+static bool is_hidden(const otel_context_value *values, const otel_context_attributes *place,
+                      size_t at)
+{
+    const char *key = place->attributes[at].key;
+    const otel_context_attributes *newer = place_of(values);
+    for (; newer != place; newer = place_of(newer->value.next))
+        if (has_key(newer->attributes, newer->count, key))
+            return true;
+    return has_key(place->attributes + at + 1, place->count - at - 1, key);
+}
+
+static size_t count_all(const otel_context_value *values)
+{
+    size_t count = 0;
+    const otel_context_attributes *place = place_of(values);
+    for (; place != NULL; place = place_of(place->value.next))
+        count += place->count;
+    return count;
+}
+
+static void copy(otel_attribute *to, const otel_attribute *from, size_t count)
+{
+    if (count != 0)
+        memcpy(to, from, count * sizeof *to);
+}
+
+/* All that collect has to choose from, such that the last with a key is the one that counts: from
+ * the oldest place to `own`. */
+static otel_attribute *list_all(const otel_context_value *values, const otel_attribute *own,
+                                size_t own_count, size_t count)
+{
+    const int saved_errno = errno;
+    otel_attribute *list = calloc(count, sizeof *list);
+    errno = saved_errno;
+    if (list == NULL)
+        return NULL;
+    size_t begin = count - own_count;
+    copy(list + begin, own, own_count);
+    const otel_context_attributes *place = place_of(values);
+    for (; place != NULL; place = place_of(place->value.next)) {
+        begin -= place->count;
+        copy(list + begin, place->attributes, place->count);
+    }
+    return list;
+}
+
+/* The same as collect, by an index of the keys. false: there is no memory for it. */
+OTELI_COLD static bool collect_many(const otel_context_value *values, const otel_attribute *own,
+                                    size_t own_count, otel_attribute *to, size_t size,
+                                    size_t *count)
+{
+    size_t end = count_all(values);
+    if (end == 0)
+        return false;
+    struct oteli_keys keys = {NULL};
+    otel_attribute *list = list_all(values, own, own_count, end + own_count);
+    if (list != NULL)
+        oteli_keys_make(&keys, list, end + own_count, true);
+    const bool is_made = keys.last != NULL;
+    const otel_context_attributes *place = place_of(values);
+    for (; is_made && place != NULL; place = place_of(place->value.next)) {
+        for (size_t i = end - place->count; i < end; i++) {
+            if (list[i].key == NULL || keys.last[i] == OTELI_KEYS_LEFT_OUT)
+                continue;
+            if (*count < size)
+                to[*count] = list[i];
+            ++*count;
+        }
+        end -= place->count;
+    }
+    oteli_keys_fini(&keys);
+    free(list);
+    return is_made;
+}
+
+/* Write those of a context whose keys `own` has not, at most `size`. Returns how many. */
+static size_t collect(const otel_context_value *values, const otel_attribute *own, size_t own_count,
+                      otel_attribute *to, size_t size)
+{
+    size_t count = 0;
+    if (OTELI_UNLIKELY(count_all(values) >= OTELI_KEYS_MANY) &&
+        collect_many(values, own, own_count, to, size, &count))
+        return count;
+    const otel_context_attributes *place = place_of(values);
+    for (; place != NULL; place = place_of(place->value.next)) {
+        for (size_t i = 0; i < place->count; i++) {
+            const otel_attribute *attribute = &place->attributes[i];
+            if (attribute->key == NULL || has_key(own, own_count, attribute->key) ||
+                is_hidden(values, place, i))
+                continue;
+            if (count < size)
+                to[count] = *attribute;
+            count++;
+        }
+    }
+    return count;
+}
+
+size_t otel_context_get_attributes(const otel_context *context, otel_attribute *attributes,
+                                   size_t size)
+{
+    return collect(context != NULL ? context->values : oteli_self->values, NULL, 0, attributes,
+                   size);
+}
+
+/* Options of a program that knows fewer of them have less to copy. */
+static void copy_options(otel_span_options *to, const otel_span_options *from)
+{
+    const size_t first_ones = offsetof(otel_span_options, hold);
+    size_t size = from->size < sizeof *to ? from->size : sizeof *to;
+    if (size < first_ones)
+        size = first_ones;
+    memset(to, 0, sizeof *to);
+    memcpy(to, from, size);
+    to->size = sizeof *to;
+}
+
+void oteli_scoped_begin(struct oteli_scoped *scoped, const otel_context_value *current,
+                        const otel_span_options *options)
+{
+    scoped->options = (otel_span_options){.size = sizeof scoped->options};
+    scoped->attributes = NULL;
+    if (options != NULL)
+        copy_options(&scoped->options, options);
+    otel_span_options *made = &scoped->options;
+    const otel_context_value *values = made->parent != NULL ? made->parent->values : current;
+    const otel_attribute *own = made->attributes;
+    const size_t own_count = own != NULL ? made->attribute_count : 0;
+    otel_attribute *all = scoped->few;
+    const size_t room = own_count < FEW ? FEW - own_count : 0;
+    size_t more = collect(values, own, own_count, all + FEW - room, room);
+    if (own_count + more > FEW) {
+        if (more > MOST)
+            more = MOST;
+        const int saved_errno = errno;
+        all = scoped->attributes = malloc((own_count + more) * sizeof *all);
+        errno = saved_errno;
+        if (all == NULL)
+            return; /* no memory: its own */
+        collect(values, own, own_count, all + own_count, more);
+    }
+    copy(all, own, own_count);
+    made->attributes = all;
+    made->attribute_count = own_count + more;
+}
+
+void oteli_scoped_end(struct oteli_scoped *scoped)
+{
+    free(scoped->attributes);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/held/collect.c - collect a stretch of work, mount it, take a trace: otel/lines.h. App threads. */
+#include "api/record/line_writer.h"
+#include "api/active/detached_pool.h"
+#include "api/held/span_set.h"
+#include "api/context/tracestate_pool.h"
+#include "common/clock/clock.h"
+
+#include <string.h>
+
+enum { LONGEST_LINK = 640 };
+
+/* Its place is like an attached context's: current until otel_lines_end, and no span. */
+static void push_stretch(struct oteli_thread *thread)
+{
+    const uint64_t trace_id[2] = {oteli_random_id(&thread->random),
+                                  oteli_random_id(&thread->random)};
+    if (thread->top == thread->last && !oteli_thread_deepen(thread))
+        return;
+    struct otel_lines *hold = oteli_hold_new(thread, trace_id);
+    if (hold == NULL)
+        return;
+    const uint32_t epoch = oteli_epoch_under(thread, &thread->top->self);
+    struct oteli_open *open = thread->top + 1;
+    const uint64_t ref = oteli_open_place_ref(open) | OTELI_REF_SAMPLED | OTELI_REF_RANDOM |
+                         OTELI_REF_COLLECTED | OTELI_REF_ATTACHED;
+    open->self = (otel_span){{trace_id[0], trace_id[1], oteli_random_id(&thread->random), ref}};
+    open->traits = (struct oteli_traits){0};
+    open->epoch = epoch;
+    open->hold = oteli_hold_index(hold);
+    open->below = OTELI_NOT_A_COVER;
+    oteli_thread_push(thread, open);
+}
+
+void otel_lines_begin(void)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (!oteli_thread_fits(thread) && !oteli_thread_is_busy(thread))
+        thread = oteli_thread_refresh();
+    if (thread == NULL || !oteli_thread_begin(thread))
+        return;
+    push_stretch(thread);
+    oteli_thread_finish(thread);
+}
+
+/* The innermost stretch of this thread. */
+static struct oteli_open *find_stretch(const struct oteli_thread *thread)
+{
+    for (struct oteli_open *open = thread->top; open != thread->stack; open--)
+        if (oteli_open_is_stretch(open))
+            return open;
+    return NULL;
+}
+
+/* A closed set as the caller gets it: NULL when there is nothing in it. */
+static otel_lines *give_to_caller(otel_lines *lines)
+{
+    oteli_hold_close(lines);
+    if (lines->count != 0)
+        return lines;
+    oteli_hold_leave(lines);
+    return NULL;
+}
+
+otel_lines *otel_lines_end(void)
+{
+    oteli_notice_fork();
+    struct oteli_thread *thread = oteli_self;
+    if (!oteli_thread_begin(thread))
+        return NULL;
+    struct oteli_open *open = find_stretch(thread);
+    otel_lines *lines = NULL;
+    if (open != NULL) {
+        lines = oteli_hold_at(open->hold);
+        open->hold = 0;
+        oteli_thread_leave(thread, open);
+        oteli_thread_cover(thread, open);
+        lines = give_to_caller(lines);
+    }
+    oteli_thread_finish(thread);
+    return lines;
+}
+
+/* The set that a span holds, joined, and from now on the caller's. */
+static otel_lines *claim(struct oteli_thread *thread, otel_span_ref span)
+{
+    struct oteli_open *local = oteli_thread_find(thread, span);
+    struct oteli_open *locked = local == NULL ? oteli_detached_lock(span) : NULL;
+    const struct oteli_open *open = local != NULL ? local : locked;
+    otel_lines *lines = NULL;
+    if (open != NULL && (open->traits.bits & OTELI_HOLDS) != 0 && oteli_open_hold(open) != 0 &&
+        !oteli_hold_at(open->hold)->is_collected) {
+        lines = oteli_hold_at(open->hold);
+        lines->is_collected = true;
+        oteli_hold_join(lines);
+    }
+    if (locked != NULL)
+        oteli_detached_unlock(locked);
+    return lines;
+}
+
+otel_lines *otel_span_collect(otel_span span)
+{
+    oteli_notice_fork();
+    struct oteli_thread *thread = oteli_thread_own();
+    if (thread == NULL || !oteli_thread_begin(thread))
+        return NULL;
+    otel_lines *lines = claim(thread, otel_span_ref_of(&span));
+    oteli_thread_finish(thread);
+    otel_span_end(span);
+    return lines != NULL ? give_to_caller(lines) : NULL;
+}
+
+size_t otel_lines_size(const otel_lines *lines)
+{
+    return lines != NULL ? lines->count : 0;
+}
+
+/* The state of this thread for counting what becomes of a set, busy; NULL: another SDK runs
+ * than the set's. */
+static struct oteli_thread *begin_for(const otel_lines *lines)
+{
+    oteli_notice_fork();
+    struct oteli_thread *thread = oteli_thread_own();
+    if (thread == NULL || !oteli_thread_begin(thread))
+        return NULL;
+    if (thread->generation != lines->generation)
+        oteli_thread_for_end(lines->generation);
+    if (thread->generation == lines->generation)
+        return thread;
+    oteli_thread_finish(thread);
+    return NULL;
+}
+
+/* The first mount ends the spans that were collected; each further one starts as many. */
+static void account(struct oteli_thread *thread, otel_lines *lines)
+{
+    if (oteli_exchange_full_32(&lines->is_unaccounted, 0) == 0)
+        oteli_count(&thread->counts.recorded[OTELI_ORIGIN_LOCAL], lines->count);
+}
+
+/* With room for the link behind it. */
+union mount_with_link {
+    struct oteli_mount mount;
+    uint8_t bytes[sizeof(struct oteli_mount) + LONGEST_LINK];
+};
+
+static void prepare(union mount_with_link *prepared, struct oteli_thread *thread, otel_lines *lines,
+                    const otel_span *parent)
+{
+    const uint64_t ref = parent->opaque[3];
+    const uint32_t flags = (uint32_t)(oteli_ref_flags(ref) | OTELI_FLAG_HAS_IS_REMOTE);
+    struct oteli_mount *mount = &prepared->mount;
+    mount->lines = lines;
+    memcpy(mount->trace_id, parent->opaque, sizeof mount->trace_id);
+    mount->parent_id = parent->opaque[2];
+    mount->key = oteli_random_id(&thread->random);
+    mount->tracestate = oteli_tracestate_retain(oteli_ref_tracestate(ref));
+    mount->wire_flags = flags;
+    mount->outer_flags = flags | (oteli_ref_is_remote(ref) ? (uint32_t)OTELI_FLAG_IS_REMOTE : 0);
+}
+
+static void mount_under(struct oteli_thread *thread, struct oteli_sdk *sdk,
+                        union mount_with_link *prepared, otel_lines *lines, const otel_span *parent)
+{
+    account(thread, lines);
+    if (sdk->synchronous) {
+        prepare(prepared, thread, lines, parent);
+        oteli_hold_join(lines);
+        oteli_export_mount(thread, sdk, &prepared->mount, lines->count);
+        return;
+    }
+    if (!sdk->reserve(sdk, lines->count)) {
+        oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, lines->count);
+        return;
+    }
+    prepare(prepared, thread, lines, parent);
+    oteli_hold_join(lines);
+    if (oteli_append_mount(thread, sdk, &prepared->mount, lines->count)) {
+        sdk->announce(sdk, lines->count);
+        return;
+    }
+    sdk->give_room_back(sdk, lines->count);
+    oteli_thread_lose(thread, OTEL_DROP_BYTE_LIMIT, lines->count);
+    sdk->press(sdk);
+    oteli_tracestate_release(prepared->mount.tracestate);
+    oteli_hold_leave(lines);
+}
+
+static bool is_sampled(const otel_span *span)
+{
+    return oteli_span_is_valid(span) && (span->opaque[3] & OTELI_REF_COLLECTED) == 0 &&
+           (oteli_ref_flags(span->opaque[3]) & OTEL_TRACE_FLAG_SAMPLED) != 0;
+}
+
+void otel_lines_mount(otel_lines *lines, const otel_span *parents, size_t count,
+                      const otel_mount_options *options)
+{
+    struct oteli_thread *thread = lines != NULL && parents != NULL ? begin_for(lines) : NULL;
+    if (thread == NULL)
+        return;
+    union mount_with_link prepared;
+    memset(&prepared, 0, sizeof prepared);
+    if (options != NULL && options->linked != NULL && otel_span_context_is_valid(options->linked)) {
+        const otel_link link = {.context = *options->linked};
+        prepared.mount.link_length = oteli_put_link(prepared.mount.link, &link);
+    }
+    struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
+    if (sdk != NULL && sdk->generation == thread->generation)
+        for (size_t i = 0; i < count; i++)
+            if (is_sampled(&parents[i]))
+                mount_under(thread, sdk, &prepared, lines, &parents[i]);
+    oteli_sdk_return(thread);
+    oteli_thread_finish(thread);
+    oteli_wake();
+}
+
+void otel_lines_free(otel_lines *lines)
+{
+    if (lines == NULL)
+        return;
+    struct oteli_thread *thread = begin_for(lines);
+    if (thread != NULL) {
+        if (oteli_exchange_full_32(&lines->is_unaccounted, 0) != 0)
+            oteli_thread_withhold(thread, OTEL_WITHHELD_UNMOUNTED, lines->count);
+        oteli_thread_finish(thread);
+    }
+    oteli_hold_leave(lines);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/record/line_writer.c - records that do not just go behind the last one: no lot, no room in the
+ * line, a large span, a synchronous SDK, a mount. App threads; once in many spans. */
+#include "api/record/line_writer.h"
+
+#include <string.h>
+
+enum { LARGEST_RECORD = 1 << 30 }; /* sizes of lines and records have 32 bits */
+
+/* Where a record goes: this thread's line, or one of its own if it fits into no other. */
+struct place {
+    struct oteli_record *record;
+    struct oteli_line *own;
+};
+
+static size_t capacity_of(const struct oteli_thread *thread)
+{
+    return thread->line != NULL ? thread->line->capacity : 0;
+}
+
+/* A line with room, in place of the full one; that one stays current until the worker can
+ * find it in the ring. */
+static bool next_line(struct oteli_thread *thread, struct oteli_sdk *sdk, size_t bound)
+{
+    struct oteli_line *line =
+        thread->line != NULL ? oteli_line_get(thread, bound) : oteli_line_keep(thread);
+    if (line == NULL)
+        return false;
+    if (thread->line != NULL)
+        sdk->hand_over(sdk, thread->line);
+    thread->used = 0;
+    thread->line_end = line->capacity - OTELI_RAW_SLACK;
+    OTELI_STORE_RELEASE_PTR(&thread->line, line);
+    return true;
+}
+
+static bool find_place(struct oteli_thread *thread, struct oteli_sdk *sdk, size_t bound,
+                       struct place *place)
+{
+    place->own = NULL;
+    if (bound > OTELI_LINE_BYTES - sizeof(struct oteli_line)) {
+        place->own = oteli_line_get(thread, bound);
+        if (place->own == NULL)
+            return false;
+        place->record = oteli_line_record(place->own, 0);
+        return true;
+    }
+    if (thread->used + bound > capacity_of(thread) && !next_line(thread, sdk, bound))
+        return false;
+    place->record = oteli_line_record(thread->line, thread->used);
+    return true;
+}
+
+/* The record is written: `size` bytes that stand for `spans` spans. */
+static void fill_place(struct oteli_thread *thread, struct oteli_sdk *sdk,
+                       const struct place *place, uint32_t size, uint32_t spans)
+{
+    if (place->own == NULL) {
+        oteli_commit(thread, size, spans);
+        return;
+    }
+    oteli_count(&thread->counts.ended, spans);
+    oteli_store_release_32(&place->own->committed, size);
+    sdk->hand_over(sdk, place->own);
+}
+
+static uint64_t lot_of(const struct oteli_thread *thread)
+{
+    return thread->lot_end - thread->counts.ended;
+}
+
+static bool has_lot(struct oteli_thread *thread, struct oteli_sdk *sdk)
+{
+    if (lot_of(thread) == 0) {
+        thread->lot_size = sdk->take_lot(sdk, thread->lot_size);
+        thread->lot_end = thread->counts.ended + thread->lot_size;
+    }
+    return lot_of(thread) != 0;
+}
+
+/* The lot is used up and nothing else is unusual: mostly there is another. */
+static void refill(struct oteli_thread *thread)
+{
+    struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
+    if (sdk != NULL && sdk->generation == thread->generation && !sdk->synchronous)
+        has_lot(thread, sdk);
+    oteli_sdk_return(thread);
+}
+
+/* An ended span on its way: still a place on the stack, or a record that was kept back. */
+struct passage {
+    const struct oteli_open *open;
+    uint64_t end;
+    const struct oteli_record *kept; /* instead */
+    size_t bound;
+};
+
+static uint32_t write_record(struct oteli_record *record, const struct passage *passage)
+{
+    if (passage->kept == NULL)
+        return oteli_compose(record, passage->open, passage->end);
+    memcpy(record, passage->kept, passage->kept->size);
+    record->what &= ~(uint32_t)OTELI_RECORD_OUTERMOST;
+    return record->size;
+}
+
+static void export_now(struct oteli_thread *thread, struct oteli_sdk *sdk,
+                       const struct passage *passage)
+{
+    thread->scratch.length = 0;
+    uint8_t *at = oteli_buffer_room(&thread->scratch, passage->bound);
+    if (at == NULL) {
+        oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
+        return;
+    }
+    write_record((struct oteli_record *)(void *)at, passage);
+    thread->lot_end++;
+    oteli_count(&thread->counts.ended, 1);
+    sdk->export_one(sdk, at);
+}
+
+static void lose_for_bytes(struct oteli_thread *thread, struct oteli_sdk *sdk)
+{
+    oteli_thread_lose(thread, OTEL_DROP_BYTE_LIMIT, 1);
+    sdk->press(sdk);
+}
+
+static void pass(struct oteli_thread *thread, const struct passage *passage)
+{
+    if (lot_of(thread) != 0 && thread->used + passage->bound <= capacity_of(thread)) {
+        struct oteli_record *record = oteli_line_record(thread->line, thread->used);
+        oteli_commit(thread, write_record(record, passage), 1);
+        return; /* unusual, but there is room */
+    }
+    if (passage->bound > LARGEST_RECORD) {
+        oteli_thread_lose(thread, OTEL_DROP_TOO_LARGE, 1);
+        return;
+    }
+    struct place place;
+    struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
+    if (sdk == NULL || sdk->generation != thread->generation)
+        oteli_thread_lose(thread, OTEL_DROP_ALREADY_SHUTDOWN, 1);
+    else if (sdk->synchronous)
+        export_now(thread, sdk, passage);
+    else if (!has_lot(thread, sdk))
+        oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, 1);
+    else if (!find_place(thread, sdk, passage->bound, &place))
+        lose_for_bytes(thread, sdk);
+    else
+        fill_place(thread, sdk, &place, write_record(place.record, passage), 1);
+    oteli_sdk_return(thread);
+}
+
+void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+{
+    if ((open->traits.bits & OTELI_RECORD_ONLY) != 0)
+        return;
+    if (oteli_open_hold(open) != 0 || open->traits.end_as != OTELI_END_EXPORTED) {
+        oteli_hold_end(thread, open, end);
+        return;
+    }
+    /* A lot that was used up has to be announced first. */
+    if (lot_of(thread) == 0 && thread->lot_size == 0 &&
+        oteli_load_relaxed_64(&oteli_full) == thread->generation) {
+        oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, 1);
+        return;
+    }
+    const struct passage passage = {open, end, NULL, oteli_compose_bound(open)};
+    if (!open->traits.is_unusual && (end & OTELI_TICKS_BIT) != 0 && lot_of(thread) == 0)
+        refill(thread);
+    const uint32_t size = oteli_raw_size(open);
+    if ((end & OTELI_TICKS_BIT) != 0 && oteli_is_plain(thread, open, size))
+        oteli_append_plain(thread, open, size, end & ~OTELI_TICKS_BIT);
+    else
+        pass(thread, &passage);
+}
+
+void oteli_append_copy(struct oteli_thread *thread, const struct oteli_record *record)
+{
+    const struct passage passage = {NULL, 0, record, record->size};
+    pass(thread, &passage);
+}
+
+static size_t mount_size(const struct oteli_mount *mount)
+{
+    const size_t length = sizeof *mount + mount->link_length;
+    return (sizeof(struct oteli_record) + length + 7) & ~(size_t)7;
+}
+
+static uint32_t write_mount(struct oteli_record *record, const struct oteli_mount *mount)
+{
+    const size_t length = sizeof *mount + mount->link_length;
+    *record = (struct oteli_record){.size = (uint32_t)mount_size(mount),
+                                    .length = (uint32_t)length,
+                                    .what = OTELI_RECORD_MOUNT};
+    memcpy(record + 1, mount, length);
+    return record->size;
+}
+
+bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk,
+                        const struct oteli_mount *mount, uint32_t spans)
+{
+    struct place place;
+    if (!find_place(thread, sdk, mount_size(mount), &place))
+        return false;
+    thread->lot_end += spans; /* they have room of their own */
+    fill_place(thread, sdk, &place, write_mount(place.record, mount), spans);
+    return true;
+}
+
+void oteli_export_mount(struct oteli_thread *thread, struct oteli_sdk *sdk,
+                        const struct oteli_mount *mount, uint32_t spans)
+{
+    _Alignas(8) uint8_t record[1024];
+    _Static_assert(sizeof record >= sizeof(struct oteli_record) + sizeof *mount + 640, "a link");
+    thread->lot_end += spans;
+    oteli_count(&thread->counts.ended, spans);
+    write_mount((struct oteli_record *)(void *)record, mount);
+    sdk->export_one(sdk, record);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/record/line_writer.h - put records into this thread's line, and see to it that there is a line.
+ *
+ * App threads, the state being held (oteli_thread_begin). The order in here is what the
+ * worker and the statistics rely on: `ended` is counted before the record is committed, and
+ * whether the worker sleeps is looked at after it (end.c). */
+#ifndef OTELI_LINE_WRITER_H
+#define OTELI_LINE_WRITER_H
+
+#include "api/record/raw_record.h"
+#include "api/held/span_set.h"
+#include "api/thread/thread_state.h"
+
+/* Behind the last record, which has room, the line is used up to here; the worker may read so
+ * far from now on. */
+static OTELI_INLINE void oteli_commit_to(struct oteli_thread *thread, struct oteli_line *line,
+                                         uint32_t used, uint32_t spans)
+{
+    oteli_count(&thread->counts.ended, spans);
+    thread->used = used;
+    oteli_store_release_32(&line->committed, used); /* pairs with the load of take_from */
+}
+
+static inline void oteli_commit(struct oteli_thread *thread, uint32_t size, uint32_t spans)
+{
+    oteli_commit_to(thread, thread->line, thread->used + size, spans);
+}
+
+/* Whether an ended span, whose record would end here in the line, goes where the last one went,
+ * without further thought. */
+static OTELI_INLINE bool oteli_is_plain_to(const struct oteli_thread *thread,
+                                           const struct oteli_open *open, size_t used)
+{
+    return !open->traits.is_unusual && thread->counts.ended != thread->lot_end &&
+           used <= thread->line_end;
+}
+
+/* The same of a record of this size. */
+static inline bool oteli_is_plain(const struct oteli_thread *thread, const struct oteli_open *open,
+                                  uint32_t size)
+{
+    return oteli_is_plain_to(thread, open, (size_t)thread->used + size);
+}
+
+static inline struct oteli_raw *oteli_line_raw(struct oteli_line *line, size_t at)
+{
+    return (struct oteli_raw *)(void *)(line->records + at);
+}
+
+/* Record the end of such a one. */
+static OTELI_INLINE void oteli_append_plain(struct oteli_thread *thread,
+                                            const struct oteli_open *open, uint32_t size,
+                                            uint64_t end)
+{
+    oteli_raw_write(oteli_line_raw(thread->line, thread->used), open, size, end);
+    oteli_commit(thread, size, 1);
+}
+
+/* Record the end of any span of this thread's SDK: in its held set, or for the worker, or not
+ * at all if it is there for processors only. */
+OTELI_COLD void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open,
+                                 uint64_t end);
+
+/* Hand on a record that was kept back. */
+OTELI_COLD void oteli_append_copy(struct oteli_thread *thread, const struct oteli_record *record);
+
+/* Hand on a mount of `spans` spans, which have a place in the queue. False: no memory. */
+OTELI_COLD bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk,
+                                   const struct oteli_mount *mount, uint32_t spans);
+
+/* The same where spans are exported at once. */
+void oteli_export_mount(struct oteli_thread *thread, struct oteli_sdk *sdk,
+                        const struct oteli_mount *mount, uint32_t spans);
+
+#endif

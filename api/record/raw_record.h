@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/record/raw_record.h - the record of a span with nothing unusual: written raw, finished by the worker.
+ *
+ * What a span costs the thread that ends it is mostly stores, so it copies what the span's
+ * place holds in pieces of 16 bytes, and puts name and attributes where they will be in the
+ * Span message. The worker reads the pieces and writes the message around the two, and a
+ * record's head before it:
+ *
+ *   raw       | struct oteli_raw          | name |           | attributes |       |
+ *   finished  |      head  | ids, tag     | name | kind,     | attributes | flags |
+ *             |                                   times                           |
+ *
+ * The tags and lengths before a name take 30 bytes for a root and 40 for others: a message
+ * begins 66 or 56 bytes behind the raw head, and the finished head is the aligned one before
+ * it. */
+#ifndef OTELI_RAW_RECORD_H
+#define OTELI_RAW_RECORD_H
+
+#include "api/record/span_encoder.h"
+
+/* The first 24 bytes are those of a struct oteli_record. */
+struct oteli_raw {
+    union {
+        struct {
+            uint32_t size;              /* as there */
+            uint32_t attributes_length; /* in the place of `length` */
+        };
+        uint64_t sizes;
+    };
+    union {
+        struct {
+            uint32_t epoch; /* as there */
+            uint32_t name_length;
+            struct oteli_traits traits; /* the second half in the place of `what` */
+        };
+        uint64_t shape[2];
+    };
+    union {
+        struct {
+            otel_tracer *tracer; /* as there */
+            uint64_t parent_id;
+        };
+        uint64_t origin[2];
+    };
+    uint64_t span_id_and_ref[2];
+    uint64_t trace_id[2];
+    union {
+        struct {
+            uint64_t start; /* ticks, without OTELI_TICKS_BIT: no other times come this way */
+            uint64_t end;
+        };
+        uint64_t times[2];
+    };
+    uint64_t reserved;
+    uint8_t name[];
+};
+_Static_assert(offsetof(struct oteli_raw, epoch) == offsetof(struct oteli_record, epoch), "head");
+_Static_assert(offsetof(struct oteli_raw, traits.wire_kind) == offsetof(struct oteli_record, what),
+               "a kind is never 0 on the wire");
+_Static_assert(offsetof(struct oteli_raw, tracer) == offsetof(struct oteli_record, tracer), "head");
+
+enum {
+    OTELI_RAW_NAME_AT = 96,
+    OTELI_RAW_BEHIND_NAME = 20, /* kind and times */
+    OTELI_RAW_BEHIND_ALL = 6,   /* flags */
+    OTELI_RAW_FIXED = OTELI_RAW_NAME_AT + OTELI_RAW_BEHIND_NAME + OTELI_RAW_BEHIND_ALL
+};
+
+_Static_assert(offsetof(struct oteli_raw, name) == OTELI_RAW_NAME_AT, "behind all that is fixed");
+
+/* The size of a span's record; pieces are written up to OTELI_RAW_SLACK beyond it. */
+enum { OTELI_RAW_SLACK = 3 * OTELI_COMPOSE_PIECE, OTELI_RAW_AHEAD = 2 };
+static inline size_t oteli_raw_size_of(size_t name_length, size_t attributes_length)
+{
+    return (OTELI_RAW_FIXED + 7 + name_length + attributes_length) & ~(size_t)7;
+}
+
+static inline uint32_t oteli_raw_size(const struct oteli_open *open)
+{
+    return (uint32_t)oteli_raw_size_of(open->name_length, open->attributes.length);
+}
+
+/* All that every span has: of its name the first piece, and nothing of attributes but how long
+ * they are. */
+static OTELI_INLINE void oteli_raw_write_small(struct oteli_raw *raw, const struct oteli_open *open,
+                                               size_t size, size_t attributes_length, uint64_t end)
+{
+    raw->sizes = oteli_word_of(size, attributes_length);
+    oteli_half_copy(raw->shape, open->shape);
+    oteli_half_copy(raw->origin, open->origin);
+    oteli_half_copy(raw->span_id_and_ref, open->self.opaque + 2);
+    oteli_half_copy(raw->trace_id, open->self.opaque);
+    oteli_half_store(raw->times, (oteli_half){open->start, end});
+    memcpy(raw->name, open->name, sizeof(oteli_half));
+    /* What comes next was last written by the exporter thread, on another core. */
+    const uint8_t *next = (const uint8_t *)raw + size;
+    for (unsigned i = 0; i < OTELI_RAW_AHEAD; i++)
+        oteli_fetch_to_write(next + (2 + i) * OTELI_CACHELINE);
+}
+
+/* Write it at `raw`, which is aligned to 8. Names are copied in whole pieces: what is too much
+ * lies where the times will be, or the attributes. */
+static OTELI_INLINE void oteli_raw_write(struct oteli_raw *raw, const struct oteli_open *open,
+                                         uint32_t size, uint64_t end)
+{
+    _Static_assert(OTELI_NAME_INLINE == 3 * sizeof(oteli_half), "three pieces");
+    const uint32_t name_length = open->name_length;
+    const uint32_t attributes_length = open->attributes.length;
+    oteli_raw_write_small(raw, open, size, attributes_length, end);
+    if (name_length > sizeof(oteli_half)) {
+        memcpy(raw->name + 16, open->name + 16, sizeof(oteli_half));
+        memcpy(raw->name + 32, open->name + 32, sizeof(oteli_half));
+    }
+    if (attributes_length != 0)
+        oteli_compose_attributes(raw->name + name_length + OTELI_RAW_BEHIND_NAME, open);
+}
+
+/* Make a record with a Span message of it, its times in nanoseconds. It lies in the same
+ * memory, behind the head that was there; that keeps its size. The worker. */
+OTELI_LENT struct oteli_record *oteli_raw_finish(struct oteli_raw *raw);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/record/span_encoder.c - write the record of any span, the unusual ones included. On the thread
+ * that ends it.
+ *
+ * Source: opentelemetry/proto/trace/v1/trace.proto (field numbers, flags). */
+#include "api/record/span_encoder.h"
+#include "api/context/tracestate_pool.h"
+
+enum {
+    TRACE_STATE = 3,
+    DROPPED_ATTRIBUTES = 10,
+    DROPPED_EVENTS = 12,
+    DROPPED_LINKS = 14,
+    STATUS = 15
+};
+enum { STATUS_MESSAGE = 2, STATUS_CODE = 3 };
+
+#define USUAL(kind)                                                                                \
+    {                                                                                              \
+        .wire_flags = OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM | OTELI_FLAG_HAS_IS_REMOTE, \
+        .wire_kind = (kind)                                                                        \
+    }
+const struct oteli_traits oteli_usual_traits[] = {USUAL(0), USUAL(1), USUAL(2),
+                                                  USUAL(3), USUAL(4), USUAL(5)};
+
+static uint8_t *put_tracestate(uint8_t *at, const struct oteli_open *open)
+{
+    char text[OTELI_TRACESTATE_BYTES + 1];
+    const size_t length = oteli_tracestate_copy(
+        oteli_open_tracestate(open), (const uint8_t *)open->self.opaque, text, sizeof text);
+    return length != 0 ? oteli_put_bytes_field(at, TRACE_STATE, text, length) : at;
+}
+
+static uint8_t *put_count(uint8_t *at, uint32_t field, uint32_t count)
+{
+    return count != 0 ? oteli_put_varint_field(at, field, count) : at;
+}
+
+static uint8_t *put_status(uint8_t *at, const struct oteli_open *open)
+{
+    if (open->unusual.status == OTEL_SPAN_STATUS_UNSET)
+        return at;
+    const size_t length = open->unusual.message.length;
+    at = oteli_put_bytes_head(
+        at, STATUS, (length != 0 ? oteli_bytes_field_size(STATUS_MESSAGE, length) : 0) + 2);
+    if (length != 0)
+        at = oteli_put_bytes_field(at, STATUS_MESSAGE, open->unusual.message.data, length);
+    return oteli_put_varint_field(at, STATUS_CODE, open->unusual.status);
+}
+
+uint32_t oteli_compose(struct oteli_record *record, const struct oteli_open *open, uint64_t end)
+{
+    uint8_t *const message = (uint8_t *)(record + 1);
+    uint8_t *at = oteli_compose_ids(message, open);
+    if (oteli_open_tracestate(open) != 0)
+        at = put_tracestate(at, open);
+    at = oteli_compose_parent(at, open);
+    if (open->name_length != 0)
+        at = oteli_put_bytes_field(at, OTELI_SPAN_NAME, oteli_open_name(open), open->name_length);
+    at = oteli_compose_times(at, open, end);
+    const uint32_t times_at = (uint32_t)(at - message) - OTELI_COMPOSE_TIMES;
+    at = oteli_compose_attributes(at, open);
+    at = put_count(at, DROPPED_ATTRIBUTES, open->unusual.dropped_attributes);
+    const uint32_t events_at = open->unusual.events.length != 0 ? (uint32_t)(at - message) : 0;
+    at = oteli_put_bytes(at, open->unusual.events.data, open->unusual.events.length);
+    at = put_count(at, DROPPED_EVENTS, open->unusual.dropped_events);
+    at = oteli_put_bytes(at, open->unusual.links.data, open->unusual.links.length);
+    at = put_count(at, DROPPED_LINKS, open->unusual.dropped_links);
+    at = put_status(at, open);
+    at = oteli_compose_flags(at, open->traits.wire_flags);
+    return oteli_compose_finish(
+        record, open, at, times_at, events_at,
+        (open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 ? OTELI_RECORD_ADDRESS : 0);
+}

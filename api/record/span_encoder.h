@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/record/span_encoder.h - an ended span as a record: head and OTLP Span message, in one pass and
+ * in the order of field numbers, so that it equals what protobuf-c would pack. Its times
+ * are ticks still; the worker puts nanoseconds in their place.
+ *
+ * Runs on the thread that ends the span. */
+#ifndef OTELI_SPAN_ENCODER_H
+#define OTELI_SPAN_ENCODER_H
+
+#include "api/record/line.h"
+#include "api/active/active_span.h"
+#include "api/span/tracer.h"
+#include "common/clock/clock.h"
+#include "common/base/copy.h"
+#include "common/wire.h"
+
+enum {
+    OTELI_SPAN_TRACE_ID = 1,
+    OTELI_SPAN_SPAN_ID = 2,
+    OTELI_SPAN_PARENT_SPAN_ID = 4,
+    OTELI_SPAN_NAME = 5,
+    OTELI_SPAN_KIND = 6,
+    OTELI_SPAN_START_TIME = 7,
+    OTELI_SPAN_END_TIME = 8,
+    OTELI_SPAN_FLAGS = 16
+};
+enum { OTELI_FLAG_HAS_IS_REMOTE = 0x100, OTELI_FLAG_IS_REMOTE = 0x200 };
+
+/* By Span.kind, what most sampled spans have: a random trace id, and no parent elsewhere. In
+ * memory, whence one instruction puts it beside the other half of a pair. */
+OTELI_NOT_LENT extern const struct oteli_traits oteli_usual_traits[OTEL_SPAN_KIND_CONSUMER + 2]
+    __attribute__((aligned(8)));
+
+/* Room for everything of a span that has a fixed size, and for copying in pieces. */
+enum { OTELI_COMPOSE_FIXED = sizeof(struct oteli_record) + 160, OTELI_COMPOSE_PIECE = 16 };
+
+/* No record of this span is larger. */
+static inline size_t oteli_compose_bound(const struct oteli_open *open)
+{
+    enum { TRACESTATE_PART = 520 };
+    return OTELI_COMPOSE_FIXED + (size_t)open->name_length + open->attributes.length +
+           (oteli_open_tracestate(open) != 0 ? TRACESTATE_PART : 0) + open->unusual.events.length +
+           open->unusual.links.length + open->unusual.message.length;
+}
+
+/* Write it at `record`, which is aligned to 8; returns the record's size. */
+uint32_t oteli_compose(struct oteli_record *record, const struct oteli_open *open, uint64_t end);
+
+/* Tag and length of a field of constant size, one byte each. */
+static inline uint8_t *oteli_put_short(uint8_t *at, unsigned field, const void *bytes,
+                                       size_t length)
+{
+    at[0] = (uint8_t)OTELI_TAG(field, OTELI_WIRE_BYTES);
+    at[1] = (uint8_t)length;
+    memcpy(at + 2, bytes, length);
+    return at + 2 + length;
+}
+
+static inline uint8_t *oteli_compose_ids(uint8_t *at, const struct oteli_open *open)
+{
+    at = oteli_put_short(at, OTELI_SPAN_TRACE_ID, open->self.opaque, 16);
+    return oteli_put_short(at, OTELI_SPAN_SPAN_ID, &open->self.opaque[2], 8);
+}
+
+static inline uint8_t *oteli_compose_parent(uint8_t *at, const struct oteli_open *open)
+{
+    if (open->parent_id != 0)
+        at = oteli_put_short(at, OTELI_SPAN_PARENT_SPAN_ID, &open->parent_id, 8);
+    return at;
+}
+
+/* Ticks are marked; a start that was given is nanoseconds already. */
+static inline uint64_t oteli_open_start(const struct oteli_open *open)
+{
+    const bool is_given = (open->traits.bits & OTELI_START_IS_GIVEN) != 0;
+    return is_given ? open->start : open->start | OTELI_TICKS_BIT;
+}
+
+static inline uint8_t *oteli_compose_times(uint8_t *at, const struct oteli_open *open, uint64_t end)
+{
+    *at++ = OTELI_TAG(OTELI_SPAN_KIND, OTELI_WIRE_VARINT);
+    *at++ = open->traits.wire_kind;
+    *at++ = OTELI_TAG(OTELI_SPAN_START_TIME, OTELI_WIRE_FIXED64);
+    at = oteli_put_fixed64(at, oteli_open_start(open));
+    *at++ = OTELI_TAG(OTELI_SPAN_END_TIME, OTELI_WIRE_FIXED64);
+    return oteli_put_fixed64(at, end);
+}
+enum { OTELI_COMPOSE_TIMES = 18 }; /* bytes of the two times, at the end of the above */
+
+static inline uint8_t *oteli_compose_flags(uint8_t *at, uint32_t wire_flags)
+{
+    *at++ = (uint8_t)(OTELI_TAG(OTELI_SPAN_FLAGS, OTELI_WIRE_FIXED32) | 0x80);
+    *at++ = OTELI_TAG(OTELI_SPAN_FLAGS, OTELI_WIRE_FIXED32) >> 7;
+    return oteli_put_fixed32(at, wire_flags);
+}
+
+static inline uint32_t oteli_compose_finish(struct oteli_record *record,
+                                            const struct oteli_open *open, const uint8_t *at,
+                                            uint32_t times_at, uint32_t events_at, uint32_t what)
+{
+    const uint32_t length = (uint32_t)(at - (const uint8_t *)(record + 1));
+    record->size = (uint32_t)((sizeof *record + length + 7) & ~(size_t)7);
+    record->length = length;
+    record->epoch = open->epoch;
+    record->times_at = times_at;
+    record->events_at = events_at;
+    record->what = what;
+    record->tracer = open->tracer;
+    return record->size;
+}
+
+/* The attributes' bytes, in pieces that may reach beyond their end on both sides: buffers
+ * are multiples of the piece, and what is behind `at` is written later. */
+static inline uint8_t *oteli_compose_attributes(uint8_t *at, const struct oteli_open *open)
+{
+    const uint32_t length = open->attributes.length;
+    const uint8_t *from = open->attributes.data;
+    for (uint32_t i = 0; i < length; i += OTELI_COMPOSE_PIECE)
+        memcpy(at + i, from + i, OTELI_COMPOSE_PIECE);
+    return at + length;
+}
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/span/end.c - end spans: from an open span to a committed record. App threads. start.c has the
+ * other half of the hot path. */
+#include "api/record/line_writer.h"
+#include "api/active/detached_pool.h"
+#include "api/span/processor_calls.h"
+#include "common/clock/clock.h"
+#include "common/clock/counter.h"
+
+#include <string.h>
+
+/* The worker sleeps until somebody has something for it. */
+static OTELI_COLD void wake_slow(void)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (thread == &oteli_empty_thread || !oteli_thread_begin(thread))
+        return; /* nothing was committed here, or whoever is under way will look as well */
+    struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
+    if (sdk != NULL && sdk->generation == thread->generation && oteli_sdk_set_asleep(sdk, false))
+        sdk->wake(sdk);
+    oteli_sdk_return(thread);
+    oteli_thread_finish(thread);
+}
+
+static inline void wake(void)
+{
+    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_asleep, 0)))
+        wake_slow();
+}
+
+/* Record the end of a sampled span of this thread's SDK. */
+static inline void append(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+{
+    const uint32_t size = oteli_raw_size(open);
+    if (OTELI_LIKELY((end & OTELI_TICKS_BIT) != 0) &&
+        OTELI_LIKELY(oteli_is_plain(thread, open, size)))
+        oteli_append_plain(thread, open, size, end & ~OTELI_TICKS_BIT);
+    else
+        oteli_append_any(thread, open, end);
+}
+
+void oteli_wake(void)
+{
+    wake();
+}
+
+/* The end of a recording span: now, or the time that the caller has given. */
+static inline uint64_t time_of_end(uint64_t end_ns)
+{
+    return end_ns == 0 ? oteli_ticks() | OTELI_TICKS_BIT : end_ns & ~OTELI_TICKS_BIT;
+}
+
+static void end_local(otel_span_ref span, uint64_t end_ns)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (!oteli_thread_begin(thread))
+        return;
+    struct oteli_open *open = oteli_thread_find(thread, span);
+    if (open == NULL) {
+        oteli_thread_finish(thread);
+        return;
+    }
+    const uint64_t end = time_of_end(end_ns);
+    if (OTELI_UNLIKELY(oteli_processing_knows(open))) {
+        open = oteli_processing_end_local(thread, open, span, end);
+        if (open == NULL)
+            return;
+    }
+    if (oteli_open_records(open))
+        append(thread, open, end);
+    else
+        oteli_hold_abandon(thread, open); /* its SDK is gone */
+    oteli_thread_leave(thread, open);
+    oteli_thread_finish(thread);
+}
+
+/* Whether the end of a detached span may call the program, to export or to ask whether a trace is
+ * kept, which takes its time. */
+static inline bool calls_program(const struct oteli_thread *thread, const struct oteli_open *open)
+{
+    return thread->program.gets_exports || (open->traits.bits & OTELI_HOLDS) != 0;
+}
+
+/* Other threads that look for the span meanwhile do not find it, and its lock is free. */
+static OTELI_COLD void append_aside(struct oteli_thread *thread, struct oteli_open *open,
+                                    otel_span_ref span, uint64_t end)
+{
+    struct oteli_ending ending = {.span = span};
+    oteli_detached_take_aside(open, &ending);
+    append(thread, &ending.aside.open, end);
+    if (oteli_detached_is_known(open)) /* or the program has forked, and this is the child */
+        oteli_detached_put_back(open, &ending);
+}
+
+/* The state is held, and let go. */
+static OTELI_NOINLINE void end_detached(otel_span_ref span, uint64_t end_ns,
+                                        struct oteli_thread *thread)
+{
+    const uint64_t end = time_of_end(end_ns);
+    struct oteli_open *open = oteli_detached_try_lock(span);
+    if (OTELI_UNLIKELY(open == NULL))
+        open = oteli_detached_lock(span);
+    if (OTELI_LIKELY(open != NULL)) {
+        if (OTELI_UNLIKELY(open->generation != thread->generation))
+            oteli_thread_for_end(open->generation);
+        if (OTELI_UNLIKELY(oteli_processing_knows(open))) {
+            open = oteli_processing_end_detached(thread, open, span, end);
+            if (open == NULL)
+                return;
+        }
+        if (OTELI_UNLIKELY(open->generation != thread->generation))
+            oteli_hold_abandon(thread, open);
+        else if (OTELI_UNLIKELY(calls_program(thread, open)))
+            append_aside(thread, open, span, end);
+        else
+            append(thread, open, end);
+        if (OTELI_UNLIKELY(open->traits.is_unusual))
+            oteli_open_lighten(open);
+        oteli_store_relaxed_64(&open->self.opaque[2], 0);
+        oteli_detached_unlock(open);
+        oteli_detached_give(thread, open);
+    }
+    oteli_thread_finish(thread);
+    wake();
+}
+
+static void end_detached_slow(otel_span_ref span, uint64_t end_ns)
+{
+    struct oteli_thread *thread = oteli_thread_own();
+    if (thread != NULL && oteli_thread_begin(thread))
+        end_detached(span, end_ns, thread);
+}
+
+static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
+{
+    const enum oteli_span_place place = oteli_ref_place(span.place);
+    oteli_notice_fork();
+    if (place == OTELI_PLACE_LOCAL) {
+        end_local(span, end_ns);
+        if ((span.place & OTEL_SPAN_IS_RECORDING_) != 0)
+            wake(); /* for a span that records nothing there is nothing to do */
+    } else if (place == OTELI_PLACE_DETACHED) {
+        end_detached_slow(span, end_ns);
+    }
+}
+
+/* The same where the fast way has the state held, and finds that it cannot go on. */
+static OTELI_NOINLINE void end_held(otel_span_ref span, uint64_t end_ns,
+                                    struct oteli_thread *thread)
+{
+    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED) {
+        end_detached(span, end_ns, thread);
+        return;
+    }
+    oteli_thread_finish(thread);
+    end_slow(span, end_ns);
+}
+
+/* The fast way for a span that is larger than most: it has attributes, or a long name. The state is
+ * held. */
+static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end_ns,
+                                                struct oteli_thread *thread,
+                                                struct oteli_open *open)
+{
+    const uint32_t size = oteli_raw_size(open);
+    if (OTELI_UNLIKELY(!oteli_is_plain(thread, open, size))) {
+        end_held(span, end_ns, thread);
+        return;
+    }
+    oteli_append_plain(thread, open, size, oteli_counter());
+    oteli_open_no_attributes(open);
+    oteli_thread_return(thread, open - 1);
+    oteli_thread_finish(thread);
+    wake();
+}
+
+/* Scopes are lexical: what was entered in this one, and is open, was jumped past. */
+static OTELI_NOINLINE void unwind_and_end(otel_span_ref span)
+{
+    struct oteli_thread *thread = oteli_self;
+    const struct oteli_open *open = oteli_thread_find(thread, span);
+    if (open != NULL)
+        oteli_unwind(thread, (uint32_t)(open - thread->stack));
+    end_slow(span, 0);
+}
+
+static OTELI_NOINLINE void let_go_and_unwind(otel_span_ref span, struct oteli_thread *thread)
+{
+    oteli_thread_finish(thread);
+    unwind_and_end(span);
+}
+
+/* The fast way is for the current span when nothing about it is unusual; like the fast way of
+ * starting it finds out first and calls nothing. The span is compared with the top of the
+ * stack, and its data taken from there: the handle has been through memory several times by
+ * now, and what the next span does would have to wait for it. */
+static OTELI_INLINE void end_fast(otel_span_ref span, uint64_t end_ns, bool is_scope)
+{
+    struct oteli_thread *thread = oteli_self;
+    const uint64_t generation = thread->fast;
+    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_fast_generation, generation))) {
+        if (is_scope)
+            unwind_and_end(span);
+        else
+            end_slow(span, end_ns);
+        return;
+    }
+    oteli_thread_hurry(thread); /* first: a signal handler that forks would take the line away, and
+                                   one that goes deep would move the places */
+    struct oteli_open *open = thread->top;
+    if (OTELI_UNLIKELY(span.place != open->self.opaque[3] || span.id != open->self.opaque[2])) {
+        if (is_scope)
+            let_go_and_unwind(span, thread);
+        else
+            end_held(span, end_ns, thread);
+        return;
+    }
+    if ((span.place & OTEL_SPAN_IS_RECORDING_) == 0) { /* nor has it an end, then */
+        if (OTELI_UNLIKELY(open->traits.is_unusual)) {
+            end_held(span, end_ns, thread);
+            return;
+        }
+        oteli_thread_return(thread, open - 1);
+        oteli_thread_finish_as(thread, generation);
+        return;
+    }
+    if (OTELI_UNLIKELY(end_ns != 0)) {
+        end_held(span, end_ns, thread);
+        return;
+    }
+    const uint32_t name_length = open->name_length;
+    if (name_length > sizeof(oteli_half) || open->attributes.length != 0) {
+        end_larger(span, end_ns, thread, open);
+        return;
+    }
+    struct oteli_line *const line = thread->line;
+    const size_t size = oteli_raw_size_of(name_length, 0);
+    size_t used = thread->used;
+    OTELI_OPAQUE(used); /* not the same once more in 32 bits */
+    if (OTELI_UNLIKELY(!oteli_is_plain_to(thread, open, used + size))) {
+        end_held(span, end_ns, thread);
+        return;
+    }
+    oteli_raw_write_small(oteli_line_raw(line, used), open, size, 0, oteli_counter());
+    oteli_commit_to(thread, line, (uint32_t)(used + size), 1);
+    oteli_thread_return(thread, open - 1);
+    oteli_thread_finish(thread);
+    wake();
+}
+
+OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
+{
+    end_fast(span, end_ns, false);
+}
+
+OTELI_HOT void otel_span_end_scope_n(otel_span_ref span)
+{
+    end_fast(span, 0, true);
+}
+
+/* --- ends that withhold --- */
+
+void otel_span_cancel(otel_span span)
+{
+    struct oteli_thread *thread = oteli_thread_own();
+    if (thread == NULL || !oteli_thread_begin(thread))
+        return;
+    struct oteli_open *local = oteli_thread_find(thread, otel_span_ref_of(&span));
+    struct oteli_open *locked = local == NULL ? oteli_detached_lock(otel_span_ref_of(&span)) : NULL;
+    struct oteli_open *open = local != NULL ? local : locked;
+    if (open != NULL && (open->traits.bits & OTELI_HOLDS) != 0) {
+        oteli_hold_at(open->hold)->is_cancelled = true;
+    } else if (open != NULL) {
+        open->traits.end_as = OTELI_END_CANCELLED;
+        open->traits.is_unusual = true;
+    }
+    if (locked != NULL)
+        oteli_detached_unlock(locked);
+    oteli_thread_finish(thread);
+    otel_span_end(span);
+}
+
+/* How many spans that are left this thread has started. */
+static uint64_t started_and_left(const struct oteli_thread *thread)
+{
+    return oteli_count_of_origins(thread->counts.recorded) -
+           thread->counts.withheld[OTEL_WITHHELD_TOO_SHORT];
+}
+
+otel_span otel_span_enter_address(otel_tracer *tracer, const void *address)
+{
+    if (otel_is_idle_())
+        return otel_span_none_();
+    const otel_span span = otel_span_enter_n(tracer, "", 0, NULL);
+    struct oteli_thread *thread = oteli_self;
+    if (!oteli_thread_begin(thread))
+        return span;
+    struct oteli_open *open = oteli_thread_find(thread, otel_span_ref_of(&span));
+    if (open != NULL && oteli_open_records(open)) {
+        memcpy(open->name, &address, sizeof address);
+        open->name_length = sizeof address;
+        open->traits.bits |= OTELI_NAME_IS_ADDRESS;
+        open->traits.is_unusual = true;
+        open->mark = started_and_left(thread);
+    }
+    oteli_thread_finish(thread);
+    return span;
+}
+
+void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (oteli_thread_begin(thread)) {
+        struct oteli_open *open = oteli_thread_find(thread, otel_span_ref_of(&span));
+        if (open != NULL && (open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 &&
+            open->mark == started_and_left(thread) &&
+            oteli_ticks() - open->start < oteli_clock_ticks_of_ns(min_ns))
+            open->traits.end_as = OTELI_END_TOO_SHORT;
+        oteli_thread_finish(thread);
+    }
+    otel_span_end(span);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/span/finished_span.c - spans that are handed in when they have ended: otel/record.h. App threads.
+ *
+ * One is put together in the place above the top of the thread's stack, which nobody can see,
+ * with the buffers that are there; it is appended like any other, and the place is left again.
+ * The top does not move, so nothing becomes current. */
+#include "api/record/line_writer.h"
+#include "api/span/processor_calls.h"
+#include "api/span/start_custom.h"
+#include "api/span/tracer.h"
+#include "api/context/tracestate_pool.h"
+#include "common/clock/clock.h"
+#include "common/clock/counter.h"
+
+#include <otel/record.h>
+#include <string.h>
+
+/* What of a span is settled before anything is written. */
+struct identity {
+    uint64_t trace_id[2];
+    uint64_t span_id;
+    uint64_t parent_id; /* 0: a root */
+    uint8_t flags;
+};
+
+static uint64_t id_of(const uint8_t *bytes)
+{
+    uint64_t id = 0;
+    if (bytes != NULL)
+        memcpy(&id, bytes, sizeof id);
+    return id;
+}
+
+static bool is_sampled(const otel_finished_span *span)
+{
+    return (span->flags & OTEL_TRACE_FLAG_SAMPLED) != 0;
+}
+
+/* Without a trace of its own it has no parent either. */
+static bool is_root(const otel_finished_span *span)
+{
+    const uint8_t *trace_id = span->trace_id;
+    return id_of(span->parent_span_id) == 0 || trace_id == NULL ||
+           (id_of(trace_id) | id_of(trace_id + 8)) == 0;
+}
+
+static void make_trace_id(struct oteli_thread *thread, struct identity *made)
+{
+    bool is_random = true;
+    if (thread->program.makes_ids && oteli_roundabout_trace_id(thread, made->trace_id)) {
+        is_random = thread->program.ids_are_random;
+    } else {
+        made->trace_id[0] = oteli_random_pair(&thread->random, &made->trace_id[1]);
+    }
+    made->flags = OTEL_TRACE_FLAG_SAMPLED | (is_random ? OTEL_TRACE_FLAG_RANDOM : 0);
+}
+
+static void identify(struct oteli_thread *thread, const otel_finished_span *span,
+                     struct identity *made)
+{
+    *made =
+        (struct identity){.span_id = id_of(span->span_id), .flags = span->flags & OTELI_W3C_FLAGS};
+    if (span->trace_id != NULL)
+        memcpy(made->trace_id, span->trace_id, sizeof made->trace_id);
+    if ((made->trace_id[0] | made->trace_id[1]) == 0)
+        make_trace_id(thread, made);
+    else
+        made->parent_id = id_of(span->parent_span_id);
+    if (made->span_id == 0 &&
+        !(thread->program.makes_ids && oteli_roundabout_span_id(thread, &made->span_id)))
+        made->span_id = oteli_random_id(&thread->random);
+}
+
+static uint32_t wire_flags_of(const otel_finished_span *span, const struct identity *made)
+{
+    const bool is_remote = made->parent_id != 0 && span->parent_is_remote;
+    return made->flags | OTELI_FLAG_HAS_IS_REMOTE | (is_remote ? OTELI_FLAG_IS_REMOTE : 0u);
+}
+
+static uint8_t wire_kind_of(otel_span_kind kind)
+{
+    const bool is_known = kind >= OTEL_SPAN_KIND_INTERNAL && kind <= OTEL_SPAN_KIND_CONSUMER;
+    return (uint8_t)((is_known ? kind : OTEL_SPAN_KIND_INTERNAL) + 1);
+}
+
+static uint32_t hold_tracestate(const char *text, const uint64_t trace_id[2])
+{
+    if (text == NULL)
+        return 0;
+    return oteli_tracestate_retain(
+        oteli_tracestate_make(text, strlen(text), (const uint8_t *)trace_id));
+}
+
+/* Ids, times, kind, name: what is there in every span. Returns its end. */
+static uint64_t begin(struct oteli_thread *thread, struct oteli_open *open, otel_tracer *tracer,
+                      const otel_finished_span *span)
+{
+    struct identity made;
+    identify(thread, span, &made);
+    const uint32_t tracestate = hold_tracestate(span->tracestate, made.trace_id);
+    open->self =
+        (otel_span){{made.trace_id[0], made.trace_id[1], made.span_id,
+                     oteli_ref_make(made.flags, OTELI_PLACE_NOWHERE, false, 0, tracestate)}};
+    open->tracer = tracer;
+    open->parent_id = made.parent_id;
+    open->epoch = oteli_clock_epoch();
+    open->traits = (struct oteli_traits){.wire_flags = wire_flags_of(span, &made),
+                                         .wire_kind = wire_kind_of(span->kind),
+                                         .is_unusual = true};
+    open->attributes.length = 0;
+    open->attribute_count = 0;
+    const uint64_t given = span->end_ns & ~OTELI_TICKS_BIT;
+    const uint64_t end = span->end_ns != 0 ? given : oteli_ticks() | OTELI_TICKS_BIT;
+    open->start = (span->start_ns != 0 ? span->start_ns : end) & ~OTELI_TICKS_BIT;
+    if (span->start_ns != 0 || span->end_ns != 0)
+        open->traits.bits = OTELI_START_IS_GIVEN;
+    const char *name = span->name != NULL ? span->name : "";
+    oteli_open_set_long_name(open, name,
+                             span->name == NULL || span->name_length == 0 ? strlen(name)
+                                                                          : span->name_length);
+    return end;
+}
+
+/* What only some spans have, under the limits. */
+static void describe(const struct oteli_thread *thread, struct oteli_open *open,
+                     const otel_finished_span *span, uint64_t end)
+{
+    const struct oteli_limits *limits = &thread->limits;
+    if (span->attributes != NULL)
+        oteli_open_set_many(open, limits, span->attributes, span->attribute_count);
+    for (size_t i = 0; span->events != NULL && i < span->event_count; i++) {
+        const otel_finished_event *event = &span->events[i];
+        const uint64_t given = event->time_ns & ~OTELI_TICKS_BIT;
+        oteli_open_add_event(open, limits, event->name, event->time_ns != 0 ? given : end,
+                             event->attributes, event->attribute_count, NULL, 0);
+    }
+    for (size_t i = 0; span->links != NULL && i < span->link_count; i++)
+        oteli_open_add_link(open, limits, &span->links[i]);
+    oteli_open_set_status(open, span->status, span->status_message);
+}
+
+static void count(struct oteli_thread *thread, const otel_finished_span *span)
+{
+    struct oteli_thread_counts *counts = &thread->counts;
+    uint64_t *origins = is_sampled(span) ? counts->recorded : counts->unsampled;
+    enum oteli_origin origin = OTELI_ORIGIN_LOCAL;
+    if (is_root(span))
+        origin = OTELI_ORIGIN_NONE;
+    else if (span->parent_is_remote)
+        origin = OTELI_ORIGIN_REMOTE;
+    oteli_count(&origins[origin], 1);
+}
+
+/* The state is held, and let go. */
+static void record(struct oteli_thread *thread, otel_tracer *tracer, const otel_finished_span *span)
+{
+    struct oteli_complaint complaint = {OTELI_NO_COMPLAINT, ""};
+    bool is_held = true;
+    count(thread, span);
+    if (is_sampled(span) && thread->top == thread->last && !oteli_thread_deepen(thread)) {
+        oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
+    } else if (is_sampled(span)) {
+        struct oteli_open *open = thread->top + 1;
+        const uint64_t end = begin(thread, open, tracer, span);
+        describe(thread, open, span, end);
+        if (open->unusual.complaint != OTELI_NO_COMPLAINT)
+            oteli_open_take_complaint(open, &complaint);
+        if (oteli_processing_is_wanted(thread)) {
+            is_held = oteli_processing_record(thread, open, end);
+        } else {
+            oteli_append_any(thread, open, end);
+            oteli_open_leave(open);
+        }
+    }
+    if (is_held)
+        oteli_thread_finish(thread);
+    oteli_complain(&complaint);
+}
+
+/* After the shutdown: it is counted with the SDK that stopped last. */
+static OTELI_COLD void record_too_late(const otel_finished_span *span)
+{
+    const uint64_t generation = oteli_sdk_stopped();
+    struct oteli_thread *thread = generation != 0 ? oteli_thread_own() : NULL;
+    if (thread == NULL || !oteli_thread_begin(thread))
+        return;
+    if (oteli_thread_for_end(generation) != NULL) {
+        count(thread, span);
+        if (is_sampled(span))
+            oteli_thread_lose(thread, OTEL_DROP_ALREADY_SHUTDOWN, 1);
+    }
+    oteli_thread_finish(thread);
+}
+
+/* From inside another call of this thread, which may be in the middle of changing any other
+ * counter: this one stands for all. */
+static OTELI_COLD void refuse_reentrant(struct oteli_thread *thread)
+{
+    oteli_add_full_64(&thread->counts.reentrant, 1);
+}
+
+/* This thread's state, held, for the SDK that runs now; NULL: nothing is to be recorded. */
+static struct oteli_thread *hold_state(const otel_tracer *tracer, const otel_finished_span *span)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(oteli_thread_is_busy(thread))) {
+        refuse_reentrant(thread);
+        return NULL;
+    }
+    if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
+        oteli_notice_fork();
+        if (oteli_thread_is_silent())
+            return NULL;
+        if (oteli_load_acquire_64(&oteli_generation) == 0) {
+            record_too_late(span);
+            return NULL;
+        }
+        thread = oteli_thread_refresh();
+        if (thread == NULL)
+            return NULL;
+    }
+    if (thread->program.asks_tracers && !oteli_tracer_is_enabled(thread, tracer))
+        return NULL;
+    return oteli_thread_begin(thread) ? thread : NULL;
+}
+
+void otel_span_record(otel_tracer *tracer, const otel_finished_span *span)
+{
+    if (span == NULL || otel_is_idle_())
+        return;
+    otel_finished_span known = {0}; /* of a program that was built with another size of it */
+    const size_t size = span->size != 0 && span->size < sizeof known ? span->size : sizeof known;
+    memcpy(&known, span, size);
+    struct oteli_thread *thread = hold_state(tracer, &known);
+    if (thread == NULL)
+        return;
+    record(thread, tracer, &known);
+    oteli_wake();
+}

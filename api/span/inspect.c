@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/span/inspect.c - see inspect.h. App threads. */
+#include "api/span/inspect.h"
+#include "api/record/span_encoder.h"
+#include "api/active/detached_pool.h"
+#include "api/active/fast_attribute.h"
+#include "api/thread/thread_state.h"
+
+/* How far up a stack of places the local root is looked for: nearly always it is the first. */
+enum { PLACES_MOST = 64 };
+
+/* The string in a KeyValue field; false: its value is none. */
+static bool string_of(const uint8_t *field, const uint8_t *end, struct oteli_field *string)
+{
+    struct oteli_field at;
+    if (!oteli_next_field(&field, end, &at))
+        return false;
+    const uint8_t *inner = at.bytes;
+    const uint8_t *inner_end = at.bytes + at.length;
+    while (oteli_next_field(&inner, inner_end, &at))
+        if (at.number == OTELI_KEY_VALUE_VALUE) {
+            const uint8_t *value = at.bytes;
+            return oteli_next_field(&value, at.bytes + at.length, string) &&
+                   string->number == OTELI_ANY_STRING;
+        }
+    return false;
+}
+
+static void peek_attribute(const struct oteli_open *open, struct oteli_peek *peek)
+{
+    const uint64_t signature = oteli_signature(peek->key, peek->key_length);
+    const uint8_t *bytes = open->attributes.data;
+    for (uint32_t i = 0; i < open->attribute_count; i++) {
+        const struct oteli_attribute_place *place = &open->places[i];
+        struct oteli_field string = {.bytes = NULL};
+        if (place->signature != signature ||
+            memcmp(bytes + place->key_at, peek->key, peek->key_length) != 0)
+            continue;
+        if (!string_of(bytes + place->at, bytes + open->attributes.length, &string))
+            return;
+        peek->length = string.length;
+        if (string.bytes != NULL)
+            memcpy(peek->value, string.bytes,
+                   string.length < peek->size ? string.length : peek->size);
+        return;
+    }
+}
+
+/* Whether a span that records came from outside of this process, or from nowhere. */
+static bool is_root(const struct oteli_open *open)
+{
+    return open->parent_id == 0 || (open->traits.wire_flags & OTELI_FLAG_IS_REMOTE) != 0;
+}
+
+/* The id of a span if it is a local root; otherwise 0. */
+static uint64_t root_in(const struct oteli_open *open)
+{
+    /* One that does not record is started under the place below it, nearly always, and does not
+     * say where it came from. */
+    return !oteli_open_records(open) || is_root(open) ? open->self.opaque[2] : 0;
+}
+
+/* The lowest span of the trace on this thread's stack, if that is a local root. An attached one may
+ * be open in the pool. */
+static uint64_t root_on_stack(const struct oteli_thread *thread, const otel_span *span)
+{
+    const struct oteli_open *last = thread->top;
+    if (last - thread->stack > PLACES_MOST)
+        last = thread->stack + PLACES_MOST;
+    for (const struct oteli_open *open = thread->stack; open <= last; open++) {
+        const otel_span *self = &open->self;
+        if (self->opaque[2] == 0 || self->opaque[0] != span->opaque[0] ||
+            self->opaque[1] != span->opaque[1] ||
+            (self->opaque[3] & (OTELI_REF_REMOTE | OTELI_REF_DEAD)) != 0)
+            continue;
+        if (!oteli_open_is_mention(open))
+            return root_in(open);
+        struct oteli_open *detached = oteli_detached_lock(otel_span_ref_of(self));
+        if (detached == NULL)
+            return 0;
+        const uint64_t root_id = root_in(detached);
+        oteli_detached_unlock(detached);
+        return root_id;
+    }
+    return 0;
+}
+
+static void peek_detached(const struct oteli_thread *thread, const otel_span *span,
+                          struct oteli_peek *peek)
+{
+    struct oteli_open *open = oteli_detached_lock(otel_span_ref_of(span));
+    if (open == NULL)
+        return;
+    if (oteli_open_records(open))
+        peek_attribute(open, peek);
+    peek->root_id = root_in(open);
+    oteli_detached_unlock(open);
+    if (peek->root_id == 0)
+        peek->root_id = root_on_stack(thread, span);
+}
+
+void oteli_span_peek(const otel_span *span, struct oteli_peek *peek)
+{
+    struct oteli_thread *thread = oteli_self;
+    peek->length = 0;
+    peek->root_id = 0;
+    peek->is_collected = oteli_span_is_collected(span);
+    if (thread == &oteli_empty_thread || !oteli_thread_begin(thread))
+        return;
+    const struct oteli_open *open = oteli_thread_find(thread, otel_span_ref_of(span));
+    if (open == NULL) {
+        peek_detached(thread, span, peek);
+    } else {
+        if (oteli_open_records(open))
+            peek_attribute(open, peek);
+        peek->root_id = root_on_stack(thread, span);
+    }
+    oteli_thread_finish(thread);
+}

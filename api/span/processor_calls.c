@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/span/processor_calls.c - the contracts are in api/span/processor_calls.h. App threads. */
+#include "api/span/processor_calls.h"
+#include "api/record/line_writer.h"
+#include "api/record/span_encoder.h"
+#include "api/active/detached_pool.h"
+#include "api/held/span_set.h"
+#include "common/clock/clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The SDK, borrowed, while its processors are called; NULL: it has stopped. */
+static const struct oteli_sdk *begin_telling(struct oteli_thread *thread)
+{
+    const struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
+    if (sdk == NULL || sdk->generation != thread->generation) {
+        oteli_sdk_return(thread);
+        return NULL;
+    }
+    thread->in_processors++;
+    return sdk;
+}
+
+static void finish_telling(struct oteli_thread *thread)
+{
+    thread->in_processors--;
+    oteli_sdk_return(thread);
+}
+
+void oteli_processing_start(const otel_span *span, const otel_context *parent)
+{
+    struct oteli_thread *thread = oteli_self;
+    if ((span->opaque[3] & OTEL_SPAN_IS_RECORDING_) == 0 || !oteli_processing_is_wanted(thread))
+        return;
+    const struct oteli_sdk *sdk = begin_telling(thread);
+    if (sdk == NULL)
+        return;
+    sdk->span_started(sdk, span, parent);
+    finish_telling(thread);
+}
+
+/* What comes after the callbacks, and whether it can: a forked child is another thread. */
+static bool resume(struct oteli_thread *thread)
+{
+    return thread == oteli_self && oteli_thread_begin(thread);
+}
+
+/* Its end is not to be seen. */
+static bool is_withheld(const struct oteli_open *open)
+{
+    const bool holds = (open->traits.bits & OTELI_HOLDS) != 0;
+    return open->traits.end_as == OTELI_END_CANCELLED ||
+           open->traits.end_as == OTELI_END_TOO_SHORT ||
+           (holds && oteli_open_hold(open) != 0 && oteli_hold_at(open->hold)->is_cancelled);
+}
+
+static bool is_told_of(const struct oteli_open *open)
+{
+    return oteli_open_records(open) && (open->traits.bits & OTELI_IS_PROCESSED) != 0 &&
+           !is_withheld(open);
+}
+
+static otel_span handle_of(const struct oteli_open *open)
+{
+    otel_span span = open->self;
+    span.opaque[3] &= ~OTELI_REF_OF_STACK;
+    return span;
+}
+
+static uint64_t end_ns_of(const struct oteli_open *open, uint64_t end)
+{
+    return oteli_clock_span_times(oteli_open_start(open), end, open->epoch).end_ns;
+}
+
+static void tell_ending(struct oteli_thread *thread, const otel_span *span, uint64_t end_ns)
+{
+    const struct oteli_sdk *sdk = begin_telling(thread);
+    if (sdk == NULL)
+        return;
+    sdk->span_ending(sdk, span, end_ns);
+    finish_telling(thread);
+}
+
+/* A span as processors see it: bytes of its own, since those of the line can be gone before
+ * they have looked at them. */
+struct copy {
+    struct oteli_buffer bytes;
+    struct oteli_record *record; /* in them; NULL: no memory */
+};
+
+/* The thread's scratch memory is used again, unless a span ends inside the end of another. */
+static void make_copy(struct oteli_thread *thread, struct oteli_open *open, uint64_t end,
+                      struct copy *copy)
+{
+    copy->bytes = thread->scratch;
+    thread->scratch = (struct oteli_buffer){0};
+    copy->bytes.length = 0;
+    copy->record =
+        (struct oteli_record *)(void *)oteli_buffer_room(&copy->bytes, oteli_compose_bound(open));
+    if (copy->record == NULL)
+        return;
+    struct oteli_open shown = *open;
+    if ((open->self.opaque[3] & OTELI_REF_COLLECTED) != 0)
+        shown.traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED; /* only its mounts are */
+    if ((open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0) {
+        uintptr_t address;
+        memcpy(&address, open->name, sizeof address);
+        shown.name_length =
+            (uint32_t)snprintf(shown.name, sizeof shown.name, "0x%" PRIxPTR, address);
+        shown.traits.bits &= (uint8_t)~OTELI_NAME_IS_ADDRESS;
+    }
+    oteli_compose(copy->record, &shown, end);
+}
+
+static void give_copy_back(struct oteli_thread *thread, struct copy *copy)
+{
+    if (thread == oteli_self && thread->scratch.data == NULL &&
+        copy->bytes.capacity <= OTELI_BUFFER_KEPT)
+        thread->scratch = copy->bytes;
+    else
+        oteli_buffer_fini(&copy->bytes);
+}
+
+static void tell_of(struct oteli_thread *thread, struct oteli_record *record)
+{
+    const struct oteli_sdk *sdk = begin_telling(thread);
+    if (sdk == NULL)
+        return;
+    sdk->span_ended(sdk, record);
+    finish_telling(thread);
+}
+
+static void tell_ended(struct oteli_thread *thread, struct copy *copy)
+{
+    if (copy->record != NULL)
+        tell_of(thread, copy->record);
+    give_copy_back(thread, copy);
+}
+
+/* --- a span on the stack: its thread has it for itself --- */
+
+/* Its place again, the state being held. */
+static struct oteli_open *find_again(struct oteli_thread *thread, otel_span_ref span)
+{
+    if (!resume(thread))
+        return NULL;
+    struct oteli_open *open = oteli_thread_find(thread, span);
+    if (open == NULL)
+        oteli_thread_finish(thread);
+    return open;
+}
+
+/* It records nothing any more while processors are told that it has ended. */
+static struct oteli_open *end_in_place(struct oteli_thread *thread, struct oteli_open *open,
+                                       otel_span_ref span, uint64_t end)
+{
+    const uint64_t generation = thread->generation;
+    struct copy copy;
+    make_copy(thread, open, end, &copy);
+    open->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
+    oteli_thread_finish(thread);
+    tell_ended(thread, &copy);
+    open = find_again(thread, span);
+    if (open != NULL && thread->generation == generation) /* or it is another SDK's matter */
+        open->self.opaque[3] |= OTEL_SPAN_IS_RECORDING_;
+    return open;
+}
+
+struct oteli_open *oteli_processing_end_local(struct oteli_thread *thread, struct oteli_open *open,
+                                              otel_span_ref span, uint64_t end)
+{
+    if ((open->traits.bits & OTELI_IS_ENDING) != 0) {
+        oteli_thread_finish(thread);
+        return NULL;
+    }
+    if (!is_told_of(open))
+        return open;
+    const otel_span handle = handle_of(open);
+    const uint64_t end_ns = end_ns_of(open, end);
+    open->traits.bits |= OTELI_IS_ENDING;
+    oteli_thread_finish(thread);
+    tell_ending(thread, &handle, end_ns);
+    open = find_again(thread, span);
+    if (open != NULL && is_told_of(open))
+        open = end_in_place(thread, open, span, end);
+    if (open != NULL)
+        open->traits.bits &= (uint8_t) ~(OTELI_IS_PROCESSED | OTELI_IS_ENDING);
+    return open;
+}
+
+/* --- a detached span: other threads know it, too --- */
+
+/* Whether its record is to be had again: in a forked child it is the parent's. Then the state
+ * is held. */
+static bool is_still_ours(struct oteli_thread *thread, const struct oteli_open *open)
+{
+    if (!resume(thread))
+        return false;
+    if (oteli_detached_is_known(open))
+        return true;
+    oteli_thread_finish(thread);
+    return false;
+}
+
+static struct oteli_open *end_hidden(struct oteli_thread *thread, struct oteli_open *open,
+                                     otel_span_ref span, uint64_t end)
+{
+    struct copy copy;
+    make_copy(thread, open, end, &copy);
+    oteli_detached_hide(open);
+    oteli_thread_finish(thread);
+    tell_ended(thread, &copy);
+    if (!is_still_ours(thread, open))
+        return NULL;
+    oteli_detached_show(open, span);
+    return open;
+}
+
+struct oteli_open *oteli_processing_end_detached(struct oteli_thread *thread,
+                                                 struct oteli_open *open, otel_span_ref span,
+                                                 uint64_t end)
+{
+    if ((open->traits.bits & OTELI_IS_ENDING) != 0) { /* it is aside, and nobody else's */
+        oteli_thread_finish(thread);
+        return NULL;
+    }
+    if (open->generation != thread->generation || !is_told_of(open))
+        return open;
+    const otel_span handle = handle_of(open);
+    const uint64_t end_ns = end_ns_of(open, end);
+    struct oteli_ending ending = {.span = span, .outer = thread->ending};
+    open->traits.bits |= OTELI_IS_ENDING;
+    oteli_detached_take_aside(open, &ending);
+    thread->ending = &ending;
+    oteli_thread_finish(thread);
+    tell_ending(thread, &handle, end_ns);
+    if (thread == oteli_self)
+        thread->ending = ending.outer;
+    if (!is_still_ours(thread, open))
+        return NULL;
+    oteli_detached_put_back(open, &ending);
+    if (open->generation == thread->generation && is_told_of(open))
+        open = end_hidden(thread, open, span, end);
+    if (open != NULL)
+        open->traits.bits &= (uint8_t) ~(OTELI_IS_PROCESSED | OTELI_IS_ENDING);
+    return open;
+}
+
+/* --- a span that ended elsewhere: nobody knows it here --- */
+
+bool oteli_processing_record(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+{
+    const uint64_t generation = thread->generation;
+    struct copy copy;
+    make_copy(thread, open, end, &copy);
+    if (copy.record == NULL) {
+        oteli_append_any(thread, open, end);
+        oteli_open_leave(open);
+        give_copy_back(thread, &copy);
+        return true;
+    }
+    oteli_open_leave(open);
+    oteli_thread_finish(thread);
+    tell_of(thread, copy.record);
+    const bool is_held = resume(thread);
+    if (is_held && thread->generation == generation) /* or it is another SDK's matter */
+        oteli_append_copy(thread, copy.record);
+    give_copy_back(thread, &copy);
+    return is_held;
+}

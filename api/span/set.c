@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/span/set.c - attributes, events, links, status and name of open spans. App threads.
+ *
+ * Every function is the same three steps: find the open span of the handle, change it, let
+ * it go. A handle that is old, unsampled or foreign finds none. */
+#include "api/active/detached_pool.h"
+#include "api/active/fast_attribute.h"
+#include "api/thread/thread_state.h"
+#include "common/clock/clock.h"
+
+#include <string.h>
+
+/* The open span of a handle, held for one change; NULL: there is none. */
+static struct oteli_open *grab(otel_span_ref span, struct oteli_thread **owner)
+{
+    oteli_notice_fork();
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_LIKELY(oteli_ref_place(span.place) == OTELI_PLACE_LOCAL)) {
+        if (!oteli_thread_begin(thread))
+            return NULL;
+        struct oteli_open *open = oteli_thread_find(thread, span);
+        if (open == NULL || !oteli_open_records(open)) {
+            oteli_thread_finish(thread);
+            return NULL;
+        }
+        *owner = thread;
+        return open;
+    }
+    if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED)
+        return NULL;
+    if (OTELI_UNLIKELY(thread->generation == OTELI_NO_GENERATION) &&
+        !oteli_thread_is_busy(thread)) {
+        if (oteli_load_relaxed_64(&oteli_generation) == OTELI_REVIVE)
+            return NULL;                 /* it can only be of before the fork */
+        thread = oteli_thread_refresh(); /* for the limits */
+    }
+    if (thread == NULL || !oteli_thread_begin(thread))
+        return NULL;
+    struct oteli_open *open = oteli_detached_lock(span);
+    if (open == NULL)
+        oteli_thread_finish(thread);
+    *owner = thread;
+    return open;
+}
+
+/* The same with a line for the log, which is written when nothing is held any more. */
+static OTELI_COLD void let_go_complaining(otel_span_ref span, struct oteli_thread *owner,
+                                          struct oteli_open *open)
+{
+    struct oteli_complaint complaint;
+    oteli_open_take_complaint(open, &complaint);
+    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED)
+        oteli_detached_unlock(open);
+    oteli_thread_finish(owner);
+    oteli_complain(&complaint);
+}
+
+static inline void let_go(otel_span_ref span, struct oteli_thread *owner, struct oteli_open *open)
+{
+    if (OTELI_UNLIKELY(open->unusual.complaint != OTELI_NO_COMPLAINT)) {
+        let_go_complaining(span, owner, open);
+        return;
+    }
+    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED)
+        oteli_detached_unlock(open);
+    oteli_thread_finish(owner);
+}
+
+bool otel_span_is_recording(otel_span span)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
+    if (open == NULL)
+        return false;
+    const bool is_local = oteli_ref_place(span.opaque[3]) == OTELI_PLACE_LOCAL;
+    const uint64_t generation = is_local ? owner->generation : open->generation;
+    let_go(otel_span_ref_of(&span), owner, open);
+    const uint64_t now = oteli_load_relaxed_64(&oteli_generation);
+    return now == generation;
+}
+
+static OTELI_NOINLINE void set_string_slow(otel_span_ref span, const char *key, size_t key_length,
+                                           const char *value, size_t length)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = grab(span, &owner);
+    if (open == NULL)
+        return;
+    if (!oteli_set_short_string(open, &owner->limits, key, key_length, value, length)) {
+        const otel_value any = otel_value_string_n(value, value != NULL ? length : 0);
+        oteli_open_set(open, &owner->limits, key, key_length, &any);
+    }
+    let_go(span, owner, open);
+}
+
+static OTELI_NOINLINE void set_int_slow(otel_span_ref span, const char *key, size_t key_length,
+                                        int64_t value)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = grab(span, &owner);
+    if (open == NULL)
+        return;
+    if (!oteli_set_short_int(open, &owner->limits, key, key_length, value)) {
+        const otel_value any = otel_value_int(value);
+        oteli_open_set(open, &owner->limits, key, key_length, &any);
+    }
+    let_go(span, owner, open);
+}
+
+/* Whether nothing is under way on a thread that knows the SDK that runs. */
+static inline bool is_ready(const struct oteli_thread *thread)
+{
+    return thread->fast == oteli_load_relaxed_64(&oteli_fast_generation);
+}
+
+/* Whether the span is the current one, of an SDK that runs, and nothing is under way: what is
+ * said of it can be written down at once. */
+static inline bool is_current(const struct oteli_thread *thread, otel_span_ref span)
+{
+    const struct oteli_open *open = thread->top;
+    return span.place == open->self.opaque[3] && span.id == open->self.opaque[2] &&
+           oteli_open_records(open);
+}
+
+/* A detached span whose lock is free: as short as it can be. */
+static OTELI_NOINLINE OTELI_HOT void set_string_detached(otel_span_ref span, const char *key,
+                                                         size_t key_length, const char *value,
+                                                         size_t length)
+{
+    struct oteli_thread *thread = oteli_self;
+    bool done = false;
+    if (OTELI_LIKELY(is_ready(thread))) {
+        oteli_thread_hurry(thread);
+        struct oteli_open *locked = oteli_detached_try_lock(span);
+        if (OTELI_LIKELY(locked != NULL)) {
+            done = oteli_set_short_string(locked, &thread->limits, key, key_length, value, length);
+            oteli_detached_unlock(locked);
+        }
+        oteli_thread_finish(thread);
+    }
+    if (OTELI_UNLIKELY(!done))
+        set_string_slow(span, key, key_length, value, length);
+}
+
+static OTELI_NOINLINE OTELI_HOT void set_int_detached(otel_span_ref span, const char *key,
+                                                      size_t key_length, int64_t value)
+{
+    struct oteli_thread *thread = oteli_self;
+    bool done = false;
+    if (OTELI_LIKELY(is_ready(thread))) {
+        oteli_thread_hurry(thread);
+        struct oteli_open *locked = oteli_detached_try_lock(span);
+        if (OTELI_LIKELY(locked != NULL)) {
+            done = oteli_set_short_int(locked, &thread->limits, key, key_length, value);
+            oteli_detached_unlock(locked);
+        }
+        oteli_thread_finish(thread);
+    }
+    if (OTELI_UNLIKELY(!done))
+        set_int_slow(span, key, key_length, value);
+}
+
+OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,
+                                      const char *value, size_t length)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span)) {
+        set_string_detached(span, key, key_length, value, length);
+        return;
+    }
+    oteli_thread_hurry(thread);
+    const bool done =
+        oteli_set_short_string(thread->top, &thread->limits, key, key_length, value, length);
+    oteli_thread_finish(thread);
+    if (OTELI_UNLIKELY(!done))
+        set_string_slow(span, key, key_length, value, length);
+}
+
+OTELI_HOT void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length,
+                                   int64_t value)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span)) {
+        set_int_detached(span, key, key_length, value);
+        return;
+    }
+    oteli_thread_hurry(thread);
+    const bool done = oteli_set_short_int(thread->top, &thread->limits, key, key_length, value);
+    oteli_thread_finish(thread);
+    if (OTELI_UNLIKELY(!done))
+        set_int_slow(span, key, key_length, value);
+}
+
+void otel_span_set_value_n(otel_span_ref span, const char *key, size_t key_length,
+                           const otel_value *value)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = value != NULL ? grab(span, &owner) : NULL;
+    if (open == NULL)
+        return;
+    oteli_open_set(open, &owner->limits, key, key_length, value);
+    let_go(span, owner, open);
+}
+
+void otel_span_set_double_n(otel_span_ref span, const char *key, size_t key_length, double value)
+{
+    const otel_value any = otel_value_double(value);
+    otel_span_set_value_n(span, key, key_length, &any);
+}
+
+void otel_span_set_bool_n(otel_span_ref span, const char *key, size_t key_length, bool value)
+{
+    const otel_value any = otel_value_bool(value);
+    otel_span_set_value_n(span, key, key_length, &any);
+}
+
+static void add_event(otel_span span, const char *name, uint64_t time_ns,
+                      const otel_attribute *attributes, size_t count, const otel_attribute *first,
+                      size_t first_count)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
+    if (open == NULL)
+        return;
+    const uint64_t time =
+        time_ns != 0 ? time_ns & ~OTELI_TICKS_BIT : oteli_ticks() | OTELI_TICKS_BIT;
+    oteli_open_add_event(open, &owner->limits, name, time, attributes, count, first, first_count);
+    let_go(otel_span_ref_of(&span), owner, open);
+}
+
+void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
+                            const otel_attribute *attributes, size_t count)
+{
+    add_event(span, name, time_ns, attributes, count, NULL, 0);
+}
+
+void otel_span_record_exception(otel_span span, const char *type, const char *message,
+                                const char *stacktrace, const otel_attribute *attributes,
+                                size_t count)
+{
+    otel_attribute known[3];
+    size_t known_count = 0;
+    if (type != NULL)
+        known[known_count++] = otel_attribute_of("exception.type", otel_value_string(type));
+    if (message != NULL)
+        known[known_count++] = otel_attribute_of("exception.message", otel_value_string(message));
+    if (stacktrace != NULL)
+        known[known_count++] =
+            otel_attribute_of("exception.stacktrace", otel_value_string(stacktrace));
+    add_event(span, "exception", 0, attributes, count, known, known_count);
+}
+
+void otel_span_add_link(otel_span span, const otel_link *link)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = link != NULL ? grab(otel_span_ref_of(&span), &owner) : NULL;
+    if (open == NULL)
+        return;
+    oteli_open_add_link(open, &owner->limits, link);
+    let_go(otel_span_ref_of(&span), owner, open);
+}
+
+void otel_span_set_status(otel_span span, otel_span_status status, const char *description)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
+    if (open == NULL)
+        return;
+    oteli_open_set_status(open, status, description);
+    let_go(otel_span_ref_of(&span), owner, open);
+}
+
+void otel_span_update_name(otel_span span, const char *name)
+{
+    struct oteli_thread *owner;
+    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
+    if (open == NULL)
+        return;
+    oteli_open_set_long_name(open, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
+    let_go(otel_span_ref_of(&span), owner, open);
+}

@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/span/start.c - start spans: the first half of the hot path; end.c has the other.
+ *
+ * App threads. A local span is a place on its thread's stack. Entering it is: one
+ * thread-local access, one comparison that covers every unusual state, ids, the name, and
+ * the clock. scripts/bench.sh span measures what it costs.
+ *
+ * The fast way holds the state, finds out that it cannot go on before it has changed anything
+ * that counts, and then lets the state go and leaves it all to a function ending in _slow. So it
+ * calls nothing, and the compiler keeps everything in registers that need not be saved. */
+#include "api/record/span_encoder.h"
+#include "api/active/detached_pool.h"
+#include "api/held/span_set.h"
+#include "api/span/processor_calls.h"
+#include "api/span/start_custom.h"
+#include "api/context/context_attributes.h"
+#include "api/span/start_steps.h"
+#include "api/thread/thread_state.h"
+#include "api/span/tracer.h"
+#include "api/context/tracestate_pool.h"
+#include "common/clock/clock.h"
+#include "common/base/copy.h"
+#include "common/clock/counter.h"
+
+/* Fill in a place for a span of any kind. */
+static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open *open,
+                                  otel_tracer *tracer, const char *name, size_t name_length,
+                                  const otel_span *parent, const otel_span_options *options,
+                                  struct oteli_identity *made)
+{
+    const uint64_t parent_id = oteli_parent_id(parent);
+    oteli_span_identify(thread, parent, parent_id, made);
+    made->ref |= parent->opaque[3] & OTELI_REF_DEBUG; /* that of a lone decision, too */
+    struct oteli_sampling about = {(const uint8_t *)&made->trace_id, parent, name, name_length,
+                                   options};
+    const bool sampled = oteli_span_is_sampled(thread, parent, &about);
+    made->ref |= oteli_open_place_ref(open) | (sampled ? OTELI_SAMPLED_AND_RECORDING : 0);
+    oteli_span_set_shape(
+        open, oteli_span_epoch_under(thread, parent), name_length,
+        oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent->opaque[3] : 0),
+        OTEL_SPAN_KIND_INTERNAL + 1);
+    oteli_span_set_origin(open, tracer, parent_id);
+    oteli_open_no_attributes(open);
+    if (OTELI_UNLIKELY(oteli_span_is_special(thread, parent, options)))
+        oteli_span_inherit(thread, open, parent, options, made);
+    if (!sampled) {
+        oteli_span_count(thread->counts.unsampled, parent);
+        return;
+    }
+    oteli_span_count(thread->counts.recorded, parent);
+    oteli_span_fill_in(thread, open, name, name_length, options);
+}
+
+/* Without an SDK: the parent goes on as it is, so that propagation passes through. */
+static void pass_on(otel_span *span, const struct oteli_thread *thread,
+                    const otel_span_options *options)
+{
+    *span = *oteli_span_parent_of(thread, options, false);
+    span->opaque[3] &= ~(OTEL_SPAN_IS_OPEN_ | OTEL_SPAN_IS_RECORDING_ | OTELI_REF_OF_STACK);
+}
+
+/* A span that could not be had, though an SDK runs: it counts, and passes its parent on. */
+static void refuse(otel_span *span, struct oteli_thread *thread, const otel_span_options *options)
+{
+    oteli_span_count(thread->counts.recorded, oteli_span_parent_of(thread, options, false));
+    oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
+    pass_on(span, thread, options);
+}
+
+/* The same from inside another call of this thread, which may be in the middle of changing
+ * any other counter: this one stands for all three. */
+static void refuse_reentrant(otel_span *span, struct oteli_thread *thread,
+                             const otel_span_options *options)
+{
+    oteli_add_full_64(&thread->counts.reentrant, 1);
+    pass_on(span, thread, options);
+}
+
+/* A place that repeats a parent, which records nothing: it is a member of whatever the parent is
+ * one of, so that its children are. */
+static void repeat(struct oteli_thread *thread, struct oteli_open *open, otel_span *span,
+                   const otel_span *parent)
+{
+    uint64_t *const ref = &span->opaque[3];
+    const uint32_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(*ref));
+    *ref &= ~(OTELI_REF_SLOT | OTELI_REF_TRACESTATE);
+    *ref |= (oteli_open_place_ref(open) & ~OTELI_REF_VALID) | oteli_ref_of_tracestate(tracestate);
+    open->traits = (struct oteli_traits){.is_unusual = tracestate != 0};
+    open->epoch = oteli_epoch_under(thread, parent);
+    open->hold = 0;
+    if (oteli_thread_fits(thread) && !oteli_ref_is_remote(*ref))
+        oteli_hold_inherit(thread, open, parent, NULL, span->opaque, ref);
+    open->self = *span;
+}
+
+/* The context of the options if it has to become current with the span: its baggage or values are
+ * others than those that are current now. */
+static const otel_context *context_to_put(const struct oteli_thread *thread,
+                                          const otel_span_options *options)
+{
+    const bool has_one = options != NULL && !options->root && options->parent != NULL;
+    return has_one && oteli_context_is_another(thread, options->parent) ? options->parent : NULL;
+}
+
+/* Without an SDK a parent of the options' is current until the end, so that it is what
+ * calls further down propagate; and so is its baggage, also where there is no parent. */
+static void enter_nothing(otel_span *span, const otel_span_options *options)
+{
+    pass_on(span, oteli_self, options);
+    const otel_context *put = context_to_put(oteli_self, options);
+    if (options == NULL || options->root || options->parent == NULL ||
+        (!oteli_span_is_valid(span) && put == NULL))
+        return;
+    struct oteli_thread *thread = oteli_thread_own();
+    if (thread == NULL || !oteli_thread_begin(thread))
+        return;
+    if (oteli_thread_has_room(thread, put != NULL ? 2 : 1)) {
+        oteli_store_relaxed_32(&otel_is_in_use_, 1);
+        if (put != NULL)
+            oteli_context_put(thread, put);
+        struct oteli_open *open = thread->top + 1;
+        repeat(thread, open, span, &options->parent->span);
+        open->traits.is_unusual |= put != NULL; /* its end takes the context away */
+        oteli_thread_push(thread, open);
+    }
+    oteli_thread_finish(thread);
+}
+
+/* This thread's state, for the SDK that runs now; NULL where there is no span to be had, and
+ * `*span` is what there is instead. */
+static OTELI_COLD struct oteli_thread *make_fit(otel_span *span, const otel_span_options *options)
+{
+    if (oteli_thread_is_busy(oteli_self)) {
+        refuse_reentrant(span, oteli_self, options);
+        return NULL;
+    }
+    struct oteli_thread *thread = oteli_thread_is_silent() ? NULL : oteli_thread_refresh();
+    if (thread == NULL)
+        pass_on(span, oteli_self, options);
+    return thread;
+}
+
+/* --- the long way: where the program decides about spans, or has processors --- */
+
+/* What make_ids says of a new trace; otherwise it stays as it is. */
+static void make_trace_id(struct oteli_thread *thread, struct oteli_identity *made)
+{
+    uint64_t trace_id[2];
+    if (!oteli_roundabout_trace_id(thread, trace_id))
+        return;
+    made->trace_id = oteli_half_load(trace_id);
+    if (!thread->program.ids_are_random)
+        made->ref &= ~OTELI_REF_RANDOM;
+}
+
+/* A handle's bits by enum otel_sampling_decision. */
+static uint64_t bits_of(otel_sampling_decision decision)
+{
+    if (decision == OTEL_SAMPLING_RECORD_AND_SAMPLE)
+        return OTELI_SAMPLED_AND_RECORDING;
+    return decision == OTEL_SAMPLING_RECORD_ONLY ? OTEL_SPAN_IS_RECORDING_ : 0;
+}
+
+/* What the judge has said, and what follows from it. */
+static void open_judged(struct oteli_thread *thread, struct oteli_open *open,
+                        const otel_span *parent, const struct oteli_sampling *about,
+                        const otel_sampling_result *result, struct oteli_identity *made)
+{
+    const otel_span_options *options = about->options;
+    oteli_span_inherit(thread, open, parent, options, made);
+    if (result->has_tracestate)
+        oteli_roundabout_tracestate(open, result, about->trace_id, &made->ref);
+    const bool is_sampled_too = (made->ref & OTELI_REF_SAMPLED) != 0;
+    if (!is_sampled_too)
+        open->traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED;
+    oteli_span_count(is_sampled_too ? thread->counts.recorded : thread->counts.unsampled, parent);
+    if ((made->ref & OTEL_SPAN_IS_RECORDING_) == 0)
+        return;
+    if (!is_sampled_too)
+        oteli_span_count(thread->counts.record_only, parent);
+    if (!is_sampled_too || oteli_processing_is_wanted(thread))
+        open->traits.is_unusual = true;
+    if (!is_sampled_too)
+        open->traits.bits |= OTELI_RECORD_ONLY;
+    if (oteli_processing_is_wanted(thread))
+        open->traits.bits |= OTELI_IS_PROCESSED;
+    oteli_span_fill_in(thread, open, about->name, about->name_length, options);
+    if (result->attribute_count != 0) {
+        oteli_open_set_many(open, &thread->limits, result->attributes, result->attribute_count);
+        oteli_span_complain(open);
+    }
+}
+
+/* open_any in the specification's order: the trace id, the sampler, the span id, the span. */
+static void open_roundabout(struct oteli_thread *thread, struct oteli_open *open,
+                            otel_tracer *tracer, const char *name, size_t name_length,
+                            const otel_span *parent, const otel_span_options *options,
+                            struct oteli_identity *made)
+{
+    const uint64_t parent_id = oteli_parent_id(parent);
+    const uint64_t parent_ref = parent->opaque[3];
+    oteli_span_identify(thread, parent, parent_id, made);
+    made->ref |= parent_ref & OTELI_REF_DEBUG; /* that of a lone decision, too */
+    if (parent_id == 0 && thread->program.makes_ids)
+        make_trace_id(thread, made);
+    const struct oteli_sampling_question question = {
+        .about = {(const uint8_t *)&made->trace_id, parent, name, name_length, options},
+        .context = oteli_roundabout_context(thread, parent, options),
+        .parent_kind = (uint8_t)(parent->opaque[2] != 0 ? oteli_span_kind_of_parent(parent_ref)
+                                                        : OTELI_PARENT_NONE),
+        .is_random = (made->ref & OTELI_REF_RANDOM) != 0};
+    otel_sampling_result result;
+    oteli_roundabout_ask(thread, &question, &result);
+    if (thread->program.makes_ids)
+        (void)oteli_roundabout_span_id(thread, &made->span_id);
+    made->ref |= oteli_open_place_ref(open) | bits_of(result.decision);
+    oteli_span_set_shape(open, oteli_span_epoch_under(thread, parent), name_length,
+                         oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent_ref : 0),
+                         OTEL_SPAN_KIND_INTERNAL + 1);
+    oteli_span_set_origin(open, tracer, parent_id);
+    oteli_open_no_attributes(open);
+    open_judged(thread, open, parent, &question.about, &result, made);
+}
+
+/* A tracer that the program has not enabled is as one without an SDK. */
+static bool is_disabled(struct oteli_thread *thread, const otel_tracer *tracer)
+{
+    return thread->program.asks_tracers && !oteli_tracer_is_enabled(thread, tracer);
+}
+
+/* Open one in the way that this thread's spans go. */
+static OTELI_INLINE void open_either_way(struct oteli_thread *thread, struct oteli_open *open,
+                                         otel_tracer *tracer, const char *name, size_t name_length,
+                                         const otel_span *parent, const otel_span_options *options,
+                                         bool is_roundabout, struct oteli_identity *made)
+{
+    if (OTELI_UNLIKELY(is_roundabout))
+        open_roundabout(thread, open, tracer, name, name_length, parent, options, made);
+    else
+        open_any(thread, open, tracer, name, name_length, parent, options, made);
+}
+
+/* --- any way --- */
+
+static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const char *name,
+                                     size_t name_length, const otel_span_options *options)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
+        if (oteli_load_acquire_64(&oteli_generation) == 0) {
+            enter_nothing(span, options);
+            return;
+        }
+        thread = make_fit(span, options);
+        if (thread == NULL)
+            return;
+    }
+    const bool is_roundabout = thread->is_roundabout;
+    if (OTELI_UNLIKELY(is_roundabout && is_disabled(thread, tracer))) {
+        enter_nothing(span, options);
+        return;
+    }
+    if (OTELI_UNLIKELY(!oteli_thread_begin(thread))) {
+        refuse_reentrant(span, thread, options);
+        return;
+    }
+    otel_context context = {0};
+    const otel_context *put = context_to_put(thread, options);
+    if (!oteli_thread_has_room(thread, put != NULL ? 2 : 1)) {
+        refuse(span, thread, options);
+    } else {
+        if (put != NULL)
+            oteli_context_put(thread, put);
+        struct oteli_open *open = thread->top + 1;
+        struct oteli_identity made;
+        const otel_span *parent = oteli_span_parent_of(thread, options, true);
+        if (OTELI_UNLIKELY(is_roundabout))
+            context = oteli_roundabout_context(thread, parent, options);
+        open_either_way(thread, open, tracer, name, name_length, parent, options, is_roundabout,
+                        &made);
+        oteli_span_store_identity(span, &made);
+        oteli_span_store_identity(&open->self, &made);
+        open->traits.is_unusual |= put != NULL; /* its end takes the context away */
+        oteli_thread_push(thread, open);
+    }
+    oteli_thread_finish(thread);
+    if (OTELI_UNLIKELY(is_roundabout))
+        oteli_processing_start(span, &context);
+}
+
+/* The context has attributes for it: as if the options had them. */
+static OTELI_COLD void enter_scoped(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
+{
+    struct oteli_scoped scoped;
+    oteli_scoped_begin(&scoped, oteli_self->values, options);
+    enter_any(span, tracer, name, name_length, &scoped.options);
+    oteli_scoped_end(&scoped);
+}
+
+static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, const char *name,
+                                      size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
+        enter_scoped(span, tracer, name, name_length, options);
+    else
+        enter_any(span, tracer, name, name_length, options);
+}
+
+/* What the sampler says to a child of this parent; where that is remote, or has something to hand
+ * on that must be looked up, something that is not simple. */
+static OTELI_INLINE unsigned decision_under(const struct oteli_thread *thread,
+                                            const struct oteli_open *parent)
+{
+    if (parent->self.opaque[2] == 0)
+        return thread->decide[OTELI_PARENT_NONE];
+    switch (parent->self.opaque[3] & (OTELI_REF_SPECIAL | OTELI_REF_REMOTE | OTELI_REF_SAMPLED)) {
+    case OTELI_REF_SAMPLED:
+        return thread->decide[OTELI_PARENT_LOCAL_SAMPLED];
+    case 0:
+        return thread->decide[OTELI_PARENT_LOCAL_UNSAMPLED];
+    default:
+        return OTELI_DECIDE_SAMPLE_AND_HOLD;
+    }
+}
+
+/* Most parents: nothing is to be handed on but that they are sampled, of a random trace id. */
+static OTELI_INLINE bool is_usual(const struct oteli_open *parent)
+{
+    const uint64_t asked =
+        OTELI_REF_SPECIAL | OTELI_REF_REMOTE | OTELI_REF_SAMPLED | OTELI_REF_INHERITED;
+    return (parent->self.opaque[3] & asked) == (OTELI_REF_SAMPLED | OTELI_REF_RANDOM);
+}
+
+/* The same where the fast way has the state held, and finds that it cannot go on. */
+static OTELI_NOINLINE void let_go_and_enter(otel_span *span, otel_tracer *tracer, const char *name,
+                                            size_t name_length, const otel_span_options *options,
+                                            struct oteli_thread *thread)
+{
+    oteli_thread_finish(thread);
+    enter_slow(span, tracer, name, name_length, options);
+}
+
+/* The last of entering a span that is not sampled. */
+static OTELI_INLINE void show_unsampled(otel_span *span, struct oteli_thread *thread,
+                                        struct oteli_open *open, uint32_t epoch,
+                                        const struct oteli_identity *made, uint64_t generation)
+{
+    open->epoch = epoch;
+    open->shape[1] = 0; /* no traits */
+    oteli_span_store_identity(span, made);
+    oteli_span_store_identity(&open->self, made);
+    oteli_thread_raise(thread, open, &open->record);
+    oteli_thread_finish_as(thread, generation);
+}
+
+/* A root that does not record: ids, so that its children know that it was not sampled. The span
+ * id is made of the trace id: nobody will see the two but as a context. */
+static OTELI_INLINE void enter_unsampled_root(otel_span *span, struct oteli_thread *thread,
+                                              struct oteli_open *open, uint64_t generation)
+{
+    struct oteli_identity made;
+    uint64_t second;
+    const uint64_t first = oteli_random_pair(&thread->random, &second);
+    made.trace_id = (oteli_half){first, second};
+    made.span_id = oteli_random_not_zero(first ^ (second << 32 | second >> 32));
+    made.ref = open->usual_ref & ~OTELI_SAMPLED_AND_RECORDING;
+    oteli_count(&thread->counts.unsampled[OTELI_ORIGIN_NONE], 1);
+    show_unsampled(span, thread, open, oteli_clock_epoch(), &made, generation);
+}
+
+static OTELI_INLINE void enter_unsampled_child(otel_span *span, struct oteli_thread *thread,
+                                               struct oteli_open *open)
+{
+    const struct oteli_open *parent = open - 1;
+    struct oteli_identity made;
+    made.trace_id = oteli_half_load(parent->self.opaque);
+    made.span_id = oteli_random_id(&thread->random);
+    made.ref = oteli_open_place_ref(open) | (parent->self.opaque[3] & OTELI_REF_INHERITED);
+    oteli_count(&thread->counts.unsampled[OTELI_ORIGIN_LOCAL], 1);
+    show_unsampled(span, thread, open, parent->epoch, &made, thread->generation);
+}
+
+/* Its name, and what most spans have of an epoch, of this kind. */
+static OTELI_INLINE void set_usual_shape(struct oteli_open *open, uint32_t epoch,
+                                         size_t name_length, uint8_t wire_kind)
+{
+    const uint64_t first = oteli_word_of(epoch, name_length);
+    uint64_t traits;
+    memcpy(&traits, &oteli_usual_traits[wire_kind], sizeof traits);
+    oteli_half_store(open->shape, (oteli_half){first, traits});
+}
+
+/* A sampled child of a parent, or a root; its name is in its place. */
+static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_open *open,
+                                   const struct oteli_open *parent, otel_tracer *tracer,
+                                   size_t name_length, uint8_t wire_kind,
+                                   struct oteli_identity *made)
+{
+    if (parent->self.opaque[2] == 0) {
+        oteli_span_set_origin(open, tracer, 0);
+        set_usual_shape(open, oteli_clock_epoch(), name_length, wire_kind);
+        oteli_count(&thread->counts.recorded[OTELI_ORIGIN_NONE], 1);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST); /* what is written now needs no register below */
+        uint64_t second;
+        const uint64_t first = oteli_random_pair_and_id(&thread->random, &second, &made->span_id);
+        made->trace_id = (oteli_half){first, second};
+    } else {
+        oteli_span_set_origin(open, tracer, parent->self.opaque[2]);
+        set_usual_shape(open, parent->epoch, name_length, wire_kind);
+        oteli_count(&thread->counts.recorded[OTELI_ORIGIN_LOCAL], 1);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST); /* likewise */
+        made->trace_id = oteli_half_load(parent->self.opaque);
+        made->span_id = oteli_random_id(&thread->random);
+    }
+    made->ref = open->usual_ref;
+}
+
+/* What is not usual of its parent, and need not be looked up. */
+static OTELI_INLINE void inherit_fast(struct oteli_open *open, const struct oteli_open *parent,
+                                      struct oteli_identity *made)
+{
+    const uint64_t parent_ref = parent->self.opaque[3];
+    made->ref = (made->ref & ~OTELI_REF_INHERITED) | (parent_ref & OTELI_REF_INHERITED);
+    open->traits.wire_flags = oteli_span_wire_flags_of(parent_ref, 0);
+}
+
+/* Show it: the last of entering. */
+static OTELI_INLINE void show_fast(otel_span *span, struct oteli_thread *thread,
+                                   struct oteli_open *open, const struct oteli_identity *made)
+{
+    oteli_span_store_identity(span, made);
+    oteli_span_store_identity(&open->self, made);
+    open->start = oteli_counter();
+    oteli_thread_raise(thread, open, &open->record);
+    oteli_thread_finish(thread);
+}
+
+/* The fast way where the parent is not usual, or spans under it are not sampled. The state is held. */
+static OTELI_NOINLINE OTELI_HOT void enter_child(otel_span *span, otel_tracer *tracer,
+                                                 const char *name, size_t name_length,
+                                                 const otel_span_options *options,
+                                                 struct oteli_thread *thread)
+{
+    struct oteli_open *open = thread->top + 1;
+    const struct oteli_open *parent = open - 1;
+    const unsigned decision = decision_under(thread, parent);
+    if (decision == OTELI_DECIDE_DROP) {
+        enter_unsampled_child(span, thread, open);
+        return;
+    }
+    if (OTELI_UNLIKELY(decision != OTELI_DECIDE_SAMPLE) ||
+        OTELI_UNLIKELY(!oteli_span_set_short_name(open, name, name_length))) {
+        let_go_and_enter(span, tracer, name, name_length, options, thread);
+        return;
+    }
+    const uint8_t wire_kind =
+        (uint8_t)((options != NULL ? options->kind : OTEL_SPAN_KIND_INTERNAL) + 1);
+    struct oteli_identity made;
+    open_fast(thread, open, parent, tracer, name_length, wire_kind, &made);
+    inherit_fast(open, parent, &made);
+    show_fast(span, thread, open, &made);
+}
+
+/* The fast way itself. `options` say at most the kind. */
+static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options,
+                                    uint8_t wire_kind)
+{
+    struct oteli_thread *thread = oteli_self;
+    const uint64_t generation = thread->fast;
+    /* Nothing is under way, and the state fits the SDK. */
+    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_fast_generation, generation))) {
+        enter_slow(span, tracer, name, name_length, options);
+        return;
+    }
+    oteli_thread_hurry(thread);
+    struct oteli_open *open = thread->top;
+    if (OTELI_UNLIKELY(open == thread->last)) {
+        let_go_and_enter(span, tracer, name, name_length, options, thread);
+        return;
+    }
+    open++;
+    OTELI_OPAQUE(open); /* one register for both places */
+    const struct oteli_open *parent = open - 1;
+    if (parent->self.opaque[2] == 0) {
+        if (OTELI_UNLIKELY(thread->decide[OTELI_PARENT_NONE] != OTELI_DECIDE_SAMPLE)) {
+            if (thread->decide[OTELI_PARENT_NONE] == OTELI_DECIDE_DROP)
+                enter_unsampled_root(span, thread, open, generation);
+            else
+                let_go_and_enter(span, tracer, name, name_length, options, thread);
+            return;
+        }
+    } else if (!is_usual(parent) ||
+               thread->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_SAMPLE) {
+        enter_child(span, tracer, name, name_length, options, thread);
+        return;
+    }
+    if (OTELI_UNLIKELY(!oteli_span_set_short_name(open, name, name_length))) {
+        let_go_and_enter(span, tracer, name, name_length, options, thread);
+        return;
+    }
+    struct oteli_identity made;
+    open_fast(thread, open, parent, tracer, name_length, wire_kind, &made);
+    show_fast(span, thread, open, &made);
+}
+
+/* Options that say nothing but the kind. */
+static inline bool is_only_a_kind(const otel_span_options *options)
+{
+    return !options->root && options->parent == NULL && options->attributes == NULL &&
+           options->links == NULL && options->start_ns == 0 && !oteli_hold_is_wanted(options) &&
+           (unsigned)options->kind <= OTEL_SPAN_KIND_CONSUMER;
+}
+
+static OTELI_NOINLINE OTELI_HOT void enter_with(otel_span *span, otel_tracer *tracer,
+                                                const char *name, size_t name_length,
+                                                const otel_span_options *options)
+{
+    if (is_only_a_kind(options))
+        enter_fast(span, tracer, name, name_length, options, (uint8_t)(options->kind + 1));
+    else
+        enter_slow(span, tracer, name, name_length, options);
+}
+
+OTELI_HOT void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_LIKELY(options == NULL))
+        enter_fast(span, tracer, name, name_length, NULL, OTEL_SPAN_KIND_INTERNAL + 1);
+    else
+        enter_with(span, tracer, name, name_length, options);
+}
+
+/* A detached span is there, for others to find. */
+static OTELI_INLINE void publish(otel_span *span, struct oteli_thread *thread,
+                                 struct oteli_open *open, const struct oteli_identity *made)
+{
+    oteli_span_store_identity(span, made);
+    if ((made->ref & OTEL_SPAN_IS_RECORDING_) != 0) {
+        open->generation = thread->generation;
+        oteli_detached_publish(open, span);
+    } else {
+        /* Nothing will ever be set or ended: the ids in the handle are the span. */
+        span->opaque[3] &= ~OTEL_SPAN_IS_OPEN_;
+        oteli_tracestate_release(oteli_ref_tracestate(span->opaque[3]));
+        oteli_detached_give(thread, open);
+    }
+}
+
+static OTELI_NOINLINE void start_any(otel_span *span, otel_tracer *tracer, const char *name,
+                                     size_t name_length, const otel_span_options *options)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
+        if (oteli_load_acquire_64(&oteli_generation) == 0) {
+            pass_on(span, thread, options);
+            return;
+        }
+        thread = make_fit(span, options);
+        if (thread == NULL)
+            return;
+    }
+    const bool is_roundabout = thread->is_roundabout;
+    if (OTELI_UNLIKELY(is_roundabout && is_disabled(thread, tracer))) {
+        pass_on(span, thread, options);
+        return;
+    }
+    if (OTELI_UNLIKELY(!oteli_thread_begin(thread))) {
+        refuse_reentrant(span, thread, options);
+        return;
+    }
+    otel_context context = {0};
+    struct oteli_open *open = oteli_detached_take(thread);
+    if (OTELI_LIKELY(open != NULL)) {
+        struct oteli_identity made;
+        const otel_span *parent = oteli_span_parent_of(thread, options, false);
+        if (OTELI_UNLIKELY(is_roundabout))
+            context = oteli_roundabout_context(thread, parent, options);
+        open_either_way(thread, open, tracer, name, name_length, parent, options, is_roundabout,
+                        &made);
+        publish(span, thread, open, &made);
+    } else {
+        refuse(span, thread, options);
+    }
+    oteli_thread_finish(thread);
+    if (OTELI_UNLIKELY(is_roundabout))
+        oteli_processing_start(span, &context);
+}
+
+static OTELI_COLD void start_scoped(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
+{
+    struct oteli_scoped scoped;
+    oteli_scoped_begin(&scoped, oteli_self->values, options);
+    start_any(span, tracer, name, name_length, &scoped.options);
+    oteli_scoped_end(&scoped);
+}
+
+static OTELI_NOINLINE void start_slow(otel_span *span, otel_tracer *tracer, const char *name,
+                                      size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
+        start_scoped(span, tracer, name, name_length, options);
+    else
+        start_any(span, tracer, name, name_length, options);
+}
+
+/* A child of the current span, or a root, without options, while the record of an ended span
+ * is at hand and nothing is unusual. */
+static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(thread->fast != oteli_load_relaxed_64(&oteli_fast_generation)))
+        return false;
+    oteli_thread_hurry(thread);
+    const struct oteli_open *parent = thread->top;
+    const uint32_t count = thread->detached_count;
+    if (OTELI_UNLIKELY(count == 0 || decision_under(thread, parent) != OTELI_DECIDE_SAMPLE)) {
+        oteli_thread_finish(thread);
+        return false;
+    }
+    struct oteli_open *open = thread->detached[count - 1];
+    const bool is_short = oteli_span_set_short_name(open, name, name_length);
+    if (OTELI_LIKELY(is_short)) {
+        struct oteli_identity made;
+        thread->detached_count--;
+        open_fast(thread, open, parent, tracer, name_length, OTEL_SPAN_KIND_INTERNAL + 1, &made);
+        oteli_open_no_attributes(open);
+        if (parent->self.opaque[2] != 0)
+            inherit_fast(open, parent, &made);
+        open->start = oteli_counter();
+        publish(span, thread, open, &made);
+    }
+    oteli_thread_finish(thread);
+    return is_short;
+}
+
+OTELI_HOT void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(options != NULL) || !start_fast(span, tracer, name, name_length))
+        start_slow(span, tracer, name, name_length, options);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/span/start_custom.c - the contracts are in api/span/start_custom.h. App threads. */
+#include "api/span/start_custom.h"
+#include "api/context/tracestate_pool.h"
+
+#include <string.h>
+
+otel_context oteli_roundabout_context(const struct oteli_thread *thread, const otel_span *parent,
+                                      const otel_span_options *options)
+{
+    otel_context context = {*parent, NULL, 0};
+    context.span.opaque[3] &= ~OTELI_REF_OF_STACK;
+    if (options != NULL && options->root)
+        return context;
+    const bool is_given = options != NULL && options->parent != NULL;
+    context.values = is_given ? options->parent->values : thread->values;
+    context.baggage = is_given ? options->parent->baggage : thread->baggage;
+    return context;
+}
+
+/* One of the two, into zeros. */
+static bool has_made(struct oteli_thread *thread, uint64_t *trace_id, uint64_t *span_id)
+{
+    const struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
+    const bool is_there = sdk != NULL && sdk->generation == thread->generation;
+    bool is_made = false;
+    for (unsigned tries = 0; is_there && tries < 2 && !is_made; tries++) {
+        sdk->make_ids(sdk, (uint8_t *)trace_id, (uint8_t *)span_id);
+        is_made = trace_id != NULL ? (trace_id[0] | trace_id[1]) != 0 : *span_id != 0;
+    }
+    oteli_sdk_return(thread);
+    return is_made;
+}
+
+bool oteli_roundabout_trace_id(struct oteli_thread *thread, uint64_t trace_id[2])
+{
+    uint64_t made[2] = {0, 0};
+    if (!has_made(thread, made, NULL))
+        return false;
+    memcpy(trace_id, made, sizeof made);
+    return true;
+}
+
+bool oteli_roundabout_span_id(struct oteli_thread *thread, uint64_t *span_id)
+{
+    uint64_t made = 0;
+    if (!has_made(thread, NULL, &made))
+        return false;
+    *span_id = made;
+    return true;
+}
+
+void oteli_roundabout_ask(struct oteli_thread *thread,
+                          const struct oteli_sampling_question *question,
+                          otel_sampling_result *result)
+{
+    result->decision = OTEL_SAMPLING_DROP;
+    result->attributes = NULL;
+    result->attribute_count = 0;
+    result->has_tracestate = false;
+    const struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
+    if (sdk != NULL && sdk->generation == thread->generation)
+        sdk->judge(sdk, question, result);
+    oteli_sdk_return(thread);
+}
+
+void oteli_roundabout_tracestate(struct oteli_open *open, const otel_sampling_result *result,
+                                 const uint8_t trace_id[16], uint64_t *ref)
+{
+    const size_t length = strnlen(result->tracestate, sizeof result->tracestate);
+    const uint32_t reference = oteli_tracestate_make(result->tracestate, length, trace_id);
+    if (reference == 0 && length != 0)
+        return;
+    const uint32_t kept = oteli_tracestate_retain(reference);
+    oteli_tracestate_release(oteli_ref_tracestate(*ref));
+    *ref = (*ref & ~OTELI_REF_TRACESTATE) | oteli_ref_of_tracestate(kept);
+    open->traits.is_unusual |= kept != 0;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/span/start_steps.h - what every way to start a span is made of: its identity, its place, what it
+ * inherits, and what its options say. For start.c alone, which puts them in line.
+ *
+ * Threads:  the thread that starts the span. */
+#ifndef OTELI_START_STEPS_H
+#define OTELI_START_STEPS_H
+
+#include "api/record/span_encoder.h"
+#include "api/active/detached_pool.h"
+#include "api/held/span_set.h"
+#include "api/thread/thread_state.h"
+#include "api/span/tracer.h"
+#include "api/context/tracestate_pool.h"
+#include "common/clock/clock.h"
+#include "common/clock/counter.h"
+
+#include <string.h>
+
+/* Copy a name that needs no second look: short and ASCII. */
+static inline bool oteli_span_set_short_name(struct oteli_open *open, const char *name,
+                                             size_t length)
+{
+    _Static_assert((int)OTELI_NAME_INLINE == (int)OTELI_SHORT_TEXT,
+                   "what can be moved without a loop");
+    uint64_t seen = OTELI_NOT_ASCII;
+    if (OTELI_LIKELY(length - 8 <= 8)) /* the most frequent lengths, before the bounds */
+        seen = oteli_move_8_to_16(open->name, name, length);
+    else if (OTELI_LIKELY(length - 1 < OTELI_NAME_INLINE))
+        seen = oteli_move_short(open->name, name, length);
+    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0);
+}
+
+static OTELI_COLD bool oteli_span_ask_sampler(struct oteli_thread *thread,
+                                              const struct oteli_sampling *about)
+{
+    const struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
+    const bool sampled = sdk != NULL && sdk->sample(sdk, about);
+    oteli_sdk_return(thread);
+    return sampled;
+}
+
+/* What kind of parent a handle with a span id is: enum oteli_parent. Where the sender left the
+ * decision open (B3), this process decides, as for a root. */
+static inline unsigned oteli_span_kind_of_parent(uint64_t ref)
+{
+    _Static_assert(OTELI_PARENT_REMOTE_SAMPLED == 1 + (1 | 2), "two bits behind the first kind");
+    if (OTELI_UNLIKELY((ref & OTELI_REF_DEFERRED) != 0))
+        return OTELI_PARENT_NONE;
+    return OTELI_PARENT_LOCAL_UNSAMPLED +
+           (unsigned)(ref >> OTELI_REF_FLAGS_SHIFT & OTEL_TRACE_FLAG_SAMPLED) +
+           2 * (unsigned)(ref >> OTELI_REF_REMOTE_SHIFT & 1);
+}
+
+/* A handle being made, in registers. */
+struct oteli_identity {
+    oteli_half trace_id;
+    uint64_t span_id;
+    uint64_t ref;
+};
+
+static inline void oteli_span_store_identity(otel_span *span, const struct oteli_identity *made)
+{
+    oteli_half_store(span->opaque, made->trace_id);
+    oteli_half_store(span->opaque + 2, (oteli_half){made->span_id, made->ref});
+}
+
+/* What identifies a child of this parent, or a root: new ids, the parent's flags of a random
+ * trace id and of debugging, and no place yet. */
+static OTELI_INLINE void oteli_span_identify(struct oteli_thread *thread, const otel_span *parent,
+                                             uint64_t parent_id, struct oteli_identity *made)
+{
+    if (parent_id == 0) {
+        uint64_t second;
+        const uint64_t first = oteli_random_pair(&thread->random, &second);
+        made->trace_id = (oteli_half){first, second};
+        made->ref = OTELI_REF_RANDOM;
+    } else {
+        made->trace_id = oteli_half_load(parent->opaque);
+        made->ref = parent->opaque[3] & OTELI_REF_INHERITED;
+    }
+    made->span_id = oteli_random_id(&thread->random);
+}
+
+/* Span.flags of a sampled span. */
+static inline uint32_t oteli_span_wire_flags_of(uint64_t ref, uint64_t parent_ref)
+{
+    const uint32_t is_remote = (uint32_t)(parent_ref >> OTELI_REF_REMOTE_SHIFT) & 1;
+    return (uint32_t)(ref >> OTELI_REF_FLAGS_SHIFT & OTEL_TRACE_FLAG_RANDOM) |
+           OTEL_TRACE_FLAG_SAMPLED | OTELI_FLAG_HAS_IS_REMOTE | is_remote * OTELI_FLAG_IS_REMOTE;
+}
+
+/* Epoch, length of the name and traits; tracer and parent. */
+static OTELI_INLINE void oteli_span_set_shape(struct oteli_open *open, uint32_t epoch,
+                                              size_t name_length, uint32_t wire_flags,
+                                              uint8_t wire_kind)
+{
+    const uint64_t first = oteli_word_of(epoch, name_length);
+    const uint64_t traits = oteli_traits_word(wire_flags, wire_kind);
+    oteli_half_store(open->shape, (oteli_half){first, traits});
+}
+
+static OTELI_INLINE void oteli_span_set_origin(struct oteli_open *open, otel_tracer *tracer,
+                                               uint64_t parent_id)
+{
+    oteli_half_store(open->origin, (oteli_half){(uint64_t)(uintptr_t)tracer, parent_id});
+}
+
+/* The parent that options ask for, or the current span. What is collected has no trace, so
+ * it can be a parent only for what is collected with it. */
+static const otel_span *oteli_span_parent_of(const struct oteli_thread *thread,
+                                             const otel_span_options *options, bool is_local)
+{
+    static const otel_span none;
+    const otel_span *parent = &thread->top->self;
+    if (options != NULL && options->root)
+        return &none;
+    if (options != NULL && options->parent != NULL)
+        parent = &options->parent->span;
+    if (OTELI_UNLIKELY((parent->opaque[3] & OTELI_REF_COLLECTED) != 0) &&
+        (!is_local || oteli_thread_place(thread, otel_span_ref_of(parent)) == NULL))
+        return &none;
+    return parent;
+}
+
+/* Nobody else has the span yet, so what is left out can be said at once. */
+static void oteli_span_complain(struct oteli_open *open)
+{
+    struct oteli_complaint complaint;
+    if (open->unusual.complaint == OTELI_NO_COMPLAINT)
+        return;
+    oteli_open_take_complaint(open, &complaint);
+    oteli_complain(&complaint);
+}
+
+/* Attributes, links and start of the options. */
+static OTELI_COLD void oteli_span_apply_options(struct oteli_thread *thread,
+                                                struct oteli_open *open,
+                                                const otel_span_options *options)
+{
+    if (options->attributes != NULL)
+        oteli_open_set_many(open, &thread->limits, options->attributes, options->attribute_count);
+    if (options->links != NULL)
+        for (size_t i = 0; i < options->link_count; i++)
+            oteli_open_add_link(open, &thread->limits, &options->links[i]);
+    if (options->start_ns != 0) {
+        open->start = options->start_ns & ~OTELI_TICKS_BIT;
+        open->traits.bits |= OTELI_START_IS_GIVEN;
+        open->traits.is_unusual = true;
+    }
+    oteli_span_complain(open);
+}
+
+/* What a child inherits beside ids, and what a root begins. */
+static OTELI_COLD void oteli_span_inherit(struct oteli_thread *thread, struct oteli_open *open,
+                                          const otel_span *parent, const otel_span_options *options,
+                                          struct oteli_identity *made)
+{
+    const uint64_t parent_ref = parent->opaque[3];
+    if ((parent_ref & OTELI_REF_TRACESTATE) != 0) {
+        const uint32_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(parent_ref));
+        made->ref |= oteli_ref_of_tracestate(tracestate);
+        open->traits.is_unusual |= tracestate != 0; /* so that it is released */
+    }
+    uint64_t trace_id[2];
+    memcpy(trace_id, &made->trace_id, sizeof trace_id);
+    if ((made->ref & OTELI_REF_SAMPLED) != 0) {
+        oteli_hold_inherit(thread, open, parent, options, trace_id, &made->ref);
+    } else {
+        made->ref |= parent_ref & OTELI_REF_COLLECTED; /* its trace is nobody's either */
+        open->hold = 0;
+    }
+}
+
+static inline bool oteli_span_is_special(const struct oteli_thread *thread, const otel_span *parent,
+                                         const otel_span_options *options)
+{
+    if (parent->opaque[2] != 0 && (parent->opaque[3] & OTELI_REF_SPECIAL) != 0)
+        return true;
+    if (oteli_hold_is_wanted(options))
+        return true;
+    return thread->limits.roots_hold &&
+           (parent->opaque[2] == 0 || oteli_ref_is_remote(parent->opaque[3]));
+}
+
+/* The epoch of a child of `parent`, which mostly is the current span or none. */
+static inline uint32_t oteli_span_epoch_under(const struct oteli_thread *thread,
+                                              const otel_span *parent)
+{
+    if (parent->opaque[2] == 0)
+        return oteli_clock_epoch();
+    if (OTELI_LIKELY(parent == &thread->top->self))
+        return thread->top->epoch;
+    return oteli_epoch_under(thread, parent);
+}
+
+static inline bool oteli_span_is_sampled(struct oteli_thread *thread, const otel_span *parent,
+                                         struct oteli_sampling *about)
+{
+    const unsigned kind = parent->opaque[2] != 0 ? oteli_span_kind_of_parent(parent->opaque[3])
+                                                 : (unsigned)OTELI_PARENT_NONE;
+    const unsigned decision = thread->decide[kind];
+    return OTELI_UNLIKELY(decision == OTELI_DECIDE_ASK)
+               ? oteli_span_ask_sampler(thread, about)
+               : decision != OTELI_DECIDE_DROP && decision != OTELI_DECIDE_DROP_AND_COUNT;
+}
+
+/* A span has started under this parent. */
+static inline void oteli_span_count(uint64_t counts[OTELI_ORIGINS], const otel_span *parent)
+{
+    unsigned origin = OTELI_ORIGIN_LOCAL;
+    if (parent->opaque[2] == 0)
+        origin = OTELI_ORIGIN_NONE;
+    else if (OTELI_UNLIKELY(oteli_ref_is_remote(parent->opaque[3])))
+        origin = OTELI_ORIGIN_REMOTE;
+    oteli_count(&counts[origin], 1);
+}
+
+/* Name, start and options of a span that records. */
+static OTELI_INLINE void oteli_span_fill_in(struct oteli_thread *thread, struct oteli_open *open,
+                                            const char *name, size_t name_length,
+                                            const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(!oteli_span_set_short_name(open, name, name_length)))
+        oteli_open_set_long_name(open, name, name_length);
+    open->start = oteli_ticks();
+    if (options == NULL)
+        return;
+    if (options->kind >= OTEL_SPAN_KIND_INTERNAL && options->kind <= OTEL_SPAN_KIND_CONSUMER)
+        open->traits.wire_kind = (uint8_t)(options->kind + 1);
+    if (options->attributes != NULL || options->links != NULL || options->start_ns != 0)
+        oteli_span_apply_options(thread, open, options);
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/thread/context_record.c - the pointer that readers look for, and records that are no places. App threads. */
+#include "api/thread/context_record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
+
+/* The static library shows programs this name of it as otel_thread_ctx_v1, and reaches it by one that
+ * is not exported (cmake/OneObject.cmake): a linker then knows the distance from the thread pointer,
+ * where a static-pie would otherwise end before main, in a relocation that glibc cannot do there. */
+extern OTEL_API OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *oteli_thread_ctx_exported
+    __attribute__((alias("otel_thread_ctx_v1")));
+
+const void *oteli_thread_ctx_address(void)
+{
+    return &otel_thread_ctx_v1;
+}
+
+/* What is said of a span whose trace nobody else could know, and where there is no memory. */
+static const otel_thread_context_record nothing;
+
+static bool is_known(const otel_span *span)
+{
+    return oteli_span_is_valid(span) && !oteli_span_is_collected(span);
+}
+
+static bool has_memory(struct oteli_open *open)
+{
+    if (open->apart != NULL)
+        return true;
+    oteli_notice_fork();
+    if (oteli_fork_is_orphan())
+        return false;
+    const int saved_errno = errno;
+    open->apart = calloc(1, sizeof *open->apart);
+    errno = saved_errno;
+    return open->apart != NULL;
+}
+
+const otel_thread_context_record *oteli_record_apart(struct oteli_open *open)
+{
+    if (!is_known(&open->self) || !has_memory(open))
+        return &nothing;
+    otel_thread_context_record record = open->record;
+    record.valid = 1;
+    record.trace_flags = oteli_ref_flags(open->self.opaque[3]);
+    record.attributes_size = 0;
+    if (memcmp(open->apart, &record, sizeof record) != 0) /* or it may be shown just now */
+        *open->apart = record;
+    return open->apart;
+}
+
+bool oteli_record_is_of(const struct oteli_open *open, const otel_thread_context_record *record)
+{
+    return record == &open->record || record == &nothing ||
+           (record != NULL && record == open->apart);
+}

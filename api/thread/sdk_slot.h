@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/thread/sdk_slot.h - what an SDK hands to the API, and how the API knows that it is there.
+ *
+ * One number says it all on the hot path: oteli_generation is 0 without an SDK, and
+ * otherwise the SDK's generation. A thread compares it with the generation that its own
+ * state was made for: equal means "go on"; everything else (no SDK, an SDK that stopped or
+ * is another, a thread's first span, a forked child's first span) is one cold branch.
+ *
+ * Threads:  oteli_sdk_install start/stop only; the functions of struct oteli_sdk are
+ *           called by app threads, on their cold path. */
+#ifndef OTELI_SDK_SLOT_H
+#define OTELI_SDK_SLOT_H
+
+#include "common/base/atomic.h"
+#include "common/os/fork.h"
+#include "common/base/internal_api.h"
+#include <otel/lines.h>
+#include <otel/sampler.h>
+
+struct oteli_thread;
+struct oteli_line;
+struct oteli_record;
+
+struct oteli_limits {
+    size_t value_length; /* characters of a string, bytes of bytes; SIZE_MAX: none */
+    uint32_t attributes; /* of a span */
+    uint32_t events;
+    uint32_t links;
+    uint32_t event_attributes;
+    uint32_t link_attributes;
+    bool roots_hold;     /* local roots hold their descendants back for a verdict */
+    uint8_t value_depth; /* of arrays and maps: what is deeper is an empty value */
+};
+
+/* What the program does itself when spans start and end. */
+struct oteli_program {
+    bool is_roundabout;  /* something: all spans that might be recorded start the long way */
+    bool has_processors; /* span_started, span_ending, span_ended */
+    bool makes_ids;      /* make_ids */
+    bool ids_are_random; /* … and the traces' are, as W3C means it */
+    bool asks_tracers;   /* is_tracer_enabled */
+    bool has_no_outlet;  /* nothing of it, but spans go nowhere: no exporter either */
+    bool gets_exports;   /* its threads export spans, in the ends of them: `synchronous` */
+};
+
+/* What kind of parent a span has; the samplers of the specification know these five. */
+enum oteli_parent {
+    OTELI_PARENT_NONE = 0,
+    OTELI_PARENT_LOCAL_UNSAMPLED = 1,
+    OTELI_PARENT_LOCAL_SAMPLED = 2,
+    OTELI_PARENT_REMOTE_UNSAMPLED = 3,
+    OTELI_PARENT_REMOTE_SAMPLED = 4,
+    OTELI_PARENT_KINDS = 5
+};
+
+enum oteli_decision {
+    OTELI_DECIDE_DROP = 0,
+    OTELI_DECIDE_SAMPLE = 1,
+    OTELI_DECIDE_ASK = 2,
+    OTELI_DECIDE_SAMPLE_AND_HOLD = 3, /* sample, the long way */
+    OTELI_DECIDE_DROP_AND_COUNT = 4   /* of threads only: drop, the long way */
+};
+
+/* What a sampler may look at. */
+struct oteli_sampling {
+    const uint8_t *trace_id; /* 16 bytes */
+    const otel_span *parent;
+    const char *name;
+    size_t name_length;
+    const otel_span_options *options; /* or NULL */
+};
+
+/* The same for a sampler of the program's. */
+struct oteli_sampling_question {
+    struct oteli_sampling about;
+    otel_context context; /* the parent in its context */
+    uint8_t parent_kind;  /* enum oteli_parent */
+    bool is_random;       /* the trace id is */
+};
+
+struct oteli_sdk {
+    uint64_t generation;                /* even and not zero; another one for each start */
+    uint8_t decide[OTELI_PARENT_KINDS]; /* enum oteli_decision by enum oteli_parent */
+    struct oteli_limits limits;
+    struct oteli_program program;
+    bool synchronous;   /* every ended span goes to export_one, none into a line */
+    bool starts_asleep; /* its worker sleeps until the first span ends */
+    uint32_t threads;   /* that took this SDK up so far; atomic */
+
+    /* Asked where `decide` says OTELI_DECIDE_ASK. */
+    bool (*sample)(const struct oteli_sdk *, const struct oteli_sampling *);
+
+    /* Asked for every span where program.is_roundabout. The result is DROP, and undefined but
+     * for what it has and has not. */
+    void (*judge)(const struct oteli_sdk *, const struct oteli_sampling_question *,
+                  otel_sampling_result *);
+
+    /* See struct oteli_program. Of the ids one is wanted, and the other NULL. */
+    void (*make_ids)(const struct oteli_sdk *, uint8_t *trace_id, uint8_t *span_id);
+    bool (*is_tracer_enabled)(const struct oteli_sdk *, const otel_scope_view *scope);
+
+    /* Likewise; the thread is in no call of ours, so that processors can make some. */
+    void (*span_started)(const struct oteli_sdk *, const otel_span *span,
+                         const otel_context *parent);
+    void (*span_ending)(const struct oteli_sdk *, const otel_span *span, uint64_t end_ns);
+    void (*span_ended)(const struct oteli_sdk *, struct oteli_record *record);
+
+    /* Reserve room for spans in the queue; the number that the thread may end before it
+     * asks again, at least 1. 0: the queue is full. `ended` of the last lot are done. */
+    uint32_t (*take_lot)(struct oteli_sdk *, uint32_t ended);
+
+    /* Reserve room for exactly this many spans at once. False: there is not that much. */
+    bool (*reserve)(struct oteli_sdk *, uint32_t count);
+
+    /* They have been recorded in it: the worker may want to know. */
+    void (*announce)(struct oteli_sdk *, uint32_t count);
+
+    /* Give up room that was reserved. */
+    void (*give_room_back)(struct oteli_sdk *, uint32_t count);
+
+    /* A line was refused at the limit of bytes: the worker may be able to make room. */
+    void (*press)(struct oteli_sdk *);
+
+    /* The verdict on a trace at the end of its local root; NULL: all are kept. */
+    bool (*keep)(const struct oteli_sdk *, const otel_tail *tail);
+
+    /* Hand a full line (or NULL) to the worker. */
+    void (*hand_over)(struct oteli_sdk *, struct oteli_line *line);
+
+    /* The worker sleeps without a timer, and a span has ended. */
+    void (*wake)(struct oteli_sdk *);
+
+    /* Export one record at once (`synchronous`). */
+    void (*export_one)(struct oteli_sdk *, const void *record);
+
+    /* The first span of a forked child whose parent this SDK ran in: install another one like
+     * it, or uninstall what has been waiting for that. Must not look at this struct, which is
+     * the parent's. May be called again by threads that come meanwhile. NULL: a child has none. */
+    void (*revive)(void);
+};
+
+/* What the hot path looks at. A page of its own, which the kernel wipes in every child
+ * (common/os/fork.h): one that is made behind our back finds that there is no SDK. */
+union oteli_watched {
+    struct {
+        uint64_t generation;
+        uint64_t fast_generation;
+        uint64_t asleep;
+        uint64_t mark; /* 0: no SDK was ever installed, or this is a child that must notice it */
+    } words;
+    uint8_t page[OTELI_FORK_PAGE];
+};
+OTELI_NOT_LENT extern union oteli_watched oteli_watched;
+
+/* See above. Written by install and uninstall. */
+#define oteli_generation (oteli_watched.words.generation)
+
+/* What it is in a forked child whose SDK comes back with its first span. */
+#define OTELI_REVIVE 1
+
+/* The same while a span's times are plain readings of the processor's counter, and otherwise
+ * a number that no thread has: the fast way of spans compares with this one. */
+#define OTELI_NEVER_FAST (UINT64_MAX - 2)
+#define oteli_fast_generation (oteli_watched.words.fast_generation)
+
+/* Look at the clock again: its source has changed. The worker. */
+OTELI_LENT void oteli_sdk_reconsider_clock(const struct oteli_sdk *sdk);
+
+/* The generation of the SDK whose worker sleeps without a timer; 0: none does. A span that
+ * ends looks at it after its record is committed. */
+#define oteli_asleep (oteli_watched.words.asleep)
+
+/* Before anything that could wait for a thread of the parent's, or allocate: an orphan
+ * (common/os/fork.h) forgets its parent first. */
+static inline void oteli_notice_fork(void)
+{
+    if (OTELI_UNLIKELY(oteli_load_relaxed_64(&oteli_watched.words.mark) == 0))
+        oteli_fork_notice();
+}
+
+/* The generation of the SDK whose queue has no room; 0: none. Whoever finds that out says so,
+ * and looks once more; whoever makes room takes it back. So a thread that drops spans needs no
+ * more than a look. */
+OTELI_LENT extern uint64_t oteli_full;
+
+/* The SDK behind oteli_generation; only between oteli_sdk_borrow and _return. */
+extern struct oteli_sdk *oteli_sdk_current;
+
+OTELI_LENT void oteli_sdk_install(struct oteli_sdk *sdk);
+OTELI_LENT void oteli_sdk_uninstall(void);
+
+/* The generation of the SDK that was uninstalled last in this process; 0: none was. */
+uint64_t oteli_sdk_stopped(void);
+
+/* In a forked child, where oteli_generation is OTELI_REVIVE: let the SDK come back, or not.
+ * App threads. */
+void oteli_sdk_revive(void);
+
+/* In a forked child: there is one thread, no SDK yet, and nothing is of this process but the
+ * contexts of that thread. Stores only. */
+void oteli_api_forget(void);
+
+/* After it was uninstalled: wait until each thread has been outside of its functions. False:
+ * not before the deadline, or this thread is inside itself. */
+OTELI_LENT bool oteli_sdk_wait_until_left(uint64_t deadline_ns);
+
+/* Whether a thread is inside a function of this SDK (or may be): then it cannot be freed. */
+OTELI_LENT bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk);
+
+/* Whether this SDK's worker is marked as asleep. */
+OTELI_LENT bool oteli_sdk_is_asleep(const struct oteli_sdk *sdk);
+
+/* Mark the worker asleep without a timer, and awake. True: this call changed it. */
+OTELI_LENT bool oteli_sdk_set_asleep(const struct oteli_sdk *sdk, bool asleep);
+
+#endif

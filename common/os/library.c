@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/os/library.c - see library.h: the door to the dynamic linker. */
+#include "common/os/library.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A program that is linked statically has none, and is never unloaded. */
+#pragma weak dlopen
+#pragma weak dlclose
+#pragma weak dlsym
+#if defined(__GLIBC__)
+#pragma weak dladdr1
+#else
+#pragma weak dladdr
+#endif
+
+/* The name under which the dynamic linker knows the object. NULL: the program. */
+static const char *name_of(const void *inside)
+{
+    Dl_info info;
+#if defined(__GLIBC__)
+    struct link_map *map = NULL;
+    if (&dladdr1 == NULL || dladdr1(inside, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
+        return NULL;
+    return map != NULL && map->l_name[0] != '\0' ? map->l_name : NULL;
+#else
+    if (&dladdr == NULL || dladdr(inside, &info) == 0)
+        return NULL;
+    return info.dli_fname;
+#endif
+}
+
+void oteli_stay_loaded(oteli_code *inside)
+{
+    const char *name = inside != NULL ? name_of((const void *)(uintptr_t)inside) : NULL;
+    if (&dlopen != NULL && name != NULL)
+        (void)dlopen(name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+/* POSIX lets a function's address be a pointer to data here; C has no conversion for it. */
+static oteli_code *find(void *library, const char *name)
+{
+    return (oteli_code *)(uintptr_t)dlsym(library, name);
+}
+
+/* A library from where this one is, whatever the linker's search finds first. */
+static void *load_beside(const char *here, const char *library)
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr(here, '/');
+    if (slash == NULL)
+        return NULL;
+    const int length = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - here), here, library);
+    return length < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
+oteli_code *oteli_load(const char *library, const char *name, const char *own, oteli_code *inside)
+{
+    if (&dlopen == NULL || &dlclose == NULL || &dlsym == NULL)
+        return NULL;
+    void *own_library = dlopen(own, RTLD_LAZY | RTLD_NOLOAD);
+    if (own_library == NULL)
+        return NULL;
+    const char *here = name_of((const void *)(uintptr_t)inside);
+    void *here_library = here != NULL ? dlopen(here, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    const bool is_own = here_library == own_library;
+    if (here_library != NULL)
+        (void)dlclose(here_library);
+    (void)dlclose(own_library);
+    void *loaded = is_own ? load_beside(here, library) : NULL;
+    if (loaded == NULL && is_own)
+        loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    return loaded != NULL ? find(loaded, name) : NULL;
+}

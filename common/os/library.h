@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/os/library.h - keep a library loaded to which threads may still return, and load one.
+ *
+ * To stay loaded is one more reference to the loaded object, as dlopen counts them, which is never
+ * given back: dlclose leaves the object mapped. Both calls wait for the dynamic linker's lock, so
+ * neither is made while a lock of ours is held.
+ *
+ * Threads:  any thread. */
+#ifndef OTELI_LIBRARY_H
+#define OTELI_LIBRARY_H
+
+#include "common/base/internal_api.h"
+
+/* Any function, for its address. */
+typedef void oteli_code(void);
+
+/* The object that has this function stays loaded until the process ends. NULL is allowed; without
+ * memory for the reference nothing changes. */
+OTELI_LENT void oteli_stay_loaded(oteli_code *inside);
+
+/* What the loader calls a library of ours: OTELI_LIBRARY("otel-config"). CMake says the version. */
+#define OTELI_LIBRARY(name) "lib" name ".so." OTELI_SOVERSION
+
+/* The function `name` of a library that is loaded for it, and stays. NULL: it cannot be loaded
+ * or has no such function; or else `inside` is not in the shared library `own`, so that what is
+ * loaded would bring a copy of it instead of finding it here. */
+OTELI_LENT oteli_code *oteli_load(const char *library, const char *name, const char *own,
+                                  oteli_code *inside);
+
+#endif

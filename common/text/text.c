@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/text/text.c - the contracts are in common/text/text.h. Any thread; owns nothing. */
+#include "common/text/text.h"
+
+#include <stdlib.h>
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+otel_slice oteli_trim(otel_slice text)
+{
+    while (text.length != 0 && is_blank(text.data[0])) {
+        text.data++;
+        text.length--;
+    }
+    while (text.length != 0 && is_blank(text.data[text.length - 1]))
+        text.length--;
+    return text;
+}
+
+bool oteli_list_next(otel_slice *rest, otel_slice *member)
+{
+    while (rest->length != 0) {
+        const char *comma = memchr(rest->data, ',', rest->length);
+        const size_t length = comma ? (size_t)(comma - rest->data) : rest->length;
+        const size_t step = comma ? length + 1 : length;
+        *member = oteli_trim((otel_slice){.data = rest->data, .length = length});
+        rest->data += step;
+        rest->length -= step;
+        if (member->length != 0)
+            return true;
+    }
+    return false;
+}
+
+bool oteli_cut(otel_slice text, char mark, otel_slice *before, otel_slice *behind)
+{
+    const char *at = text.length != 0 ? memchr(text.data, mark, text.length) : NULL;
+    if (at == NULL)
+        return false;
+    const size_t length = (size_t)(at - text.data);
+    *before = oteli_trim((otel_slice){.data = text.data, .length = length});
+    *behind = oteli_trim((otel_slice){.data = at + 1, .length = text.length - length - 1});
+    return true;
+}
+
+bool oteli_is_word(otel_slice text, const char *word)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        if (word[i] == '\0' || oteli_to_lower(text.data[i]) != oteli_to_lower(word[i]))
+            return false;
+    }
+    return word[text.length] == '\0';
+}
+
+char *oteli_slice_copy(otel_slice text)
+{
+    char *copy = malloc(text.length + 1);
+    return copy != NULL ? oteli_slice_put(copy, text) : NULL;
+}
+
+bool oteli_is_token(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        const char c = oteli_to_lower(text[i]);
+        const bool is_alphanumeric = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (!is_alphanumeric && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL))
+            return false;
+    }
+    return length != 0;
+}
+
+int oteli_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = oteli_to_lower(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool oteli_percent_decode(const char *text, size_t length, char *out, size_t *out_length)
+{
+    size_t written = 0;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (c == '%') {
+            if (length - i < 3)
+                return false;
+            const int high = oteli_hex_digit(text[i + 1]);
+            const int low = oteli_hex_digit(text[i + 2]);
+            if (high < 0 || low < 0)
+                return false;
+            c = (char)(high * 16 + low);
+            i += 2;
+        }
+        out[written++] = c;
+    }
+    *out_length = written;
+    return true;
+}
+
+bool oteli_parse_whole(otel_slice text, int64_t *number)
+{
+    text = oteli_trim(text);
+    if (text.length == 0)
+        return false;
+    int64_t sum = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        const int digit = text.data[i] - '0';
+        if (digit < 0 || digit > 9 || sum > (INT64_MAX - digit) / 10)
+            return false;
+        sum = sum * 10 + digit;
+    }
+    *number = sum;
+    return true;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* common/text/text.h - cut, compare and decode pieces of text that somebody else wrote.
+ *
+ * A piece is an otel_slice: it points into the text and is not NUL-terminated. Nothing
+ * here depends on the locale or on errno, and only oteli_slice_copy allocates.
+ *
+ * Threads:  any thread; no state. */
+#ifndef OTELI_TEXT_H
+#define OTELI_TEXT_H
+
+#include "common/base/internal_api.h"
+#include <otel/exporter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline otel_slice oteli_slice_of(const char *text)
+{
+    return (otel_slice){.data = text, .length = text ? strlen(text) : 0};
+}
+
+static inline char oteli_to_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Without the spaces and tabs at both ends. */
+OTELI_LENT otel_slice oteli_trim(otel_slice text);
+
+/* Take the next member of a comma separated list from the front of `rest`, trimmed. Empty
+ * members are skipped. false: there is none left. */
+OTELI_LENT bool oteli_list_next(otel_slice *rest, otel_slice *member);
+
+/* Cut at the first `mark`: what stands before and behind it, both trimmed. false: there is
+ * no mark, and nothing is written. */
+OTELI_LENT bool oteli_cut(otel_slice text, char mark, otel_slice *before, otel_slice *behind);
+
+/* Whether the text is this word; ASCII letters in any case. */
+OTELI_LENT bool oteli_is_word(otel_slice text, const char *word);
+
+/* Whether it is exactly this text. */
+static inline bool oteli_is_text(otel_slice slice, const char *text)
+{
+    return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;
+}
+
+/* Copy a text and a NUL behind it: length + 1 bytes. Returns `out`. */
+static inline char *oteli_slice_put(char *out, otel_slice text)
+{
+    if (text.length != 0)
+        memcpy(out, text.data, text.length);
+    out[text.length] = '\0';
+    return out;
+}
+
+/* How "span" goes on behind a number of them: 1 span is lost, 2 spans are lost. */
+static inline const char *oteli_is_or_are(uint64_t count)
+{
+    return count == 1 ? " is" : "s are";
+}
+
+/* How "span" goes on where no verb follows: 1 span, 2 spans. */
+static inline const char *oteli_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* A NUL-terminated copy on the heap, or NULL without memory. */
+OTELI_LENT char *oteli_slice_copy(otel_slice text);
+
+/* What an ASCII character is worth as a hexadecimal digit; -1: it is none. */
+int oteli_hex_digit(char c);
+
+/* Whether the name of a header can be this: RFC 9110, 5.6.2 "token". */
+OTELI_LENT bool oteli_is_token(const char *text, size_t length);
+
+/* Write a byte as %XX. Returns what comes behind it. */
+static inline char *oteli_percent_put(char *out, char byte)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    *out++ = '%';
+    *out++ = digits[(unsigned char)byte >> 4];
+    *out++ = digits[(unsigned char)byte & 15];
+    return out;
+}
+
+/* Replace every %xx by its byte; everything else, '+' too, stays. `out` needs room for
+ * `length` bytes and may be `text`; it gets no NUL, and may contain one (%00). false: some
+ * '%' is not followed by two hexadecimal digits, and `out` is of no use. */
+OTELI_LENT bool oteli_percent_decode(const char *text, size_t length, char *out,
+                                     size_t *out_length);
+
+/* Read decimal digits, with blanks around them and nothing else: no sign, no unit. false:
+ * there is something else, or the number is above INT64_MAX. */
+OTELI_LENT bool oteli_parse_whole(otel_slice text, int64_t *number);
+
+#endif

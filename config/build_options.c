@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config/build_options.c - settings and the program's own options as the options of otel_start; see
+ * build_options.h. What both say, the file says; what neither says is the default, as with
+ * `ignore_environment` the environment says nothing. Start/stop only. */
+#include "config/build_options.h"
+
+#include "common/config/configuration.h"
+#include "common/text/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- The program's own --- */
+
+otel_status oteli_options_copy(const otel_sdk_options *own, otel_sdk_options *options)
+{
+    *options = (otel_sdk_options){.size = sizeof *options};
+    if (own == NULL)
+        return OTEL_OK;
+    if (own->size == 0)
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    memcpy(options, own, own->size < sizeof *options ? own->size : sizeof *options);
+    options->size = sizeof *options;
+    return OTEL_OK;
+}
+
+static void free_exporters(const otel_exporter *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].free != NULL)
+            list[i].free(list[i].state);
+}
+
+static void free_processors(const otel_processor *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].free != NULL)
+            list[i].free(list[i].state);
+}
+
+static void free_sampler(const otel_sampler *sampler)
+{
+    if (sampler != NULL && sampler->free != NULL)
+        sampler->free(sampler->state);
+}
+
+void oteli_options_free(const otel_sdk_options *options)
+{
+    free_exporters(options->exporters, options->exporter_count);
+    free_processors(options->processors, options->processor_count);
+    free_sampler(options->sampler);
+}
+
+/* --- Tracers --- */
+
+/* The bytes of the first character. */
+static size_t character(otel_slice text)
+{
+    size_t length = text.length != 0;
+    while (length != 0 && length < text.length && ((uint8_t)text.data[length] & 0xC0) == 0x80)
+        length++;
+    return length;
+}
+
+/* `?` is one character, `*` any number. After the last `*` that was met, as much as needed is
+ * skipped, and no more is ever gone back to. */
+static bool is_like(otel_slice text, const char *pattern)
+{
+    const char *star = NULL;
+    otel_slice behind_star = text;
+    while (text.length != 0) {
+        size_t length = 1;
+        if (*pattern == '*') {
+            star = pattern++;
+            behind_star = text;
+            continue;
+        }
+        if (*pattern == '?')
+            length = character(text);
+        if (*pattern != '\0' && (*pattern == '?' || *pattern == *text.data)) {
+            pattern++;
+            text = (otel_slice){text.data + length, text.length - length};
+            continue;
+        }
+        if (star == NULL)
+            return false;
+        pattern = star + 1;
+        behind_star = (otel_slice){behind_star.data + 1, behind_star.length - 1};
+        text = behind_star;
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}
+
+bool oteli_file_enables_tracer(void *state, const otel_scope_view *scope)
+{
+    const struct oteli_settings *settings = state;
+    for (size_t i = 0; i < settings->tracer_count; i++)
+        if (is_like(scope->name, settings->tracers[i].pattern))
+            return settings->tracers[i].is_enabled;
+    return settings->are_tracers_enabled;
+}
+
+/* --- Processors --- */
+
+static otel_status make_processor(const struct oteli_processor_setting *setting,
+                                  struct oteli_faults *faults, struct oteli_creation *creation)
+{
+    otel_sdk_options *options = &creation->options;
+    otel_exporter exporter = {.size = 0};
+    otel_status status = OTEL_OK;
+    if (setting->kind == OTELI_PROCESSOR_REGISTERED) {
+        status = setting->component.provider->create(
+            setting->component.provider->state, setting->component.properties,
+            &creation->processors[options->processor_count]);
+    } else {
+        status = oteli_make_exporter(&setting->exporter, faults, &exporter);
+        if (status != OTEL_OK)
+            return status;
+        if (setting->kind == OTELI_PROCESSOR_BATCH) {
+            creation->exporters[options->exporter_count++] = exporter;
+            return OTEL_OK;
+        }
+        status =
+            otel_simple_processor_new(exporter, &creation->processors[options->processor_count]);
+    }
+    options->processor_count += status == OTEL_OK;
+    if (status != OTEL_OK)
+        oteli_fault(faults, setting->place, "this processor cannot be made: %s",
+                    otel_status_string(status));
+    return status;
+}
+
+/* Put those of the file before those of the program. On failure all are freed. */
+static otel_status make_processors(const struct oteli_settings *settings,
+                                   struct oteli_faults *faults, struct oteli_creation *creation)
+{
+    otel_sdk_options *options = &creation->options;
+    const otel_sdk_options own = *options;
+    const size_t count = settings->processor_count;
+    creation->exporters = calloc(count + own.exporter_count + 1, sizeof *creation->exporters);
+    creation->processors = calloc(count + own.processor_count + 1, sizeof *creation->processors);
+    options->exporters = creation->exporters;
+    options->exporter_count = 0;
+    options->processors = creation->processors;
+    options->processor_count = 0;
+    otel_status status = OTEL_ERROR_NO_MEMORY;
+    if (creation->exporters == NULL || creation->processors == NULL) {
+        free_exporters(own.exporters, own.exporter_count);
+        free_processors(own.processors, own.processor_count);
+        oteli_fault_no_memory(faults);
+        return status;
+    }
+    status = OTEL_OK;
+    for (size_t i = 0; i < count && status == OTEL_OK && !settings->is_disabled; i++)
+        status = make_processor(&settings->processors[i], faults, creation);
+    creation->file_exporters = options->exporter_count;
+    creation->file_processors = options->processor_count;
+    for (size_t i = 0; i < own.exporter_count; i++)
+        creation->exporters[options->exporter_count++] = own.exporters[i];
+    for (size_t i = 0; i < own.processor_count; i++)
+        creation->processors[options->processor_count++] = own.processors[i];
+    return status;
+}
+
+/* --- The resource --- */
+
+/* The name that the file itself has for the service, in *name; false: it has none. It has no
+ * end of its own. */
+static bool find_service_name(const struct oteli_settings *settings, otel_slice *name)
+{
+    static const char service_name[] = "service.name";
+    for (size_t i = settings->attribute_count; i-- > 0;) {
+        const otel_attribute *attribute = &settings->attributes[i];
+        if (strcmp(attribute->key, service_name) != 0)
+            continue;
+        const bool is_text = attribute->value.type == OTEL_VALUE_STRING;
+        *name = oteli_slice_of(is_text ? attribute->value.as.string : "");
+        return true;
+    }
+    otel_slice rest = oteli_slice_of(settings->attributes_list);
+    otel_slice pair, key, value;
+    bool is_there = false;
+    while (oteli_list_next(&rest, &pair)) {
+        if (!oteli_cut(pair, '=', &key, &value) || !oteli_is_word(key, service_name))
+            continue;
+        *name = value;
+        is_there = true;
+    }
+    return is_there;
+}
+
+/* Of two attributes with one key the later counts, so the file's come last. */
+static otel_status set_resource(const struct oteli_settings *settings, struct oteli_faults *faults,
+                                struct oteli_creation *creation)
+{
+    otel_sdk_options *options = &creation->options;
+    const size_t own = options->resource != NULL ? options->resource_count : 0;
+    creation->attributes =
+        calloc(own + settings->attribute_count + 1, sizeof *creation->attributes);
+    if (creation->attributes == NULL) {
+        oteli_fault_no_memory(faults);
+        return OTEL_ERROR_NO_MEMORY;
+    }
+    for (size_t i = 0; i < own; i++)
+        creation->attributes[i] = options->resource[i];
+    for (size_t i = 0; i < settings->attribute_count; i++)
+        creation->attributes[own + i] = settings->attributes[i];
+    options->resource = creation->attributes;
+    options->resource_count = own + settings->attribute_count;
+    otel_slice name;
+    if (find_service_name(settings, &name))
+        options->service_name = NULL;
+    else if (settings->detects_service && options->service_name == NULL)
+        options->service_name = oteli_env_get("OTEL_SERVICE_NAME");
+    if (settings->attributes_list != NULL)
+        options->resource_attributes = settings->attributes_list;
+    if (settings->schema_url != NULL)
+        options->resource_schema_url = settings->schema_url;
+    if (settings->detectors != NULL)
+        options->resource_detectors = settings->detectors;
+    else if (options->resource_detectors == NULL)
+        options->resource_detectors = "none";
+    return OTEL_OK;
+}
+
+/* --- The sampler --- */
+
+static otel_status make_sampler(const struct oteli_settings *settings, struct oteli_faults *faults,
+                                struct oteli_creation *creation)
+{
+    otel_sdk_options *options = &creation->options;
+    if (settings->sampler_count == 0)
+        return OTEL_OK;
+    free_sampler(options->sampler);
+    options->sampler = NULL;
+    if (settings->is_disabled)
+        return OTEL_OK;
+    otel_slice name = oteli_slice_of(options->service_name);
+    (void)find_service_name(settings, &name);
+    char *service_name = name.length != 0 ? oteli_slice_copy(name) : NULL;
+    const otel_status status =
+        oteli_make_sampler(settings, service_name, faults, &creation->sampler);
+    free(service_name);
+    if (status == OTEL_OK)
+        options->sampler = &creation->sampler;
+    return status;
+}
+
+/* --- Numbers and words --- */
+
+static void set_number(int64_t *option, int64_t said)
+{
+    if (said != 0)
+        *option = said;
+}
+
+static void set_limits(const struct oteli_settings *settings, otel_sdk_options *options)
+{
+    const struct oteli_limit_setting *all = &settings->limits;
+    const struct oteli_limit_setting *span = &settings->span_limits;
+    set_number(&options->attribute_value_length_limit, all->attribute_value_length);
+    set_number(&options->attribute_value_depth_limit, all->attribute_value_depth);
+    set_number(&options->attribute_count_limit, all->attribute_count);
+    set_number(&options->span_attribute_value_length_limit, span->attribute_value_length);
+    set_number(&options->attribute_value_depth_limit, span->attribute_value_depth);
+    set_number(&options->span_attribute_count_limit, span->attribute_count);
+    set_number(&options->span_event_count_limit, span->event_count);
+    set_number(&options->span_link_count_limit, span->link_count);
+    set_number(&options->event_attribute_count_limit, span->event_attribute_count);
+    set_number(&options->link_attribute_count_limit, span->link_attribute_count);
+    set_number(&options->bsp_schedule_delay, settings->batch.schedule_delay_ms);
+    set_number(&options->bsp_export_timeout, settings->batch.export_timeout_ms);
+    set_number(&options->bsp_max_queue_size, settings->batch.max_queue_size);
+    set_number(&options->bsp_max_export_batch_size, settings->batch.max_export_batch_size);
+}
+
+static void set_words(const struct oteli_settings *settings, otel_sdk_options *options)
+{
+    options->ignore_environment = true;
+    options->traces_exporter = "none";
+    options->sdk_disabled = settings->is_disabled ? "true" : "false";
+    if (settings->log_level != NULL)
+        options->log_level = settings->log_level;
+    if (settings->propagators != NULL) {
+        options->propagators = settings->propagators;
+        options->propagator = NULL;
+    } else if (options->propagators == NULL) {
+        options->propagators = "none";
+    }
+    if (settings->has_tracer_rules) {
+        options->tracer_enabled = oteli_file_enables_tracer;
+        options->tracer_enabled_state = (void *)(uintptr_t)settings;
+    }
+}
+
+static void set_profiler(const struct oteli_profiler_setting *profiler, otel_sdk_options *options)
+{
+    set_number(&options->profiler_hz, profiler->hz);
+    set_number(&options->profiler_signal, profiler->signal);
+    if (profiler->source != NULL)
+        options->profiler = profiler->source;
+    if (profiler->out != NULL)
+        options->profiler_out = profiler->out;
+    if (profiler->endpoint != NULL)
+        options->profiler_endpoint = profiler->endpoint;
+    if (profiler->label_style != NULL)
+        options->pprof_label_style = profiler->label_style;
+    if (profiler->names != NULL)
+        options->profiler_names = profiler->names;
+}
+
+otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_options *own,
+                         struct oteli_faults *faults, struct oteli_creation *creation)
+{
+    *creation = (struct oteli_creation){.exporters = NULL};
+    otel_sdk_options *options = &creation->options;
+    otel_status status = oteli_options_copy(own, options);
+    if (status != OTEL_OK)
+        return status;
+    set_limits(settings, options);
+    set_words(settings, options);
+    set_profiler(&settings->profiler, options);
+    status = make_processors(settings, faults, creation);
+    if (status == OTEL_OK)
+        status = set_resource(settings, faults, creation);
+    if (status == OTEL_OK)
+        status = make_sampler(settings, faults, creation);
+    if (status != OTEL_OK) {
+        oteli_options_free(options);
+        oteli_creation_free(creation);
+    }
+    return status;
+}
+
+void oteli_creation_free(struct oteli_creation *creation)
+{
+    free(creation->exporters);
+    free(creation->processors);
+    free(creation->attributes);
+    *creation = (struct oteli_creation){.exporters = NULL};
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config/build_options.h - from settings to the parts of an SDK, and to the options that otel_start
+ * takes them with. Start/stop only. What is made here belongs to the caller. */
+#ifndef OTELI_BUILD_OPTIONS_H
+#define OTELI_BUILD_OPTIONS_H
+
+#include "config/settings.h"
+
+#include <otel/exporter.h>
+#include <otel/processor.h>
+#include <otel/sampler.h>
+
+/* Each says in the log why it cannot make it. */
+otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
+                                struct oteli_faults *faults, otel_exporter *exporter);
+
+/* The first of settings->samplers, with all that it is made of. One that asks a server asks for
+ * the rules of this service (NULL: unknown). */
+otel_status oteli_make_sampler(const struct oteli_settings *settings, const char *service_name,
+                               struct oteli_faults *faults, otel_sampler *sampler);
+
+/* What otel_start is given. */
+struct oteli_creation {
+    otel_sdk_options options;
+    otel_exporter *exporters; /* those of the file, then the program's */
+    otel_processor *processors;
+    size_t file_exporters, file_processors; /* how many of them are of the file */
+    otel_sampler sampler;
+    otel_attribute *attributes;
+};
+
+/* `own` is of the program, or NULL; its exporters, processors and sampler are adopted, also on
+ * failure. `settings` has to stay while the SDK runs where it has rules about tracers. On
+ * OTEL_OK, oteli_creation_free comes after otel_start, which adopts what the options have. */
+otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_options *own,
+                         struct oteli_faults *faults, struct oteli_creation *creation);
+void oteli_creation_free(struct oteli_creation *creation);
+
+/* Free what otel_start would have adopted. */
+void oteli_options_free(const otel_sdk_options *options);
+
+/* Copy the options of a program (or NULL), as far as their size goes. */
+otel_status oteli_options_copy(const otel_sdk_options *own, otel_sdk_options *options);
+
+/* For otel_sdk_options.tracer_enabled; `state` are the settings. */
+bool oteli_file_enables_tracer(void *state, const otel_scope_view *scope);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config/read/read.c - a checked document as plain values; see settings.h. Start/stop only. */
+#include "config/settings.h"
+
+#include "common/text/text.h"
+
+/* Severities of OpenTelemetry to those of OTEL_LOG_LEVEL. Nothing here is fatal. */
+static const char *log_level_of(const char *severity)
+{
+    static const struct {
+        const char *severity;
+        const char *level;
+    } levels[] = {
+        {"trace", "debug"}, {"debug", "debug"}, {"info", "info"},
+        {"warn", "warn"},   {"error", "error"}, {"fatal", "none"},
+    };
+    for (size_t i = 0; severity != NULL && i < sizeof levels / sizeof levels[0]; i++)
+        if (strncmp(severity, levels[i].severity, strlen(levels[i].severity)) == 0)
+            return levels[i].level;
+    return NULL;
+}
+
+static struct oteli_limit_setting limits_of(const struct oteli_node *limits)
+{
+    return (struct oteli_limit_setting){
+        .attribute_value_length = oteli_read_number(limits, "attribute_value_length_limit"),
+        .attribute_value_depth = oteli_read_number(limits, "attribute_value_depth_limit"),
+        .attribute_count = oteli_read_number(limits, "attribute_count_limit"),
+        .event_count = oteli_read_number(limits, "event_count_limit"),
+        .link_count = oteli_read_number(limits, "link_count_limit"),
+        .event_attribute_count = oteli_read_number(limits, "event_attribute_count_limit"),
+        .link_attribute_count = oteli_read_number(limits, "link_attribute_count_limit"),
+    };
+}
+
+/* --- Propagators --- */
+
+static bool has_name(const char *names, otel_slice name)
+{
+    otel_slice rest = oteli_slice_of(names);
+    otel_slice one;
+    while (oteli_list_next(&rest, &one))
+        if (one.length == name.length && memcmp(one.data, name.data, name.length) == 0)
+            return true;
+    return false;
+}
+
+static void add_name(char *names, otel_slice name)
+{
+    const size_t length = strlen(names);
+    if (has_name(names, name))
+        return;
+    names[length] = ',';
+    memcpy(names + length + (length != 0), name.data, name.length);
+}
+
+static bool is_propagator(otel_slice name)
+{
+    return has_name("tracecontext,baggage,b3,b3multi,jaeger,none", name);
+}
+
+/* The mappings first, then the list, each name once. "none" is what others leave of it. */
+static void read_propagators(const struct oteli_node *node, struct oteli_pool *pool,
+                             struct oteli_faults *faults, struct oteli_settings *settings)
+{
+    const struct oteli_node *composite = oteli_node_value(node, "composite");
+    const char *list = oteli_read_text(node, "composite_list");
+    if (node == NULL)
+        return;
+    size_t size = sizeof "none" + (list != NULL ? strlen(list) + 1 : 0);
+    const struct oteli_item *first = composite != NULL ? composite->items : NULL;
+    for (const struct oteli_item *item = first; item != NULL; item = item->next)
+        size += strlen(item->value->items->key) + 1;
+    char *names = oteli_pool_take(pool, size);
+    if (names == NULL) {
+        oteli_fault_no_memory(faults);
+        return;
+    }
+    for (const struct oteli_item *item = first; item != NULL; item = item->next)
+        add_name(names, oteli_slice_of(item->value->items->key));
+    otel_slice rest = oteli_slice_of(list);
+    otel_slice name;
+    while (oteli_list_next(&rest, &name))
+        if (!is_propagator(name))
+            oteli_fault(faults, oteli_node_value(node, "composite_list")->place,
+                        "propagator.composite_list has \"%.*s\", which is not in this build",
+                        (int)(name.length < 80 ? name.length : 80), name.data);
+        else if (name.length != 4 || memcmp(name.data, "none", 4) != 0)
+            add_name(names, name);
+    settings->propagators = names[0] != '\0' ? names : "none";
+}
+
+/* --- Tracers --- */
+
+static void read_tracers(const struct oteli_node *configurator, struct oteli_pool *pool,
+                         struct oteli_faults *faults, struct oteli_settings *settings)
+{
+    const struct oteli_node *list = oteli_node_value(configurator, "tracers");
+    settings->has_tracer_rules = configurator != NULL;
+    settings->are_tracers_enabled =
+        oteli_read_bool(oteli_node_value(configurator, "default_config"), "enabled", true);
+    if (list == NULL)
+        return;
+    struct oteli_tracer_setting *tracers = oteli_pool_array(pool, list->count, sizeof *tracers);
+    if (tracers == NULL) {
+        oteli_fault_no_memory(faults);
+        return;
+    }
+    for (const struct oteli_item *item = list->items; item != NULL; item = item->next)
+        tracers[settings->tracer_count++] = (struct oteli_tracer_setting){
+            oteli_read_text(item->value, "name"),
+            oteli_read_bool(oteli_node_value(item->value, "config"), "enabled", true)};
+    settings->tracers = tracers;
+}
+
+/* --- The profiler --- */
+
+/* One that is there, even if nothing is said of it, is to run. */
+static struct oteli_profiler_setting profiler_of(const struct oteli_node *own)
+{
+    const struct oteli_node *profiler = oteli_node_value(own, "profiler");
+    struct oteli_profiler_setting setting = {
+        .source = oteli_read_text(profiler, "source"),
+        .hz = oteli_read_number(profiler, "hz"),
+        .signal = oteli_read_number(profiler, "signal"),
+        .out = oteli_read_text(profiler, "out"),
+        .endpoint = oteli_read_text(profiler, "endpoint"),
+        .label_style = oteli_read_text(profiler, "label_style"),
+        .names = oteli_read_text(profiler, "names"),
+    };
+    if (setting.source == NULL && oteli_node_find(own, "profiler") != NULL)
+        setting.source = "auto";
+    return setting;
+}
+
+void oteli_settings_read(const struct oteli_node *root, struct oteli_pool *pool,
+                         struct oteli_faults *faults, struct oteli_settings *settings)
+{
+    const struct oteli_node *provider = oteli_node_value(root, "tracer_provider");
+    *settings = (struct oteli_settings){
+        .is_disabled = provider == NULL || oteli_read_bool(root, "disabled", false),
+        .log_level = log_level_of(oteli_read_text(root, "log_level")),
+        .limits = limits_of(oteli_node_value(root, "attribute_limits")),
+        .span_limits = limits_of(oteli_node_value(provider, "limits")),
+        .profiler = profiler_of(oteli_node_value(oteli_node_value(root, "distribution"), "otel-c")),
+    };
+    if (provider == NULL)
+        oteli_doubt(faults, root->place, "there is no tracer_provider: spans are not recorded");
+    read_propagators(oteli_node_value(root, "propagator"), pool, faults, settings);
+    oteli_resource_read(oteli_node_value(root, "resource"), pool, faults, settings);
+    oteli_processors_read(oteli_node_value(provider, "processors"), pool, faults, settings);
+    oteli_samplers_read(oteli_node_value(provider, "sampler"), pool, faults, settings);
+    read_tracers(oteli_node_value(provider, "tracer_configurator/development"), pool, faults,
+                 settings);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config/read/read_resource.c - the resource: attributes of a type, a list of texts, and who may
+ * find out more; see settings.h. Start/stop only. */
+#include "config/settings.h"
+
+#include <string.h>
+
+/* The elements of a list in the form that an attribute has them. */
+static otel_value array_of(const struct oteli_node *list, const char *type, struct oteli_pool *pool,
+                           struct oteli_faults *faults)
+{
+    otel_value value = otel_value_empty();
+    void *elements = oteli_pool_array(pool, list->count, sizeof(int64_t));
+    if (elements == NULL) {
+        oteli_fault_no_memory(faults);
+        return value;
+    }
+    size_t i = 0;
+    for (const struct oteli_item *item = list->items; item != NULL; item = item->next, i++) {
+        if (strcmp(type, "string_array") == 0)
+            ((const char **)elements)[i] = item->value->text;
+        else if (strcmp(type, "bool_array") == 0)
+            ((bool *)elements)[i] = item->value->boolean;
+        else if (strcmp(type, "int_array") == 0)
+            ((int64_t *)elements)[i] = item->value->integer;
+        else
+            ((double *)elements)[i] = item->value->real;
+    }
+    if (strcmp(type, "string_array") == 0)
+        return otel_value_string_array(elements, list->count);
+    if (strcmp(type, "bool_array") == 0)
+        return otel_value_bool_array(elements, list->count);
+    if (strcmp(type, "int_array") == 0)
+        return otel_value_int_array(elements, list->count);
+    return otel_value_double_array(elements, list->count);
+}
+
+static otel_value value_of(const struct oteli_node *node, const char *type, struct oteli_pool *pool,
+                           struct oteli_faults *faults)
+{
+    if (node->kind == OTELI_NODE_SEQUENCE)
+        return array_of(node, type, pool, faults);
+    if (strcmp(type, "bool") == 0)
+        return otel_value_bool(node->boolean);
+    if (strcmp(type, "int") == 0)
+        return otel_value_int(node->integer);
+    if (strcmp(type, "double") == 0)
+        return otel_value_double(node->real);
+    return otel_value_string_n(node->text, node->length);
+}
+
+static void read_attributes(const struct oteli_node *list, struct oteli_pool *pool,
+                            struct oteli_faults *faults, struct oteli_settings *settings)
+{
+    if (list == NULL)
+        return;
+    otel_attribute *attributes = oteli_pool_array(pool, list->count, sizeof *attributes);
+    if (attributes == NULL) {
+        oteli_fault_no_memory(faults);
+        return;
+    }
+    for (const struct oteli_item *item = list->items; item != NULL; item = item->next) {
+        const struct oteli_node *value = oteli_node_value(item->value, "value");
+        const char *type = oteli_read_text(item->value, "type");
+        if (value != NULL)
+            attributes[settings->attribute_count++] =
+                (otel_attribute){oteli_read_text(item->value, "name"),
+                                 value_of(value, type != NULL ? type : "string", pool, faults)};
+    }
+    settings->attributes = attributes;
+}
+
+/* "process,host". */
+static void read_detectors(const struct oteli_node *list, struct oteli_pool *pool,
+                           struct oteli_faults *faults, struct oteli_settings *settings)
+{
+    if (list == NULL)
+        return;
+    size_t size = 1;
+    for (const struct oteli_item *item = list->items; item != NULL; item = item->next)
+        size += strlen(item->value->items->key) + 1;
+    char *names = oteli_pool_take(pool, size);
+    if (names == NULL) {
+        oteli_fault_no_memory(faults);
+        return;
+    }
+    size_t length = 0;
+    for (const struct oteli_item *item = list->items; item != NULL; item = item->next) {
+        const char *name = item->value->items->key;
+        if (length != 0)
+            names[length++] = ',';
+        memcpy(names + length, name, strlen(name));
+        length += strlen(name);
+        settings->detects_service = settings->detects_service || strcmp(name, "service") == 0;
+    }
+    settings->detectors = names;
+}
+
+void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *pool,
+                         struct oteli_faults *faults, struct oteli_settings *settings)
+{
+    const struct oteli_node *detection = oteli_node_value(resource, "detection/development");
+    settings->attributes_list = oteli_read_text(resource, "attributes_list");
+    settings->schema_url = oteli_read_text(resource, "schema_url");
+    read_attributes(oteli_node_value(resource, "attributes"), pool, faults, settings);
+    read_detectors(oteli_node_value(detection, "detectors"), pool, faults, settings);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config/read/scalar.c - what a plain scalar is in YAML's core schema: null, a boolean, an integer,
+ * a number, or a text. Start/stop only.
+ * Source: YAML 1.2.2, 10.3.2 "Tag Resolution". */
+#include "common/text/text.h"
+#include "config/read/document.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+
+static bool is_one_of(const char *text, const char *const *words)
+{
+    for (size_t i = 0; words[i] != NULL; i++)
+        if (strcmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    const char lower = oteli_to_lower(c);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 99;
+}
+
+/* Digits of a base to the end; their value in *value, and whether it is exact in *fits. */
+static bool read_integer(const char *text, unsigned base, uint64_t *value, bool *fits, double *real)
+{
+    *value = 0;
+    *real = 0;
+    *fits = true;
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        const unsigned digit = (unsigned)digit_of(*text);
+        if (digit >= base)
+            return false;
+        *fits = *fits && *value <= (UINT64_MAX - digit) / base;
+        *value = *value * base + digit;
+        *real = *real * base + digit;
+    }
+    return true;
+}
+
+static bool resolve_integer(struct oteli_node *node)
+{
+    const char *text = node->text;
+    const bool has_sign = *text == '-' || *text == '+';
+    const bool is_negative = *text == '-';
+    unsigned base = 10;
+    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'o')) {
+        base = text[1] == 'x' ? 16 : 8;
+        text += 2;
+    }
+    uint64_t value;
+    bool fits;
+    double real;
+    if (!read_integer(text + has_sign, base, &value, &fits, &real))
+        return false;
+    const uint64_t most = (uint64_t)INT64_MAX + is_negative;
+    node->real = is_negative ? -real : real;
+    node->kind = fits && value <= most ? OTELI_NODE_INT : OTELI_NODE_FLOAT;
+    if (node->kind == OTELI_NODE_INT)
+        node->integer = is_negative ? (int64_t)(0 - value) : (int64_t)value;
+    return true;
+}
+
+static const char *skip_digits(const char *text, size_t *count)
+{
+    for (; *text >= '0' && *text <= '9'; text++)
+        (*count)++;
+    return text;
+}
+
+/* strtod also takes hexadecimal and words; the core schema has decimal numbers only. */
+static bool is_decimal(const char *text)
+{
+    size_t digits = 0;
+    text += *text == '-' || *text == '+';
+    text = skip_digits(text, &digits);
+    if (*text == '.')
+        text = skip_digits(text + 1, &digits);
+    if (digits == 0)
+        return false;
+    if (*text == 'e' || *text == 'E') {
+        size_t exponent_digits = 0;
+        text++;
+        text += *text == '-' || *text == '+';
+        text = skip_digits(text, &exponent_digits);
+        if (exponent_digits == 0)
+            return false;
+    }
+    return *text == '\0';
+}
+
+/* Whatever the locale of the program has between whole and part. */
+static double decimal_value(const char *text)
+{
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
+    if (plain == NULL)
+        return NAN;
+    const locale_t before = uselocale(plain);
+    const int errno_before = errno;
+    const double value = strtod(text, NULL);
+    errno = errno_before;
+    uselocale(before);
+    freelocale(plain);
+    return value;
+}
+
+static bool resolve_float(struct oteli_node *node)
+{
+    static const char *const infinities[] = {".inf", ".Inf", ".INF", NULL};
+    static const char *const nans[] = {".nan", ".NaN", ".NAN", NULL};
+    const char *text = node->text;
+    const bool has_sign = *text == '-' || *text == '+';
+    if (is_one_of(text, nans))
+        node->real = NAN;
+    else if (is_one_of(text + has_sign, infinities))
+        node->real = *text == '-' ? -INFINITY : INFINITY;
+    else if (is_decimal(text))
+        node->real = decimal_value(text);
+    else
+        return false;
+    node->kind = OTELI_NODE_FLOAT;
+    return true;
+}
+
+void oteli_scalar_resolve(struct oteli_node *node)
+{
+    static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
+    static const char *const trues[] = {"true", "True", "TRUE", NULL};
+    static const char *const falses[] = {"false", "False", "FALSE", NULL};
+    node->kind = OTELI_NODE_TEXT;
+    if (is_one_of(node->text, nulls)) {
+        node->kind = OTELI_NODE_NULL;
+    } else if (is_one_of(node->text, trues) || is_one_of(node->text, falses)) {
+        node->kind = OTELI_NODE_BOOL;
+        node->boolean = is_one_of(node->text, trues);
+    } else if (!resolve_integer(node)) {
+        (void)resolve_float(node);
+    }
+}

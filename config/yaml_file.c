@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config/yaml_file.c - see yaml_file.h. Start/stop only. */
+#include "config/yaml_file.h"
+
+#include "common/text/error_text.h"
+#include "config/read/schema.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct oteli_place nowhere; /* the whole file */
+
+otel_status oteli_file_parse(const char *text, size_t length, struct oteli_pool *pool,
+                             struct oteli_faults *faults, struct oteli_settings *settings)
+{
+    const struct oteli_node *root = oteli_document_read(text, length, pool, faults);
+    if (root != NULL)
+        oteli_schema_check(root, &oteli_schema_file, faults);
+    if (root != NULL && faults->count == 0)
+        oteli_settings_read(root, pool, faults, settings);
+    return oteli_faults_status(faults);
+}
+
+static bool has_extension(const char *path, const char *extension)
+{
+    const size_t length = strlen(path);
+    const size_t tail = strlen(extension);
+    return length > tail && strcmp(path + length - tail, extension) == 0;
+}
+
+/* All that is left of a file, or OTELI_DOCUMENT_BYTES and one. -1: it cannot be read. */
+static ssize_t read_all(int fd, char *text)
+{
+    size_t length = 0;
+    while (length <= OTELI_DOCUMENT_BYTES) {
+        const ssize_t got = read(fd, text + length, OTELI_DOCUMENT_BYTES + 1 - length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        length += (size_t)got;
+    }
+    return (ssize_t)length;
+}
+
+/* A device or a pipe might never end, or make us wait. */
+static int open_regular(const char *path, struct oteli_faults *faults)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat about;
+    struct oteli_error_text why;
+    if (fd < 0) {
+        oteli_fault(faults, nowhere, "the file cannot be opened: %s",
+                    oteli_error_text(errno, &why));
+        return -1;
+    }
+    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
+        return fd;
+    oteli_fault(faults, nowhere, "this is no regular file");
+    close(fd);
+    return -1;
+}
+
+otel_status oteli_file_read(const char *path, struct oteli_pool *pool, struct oteli_faults *faults,
+                            struct oteli_settings *settings)
+{
+    faults->file = path;
+    if (!has_extension(path, ".yaml") && !has_extension(path, ".yml")) {
+        oteli_fault(faults, nowhere, "the name of a configuration file ends in .yaml or .yml");
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    }
+    const int fd = open_regular(path, faults);
+    if (fd < 0)
+        return OTEL_ERROR_SYSTEM;
+    otel_status status = OTEL_ERROR_NO_MEMORY;
+    struct oteli_error_text why;
+    char *text = malloc(OTELI_DOCUMENT_BYTES + 1);
+    const ssize_t length = text != NULL ? read_all(fd, text) : 0;
+    if (text == NULL) {
+        oteli_fault_no_memory(faults);
+    } else if (length < 0) {
+        oteli_fault(faults, nowhere, "the file cannot be read: %s", oteli_error_text(errno, &why));
+        status = OTEL_ERROR_SYSTEM;
+    } else {
+        status = oteli_file_parse(text, (size_t)length, pool, faults, settings);
+    }
+    free(text);
+    close(fd);
+    return status;
+}

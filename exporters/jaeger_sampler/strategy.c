@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/jaeger_sampler/strategy.c - the contracts are in strategy.h. */
+#include "exporters/jaeger_sampler/strategy.h"
+
+#include "common/config/configuration.h"
+#include "exporters/otlp/protocol/json_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Its thousandths fit into 64 bits, in which they are described. */
+#define RATE_MAX 1e15
+
+enum { NUMBER_LENGTH_MAX = 63, EXPONENT_MAX = 18 };
+
+static void set_rate(struct oteli_rate *rate, double per_second)
+{
+    rate->per_second = per_second;
+    rate->saved = per_second > 1 ? per_second : 1;
+    rate->looked_ns = 0;
+}
+
+bool oteli_rate_take(struct oteli_rate *rate, uint64_t now_ns)
+{
+    if (!(rate->per_second > 0))
+        return false;
+    const double most = rate->per_second > 1 ? rate->per_second : 1;
+    const uint64_t passed_ns = now_ns > rate->looked_ns ? now_ns - rate->looked_ns : 0;
+    rate->saved += (double)passed_ns * 1e-9 * rate->per_second;
+    if (rate->saved > most)
+        rate->saved = most;
+    rate->looked_ns = now_ns > rate->looked_ns ? now_ns : rate->looked_ns;
+    if (rate->saved < 1)
+        return false;
+    rate->saved -= 1;
+    return true;
+}
+
+static void set_probability(struct oteli_operation *operation, double probability)
+{
+    operation->probability = probability;
+    operation->ratio = oteli_ratio_of(probability);
+}
+
+/* A probability, which is nothing but a number from 0 to 1. */
+static void read_probability(struct oteli_json *json, double *probability)
+{
+    otel_slice number;
+    char text[NUMBER_LENGTH_MAX + 1];
+    if (!oteli_json_number(json, &number))
+        return;
+    if (number.length > NUMBER_LENGTH_MAX) {
+        oteli_json_refuse(json);
+        return;
+    }
+    memcpy(text, number.data, number.length);
+    text[number.length] = '\0';
+    if (!oteli_parse_ratio(text, probability))
+        oteli_json_refuse(json);
+}
+
+/* A rate: any number from 0, to a few digits. What is larger than anybody needs is that much. */
+static void read_rate(struct oteli_json *json, double *rate)
+{
+    otel_slice number;
+    if (!oteli_json_number(json, &number))
+        return;
+    double value = 0;
+    double place = 1; /* of the digit, behind the point; it may become too small to count */
+    bool is_behind_point = false;
+    size_t i = 0;
+    for (; i < number.length && number.data[i] != 'e' && number.data[i] != 'E'; i++) {
+        if (number.data[i] == '-') {
+            oteli_json_refuse(json);
+            return;
+        }
+        if (number.data[i] == '.') {
+            is_behind_point = true;
+            continue;
+        }
+        const double digit = number.data[i] - '0';
+        value = is_behind_point ? value + digit * (place /= 10) : value * 10 + digit;
+    }
+    const bool is_negative = i + 1 < number.length && number.data[i + 1] == '-';
+    int exponent = 0;
+    for (i++; i < number.length; i++)
+        if (number.data[i] >= '0' && exponent < EXPONENT_MAX)
+            exponent = exponent * 10 + (number.data[i] - '0');
+    for (; exponent > 0 && (is_negative || value < RATE_MAX); exponent--)
+        value = is_negative ? value / 10 : value * 10;
+    *rate = value < RATE_MAX ? value : RATE_MAX;
+}
+
+/* {"samplingRate": 0.5}; what is left out is 0. */
+static void read_probabilistic(struct oteli_json *json, double *probability)
+{
+    otel_slice key;
+    for (bool first = oteli_json_object(json); oteli_json_member(json, &first, &key);) {
+        if (oteli_json_is(key, "samplingRate"))
+            read_probability(json, probability);
+        else
+            oteli_json_skip(json);
+    }
+}
+
+static void read_rate_limiting(struct oteli_json *json, double *rate)
+{
+    otel_slice key;
+    for (bool first = oteli_json_object(json); oteli_json_member(json, &first, &key);) {
+        if (oteli_json_is(key, "maxTracesPerSecond"))
+            read_rate(json, rate);
+        else
+            oteli_json_skip(json);
+    }
+}
+
+/* One operation behind the others. */
+static void read_operation(struct oteli_json *json, struct oteli_strategy *strategy)
+{
+    struct oteli_operation *longer =
+        realloc(strategy->operations, (strategy->operation_count + 1) * sizeof *longer);
+    if (longer == NULL) {
+        oteli_json_refuse(json);
+        return;
+    }
+    strategy->operations = longer;
+    struct oteli_operation *operation = &longer[strategy->operation_count++];
+    *operation = (struct oteli_operation){.name = NULL};
+    double probability = 0;
+    bool has_probability = false;
+    otel_slice key;
+    for (bool first = oteli_json_object(json); oteli_json_member(json, &first, &key);) {
+        if (oteli_json_is(key, "operation") && operation->name == NULL) {
+            (void)oteli_json_text(json, &operation->name);
+        } else if (oteli_json_is(key, "probabilisticSampling")) {
+            read_probabilistic(json, &probability);
+            has_probability = true;
+        } else {
+            oteli_json_skip(json);
+        }
+    }
+    set_probability(operation, probability);
+    if (operation->name == NULL || !has_probability)
+        oteli_json_refuse(json);
+}
+
+static void read_operations(struct oteli_json *json, struct oteli_strategy *strategy)
+{
+    for (bool first = oteli_json_array(json); oteli_json_element(json, &first);)
+        read_operation(json, strategy);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct oteli_operation *one = a;
+    const struct oteli_operation *other = b;
+    return strcmp(one->name, other->name);
+}
+
+static void read_operation_sampling(struct oteli_json *json, struct oteli_strategy *strategy)
+{
+    double probability = 0;
+    double lower_bound = 0;
+    otel_slice key;
+    for (bool first = oteli_json_object(json); oteli_json_member(json, &first, &key);) {
+        if (oteli_json_is(key, "defaultSamplingProbability"))
+            read_probability(json, &probability);
+        else if (oteli_json_is(key, "defaultLowerBoundTracesPerSecond"))
+            read_rate(json, &lower_bound);
+        else if (oteli_json_is(key, "perOperationStrategies") && !oteli_json_null(json))
+            read_operations(json, strategy);
+        else if (!oteli_json_is(key, "perOperationStrategies"))
+            oteli_json_skip(json);
+    }
+    strategy->kind = OTELI_STRATEGY_OPERATIONS;
+    set_probability(&strategy->others, probability);
+    set_rate(&strategy->others.lower_bound, lower_bound);
+    for (size_t i = 0; i < strategy->operation_count; i++)
+        set_rate(&strategy->operations[i].lower_bound, lower_bound);
+    if (!json->failed && strategy->operation_count != 0)
+        qsort(strategy->operations, strategy->operation_count, sizeof *strategy->operations,
+              compare_names);
+}
+
+/* What the members of an answer say, apart from operations. */
+struct answer {
+    bool wants_rate;
+    bool has_operations;
+    bool has_probability;
+    bool has_rate;
+    double probability;
+    double rate;
+};
+
+/* The name or, as older servers have it, the number. */
+static void read_type(struct oteli_json *json, bool *wants_rate)
+{
+    otel_slice type;
+    if (json->failed)
+        return;
+    struct oteli_json ahead = *json;
+    const bool is_text = oteli_json_string(&ahead, &type);
+    if (is_text)
+        *json = ahead;
+    else if (!oteli_json_number(json, &type))
+        return;
+    *wants_rate = oteli_json_is(type, is_text ? "RATE_LIMITING" : "1");
+    if (!*wants_rate && !oteli_json_is(type, is_text ? "PROBABILISTIC" : "0"))
+        oteli_json_refuse(json);
+}
+
+static void read_member(struct oteli_json *json, otel_slice key, struct oteli_strategy *strategy,
+                        struct answer *answer)
+{
+    if (oteli_json_null(json))
+        return;
+    if (oteli_json_is(key, "strategyType")) {
+        read_type(json, &answer->wants_rate);
+    } else if (oteli_json_is(key, "probabilisticSampling")) {
+        read_probabilistic(json, &answer->probability);
+        answer->has_probability = true;
+    } else if (oteli_json_is(key, "rateLimitingSampling")) {
+        read_rate_limiting(json, &answer->rate);
+        answer->has_rate = true;
+    } else if (oteli_json_is(key, "operationSampling") && !answer->has_operations) {
+        read_operation_sampling(json, strategy);
+        answer->has_operations = true;
+    } else {
+        oteli_json_skip(json);
+    }
+}
+
+/* Strategies for operations go before one for all, which is there for older clients. False: the
+ * strategy that the type names is not there. */
+static bool choose(struct oteli_strategy *strategy, const struct answer *answer)
+{
+    if (answer->has_operations)
+        return true;
+    strategy->kind = answer->wants_rate ? OTELI_STRATEGY_RATE : OTELI_STRATEGY_RATIO;
+    set_probability(&strategy->others, answer->probability);
+    set_rate(&strategy->rate, answer->rate);
+    return answer->wants_rate ? answer->has_rate : answer->has_probability;
+}
+
+struct oteli_strategy *oteli_strategy_parse(const char *text, size_t length)
+{
+    struct oteli_strategy *strategy = calloc(1, sizeof *strategy);
+    if (strategy == NULL)
+        return NULL;
+    struct answer answer = {.wants_rate = false};
+    struct oteli_json json = oteli_json_begin(text, length);
+    otel_slice key;
+    for (bool first = oteli_json_object(&json); oteli_json_member(&json, &first, &key);)
+        read_member(&json, key, strategy, &answer);
+    if (oteli_json_end(&json) && choose(strategy, &answer))
+        return strategy;
+    oteli_strategy_free(strategy);
+    return NULL;
+}
+
+void oteli_strategy_free(struct oteli_strategy *strategy)
+{
+    if (strategy == NULL)
+        return;
+    for (size_t i = 0; i < strategy->operation_count; i++)
+        free(strategy->operations[i].name);
+    free(strategy->operations);
+    free(strategy);
+}
+
+static int compare_to_name(otel_slice name, const char *other)
+{
+    const size_t length = strlen(other);
+    const size_t common = name.length < length ? name.length : length;
+    const int order = common != 0 ? memcmp(name.data, other, common) : 0;
+    return order != 0 ? order : (name.length > length) - (name.length < length);
+}
+
+static struct oteli_operation *find(struct oteli_strategy *strategy, otel_slice name)
+{
+    size_t low = 0;
+    size_t high = strategy->operation_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const int order = compare_to_name(name, strategy->operations[middle].name);
+        if (order == 0)
+            return &strategy->operations[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return &strategy->others;
+}
+
+bool oteli_strategy_samples(struct oteli_strategy *strategy, otel_slice name,
+                            const uint8_t trace_id[16], uint64_t now_ns)
+{
+    if (strategy->kind == OTELI_STRATEGY_RATIO)
+        return oteli_ratio_samples(&strategy->others.ratio, trace_id);
+    if (strategy->kind == OTELI_STRATEGY_RATE)
+        return oteli_rate_take(&strategy->rate, now_ns);
+    struct oteli_operation *operation = find(strategy, name);
+    const bool by_chance = oteli_ratio_samples(&operation->ratio, trace_id);
+    const bool by_bound = oteli_rate_take(&operation->lower_bound, now_ns);
+    return by_chance || by_bound;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/call/request_call.h - one request, from its first attempt until it is known what became
+ * of its spans: attempts, back-off, what the receiver asks for, the deadline.
+ *
+ *     begin ─▶ SENDING ── answer ─▶ ENDED: delivered, refused, too large
+ *               ▲   └ busy or no answer ─▶ WAITING ── no time left ─▶ ENDED: exhausted, unconfirmed
+ *               └────────────── time ─────────┘
+ *
+ * No accounting and no log line about lost spans: its owner does that.
+ *
+ * Threads:  one thread at a time; oteli_delivery_wake from any thread.
+ * Fork:     oteli_delivery_renew in the child. */
+#ifndef OTELI_REQUEST_CALL_H
+#define OTELI_REQUEST_CALL_H
+
+#include "exporters/otlp/request_headers.h"
+#include "exporters/otlp/protocol/protocol.h"
+#include "exporters/otlp/transport/transport.h"
+
+/* What all deliveries to a receiver have in common. Constant, and outlives them. */
+struct oteli_receiver {
+    const char *name; /* its endpoint, as it may stand in a log line */
+    otel_otlp_protocol protocol;
+    bool (*add_headers)(void *state, otel_otlp_request_headers *headers); /* or NULL */
+    void *add_headers_state;
+};
+
+enum oteli_delivery_state {
+    OTELI_DELIVERY_IDLE, /* before the first request */
+    OTELI_DELIVERY_SENDING,
+    OTELI_DELIVERY_WAITING, /* for the next attempt */
+    OTELI_DELIVERY_ENDED
+};
+
+enum oteli_delivery_end {
+    OTELI_DELIVERED,            /* outcome.rejected and outcome.message say more */
+    OTELI_DELIVERY_REFUSED,     /* the receiver's answer is final */
+    OTELI_DELIVERY_TOO_LARGE,   /* it would take less at a time */
+    OTELI_DELIVERY_HOPELESS,    /* no answer, and no retry can help: a bad certificate */
+    OTELI_DELIVERY_EXHAUSTED,   /* no time left; nothing of it can have arrived */
+    OTELI_DELIVERY_UNCONFIRMED, /* no time left; some attempt was sent and got no answer */
+};
+
+struct oteli_delivery {
+    const struct oteli_receiver *receiver;
+    struct oteli_transport *transport; /* its own */
+    struct otel_otlp_request_headers headers;
+    bool hurries;     /* the program ends: one attempt where nobody listens. Its owner sets it */
+    bool wants_fresh; /* connection: the one before led to a busy receiver, or to nobody */
+
+    /* Of the request on its way, or that ended last. */
+    enum oteli_delivery_state state;
+    enum oteli_delivery_end end; /* when ENDED */
+    const void *bytes;
+    size_t length;
+    uint64_t deadline_ns;
+    unsigned attempts;
+    bool may_have_arrived;        /* some attempt was sent and got no answer */
+    uint64_t retry_at_ns;         /* when WAITING */
+    struct oteli_outcome outcome; /* of the last attempt; its `problem` is never empty unless
+                                     DELIVERED */
+};
+
+/* `transport` is adopted in any case; NULL: false, no memory. */
+bool oteli_delivery_init(struct oteli_delivery *delivery, const struct oteli_receiver *receiver,
+                         struct oteli_transport *transport);
+/* In a forked child: another one from what is constant in the parent's. */
+bool oteli_delivery_renew(struct oteli_delivery *delivery, const struct oteli_receiver *receiver,
+                          const struct oteli_delivery *parents);
+/* Also of one that is all zero. */
+void oteli_delivery_fini(struct oteli_delivery *delivery);
+
+/* Begin with a request, which stays until the end. It has ended at once when there is no time. */
+void oteli_delivery_begin(struct oteli_delivery *delivery, const void *bytes, size_t length,
+                          uint64_t deadline_ns);
+
+/* Go on for at most `timeout_ms`; the deadline may have become earlier (0: to the end, at once).
+ * true: it has ended. */
+bool oteli_delivery_go_on(struct oteli_delivery *delivery, int timeout_ms, uint64_t deadline_ns);
+
+/* Whether there is a request that has not ended. */
+bool oteli_delivery_is_pending(const struct oteli_delivery *delivery);
+
+/* Whether the last attempt, of the request on its way or of one before, found the receiver away
+ * or busy. */
+bool oteli_delivery_is_failing(const struct oteli_delivery *delivery);
+
+/* Whether this end says that the receiver is there. */
+bool oteli_delivery_was_answered(enum oteli_delivery_end end);
+
+/* In how many milliseconds it can go on in any case, with this deadline; -1: no such time. The
+ * descriptor of its transport says when it can before. */
+int oteli_delivery_timeout_ms(struct oteli_delivery *delivery, uint64_t deadline_ns);
+
+void oteli_delivery_wake(struct oteli_delivery *delivery);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/call/retry.h - how long to wait before trying again.
+ *
+ * Pure functions: time and chance come in as numbers.
+ * Source: opentelemetry-proto, docs/specification.md "Failures" and "OTLP/HTTP
+ * Throttling"; RFC 9110, 10.2.3 (Retry-After) and 5.6.7 (dates); Brooker, "Exponential Backoff And
+ * Jitter", 2015. */
+#ifndef OTELI_RETRY_H
+#define OTELI_RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The wait before retry number `retry` (0 is the first), with full jitter: `random` spreads it evenly
+ * between 0.1 s, so that nobody is asked again at once, and what is 1 s at first, each time half as
+ * much more, at most 10 s. */
+uint64_t oteli_retry_backoff_ms(unsigned retry, uint32_t random);
+
+/* Read a Retry-After value: seconds, or a date in one of HTTP's three forms. A date that
+ * has passed is no wait; a number too large for the type is the largest. false: it is
+ * neither. */
+bool oteli_retry_after_ms(const char *text, int64_t now_unix_s, uint64_t *wait_ms);
+
+/* The back-off, and not less than what the server asks for plus up to a fifth of it, so
+ * that those it turned away together do not come back together. */
+uint64_t oteli_retry_wait_ms(unsigned retry, uint64_t asked_ms, uint32_t random);
+
+/* How long one attempt may take to connect so that another still fits into what is left:
+ * half of it, at most 5 s, at least 1 ms. */
+int64_t oteli_retry_connect_ms(uint64_t left_ms);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/encode/size_limit.c - the contracts are in exporters/otlp/encode/size_limit.h. Exporter thread. */
+#include "exporters/otlp/encode/size_limit.h"
+
+enum {
+    SUCCESSES_NEEDED = 64, /* so that at most one request in as many is refused again */
+    GROWTH = 8             /* an eighth more */
+};
+
+size_t oteli_fitting_spans(const struct oteli_fitting *fitting, size_t spans, size_t bytes)
+{
+    if (fitting->limit_bytes == 0 || bytes <= fitting->limit_bytes || spans < 2)
+        return spans;
+    const size_t share = (size_t)((double)spans * (double)fitting->limit_bytes / (double)bytes);
+    if (share >= spans)
+        return spans - 1;
+    return share != 0 ? share : 1;
+}
+
+void oteli_fitting_refused(struct oteli_fitting *fitting, size_t spans, size_t bytes)
+{
+    if (spans < 2)
+        return;
+    if (fitting->refused_bytes == 0 || bytes < fitting->refused_bytes)
+        fitting->refused_bytes = bytes;
+    if (fitting->limit_bytes == 0 || bytes <= fitting->limit_bytes)
+        fitting->limit_bytes = bytes - 1;
+    fitting->successes = 0;
+}
+
+/* The parts of a request differ in size: not the smallest of them is to be the limit. */
+static void learn(struct oteli_fitting *fitting, size_t bytes)
+{
+    const size_t half = fitting->refused_bytes / 2;
+    const size_t more = bytes + bytes / GROWTH;
+    const size_t limit = more > half ? more : half;
+    fitting->limit_bytes = limit < fitting->refused_bytes ? limit : fitting->refused_bytes - 1;
+    fitting->refused_bytes = 0;
+}
+
+void oteli_fitting_taken(struct oteli_fitting *fitting, size_t bytes, bool is_part,
+                         size_t max_bytes)
+{
+    if (is_part && fitting->refused_bytes != 0) {
+        learn(fitting, bytes);
+        return;
+    }
+    if (bytes < fitting->limit_bytes / 2 || fitting->limit_bytes == 0 ||
+        ++fitting->successes < SUCCESSES_NEEDED)
+        return;
+    fitting->successes = 0;
+    fitting->limit_bytes += fitting->limit_bytes / GROWTH + 1;
+    if (fitting->limit_bytes >= max_bytes)
+        fitting->limit_bytes = 0;
+}

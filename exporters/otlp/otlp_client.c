@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/otlp_client.c - the contracts are in otlp_client.h. One thread at a time; owns the
+ * connection, and the bytes of the message on its way. */
+#include "exporters/otlp/otlp_client.h"
+
+#include "common/base/atomic.h"
+#include "common/clock/clock.h"
+#include "common/clock/time_units.h"
+#include "exporters/otlp/call/request_call.h"
+#include "exporters/otlp/encode/size_limit.h"
+#include "exporters/otlp/otlp_options.h"
+#include "exporters/otlp/encode/request.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum phase { CLOSED, OPEN, WOKEN };
+
+struct oteli_posting {
+    struct oteli_receiver receiver;
+    struct oteli_delivery delivery;
+    struct oteli_request request;
+    char *name;           /* of the receiver */
+    int64_t timeout_ms;   /* of a message; below 0: none */
+    uint64_t deadline_ns; /* of what is posted until the close */
+    struct oteli_meanwhile meanwhile;
+    size_t max_bytes;
+    struct oteli_fitting fitting;
+    uint32_t phase; /* atomic, enum phase; WOKEN by any thread, if it is OPEN */
+    void (*free_add_headers_state)(void *state);
+};
+
+/* All of it but what the program gave. */
+static void dismantle(struct oteli_posting *posting)
+{
+    oteli_delivery_fini(&posting->delivery);
+    oteli_request_fini(&posting->request);
+    free(posting->name);
+    free(posting);
+}
+
+static struct oteli_posting *make(const struct oteli_options *options)
+{
+    const otel_otlp_options *given = &options->given;
+    struct oteli_posting *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    made->name = strdup(options->endpoint.name);
+    made->receiver = (struct oteli_receiver){.name = made->name,
+                                             .protocol = given->protocol,
+                                             .add_headers = given->add_headers,
+                                             .add_headers_state = given->add_headers_state};
+    made->timeout_ms = given->timeout_ms;
+    made->max_bytes = given->max_request_bytes;
+    if (made->name == NULL ||
+        !oteli_request_init(&made->request, given->protocol, given->compression,
+                            given->max_request_bytes) ||
+        !oteli_delivery_init(&made->delivery, &made->receiver, oteli_options_transport(options))) {
+        dismantle(made);
+        return NULL;
+    }
+    made->free_add_headers_state = given->free_add_headers_state;
+    return made;
+}
+
+otel_status oteli_posting_new(const otel_otlp_options *given, enum oteli_otlp_signal signal,
+                              struct oteli_posting **posting)
+{
+    struct oteli_options options;
+    *posting = NULL;
+    const otel_status status = oteli_options_init_of(&options, signal, given);
+    if (status != OTEL_OK)
+        return status;
+    *posting = make(&options);
+    oteli_options_fini(&options);
+    return *posting != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
+}
+
+void oteli_posting_free(struct oteli_posting *posting)
+{
+    if (posting == NULL)
+        return;
+    if (posting->free_add_headers_state != NULL)
+        posting->free_add_headers_state(posting->receiver.add_headers_state);
+    dismantle(posting);
+}
+
+const char *oteli_posting_receiver(const struct oteli_posting *posting)
+{
+    return posting->name;
+}
+
+size_t oteli_posting_max_bytes(const struct oteli_posting *posting)
+{
+    return posting->max_bytes;
+}
+
+static uint64_t deadline_of(const struct oteli_posting *posting, int64_t timeout_ms)
+{
+    if (posting->timeout_ms >= 0 && posting->timeout_ms < timeout_ms)
+        timeout_ms = posting->timeout_ms;
+    return oteli_deadline_ns(timeout_ms);
+}
+
+void oteli_posting_open(struct oteli_posting *posting, int64_t timeout_ms,
+                        struct oteli_meanwhile meanwhile)
+{
+    posting->deadline_ns = deadline_of(posting, timeout_ms);
+    posting->meanwhile = meanwhile;
+    oteli_store_release_32(&posting->phase, OPEN);
+}
+
+void oteli_posting_close(struct oteli_posting *posting)
+{
+    oteli_store_release_32(&posting->phase, CLOSED);
+}
+
+static bool is_woken(const struct oteli_posting *posting)
+{
+    return oteli_load_acquire_32(&posting->phase) == WOKEN;
+}
+
+/* How long to wait now. */
+static int patience_ms(const struct oteli_posting *posting, bool ends)
+{
+    if (ends)
+        return 0;
+    return posting->meanwhile.run != NULL ? posting->meanwhile.run(posting->meanwhile.state)
+                                          : INT_MAX;
+}
+
+/* Until the end, or until somebody does not want to wait for it. */
+static void deliver(struct oteli_posting *posting)
+{
+    struct oteli_delivery *delivery = &posting->delivery;
+    oteli_fence_full(); /* either this sees the wake, or who wakes finds what there is to wake */
+    bool has_ended = !oteli_delivery_is_pending(delivery);
+    while (!has_ended) {
+        const bool ends = is_woken(posting);
+        has_ended = oteli_delivery_go_on(delivery, patience_ms(posting, ends),
+                                         ends ? 0 : posting->deadline_ns);
+    }
+    oteli_transport_rest(delivery->transport);
+}
+
+/* Whether it need not be tried. One that cannot be made smaller shows what the receiver takes now. */
+static bool is_too_large(const struct oteli_posting *posting, const struct oteli_message *message)
+{
+    return message->length > posting->max_bytes ||
+           oteli_fitting_spans(&posting->fitting, message->items, message->length) !=
+               message->items;
+}
+
+static void learn(struct oteli_posting *posting, const struct oteli_message *message,
+                  const struct oteli_posted *posted)
+{
+    if (posted->is_delivered)
+        oteli_fitting_taken(&posting->fitting, message->length, message->is_part,
+                            posting->max_bytes);
+    else if (posted->is_too_large)
+        oteli_fitting_refused(&posting->fitting, message->items, message->length);
+}
+
+static struct oteli_posted result_of(const struct oteli_delivery *delivery)
+{
+    const struct oteli_outcome *outcome = &delivery->outcome;
+    const bool is_delivered = delivery->end == OTELI_DELIVERED;
+    return (struct oteli_posted){
+        .is_delivered = is_delivered,
+        .is_too_large = delivery->end == OTELI_DELIVERY_TOO_LARGE,
+        .has_no_service = !is_delivered && outcome->has_no_service,
+        .has_no_time = delivery->end == OTELI_DELIVERY_EXHAUSTED ||
+                       delivery->end == OTELI_DELIVERY_UNCONFIRMED,
+        .may_have_arrived = !is_delivered && delivery->may_have_arrived,
+        .rejected = is_delivered ? outcome->rejected : 0,
+        .attempts = delivery->attempts,
+        .text = is_delivered ? outcome->message : outcome->problem,
+    };
+}
+
+struct oteli_posted oteli_posting_post(struct oteli_posting *posting,
+                                       const struct oteli_message *message)
+{
+    struct oteli_request *request = &posting->request;
+    if (is_too_large(posting, message))
+        return (struct oteli_posted){.is_too_large = true, .text = "it is too large"};
+    if (!oteli_request_wrap(request, message->bytes, message->length, 0))
+        return (struct oteli_posted){.has_no_memory = true, .text = "no memory for the request"};
+    oteli_delivery_begin(&posting->delivery, request->bytes, request->length,
+                         is_woken(posting) ? 0 : posting->deadline_ns);
+    deliver(posting);
+    const struct oteli_posted posted = result_of(&posting->delivery);
+    learn(posting, message, &posted);
+    return posted;
+}
+
+void oteli_posting_wake(struct oteli_posting *posting)
+{
+    if (!oteli_cas_full_32(&posting->phase, OPEN, WOKEN))
+        return;
+    oteli_fence_full();
+    oteli_delivery_wake(&posting->delivery);
+}

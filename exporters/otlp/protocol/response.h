@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/protocol/response.h - read the two messages that a receiver answers with.
+ *
+ * Bodies come from somebody else and may be cut, broken or hostile, so they are walked in
+ * place with every length checked: nothing is allocated, and there is no depth to exhaust.
+ * (protobuf-c would build a tree from such bytes, and the releases that distributions
+ * carry have had memory errors there. The tests hold its opinion against ours.)
+ *
+ * Threads:  any thread; no state. What is returned points into the body.
+ * Source:   opentelemetry-proto, trace_service.proto; google/rpc/status.proto. */
+#ifndef OTELI_RESPONSE_H
+#define OTELI_RESPONSE_H
+
+#include <otel/exporter.h>
+
+/* A body of which only the beginning was kept is `cut`: what stands in it counts. */
+struct oteli_answer_body {
+    const uint8_t *bytes;
+    size_t length;
+    bool is_cut;
+};
+
+/* ExportTraceServiceResponse.partial_success: how many spans were refused, and what the
+ * receiver says about it (or, with none refused, warns of). Nothing at all for a body that
+ * is empty, has no such field, or is no such message. */
+struct oteli_partial_success {
+    uint64_t rejected_spans;
+    otel_slice message;
+};
+struct oteli_partial_success oteli_answer_partial_success(const struct oteli_answer_body *body);
+
+/* google.rpc.Status.message of an error; empty when the body is no such message. */
+otel_slice oteli_answer_status_message(const struct oteli_answer_body *body);
+
+/* Make a message fit for a log line: no control characters, valid UTF-8 up to its end, at
+ * most size - 1 bytes and a NUL. Returns `out`. */
+const char *oteli_answer_printable(otel_slice message, char *out, size_t size);
+
+#endif

@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/spool/disk_spool.c - see disk_spool.h. Owns the index, the directory and the request that is
+ * being sent. */
+#include "exporters/otlp/spool/disk_spool.h"
+#include "common/clock/clock.h"
+#include "common/log.h"
+#include "common/base/random.h"
+#include "common/text/text.h"
+#include "common/clock/time_units.h"
+#include "exporters/otlp/spool/spool_index.h"
+#include "exporters/otlp/encode/request_split.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DEFAULT_MAX_BYTES (UINT64_C(64) << 20)
+#define DEFAULT_MAX_AGE_MS (INT64_C(24) * 3600 * 1000)
+#define ABANDONED_NS (60 * OTELI_NS_PER_S) /* older temporary files have no writer */
+
+/* A time stamp younger than this may be that of two changes, of which we have seen one: kernels
+ * count such times in steps of up to 10 ms. Then the directory is read again after this time. */
+#define STAMP_NS (20 * OTELI_NS_PER_MS)
+#define COARSE_STAMP_NS (2 * OTELI_NS_PER_S) /* FAT has two seconds, others one */
+#define AGAIN_NS (100 * OTELI_NS_PER_MS)
+enum { AGAIN_COSTS = 20 }; /* and not before so many times of what that takes */
+
+/* The wall clock was set, if it has moved against the boot clock by more than this. */
+#define STEP_NS ((int64_t)(10 * OTELI_NS_PER_S))
+
+struct oteli_spool {
+    struct oteli_spool_dir dir;
+    struct oteli_spool_index index;
+    otel_otlp_protocol format;
+    uint64_t max_bytes;
+    uint64_t max_age_ns; /* UINT64_MAX: none */
+    struct oteli_random random;
+    uint64_t last_unix_ns; /* when the last file was written */
+    struct oteli_spool_clock clock;
+    int64_t boot_unix_ns; /* wall-clock time of the boot, as the wall clock is set now */
+
+    /* Whether the index is what is there. */
+    bool is_known;
+    bool may_be_old;         /* the time stamp was too young to tell */
+    struct timespec changed; /* the directory's time stamp */
+    uint64_t scanned_ns;
+    uint64_t scan_took_ns;
+
+    struct oteli_kept_buffer buffer;
+    struct oteli_spool_file sent; /* what it holds … */
+    bool is_sending;              /* … if anything */
+    bool is_taken;
+    bool is_failing; /* for the log */
+};
+
+static uint64_t ns_of(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return oteli_timespec_ns(now);
+}
+
+static uint64_t unix_ns(void)
+{
+    return ns_of(CLOCK_REALTIME);
+}
+
+static uint64_t max_age_ns(int64_t ms)
+{
+    if (ms == 0)
+        ms = DEFAULT_MAX_AGE_MS;
+    return ms < 0 ? UINT64_MAX : oteli_ns_after(0, (uint64_t)ms);
+}
+
+struct oteli_spool *oteli_spool_open(const char *directory, const char *endpoint,
+                                     otel_otlp_protocol format, uint64_t max_bytes,
+                                     int64_t max_age_ms)
+{
+    struct oteli_spool *spool = calloc(1, sizeof *spool);
+    if (spool == NULL || !oteli_spool_dir_init(&spool->dir, directory, endpoint, format)) {
+        free(spool);
+        return NULL;
+    }
+    oteli_spool_index_init(&spool->index);
+    spool->format = format;
+    spool->max_bytes = max_bytes != 0 ? max_bytes : DEFAULT_MAX_BYTES;
+    spool->max_age_ns = max_age_ns(max_age_ms);
+    if (!oteli_random_seed(&spool->random))
+        spool->random = (struct oteli_random){.state = unix_ns(), .step = oteli_monotonic_ns() | 1};
+    spool->boot_unix_ns = (int64_t)unix_ns() - (int64_t)ns_of(CLOCK_BOOTTIME);
+    oteli_spool_count_opened();
+    return spool;
+}
+
+void oteli_spool_close(struct oteli_spool *spool)
+{
+    if (spool == NULL)
+        return;
+    oteli_spool_index_fini(&spool->index);
+    oteli_spool_dir_fini(&spool->dir);
+    oteli_kept_buffer_free(&spool->buffer);
+    free(spool);
+}
+
+void oteli_spool_warn(struct oteli_spool *spool)
+{
+    spool->is_failing = !oteli_spool_dir_can_be_used(&spool->dir);
+    if (spool->is_failing)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "spans cannot be put to disk in %s: %s", spool->dir.parent,
+                         oteli_spool_dir_problem(errno));
+}
+
+void oteli_spool_close_copies(const struct oteli_spool *parents)
+{
+    oteli_spool_dir_close_copies(&parents->dir);
+}
+
+/* ---- what there is -------------------------------------------------------------------- */
+
+static void note_stamp(struct oteli_spool *spool, const struct timespec *changed)
+{
+    const uint64_t changed_ns = oteli_timespec_ns(*changed);
+    spool->changed = *changed;
+    const uint64_t young_ns = changed->tv_nsec == 0 ? COARSE_STAMP_NS + STAMP_NS : STAMP_NS;
+    spool->may_be_old = changed_ns + young_ns > unix_ns();
+}
+
+/* After a change of our own, which the index has seen. */
+static void note_own_change(struct oteli_spool *spool)
+{
+    struct timespec changed;
+    if (oteli_spool_dir_use(&spool->dir, &changed))
+        note_stamp(spool, &changed);
+    else
+        spool->is_known = false;
+}
+
+static bool is_up_to_date(const struct oteli_spool *spool, const struct timespec *changed,
+                          uint64_t now_ns)
+{
+    if (!spool->is_known || changed->tv_sec != spool->changed.tv_sec ||
+        changed->tv_nsec != spool->changed.tv_nsec)
+        return false;
+    const uint64_t cost_ns = AGAIN_COSTS * spool->scan_took_ns;
+    return !spool->may_be_old ||
+           now_ns - spool->scanned_ns < (cost_ns > AGAIN_NS ? cost_ns : AGAIN_NS);
+}
+
+/* Perhaps they can be removed by now. */
+static void remove_done(struct oteli_spool *spool)
+{
+    struct oteli_spool_index *index = &spool->index;
+    for (size_t i = index->first; i < index->first + index->count;) {
+        struct oteli_spool_entry *entry = &index->entries[i];
+        if (entry->state == OTELI_SPOOL_IS_DONE &&
+            oteli_spool_dir_remove(&spool->dir, &entry->file, OTELI_SPOOL_WHOLE)) {
+            i += entry == &index->entries[index->first]; /* the others close up otherwise */
+            oteli_spool_index_forget(index, entry);
+        } else {
+            i++;
+        }
+    }
+}
+
+static bool is_far_from(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns - b_ns > STEP_NS || b_ns - a_ns > STEP_NS;
+}
+
+static bool is_being_sent(const struct oteli_spool *spool, const struct oteli_spool_entry *entry)
+{
+    return spool->is_sending && oteli_spool_file_compare(&entry->file, &spool->sent) == 0;
+}
+
+/* The wall clock was set: let the names say by it when the files were written, for processes that
+ * start later and know of no step. */
+static void restamp(struct oteli_spool *spool)
+{
+    struct oteli_spool_index *index = &spool->index;
+    for (struct oteli_spool_entry *entry = oteli_spool_index_next(index, NULL); entry != NULL;
+         entry = oteli_spool_index_next(index, entry)) {
+        const int64_t born_unix_ns = spool->boot_unix_ns + entry->born_ns;
+        if (born_unix_ns > 0 && is_far_from(born_unix_ns, (int64_t)entry->file.written_unix_ns) &&
+            !is_being_sent(spool, entry) &&
+            oteli_spool_dir_restamp(&spool->dir, &entry->file, (uint64_t)born_unix_ns))
+            entry->file.written_unix_ns = (uint64_t)born_unix_ns;
+    }
+    oteli_spool_index_sort(index);
+}
+
+static void look_at_clocks(struct oteli_spool *spool)
+{
+    struct oteli_spool_clock *clock = &spool->clock;
+    clock->boot_ns = (int64_t)ns_of(CLOCK_BOOTTIME);
+    clock->unix_ns = unix_ns();
+    const int64_t boot_unix_ns = (int64_t)clock->unix_ns - clock->boot_ns;
+    if (!is_far_from(boot_unix_ns, spool->boot_unix_ns))
+        return;
+    clock->step_ns = boot_unix_ns - spool->boot_unix_ns;
+    spool->boot_unix_ns = boot_unix_ns;
+    restamp(spool);
+}
+
+/* Know what there is. false: the directory cannot be used now; errno says why. */
+static bool refresh(struct oteli_spool *spool)
+{
+    struct timespec changed;
+    if (!oteli_spool_dir_use(&spool->dir, &changed)) {
+        spool->is_known = false;
+        return false;
+    }
+    look_at_clocks(spool);
+    const uint64_t now_ns = oteli_monotonic_ns();
+    if (is_up_to_date(spool, &changed, now_ns))
+        return true;
+    spool->is_known =
+        oteli_spool_index_scan(&spool->index, &spool->dir, &spool->clock, (int64_t)ABANDONED_NS);
+    if (!spool->is_known)
+        return false;
+    note_stamp(spool, &changed);
+    spool->scan_took_ns = oteli_monotonic_ns() - now_ns;
+    spool->scanned_ns = now_ns;
+    remove_done(spool);
+    return true;
+}
+
+/* ---- files that go -------------------------------------------------------------------- */
+
+/* Remove a file that waits, and count it. */
+static void let_go(struct oteli_spool *spool, struct oteli_spool_entry *entry,
+                   enum oteli_spool_way way, uint64_t rejected)
+{
+    const bool is_removed = oteli_spool_dir_remove(&spool->dir, &entry->file, OTELI_SPOOL_WHOLE);
+    const bool is_gone = !is_removed && errno == ENOENT;
+    if (is_gone && way != OTELI_SPOOL_SENT && way != OTELI_SPOOL_REFUSED)
+        way = OTELI_SPOOL_TAKEN;
+    if (!is_removed && !is_gone)
+        OTELI_LOG(OTEL_LOG_WARN, "a file in %s/%s cannot be removed: %s", spool->dir.parent,
+                  spool->dir.name, oteli_spool_dir_problem(errno));
+    oteli_spool_index_settle(&spool->index, entry, way, rejected);
+    if (is_removed || is_gone)
+        oteli_spool_index_forget(&spool->index, entry);
+}
+
+/* The oldest but the one that is being sent. */
+static struct oteli_spool_entry *oldest(const struct oteli_spool *spool)
+{
+    struct oteli_spool_entry *entry = oteli_spool_index_next(&spool->index, NULL);
+    if (entry != NULL && is_being_sent(spool, entry))
+        entry = oteli_spool_index_next(&spool->index, entry);
+    return entry;
+}
+
+static bool expire(struct oteli_spool *spool)
+{
+    uint64_t spans = 0;
+    const int64_t now_ns = spool->clock.boot_ns;
+    for (struct oteli_spool_entry *entry = oldest(spool);
+         entry != NULL && (uint64_t)(now_ns - entry->born_ns) > spool->max_age_ns;
+         entry = oldest(spool)) {
+        spans += entry->file.spans;
+        let_go(spool, entry, OTELI_SPOOL_EXPIRED, 0);
+    }
+    if (spans != 0)
+        OTELI_LOG_LOST(OTEL_LOG_WARN, spans, "%" PRIu64 " span%s lost in %s: too old to be sent",
+                       spans, oteli_is_or_are(spans), spool->dir.parent);
+    return spans != 0;
+}
+
+static bool make_room(struct oteli_spool *spool, uint64_t needed)
+{
+    uint64_t spans = 0;
+    struct oteli_spool_entry *entry;
+    while (spool->index.bytes > spool->max_bytes - needed && (entry = oldest(spool)) != NULL) {
+        spans += entry->file.spans;
+        let_go(spool, entry, OTELI_SPOOL_EVICTED, 0);
+    }
+    if (spans != 0)
+        OTELI_LOG_LOST(OTEL_LOG_WARN, spans,
+                       "the spool in %s is full: its oldest %" PRIu64 " span%s lost",
+                       spool->dir.parent, spans, oteli_is_or_are(spans));
+    return spans != 0;
+}
+
+/* ---- put ------------------------------------------------------------------------------ */
+
+/* Later than the last one, but for clocks that were put back. */
+static uint64_t written_now(struct oteli_spool *spool)
+{
+    const uint64_t now_ns = unix_ns();
+    const uint64_t last_ns = spool->last_unix_ns;
+    spool->last_unix_ns =
+        now_ns <= last_ns && last_ns - now_ns < ABANDONED_NS ? last_ns + 1 : now_ns;
+    return spool->last_unix_ns;
+}
+
+/* There is room for its entry. */
+static bool write_file(struct oteli_spool *spool, const struct oteli_spool_file *file,
+                       int64_t born_ns, const void *bytes)
+{
+    uint8_t head[OTELI_SPOOL_HEAD];
+    oteli_spool_head_write(file, spool->format, bytes, head);
+    if (!oteli_spool_dir_write(&spool->dir, file, head, bytes))
+        return false;
+    oteli_spool_index_add(&spool->index, file, born_ns);
+    return true;
+}
+
+static bool write_now(struct oteli_spool *spool, const void *bytes, size_t length, uint32_t spans)
+{
+    const struct oteli_spool_file file = {.written_unix_ns = written_now(spool),
+                                          .id = oteli_random_next(&spool->random),
+                                          .spans = spans,
+                                          .length = (uint32_t)length};
+    return write_file(spool, &file, spool->clock.boot_ns, bytes);
+}
+
+static bool put(struct oteli_spool *spool, const void *bytes, size_t length, uint32_t spans)
+{
+    if (!refresh(spool))
+        return false;
+    (void)expire(spool);
+    if (!oteli_spool_index_fit(&spool->index)) {
+        errno = ENOMEM;
+        return false;
+    }
+    (void)make_room(spool, OTELI_SPOOL_HEAD + length);
+    bool is_done = write_now(spool, bytes, length, spans);
+    if (!is_done && errno == ENOENT && refresh(spool) && oteli_spool_index_fit(&spool->index))
+        is_done = write_now(spool, bytes, length, spans); /* the directory was removed just then */
+    const int error = errno;
+    note_own_change(spool);
+    errno = error;
+    return is_done;
+}
+
+static void tell(struct oteli_spool *spool, bool is_done, int error)
+{
+    if (!is_done)
+        OTELI_LOG(OTEL_LOG_ERROR, "spans cannot be put to disk in %s: %s", spool->dir.parent,
+                  oteli_spool_dir_problem(error));
+    else if (spool->is_failing)
+        OTELI_LOG(OTEL_LOG_WARN, "spans are put to disk in %s again", spool->dir.parent);
+    spool->is_failing = !is_done;
+}
+
+bool oteli_spool_put(struct oteli_spool *spool, const void *bytes, size_t length, uint32_t spans)
+{
+    const int saved_errno = errno;
+    bool is_done = false;
+    if (length > UINT32_MAX || OTELI_SPOOL_HEAD + (uint64_t)length > spool->max_bytes)
+        errno = EFBIG;
+    else
+        is_done = put(spool, bytes, length, spans);
+    tell(spool, is_done, errno);
+    if (!is_done)
+        oteli_spool_count_failure(spans);
+    errno = saved_errno;
+    return is_done;
+}
+
+/* ---- send ----------------------------------------------------------------------------- */
+
+static void disown(struct oteli_spool *spool, struct oteli_spool_entry *entry)
+{
+    OTELI_LOG(
+        OTEL_LOG_WARN,
+        "%s/%s has a file that is not of this program's version, or no file; it is left alone",
+        spool->dir.parent, spool->dir.name);
+    oteli_spool_index_disown(&spool->index, entry);
+}
+
+static void throw_away(struct oteli_spool *spool, struct oteli_spool_entry *entry)
+{
+    OTELI_LOG_LOST(OTEL_LOG_WARN, entry->file.spans,
+                   "a file in %s/%s is damaged; its %" PRIu32 " span%s lost", spool->dir.parent,
+                   spool->dir.name, entry->file.spans, oteli_is_or_are(entry->file.spans));
+    let_go(spool, entry, OTELI_SPOOL_WAS_TORN, 0);
+}
+
+/* Read a file; true: it is good. false: it does not wait any more, or it is one more that cannot be
+ * read now (*unreadable), or *is_over says that none can. */
+static bool read_one(struct oteli_spool *spool, struct oteli_spool_entry *entry, size_t *unreadable,
+                     bool *is_over)
+{
+    switch (oteli_spool_dir_read(&spool->dir, &entry->file, &spool->buffer)) {
+    case OTELI_SPOOL_READ:
+        break;
+    case OTELI_SPOOL_NOT_WHOLE:
+        throw_away(spool, entry);
+        return false;
+    case OTELI_SPOOL_NO_FILE:
+        disown(spool, entry);
+        return false;
+    case OTELI_SPOOL_GONE:
+        oteli_spool_index_settle(&spool->index, entry, OTELI_SPOOL_TAKEN, 0);
+        oteli_spool_index_forget(&spool->index, entry);
+        return false;
+    case OTELI_SPOOL_UNREADABLE:
+        OTELI_LOG(OTEL_LOG_WARN, "a file in %s/%s cannot be read now: %s", spool->dir.parent,
+                  spool->dir.name, oteli_spool_dir_problem(errno));
+        ++*unreadable;
+        return false;
+    case OTELI_SPOOL_NOT_NOW:
+        *is_over = true;
+        return false;
+    }
+    switch (oteli_spool_content_check(&entry->file, spool->format, spool->buffer.bytes,
+                                      (size_t)oteli_spool_file_bytes(&entry->file))) {
+    case OTELI_SPOOL_GOOD:
+        return true;
+    case OTELI_SPOOL_TORN:
+        throw_away(spool, entry);
+        return false;
+    case OTELI_SPOOL_FOREIGN:
+        disown(spool, entry);
+        return false;
+    }
+    return false;
+}
+
+static bool become_sender(struct oteli_spool *spool)
+{
+    if (oteli_spool_dir_lock(&spool->dir))
+        return true;
+    spool->is_taken = errno == EWOULDBLOCK;
+    if (!spool->is_taken)
+        OTELI_LOG(OTEL_LOG_ERROR, "spans in %s cannot be sent: %s", spool->dir.parent,
+                  oteli_spool_dir_problem(errno));
+    return false;
+}
+
+/* The entry that waits behind so many older ones. */
+static struct oteli_spool_entry *waiting_behind(const struct oteli_spool *spool, size_t older)
+{
+    struct oteli_spool_entry *entry = oldest(spool);
+    while (entry != NULL && older-- != 0)
+        entry = oteli_spool_index_next(&spool->index, entry);
+    return entry;
+}
+
+/* The oldest of those that the index has and that can be read; none is being sent. */
+static bool find_first(struct oteli_spool *spool, struct oteli_spool_item *item, bool *is_over)
+{
+    bool has_changed = expire(spool);
+    has_changed |= make_room(spool, 0);
+    if (has_changed)
+        note_own_change(spool);
+    *is_over = oldest(spool) != NULL && !become_sender(spool);
+    size_t unreadable = 0;
+    for (struct oteli_spool_entry *entry = oldest(spool); entry != NULL && !*is_over;
+         entry = waiting_behind(spool, unreadable)) {
+        if (!read_one(spool, entry, &unreadable, is_over))
+            continue;
+        spool->sent = entry->file;
+        spool->is_sending = true;
+        *item = (struct oteli_spool_item){.bytes = spool->buffer.bytes + OTELI_SPOOL_HEAD,
+                                          .length = entry->file.length,
+                                          .spans = entry->file.spans,
+                                          .written_unix_ns = entry->file.written_unix_ns};
+        return true;
+    }
+    oteli_spool_dir_unlock(&spool->dir);
+    return false;
+}
+
+static bool first(struct oteli_spool *spool, struct oteli_spool_item *item)
+{
+    bool is_over = false;
+    bool may_be_old = true;
+    for (unsigned tries = 0; tries < 2 && may_be_old && !is_over; tries++) {
+        if (!refresh(spool)) {
+            if (!spool->is_failing)
+                tell(spool, false, errno);
+            return false;
+        }
+        if (find_first(spool, item, &is_over))
+            return true;
+        may_be_old = spool->may_be_old; /* there is nothing, as far as is known: look once more */
+        spool->is_known = !may_be_old;
+    }
+    return false;
+}
+
+bool oteli_spool_first(struct oteli_spool *spool, struct oteli_spool_item *item)
+{
+    const int saved_errno = errno;
+    spool->is_taken = false;
+    const bool is_there = first(spool, item);
+    errno = saved_errno;
+    return is_there;
+}
+
+void oteli_spool_settle(struct oteli_spool *spool, enum oteli_delivery_end end, uint64_t rejected)
+{
+    const int saved_errno = errno;
+    struct oteli_spool_entry *entry = oteli_spool_index_find(&spool->index, &spool->sent);
+    const bool is_delivered = end == OTELI_DELIVERED;
+    const bool is_refused = end == OTELI_DELIVERY_REFUSED || end == OTELI_DELIVERY_TOO_LARGE;
+    struct timespec changed;
+    if (spool->is_sending && entry != NULL && entry->state == OTELI_SPOOL_WAITS &&
+        (is_delivered || is_refused)) {
+        (void)oteli_spool_dir_use(&spool->dir, &changed); /* or it stays there, and is done with */
+        let_go(spool, entry, is_delivered ? OTELI_SPOOL_SENT : OTELI_SPOOL_REFUSED,
+               is_delivered ? rejected : 0);
+        note_own_change(spool);
+    }
+    spool->is_sending = false;
+    oteli_spool_dir_unlock(&spool->dir);
+    errno = saved_errno;
+}
+
+/* The part of the request in hand from this span on. It takes the request's place in the order. */
+static bool write_part(struct oteli_spool *spool, struct oteli_spool_file *part,
+                       uint64_t first_span)
+{
+    const struct oteli_spool_entry *whole = oteli_spool_index_find(&spool->index, &spool->sent);
+    const int64_t born_ns = whole != NULL ? whole->born_ns : spool->clock.boot_ns;
+    const uint8_t *request = spool->buffer.bytes + OTELI_SPOOL_HEAD;
+    const size_t length = spool->sent.length;
+    uint8_t *bytes = malloc(length);
+    const size_t size =
+        bytes != NULL ? oteli_spool_part(request, length, first_span, part->spans, bytes) : 0;
+    part->written_unix_ns = spool->sent.written_unix_ns;
+    part->length = (uint32_t)size;
+    const bool is_done = size != 0 && oteli_spool_index_fit(&spool->index) &&
+                         write_file(spool, part, born_ns, bytes);
+    free(bytes);
+    return is_done;
+}
+
+static bool halve(struct oteli_spool *spool)
+{
+    const uint32_t spans = spool->sent.spans;
+    const uint64_t id = oteli_random_next(&spool->random) & ~UINT64_C(1);
+    struct oteli_spool_file parts[2] = {{.id = id, .spans = spans / 2},
+                                        {.id = id | 1, .spans = spans - spans / 2}};
+    if (!write_part(spool, &parts[0], 0))
+        return false;
+    const bool is_done = write_part(spool, &parts[1], parts[0].spans);
+    struct oteli_spool_entry *gone =
+        oteli_spool_index_find(&spool->index, is_done ? &spool->sent : &parts[0]);
+    if (gone != NULL && gone->state == OTELI_SPOOL_WAITS)
+        let_go(spool, gone, OTELI_SPOOL_HALVED, 0);
+    return is_done;
+}
+
+static bool can_be_halved(const struct oteli_spool *spool)
+{
+    return spool->is_sending && spool->format != OTEL_OTLP_HTTP_JSON && spool->sent.spans >= 2 &&
+           oteli_spool_spans(spool->buffer.bytes + OTELI_SPOOL_HEAD, spool->sent.length) ==
+               spool->sent.spans &&
+           oteli_spool_index_find(&spool->index, &spool->sent) != NULL;
+}
+
+enum oteli_spool_halving oteli_spool_halve(struct oteli_spool *spool)
+{
+    const int saved_errno = errno;
+    struct timespec changed;
+    enum oteli_spool_halving result = OTELI_HALVES_NEVER;
+    if (can_be_halved(spool))
+        result = oteli_spool_dir_use(&spool->dir, &changed) && halve(spool) ? OTELI_HALVES_ARE_THERE
+                                                                            : OTELI_HALVES_NOT_NOW;
+    if (result == OTELI_HALVES_ARE_THERE) {
+        note_own_change(spool);
+        spool->is_sending = false;
+        oteli_spool_dir_unlock(&spool->dir);
+    }
+    errno = saved_errno;
+    return result;
+}
+
+bool oteli_spool_is_empty(const struct oteli_spool *spool)
+{
+    return spool->index.waiting == 0;
+}
+
+bool oteli_spool_is_taken(const struct oteli_spool *spool)
+{
+    return spool->is_taken;
+}

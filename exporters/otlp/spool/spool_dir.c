@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/spool/spool_dir.c - see spool_dir.h. */
+#include "exporters/otlp/spool/spool_dir.h"
+#include "common/os/descriptor.h"
+#include "common/os/signal_guard.h"
+#include "exporters/otlp/spool/spool_fork_lock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static const char lock_name[] = "lock";
+
+const char *oteli_spool_dir_problem(int error)
+{
+    switch (error) {
+    case ENOSPC:
+        return "no space is left on the disk";
+    case EDQUOT:
+        return "the disk quota is used up";
+    case EROFS:
+        return "the disk is read-only";
+    case EIO:
+        return "the disk has an error";
+    case EFBIG:
+        return "a file may not become that large";
+    case EMFILE:
+    case ENFILE:
+        return "there are too many open files";
+    case ENOENT:
+        return "there is no such directory";
+    case ENOTDIR:
+    case ELOOP:
+        return "it is no directory";
+    case EPERM:
+        return "the spool's own directory is another user's, or open to others for writing";
+    case EACCES:
+        return "permission is denied";
+    case ENOMEM:
+        return "there is no memory";
+    default:
+        return "the system refuses";
+    }
+}
+
+/* FNV-1a: it only has to tell endpoints apart. */
+static uint64_t hash(uint64_t before, const void *bytes, size_t length)
+{
+    const uint8_t *at = bytes;
+    uint64_t value = before;
+    for (size_t i = 0; i < length; i++)
+        value = (value ^ at[i]) * UINT64_C(0x100000001b3);
+    return value;
+}
+
+/* Users who share a directory each have their own within it. */
+static void set_name(struct oteli_spool_dir *dir, const char *endpoint, otel_otlp_protocol format)
+{
+    const uint8_t kind = format == OTEL_OTLP_HTTP_JSON;
+    const uint64_t user = (uint64_t)geteuid();
+    uint64_t value = hash(UINT64_C(0xcbf29ce484222325), &kind, sizeof kind);
+    value = hash(value, &user, sizeof user);
+    value = hash(value, endpoint, strlen(endpoint));
+    snprintf(dir->name, sizeof dir->name, "otel-%016llx", (unsigned long long)value);
+}
+
+bool oteli_spool_dir_init(struct oteli_spool_dir *dir, const char *directory, const char *endpoint,
+                          otel_otlp_protocol format)
+{
+    *dir = (struct oteli_spool_dir){.own.fd = -1, .lock.fd = -1, .process = getpid()};
+    set_name(dir, endpoint, format);
+    dir->parent = realpath(directory, NULL); /* the program may go to another directory */
+    if (dir->parent == NULL && errno != ENOMEM)
+        dir->parent = strdup(directory);
+    return dir->parent != NULL;
+}
+
+static void close_fd(struct oteli_owned_fd *owned)
+{
+    oteli_owned_fd_close(owned);
+    owned->fd = -1;
+}
+
+static void close_quietly(int fd)
+{
+    const int saved_errno = errno;
+    close(fd);
+    errno = saved_errno;
+}
+
+void oteli_spool_dir_fini(struct oteli_spool_dir *dir)
+{
+    oteli_spool_dir_unlock(dir);
+    close_fd(&dir->own);
+    free(dir->parent);
+    dir->parent = NULL;
+}
+
+/* The lock is not given up: it is the parent's as long as that lives. */
+void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents)
+{
+    struct oteli_owned_fd own = parents->own;
+    struct oteli_owned_fd lock = parents->lock;
+    if (parents->process == getpid())
+        return;
+    close_fd(&own);
+    close_fd(&lock);
+}
+
+/* Nobody else can have put anything into it. */
+static bool is_safe(const struct stat *status)
+{
+    return status->st_uid == geteuid() && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool open_own(struct oteli_spool_dir *dir, struct stat *status)
+{
+    const int parent = open(dir->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0)
+        return false;
+    int fd = -1;
+    if (mkdirat(parent, dir->name, S_IRWXU) == 0 || errno == EEXIST)
+        fd = oteli_descriptor_lift(
+            openat(parent, dir->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    close_quietly(parent);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, status) == 0 && is_safe(status)) {
+        dir->own = (struct oteli_owned_fd){fd, status->st_dev, status->st_ino};
+        return true;
+    }
+    close(fd);
+    errno = EPERM;
+    return false;
+}
+
+bool oteli_spool_dir_can_be_used(const struct oteli_spool_dir *dir)
+{
+    struct stat status;
+    const int parent = open(dir->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0)
+        return false;
+    const bool is_there = fstatat(parent, dir->name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool is_good = !is_there || (S_ISDIR(status.st_mode) && is_safe(&status));
+    if (!is_good)
+        errno = S_ISDIR(status.st_mode) ? EPERM : ENOTDIR;
+    const bool can_be_used = is_good && faccessat(parent, is_there ? dir->name : ".",
+                                                  R_OK | W_OK | X_OK, AT_EACCESS) == 0;
+    close_quietly(parent);
+    return can_be_used;
+}
+
+bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed)
+{
+    struct stat status;
+    bool is_there = oteli_owned_fd_look(&dir->own, &status);
+    if (is_there && status.st_nlink == 0) { /* it was removed, and there may be another one */
+        close_fd(&dir->own);
+        is_there = false;
+    }
+    if (!is_there) {
+        dir->own.fd = -1;
+        if (!open_own(dir, &status))
+            return false;
+    }
+    *changed = status.st_mtim;
+    return true;
+}
+
+bool oteli_spool_dir_each(const struct oteli_spool_dir *dir,
+                          bool (*visit)(void *state, const char *name, bool is_file), void *state)
+{
+    const int fd = openat(dir->own.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    DIR *stream = fdopendir(fd);
+    if (stream == NULL) {
+        close_quietly(fd);
+        return false;
+    }
+    bool goes_on = true;
+    errno = 0;
+    for (const struct dirent *entry; goes_on && (entry = readdir(stream)) != NULL;) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, lock_name) == 0)
+            continue;
+        goes_on = visit(state, name, entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN);
+        errno = goes_on ? 0 : ENOMEM;
+    }
+    const int error = errno;
+    closedir(stream);
+    errno = error;
+    return error == 0;
+}
+
+/* To write beyond the limit of a process for files raises a signal, where nobody blocks it. */
+static ssize_t write_quietly(int fd, const struct iovec *parts, int count)
+{
+    struct oteli_signal_guard guard;
+    oteli_signal_guard_begin(&guard);
+    ssize_t written;
+    do {
+        written = writev(fd, parts, count);
+    } while (written < 0 && errno == EINTR);
+    oteli_signal_guard_end(&guard, written < 0 ? errno : 0);
+    return written;
+}
+
+static bool write_all(int fd, const uint8_t head[OTELI_SPOOL_HEAD], const void *request,
+                      size_t length)
+{
+    struct iovec parts[2] = {{(void *)(uintptr_t)head, OTELI_SPOOL_HEAD},
+                             {(void *)(uintptr_t)request, length}};
+    int first = 0;
+    while (first < 2) {
+        const ssize_t written = write_quietly(fd, &parts[first], 2 - first);
+        if (written < 0)
+            return false;
+        size_t left = (size_t)written;
+        while (first < 2 && left >= parts[first].iov_len)
+            left -= parts[first++].iov_len;
+        if (first < 2) {
+            parts[first].iov_base = (char *)parts[first].iov_base + left;
+            parts[first].iov_len -= left;
+        }
+        if (first < 2 && written == 0) {
+            errno = ENOSPC;
+            return false;
+        }
+    }
+    return true;
+}
+
+static int make_file(const struct oteli_spool_dir *dir, const char *name)
+{
+    return openat(dir->own.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                  S_IRUSR | S_IWUSR);
+}
+
+bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
+                           const uint8_t head[OTELI_SPOOL_HEAD], const void *request)
+{
+    char temporary[OTELI_SPOOL_NAME];
+    char name[OTELI_SPOOL_NAME];
+    oteli_spool_name_write(file, OTELI_SPOOL_TEMPORARY, temporary);
+    oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
+    const int fd = make_file(dir, temporary);
+    if (fd < 0)
+        return false;
+    bool is_done = write_all(fd, head, request, file->length);
+    if (!is_done)
+        close_quietly(fd);
+    else if (close(fd) != 0 && errno != EINTR) /* some file systems only say here */
+        is_done = false;
+    if (is_done && renameat(dir->own.fd, temporary, dir->own.fd, name) == 0)
+        return true;
+    const int error = errno;
+    (void)unlinkat(dir->own.fd, temporary, 0);
+    errno = error;
+    return false;
+}
+
+static enum oteli_spool_read read_all(int fd, uint8_t *bytes, size_t size)
+{
+    size_t length = 0;
+    while (length < size) {
+        const ssize_t got = read(fd, bytes + length, size - length);
+        if (got == 0)
+            return OTELI_SPOOL_NOT_WHOLE;
+        if (got < 0 && errno != EINTR)
+            return OTELI_SPOOL_UNREADABLE;
+        length += got > 0 ? (size_t)got : 0;
+    }
+    return OTELI_SPOOL_READ;
+}
+
+static enum oteli_spool_read read_open(int fd, const struct oteli_spool_file *file,
+                                       struct oteli_kept_buffer *buffer)
+{
+    const uint64_t size = oteli_spool_file_bytes(file);
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return OTELI_SPOOL_UNREADABLE;
+    if (!S_ISREG(status.st_mode))
+        return OTELI_SPOOL_NO_FILE;
+    if ((uint64_t)status.st_size != size)
+        return OTELI_SPOOL_NOT_WHOLE;
+    if (!oteli_kept_buffer_fit(buffer, (size_t)size))
+        return OTELI_SPOOL_NOT_NOW;
+    return read_all(fd, buffer->bytes, (size_t)size);
+}
+
+enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
+                                           const struct oteli_spool_file *file,
+                                           struct oteli_kept_buffer *buffer)
+{
+    char name[OTELI_SPOOL_NAME];
+    oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
+    /* Without O_NONBLOCK a FIFO that nobody writes to would never be open. */
+    const int fd = openat(dir->own.fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) {
+        const enum oteli_spool_read result = read_open(fd, file, buffer);
+        close_quietly(fd);
+        return result;
+    }
+    switch (errno) {
+    case ENOENT:
+        return OTELI_SPOOL_GONE;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EINTR:
+        return OTELI_SPOOL_NOT_NOW;
+    case ELOOP:
+    case EACCES:
+    case EPERM:
+    case ENXIO:
+    case ENOTDIR:
+        return OTELI_SPOOL_NO_FILE;
+    default:
+        return OTELI_SPOOL_UNREADABLE;
+    }
+}
+
+bool oteli_spool_dir_restamp(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
+                             uint64_t written_unix_ns)
+{
+    struct oteli_spool_file other = *file;
+    char name[OTELI_SPOOL_NAME];
+    char other_name[OTELI_SPOOL_NAME];
+    other.written_unix_ns = written_unix_ns;
+    oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
+    oteli_spool_name_write(&other, OTELI_SPOOL_WHOLE, other_name);
+    return renameat(dir->own.fd, name, dir->own.fd, other_name) == 0;
+}
+
+bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
+                            enum oteli_spool_name kind)
+{
+    char name[OTELI_SPOOL_NAME];
+    oteli_spool_name_write(file, kind, name);
+    return unlinkat(dir->own.fd, name, 0) == 0;
+}
+
+bool oteli_spool_dir_lock(struct oteli_spool_dir *dir)
+{
+    struct stat status;
+    const int fd = oteli_descriptor_lift(
+        openat(dir->own.fd, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+               S_IRUSR | S_IWUSR));
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &status) == 0) {
+        oteli_spool_held_note(fd, &status);
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            dir->lock = (struct oteli_owned_fd){fd, status.st_dev, status.st_ino};
+            return true;
+        }
+        oteli_spool_held_forget(fd);
+    }
+    close_quietly(fd);
+    return false;
+}
+
+/* Said in so many words: a forked child may have a copy, and closing ours would leave it locked. */
+void oteli_spool_dir_unlock(struct oteli_spool_dir *dir)
+{
+    if (oteli_owned_fd_is_ours(&dir->lock))
+        (void)flock(dir->lock.fd, LOCK_UN);
+    if (dir->lock.fd >= 0)
+        oteli_spool_held_forget(dir->lock.fd);
+    close_fd(&dir->lock);
+}

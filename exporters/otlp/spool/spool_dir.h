@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/spool/spool_dir.h - the system calls of a spool: a directory of our own within the
+ * program's, its files, and the lock of who sends.
+ *
+ * Ours is only used while it is a directory (no link to one) that belongs to this process's user
+ * and that nobody else may write to; the program's may be anybody's. The descriptor that is kept
+ * is compared with what it was before each use, for the program may have closed it and opened
+ * something else in its place. Everything else is closed before a call returns, but for the lock.
+ *
+ * Threads:  one thread at a time. errno says why something failed. */
+#ifndef OTELI_SPOOL_DIR_H
+#define OTELI_SPOOL_DIR_H
+
+#include "common/os/owned_fd.h"
+#include "exporters/otlp/encode/reusable_buffer.h"
+#include "exporters/otlp/spool/spool_file.h"
+
+#include <sys/types.h>
+#include <time.h>
+
+struct oteli_spool_dir {
+    char *parent;
+    char name[sizeof "otel-" + 16];
+    struct oteli_owned_fd own;
+    struct oteli_owned_fd lock; /* while we have it */
+    pid_t process;              /* whose they are. Constant */
+};
+
+/* Ours within `directory` is for requests of this format to this endpoint. false: no memory. */
+bool oteli_spool_dir_init(struct oteli_spool_dir *dir, const char *directory, const char *endpoint,
+                          otel_otlp_protocol format);
+void oteli_spool_dir_fini(struct oteli_spool_dir *dir);
+
+/* In a forked child, of its parent's: close the copies of its descriptors. */
+void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents);
+
+/* Whether it could be made now, or is there and can be used; errno says why not. Changes nothing. */
+bool oteli_spool_dir_can_be_used(const struct oteli_spool_dir *dir);
+
+/* Make it, or find it, or see whether it still is what it was; before each of the calls below.
+ * *changed: when something came into it or left it last. */
+bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed);
+
+/* Name everything in it but the lock. `is_file`: as far as the directory itself says. */
+bool oteli_spool_dir_each(const struct oteli_spool_dir *dir,
+                          bool (*visit)(void *state, const char *name, bool is_file), void *state);
+
+/* Write a whole file, or none. */
+bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
+                           const uint8_t head[OTELI_SPOOL_HEAD], const void *request);
+
+enum oteli_spool_read {
+    OTELI_SPOOL_READ,      /* whatever it is: `buffer` has what its name promises */
+    OTELI_SPOOL_NOT_WHOLE, /* of another size */
+    OTELI_SPOOL_NO_FILE,   /* a link, a directory, or nothing that we may read */
+    OTELI_SPOOL_GONE,
+    OTELI_SPOOL_UNREADABLE, /* the disk has an error, which may pass */
+    OTELI_SPOOL_NOT_NOW     /* no memory, or no descriptor */
+};
+enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
+                                           const struct oteli_spool_file *file,
+                                           struct oteli_kept_buffer *buffer);
+
+/* Give a whole file the name that says another time. */
+bool oteli_spool_dir_restamp(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
+                             uint64_t written_unix_ns);
+
+/* false with ENOENT: another process has removed it. */
+bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
+                            enum oteli_spool_name kind);
+
+/* Become the one that sends, which it is not yet; false with EWOULDBLOCK: another one is. It ends
+ * with the process, at the latest. */
+bool oteli_spool_dir_lock(struct oteli_spool_dir *dir);
+void oteli_spool_dir_unlock(struct oteli_spool_dir *dir);
+
+/* What errno says, in words; static. */
+const char *oteli_spool_dir_problem(int error);
+
+#endif

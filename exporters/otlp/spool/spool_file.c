@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/spool/spool_file.c - see spool_file.h. */
+#include "exporters/otlp/spool/spool_file.h"
+#include "exporters/otlp/spool/checksum.h"
+
+#include <string.h>
+
+enum {
+    VERSION = 1,
+    FORMAT_PROTOBUF = 1,
+    FORMAT_JSON = 2,
+    AT_VERSION = 8,
+    AT_FORMAT = 12,
+    AT_WRITTEN = 16,
+    AT_ID = 24,
+    AT_SPANS = 32,
+    AT_LENGTH = 36,
+    AT_CHECKSUM = 44
+};
+
+static const uint8_t magic[AT_VERSION] = {'O', 'T', 'E', 'L', 'S', 'P', 'L', '\n'};
+
+int oteli_spool_file_compare(const struct oteli_spool_file *a, const struct oteli_spool_file *b)
+{
+    if (a->written_unix_ns != b->written_unix_ns)
+        return a->written_unix_ns < b->written_unix_ns ? -1 : 1;
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    if (a->spans != b->spans)
+        return a->spans < b->spans ? -1 : 1;
+    return (a->length > b->length) - (a->length < b->length);
+}
+
+static char *put_hex(char *at, uint64_t number, unsigned digits)
+{
+    for (unsigned i = digits; i-- != 0;)
+        *at++ = "0123456789abcdef"[number >> (4 * i) & 15];
+    return at;
+}
+
+/* Lower-case digits only, so that no two names are of one file. */
+static bool get_hex(const char **at, unsigned digits, uint64_t *number)
+{
+    *number = 0;
+    for (unsigned i = 0; i < digits; i++, ++*at) {
+        const char c = **at;
+        if (c >= '0' && c <= '9')
+            *number = *number << 4 | (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            *number = *number << 4 | (uint64_t)(c - 'a' + 10);
+        else
+            return false;
+    }
+    return true;
+}
+
+void oteli_spool_name_write(const struct oteli_spool_file *file, enum oteli_spool_name kind,
+                            char name[OTELI_SPOOL_NAME])
+{
+    char *at = put_hex(name, file->written_unix_ns, 16);
+    *at++ = '-';
+    at = put_hex(at, file->id, 16);
+    *at++ = '-';
+    at = put_hex(at, file->spans, 8);
+    *at++ = '-';
+    at = put_hex(at, file->length, 8);
+    if (kind == OTELI_SPOOL_WHOLE)
+        memcpy(at, ".otlp", sizeof ".otlp");
+    else
+        memcpy(at, ".tmp", sizeof ".tmp");
+}
+
+static bool get_part(const char **at, char end, unsigned digits, uint64_t *number)
+{
+    return get_hex(at, digits, number) && *(*at)++ == end;
+}
+
+enum oteli_spool_name oteli_spool_name_read(const char *name, struct oteli_spool_file *file)
+{
+    uint64_t spans;
+    uint64_t length;
+    if (!get_part(&name, '-', 16, &file->written_unix_ns) || !get_part(&name, '-', 16, &file->id) ||
+        !get_part(&name, '-', 8, &spans) || !get_hex(&name, 8, &length))
+        return OTELI_SPOOL_OTHER;
+    file->spans = (uint32_t)spans;
+    file->length = (uint32_t)length;
+    return strcmp(name, ".otlp") == 0  ? OTELI_SPOOL_WHOLE
+           : strcmp(name, ".tmp") == 0 ? OTELI_SPOOL_TEMPORARY
+                                       : OTELI_SPOOL_OTHER;
+}
+
+static void put_number(uint8_t *at, uint64_t number, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        at[i] = (uint8_t)(number >> (8 * i));
+}
+
+static uint64_t get_number(const uint8_t *at, unsigned bytes)
+{
+    uint64_t number = 0;
+    for (unsigned i = bytes; i-- != 0;)
+        number = number << 8 | at[i];
+    return number;
+}
+
+static uint32_t number_of(otel_otlp_protocol format)
+{
+    return format == OTEL_OTLP_HTTP_JSON ? FORMAT_JSON : FORMAT_PROTOBUF;
+}
+
+static uint32_t checksum_of(const uint8_t *head, const void *request, size_t length)
+{
+    return oteli_checksum(oteli_checksum(0, head, AT_CHECKSUM), request, length);
+}
+
+void oteli_spool_head_write(const struct oteli_spool_file *file, otel_otlp_protocol format,
+                            const void *request, uint8_t head[OTELI_SPOOL_HEAD])
+{
+    memset(head, 0, OTELI_SPOOL_HEAD);
+    memcpy(head, magic, sizeof magic);
+    put_number(head + AT_VERSION, VERSION, 4);
+    put_number(head + AT_FORMAT, number_of(format), 4);
+    put_number(head + AT_WRITTEN, file->written_unix_ns, 8);
+    put_number(head + AT_ID, file->id, 8);
+    put_number(head + AT_SPANS, file->spans, 4);
+    put_number(head + AT_LENGTH, file->length, 4);
+    put_number(head + AT_CHECKSUM, checksum_of(head, request, file->length), 4);
+}
+
+static bool is_head_of(const struct oteli_spool_file *file, otel_otlp_protocol format,
+                       const uint8_t *content)
+{
+    uint8_t head[OTELI_SPOOL_HEAD];
+    struct oteli_spool_file written = *file;
+    written.written_unix_ns = get_number(content + AT_WRITTEN, 8);
+    oteli_spool_head_write(&written, format, content + OTELI_SPOOL_HEAD, head);
+    return memcmp(head, content, sizeof head) == 0;
+}
+
+/* A newer version may have another head behind the version. */
+enum oteli_spool_content oteli_spool_content_check(const struct oteli_spool_file *file,
+                                                   otel_otlp_protocol format, const void *content,
+                                                   size_t size)
+{
+    const uint8_t *head = content;
+    const otel_otlp_protocol other =
+        format == OTEL_OTLP_HTTP_JSON ? OTEL_OTLP_HTTP_PROTOBUF : OTEL_OTLP_HTTP_JSON;
+    if (size < OTELI_SPOOL_HEAD || memcmp(head, magic, sizeof magic) != 0)
+        return OTELI_SPOOL_TORN;
+    if (get_number(head + AT_VERSION, 4) > VERSION)
+        return OTELI_SPOOL_FOREIGN;
+    if (size != oteli_spool_file_bytes(file))
+        return OTELI_SPOOL_TORN;
+    if (is_head_of(file, format, head))
+        return OTELI_SPOOL_GOOD;
+    return is_head_of(file, other, head) ? OTELI_SPOOL_FOREIGN : OTELI_SPOOL_TORN;
+}

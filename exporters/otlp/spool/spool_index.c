@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/spool/spool_index.c - see spool_index.h. */
+#include "exporters/otlp/spool/spool_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM_AT_FIRST = 64 };
+
+void oteli_spool_index_init(struct oteli_spool_index *index)
+{
+    *index = (struct oteli_spool_index){0};
+}
+
+void oteli_spool_index_fini(struct oteli_spool_index *index)
+{
+    oteli_spool_count_left(index->spans, index->bytes);
+    oteli_spool_count_foreign(-(int64_t)index->foreign);
+    free(index->entries);
+    oteli_spool_index_init(index);
+}
+
+static struct oteli_spool_entry *begin_of(const struct oteli_spool_index *index)
+{
+    return index->entries != NULL ? index->entries + index->first : NULL;
+}
+
+static struct oteli_spool_entry *end_of(const struct oteli_spool_index *index)
+{
+    return index->entries != NULL ? begin_of(index) + index->count : NULL;
+}
+
+bool oteli_spool_index_fit(struct oteli_spool_index *index)
+{
+    if (index->first + index->count < index->room)
+        return true;
+    if (index->first > index->count) { /* more places are free in front than are in use */
+        memmove(index->entries, begin_of(index), index->count * sizeof *index->entries);
+        index->first = 0;
+        return true;
+    }
+    const size_t room = index->room != 0 ? 2 * index->room : ROOM_AT_FIRST;
+    struct oteli_spool_entry *entries = realloc(index->entries, room * sizeof *entries);
+    if (entries == NULL)
+        return false;
+    index->entries = entries;
+    index->room = room;
+    return true;
+}
+
+static void begin_to_wait(struct oteli_spool_index *index, struct oteli_spool_entry *entry,
+                          enum oteli_spool_way way)
+{
+    const uint64_t bytes = oteli_spool_file_bytes(&entry->file);
+    entry->state = OTELI_SPOOL_WAITS;
+    index->waiting++;
+    index->spans += entry->file.spans;
+    index->bytes += bytes;
+    oteli_spool_comes(way, entry->file.spans, bytes);
+}
+
+int64_t oteli_spool_born_ns(const struct oteli_spool_clock *clock, uint64_t written_unix_ns)
+{
+    const int64_t age_ns = (int64_t)(clock->unix_ns - written_unix_ns);
+    const int64_t age_before_ns = age_ns - clock->step_ns;
+    int64_t least_ns = age_ns > 0 ? age_ns : 0;
+    if (age_before_ns >= 0 && (age_before_ns < age_ns || age_ns < 0))
+        least_ns = age_before_ns;
+    return clock->boot_ns - least_ns;
+}
+
+void oteli_spool_index_add(struct oteli_spool_index *index, const struct oteli_spool_file *file,
+                           int64_t born_ns)
+{
+    struct oteli_spool_entry *at = end_of(index);
+    index->count++;
+    for (; at != begin_of(index) && oteli_spool_file_compare(&at[-1].file, file) > 0; at--)
+        at[0] = at[-1];
+    at->file = *file;
+    at->born_ns = born_ns;
+    begin_to_wait(index, at, OTELI_SPOOL_STORED);
+}
+
+struct oteli_spool_entry *oteli_spool_index_next(const struct oteli_spool_index *index,
+                                                 const struct oteli_spool_entry *entry)
+{
+    struct oteli_spool_entry *at = begin_of(index);
+    if (entry != NULL)
+        at += entry - at + 1;
+    for (; at != end_of(index); at++)
+        if (at->state == OTELI_SPOOL_WAITS)
+            return at;
+    return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct oteli_spool_entry *one = a;
+    const struct oteli_spool_entry *other = b;
+    return oteli_spool_file_compare(&one->file, &other->file);
+}
+
+void oteli_spool_index_sort(struct oteli_spool_index *index)
+{
+    if (index->count != 0)
+        qsort(begin_of(index), index->count, sizeof *index->entries, compare);
+}
+
+struct oteli_spool_entry *oteli_spool_index_find(const struct oteli_spool_index *index,
+                                                 const struct oteli_spool_file *file)
+{
+    const struct oteli_spool_entry wanted = {.file = *file};
+    if (index->count == 0)
+        return NULL;
+    return bsearch(&wanted, begin_of(index), index->count, sizeof wanted, compare);
+}
+
+void oteli_spool_index_settle(struct oteli_spool_index *index, struct oteli_spool_entry *entry,
+                              enum oteli_spool_way way, uint64_t rejected)
+{
+    const uint64_t spans = entry->file.spans;
+    const uint64_t bytes = oteli_spool_file_bytes(&entry->file);
+    entry->state = OTELI_SPOOL_IS_DONE;
+    index->waiting--;
+    index->spans -= spans;
+    index->bytes -= bytes;
+    oteli_spool_goes(way, spans, bytes, rejected < spans ? rejected : spans);
+}
+
+void oteli_spool_index_disown(struct oteli_spool_index *index, struct oteli_spool_entry *entry)
+{
+    oteli_spool_index_settle(index, entry, OTELI_SPOOL_TAKEN, 0);
+    entry->state = OTELI_SPOOL_IS_FOREIGN;
+    index->foreign++;
+    oteli_spool_count_foreign(1);
+}
+
+void oteli_spool_index_forget(struct oteli_spool_index *index, struct oteli_spool_entry *entry)
+{
+    const size_t before = (size_t)(entry - begin_of(index));
+    index->count--;
+    if (before == 0)
+        index->first++;
+    else
+        memmove(entry, entry + 1, (index->count - before) * sizeof *entry);
+}
+
+/* ---- reading the directory ------------------------------------------------------------ */
+
+struct scan {
+    const struct oteli_spool_dir *dir;
+    struct oteli_spool_index found;
+    const struct oteli_spool_clock *clock;
+    int64_t abandoned_ns;
+};
+
+static bool visit(void *state, const char *name, bool is_file)
+{
+    struct scan *scan = state;
+    struct oteli_spool_index *found = &scan->found;
+    struct oteli_spool_file file;
+    const enum oteli_spool_name kind =
+        is_file ? oteli_spool_name_read(name, &file) : OTELI_SPOOL_OTHER;
+    const int64_t born_ns =
+        kind != OTELI_SPOOL_OTHER ? oteli_spool_born_ns(scan->clock, file.written_unix_ns) : 0;
+    if (kind == OTELI_SPOOL_TEMPORARY) {
+        if (born_ns < scan->clock->boot_ns - scan->abandoned_ns)
+            (void)oteli_spool_dir_remove(scan->dir, &file, kind);
+        return true;
+    }
+    if (kind == OTELI_SPOOL_OTHER) {
+        found->foreign++;
+        return true;
+    }
+    if (!oteli_spool_index_fit(found))
+        return false;
+    found->entries[found->count++] = (struct oteli_spool_entry){.file = file, .born_ns = born_ns};
+    return true;
+}
+
+static void lose(struct oteli_spool_index *index, struct oteli_spool_entry *known)
+{
+    if (known->state == OTELI_SPOOL_WAITS)
+        oteli_spool_index_settle(index, known, OTELI_SPOOL_TAKEN, 0);
+}
+
+/* Go through both, what was known and what is there, in order. */
+static void merge(struct oteli_spool_index *index, struct oteli_spool_index *found)
+{
+    struct oteli_spool_entry *known = begin_of(index);
+    struct oteli_spool_entry *const known_end = end_of(index);
+    for (size_t i = 0; i < found->count; i++) {
+        struct oteli_spool_entry *entry = &found->entries[i];
+        for (; known != known_end && compare(known, entry) < 0; known++)
+            lose(index, known);
+        if (known != known_end && compare(known, entry) == 0)
+            *entry = *known++;
+        else
+            begin_to_wait(index, entry, OTELI_SPOOL_FOUND);
+        found->foreign += entry->state == OTELI_SPOOL_IS_FOREIGN;
+    }
+    for (; known != known_end; known++)
+        lose(index, known);
+}
+
+bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_spool_dir *dir,
+                            const struct oteli_spool_clock *clock, int64_t abandoned_ns)
+{
+    struct scan scan = {.dir = dir, .clock = clock, .abandoned_ns = abandoned_ns};
+    struct oteli_spool_index *found = &scan.found;
+    if (!oteli_spool_dir_each(dir, visit, &scan)) {
+        const int error = errno;
+        free(found->entries);
+        errno = error;
+        return false;
+    }
+    oteli_spool_index_sort(found);
+    merge(index, found);
+    oteli_spool_count_foreign((int64_t)(found->foreign - index->foreign));
+    index->foreign = found->foreign;
+    free(index->entries);
+    index->entries = found->entries;
+    index->first = 0;
+    index->count = found->count;
+    index->room = found->room;
+    return true;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/transport/epoll_set.h - one descriptor that stands for all those that a request waits for.
+ *
+ *     descriptor ─┬─ our waker's reading end    while it is armed
+ *     (epoll)     ├─ its writing end            never readable: it only shows whose this is
+ *                 └─ curl's sockets             as curl says
+ *
+ * All epoll descriptors look the same to fstat, so what tells ours from another of that
+ * number is that the writing end is in it.
+ *
+ * Threads:  one thread at a time. */
+#ifndef OTELI_EPOLL_SET_H
+#define OTELI_EPOLL_SET_H
+
+#include <stdbool.h>
+
+struct oteli_watch {
+    int fd; /* -1: none */
+    int waker[2];
+    bool is_armed;
+    bool is_blind; /* a socket could not be watched */
+};
+
+void oteli_watch_init(struct oteli_watch *watch);
+
+/* Make the descriptor, closed on exec and not armed; false: there is none. */
+bool oteli_watch_open(struct oteli_watch *watch, const int waker[2]);
+
+/* Close it, unless it is no longer ours. Also for a forked child's copy: the parent's stays
+ * as it is. The waker is still open, and known to be ours. */
+void oteli_watch_close(struct oteli_watch *watch);
+
+/* Whether it is still what it was; the waker is known to be ours. */
+bool oteli_watch_is_ours(const struct oteli_watch *watch);
+
+/* Become readable when the waker is, or no longer. */
+void oteli_watch_arm(struct oteli_watch *watch, bool armed);
+
+/* Become readable when this socket can be read from or written to; neither: no longer. */
+void oteli_watch_socket(struct oteli_watch *watch, int fd, bool reads, bool writes);
+
+#endif

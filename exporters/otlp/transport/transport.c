@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/transport/transport.c - a request from its start to its answer. Whoever exports; owns what
+ * a transport is made of. The contracts are in transport.h. */
+#include "common/base/atomic.h"
+#include "exporters/otlp/transport/tls_exit_guard.h"
+#include "exporters/otlp/transport/transport_parts.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    BODY_MAX = 4 * 1024 * 1024,
+    BODY_KEPT = 64 * 1024,
+    GOT_BODY_KEPT = 1024 * 1024,
+    NAMES_KEPT_S = 60,
+    PAUSE_MS = 20,   /* between looks when polling itself fails, or says nothing */
+    FUTILE_CALLS = 2 /* of curl, after which it is taken to be choked */
+};
+
+static bool copy_text(char **into, const char *text)
+{
+    if (text == NULL)
+        return true;
+    *into = strdup(text);
+    return *into != NULL;
+}
+
+static bool copy_constants(struct oteli_transport *transport,
+                           const struct oteli_transport_options *options)
+{
+    return copy_text(&transport->url, options->url) &&
+           copy_text(&transport->unix_socket, options->unix_socket) &&
+           copy_text(&transport->user_agent, options->user_agent) &&
+           copy_text(&transport->proxy, options->proxy != NULL ? options->proxy : "") &&
+           copy_text(&transport->no_proxy, options->no_proxy != NULL ? options->no_proxy : "") &&
+           copy_text(&transport->ciphers, options->tls.ciphers) &&
+           oteli_tls_files_init(&transport->tls, &options->tls);
+}
+
+/* Without header lines, and without handles. */
+static struct oteli_transport *new_closed(const struct oteli_transport_options *options)
+{
+    const size_t body_size = options->gets ? GOT_BODY_KEPT : BODY_KEPT;
+    struct oteli_transport *transport = calloc(1, sizeof *transport + body_size);
+    if (transport == NULL)
+        return NULL;
+    oteli_sockets_init(&transport->sockets);
+    oteli_watch_init(&transport->watch);
+    transport->waker[0] = transport->waker[1] = -1;
+    transport->body_size = body_size;
+    transport->max_response_bytes =
+        options->max_response_bytes != 0 ? options->max_response_bytes : BODY_MAX;
+    transport->tls_min = options->tls.min;
+    transport->tls_max = options->tls.max;
+    transport->gets = options->gets;
+    transport->is_http2 = options->is_http2;
+    transport->observer = options->observer;
+    transport->is_https = strncasecmp(options->url, "https:", 6) == 0;
+    if (!copy_constants(transport, options)) {
+        oteli_transport_free(transport);
+        return NULL;
+    }
+    transport->is_tls = transport->is_https || strncasecmp(transport->proxy, "https:", 6) == 0;
+    return transport;
+}
+
+/* Files of TLS are read here the first time: what is wrong with them is said at the start. */
+struct oteli_transport *oteli_transport_new(const struct oteli_transport_options *options)
+{
+    if (!oteli_transport_start_curl())
+        return NULL;
+    struct oteli_transport *transport = new_closed(options);
+    if (transport == NULL)
+        return NULL;
+    if (!oteli_transport_make_lines(transport, options->headers, options->header_count) ||
+        !oteli_transport_open(transport)) {
+        oteli_transport_free(transport);
+        return NULL;
+    }
+    if (transport->is_tls) {
+        oteli_tls_watch_threads();
+        (void)oteli_tls_files_look(&transport->tls);
+    }
+    return transport;
+}
+
+struct oteli_transport *oteli_transport_renew(const struct oteli_transport *parents)
+{
+    const struct oteli_transport_options options = {
+        .url = parents->url,
+        .unix_socket = parents->unix_socket,
+        .user_agent = parents->user_agent,
+        .proxy = parents->proxy,
+        .no_proxy = parents->no_proxy,
+        .max_response_bytes = parents->max_response_bytes,
+        .gets = parents->gets,
+        .is_http2 = parents->is_http2,
+        .tls = {.ca_file = parents->tls.files[OTELI_TLS_CA].path,
+                .certificate_file = parents->tls.files[OTELI_TLS_CERTIFICATE].path,
+                .key_file = parents->tls.files[OTELI_TLS_KEY].path,
+                .min = parents->tls_min,
+                .max = parents->tls_max,
+                .ciphers = parents->ciphers},
+    };
+    oteli_transport_close_copies(parents);
+    struct oteli_transport *transport = new_closed(&options);
+    if (transport != NULL && !oteli_transport_copy_lines(transport, parents)) {
+        oteli_transport_free(transport);
+        return NULL;
+    }
+    return transport;
+}
+
+void oteli_transport_free(struct oteli_transport *transport)
+{
+    if (transport == NULL)
+        return;
+    if (oteli_transport_enter(transport)) {
+        oteli_transport_close(transport);
+        oteli_transport_leave(transport);
+    } else {
+        oteli_transport_abandon(transport);
+    }
+    curl_slist_free_all(transport->lines);
+    curl_slist_free_all(transport->request_lines);
+    oteli_tls_files_fini(&transport->tls);
+    free(transport->url);
+    free(transport->unix_socket);
+    free(transport->user_agent);
+    free(transport->proxy);
+    free(transport->no_proxy);
+    free(transport->ciphers);
+    free(transport);
+}
+
+static void say_why_abandoned(struct oteli_transport *transport)
+{
+    snprintf(transport->problem, sizeof transport->problem, "%s",
+             oteli_transport_is_over(transport) ? "the process is ending, and with it TLS"
+                                                : "the program has closed the connection");
+}
+
+/* Some versions of curl (7.88) wait for room in the socket also while the receiver takes no more for
+ * now, which HTTP/2 says in another way: then there always is room, and no wait would last. What
+ * counts then is what the receiver sends. */
+static bool is_choked(const struct oteli_transport *transport)
+{
+    return transport->futile_calls >= FUTILE_CALLS;
+}
+
+static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void *of_socket)
+{
+    (void)easy;
+    (void)of_socket;
+    struct oteli_transport *transport = state;
+    const bool wants_room = what == CURL_POLL_OUT || what == CURL_POLL_INOUT;
+    transport->room_fd = wants_room ? fd : -1;
+    oteli_watch_socket(&transport->watch, fd, what == CURL_POLL_IN || what == CURL_POLL_INOUT,
+                       wants_room && !is_choked(transport));
+    return 0;
+}
+
+/* false: libcurl was built without. */
+static bool hear_of_sockets(struct oteli_transport *transport)
+{
+    return curl_multi_setopt(transport->multi, CURLMOPT_SOCKETDATA, transport) == CURLM_OK &&
+           curl_multi_setopt(transport->multi, CURLMOPT_SOCKETFUNCTION, note_socket) == CURLM_OK;
+}
+
+static void open_watch(struct oteli_transport *transport)
+{
+    if (oteli_watch_open(&transport->watch, transport->waker) && !hear_of_sockets(transport))
+        oteli_watch_close(&transport->watch);
+}
+
+/* Let curl do what can be done at once, and say which sockets it then waits for if there is
+ * a descriptor to watch them. The function that does both is called deprecated because it
+ * looks at every transfer; here there is only one, and unlike with curl_multi_socket_action
+ * the descriptor may be asked for in the middle of it. */
+static CURLMcode perform(struct oteli_transport *transport, int *running)
+{
+    if (transport->watch.fd == -1)
+        return curl_multi_perform(transport->multi, running);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return curl_multi_socket_all(transport->multi, running);
+#pragma GCC diagnostic pop
+}
+
+static void note_progress(struct oteli_transport *transport)
+{
+    curl_off_t uploaded = 0;
+    curl_off_t begun = 0;
+    const bool was_choked = is_choked(transport);
+    (void)curl_easy_getinfo(transport->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
+    (void)curl_easy_getinfo(transport->easy, CURLINFO_PRETRANSFER_TIME_T, &begun);
+    if (transport->is_http2 && begun != 0 && uploaded == transport->uploaded &&
+        (size_t)uploaded < transport->length)
+        transport->futile_calls++;
+    else
+        transport->futile_calls = 0;
+    transport->uploaded = uploaded;
+    if (is_choked(transport) != was_choked && transport->room_fd != -1)
+        oteli_watch_socket(&transport->watch, transport->room_fd, true, was_choked);
+}
+
+static bool set_connection(struct oteli_transport *transport, bool is_fresh)
+{
+    return OTELI_CURL_SET(transport->easy, CURLOPT_FRESH_CONNECT, (long)is_fresh) &&
+           oteli_transport_set_version(transport, is_fresh);
+}
+
+static bool finds_another_way(struct oteli_transport *transport)
+{
+    return transport->is_stranded && set_connection(transport, true);
+}
+
+/* Take the handle out when the transfer has ended. Returns whether the request is through: it may
+ * have to be made again at once. */
+static bool end_transfer(struct oteli_transport *transport, CURLcode result)
+{
+    transport->result = result;
+    curl_multi_remove_handle(transport->multi, transport->easy);
+    transport->is_running = false;
+    oteli_transport_reword(transport);
+    if (!oteli_transport_goes_back(transport) && !finds_another_way(transport))
+        return true;
+    transport->problem[0] = '\0';
+    transport->is_running = curl_multi_add_handle(transport->multi, transport->easy) == CURLM_OK;
+    return !transport->is_running;
+}
+
+/* Go on with the request without waiting, inside curl. Returns whether it is through. */
+static bool perform_once(struct oteli_transport *transport)
+{
+    if (!transport->is_running)
+        return true;
+    struct oteli_signal_guard guard;
+    oteli_transport_guard(transport, &guard);
+    int running = 0;
+    int left;
+    const CURLMcode code = perform(transport, &running);
+    note_progress(transport);
+    transport->is_spoilt |= code != CURLM_OK;
+    if (!transport->was_connected)
+        transport->was_connected = oteli_sockets_of_curl_connected(&transport->sockets);
+    const CURLMsg *message = curl_multi_info_read(transport->multi, &left);
+    bool is_through = false;
+    if (message != NULL && message->msg == CURLMSG_DONE)
+        is_through = end_transfer(transport, message->data.result);
+    else if (code != CURLM_OK || running == 0)
+        is_through = end_transfer(transport, CURLE_OUT_OF_MEMORY);
+    /* Of several attempts to connect, those that lost are closed without telling us. */
+    if ((is_through && transport->result != CURLE_OK) ||
+        oteli_sockets_of_curl(&transport->sockets) > 1)
+        oteli_sockets_forget_closed(&transport->sockets);
+    oteli_transport_unguard(transport, &guard);
+    return is_through;
+}
+
+/* The same after a while, in which the program may have closed our descriptors. */
+static bool drive(struct oteli_transport *transport)
+{
+    if (!transport->is_running)
+        return true;
+    if (!oteli_transport_enter(transport)) {
+        oteli_transport_abandon(transport);
+        transport->result = CURLE_SEND_ERROR;
+        say_why_abandoned(transport);
+        return true;
+    }
+    const bool is_through = perform_once(transport);
+    oteli_transport_leave(transport);
+    return is_through;
+}
+
+/* The descriptor that the program watches stays. */
+static bool renew_handles(struct oteli_transport *transport)
+{
+    return oteli_transport_reopen(transport) &&
+           (transport->watch.fd == -1 || hear_of_sockets(transport));
+}
+
+/* Enter with handles that are free for a request. */
+static bool make_ready(struct oteli_transport *transport)
+{
+    if (oteli_transport_enter(transport)) {
+        if (transport->is_running) {
+            curl_multi_remove_handle(transport->multi, transport->easy);
+            transport->is_running = false;
+            oteli_sockets_forget_closed(&transport->sockets);
+        }
+        if (!transport->is_spoilt || renew_handles(transport))
+            return true;
+        oteli_transport_leave(transport);
+    }
+    oteli_transport_abandon(transport);
+    say_why_abandoned(transport);
+    if (oteli_transport_is_over(transport) || !oteli_transport_open(transport) ||
+        !oteli_transport_enter(transport))
+        return false;
+    transport->problem[0] = '\0';
+    return true;
+}
+
+/* curl closes a connection that it keeps only with the handles. */
+void oteli_transport_disconnect(struct oteli_transport *transport)
+{
+    if (transport->is_running || oteli_sockets_of_curl(&transport->sockets) == 0 ||
+        !oteli_transport_enter(transport))
+        return;
+    transport->is_spoilt = !renew_handles(transport);
+    oteli_transport_leave(transport);
+}
+
+static bool set_request(struct oteli_transport *transport,
+                        const struct oteli_transport_request *request)
+{
+    CURL *easy = transport->easy;
+    const struct curl_slist *lines = oteli_transport_request_lines(transport, request);
+    const bool is_fresh = request->fresh || transport->needs_fresh;
+    return lines != NULL && OTELI_CURL_SET(easy, CURLOPT_HTTPHEADER, lines) &&
+           (transport->gets ||
+            (OTELI_CURL_SET(easy, CURLOPT_POSTFIELDS, request->body) &&
+             OTELI_CURL_SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->length))) &&
+           OTELI_CURL_SET(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)request->connect_ms) &&
+           set_connection(transport, is_fresh) &&
+           OTELI_CURL_SET(easy, CURLOPT_DNS_CACHE_TIMEOUT, request->fresh ? 0L : NAMES_KEPT_S);
+}
+
+void oteli_transport_start(struct oteli_transport *transport,
+                           const struct oteli_transport_request *request)
+{
+    oteli_transport_forget(transport);
+    transport->length = request->length;
+    transport->uploaded = 0;
+    transport->futile_calls = 0;
+    transport->room_fd = -1;
+    transport->watch.is_blind = false;
+    if (!make_ready(transport))
+        return;
+    transport->is_running = oteli_transport_look_at_files(transport) &&
+                            set_request(transport, request) &&
+                            curl_multi_add_handle(transport->multi, transport->easy) == CURLM_OK;
+    (void)perform_once(transport);
+    oteli_transport_leave(transport);
+}
+
+static void forget_wakes(const struct oteli_transport *transport)
+{
+    char woken[64];
+    if (oteli_transport_is_ours(transport))
+        (void)recv(transport->waker[0], woken, sizeof woken, MSG_DONTWAIT);
+}
+
+static void wait_for_receiver(struct oteli_transport *transport, int timeout_ms)
+{
+    struct pollfd watched[OTELI_SOCKETS_MAX + 1];
+    const size_t count = oteli_sockets_of_curl_to_poll(&transport->sockets, watched);
+    watched[count] = (struct pollfd){.fd = transport->waker[0], .events = POLLIN};
+    (void)poll(watched, count + 1, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
+    if (watched[count].revents != 0)
+        forget_wakes(transport);
+}
+
+static void sleep_on(struct oteli_transport *transport, int timeout_ms)
+{
+    struct curl_waitfd waker = {.fd = transport->waker[0], .events = CURL_WAIT_POLLIN};
+    if (transport->multi != NULL && waker.fd != -1 &&
+        curl_multi_wait(transport->multi, &waker, 1, timeout_ms, NULL) == CURLM_OK) {
+        if (waker.revents != 0)
+            forget_wakes(transport);
+        return;
+    }
+    (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
+}
+
+bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
+                          struct oteli_transport_answer *answer)
+{
+    if (timeout_ms == 0 && transport->watch.fd != -1)
+        forget_wakes(transport);
+    if (timeout_ms > 0 && transport->is_running && is_choked(transport))
+        wait_for_receiver(transport, timeout_ms);
+    else if (timeout_ms > 0 && transport->is_running) /* curl has done before what it could */
+        sleep_on(transport, timeout_ms);
+    const bool is_through = drive(transport);
+    if (is_through)
+        oteli_transport_fill(transport, answer);
+    return is_through;
+}
+
+void oteli_transport_cancel(struct oteli_transport *transport,
+                            struct oteli_transport_answer *answer)
+{
+    if (!drive(transport)) {
+        transport->result = CURLE_OPERATION_TIMEDOUT;
+        oteli_transport_fill(transport, answer);
+        if (oteli_transport_enter(transport)) {
+            struct oteli_signal_guard guard;
+            oteli_transport_guard(transport, &guard);
+            curl_multi_remove_handle(transport->multi, transport->easy);
+            oteli_sockets_forget_closed(&transport->sockets);
+            oteli_transport_unguard(transport, &guard);
+            oteli_transport_leave(transport);
+        } else {
+            oteli_transport_abandon(transport);
+        }
+        transport->is_running = false;
+        answer->problem = answer->body_was_sent ? "no answer in time" : "no connection in time";
+    } else {
+        oteli_transport_fill(transport, answer);
+    }
+}
+
+void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
+{
+    if (oteli_transport_is_ours(transport))
+        sleep_on(transport, timeout_ms);
+    else
+        (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
+}
+
+/* What is there already when the watch begins it does not see: then somebody who looks at it is told
+ * by a byte of our own. */
+int oteli_transport_descriptor(struct oteli_transport *transport, bool is_pending)
+{
+    bool is_through = false;
+    if (oteli_transport_is_ours(transport) && transport->watch.fd == -1) {
+        open_watch(transport);
+        if (transport->watch.fd != -1 && transport->is_running)
+            is_through = drive(transport);
+    }
+    if (!oteli_transport_is_ours(transport))
+        return -1;
+    oteli_watch_arm(&transport->watch, is_pending || is_through);
+    if (is_through)
+        oteli_transport_wake(transport);
+    return transport->watch.fd;
+}
+
+int oteli_transport_timeout_ms(struct oteli_transport *transport)
+{
+    long timeout_ms = -1;
+    if (!transport->is_running || !oteli_transport_is_ours(transport))
+        return 0;
+    (void)curl_multi_timeout(transport->multi, &timeout_ms);
+    if ((transport->watch.is_blind || is_choked(transport)) &&
+        (timeout_ms < 0 || timeout_ms > PAUSE_MS))
+        timeout_ms = PAUSE_MS;
+    return timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX;
+}
+
+void oteli_transport_rest(struct oteli_transport *transport)
+{
+    if (transport->watch.is_armed && oteli_transport_is_ours(transport))
+        oteli_watch_arm(&transport->watch, false);
+}
+
+void oteli_transport_wake(struct oteli_transport *transport)
+{
+    if (oteli_load_acquire_any(&transport->multi) == NULL ||
+        oteli_load_relaxed_32(&transport->process) != (uint32_t)getpid())
+        return;
+    const int fd = (int)oteli_load_relaxed_32(&transport->waker_fd);
+    if (oteli_socket_is(fd, oteli_load_relaxed_64(&transport->waker_inode)))
+        (void)send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/otlp/transport/transport_parts.h - what a transport is made of, for the files that make it up:
+ *
+ *     transport.c          a request, from its start to its answer
+ *     transport_handles.c  curl's handles: made, set up, never touched when they are not ours
+ *     transport_fields.c   what is kept of an answer, and what it says
+ *     transport_lines.c    the header lines of a request
+ *     transport_tls.c      which certificates count for a request
+ *     transport_url.c      URLs
+ *
+ * Nobody else includes this, nor <curl/curl.h>. */
+#ifndef OTELI_TRANSPORT_PARTS_H
+#define OTELI_TRANSPORT_PARTS_H
+
+#include "common/os/signal_guard.h"
+#include "exporters/otlp/transport/socket.h"
+#include "exporters/otlp/transport/transport.h"
+#include "exporters/otlp/transport/epoll_set.h"
+
+#include <curl/curl.h>
+
+/* Field values, each in a text that is empty where there is none. */
+struct oteli_transport_fields {
+    char retry_after[64];
+    char content_type[128];
+    char grpc_status[16];
+    char grpc_message[1024 + 1];
+    char grpc_details[8 * 1024 + 1];
+};
+
+struct oteli_transport {
+    /* Constant; a forked child makes its own from these. */
+    char *url;
+    char *unix_socket;
+    char *user_agent;
+    char *proxy;
+    char *no_proxy;
+    char *ciphers;
+    struct curl_slist *lines; /* header lines of every request */
+    size_t max_response_bytes;
+    int tls_min;
+    int tls_max;
+    bool is_https; /* the receiver */
+    bool is_tls;   /* that, or the proxy */
+    bool gets;
+    bool is_http2;
+    struct oteli_tls_files tls; /* its paths are constant */
+    const struct oteli_observer *observer;
+
+    CURL *easy;
+    CURLM *multi;         /* release when handles are opened, acquire by wake on any thread */
+    uint32_t process;     /* that opened the handles; written before `multi` */
+    int waker[2];         /* a byte sent to [1] ends a wait; [0] is -1 when there is none */
+    uint32_t waker_fd;    /* waker[1] for other threads, and what tells it from a later */
+    uint64_t waker_inode; /* descriptor of that number; written before `multi` */
+    bool is_running;
+    bool is_spoilt; /* the handles are: some failure left them half done */
+    bool has_met;   /* some request was answered */
+    bool has_files; /* curl has what is to be used of `tls` */
+    struct oteli_watch watch;
+    struct oteli_sockets sockets;
+
+    /* Of the request that runs or ran last. */
+    struct curl_slist *request_lines; /* instead of `lines`; NULL: those do */
+    size_t length;
+    curl_off_t uploaded;   /* of that */
+    unsigned futile_calls; /* of curl in a row that sent nothing of it */
+    curl_socket_t room_fd; /* curl waits for room in it; -1: in none */
+    CURLcode result;
+    bool was_connected;
+    bool body_was_sent;
+    bool is_too_long;
+    bool is_wrong_version; /* HTTP/1.1 where nothing but HTTP/2 will do */
+    bool rides;            /* goes over the connection of the request before, or not at all, */
+    bool is_stranded;      /* and there is none any more */
+    bool lacks_files;      /* for TLS */
+    bool needs_fresh;      /* connection: the one before was made with other files */
+    size_t body_bytes;     /* of the answer, kept or not */
+    size_t header_bytes;
+    struct oteli_transport_fields fields;
+    char problem[CURL_ERROR_SIZE];
+    size_t body_size;
+    uint8_t body[]; /* what is kept of it */
+};
+
+#define OTELI_CURL_SET(easy, option, value) (curl_easy_setopt(easy, option, value) == CURLE_OK)
+
+/* transport_handles.c. Start libcurl, once in the process; false: it does not work here. */
+bool oteli_transport_start_curl(void);
+
+/* Make the handles, for this process. false: no memory. */
+bool oteli_transport_open(struct oteli_transport *transport);
+
+/* Say which version the next request is to be made with, over a new connection or a kept one.
+ *
+ * Some versions of curl (7.87 to 7.88) cannot use a connection again that they know to be HTTP/2
+ * without having been told so in a TLS handshake. They can if HTTP/2 is only allowed; over a new
+ * connection they would then speak HTTP/1.1, so such a request `rides`: it gets no new one. */
+bool oteli_transport_set_version(struct oteli_transport *transport, bool is_fresh);
+
+/* Drop the handles without letting curl do anything with their descriptors, which belong to the
+ * parent process or, by now, to somebody else. */
+void oteli_transport_abandon(struct oteli_transport *transport);
+
+/* Close the handles, inside curl. */
+void oteli_transport_close(struct oteli_transport *transport);
+
+/* Inside curl, between two requests: new handles instead of those, which a failure has spoilt. curl
+ * 7.88 forgets, when it has no memory for one, that it has a list of a socket's transfers, and
+ * divides by its length of zero the next time. false: there are none now. */
+bool oteli_transport_reopen(struct oteli_transport *transport);
+
+/* In a forked child: close its copies of a parent's descriptors. */
+void oteli_transport_close_copies(const struct oteli_transport *parents);
+
+bool oteli_transport_is_ours(const struct oteli_transport *transport);
+
+/* Whether the process is ending, and TLS with it. */
+bool oteli_transport_is_over(const struct oteli_transport *transport);
+
+/* Call curl with the handles from here to leave. False: they are not to be touched. */
+bool oteli_transport_enter(const struct oteli_transport *transport);
+void oteli_transport_leave(const struct oteli_transport *transport);
+
+/* transport_fields.c. Forget the answer of the request before. */
+void oteli_transport_forget(struct oteli_transport *transport);
+
+/* Have curl hand over what comes. */
+bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy);
+
+/* The transfer has ended: put into better words what curl says of it, where it cannot know. */
+void oteli_transport_reword(struct oteli_transport *transport);
+
+/* Why there is no answer, in words. */
+const char *oteli_transport_problem(const struct oteli_transport *transport);
+
+void oteli_transport_fill(struct oteli_transport *transport, struct oteli_transport_answer *answer);
+
+/* transport_lines.c. */
+bool oteli_transport_make_lines(struct oteli_transport *transport, const otel_otlp_header *headers,
+                                size_t count);
+bool oteli_transport_copy_lines(struct oteli_transport *transport,
+                                const struct oteli_transport *from);
+
+/* Those of a request with headers of its own; NULL: no memory. */
+struct curl_slist *oteli_transport_request_lines(struct oteli_transport *transport,
+                                                 const struct oteli_transport_request *request);
+
+/* transport_tls.c. What does not change: versions, ciphers. */
+bool oteli_transport_set_tls(const struct oteli_transport *transport, CURL *easy);
+
+/* Read files that have changed, and use them. False: there is nothing to use, and the problem says
+ * so; or no memory. */
+bool oteli_transport_look_at_files(struct oteli_transport *transport);
+
+/* A request is through. True: it found the files to be of no use before anything was sent, and
+ * is to be made again with those that are now in use. */
+bool oteli_transport_goes_back(struct oteli_transport *transport);
+
+/* What went wrong has to do with TLS. */
+bool oteli_transport_is_tls_result(CURLcode result);
+
+/* Around calls into curl: TLS libraries write to sockets without MSG_NOSIGNAL. Without TLS nothing is
+ * done. */
+static inline void oteli_transport_guard(const struct oteli_transport *transport,
+                                         struct oteli_signal_guard *guard)
+{
+    if (transport->is_tls)
+        oteli_signal_guard_begin(guard);
+}
+
+static inline void oteli_transport_unguard(const struct oteli_transport *transport,
+                                           const struct oteli_signal_guard *guard)
+{
+    if (transport->is_tls)
+        oteli_signal_guard_end(guard, EPIPE);
+}
+
+#endif

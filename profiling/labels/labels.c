@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/labels/labels.c - labels: given out, written down, and taken back; see labels.h.
+ *
+ * A label belongs to who has it, but for its history, which the profiler reads meanwhile. So each
+ * entry is guarded by its own number: zero while it is being written. Everything here is memory
+ * that is zero at first and that nobody touches before there are labels.
+ *
+ * App threads; oteli_labels_find the profiler's thread. */
+#include "profiling/labels/labels.h"
+#include "api/span/inspect.h"
+#include "common/clock/clock.h"
+#include "common/base/copy.h"
+#include "common/os/fork.h"
+#include "common/log.h"
+#include "common/text/utf8.h"
+#include "profiling/labels/label_pool.h"
+
+#include <assert.h>
+#include <otel/thread_context.h>
+#include <string.h>
+
+enum { WORD = 8, TEXT_WORDS = OTEL_PROFILE_LABEL_BYTES / WORD };
+_Static_assert(OTEL_PROFILE_LABEL_BYTES % WORD == 0, "texts are copied in words");
+
+/* A label in words, which are atomic one by one. */
+struct words {
+    uint64_t start_ns;
+    uint64_t trace_id[2];
+    uint64_t span_id;
+    uint64_t root_id;
+    uint64_t around_id;
+    uint64_t text_length;
+    uint64_t text[TEXT_WORDS];
+};
+typedef uint64_t __attribute__((may_alias)) word;
+enum { HEAD_WORDS = offsetof(struct words, text) / WORD };
+
+/* A label in the making: its last word may be filled up behind the text. */
+struct draft {
+    struct words words;
+    uint64_t room;
+};
+
+struct entry {
+    uint64_t number; /* which label of its trampoline, from 1; 0: none, or being written. Who reads
+                        looks at it behind the words; they are there before `state` says so */
+    uint64_t words[sizeof(struct words) / WORD];
+};
+
+enum { IS_USED = 1 };
+
+/* Of one trampoline. Its writer is whoever has the label. */
+struct history {
+    _Alignas(
+        OTELI_CACHELINE) uint64_t state; /* number of the newest label << 1 | IS_USED; release */
+    uint32_t running; /* calls of otel_profile_apply_checked that are under way */
+    struct entry entries[OTELI_LABEL_HISTORY];
+};
+
+static struct history histories[OTELI_TRAMPOLINES];
+static struct oteli_label_pool pool;
+static uint32_t is_on;
+static uint64_t refused;
+static uint64_t cut;
+
+/* This thread is between the pool and a trampoline's state, which do not agree now. A signal handler
+ * that forks there comes back in the child as well. */
+static OTELI_TLS uint32_t is_moving;
+
+static void begin_moving(void)
+{
+    oteli_store_relaxed_32(&is_moving, oteli_load_relaxed_32(&is_moving) + 1);
+}
+
+static void end_moving(void)
+{
+    oteli_store_relaxed_32(&is_moving, oteli_load_relaxed_32(&is_moving) - 1);
+}
+
+/* --- the text --- */
+
+struct text {
+    char *bytes;
+    size_t length;
+    uint64_t cut;
+};
+
+/* What of a text fits, in whole characters. */
+static size_t fitting(const char *text, size_t length, size_t room)
+{
+    if (length <= room)
+        return length;
+    while (room != 0 && ((uint8_t)text[room] & 0xc0) == 0x80)
+        room--;
+    return room;
+}
+
+static void add_pair(struct text *text, const char *key, const char *value, size_t value_length)
+{
+    const size_t room = OTEL_PROFILE_LABEL_BYTES - text->length;
+    const size_t key_length = strnlen(key, room);
+    if (key_length + 2 > room || (key_length + 2 == room && value_length != 0)) {
+        text->cut++;
+        return;
+    }
+    char *at = text->bytes + text->length;
+    const size_t kept = fitting(value, value_length, room - key_length - 2);
+    (void)oteli_move(at, key, key_length);
+    at[key_length] = 0;
+    (void)oteli_move(at + key_length + 1, value, kept);
+    at[key_length + 1 + kept] = 0;
+    text->length += key_length + kept + 2;
+    text->cut += kept != value_length;
+}
+
+static void add_pairs(struct text *text, const otel_profile_kv *kv, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *value = kv[i].value != NULL ? kv[i].value : "";
+        if (kv[i].key != NULL && kv[i].key[0] != 0)
+            add_pair(text, kv[i].key, value, strnlen(value, OTEL_PROFILE_LABEL_BYTES + 1));
+    }
+}
+
+/* Its ids, and its route. What is being collected is of no trace that others could know. */
+static void add_span(struct words *words, struct text *text, const otel_span *span)
+{
+    static const char key[] = "http.route";
+    char route[OTEL_PROFILE_LABEL_BYTES];
+    struct oteli_peek peek = {
+        .key = key, .key_length = sizeof key - 1, .value = route, .size = sizeof route};
+    const otel_span_context context = otel_span_get_context(*span);
+    oteli_span_peek(span, &peek);
+    if (!peek.is_collected) {
+        memcpy(words->trace_id, context.trace_id, sizeof words->trace_id);
+        memcpy(&words->span_id, context.span_id, sizeof words->span_id);
+        words->root_id = peek.root_id;
+    }
+    if (peek.length != 0) {
+        const size_t length = fitting(route, peek.length, sizeof route - 1);
+        add_pair(text, key, route, length);
+        text->cut += length != peek.length;
+    }
+}
+
+/* --- the label --- */
+
+static void *call(void *argument, void *(*function)(void *))
+{
+    return function(argument);
+}
+
+static otel_profile_label empty(void)
+{
+    return (otel_profile_label){.trampoline = call};
+}
+
+/* Give the trampoline this label: in its history first, and then it has it. */
+static uint64_t write_down(struct history *history, const struct words *words)
+{
+    const word *from = (const word *)(const void *)words;
+    const uint64_t number = (oteli_load_relaxed_64(&history->state) >> 1) + 1;
+    struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
+    const size_t used = HEAD_WORDS + (size_t)(words->text_length + WORD - 1) / WORD;
+    oteli_store_relaxed_64(&entry->number, 0);
+    oteli_fence_before_stores(); /* pairs with read_entry */
+    for (size_t i = 0; i < used; i++)
+        oteli_store_relaxed_64(&entry->words[i], from[i]);
+    oteli_store_relaxed_64(&entry->number, number);
+    oteli_store_release_64(&history->state,
+                           number << 1 | IS_USED); /* pairs with oteli_labels_find */
+    return number;
+}
+
+otel_profile_label otel_profile_label_make(const otel_span *span, const otel_profile_kv *kv,
+                                           size_t count)
+{
+    if (OTELI_LIKELY(oteli_load_relaxed_32(&is_on) == 0))
+        return empty();
+    begin_moving();
+    const int index = oteli_label_pool_take(&pool);
+    if (OTELI_UNLIKELY(index == OTELI_NO_TRAMPOLINE)) {
+        end_moving();
+        oteli_add_full_64(&refused, 1);
+        return empty();
+    }
+    struct draft draft;
+    struct words *words = &draft.words;
+    struct text text = {.bytes = (char *)words->text};
+    memset(&draft, 0, offsetof(struct words, text)); /* of the text only what is used */
+    words->start_ns = oteli_monotonic_ns();          /* after the last release of this trampoline */
+    const otel_thread_context_record *around = otel_thread_ctx_v1;
+    if (around != NULL && around->valid != 0)
+        memcpy(&words->around_id, around->span_id, sizeof words->around_id);
+    add_pairs(&text, kv, count);
+    if (span != NULL)
+        add_span(words, &text, span);
+    memset((char *)&draft + offsetof(struct words, text) + text.length, 0, WORD);
+    words->text_length = text.length;
+    if (OTELI_UNLIKELY(text.cut != 0))
+        oteli_add_full_64(&cut, text.cut);
+    const uint64_t number = write_down(&histories[index], words);
+    end_moving();
+    return (otel_profile_label){.trampoline = oteli_trampoline_at((unsigned)index),
+                                .index = (uint32_t)index + 1,
+                                .generation = (uint32_t)number};
+}
+
+/* The history of a label that is in use; NULL: it is empty, or has been released. */
+static struct history *history_of(const otel_profile_label *label, uint64_t *state)
+{
+    if (label->index == 0 || label->index > OTELI_TRAMPOLINES)
+        return NULL;
+    struct history *history = &histories[label->index - 1];
+    *state = oteli_load_relaxed_64(&history->state);
+    const bool is_its = (*state & IS_USED) != 0 && (uint32_t)(*state >> 1) == label->generation;
+    return is_its ? history : NULL;
+}
+
+void otel_profile_label_release(otel_profile_label *label)
+{
+    if (label == NULL)
+        return;
+    const otel_profile_label released = *label;
+    uint64_t state;
+    struct history *history = history_of(&released, &state);
+    *label = empty();
+    if (history == NULL)
+        return;
+    if (OTELI_UNLIKELY(oteli_load_relaxed_32(&history->running) != 0)) {
+        OTELI_LOG(OTEL_LOG_ERROR, "a profile label is released while otel_profile_apply with it "
+                                  "is under way; it is never used again");
+        assert(false && "released while applied");
+        return;
+    }
+    begin_moving();
+    if (oteli_cas_full_64(&history->state, state, state & ~(uint64_t)IS_USED))
+        oteli_label_pool_give(&pool, released.index - 1);
+    end_moving();
+}
+
+/* Also where an exception leaves the function: this file is compiled with -fexceptions. */
+static void end_run(struct history *const *history)
+{
+    oteli_add_full_32(&(*history)->running, UINT32_MAX);
+}
+
+void *otel_profile_apply_checked(const otel_profile_label *label, void *(*function)(void *),
+                                 void *argument)
+{
+    uint64_t state;
+    struct history *history = history_of(label, &state);
+    if (history == NULL) { /* applied after its release, it would be another's */
+        if (label->index != 0)
+            OTELI_LOG(OTEL_LOG_ERROR, "a profile label is applied after its release");
+        assert(label->index == 0);
+        return function(argument);
+    }
+    oteli_add_full_32(&history->running, 1);
+    __attribute__((cleanup(end_run), unused)) struct history *const running = history;
+    return label->trampoline(argument, function);
+}
+
+/* --- what the profiler asks --- */
+
+/* Read the label with this number, which was there; false: a newer one has taken its place, or is
+ * about to. */
+static bool read_entry(const struct entry *entry, uint64_t number, struct words *words)
+{
+    word *to = (word *)(void *)words;
+    for (size_t i = 0; i < sizeof *words / WORD; i++)
+        to[i] = oteli_load_relaxed_64(&entry->words[i]);
+    oteli_fence_after_load(); /* the words before the number; pairs with write_down */
+    return oteli_load_relaxed_64(&entry->number) == number;
+}
+
+/* Programs may say what they like; profiles are UTF-8. */
+static void mend(char *text, size_t length)
+{
+    for (size_t at = 0; at < length; at++) {
+        at += oteli_utf8_valid_prefix(text + at, length - at);
+        if (at < length)
+            text[at] = '?';
+    }
+}
+
+static void tell(const struct words *words, struct oteli_label *label)
+{
+    *label = (struct oteli_label){.start_ns = words->start_ns,
+                                  .text_length = (uint16_t)words->text_length};
+    memcpy(label->trace_id, words->trace_id, sizeof label->trace_id);
+    memcpy(label->span_id, &words->span_id, sizeof label->span_id);
+    memcpy(label->root_id, &words->root_id, sizeof label->root_id);
+    memcpy(label->around_id, &words->around_id, sizeof label->around_id);
+    memcpy(label->text, words->text, label->text_length);
+    mend(label->text, label->text_length);
+}
+
+bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *label)
+{
+    const struct history *history = &histories[index % OTELI_TRAMPOLINES];
+    const uint64_t newest = oteli_load_acquire_64(&history->state) >> 1;
+    for (uint64_t age = 0; age < OTELI_LABEL_HISTORY && age < newest; age++) {
+        const uint64_t number = newest - age;
+        struct words words;
+        if (!read_entry(&history->entries[number % OTELI_LABEL_HISTORY], number, &words))
+            return false;
+        if (words.start_ns <= time_ns) {
+            tell(&words, label);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One word of an entry. If it is that of a label to come, so is the number that is read after it. */
+static uint64_t word_of(const struct entry *entry, size_t offset)
+{
+    return oteli_load_acquire_64(&entry->words[offset / WORD]);
+}
+
+bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct oteli_label *label)
+{
+    uint64_t wanted;
+    memcpy(&wanted, span_id, sizeof wanted);
+    for (unsigned index = 0; index < OTELI_TRAMPOLINES; index++) {
+        const struct history *history = &histories[index];
+        uint64_t number = oteli_load_acquire_64(&history->state) >> 1;
+        const uint64_t oldest = number > OTELI_LABEL_HISTORY ? number - OTELI_LABEL_HISTORY : 0;
+        /* Only the one that it stood for at that time. */
+        while (number > oldest && word_of(&history->entries[number % OTELI_LABEL_HISTORY],
+                                          offsetof(struct words, start_ns)) > time_ns)
+            number--;
+        const struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
+        struct words words;
+        if (number > oldest && word_of(entry, offsetof(struct words, span_id)) == wanted &&
+            read_entry(entry, number, &words)) {
+            tell(&words, label);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- start, stop, and fork --- */
+
+static bool is_free(unsigned index)
+{
+    return (histories[index].state & IS_USED) == 0;
+}
+
+/* In a child nobody profiles. What its parent's other threads were about to give back, and never
+ * will, goes back; what they have in use stays so. If the only thread was about to take or to give
+ * itself, and will, the pool is right as it is, and may be smaller. */
+static void forget(void)
+{
+    is_on = 0;
+    if (is_moving == 0)
+        oteli_label_pool_rebuild(&pool, is_free);
+}
+
+void oteli_labels_switch(bool on)
+{
+    /* Labels that are given back later need what forks forget: it stays registered. */
+    if (on)
+        oteli_fork_add(forget);
+    oteli_store_relaxed_32(&is_on, on && oteli_trampoline_at(0) != NULL);
+}
+
+struct oteli_labels_counts oteli_labels_counts(void)
+{
+    return (struct oteli_labels_counts){.refused = oteli_load_relaxed_64(&refused),
+                                        .cut = oteli_load_relaxed_64(&cut)};
+}

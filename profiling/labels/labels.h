@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/labels/labels.h - what trampolines have stood for, and when.
+ *
+ * Each trampoline has a ring of the last OTELI_LABEL_HISTORY labels that it was acquired for, by
+ * value, written by who acquires and read by the profiler's thread (a sequence lock each). The pool
+ * gives the one that has been idle for longest, so that histories last.
+ *
+ * Threads:  oteli_labels_find: the profiler's thread; the switch: start/stop only. */
+#ifndef OTELI_LABELS_H
+#define OTELI_LABELS_H
+
+#include <otel/profile.h>
+
+enum { OTELI_LABEL_HISTORY = 8 };
+
+/* A label as it was acquired. */
+struct oteli_label {
+    uint64_t start_ns; /* CLOCK_MONOTONIC */
+    uint8_t trace_id[16];
+    uint8_t span_id[8];   /* zero: no span */
+    uint8_t root_id[8];   /* the local root's; zero: none */
+    uint8_t around_id[8]; /* the span that was current where it was made; zero: none */
+    uint16_t text_length;
+    char text[OTEL_PROFILE_LABEL_BYTES]; /* key NUL value NUL, and so on */
+};
+
+/* What trampoline `index` stood for at that time. false: its history does not go back that far. */
+bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *label);
+
+/* The label that a trampoline had at that time for this span; false: there is none that is known. */
+bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct oteli_label *label);
+
+/* Labels are empty while this is off. */
+void oteli_labels_switch(bool is_on);
+
+struct oteli_labels_counts {
+    uint64_t refused;
+    uint64_t cut;
+};
+struct oteli_labels_counts oteli_labels_counts(void);
+
+#endif

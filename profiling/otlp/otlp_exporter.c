@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/otlp/otlp_exporter.c - profiles by OTLP: otel_otlp_profile_exporter. Encoding is in
+ * otlp_profiles.c; sending, with all that can go wrong, is what library otel-otlp lends.
+ *
+ * A profile that is too large for the receiver is sent in two halves of its samples, each with the
+ * dictionary that it needs, and those in halves again, as far as that helps.
+ *
+ * The profiler's thread, but for wake; owns the encoder and the connection. */
+#include "common/log.h"
+#include "common/base/random.h"
+#include "exporters/otlp/otlp_client.h"
+#include "exporters/start_otlp.h"
+#include "profiling/otlp/otlp_profiles.h"
+#include "sdk/resource/resource_snapshot.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct exporter {
+    struct oteli_posting *posting;
+    struct oteli_identity identity;
+    struct oteli_otlp_profiles encoder;
+};
+
+static bool make_ids(struct oteli_otlp_origin *origin)
+{
+    struct oteli_random random;
+    if (!oteli_random_seed(&random))
+        return false;
+    for (size_t i = 0; i < OTELI_OTLP_PROFILES; i++) {
+        uint64_t second;
+        const uint64_t first = oteli_random_pair(&random, &second);
+        memcpy(origin->ids[i], &first, sizeof first);
+        memcpy(origin->ids[i] + sizeof first, &second, sizeof second);
+    }
+    return true;
+}
+
+static uint64_t samples_of(const otel_profile *profile)
+{
+    uint64_t samples = 0;
+    for (size_t i = 0; i < profile->sample_count; i++)
+        samples += profile->samples[i].count;
+    return samples;
+}
+
+/* --- Parts of a profile --- */
+
+enum {
+    HALVINGS_MOST = 12,
+    REFUSALS_MOST = 8 /* of parts that cannot be halved: then there is no size that is taken */
+};
+
+/* Samples of a profile, in one request. */
+struct part {
+    size_t first;
+    size_t count;
+    unsigned halvings;
+};
+
+struct sending {
+    struct exporter *exporter;
+    const otel_profile *profile;
+    struct part waiting[HALVINGS_MOST + 1]; /* the last one is sent next */
+    size_t waiting_count;
+    unsigned refusals;
+    uint64_t delivered; /* samples */
+    uint64_t lost;
+    otel_status status; /* of what was lost last */
+};
+
+static bool is_divisible(const struct part *part)
+{
+    return part->count > 1 && part->halvings < HALVINGS_MOST;
+}
+
+static otel_profile profile_of(const struct sending *sending, const struct part *part)
+{
+    otel_profile profile = *sending->profile;
+    profile.samples += part->first;
+    profile.sample_count = part->count;
+    return profile;
+}
+
+static void halve(struct sending *sending, const struct part *part,
+                  const struct oteli_posted *posted)
+{
+    const size_t half = (part->count + 1) / 2;
+    const unsigned halvings = part->halvings + 1;
+    sending->waiting[sending->waiting_count++] =
+        (struct part){part->first + half, part->count - half, halvings};
+    sending->waiting[sending->waiting_count++] = (struct part){part->first, half, halvings};
+    OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export of a profile to %s: %s; in two parts instead",
+              oteli_posting_receiver(sending->exporter->posting), posted->text);
+}
+
+/* Count them as lost, and with `ends` those that wait behind them as well. Gives how many. */
+static uint64_t lose(struct sending *sending, const otel_profile *profile, bool ends,
+                     otel_status status)
+{
+    uint64_t samples = samples_of(profile);
+    while (ends && sending->waiting_count != 0) {
+        const otel_profile next = profile_of(sending, &sending->waiting[--sending->waiting_count]);
+        samples += samples_of(&next);
+    }
+    sending->lost += samples;
+    sending->status = status;
+    return samples;
+}
+
+/* --- What becomes of a part --- */
+
+/* http://host/, as somebody says who expects the path to be put behind it. */
+static bool lacks_path(const char *receiver)
+{
+    const char *host = strstr(receiver, "://");
+    const char *path = host != NULL ? strchr(host + 3, '/') : NULL;
+    return path != NULL && path[1] == '\0';
+}
+
+/* Profiles are new enough for most receivers not to have them, so what is missing is said. */
+static void say_no_service(const struct exporter *exporter, const struct oteli_posted *posted)
+{
+    const char *receiver = oteli_posting_receiver(exporter->posting);
+    const bool is_http = strncmp(posted->text, "HTTP", 4) == 0;
+    if (is_http && lacks_path(receiver)) {
+        OTELI_LOG(
+            OTEL_LOG_ERROR,
+            "%s does not take profiles (%s): an endpoint for profiles alone is used as it is, "
+            "so /v1development/profiles has to be behind it",
+            receiver, posted->text);
+        return;
+    }
+    OTELI_LOG(
+        OTEL_LOG_ERROR,
+        "%s does not take profiles (%s): it needs OTLP 1.10 and profiles switched on, for the "
+        "OpenTelemetry Collector 0.148 with --feature-gates=service.profilesSupport and a "
+        "pipeline \"profiles\"",
+        receiver, posted->text);
+}
+
+static void accept(struct sending *sending, const otel_profile *profile,
+                   const struct oteli_posted *posted)
+{
+    const char *receiver = oteli_posting_receiver(sending->exporter->posting);
+    if (posted->rejected != 0)
+        OTELI_LOG(OTEL_LOG_ERROR, "%s rejected %" PRIu64 " of %d profiles: %s", receiver,
+                  posted->rejected, OTELI_OTLP_PROFILES, posted->text);
+    else if (posted->text[0] != '\0')
+        OTELI_LOG(OTEL_LOG_WARN, "%s accepted all profiles and warns: %s", receiver, posted->text);
+    if (posted->rejected < OTELI_OTLP_PROFILES)
+        sending->delivered += samples_of(profile);
+    else
+        (void)lose(sending, profile, false, OTEL_ERROR_EXPORT_FAILED);
+}
+
+static void lose_without_memory(struct sending *sending, const otel_profile *profile)
+{
+    const uint64_t samples = lose(sending, profile, true, OTEL_ERROR_NO_MEMORY);
+    OTELI_LOG(OTEL_LOG_ERROR, "no memory for an OTLP request; %" PRIu64 " samples are lost",
+              samples);
+}
+
+static void lose_above_limit(struct sending *sending, const otel_profile *profile, size_t length)
+{
+    const uint64_t samples = lose(sending, profile, false, OTEL_ERROR_EXPORT_FAILED);
+    OTELI_LOG(
+        OTEL_LOG_ERROR,
+        "a profile of %zu bytes is larger than an OTLP request may be (%zu bytes), and cannot "
+        "be parted; %" PRIu64 " samples are lost",
+        length, oteli_posting_max_bytes(sending->exporter->posting), samples);
+}
+
+/* A part that is not sent again. */
+static void lose_part(struct sending *sending, const otel_profile *profile,
+                      const struct oteli_posted *posted)
+{
+    if (posted->is_too_large)
+        sending->refusals++;
+    const bool ends =
+        posted->has_no_time || posted->has_no_service || sending->refusals == REFUSALS_MOST;
+    const uint64_t samples =
+        lose(sending, profile, ends,
+             posted->has_no_time ? OTEL_ERROR_TIMEOUT : OTEL_ERROR_EXPORT_FAILED);
+    if (posted->has_no_service)
+        say_no_service(sending->exporter, posted);
+    else
+        OTELI_LOG(OTEL_LOG_ERROR,
+                  "OTLP export of a profile to %s failed after %u attempt%s: %s; %" PRIu64
+                  " samples are lost%s",
+                  oteli_posting_receiver(sending->exporter->posting), posted->attempts,
+                  posted->attempts == 1 ? "" : "s", posted->text, samples,
+                  posted->may_have_arrived ? ", or arrived unconfirmed" : "");
+}
+
+static void send_part(struct sending *sending, const struct part *part)
+{
+    struct exporter *exporter = sending->exporter;
+    const otel_profile profile = profile_of(sending, part);
+    struct oteli_otlp_origin origin = {.resource = exporter->identity.resource,
+                                       .resource_length = exporter->identity.resource_length,
+                                       .schema_url = exporter->identity.schema_url};
+    struct oteli_message message = {.items = is_divisible(part) ? part->count : 1,
+                                    .is_part = part->halvings != 0};
+    if (make_ids(&origin))
+        message.bytes =
+            oteli_otlp_profiles_encode(&exporter->encoder, &profile, &origin, &message.length);
+    if (message.bytes == NULL) {
+        lose_without_memory(sending, &profile);
+        return;
+    }
+    const struct oteli_posted posted = oteli_posting_post(exporter->posting, &message);
+    if (posted.is_delivered)
+        accept(sending, &profile, &posted);
+    else if (posted.has_no_memory)
+        lose_without_memory(sending, &profile);
+    else if (posted.is_too_large && is_divisible(part))
+        halve(sending, part, &posted);
+    else if (posted.is_too_large && posted.attempts == 0)
+        lose_above_limit(sending, &profile, message.length);
+    else
+        lose_part(sending, &profile, &posted);
+}
+
+/* --- A profile --- */
+
+static otel_status send_all(struct exporter *exporter, const otel_profile *profile)
+{
+    const otel_status status = oteli_identity_renew(&exporter->identity);
+    if (status != OTEL_OK && exporter->identity.resource == NULL)
+        return status;
+    struct sending sending = {.exporter = exporter,
+                              .profile = profile,
+                              .waiting = {{.count = profile->sample_count}},
+                              .waiting_count = 1};
+    while (sending.waiting_count != 0) {
+        const struct part part = sending.waiting[--sending.waiting_count];
+        send_part(&sending, &part);
+    }
+    if (sending.delivered == 0)
+        return sending.status;
+    otel_profile_drop(profile, sending.lost);
+    return OTEL_OK;
+}
+
+static int take_in(void *state)
+{
+    const otel_profile *const *profile = state;
+    return otel_profile_meanwhile(*profile);
+}
+
+static otel_status export_profile(void *state, const otel_profile *profile, int64_t timeout_ms)
+{
+    struct exporter *exporter = state;
+    if (profile->sample_count == 0)
+        return OTEL_OK;
+    oteli_posting_open(exporter->posting, timeout_ms, (struct oteli_meanwhile){take_in, &profile});
+    const otel_status status = send_all(exporter, profile);
+    oteli_posting_close(exporter->posting);
+    return status;
+}
+
+static void wake(void *state)
+{
+    struct exporter *exporter = state;
+    oteli_posting_wake(exporter->posting);
+}
+
+static void free_exporter(void *state)
+{
+    struct exporter *exporter = state;
+    if (exporter == NULL)
+        return;
+    oteli_posting_free(exporter->posting);
+    oteli_identity_fini(&exporter->identity);
+    oteli_otlp_profiles_fini(&exporter->encoder);
+    free(exporter);
+}
+
+static bool asks_for_json(const otel_otlp_options *options)
+{
+    otel_otlp_options given = {.size = 0};
+    memcpy(&given, options, options->size < sizeof given ? options->size : sizeof given);
+    return given.protocol == OTEL_OTLP_HTTP_JSON;
+}
+
+/* As otel_otlp_exporter_new says; after an error what add_headers needs stays the caller's. */
+static otel_status new_posting(const otel_otlp_options *options, struct oteli_posting **posting)
+{
+    struct oteli_config config;
+    struct oteli_start_otlp otlp;
+    if (options != NULL)
+        return oteli_posting_new(options, OTELI_SIGNAL_PROFILES, posting);
+    otel_status status = oteli_config_look(&config);
+    if (status != OTEL_OK)
+        return status;
+    status = OTEL_ERROR_NO_MEMORY;
+    if (oteli_start_otlp_init_of(&otlp, OTELI_SIGNAL_PROFILES, &config)) {
+        status = oteli_posting_new(&otlp.options, OTELI_SIGNAL_PROFILES, posting);
+        oteli_start_otlp_fini(&otlp);
+    }
+    oteli_config_fini(&config);
+    return status;
+}
+
+otel_profile_exporter otel_otlp_profile_exporter(const otel_otlp_options *options)
+{
+    static const otel_profile_exporter none = {.state = NULL};
+    if (options != NULL && asks_for_json(options)) {
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "there is no OTLP exporter for profiles: they have no "
+                                         "http/json, only http/protobuf and grpc");
+        return none;
+    }
+    struct exporter *made = calloc(1, sizeof *made);
+    const otel_status status =
+        made != NULL ? new_posting(options, &made->posting) : OTEL_ERROR_NO_MEMORY;
+    if (status != OTEL_OK) {
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "there is no OTLP exporter for profiles: %s",
+                         otel_status_string(status));
+        free(made);
+        return none;
+    }
+    return (otel_profile_exporter){.state = made,
+                                   .export_profile = export_profile,
+                                   .wake = wake,
+                                   .free = free_exporter,
+                                   .wants_names = true};
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/perf/perf_ring.c - what perf_event_open is asked for, and rings. The profiler's thread. */
+#include "profiling/perf/perf_ring.h"
+
+#include "common/base/atomic.h"
+#include "common/os/descriptor.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__) || defined(__aarch64__)
+#include <asm/perf_regs.h>
+#endif
+
+/* The stack pointer, by which a copy of the stack is known to be where it was. */
+#if defined(__x86_64__)
+static const uint64_t stack_pointer = UINT64_C(1) << PERF_REG_X86_SP;
+#elif defined(__aarch64__)
+static const uint64_t stack_pointer = UINT64_C(1) << PERF_REG_ARM64_SP;
+#else
+static const uint64_t stack_pointer = 0; /* stacks are not copied */
+#endif
+
+/* A quarter of it is enough for what is read 20 times a second at 99 Hz. */
+enum { RING_LEAST = 16 * 1024, STACK_MOST = 32 * 1024 };
+
+/* After so many bytes the kernel would wake who polls, by an interrupt more of the sampled thread. */
+enum { NEVER = 1 << 30 };
+
+static int perf_open(const struct perf_event_attr *attributes, pid_t thread, int cpu)
+{
+    const int event = oteli_descriptor_lift((int)syscall(
+        SYS_perf_event_open, attributes, thread, cpu, -1, (unsigned long)PERF_FLAG_FD_CLOEXEC));
+    return event >= 0 ? event : -errno;
+}
+
+struct oteli_perf_format oteli_perf_format(const struct oteli_source_options *options)
+{
+    return (struct oteli_perf_format){.process = getpid(),
+                                      .has_stack = options->stack_bytes != 0 && stack_pointer != 0};
+}
+
+int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, int cpu,
+                    bool is_inherited)
+{
+    struct perf_event_attr attributes = {
+        .size = sizeof attributes,
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .sample_period = options->period_ns,
+        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_CALLCHAIN,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+        .exclude_callchain_kernel = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC,
+        .sample_max_stack = OTELI_FRAMES_MAX,
+        .watermark = 1, /* nobody waits for a ring to be filled */
+        .wakeup_watermark = NEVER,
+        .inherit = is_inherited,
+        .inherit_thread = is_inherited,
+    };
+    if (oteli_perf_format(options).has_stack) {
+        const uint32_t bytes =
+            options->stack_bytes < STACK_MOST ? options->stack_bytes : (uint32_t)STACK_MOST;
+        attributes.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+        attributes.sample_regs_user = stack_pointer;
+        attributes.sample_stack_user = (bytes + 7) & ~UINT32_C(7);
+    }
+    int event = perf_open(&attributes, thread, cpu);
+    if (event == -EOVERFLOW) { /* deeper than kernel.perf_event_max_stack */
+        attributes.sample_max_stack = 0;
+        event = perf_open(&attributes, thread, cpu);
+    }
+    return event;
+}
+
+int oteli_perf_open_silent(int cpu)
+{
+    const struct perf_event_attr attributes = {
+        .size = sizeof attributes,
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_DUMMY,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+        .watermark = 1, /* nobody waits for it to be filled */
+        .wakeup_watermark = NEVER,
+        .use_clockid = 1, /* events that share a ring share a clock */
+        .clockid = CLOCK_MONOTONIC,
+    };
+    return perf_open(&attributes, 0, cpu);
+}
+
+/* Locked memory is a budget of the user's, which other processes of his have a part in. */
+int oteli_perf_ring_map(struct oteli_perf_ring *ring, int event, uint64_t bytes)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t size = page;
+    while (size < bytes)
+        size *= 2;
+    for (;; size /= 2) {
+        void *mapping = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+        if (mapping != MAP_FAILED) {
+            *ring = (struct oteli_perf_ring){event, mapping, size};
+            return 0;
+        }
+        if (errno != EPERM || size <= RING_LEAST || size == page)
+            return -errno;
+    }
+}
+
+void oteli_perf_ring_read(const struct oteli_perf_ring *ring, struct oteli_perf_reader *reader)
+{
+    struct perf_event_mmap_page *page = ring->page;
+    uint64_t *tail = (uint64_t *)(void *)&page->data_tail;
+    /* Pairs with the kernel's barrier before it moves the head. */
+    const uint64_t head = oteli_load_acquire_64((const uint64_t *)(const void *)&page->data_head);
+    const uint64_t before = oteli_load_relaxed_64(tail);
+    if (before == head)
+        return;
+    const uint8_t *bytes = (const uint8_t *)page + sysconf(_SC_PAGESIZE);
+    oteli_perf_read(reader, bytes, ring->size, before, head);
+    /* Everything has been read before the kernel may write there. */
+    oteli_store_release_64(tail, head);
+}
+
+void oteli_perf_close(int event)
+{
+    if (event < 0)
+        return;
+    ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+    close(event);
+}
+
+void oteli_perf_ring_close(struct oteli_perf_ring *ring)
+{
+    if (ring->page != NULL)
+        munmap(ring->page, (size_t)sysconf(_SC_PAGESIZE) + (size_t)ring->size);
+    oteli_perf_close(ring->event);
+    *ring = (struct oteli_perf_ring){.event = -1};
+}
+
+bool oteli_perf_move(void *at, size_t used, size_t size)
+{
+    void *before;
+    memcpy(&before, at, sizeof before);
+    void *moved = malloc(size);
+    if (moved == NULL)
+        return false;
+    if (used != 0)
+        memcpy(moved, before, used);
+    oteli_fence_before_stores();
+    memcpy(at, &moved, sizeof moved);
+    free(before);
+    return true;
+}
+
+size_t oteli_perf_budget(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (size_t)limit.rlim_cur / 2 : 512;
+}

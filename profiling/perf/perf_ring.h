@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/perf/perf_ring.h - the door to perf_event_open: events that sample a thread's processor time,
+ * and rings of memory that they write to.
+ *
+ * Threads:  the profiler's thread. */
+#ifndef OTELI_PERF_RING_H
+#define OTELI_PERF_RING_H
+
+#include "profiling/perf/perf_records.h"
+
+enum { OTELI_PERF_ANY_CPU = -1 };
+
+/* A ring, and the event whose it is. */
+struct oteli_perf_ring {
+    int event;
+    void *page; /* the kernel's page, and behind it `size` bytes; NULL: none */
+    uint64_t size;
+};
+
+/* A thread on one processor, or on any. With `is_inherited` the threads that it creates are sampled
+ * too, which needs Linux 5.13 (EINVAL) and a processor of its own. An open descriptor, or -errno. */
+int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, int cpu,
+                    bool is_inherited);
+
+/* An event of the calling thread that never happens, to have a ring for others. */
+int oteli_perf_open_silent(int cpu);
+
+/* Give it a ring of so many bytes, or of less where that is refused. 0, or -errno. */
+int oteli_perf_ring_map(struct oteli_perf_ring *ring, int event, uint64_t bytes);
+
+/* Hand out what is in it, and make room. */
+void oteli_perf_ring_read(const struct oteli_perf_ring *ring, struct oteli_perf_reader *reader);
+
+/* Unmap it, and close its event. */
+void oteli_perf_ring_close(struct oteli_perf_ring *ring);
+
+/* No more samples, also where a forked child still has the descriptor; and close it. -1: none. */
+void oteli_perf_close(int event);
+
+/* What its samples have in them. */
+struct oteli_perf_format oteli_perf_format(const struct oteli_source_options *options);
+
+/* Move what is `used` of an array that a forked child may look at to memory of `size` bytes: at any
+ * moment it is there whole. `at` is the address of a pointer of any type. False: no memory. */
+bool oteli_perf_move(void *at, size_t used, size_t size);
+
+/* How many events a process may have before they take the descriptors that it needs itself. */
+size_t oteli_perf_budget(void);
+
+#endif

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/profile/profile_builder.c - the contracts are in profile_builder.h. The profiler's thread; owns
+ * the tables of the interval, and what is known of the process's mappings.
+ *
+ * Rows of links, locations, threads and samples are in their tables as they are in the profile: what
+ * makes them equal is at their front, what is only told of them in the tail. Addresses are looked
+ * up as they come, while what lies there is still mapped. */
+#include "profiling/profile/profile_builder.h"
+
+#include "common/clock/clock.h"
+#include "common/clock/time_units.h"
+#include "profiling/profile/interner.h"
+#include "profiling/symbols/mappings.h"
+#include "profiling/symbols/symbolizer.h"
+#include "profiling/profile/profile_labels.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How much an interval may have: all tables together, full, take some 40 MiB. */
+enum {
+    SAMPLES_MAX = 64 * 1024,
+    STACKS_MAX = 64 * 1024,
+    STACK_BYTES_MAX = 8 * 1024 * 1024,
+    CALLERS_MAX = 16 * 1024, /* those above are looked up each time */
+    CALLER_BYTES_MAX = 4 * 1024 * 1024,
+    LOCATIONS_MAX = 128 * 1024,
+    LABEL_SETS_MAX = 64 * 1024,
+    LABEL_SET_BYTES_MAX = 2 * 1024 * 1024,
+    STRINGS_MAX = 128 * 1024,
+    STRING_BYTES_MAX = 4 * 1024 * 1024,
+    NAMES_MAX = 128 * 1024, /* of functions, besides */
+    NAME_BYTES_MAX = 8 * 1024 * 1024,
+    PATHS_MAX = 8 * 1024, /* of mappings, for which there is room when all else is full */
+    PATH_BYTES_MAX = 4 * 1024 * 1024,
+    THREADS_MAX = 32 * 1024,
+    LINKS_MAX = 64 * 1024,
+    NAMES_NS = 100 * 1000 * 1000 /* of the processor's time, for names */
+};
+
+enum {
+    LOCATION_KEY = offsetof(struct oteli_profile_location, name),
+    LINK_KEY = offsetof(struct oteli_profile_link, root_id),
+    THREAD_KEY = offsetof(struct oteli_profile_thread, name),
+    SAMPLE_KEY = offsetof(struct oteli_profile_sample, count)
+};
+
+enum table { STRINGS, LOCATIONS, STACKS, CALLERS, LINKS, LABEL_SETS, THREADS, SAMPLES, TABLES };
+
+/* What finish makes besides. */
+struct made {
+    const char **strings;
+    struct oteli_profile_mapping *mappings;
+    struct oteli_profile_stack *stacks;
+    struct oteli_profile_label_set *label_sets;
+};
+
+struct oteli_profile_builder {
+    struct oteli_interner tables[TABLES];
+    struct oteli_mappings *mappings;
+    uint32_t maps_reads;       /* when callers were looked up that are remembered */
+    struct oteli_names *names; /* NULL: nobody has asked for any */
+    uint64_t period_ns;
+    uint32_t max_links;
+    uint32_t span_links; /* of the samples' own spans */
+    uint32_t root_links; /* of local roots, instead of those */
+    uint64_t links_over;
+    uint64_t samples;
+    uint64_t start_ns;
+    bool is_finished;
+    bool has_been_idle; /* what is mapped may have changed more than is noticed otherwise */
+    struct made made;
+    otel_profile profile;
+};
+
+/* ---- lifetime ----------------------------------------------------------------------------- */
+
+static void free_made(struct oteli_profile_builder *builder)
+{
+    free(builder->made.strings);
+    free(builder->made.mappings);
+    free(builder->made.stacks);
+    free(builder->made.label_sets);
+    builder->made = (struct made){0};
+}
+
+/* The empty rows that index 0 means. */
+static bool add_empty_rows(struct oteli_profile_builder *builder)
+{
+    static const struct oteli_profile_link none;
+    uint32_t index;
+    return oteli_interner_add(&builder->tables[STRINGS], "", 1, &index) &&
+           oteli_interner_add(&builder->tables[LINKS], &none, LINK_KEY, &index) &&
+           oteli_interner_add(&builder->tables[LABEL_SETS], "", 0, &index);
+}
+
+/* Empty tables for what comes. */
+static bool begin(struct oteli_profile_builder *builder)
+{
+    free_made(builder);
+    for (size_t i = 0; i < TABLES; i++)
+        oteli_interner_clear(&builder->tables[i]);
+    builder->tables[STRINGS].most_rows = STRINGS_MAX;
+    builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX;
+    builder->span_links = builder->root_links = 0;
+    builder->links_over = 0;
+    builder->samples = 0;
+    builder->is_finished = !add_empty_rows(builder);
+    return !builder->is_finished;
+}
+
+static void init_tables(struct oteli_profile_builder *builder)
+{
+    const uint32_t seed = (uint32_t)(oteli_monotonic_ns() ^ (uintptr_t)builder >> 4);
+    struct oteli_interner *tables = builder->tables;
+    const uint32_t location = sizeof(struct oteli_profile_location);
+    const uint32_t link = sizeof(struct oteli_profile_link);
+    const uint32_t thread = sizeof(struct oteli_profile_thread);
+    const uint32_t sample = sizeof(struct oteli_profile_sample);
+    oteli_interner_init(&tables[STRINGS], STRINGS_MAX, STRING_BYTES_MAX, 0, seed);
+    oteli_interner_init(&tables[LOCATIONS], LOCATIONS_MAX, LOCATIONS_MAX * location,
+                        location - LOCATION_KEY, seed);
+    oteli_interner_init(&tables[STACKS], STACKS_MAX, STACK_BYTES_MAX, 0, seed);
+    oteli_interner_init(&tables[CALLERS], CALLERS_MAX, CALLER_BYTES_MAX, sizeof(uint32_t), seed);
+    oteli_interner_init(&tables[LINKS], 2 * LINKS_MAX + 1, (2 * LINKS_MAX + 1) * link,
+                        link - LINK_KEY, seed);
+    oteli_interner_init(&tables[LABEL_SETS], LABEL_SETS_MAX, LABEL_SET_BYTES_MAX, 0, seed);
+    oteli_interner_init(&tables[THREADS], THREADS_MAX, THREADS_MAX * thread, thread - THREAD_KEY,
+                        seed);
+    oteli_interner_init(&tables[SAMPLES], SAMPLES_MAX, SAMPLES_MAX * sample, sample - SAMPLE_KEY,
+                        seed);
+}
+
+struct oteli_profile_builder *oteli_profile_builder_new(uint64_t period_ns, uint32_t max_links)
+{
+    struct oteli_profile_builder *builder = calloc(1, sizeof *builder);
+    if (builder == NULL)
+        return NULL;
+    builder->period_ns = period_ns;
+    builder->max_links = max_links < LINKS_MAX ? max_links : LINKS_MAX;
+    builder->start_ns = oteli_monotonic_ns();
+    init_tables(builder);
+    builder->mappings = oteli_mappings_new();
+    if (builder->mappings != NULL && begin(builder))
+        return builder;
+    oteli_profile_builder_free(builder);
+    return NULL;
+}
+
+void oteli_profile_builder_free(struct oteli_profile_builder *builder)
+{
+    if (builder == NULL)
+        return;
+    free_made(builder);
+    for (size_t i = 0; i < TABLES; i++)
+        oteli_interner_fini(&builder->tables[i]);
+    oteli_names_free(builder->names);
+    oteli_mappings_free(builder->mappings);
+    free(builder);
+}
+
+/* ---- a sample ----------------------------------------------------------------------------- */
+
+/* Index 0 is the leaf, which is where the processor was; behind it are return addresses. *is_code: it
+ * counts. */
+static bool add_location(struct oteli_profile_builder *builder,
+                         const struct oteli_resolved *resolved, size_t frame, uint32_t *index,
+                         bool *is_code)
+{
+    struct oteli_profile_location location;
+    memset(&location, 0, sizeof location);
+    location.address = resolved->frames[frame] - (frame != 0);
+    location.mapping = oteli_mappings_find(builder->mappings, location.address, is_code);
+    *is_code = *is_code || frame == 0;
+    return !*is_code ||
+           oteli_interner_add(&builder->tables[LOCATIONS], &location, LOCATION_KEY, index);
+}
+
+/* Most samples have callers that have been seen before in this interval: a row of callers says by
+ * which stack. What is mapped where must be the same. */
+static const uint32_t *find_callers(const struct oteli_profile_builder *builder,
+                                    const uint64_t *frames, size_t count, uint32_t *stack)
+{
+    const struct oteli_interner *callers = &builder->tables[CALLERS];
+    uint32_t row;
+    if (oteli_mappings_reads(builder->mappings) != builder->maps_reads ||
+        !oteli_interner_find(callers, frames, count * sizeof *frames, &row))
+        return NULL;
+    memcpy(stack, (const uint8_t *)oteli_interner_at(callers, row) + count * sizeof *frames,
+           sizeof *stack);
+    return oteli_interner_at(&builder->tables[STACKS], *stack);
+}
+
+static void remember_callers(struct oteli_profile_builder *builder, const uint64_t *frames,
+                             size_t count, uint32_t stack)
+{
+    struct oteli_interner *callers = &builder->tables[CALLERS];
+    uint32_t row;
+    if (oteli_mappings_reads(builder->mappings) == builder->maps_reads &&
+        oteli_interner_add(callers, frames, count * sizeof *frames, &row))
+        memcpy((uint8_t *)oteli_interner_at(callers, row) + count * sizeof *frames, &stack,
+               sizeof stack);
+}
+
+/* Before anything is added that would have to be taken back. */
+static void forget_callers(struct oteli_profile_builder *builder)
+{
+    oteli_mappings_follow(builder->mappings);
+    if (oteli_mappings_reads(builder->mappings) == builder->maps_reads)
+        return;
+    builder->maps_reads = oteli_mappings_reads(builder->mappings);
+    oteli_interner_clear(&builder->tables[CALLERS]);
+}
+
+/* A frame in no code, and what is behind it, is what a walk finds that lost its way: functions
+ * without frame pointers lead it anywhere. */
+static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_resolved *resolved,
+                      uint32_t *index)
+{
+    uint32_t locations[OTELI_FRAMES_MAX];
+    const size_t depth = resolved->depth < OTELI_FRAMES_MAX ? resolved->depth : OTELI_FRAMES_MAX;
+    const uint64_t *const callers = resolved->frames + 1;
+    size_t count = 0;
+    bool is_code = depth != 0;
+    if (depth != 0 && !add_location(builder, resolved, count++, &locations[0], &is_code))
+        return false;
+    const uint32_t *known = depth > 1 ? find_callers(builder, callers, depth - 1, index) : NULL;
+    if (known != NULL && known[0] == locations[0])
+        return true;
+    if (known != NULL) {
+        memcpy(locations + 1, known + 1, (depth - 1) * sizeof *known);
+        count = depth;
+    }
+    while (count < depth) {
+        if (!add_location(builder, resolved, count, &locations[count], &is_code))
+            return false;
+        if (!is_code)
+            break;
+        count++;
+    }
+    if (!oteli_interner_add(&builder->tables[STACKS], locations, count * sizeof locations[0],
+                            index))
+        return false;
+    if (known == NULL && depth > 1 && count == depth)
+        remember_callers(builder, callers, depth - 1, *index);
+    return true;
+}
+
+static bool is_zero(const uint8_t *id, size_t size)
+{
+    uint8_t seen = 0;
+    for (size_t i = 0; i < size; i++)
+        seen |= id[i];
+    return seen == 0;
+}
+
+/* The link to this span, which is added while its kind has less than its share. *index is 0 where
+ * it has not. */
+static bool add_link(struct oteli_profile_builder *builder, const struct oteli_profile_link *link,
+                     uint32_t *of_kind, uint32_t *index)
+{
+    struct oteli_interner *links = &builder->tables[LINKS];
+    if (!oteli_interner_find(links, link, LINK_KEY, index)) {
+        *index = 0;
+        if (*of_kind >= builder->max_links)
+            return true;
+        if (!oteli_interner_add(links, link, LINK_KEY, index))
+            return false;
+        ++*of_kind;
+    }
+    struct oteli_profile_link *row = oteli_interner_at(links, *index);
+    if (*index != 0 && is_zero(row->root_id, sizeof row->root_id))
+        memcpy(row->root_id, link->root_id, sizeof row->root_id);
+    return true;
+}
+
+static bool find_link(struct oteli_profile_builder *builder, const struct oteli_resolved *resolved,
+                      uint32_t *index)
+{
+    struct oteli_profile_link link = {{0}, {0}, {0}};
+    *index = 0;
+    if (!resolved->has_span)
+        return true;
+    memcpy(link.trace_id, resolved->trace_id, sizeof link.trace_id);
+    memcpy(link.span_id, resolved->span_id, sizeof link.span_id);
+    memcpy(link.root_id, resolved->root_id, sizeof link.root_id);
+    if (!add_link(builder, &link, &builder->span_links, index))
+        return false;
+    if (*index != 0)
+        return true;
+    builder->links_over++;
+    if (is_zero(link.root_id, sizeof link.root_id))
+        return true;
+    memcpy(link.span_id, link.root_id, sizeof link.span_id);
+    return add_link(builder, &link, &builder->root_links, index);
+}
+
+static size_t read_name(pid_t thread, char *name, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)thread);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    const ssize_t length = read(fd, name, size);
+    close(fd);
+    if (length <= 0)
+        return 0;
+    return name[length - 1] == '\n' ? (size_t)length - 1 : (size_t)length;
+}
+
+static bool add_thread(struct oteli_profile_builder *builder, pid_t id, uint32_t *index)
+{
+    struct oteli_interner *threads = &builder->tables[THREADS];
+    const uint32_t before = threads->count;
+    char name[64];
+    if (!oteli_interner_add(threads, &id, THREAD_KEY, index))
+        return false;
+    if (threads->count == before)
+        return true;
+    struct oteli_profile_thread *thread = oteli_interner_at(threads, *index);
+    const size_t length = read_name(id, name, sizeof name);
+    return oteli_profile_string(&builder->tables[STRINGS], name, length, &thread->name);
+}
+
+static bool add_rows(struct oteli_profile_builder *builder, const struct oteli_resolved *resolved)
+{
+    struct oteli_profile_sample key = {0};
+    struct oteli_interner *tables = builder->tables;
+    uint32_t index;
+    const size_t label_count =
+        resolved->label_count < OTELI_LABELS_NESTED ? resolved->label_count : OTELI_LABELS_NESTED;
+    if (!add_stack(builder, resolved, &key.stack) ||
+        !oteli_profile_label_set(&tables[STRINGS], &tables[LABEL_SETS], resolved->labels,
+                                 label_count, &key.label_set) ||
+        !add_thread(builder, resolved->sample->thread, &key.thread) ||
+        !find_link(builder, resolved, &key.link) ||
+        !oteli_interner_add(&tables[SAMPLES], &key, SAMPLE_KEY, &index))
+        return false;
+    struct oteli_profile_sample *sample = oteli_interner_at(&tables[SAMPLES], index);
+    sample->count++;
+    sample->cpu_ns += resolved->sample->periods * builder->period_ns;
+    return true;
+}
+
+void oteli_profile_builder_follow(struct oteli_profile_builder *builder,
+                                  const struct oteli_profile_builder *finished)
+{
+    builder->start_ns = finished->start_ns;
+    builder->has_been_idle = true;
+}
+
+bool oteli_profile_builder_add(struct oteli_profile_builder *builder,
+                               const struct oteli_resolved *resolved)
+{
+    uint32_t counts[TABLES];
+    if (builder->is_finished && !begin(builder))
+        return false;
+    if (builder->has_been_idle)
+        oteli_mappings_settle(builder->mappings);
+    builder->has_been_idle = false;
+    forget_callers(builder);
+    for (size_t i = 0; i < TABLES; i++)
+        counts[i] = builder->tables[i].count;
+    const uint32_t span_links = builder->span_links;
+    const uint32_t root_links = builder->root_links;
+    const uint64_t links_over = builder->links_over;
+    if (add_rows(builder, resolved)) {
+        builder->samples++;
+        return true;
+    }
+    for (size_t i = 0; i < TABLES; i++)
+        oteli_interner_rewind(&builder->tables[i], counts[i]);
+    builder->span_links = span_links;
+    builder->root_links = root_links;
+    builder->links_over = links_over;
+    return false;
+}
+
+uint64_t oteli_profile_builder_samples(const struct oteli_profile_builder *builder)
+{
+    return builder->is_finished ? 0 : builder->samples;
+}
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+static void take_name(void *state, uint32_t index, const char *name, size_t length)
+{
+    struct oteli_profile_builder *builder = state;
+    struct oteli_profile_location *location = oteli_interner_at(&builder->tables[LOCATIONS], index);
+    if (!oteli_profile_string(&builder->tables[STRINGS], name, length, &location->name))
+        location->name = 0;
+}
+
+void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t deadline_ns)
+{
+    const struct oteli_interner *locations = &builder->tables[LOCATIONS];
+    if (builder->names == NULL)
+        builder->names = oteli_names_new();
+    struct oteli_name_question *questions = malloc((locations->count + 1) * sizeof *questions);
+    if (builder->names != NULL && questions != NULL && !builder->is_finished) {
+        size_t count = 0;
+        for (uint32_t i = 0; i < locations->count; i++) {
+            const struct oteli_profile_location *location = oteli_interner_at(locations, i);
+            if (location->mapping != 0)
+                questions[count++] =
+                    (struct oteli_name_question){location->mapping, i, location->address};
+        }
+        builder->tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX;
+        builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX;
+        oteli_names_find(builder->names, builder->mappings, questions, count, NAMES_NS, deadline_ns,
+                         take_name, builder);
+    }
+    free(questions);
+}
+
+/* ---- the profile -------------------------------------------------------------------------- */
+
+/* Rows of a table as how many elements of this size come before them, and how many they have. */
+static uint32_t first_of(const struct oteli_interner_row *row, size_t size)
+{
+    return (uint32_t)(row->offset / size);
+}
+
+static bool make_rows(struct oteli_profile_builder *builder)
+{
+    const struct oteli_interner *stacks = &builder->tables[STACKS];
+    const struct oteli_interner *sets = &builder->tables[LABEL_SETS];
+    struct made *made = &builder->made;
+    made->stacks = malloc((stacks->count + 1) * sizeof *made->stacks);
+    made->label_sets = malloc((sets->count + 1) * sizeof *made->label_sets);
+    if (made->stacks == NULL || made->label_sets == NULL)
+        return false;
+    for (uint32_t i = 0; i < stacks->count; i++)
+        made->stacks[i] = (struct oteli_profile_stack){
+            .first = first_of(&stacks->rows[i], sizeof(uint32_t)),
+            .count = stacks->rows[i].length / (uint32_t)sizeof(uint32_t)};
+    for (uint32_t i = 0; i < sets->count; i++)
+        made->label_sets[i] = (struct oteli_profile_label_set){
+            .first = first_of(&sets->rows[i], sizeof(struct oteli_profile_pair)),
+            .count = sets->rows[i].length / (uint32_t)sizeof(struct oteli_profile_pair)};
+    return true;
+}
+
+static bool make_strings(struct oteli_profile_builder *builder)
+{
+    const struct oteli_interner *strings = &builder->tables[STRINGS];
+    struct made *made = &builder->made;
+    made->strings = malloc(strings->count * sizeof *made->strings);
+    if (made->strings == NULL)
+        return false;
+    for (uint32_t i = 0; i < strings->count; i++)
+        made->strings[i] = oteli_interner_at(strings, i);
+    return true;
+}
+
+static bool make_mapping(struct oteli_profile_builder *builder,
+                         struct oteli_profile_mapping *mapping, uint32_t number)
+{
+    const struct oteli_known_mapping *known = oteli_mappings_at(builder->mappings, number);
+    const struct oteli_elf_identity *identity = &known->identity;
+    struct oteli_interner *strings = &builder->tables[STRINGS];
+    mapping->start = known->start;
+    mapping->limit = known->limit;
+    mapping->file_offset = known->file_offset;
+    mapping->build_id_length = identity->build_id_length;
+    memcpy(mapping->build_id, identity->build_id, sizeof mapping->build_id);
+    mapping->has_htlhash = identity->has_htlhash;
+    memcpy(mapping->htlhash, identity->htlhash, sizeof mapping->htlhash);
+    return oteli_profile_string(strings, known->path, strlen(known->path), &mapping->path);
+}
+
+/* Mappings in the order in which locations come to them, the program before all others; locations
+ * have their indices then. `index_of` has room for the highest number. */
+static bool order_mappings(struct oteli_profile_builder *builder, uint32_t *index_of)
+{
+    const struct oteli_interner *locations = &builder->tables[LOCATIONS];
+    struct oteli_profile_mapping *mappings = builder->made.mappings;
+    uint32_t count = 1;
+    for (int is_program = 1; is_program >= 0; is_program--)
+        for (uint32_t i = 0; i < locations->count; i++) {
+            const struct oteli_profile_location *location = oteli_interner_at(locations, i);
+            const uint32_t number = location->mapping;
+            if (number == 0 || index_of[number] != 0 ||
+                oteli_mappings_at(builder->mappings, number)->is_program != is_program)
+                continue;
+            if (!make_mapping(builder, &mappings[count], number))
+                return false;
+            index_of[number] = count++;
+        }
+    for (uint32_t i = 0; i < locations->count; i++) {
+        struct oteli_profile_location *location = oteli_interner_at(locations, i);
+        location->mapping = index_of[location->mapping];
+    }
+    builder->profile.mapping_count = count;
+    return true;
+}
+
+static bool make_mappings(struct oteli_profile_builder *builder)
+{
+    builder->tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX + PATHS_MAX;
+    builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX + PATH_BYTES_MAX;
+    const struct oteli_interner *locations = &builder->tables[LOCATIONS];
+    uint32_t highest = 0;
+    for (uint32_t i = 0; i < locations->count; i++) {
+        const struct oteli_profile_location *location = oteli_interner_at(locations, i);
+        highest = location->mapping > highest ? location->mapping : highest;
+    }
+    uint32_t *index_of = calloc((size_t)highest + 1, sizeof *index_of);
+    builder->made.mappings = calloc((size_t)highest + 1, sizeof *builder->made.mappings);
+    const bool is_made =
+        index_of != NULL && builder->made.mappings != NULL && order_mappings(builder, index_of);
+    free(index_of);
+    return is_made;
+}
+
+static uint64_t unix_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return oteli_timespec_ns(now);
+}
+
+static void describe(struct oteli_profile_builder *builder)
+{
+    const struct oteli_interner *tables = builder->tables;
+    otel_profile *profile = &builder->profile;
+    profile->period_ns = builder->period_ns;
+    profile->strings = builder->made.strings;
+    profile->string_count = tables[STRINGS].count;
+    profile->mappings = builder->made.mappings;
+    profile->locations = (const void *)tables[LOCATIONS].bytes;
+    profile->location_count = tables[LOCATIONS].count;
+    profile->location_of_stack = (const void *)tables[STACKS].bytes;
+    profile->stacks = builder->made.stacks;
+    profile->stack_count = tables[STACKS].count;
+    profile->links = (const void *)tables[LINKS].bytes;
+    profile->link_count = tables[LINKS].count;
+    profile->pairs = (const void *)tables[LABEL_SETS].bytes;
+    profile->label_sets = builder->made.label_sets;
+    profile->label_set_count = tables[LABEL_SETS].count;
+    profile->threads = (const void *)tables[THREADS].bytes;
+    profile->thread_count = tables[THREADS].count;
+    profile->samples = (const void *)tables[SAMPLES].bytes;
+    profile->sample_count = tables[SAMPLES].count;
+    profile->links_over = builder->links_over;
+}
+
+const otel_profile *oteli_profile_builder_finish(struct oteli_profile_builder *builder)
+{
+    const uint64_t now_ns = oteli_monotonic_ns();
+    const uint64_t now_unix_ns = unix_ns();
+    bool is_made = !builder->is_finished || begin(builder);
+    is_made = is_made && make_mappings(builder) && make_rows(builder) && make_strings(builder);
+    builder->profile.duration_ns = now_ns - builder->start_ns;
+    builder->profile.start_unix_ns = now_unix_ns - builder->profile.duration_ns;
+    builder->start_ns = now_ns;
+    builder->is_finished = true;
+    describe(builder);
+    oteli_mappings_settle(builder->mappings);
+    return is_made ? &builder->profile : NULL;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/profile/profile_model.h - the profile of one interval, as exporters get it: tables that refer to
+ * each other by index. Index 0 of strings, mappings, links and label sets is the empty one.
+ *
+ *     samples ─▶ stacks ─▶ locations ─▶ mappings
+ *        ├────▶ links (trace, span)
+ *        └────▶ label sets ─▶ keys and values ─▶ strings
+ *
+ * No two rows of a table are equal, and each is referred to by something.
+ *
+ * Threads:  the profiler's thread. */
+#ifndef OTELI_PROFILE_MODEL_H
+#define OTELI_PROFILE_MODEL_H
+
+#include <otel/profiler.h>
+#include <sys/types.h>
+
+struct oteli_profile_mapping {
+    uint64_t start; /* addresses in memory */
+    uint64_t limit;
+    uint64_t file_offset;
+    uint32_t path;           /* string */
+    uint8_t build_id_length; /* 0: it has no GNU build id */
+    uint8_t build_id[20];
+    bool has_htlhash;
+    uint8_t
+        htlhash[16]; /* where there is no build id: SHA-256 of the first and the last 4,096 bytes
+                            and the length (64 bits, big-endian), cut to 16 bytes */
+};
+
+struct oteli_profile_location {
+    uint32_t mapping; /* 0: in none that is known */
+    uint64_t address; /* in memory: of the leaf as it was; of a return address one less */
+    uint32_t name;    /* of the function as its symbol has it, string; 0: not known */
+};
+
+struct oteli_profile_stack {
+    uint32_t first; /* in location_of_stack, leaf first */
+    uint32_t count;
+};
+
+struct oteli_profile_link {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t root_id[8]; /* zero: not known */
+};
+
+struct oteli_profile_pair {
+    uint32_t key; /* strings */
+    uint32_t value;
+};
+
+struct oteli_profile_label_set {
+    uint32_t first; /* in pairs, sorted by key */
+    uint32_t count;
+};
+
+struct oteli_profile_thread {
+    pid_t id;
+    uint32_t name; /* string; 0: not known */
+};
+
+struct oteli_profile_sample {
+    uint32_t stack;
+    uint32_t link;
+    uint32_t label_set;
+    uint32_t thread; /* in threads */
+    uint64_t count;  /* samples */
+    uint64_t cpu_ns;
+};
+
+/* What exporters say while they have a profile (profile_export.c). */
+struct oteli_profile_exporting {
+    uint64_t dropped;              /* samples: otel_profile_drop */
+    int (*meanwhile)(void *state); /* otel_profile_meanwhile; NULL: there is nothing to do */
+    void *state;
+};
+
+struct otel_profile {
+    uint64_t start_unix_ns;
+    uint64_t duration_ns;
+    uint64_t period_ns; /* of processor time between two samples */
+
+    const char *const *strings;
+    size_t string_count;
+    const struct oteli_profile_mapping *mappings;
+    size_t mapping_count;
+    const struct oteli_profile_location *locations;
+    size_t location_count;
+    const uint32_t *location_of_stack;
+    const struct oteli_profile_stack *stacks;
+    size_t stack_count;
+    const struct oteli_profile_link *links;
+    size_t link_count;
+    const struct oteli_profile_pair *pairs;
+    const struct oteli_profile_label_set *label_sets;
+    size_t label_set_count;
+    const struct oteli_profile_thread *threads;
+    size_t thread_count;
+    const struct oteli_profile_sample *samples;
+    size_t sample_count;
+    uint64_t links_over;                       /* samples whose own span did not fit */
+    struct oteli_profile_exporting *exporting; /* NULL: nobody listens */
+};
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/signal/thread_list.c - the contracts are in thread_list.h. The profiler's thread. */
+#include "profiling/signal/thread_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FIRST_ROOM = 64 };
+
+static bool add(struct oteli_thread_list *list, pid_t thread)
+{
+    if (list->count == list->room) {
+        const size_t room = list->room == 0 ? FIRST_ROOM : 2 * list->room;
+        pid_t *larger = realloc(list->ids, room * sizeof *larger);
+        if (larger == NULL)
+            return false;
+        list->ids = larger;
+        list->room = room;
+    }
+    list->ids[list->count++] = thread;
+    return true;
+}
+
+/* Also where it is not listed, because others end meanwhile. */
+static bool is_known_as(pid_t thread)
+{
+    char path[48];
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d", (int)thread);
+    return access(path, F_OK) == 0;
+}
+
+int oteli_thread_list_read(struct oteli_thread_list *list)
+{
+    list->count = 0;
+    DIR *directory = opendir("/proc/self/task");
+    if (directory == NULL)
+        return errno;
+    const pid_t self = (pid_t)syscall(SYS_gettid);
+    bool is_listed = false;
+    int result = 0;
+    for (const struct dirent *entry; result == 0 && (entry = readdir(directory)) != NULL;) {
+        const pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: "." and ".." */
+        if (thread == self)
+            is_listed = true;
+        else if (thread > 0 && !add(list, thread))
+            result = ENOMEM;
+    }
+    closedir(directory);
+    if (result == 0 && !is_listed && !is_known_as(self)) {
+        list->count = 0;
+        result = ESRCH;
+    }
+    return result;
+}
+
+void oteli_thread_list_fini(struct oteli_thread_list *list)
+{
+    free(list->ids);
+    *list = (struct oteli_thread_list){0};
+}

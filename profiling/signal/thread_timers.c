@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profiling/signal/thread_timers.c - see thread_timers.h. Owns the timers.
+ *
+ * Source: the kernel's clock of a thread's processor time is the complement of its number, shifted
+ * left by 3, with 4 for "a thread's" and 2 for "as the scheduler counts" (clock_getcpuclockid(3)). */
+#include "profiling/signal/thread_timers.h"
+#include "common/clock/time_units.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum {
+    FIRST_ROOM = 64,
+    CHECKED_A_SCAN = 32,
+    STATUS_BYTES = 4096,
+    NUMBER_BYTES = 18 /* a tab, sixteen digits, and the end of the line */
+};
+
+bool oteli_thread_timers_init(struct oteli_thread_timers *timers, uint64_t period_ns,
+                              int signal_number, uint32_t tag)
+{
+    *timers = (struct oteli_thread_timers){
+        .period_ns = period_ns, .signal_number = signal_number, .tag = tag};
+    return oteli_random_seed(&timers->random);
+}
+
+static clockid_t clock_of(pid_t thread)
+{
+    return (clockid_t)((~(unsigned)thread << 3) | 6);
+}
+
+/* The hexadecimal number behind a word; before it there may be more than fits here, such as the
+ * groups of a user who has many. 0: there is none. */
+static unsigned long long number_behind(int file, const char *word)
+{
+    char text[STATUS_BYTES];
+    const size_t needed = strlen(word) + NUMBER_BYTES;
+    size_t filled = 0;
+    for (;;) {
+        const ssize_t length = read(file, text + filled, sizeof text - 1 - filled);
+        filled += length > 0 ? (size_t)length : 0;
+        text[filled] = '\0';
+        const char *found = strstr(text, word);
+        if (found != NULL && (length <= 0 || filled - (size_t)(found - text) >= needed))
+            return strtoull(found + strlen(word), NULL, 16);
+        if (length <= 0)
+            return 0;
+        const size_t kept = filled < needed ? filled : needed;
+        memmove(text, text + filled - kept, kept);
+        filled = kept;
+    }
+}
+
+bool oteli_thread_blocks(pid_t thread, int signal_number)
+{
+    char path[48];
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)thread);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    const unsigned long long blocked = number_behind(file, "\nSigBlk:");
+    close(file);
+    return (blocked >> (signal_number - 1) & 1) != 0;
+}
+
+/* From 1 to a whole period. */
+static uint64_t first_turn(struct oteli_thread_timers *timers)
+{
+    timers->random.state += timers->random.step;
+    uint64_t high;
+    const uint64_t low = oteli_multiply(timers->random.state, timers->random.step, &high);
+    return 1 + (low ^ high) % timers->period_ns;
+}
+
+static struct timespec duration(uint64_t ns)
+{
+    return oteli_ns_timespec(ns);
+}
+
+/* Whether it has been seen blocking the signal, but not often enough. */
+static bool is_undecided(const struct oteli_timed_thread *timed)
+{
+    return timed->looks != 0 && timed->looks < OTELI_TIMER_LOOKS;
+}
+
+/* 0, or an errno; none if the thread has ended meanwhile. */
+static int arm(struct oteli_thread_timers *timers, struct oteli_timed_thread *timed)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = timers->signal_number};
+    event.sigev_notify_thread_id = timed->thread;
+    event.sigev_value.sival_ptr =
+        (void *)(uintptr_t)((uint64_t)timers->tag << 32 | (uint32_t)timed->thread);
+    if (oteli_thread_blocks(timed->thread, timers->signal_number)) {
+        if (timed->looks < OTELI_TIMER_LOOKS && ++timed->looks == OTELI_TIMER_LOOKS)
+            timers->blocking++;
+        return 0;
+    }
+    timed->looks = 0;
+    if (timer_create(clock_of(timed->thread), &event, &timed->timer) != 0) {
+        if (errno == EINVAL || errno == ESRCH)
+            return 0;
+        timers->refused++;
+        return errno;
+    }
+    const struct itimerspec turns = {.it_interval = duration(timers->period_ns),
+                                     .it_value = duration(first_turn(timers))};
+    timed->has_timer = timer_settime(timed->timer, 0, &turns, NULL) == 0;
+    if (!timed->has_timer)
+        timer_delete(timed->timer);
+    timers->armed += timed->has_timer;
+    return 0;
+}
+
+static void disarm(struct oteli_timed_thread *timed)
+{
+    if (timed->has_timer)
+        timer_delete(timed->timer);
+    timed->has_timer = false;
+}
+
+static int compare(const void *one, const void *other)
+{
+    const pid_t a = *(const pid_t *)one;
+    const pid_t b = *(const pid_t *)other;
+    return (a > b) - (a < b);
+}
+
+static bool make_room(struct oteli_thread_timers *timers, size_t needed)
+{
+    size_t room = timers->room != 0 ? timers->room : FIRST_ROOM;
+    while (room < needed)
+        room *= 2;
+    if (room == timers->room)
+        return true;
+    struct oteli_timed_thread *threads = realloc(timers->threads, room * sizeof *threads);
+    if (threads == NULL)
+        return false;
+    timers->threads = threads;
+    struct oteli_timed_thread *spare = realloc(timers->spare, room * sizeof *spare);
+    if (spare == NULL)
+        return false;
+    timers->spare = spare;
+    timers->room = room;
+    return true;
+}
+
+/* The threads that there are, upward and each once, in `spare`; all without a timer. 0 or an errno,
+ * and then those of them that there was memory for. */
+static int list_threads(struct oteli_thread_timers *timers, size_t *count)
+{
+    struct oteli_thread_list *found = &timers->found;
+    *count = 0;
+    int error = oteli_thread_list_read(found);
+    if (found->count == 0)
+        return error;
+    qsort(found->ids, found->count, sizeof *found->ids, compare);
+    if (!make_room(timers, found->count)) {
+        error = ENOMEM;
+        found->count = found->count < timers->room ? found->count : timers->room;
+    }
+    for (size_t i = 0; i < found->count; i++)
+        if (i == 0 || found->ids[i] != found->ids[i - 1])
+            timers->spare[(*count)++] = (struct oteli_timed_thread){.thread = found->ids[i]};
+    return error;
+}
+
+/* The kernel knows nothing more of the thread that it was made for. */
+static bool is_dead(const struct oteli_timed_thread *timed)
+{
+    struct itimerspec left;
+    return timer_gettime(timed->timer, &left) != 0 ||
+           (left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0);
+}
+
+/* A thread that has ended may have left its number to another, which the timer does not know; and what
+ * a thread blocks may have changed, which is dearer to find out. Some are looked at in each scan. */
+static void check_some(struct oteli_thread_timers *timers)
+{
+    for (size_t i = 0; i < CHECKED_A_SCAN && i < timers->count; i++) {
+        timers->next_check = timers->next_check + 1 < timers->count ? timers->next_check + 1 : 0;
+        struct oteli_timed_thread *timed = &timers->threads[timers->next_check];
+        if (timed->has_timer && is_dead(timed)) {
+            disarm(timed);
+            (void)arm(timers, timed);
+        }
+    }
+    if (timers->count == 0)
+        return;
+    timers->next_mask = timers->next_mask + 1 < timers->count ? timers->next_mask + 1 : 0;
+    struct oteli_timed_thread *timed = &timers->threads[timers->next_mask];
+    if (is_undecided(timed))
+        return; /* it is looked at in each scan */
+    if (!timed->has_timer) {
+        (void)arm(timers, timed);
+    } else if (oteli_thread_blocks(timed->thread, timers->signal_number)) {
+        disarm(timed);
+        timed->looks = 1;
+    }
+}
+
+int oteli_thread_timers_scan(struct oteli_thread_timers *timers)
+{
+    size_t count;
+    int error = list_threads(timers, &count);
+    if (error != 0 && count == 0)
+        return error;
+    size_t old = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct oteli_timed_thread *timed = &timers->spare[i];
+        while (old < timers->count && timers->threads[old].thread < timed->thread)
+            disarm(&timers->threads[old++]);
+        if (old < timers->count && timers->threads[old].thread == timed->thread) {
+            *timed = timers->threads[old++];
+            if (!is_undecided(timed))
+                continue;
+        }
+        const int refused = arm(timers, timed);
+        if (error == 0)
+            error = refused;
+    }
+    while (old < timers->count)
+        disarm(&timers->threads[old++]);
+    struct oteli_timed_thread *before = timers->threads;
+    timers->threads = timers->spare;
+    timers->spare = before;
+    timers->count = count;
+    check_some(timers);
+    return error;
+}
+
+void oteli_thread_timers_fini(struct oteli_thread_timers *timers)
+{
+    for (size_t i = 0; i < timers->count; i++)
+        disarm(&timers->threads[i]);
+    oteli_thread_list_fini(&timers->found);
+    free(timers->threads);
+    free(timers->spare);
+    timers->threads = NULL;
+    timers->spare = NULL;
+    timers->count = 0;
+    timers->room = 0;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/composable/annotating.c - ComposableAnnotating: what another sampler decides, and attributes
+ * for the spans that are sampled. App threads; owns that sampler and copies of the attributes. */
+#include "common/log.h"
+#include "sdk/sampling/owned_sampler.h"
+#include "sdk/composable/sampler_description.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct annotating {
+    otel_composable inner;
+    otel_attribute *attributes;
+    size_t count;
+};
+
+/* Put the attributes behind those that `inner` added, in the room for this span's. */
+static void add_behind(const struct annotating *annotating, otel_sampling_intent *intent)
+{
+    const size_t before =
+        intent->attribute_count < OTEL_SAMPLING_ROOM ? intent->attribute_count : OTEL_SAMPLING_ROOM;
+    const size_t room = OTEL_SAMPLING_ROOM - before;
+    const size_t added = annotating->count < room ? annotating->count : room;
+    if (intent->attributes != intent->room)
+        memcpy(intent->room, intent->attributes, before * sizeof *intent->room);
+    memcpy(intent->room + before, annotating->attributes, added * sizeof *intent->room);
+    if (before < intent->attribute_count || added < annotating->count)
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "samplers add more than %d attributes to one span; the rest is "
+                  "left out",
+                  OTEL_SAMPLING_ROOM);
+    intent->attributes = intent->room;
+    intent->attribute_count = before + added;
+}
+
+static void intend(const void *state, const otel_sampling_query *query,
+                   otel_sampling_intent *intent)
+{
+    const struct annotating *annotating = state;
+    annotating->inner.intend(annotating->inner.state, query, intent);
+    if (intent->attribute_count != 0) {
+        add_behind(annotating, intent);
+    } else {
+        intent->attributes = annotating->attributes;
+        intent->attribute_count = annotating->count;
+    }
+}
+
+static size_t describe(const void *state, char *text, size_t size)
+{
+    const struct annotating *annotating = state;
+    struct oteli_words words = oteli_words_begin(text, size);
+    oteli_words_put(&words, "ComposableAnnotating{");
+    oteli_words_put_composable(&words, &annotating->inner);
+    for (size_t i = 0; i < annotating->count; i++) {
+        oteli_words_put(&words, i == 0 ? ",attributes:" : ";");
+        oteli_words_put(&words, annotating->attributes[i].key);
+    }
+    oteli_words_put(&words, "}");
+    return words.length;
+}
+
+static void free_strings(const char *const *strings, size_t count)
+{
+    for (size_t i = 0; strings != NULL && i < count; i++)
+        free((void *)(uintptr_t)strings[i]);
+    free((void *)(uintptr_t)strings);
+}
+
+static void free_value(const otel_value *value)
+{
+    if (value->type == OTEL_VALUE_STRING_ARRAY)
+        free_strings(value->as.strings, value->length);
+    else if (value->type != OTEL_VALUE_BOOL && value->type != OTEL_VALUE_INT &&
+             value->type != OTEL_VALUE_DOUBLE)
+        free((void *)(uintptr_t)value->as.bytes);
+}
+
+static void free_attributes(otel_attribute *attributes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free((char *)(uintptr_t)attributes[i].key);
+        free_value(&attributes[i].value);
+    }
+    free(attributes);
+}
+
+static void free_state(void *state)
+{
+    struct annotating *annotating = state;
+    oteli_composable_free(&annotating->inner);
+    free_attributes(annotating->attributes, annotating->count);
+    free(annotating);
+}
+
+/* A NULL among strings stays one. */
+static const char *const *copy_strings(const char *const *strings, size_t count)
+{
+    const char **copies = calloc(count != 0 ? count : 1, sizeof *copies);
+    for (size_t i = 0; copies != NULL && i < count; i++) {
+        if (strings[i] == NULL)
+            continue;
+        copies[i] = strdup(strings[i]);
+        if (copies[i] == NULL) {
+            free_strings(copies, count);
+            return NULL;
+        }
+    }
+    return copies;
+}
+
+static const void *copy_bytes(const void *bytes, size_t length)
+{
+    void *copy = malloc(length != 0 ? length : 1);
+    if (copy != NULL && length != 0)
+        memcpy(copy, bytes, length);
+    return copy;
+}
+
+/* After an error `copy` has nothing to free. What points nowhere is empty. */
+static otel_status copy_value(const otel_value *value, otel_value *copy)
+{
+    *copy = *value;
+    if (value->type == OTEL_VALUE_BOOL || value->type == OTEL_VALUE_INT ||
+        value->type == OTEL_VALUE_DOUBLE)
+        return OTEL_OK;
+    if (value->as.bytes == NULL)
+        copy->length = 0;
+    switch (value->type) {
+    case OTEL_VALUE_EMPTY:
+        *copy = otel_value_empty();
+        return OTEL_OK;
+    case OTEL_VALUE_STRING:
+    case OTEL_VALUE_BYTES:
+        copy->as.bytes = copy_bytes(value->as.bytes, copy->length);
+        break;
+    case OTEL_VALUE_STRING_ARRAY:
+        copy->as.strings = copy_strings(value->as.strings, copy->length);
+        break;
+    case OTEL_VALUE_BOOL_ARRAY:
+        copy->as.bytes = copy_bytes(value->as.bytes, copy->length * sizeof(bool));
+        break;
+    case OTEL_VALUE_INT_ARRAY:
+        copy->as.bytes = copy_bytes(value->as.bytes, copy->length * sizeof(int64_t));
+        break;
+    case OTEL_VALUE_DOUBLE_ARRAY:
+        copy->as.bytes = copy_bytes(value->as.bytes, copy->length * sizeof(double));
+        break;
+    default:
+        *copy = otel_value_empty();
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    }
+    if (copy->as.bytes != NULL)
+        return OTEL_OK;
+    *copy = otel_value_empty();
+    return OTEL_ERROR_NO_MEMORY;
+}
+
+static otel_status copy_attributes(const otel_attribute *attributes, size_t count,
+                                   otel_attribute **copies)
+{
+    *copies = calloc(count != 0 ? count : 1, sizeof **copies);
+    if (*copies == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    otel_status status = OTEL_OK;
+    for (size_t i = 0; status == OTEL_OK && i < count; i++) {
+        status = copy_value(&attributes[i].value, &(*copies)[i].value);
+        (*copies)[i].key = strdup(attributes[i].key != NULL ? attributes[i].key : "");
+        if (status == OTEL_OK && (*copies)[i].key == NULL)
+            status = OTEL_ERROR_NO_MEMORY;
+    }
+    if (status != OTEL_OK)
+        free_attributes(*copies, count);
+    return status;
+}
+
+otel_status otel_composable_annotating(otel_composable inner, const otel_attribute *attributes,
+                                       size_t count, otel_composable *composable)
+{
+    otel_status status = OTEL_ERROR_INVALID_ARGUMENT;
+    if (inner.intend == NULL)
+        goto fail;
+    struct annotating *annotating = calloc(1, sizeof *annotating);
+    status = OTEL_ERROR_NO_MEMORY;
+    if (annotating == NULL)
+        goto fail;
+    status = copy_attributes(attributes, count, &annotating->attributes);
+    if (status != OTEL_OK) {
+        free(annotating);
+        goto fail;
+    }
+    annotating->inner = inner;
+    annotating->count = count;
+    *composable = OTEL_COMPOSABLE(.state = annotating, .intend = intend, .describe = describe,
+                                  .free = free_state);
+    return OTEL_OK;
+
+fail:
+    oteli_composable_free(&inner);
+    return status;
+}

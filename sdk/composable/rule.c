@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/composable/rule.c - the contracts are in rule.h. App threads. */
+#include "sdk/composable/rule.h"
+
+#include "sdk/composable/consistent.h"
+#include "sdk/composable/pattern.h"
+#include "sdk/composable/sampler_description.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void free_list(const char *const *list, size_t count)
+{
+    for (size_t i = 0; list != NULL && i < count; i++)
+        free((char *)(uintptr_t)list[i]);
+    free((void *)(uintptr_t)list);
+}
+
+void oteli_rule_fini(otel_sampling_rule *rule)
+{
+    free((char *)(uintptr_t)rule->name_pattern);
+    free((char *)(uintptr_t)rule->attribute_key);
+    free((char *)(uintptr_t)rule->pattern_key);
+    free_list(rule->attribute_values, rule->attribute_value_count);
+    free_list(rule->attribute_patterns, rule->attribute_pattern_count);
+    free_list(rule->included, rule->included_count);
+    free_list(rule->excluded, rule->excluded_count);
+    *rule = (otel_sampling_rule){.name_pattern = NULL};
+}
+
+static bool copy_text(const char *from, const char **to)
+{
+    *to = from != NULL ? strdup(from) : NULL;
+    return from == NULL || *to != NULL;
+}
+
+static bool copy_list(const char *const *from, size_t count, const char *const **to)
+{
+    if (count == 0)
+        return true;
+    const char **list = calloc(count, sizeof *list);
+    *to = list;
+    bool is_whole = list != NULL;
+    for (size_t i = 0; is_whole && i < count; i++)
+        is_whole = copy_text(from[i] != NULL ? from[i] : "", &list[i]);
+    return is_whole;
+}
+
+otel_status oteli_rule_init(otel_sampling_rule *rule, const otel_sampling_rule *from)
+{
+    *rule = (otel_sampling_rule){.attribute_value_count = from->attribute_value_count,
+                                 .attribute_pattern_count = from->attribute_pattern_count,
+                                 .included_count = from->included_count,
+                                 .excluded_count = from->excluded_count,
+                                 .kinds = from->kinds,
+                                 .parents = from->parents,
+                                 .predicate = from->predicate,
+                                 .predicate_state = from->predicate_state};
+    if (copy_text(from->name_pattern, &rule->name_pattern) &&
+        copy_text(from->attribute_key, &rule->attribute_key) &&
+        copy_text(from->pattern_key, &rule->pattern_key) &&
+        copy_list(from->attribute_values, from->attribute_value_count, &rule->attribute_values) &&
+        copy_list(from->attribute_patterns, from->attribute_pattern_count,
+                  &rule->attribute_patterns) &&
+        copy_list(from->included, from->included_count, &rule->included) &&
+        copy_list(from->excluded, from->excluded_count, &rule->excluded))
+        return OTEL_OK;
+    oteli_rule_fini(rule);
+    return OTEL_ERROR_NO_MEMORY;
+}
+
+static bool is_one_of(const char *const *values, size_t count, const char *text, size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(values[i]) == length && memcmp(values[i], text, length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_like_one_of(const char *const *patterns, size_t count, const char *text,
+                           size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (oteli_pattern_matches(patterns[i], text, length))
+            return true;
+    return false;
+}
+
+typedef bool accepts(const otel_sampling_rule *rule, const char *text, size_t length);
+
+static bool accepts_first(const otel_sampling_rule *rule, const char *text, size_t length)
+{
+    if (rule->attribute_value_count == 0 && rule->attribute_pattern_count == 0)
+        return true;
+    return is_one_of(rule->attribute_values, rule->attribute_value_count, text, length) ||
+           is_like_one_of(rule->attribute_patterns, rule->attribute_pattern_count, text, length);
+}
+
+static bool accepts_second(const otel_sampling_rule *rule, const char *text, size_t length)
+{
+    if (rule->included_count != 0 &&
+        !is_like_one_of(rule->included, rule->included_count, text, length))
+        return false;
+    return !is_like_one_of(rule->excluded, rule->excluded_count, text, length);
+}
+
+static bool number_is_accepted(const otel_sampling_rule *rule, accepts *accept, bool is_real,
+                               double real, int64_t integer)
+{
+    char text[40];
+    struct oteli_words words = oteli_words_begin(text, sizeof text);
+    if (is_real)
+        oteli_words_put_double(&words, real);
+    else
+        oteli_words_put_int(&words, integer);
+    return accept(rule, text, words.length);
+}
+
+static bool boolean_is_accepted(const otel_sampling_rule *rule, accepts *accept, bool boolean)
+{
+    return boolean ? accept(rule, "true", 4) : accept(rule, "false", 5);
+}
+
+/* One element of an array. */
+static bool element_is_accepted(const otel_sampling_rule *rule, accepts *accept,
+                                const otel_value *value, size_t i)
+{
+    switch (value->type) {
+    case OTEL_VALUE_STRING_ARRAY:
+        return value->as.strings[i] != NULL &&
+               accept(rule, value->as.strings[i], strlen(value->as.strings[i]));
+    case OTEL_VALUE_BOOL_ARRAY:
+        return boolean_is_accepted(rule, accept, value->as.booleans[i]);
+    case OTEL_VALUE_INT_ARRAY:
+        return number_is_accepted(rule, accept, false, 0, value->as.integers[i]);
+    case OTEL_VALUE_DOUBLE_ARRAY:
+        return number_is_accepted(rule, accept, true, value->as.reals[i], 0);
+    default:
+        return false;
+    }
+}
+
+static bool value_is_accepted(const otel_sampling_rule *rule, accepts *accept,
+                              const otel_value *value)
+{
+    const bool is_there = value->as.bytes != NULL; /* of what is behind a pointer */
+    switch (value->type) {
+    case OTEL_VALUE_STRING:
+    case OTEL_VALUE_BYTES:
+        return accept(rule, is_there ? value->as.string : "", is_there ? value->length : 0);
+    case OTEL_VALUE_BOOL:
+        return boolean_is_accepted(rule, accept, value->as.boolean);
+    case OTEL_VALUE_INT:
+        return number_is_accepted(rule, accept, false, 0, value->as.integer);
+    case OTEL_VALUE_DOUBLE:
+        return number_is_accepted(rule, accept, true, value->as.real, 0);
+    case OTEL_VALUE_EMPTY:
+        return accept(rule, "", 0);
+    default:
+        break;
+    }
+    for (size_t i = 0; is_there && i < value->length; i++)
+        if (element_is_accepted(rule, accept, value, i))
+            return true;
+    return false;
+}
+
+/* The attribute of that name; of several the last, as on the span. */
+static bool attribute_is_accepted(const otel_sampling_rule *rule, accepts *accept, const char *key,
+                                  const otel_sampling_query *query)
+{
+    if (key == NULL)
+        return true;
+    for (size_t i = query->attribute_count; i-- > 0;)
+        if (query->attributes[i].key != NULL && strcmp(query->attributes[i].key, key) == 0)
+            return value_is_accepted(rule, accept, &query->attributes[i].value);
+    return false;
+}
+
+static bool parent_is_accepted(unsigned parents, const otel_sampling_query *query)
+{
+    if (parents == 0)
+        return true;
+    unsigned parent = OTEL_RULE_PARENT_NONE;
+    if (oteli_query_has_parent(query))
+        parent = query->parent->is_remote ? OTEL_RULE_PARENT_REMOTE : OTEL_RULE_PARENT_LOCAL;
+    return (parents & parent) != 0;
+}
+
+bool oteli_rule_matches(const otel_sampling_rule *rule, const otel_sampling_query *query)
+{
+    if (rule->kinds != 0 && (rule->kinds >> query->kind & 1) == 0)
+        return false;
+    if (!parent_is_accepted(rule->parents, query))
+        return false;
+    if (rule->name_pattern != NULL &&
+        !oteli_pattern_matches(rule->name_pattern, query->name.data, query->name.length))
+        return false;
+    return attribute_is_accepted(rule, accepts_first, rule->attribute_key, query) &&
+           attribute_is_accepted(rule, accepts_second, rule->pattern_key, query) &&
+           (rule->predicate == NULL || rule->predicate(rule->predicate_state, query));
+}

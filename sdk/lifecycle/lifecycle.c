@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/lifecycle/lifecycle.c - start, flush, shut down. One lock guards which engine is the current
+ * one; nobody waits for anything else while holding it. */
+#include "api/propagators/composite_propagator.h"
+#include "common/clock/clock.h"
+#include "common/config/configuration.h"
+#include "common/os/fork.h"
+#include "common/log.h"
+#include "common/os/library.h"
+#include "common/clock/time_units.h"
+#include "sdk/lifecycle/announce.h"
+#include "sdk/lifecycle/shutdown_hook.h"
+#include "sdk/worker/deadline.h"
+#include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/fork_engine.h"
+#include "sdk/processors/processors.h"
+#include "sdk/lifecycle/published_settings.h"
+#include "sdk/stats/stats.h"
+#include "sdk/worker/helper_thread.h"
+
+#include <inttypes.h>
+#include <otel/propagate.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { GRACE_NS = 50 * OTELI_NS_PER_MS };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct oteli_engine *engine; /* running, or the last that was */
+static bool is_running;
+static bool is_disabled;                      /* started by OTEL_SDK_DISABLED, to do nothing */
+static struct oteli_engine *graves;           /* engines that somebody may still be inside */
+static void (*companion)(int64_t timeout_ms); /* what otel_shutdown stops first */
+static uint64_t holder; /* of the lock: its pthread_self(); 0: nobody. Atomic */
+
+/* A forked child, in which nothing has been decided yet: its SDK comes back with its first
+ * span, unless it is started or shut down before. */
+static bool is_inherited;
+static struct oteli_engine *inherited; /* the parent's; never touched. NULL: was disabled */
+
+static uint64_t self(void)
+{
+    return (uint64_t)(uintptr_t)pthread_self();
+}
+
+void oteli_lifecycle_lock(void)
+{
+    oteli_fork_notice();
+    pthread_mutex_lock(&lock);
+    oteli_store_relaxed_64(&holder, self());
+}
+
+void oteli_lifecycle_unlock(void)
+{
+    oteli_store_relaxed_64(&holder, 0);
+    pthread_mutex_unlock(&lock);
+}
+
+struct oteli_engine *oteli_lifecycle_engine(void)
+{
+    return engine;
+}
+
+/* In a forked child. Whoever had the lock does not exist here. */
+static void forget_parent(void)
+{
+    if (is_running || is_disabled) {
+        is_inherited = true;
+        inherited = is_running ? engine : NULL;
+    }
+    engine = NULL;
+    is_running = false;
+    is_disabled = false;
+    graves = NULL;
+    oteli_process_context_forget();
+    oteli_store_relaxed_64(&holder, 0);
+    pthread_mutex_init(&lock, NULL);
+}
+
+bool oteli_lifecycle_inherits(size_t pipeline)
+{
+    return is_inherited && inherited != NULL && pipeline < inherited->pipeline_count;
+}
+
+/* Whether its worker has let go of it, the mutex included. */
+static bool worker_has_left(struct oteli_engine *grave)
+{
+    if (pthread_mutex_trylock(&grave->mutex) != 0)
+        return false;
+    const bool done = grave->done;
+    pthread_mutex_unlock(&grave->mutex);
+    return done;
+}
+
+/* Take out the engines of earlier runs that nobody is inside any more. They are freed without the
+ * lock: what an exporter does when it is freed may call us. */
+static struct oteli_engine *bury(void)
+{
+    struct oteli_engine *buried = NULL;
+    if (engine != NULL) {
+        engine->next_grave = graves;
+        graves = engine;
+        engine = NULL;
+    }
+    struct oteli_engine **at = &graves;
+    while (*at != NULL) {
+        struct oteli_engine *grave = *at;
+        if (!worker_has_left(grave) || grave->users != 0 || oteli_sdk_is_borrowed(&grave->sdk)) {
+            at = &grave->next_grave;
+            continue;
+        }
+        *at = grave->next_grave;
+        grave->next_grave = buried;
+        buried = grave;
+    }
+    return buried;
+}
+
+static void free_buried(struct oteli_engine *buried)
+{
+    while (buried != NULL) {
+        struct oteli_engine *next = buried->next_grave;
+        oteli_engine_free(buried);
+        buried = next;
+    }
+}
+
+/* Let an engine that was made work. After an error it is still the caller's. */
+static otel_status run_locked(struct oteli_engine *made)
+{
+    const bool has_thread = !made->sdk.synchronous && !made->driving.is_chosen;
+    if (has_thread &&
+        oteli_thread_create(&made->thread, made->thread_stack_bytes, oteli_worker_main, made) != 0)
+        return OTEL_ERROR_SYSTEM;
+    engine = made;
+    is_running = true;
+    oteli_sdk_install(&engine->sdk);
+    oteli_process_context_publish(&engine->resource, engine->thread_context_schema);
+    return OTEL_OK;
+}
+
+static otel_status start_locked(const struct oteli_engine_options *options,
+                                struct oteli_engine *made)
+{
+    const struct oteli_config *config = options->config;
+    if (is_running || is_disabled) /* by another thread meanwhile */
+        return OTEL_ERROR_ALREADY_STARTED;
+    const char *refused = oteli_clock_start(config->clock);
+    if (refused != NULL)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                         "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock", refused);
+    const bool is_published = strcmp(config->thread_context, "on") == 0;
+    oteli_process_context_schema(made->thread_context_schema,
+                                 is_published ? config->thread_context_schema : NULL);
+    return run_locked(made);
+}
+
+void oteli_lifecycle_revive(void)
+{
+    if (oteli_load_relaxed_64(&holder) == self())
+        return; /* a signal handler over one of our own calls: this is not the moment */
+    otel_status status = OTEL_OK;
+    struct oteli_engine *renewed = NULL;
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* exporters may wait */
+    oteli_lifecycle_lock();
+    if (is_inherited && inherited != NULL) {
+        is_inherited = false;
+        status = oteli_engine_renew(inherited, &renewed);
+        if (status == OTEL_OK)
+            status = run_locked(renewed);
+    }
+    if (!is_running) /* nor will it, also when the fork was in the middle of a shutdown */
+        oteli_sdk_uninstall();
+    oteli_lifecycle_unlock();
+    if (status != OTEL_OK && renewed != NULL)
+        oteli_engine_free(renewed);
+    if (status != OTEL_OK)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "this forked child goes on without an SDK: %s",
+                         otel_status_string(status));
+    pthread_setcancelstate(cancel_state, NULL);
+}
+
+/* What the parent ran does not come back. */
+static void give_inheritance_up(void)
+{
+    if (is_inherited)
+        oteli_sdk_uninstall();
+    is_inherited = false;
+}
+
+static otel_status set_propagator(const struct oteli_engine_options *options)
+{
+    const otel_propagator *propagator = options->propagator;
+    if (propagator == NULL)
+        propagator = oteli_propagator_of_list(options->config->propagators);
+    if (propagator == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    otel_propagator_set(propagator);
+    return OTEL_OK;
+}
+
+/* What a start does before it makes an engine, or without one where the SDK is disabled. */
+static otel_status begin_locked(const struct oteli_engine_options *options)
+{
+    if (is_running || is_disabled)
+        return OTEL_ERROR_ALREADY_STARTED;
+    give_inheritance_up();
+    const otel_status status = set_propagator(options);
+    is_disabled = status == OTEL_OK && options->config->sdk_disabled;
+    return status;
+}
+
+/* The exporter thread runs code of this library and of the program's exporters and callbacks, and may
+ * be left behind in them: what they are in stays loaded. Not under the lock. */
+static void stay_loaded(const struct oteli_engine_options *options)
+{
+    oteli_stay_loaded((oteli_code *)stay_loaded);
+    oteli_stay_loaded((oteli_code *)options->thread_started);
+    oteli_stay_loaded((oteli_code *)options->tracer_enabled);
+    oteli_stay_loaded((oteli_code *)options->generate_ids);
+    if (options->sampler != NULL)
+        oteli_stay_loaded((oteli_code *)options->sampler->sample);
+    for (size_t i = 0; i < options->processor_count; i++) {
+        const otel_processor processor = oteli_processors_known(options, i);
+        oteli_stay_loaded((oteli_code *)processor.on_start);
+        oteli_stay_loaded((oteli_code *)processor.on_ending);
+        oteli_stay_loaded((oteli_code *)processor.on_end);
+    }
+    for (size_t i = 0; i < options->exporter_count; i++)
+        oteli_stay_loaded((oteli_code *)options->exporters[i].export_batch);
+}
+
+/* The engine is made and freed without the lock, and so are exporters. */
+static otel_status start_engine(const struct oteli_engine_options *options)
+{
+    struct oteli_engine *made = NULL;
+    otel_status status = oteli_engine_new(options, &made);
+    if (status != OTEL_OK)
+        return status;
+    oteli_lifecycle_lock();
+    status = start_locked(options, made);
+    oteli_lifecycle_unlock();
+    if (status != OTEL_OK)
+        oteli_engine_free(made);
+    return status;
+}
+
+otel_status oteli_start(const struct oteli_engine_options *options)
+{
+    oteli_fork_add(forget_parent);
+    stay_loaded(options);
+    oteli_lifecycle_lock();
+    otel_status status = begin_locked(options);
+    struct oteli_engine *buried = status == OTEL_OK ? bury() : NULL;
+    oteli_lifecycle_unlock();
+    free_buried(buried);
+    if (status == OTEL_OK && !options->config->sdk_disabled)
+        status = start_engine(options);
+    else
+        oteli_start_discard(options);
+    if (status == OTEL_OK) {
+        struct oteli_announcement message;
+        oteli_announce(options, &message);
+        oteli_lifecycle_lock();
+        if (is_running || is_disabled)
+            oteli_published_put(options->config, message.text);
+        oteli_lifecycle_unlock();
+    }
+    return status;
+}
+
+struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
+{
+    oteli_lifecycle_lock();
+    struct oteli_engine *used = is_running ? engine : NULL;
+    if (used != NULL)
+        used->users++;
+    *status = is_running || is_disabled || is_inherited ? OTEL_OK : OTEL_ERROR_NOT_STARTED;
+    if (stop) {
+        oteli_process_context_take_back();
+        oteli_published_take_back();
+        if (used != NULL)
+            oteli_sdk_uninstall(); /* here, so that it is not that of a start which comes next */
+        is_running = false;
+        is_disabled = false;
+        give_inheritance_up();
+    }
+    oteli_lifecycle_unlock();
+    return used;
+}
+
+/* The engine stays until the next start, for its statistics. Its descriptors go now, if nobody can
+ * be ringing its bell any more; those that otel_poll_fd has lent stay with it. */
+static void close_descriptors(struct oteli_engine *stopped)
+{
+    if (stopped->users == 0 && oteli_load_acquire_32(&stopped->done) != 0 &&
+        !stopped->driving.is_chosen && !oteli_sdk_is_borrowed(&stopped->sdk))
+        oteli_driving_close(&stopped->driving);
+}
+
+void oteli_lifecycle_leave(struct oteli_engine *used)
+{
+    oteli_lifecycle_lock();
+    used->users--;
+    close_descriptors(used);
+    oteli_lifecycle_unlock();
+}
+
+bool oteli_lifecycle_wait(struct oteli_engine *waited, uint64_t deadline_ns)
+{
+    if (deadline_ns == UINT64_MAX)
+        return pthread_cond_wait(&waited->changed, &waited->mutex) == 0;
+    const struct timespec deadline = oteli_ns_timespec(deadline_ns);
+    return pthread_cond_timedwait(&waited->changed, &waited->mutex, &deadline) == 0;
+}
+
+/* Numbers of requests may wrap. */
+static bool has_reached(uint64_t number, uint64_t target)
+{
+    return (int64_t)(number - target) >= 0;
+}
+
+static bool flush_worker(struct oteli_engine *flushed, uint64_t deadline_ns)
+{
+    pthread_mutex_lock(&flushed->mutex);
+    const uint64_t ticket = oteli_add_full_64(&flushed->flush_wanted, 1) + 1;
+    if (flushed->flush_deadline_ns < deadline_ns)
+        flushed->flush_deadline_ns = deadline_ns;
+    pthread_mutex_unlock(&flushed->mutex);
+    oteli_bell_ring(&flushed->bell);
+    if (flushed->driving.is_chosen)
+        oteli_drive_until(flushed, &flushed->flush_done, ticket, deadline_ns);
+    pthread_mutex_lock(&flushed->mutex);
+    while (!has_reached(flushed->flush_done, ticket) && !flushed->done)
+        if (!oteli_lifecycle_wait(flushed, deadline_ns))
+            break;
+    const bool is_done = has_reached(flushed->flush_done, ticket) || flushed->done;
+    pthread_mutex_unlock(&flushed->mutex);
+    return is_done;
+}
+
+/* A simple export holds the engine's mutex. */
+static bool flush_simple(struct oteli_engine *flushed, uint64_t deadline_ns)
+{
+    if (!oteli_deadline_lock(&flushed->mutex, deadline_ns))
+        return false;
+    if (!flushed->done)
+        oteli_export_flush(flushed, deadline_ns);
+    pthread_mutex_unlock(&flushed->mutex);
+    return true;
+}
+
+/* Lost spans and failed flushes. */
+static uint64_t losses(const struct oteli_engine *of)
+{
+    return oteli_stats_lost(of) + oteli_load_relaxed_64(&of->flush_failures);
+}
+
+static otel_status flush(int64_t timeout_ms)
+{
+    otel_status status;
+    struct oteli_engine *flushed = oteli_lifecycle_use(false, &status);
+    if (flushed == NULL)
+        return status;
+    const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
+    const uint64_t told = oteli_load_relaxed_64(&flushed->told_lost);
+    const bool is_done = flushed->sdk.synchronous ? flush_simple(flushed, deadline_ns)
+                                                  : flush_worker(flushed, deadline_ns);
+    const uint64_t lost = losses(flushed);
+    if (is_done)
+        oteli_store_relaxed_64(&flushed->told_lost, lost);
+    const otel_status processed = oteli_processors_flush(&flushed->processors, deadline_ns);
+    oteli_lifecycle_leave(flushed);
+    if (!is_done)
+        return OTEL_ERROR_TIMEOUT;
+    return lost != told ? OTEL_ERROR_EXPORT_FAILED : processed;
+}
+
+/* Part of the time is kept for the way back, so that the caller's deadline holds. */
+static uint64_t worker_deadline(uint64_t deadline_ns)
+{
+    if (deadline_ns == UINT64_MAX)
+        return UINT64_MAX - 1;
+    const uint64_t now_ns = oteli_monotonic_ns();
+    const uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    const uint64_t kept_ns = left_ns / 20 < GRACE_NS ? left_ns / 20 : GRACE_NS;
+    return deadline_ns - kept_ns;
+}
+
+static void give_up(struct oteli_engine *stopped)
+{
+    oteli_store_release_32(&stopped->hangs, 1);
+    oteli_api_keep_memory();
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "an exporter did not come back in time; shut down anyway");
+}
+
+static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
+{
+    static const uint64_t never;
+    const bool has_thread = !stopped->driving.is_chosen;
+    /* Under the mutex, so that the worker does not free exporters that are being woken. */
+    pthread_mutex_lock(&stopped->mutex);
+    oteli_store_release_64(&stopped->stop_deadline_ns, worker_deadline(deadline_ns));
+    oteli_export_wake(stopped);
+    pthread_mutex_unlock(&stopped->mutex);
+    oteli_bell_ring(&stopped->bell);
+    const uint64_t last_ns =
+        deadline_ns < UINT64_MAX - GRACE_NS ? deadline_ns + GRACE_NS : UINT64_MAX;
+    if (!has_thread)
+        oteli_drive_until(stopped, &never, 1, last_ns);
+    pthread_mutex_lock(&stopped->mutex);
+    while (!stopped->done && oteli_lifecycle_wait(stopped, last_ns))
+        continue;
+    const bool has_returned = stopped->done;
+    if (!has_returned)
+        give_up(stopped);
+    pthread_mutex_unlock(&stopped->mutex);
+    if (has_thread && has_returned) {
+        pthread_join(stopped->thread, NULL);
+    } else if (has_thread) {
+        pthread_detach(stopped->thread);
+    }
+}
+
+static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
+{
+    oteli_store_release_64(&stopped->stop_deadline_ns, worker_deadline(deadline_ns));
+    oteli_export_wake(stopped);
+    if (!oteli_deadline_lock(&stopped->mutex, deadline_ns)) {
+        give_up(stopped); /* the export that hangs does the rest when it comes back */
+        oteli_simple_finish_hanging(stopped);
+        return;
+    }
+    oteli_simple_finish(stopped);
+    pthread_mutex_unlock(&stopped->mutex);
+}
+
+/* Flush and free what is the program's, once nobody is inside of it any more. What cannot be
+ * done in time is done when the engine is freed. */
+static otel_status stop_program(struct oteli_engine *stopped, uint64_t deadline_ns)
+{
+    if (!stopped->sdk.program.is_roundabout)
+        return OTEL_OK;
+    otel_status status;
+    if (!oteli_sdk_wait_until_left(deadline_ns) ||
+        !oteli_processors_stop(&stopped->processors, deadline_ns, &status))
+        return OTEL_ERROR_TIMEOUT;
+    oteli_hooks_fini(&stopped->hooks);
+    return status;
+}
+
+void oteli_before_shutdown(void (*call)(int64_t timeout_ms))
+{
+    oteli_lifecycle_lock();
+    companion = call;
+    oteli_lifecycle_unlock();
+}
+
+static void stop_companion(int64_t timeout_ms)
+{
+    oteli_lifecycle_lock();
+    void (*call)(int64_t) = companion;
+    oteli_lifecycle_unlock();
+    if (call != NULL)
+        call(timeout_ms);
+}
+
+static otel_status stop(int64_t timeout_ms)
+{
+    const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
+    stop_companion(timeout_ms / 2);
+    otel_status status;
+    struct oteli_engine *stopped = oteli_lifecycle_use(true, &status);
+    if (stopped == NULL)
+        return status;
+    const uint64_t failures = oteli_load_relaxed_64(&stopped->flush_failures);
+    if (stopped->sdk.synchronous)
+        stop_simple(stopped, deadline_ns);
+    else
+        stop_worker(stopped, deadline_ns);
+    uint64_t late = 0;
+    for (size_t i = 0; i < stopped->pipeline_count; i++)
+        late += oteli_load_relaxed_64(&stopped->pipelines[i].dropped[OTEL_DROP_SHUTDOWN_TIMEOUT]);
+    const bool lost_some = oteli_stats_lost(stopped) != 0 ||
+                           oteli_load_relaxed_64(&stopped->flush_failures) != failures;
+    const otel_status program = stop_program(stopped, deadline_ns);
+    const bool hangs = stopped->hangs;
+    oteli_lifecycle_leave(stopped);
+    if (hangs || late != 0)
+        return OTEL_ERROR_TIMEOUT;
+    return lost_some ? OTEL_ERROR_EXPORT_FAILED : program;
+}
+
+/* To wait for a condition is a point at which a thread can be cancelled, and it would take our
+ * locks along. */
+static otel_status without_cancellation(otel_status (*call)(int64_t), int64_t timeout_ms)
+{
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    const otel_status status = call(timeout_ms);
+    pthread_setcancelstate(before, NULL);
+    return status;
+}
+
+otel_status otel_flush(int64_t timeout_ms)
+{
+    return without_cancellation(flush, timeout_ms);
+}
+
+otel_status otel_shutdown(int64_t timeout_ms)
+{
+    return without_cancellation(stop, timeout_ms);
+}
+
+struct oteli_engine_options oteli_start_options(const otel_sdk_options *options)
+{
+    otel_sdk_options known = {0};
+    if (options != NULL)
+        memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+    return (struct oteli_engine_options){
+        .resource = known.resource,
+        .resource_count = known.resource_count,
+        .exporters = known.exporters,
+        .exporter_count = known.exporters != NULL ? known.exporter_count : 0,
+        .simple = known.simple,
+        .threadless = known.threadless,
+        .thread_stack_bytes = known.thread_stack_bytes > 0 ? (size_t)known.thread_stack_bytes : 0,
+        .thread_started = known.thread_started,
+        .thread_started_state = known.thread_started_state,
+        .sampler = known.sampler,
+        .processors = known.processors,
+        .processor_count = known.processors != NULL ? known.processor_count : 0,
+        .generate_ids = known.generate_ids,
+        .generate_ids_state = known.generate_ids_state,
+        .generated_ids_are_random = known.generated_ids_are_random,
+        .tracer_enabled = known.tracer_enabled,
+        .tracer_enabled_state = known.tracer_enabled_state,
+        .propagator = known.propagator,
+    };
+}
+
+void oteli_start_discard(const struct oteli_engine_options *options)
+{
+    for (size_t i = 0; i < options->exporter_count; i++)
+        if (options->exporters[i].free != NULL)
+            options->exporters[i].free(options->exporters[i].state);
+    oteli_processors_discard(options);
+    oteli_hooks_discard(options);
+}
+
+otel_status otel_start_with(const otel_sdk_options *options)
+{
+    struct oteli_config config;
+    struct oteli_engine_options start = oteli_start_options(options);
+    start.config = &config;
+    otel_status status = oteli_config_load(&config, options, false);
+    if (status == OTEL_OK && start.sampler == NULL &&
+        !oteli_sampler_is_known(config.traces_sampler)) {
+        oteli_config_fini(&config);
+        status = OTEL_ERROR_UNSUPPORTED; /* otel_start makes it */
+    }
+    if (status != OTEL_OK) {
+        oteli_start_discard(&start);
+        return status;
+    }
+    status = oteli_start(&start);
+    oteli_config_fini(&config);
+    return status;
+}
+
+void oteli_lifecycle_reset(void)
+{
+    oteli_lifecycle_lock();
+    struct oteli_engine *buried = is_running ? NULL : bury();
+    oteli_lifecycle_unlock();
+    free_buried(buried);
+}
+
+/* Spans that are on their way. A lock that is taken is not waited for: its holder may be the
+ * thread that ends the process. */
+static uint64_t count_queued(void)
+{
+    uint64_t most = 0;
+    if (pthread_mutex_trylock(&lock) != 0)
+        return 0;
+    oteli_store_relaxed_64(&holder, self());
+    for (size_t i = 0; is_running && i < engine->pipeline_count; i++) {
+        otel_stats stats = {.size = sizeof stats};
+        oteli_stats_fill(&stats, engine, i);
+        if (stats.queued > most)
+            most = stats.queued;
+    }
+    oteli_lifecycle_unlock();
+    return most;
+}
+
+static void say_what_is_lost(void)
+{
+    const uint64_t queued = oteli_log_is_default() ? count_queued() : 0;
+    if (queued != 0)
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "the process ends without otel_shutdown: %" PRIu64 " span%s not exported", queued,
+                  queued == 1 ? " is" : "s are");
+}
+
+/* The process ends: what an orderly program leaves behind is one stopped engine. */
+__attribute__((destructor)) static void free_at_exit(void)
+{
+    oteli_fork_notice();
+    if (is_running)
+        say_what_is_lost();
+    else
+        free_buried(bury());
+}

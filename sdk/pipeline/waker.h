@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/pipeline/waker.h - wake the worker when a whole batch waits, at most once per sleep.
+ *
+ * The worker says how many spans it wants and sleeps; a producer that makes the number of
+ * waiting spans reach that rings. While the worker is awake or exporting it wants more
+ * than there can be, so nobody rings.
+ *
+ *     worker                                producer
+ *     1 wanted = n, of another sleep        1 waiting += spans        (full)
+ *     2 full fence                          2 w = wanted, then if waiting < w: done
+ *     3 if waiting >= n or asked: no sleep  3 compare and swap: wanted from w to NEVER; if it
+ *     4 sleep until the word changes          was not w: done, see below
+ *       from what it was before 1, or T     4 word += 1, futex wake
+ *     5 wanted = NEVER
+ *
+ * No wake-up is lost: order worker 1 and producer 1 by who comes first. If the producer's
+ * addition is first, worker 3 sees it, for there is a full fence between worker 1 and 3.
+ * If worker 1 is first, producer 2 sees n, for its addition is a full fence as well; and
+ * its 4 either comes before the futex call, which then does not sleep because the word has
+ * changed, or after it, and wakes it. Time T bounds everything else.
+ *
+ * Nobody rings for nothing: `wanted` has the number of the sleep in it, so producer 3 only
+ * succeeds in the sleep that 2 was about, in which so many waited. Where it fails, another
+ * producer has rung, or the worker has looked after our addition. (One that is stopped between
+ * 3 and 4 wakes the worker late, perhaps in its next sleep: there is never more than one ring
+ * for each sleep.)
+ *
+ * A knock is the same with `knocked` in the place of `waiting` and any sleep worth waking
+ * from: the worker looks at it where it looks at waiting, and takes it back when it acts.
+ *
+ * Threads:  ring and knock any thread, lock-free; sleep the worker. */
+#ifndef OTELI_WAKER_H
+#define OTELI_WAKER_H
+
+#include "common/base/atomic.h"
+
+/* In the lower half of `wanted`: the worker is awake. */
+#define OTELI_BELL_NEVER UINT32_MAX
+
+struct oteli_bell {
+    uint32_t word;    /* changes with every wake-up */
+    uint32_t fd;      /* a socket that is written to instead of a futex wake; -1: none */
+    uint64_t wanted;  /* lower half: spans that must wait to be worth a wake-up; upper half: the
+                         number of the sleep */
+    uint64_t waiting; /* int64_t: spans announced by producers less those taken; may be
+                         below zero, because the worker takes spans before they are announced */
+    uint32_t knocked; /* somebody has knocked since the worker last asked */
+    uint64_t rings;   /* how often the worker was woken */
+    uint64_t inode;   /* of the socket: what has its number may be somebody else's by now */
+};
+
+/* Producer: announce spans, and wake the worker if that makes a batch. */
+void oteli_bell_announce(struct oteli_bell *bell, uint64_t spans);
+
+/* Worker: spans were taken. */
+static inline void oteli_bell_taken(struct oteli_bell *bell, uint64_t spans)
+{
+    oteli_add_full_64(&bell->waiting, (uint64_t)0 - spans);
+}
+
+static inline int64_t oteli_bell_waiting(const struct oteli_bell *bell)
+{
+    return (int64_t)oteli_load_relaxed_64(&bell->waiting);
+}
+
+/* Whether the worker sleeps, or is about to, and has not been rung for. */
+static inline bool oteli_bell_is_armed(const struct oteli_bell *bell)
+{
+    return (uint32_t)oteli_load_relaxed_64(&bell->wanted) != OTELI_BELL_NEVER;
+}
+
+/* Any thread: wake the worker whatever it waits for. */
+void oteli_bell_ring(struct oteli_bell *bell);
+
+/* Producer: wake the worker if it sleeps and nobody has rung yet, and keep it awake if it
+ * is about to sleep. */
+void oteli_bell_knock(struct oteli_bell *bell);
+
+/* Worker: whether somebody has knocked since this was last asked. */
+static inline bool oteli_bell_was_knocked(struct oteli_bell *bell)
+{
+    return oteli_exchange_full_32(&bell->knocked, 0) != 0;
+}
+
+/* Worker: the part of falling asleep that makes it safe: say what is wanted, and look once
+ * more. False: there is something to do. Whoever then waits by other means than
+ * oteli_bell_sleep calls oteli_bell_disarm afterwards. */
+bool oteli_bell_arm(struct oteli_bell *bell, int64_t wanted);
+void oteli_bell_disarm(struct oteli_bell *bell);
+
+/* Worker: sleep until `wanted` spans wait, somebody rings, or the monotonic clock says
+ * deadline_ns (UINT64_MAX: never). `heard` is the word as it was before the worker last
+ * looked whether it had something to do (oteli_bell_listen). */
+static inline uint32_t oteli_bell_listen(const struct oteli_bell *bell)
+{
+    return oteli_load_acquire_32(&bell->word);
+}
+void oteli_bell_sleep(struct oteli_bell *bell, uint32_t heard, int64_t wanted,
+                      uint64_t deadline_ns);
+
+static inline void oteli_bell_init(struct oteli_bell *bell)
+{
+    bell->word = 0;
+    bell->wanted = OTELI_BELL_NEVER;
+    bell->waiting = 0;
+    bell->knocked = 0;
+    bell->rings = 0;
+    bell->fd = UINT32_MAX;
+    bell->inode = 0;
+}
+
+/* Worker: be rung for by this socket from now on; -1: by the futex again. What was rung while
+ * this changes may go the other way, so the worker listens again before it sleeps. */
+static inline void oteli_bell_set_fd(struct oteli_bell *bell, int fd, uint64_t inode)
+{
+    if (fd >= 0)
+        oteli_store_relaxed_64(&bell->inode, inode);
+    oteli_store_release_32(&bell->fd, (uint32_t)fd);
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/resource/resource_builder.c - see resource_builder.h. */
+#include "sdk/resource/resource_builder.h"
+#include "common/log.h"
+#include "common/text/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LONGEST_FILE = 65536 };
+
+/* Memory of the facts; they are a list because nothing is ever given back alone. */
+struct oteli_facts_piece {
+    struct oteli_facts_piece *next;
+    _Alignas(max_align_t) char bytes[];
+};
+
+void *oteli_facts_keep(struct oteli_facts *facts, size_t size)
+{
+    struct oteli_facts_piece *piece = facts->failed ? NULL : malloc(sizeof *piece + size);
+    if (piece == NULL) {
+        facts->failed = true;
+        return NULL;
+    }
+    piece->next = facts->pieces;
+    facts->pieces = piece;
+    return piece->bytes;
+}
+
+char *oteli_facts_copy(struct oteli_facts *facts, otel_slice text)
+{
+    char *copy = oteli_facts_keep(facts, text.length + 1);
+    return copy != NULL ? oteli_slice_put(copy, text) : NULL;
+}
+
+static otel_attribute *find(const struct oteli_facts *facts, const char *key)
+{
+    for (size_t i = 0; i < facts->count; i++)
+        if (strcmp(facts->attributes[i].key, key) == 0)
+            return &facts->attributes[i];
+    return NULL;
+}
+
+const otel_value *oteli_facts_get(const struct oteli_facts *facts, const char *key)
+{
+    const otel_attribute *found = find(facts, key);
+    return found != NULL ? &found->value : NULL;
+}
+
+static bool make_room(struct oteli_facts *facts)
+{
+    if (facts->failed)
+        return false;
+    if (facts->count < facts->capacity)
+        return true;
+    const size_t capacity = facts->capacity == 0 ? 16 : facts->capacity * 2;
+    otel_attribute *more = realloc(facts->attributes, capacity * sizeof *more);
+    if (more == NULL) {
+        facts->failed = true;
+        return false;
+    }
+    facts->attributes = more;
+    facts->capacity = capacity;
+    return true;
+}
+
+void oteli_facts_set(struct oteli_facts *facts, const char *key, otel_value value)
+{
+    if (key == NULL || key[0] == '\0') {
+        OTELI_LOG(OTEL_LOG_WARN, "a resource attribute without a key is left out");
+        return;
+    }
+    otel_attribute *found = find(facts, key);
+    if (found != NULL)
+        found->value = value;
+    else if (make_room(facts))
+        facts->attributes[facts->count++] = otel_attribute_of(key, value);
+}
+
+void oteli_facts_set_text(struct oteli_facts *facts, const char *key, otel_slice text)
+{
+    const char *copy = oteli_facts_copy(facts, text);
+    if (copy != NULL)
+        oteli_facts_set(facts, key, otel_value_string_n(copy, text.length));
+}
+
+otel_slice oteli_facts_read(struct oteli_facts *facts, const char *path)
+{
+    const otel_slice nothing = {"", 0};
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (file < 0)
+        return nothing;
+    char *text = oteli_facts_keep(facts, LONGEST_FILE + 1);
+    size_t length = 0;
+    while (text != NULL && length < LONGEST_FILE) {
+        const ssize_t more = read(file, text + length, LONGEST_FILE - length);
+        if (more < 0 && errno == EINTR)
+            continue;
+        if (more <= 0)
+            break;
+        length += (size_t)more;
+    }
+    close(file);
+    if (text == NULL)
+        return nothing;
+    text[length] = '\0';
+    return (otel_slice){text, length};
+}
+
+static bool is_unset(const char *url)
+{
+    return url == NULL || url[0] == '\0';
+}
+
+static void merge_schema_url(struct oteli_facts *facts, const struct oteli_facts *updating)
+{
+    facts->has_two_schemas |= updating->has_two_schemas;
+    if (is_unset(updating->schema_url))
+        return;
+    if (is_unset(facts->schema_url)) {
+        facts->schema_url = updating->schema_url;
+    } else if (strcmp(facts->schema_url, updating->schema_url) != 0) {
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                         "parts of the resource follow two schemas, %.200s and %.200s: it is sent "
+                         "without a schema URL (OTEL_C_RESOURCE_DETECTORS chooses the parts)",
+                         facts->schema_url, updating->schema_url);
+        facts->has_two_schemas = true;
+    }
+}
+
+void oteli_facts_merge(struct oteli_facts *facts, struct oteli_facts *updating)
+{
+    for (size_t i = 0; i < updating->count; i++)
+        oteli_facts_set(facts, updating->attributes[i].key, updating->attributes[i].value);
+    merge_schema_url(facts, updating);
+    if (facts->has_two_schemas)
+        facts->schema_url = NULL;
+    facts->failed |= updating->failed;
+
+    struct oteli_facts_piece **last = &facts->pieces;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = updating->pieces;
+    updating->pieces = NULL;
+    oteli_facts_fini(updating);
+}
+
+void oteli_facts_fini(struct oteli_facts *facts)
+{
+    while (facts->pieces != NULL) {
+        struct oteli_facts_piece *piece = facts->pieces;
+        facts->pieces = piece->next;
+        free(piece);
+    }
+    free(facts->attributes);
+    *facts = (struct oteli_facts){0};
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/sampling/builtin_sampler.c - built-in samplers. Start/stop only, but for the ratio (app threads). */
+#include "sdk/sampling/builtin_sampler.h"
+#include "sdk/sampling/ratio_sampler.h"
+
+#include <string.h>
+
+/* A row a sampler: what it says to no parent, and to the other four. */
+static const struct {
+    const char *name;
+    uint8_t decide[OTELI_PARENT_KINDS];
+} samplers[] = {
+#define DROP OTELI_DECIDE_DROP
+#define SAMPLE OTELI_DECIDE_SAMPLE
+#define ASK OTELI_DECIDE_ASK
+    {"always_on", {SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE}},
+    {"always_off", {DROP, DROP, DROP, DROP, DROP}},
+    {"traceidratio", {ASK, ASK, ASK, ASK, ASK}},
+    {"parentbased_always_on", {SAMPLE, DROP, SAMPLE, DROP, SAMPLE}},
+    {"parentbased_always_off", {DROP, DROP, SAMPLE, DROP, SAMPLE}},
+    {"parentbased_traceidratio", {ASK, DROP, SAMPLE, DROP, SAMPLE}},
+#undef DROP
+#undef SAMPLE
+#undef ASK
+};
+
+void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config)
+{
+    for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
+        if (strcmp(samplers[i].name, config->traces_sampler) == 0)
+            memcpy(sampler->decide, samplers[i].decide, sizeof sampler->decide);
+    const bool is_ratio = memchr(sampler->decide, OTELI_DECIDE_ASK, sizeof sampler->decide) != NULL;
+    /* Only one that also decides below parents has something to warn about. */
+    sampler->has_warned = sampler->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_ASK;
+    double ratio = 1.0;
+    if (is_ratio && config->traces_sampler_arg != NULL)
+        (void)oteli_parse_ratio(config->traces_sampler_arg, &ratio); /* settle_ratio has looked */
+    sampler->ratio = oteli_ratio_of(ratio);
+}
+
+bool oteli_sampler_is_known(const char *name)
+{
+    for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
+        if (strcmp(samplers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+void oteli_sampler_warn(struct oteli_sampler *sampler, const char *parent_tracestate)
+{
+    oteli_ratio_warn(&sampler->has_warned, parent_tracestate);
+}
+
+bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16])
+{
+    return oteli_ratio_samples(&sampler->ratio, trace_id);
+}

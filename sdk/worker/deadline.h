@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/worker/deadline.h - what is to be done until a monotonic time, in nanoseconds; UINT64_MAX: without
+ * such a time. Any thread; no state. */
+#ifndef OTELI_DEADLINE_H
+#define OTELI_DEADLINE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Lock a mutex; false: the deadline has come first. */
+bool oteli_deadline_lock(pthread_mutex_t *mutex, uint64_t deadline_ns);
+
+#endif

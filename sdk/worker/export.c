@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/worker/export.c - hand batches to exporters, hold them to their deadline, count what became
+ * of the spans. The worker, or whoever holds the mutex of a synchronous engine. */
+#include "common/clock/clock.h"
+#include "common/log.h"
+#include "common/text/text.h"
+#include "common/clock/time_units.h"
+#include "sdk/lifecycle/engine.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+void otel_export_reject(otel_export *call, size_t count)
+{
+    ((struct oteli_call *)(void *)call)->rejected += count;
+}
+
+void otel_export_drop(otel_export *call, otel_drop_reason reason, size_t count)
+{
+    /* Perhaps the exporter was built for a later version. */
+    const bool is_known = reason >= OTEL_DROP_QUEUE_FULL && reason < OTEL_DROP_REASON_COUNT;
+    ((struct oteli_call *)(void *)call)->dropped[is_known ? reason : OTEL_DROP_PERMANENT_ERROR] +=
+        count;
+}
+
+void otel_export_spool(otel_export *call, size_t count)
+{
+    ((struct oteli_call *)(void *)call)->spooled += count;
+}
+
+uint64_t oteli_export_deadline(const struct oteli_engine *engine, uint64_t started_ns)
+{
+    const uint64_t timeout = engine->export_timeout_ns;
+    const uint64_t own = timeout > UINT64_MAX - started_ns ? UINT64_MAX : started_ns + timeout;
+    const uint64_t stop = oteli_load_acquire_64(&engine->stop_deadline_ns);
+    return stop != 0 && stop < own ? stop : own;
+}
+
+void oteli_export_renew_clock(struct oteli_engine *engine)
+{
+    if (!oteli_clock_renew())
+        return;
+    oteli_sdk_reconsider_clock(&engine->sdk);
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
+                     "the kernel no longer keeps time with the TSC; using the monotonic clock");
+}
+
+void oteli_export_wake(struct oteli_engine *engine)
+{
+    for (size_t i = 0; i < engine->pipeline_count; i++) {
+        const otel_exporter *exporter = &engine->pipelines[i].exporter;
+        if (exporter->wake != NULL)
+            exporter->wake(exporter->state);
+    }
+}
+
+/* What the exporter has not said anything about is not delivered. */
+static void time_out(struct oteli_call *call)
+{
+    uint64_t reported = call->rejected + call->spooled;
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        reported += call->dropped[i];
+    const uint64_t count = call->view.batch->count;
+    if (reported < count)
+        call->dropped[OTEL_DROP_EXPORT_TIMEOUT] += count - reported;
+}
+
+/* A loss is news when it begins and when it is over; then it has a number. */
+static void tell(struct oteli_pipeline *pipeline, uint64_t lost, otel_drop_reason reason)
+{
+    const uint64_t meanwhile = pipeline->lost_meanwhile;
+    pipeline->lost_meanwhile = lost != 0 ? meanwhile + lost : 0;
+    if (lost != 0 && meanwhile == 0)
+        OTELI_LOG_LOST(OTEL_LOG_WARN, lost, "%s: losing spans (%s): %" PRIu64 " span%s lost so far",
+                       pipeline->exporter.name, otel_drop_reason_string(reason), lost,
+                       oteli_is_or_are(lost));
+    if (lost == 0 && meanwhile != 0)
+        OTELI_LOG_LOST(OTEL_LOG_WARN, meanwhile,
+                       "%s: delivering again, %" PRIu64 " span%s lost meanwhile",
+                       pipeline->exporter.name, meanwhile, meanwhile == 1 ? " was" : "s were");
+}
+
+void oteli_export_tell_drops(struct oteli_engine *engine)
+{
+    if (engine->pipeline_count == 0)
+        return; /* spans that nobody wants are not lost */
+    uint64_t dropped = 0;
+    for (const struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next)
+        if (oteli_load_acquire_64(&at->generation) == engine->sdk.generation)
+            dropped += oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_QUEUE_FULL]) +
+                       oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_BYTE_LIMIT]);
+    const uint64_t more = dropped - engine->told_drops;
+    if (more != 0 && !engine->threads_drop)
+        OTELI_LOG_LOST(OTEL_LOG_WARN, more,
+                       "losing spans: the queue of %" PRIu64
+                       " (OTEL_BSP_MAX_QUEUE_SIZE) or its memory "
+                       "(OTEL_C_QUEUE_MAX_BYTES) is full; %" PRIu64 " span%s lost so far",
+                       engine->queue_size, more, oteli_is_or_are(more));
+    engine->drops_meanwhile += more;
+    const uint64_t meanwhile = engine->drops_meanwhile;
+    if (more == 0 && engine->threads_drop) {
+        OTELI_LOG_LOST(OTEL_LOG_WARN, meanwhile,
+                       "there is room in the queue again, %" PRIu64 " span%s lost meanwhile",
+                       meanwhile, meanwhile == 1 ? " was" : "s were");
+        engine->drops_meanwhile = 0;
+    }
+    engine->threads_drop = more != 0;
+    engine->told_drops = dropped;
+}
+
+static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call *call, uint64_t ns)
+{
+    uint64_t left = call->view.batch->count;
+    const uint64_t rejected = call->rejected < left ? call->rejected : left;
+    oteli_count(&pipeline->rejected, rejected);
+    left -= rejected;
+    const uint64_t spooled = call->spooled < left ? call->spooled : left;
+    oteli_count(&pipeline->spooled, spooled);
+    left -= spooled;
+    uint64_t lost = 0;
+    otel_drop_reason reason = OTEL_DROP_QUEUE_FULL;
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
+        const uint64_t dropped = call->dropped[i] < left ? call->dropped[i] : left;
+        oteli_count(&pipeline->dropped[i], dropped);
+        oteli_count(&pipeline->exporter_dropped[i], dropped);
+        left -= dropped;
+        lost += dropped;
+        if (dropped != 0)
+            reason = (otel_drop_reason)i;
+    }
+    oteli_count(&pipeline->delivered, left);
+    oteli_count(&pipeline->batches, 1);
+    const unsigned outcome = lost != 0       ? OTELI_EXPORT_DROPPED + (unsigned)reason
+                             : rejected != 0 ? OTELI_EXPORT_REJECTED
+                                             : OTELI_EXPORT_SUCCEEDED;
+    oteli_count(&pipeline->export_ns[outcome], ns);
+    oteli_count(&pipeline->export_count[outcome], 1);
+    if (lost != 0 || spooled == 0) /* to put spans to disk is neither of the two */
+        tell(pipeline, lost, reason);
+}
+
+/* The exporter of the current pipeline has answered, or its time is over. */
+static void settle(struct oteli_engine *engine, otel_export_result result)
+{
+    struct oteli_sending *sending = &engine->sending;
+    if (result == OTEL_EXPORT_PENDING)
+        time_out(&sending->call);
+    count_call(&engine->pipelines[sending->pipeline], &sending->call,
+               oteli_monotonic_ns() - sending->started_ns);
+    oteli_attend_soon(&engine->pipelines[sending->pipeline]);
+    sending->pipeline++;
+}
+
+static void set_time(const struct oteli_engine *engine, struct oteli_call *call)
+{
+    call->view.deadline_ns = oteli_export_deadline(engine, engine->sending.started_ns);
+    call->view.is_stopping = oteli_load_acquire_64(&engine->stop_deadline_ns) != 0;
+}
+
+/* Ask one pipeline after the other. False: one is not done yet. */
+static bool ask(struct oteli_engine *engine)
+{
+    struct oteli_sending *sending = &engine->sending;
+    for (; sending->pipeline < engine->pipeline_count;) {
+        const otel_exporter *exporter = &engine->pipelines[sending->pipeline].exporter;
+        struct oteli_call *call = &sending->call;
+        memset(call, 0, sizeof *call);
+        sending->started_ns = oteli_monotonic_ns();
+        call->view.batch = sending->batch;
+        set_time(engine, call);
+        oteli_count(&engine->pipelines[sending->pipeline].handed, sending->batch->count);
+        const otel_export_result result = exporter->export_batch(exporter->state, &call->view);
+        if (result == OTEL_EXPORT_PENDING && exporter->poll != NULL)
+            return false;
+        settle(engine, result);
+    }
+    return true;
+}
+
+void oteli_export_begin(struct oteli_engine *engine, otel_batch *batch)
+{
+    struct oteli_sending *sending = &engine->sending;
+    sending->batch = batch;
+    sending->pipeline = 0;
+    sending->next = NULL;
+    sending->shown = 0;
+    (void)ask(engine);
+}
+
+/* While one exporter is pending. Those behind it are given this batch first. */
+static void show_next(struct oteli_engine *engine)
+{
+    struct oteli_sending *sending = &engine->sending;
+    for (; sending->next != NULL && sending->shown <= sending->pipeline; sending->shown++) {
+        const otel_exporter *exporter = &engine->pipelines[sending->shown].exporter;
+        if (exporter->prepare != NULL)
+            exporter->prepare(exporter->state, sending->next);
+    }
+}
+
+bool oteli_export_continue(struct oteli_engine *engine, bool may_wait)
+{
+    struct oteli_sending *sending = &engine->sending;
+    while (sending->pipeline < engine->pipeline_count) {
+        const otel_exporter *exporter = &engine->pipelines[sending->pipeline].exporter;
+        struct oteli_call *call = &sending->call;
+        show_next(engine);
+        set_time(engine, call);
+        const int left_ms = oteli_ms_until(call->view.deadline_ns);
+        const otel_export_result result =
+            exporter->poll(exporter->state, &call->view, may_wait ? left_ms : 0, left_ms == 0);
+        if (result == OTEL_EXPORT_PENDING && left_ms != 0) {
+            if (may_wait)
+                continue;
+            return false;
+        }
+        settle(engine, result);
+        (void)ask(engine);
+    }
+    sending->batch = NULL;
+    return true;
+}
+
+void oteli_export_batch(struct oteli_engine *engine, otel_batch *batch)
+{
+    oteli_export_begin(engine, batch);
+    (void)oteli_export_continue(engine, true);
+}
+
+void oteli_export_prepare(struct oteli_engine *engine, const otel_batch *next)
+{
+    engine->sending.next = next;
+}
+
+void oteli_export_drop_all(struct oteli_engine *engine, otel_drop_reason reason, uint64_t count)
+{
+    for (size_t i = 0; i < engine->pipeline_count; i++)
+        oteli_count(&engine->pipelines[i].dropped[reason], count);
+}
+
+void oteli_export_flush(struct oteli_engine *engine, uint64_t deadline_ns)
+{
+    for (size_t i = 0; i < engine->pipeline_count; i++) {
+        const otel_exporter *exporter = &engine->pipelines[i].exporter;
+        if (exporter->flush != NULL &&
+            exporter->flush(exporter->state, oteli_ms_until(deadline_ns)) != OTEL_OK)
+            oteli_count(&engine->flush_failures, 1);
+    }
+}
+
+void oteli_export_fini(struct oteli_engine *engine)
+{
+    for (size_t i = 0; i < engine->pipeline_count; i++) {
+        otel_exporter *exporter = &engine->pipelines[i].exporter;
+        if (exporter->free != NULL)
+            exporter->free(exporter->state);
+        *exporter = (otel_exporter){.name = exporter->name};
+    }
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/worker/worker.c - when to export: the batch span processor's consumer. Runs on the thread
+ * "otel-export", in otel_poll (poll.c), or by hand in tests.
+ *
+ * A round has one of these reasons, and otherwise nothing happens:
+ *   a flush or the shutdown was asked for        everything, now
+ *   the tick has come, or the queue was full     everything there is
+ *   a whole batch waits                          whole batches only
+ * It makes a pass over everything that is committed (drain.c). While one batch is on its way
+ * the next one is filled and prepared; there is never more than one on its way. A pass can be
+ * left wherever an exporter has to be waited for, and gone on with later.
+ *
+ * After a round without an export under way, exporters that want to are attended to (on_idle.c).
+ *
+ * The tick runs from the first span after a pause. Without spans there is no tick: the
+ * worker marks itself asleep in oteli_asleep, looks once more a tick later for spans
+ * that crossed the mark, and then sleeps until a span ends or somebody asks. */
+#include "common/clock/clock.h"
+#include "common/base/spin_lock.h"
+#include "sdk/lifecycle/engine.h"
+
+#include <string.h>
+
+/* How long a process lives before the counters of its cores are compared. */
+#define COMPARE_NS UINT64_C(3000000000)
+
+enum { MOST_CORES = 8192 };
+
+/* How long a worker that has marked itself asleep looks once more, at least: a thread's
+ * commit is on its way to us for much less. */
+enum { GRACE_NS = 1000000 };
+
+/* Batches that come faster than the first, or more slowly than the second, are rung for: a timer
+ * is too coarse, or spans too rare to say that they come steadily. */
+enum { PACE_LEAST_NS = 500000, PACE_MOST_NS = 1000000000 };
+
+/* Where batches come faster than the first, the worker may look for the next one for the second
+ * before it sleeps. */
+enum { HASTE_NS = 100000, LOOK_NS = 50000, LATE_NS = 1000000, STALLS = 400 };
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t stop_deadline(const struct oteli_engine *engine)
+{
+    return oteli_load_acquire_64(&engine->stop_deadline_ns);
+}
+
+/* Let go of the batch that was exported. */
+static void finish_export(struct oteli_engine *engine, otel_batch *batch)
+{
+    oteli_harvest_release(engine, batch);
+    engine->is_prepared = false;
+}
+
+/* Export the batch that is complete, unless the shutdown has no time left for it, and fill the
+ * other one from now on. None is under way. */
+static void send_batch(struct oteli_engine *engine)
+{
+    otel_batch *batch = engine->batch;
+    const uint64_t stop_ns = stop_deadline(engine);
+    if (stop_ns != 0 && oteli_monotonic_ns() >= stop_ns) {
+        oteli_export_drop_all(engine, OTEL_DROP_SHUTDOWN_TIMEOUT, batch->count);
+        finish_export(engine, batch);
+        return;
+    }
+    if (engine->pipeline_count == 0) {
+        finish_export(engine, batch);
+        return;
+    }
+    oteli_harvest_look_up_names(engine);
+    engine->batch = batch == &engine->batches[0] ? &engine->batches[1] : &engine->batches[0];
+    if (batch->count != 0)
+        oteli_export_begin(engine, batch);
+    else
+        finish_export(engine, batch);
+}
+
+/* Go on with the export that is under way, if any. False: it has to be waited for. */
+static bool continue_export(struct oteli_engine *engine, bool may_wait)
+{
+    otel_batch *batch = engine->sending.batch;
+    if (batch == NULL)
+        return true;
+    if (!oteli_export_continue(engine, may_wait))
+        return false;
+    finish_export(engine, batch);
+    return true;
+}
+
+static void prepare(struct oteli_engine *engine)
+{
+    if (engine->is_prepared || engine->sending.batch == NULL)
+        return;
+    engine->is_prepared = true;
+    oteli_harvest_look_up_names(engine);
+    if (engine->batch->count != 0)
+        oteli_export_prepare(engine, engine->batch);
+}
+
+/* Begin to harvest, or go on. True: that is done, or nothing is ours to take any more,
+ * because otel_shutdown has given us up, and threads may have another SDK by now. The mutex
+ * is held so that it does not give us up in the middle. */
+static bool harvest(struct oteli_engine *engine)
+{
+    bool is_done = true;
+    pthread_mutex_lock(&engine->mutex);
+    if (!engine->hangs) {
+        is_done = oteli_harvest_continue(engine);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return is_done;
+}
+
+static bool is_full(const otel_batch *batch)
+{
+    return batch->count == batch->capacity;
+}
+
+/* Go on with the pass. True: everything that it is about is exported. */
+static bool continue_pass(struct oteli_engine *engine, bool may_wait)
+{
+    struct oteli_pass *pass = &engine->pass;
+    const bool all = pass->reason != OTELI_REASON_BATCH;
+    for (;;) {
+        if (!pass->is_harvested && !engine->is_prepared && !is_full(engine->batch))
+            pass->is_harvested = harvest(engine);
+        const bool is_complete = engine->is_prepared || is_full(engine->batch) ||
+                                 (pass->is_harvested && all && engine->batch->count != 0);
+        if (is_complete)
+            prepare(engine);
+        if (!continue_export(engine, may_wait))
+            return false;
+        if (!is_complete)
+            return true;
+        send_batch(engine);
+    }
+}
+
+static void set_tick(struct oteli_engine *engine, uint64_t now_ns)
+{
+    const uint64_t delay = engine->schedule_delay_ns;
+    engine->tick_ns = delay > UINT64_MAX - 1 - now_ns ? UINT64_MAX - 1 : now_ns + delay;
+}
+
+/* A thread has woken us by taking the mark away: the tick runs from here. */
+static void notice_waking(struct oteli_engine *engine)
+{
+    if (!engine->asleep || oteli_sdk_is_asleep(&engine->sdk))
+        return;
+    engine->asleep = false;
+    set_tick(engine, oteli_monotonic_ns());
+}
+
+static void on_tick(struct oteli_engine *engine, bool found)
+{
+    if (found) {
+        engine->asleep = false;
+        oteli_sdk_set_asleep(&engine->sdk, false);
+        set_tick(engine, oteli_monotonic_ns());
+    } else if (!engine->asleep) {
+        engine->asleep = true;
+        oteli_sdk_set_asleep(&engine->sdk, true);
+        oteli_clock_rest();
+        set_tick(engine, oteli_monotonic_ns());
+        if (engine->schedule_delay_ns < GRACE_NS)
+            engine->tick_ns = oteli_monotonic_ns() + GRACE_NS;
+    } else {
+        engine->tick_ns = UINT64_MAX;
+    }
+}
+
+/* Without a thread the exporters have until the latest deadline of those that wait for the flush,
+ * also when another thread works that does not want to wait. */
+static uint64_t flush_deadline(struct oteli_engine *engine)
+{
+    const uint64_t deadline_ns = oteli_export_deadline(engine, oteli_monotonic_ns());
+    const struct oteli_driving *driving = &engine->driving;
+    if (!driving->is_chosen)
+        return deadline_ns;
+    pthread_mutex_lock(&engine->mutex);
+    const uint64_t asked_ns = engine->flush_deadline_ns;
+    pthread_mutex_unlock(&engine->mutex);
+    return smaller(deadline_ns, asked_ns > driving->deadline_ns ? asked_ns : driving->deadline_ns);
+}
+
+static void on_flush(struct oteli_engine *engine)
+{
+    oteli_export_flush(engine, flush_deadline(engine));
+    pthread_mutex_lock(&engine->mutex);
+    if (oteli_load_acquire_64(&engine->flush_wanted) == engine->pass.flush)
+        engine->flush_deadline_ns = 0;
+    oteli_store_release_64(&engine->flush_done, engine->pass.flush);
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static void on_stop(struct oteli_engine *engine)
+{
+    oteli_export_flush(engine, stop_deadline(engine));
+    if (!engine->driving.is_chosen)
+        oteli_attend_finish(engine, stop_deadline(engine));
+    pthread_mutex_lock(&engine->mutex); /* otel_shutdown may be waking the exporters */
+    pthread_mutex_unlock(&engine->mutex);
+    oteli_export_fini(engine);
+    oteli_harvest_fini(engine);
+}
+
+/* App threads that are inside the SDK leave before the last pass; nobody new comes in. */
+static void wait_for_borrowers(const struct oteli_engine *engine)
+{
+    const uint64_t deadline_ns = stop_deadline(engine);
+    for (unsigned turn = 0;
+         oteli_sdk_is_borrowed(&engine->sdk) && oteli_monotonic_ns() < deadline_ns; turn++)
+        oteli_spin_wait(turn);
+}
+
+static enum oteli_reason choose(struct oteli_engine *engine)
+{
+    if (stop_deadline(engine) != 0)
+        return OTELI_REASON_STOP;
+    if (oteli_load_acquire_64(&engine->flush_wanted) != engine->flush_done)
+        return OTELI_REASON_FLUSH;
+    const bool was_full = oteli_bell_was_knocked(&engine->bell);
+    if (engine->tick_ns != UINT64_MAX && oteli_monotonic_ns() >= engine->tick_ns)
+        return OTELI_REASON_TICK;
+    if (was_full)
+        return OTELI_REASON_FULL;
+    const size_t missing = engine->batch->capacity - engine->batch->count;
+    return oteli_bell_waiting(&engine->bell) >= (int64_t)missing ? OTELI_REASON_BATCH
+                                                                 : OTELI_REASON_NONE;
+}
+
+static void begin_pass(struct oteli_engine *engine, enum oteli_reason reason)
+{
+    engine->pass = (struct oteli_pass){
+        .reason = reason,
+        .is_under_way = true,
+        .taken_before = engine->harvest.taken,
+        .left_over = engine->batch->count,
+        .flush = oteli_load_acquire_64(&engine->flush_wanted),
+    };
+    if (reason == OTELI_REASON_NONE)
+        return;
+    if (reason == OTELI_REASON_STOP)
+        wait_for_borrowers(engine);
+    /* If there is nothing to take either, nobody needs to say again that it is full until that
+     * changes. Said before we look: a lot that is used up meanwhile unsays it. */
+    if (reason == OTELI_REASON_FULL)
+        oteli_exchange_full_32(&engine->full_is_futile, 1);
+    pthread_mutex_lock(&engine->mutex);
+    if (!engine->hangs)
+        oteli_harvest_begin(engine);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static void end_pass(struct oteli_engine *engine)
+{
+    const enum oteli_reason reason = engine->pass.reason;
+    const bool found =
+        engine->harvest.taken != engine->pass.taken_before || engine->pass.left_over != 0;
+    engine->pass.is_under_way = false;
+    if (reason == OTELI_REASON_TICK || reason == OTELI_REASON_FLUSH ||
+        (reason == OTELI_REASON_FULL && !engine->threads_drop))
+        oteli_export_tell_drops(engine);
+    if (reason == OTELI_REASON_TICK)
+        on_tick(engine, found);
+    else if (reason == OTELI_REASON_FLUSH)
+        on_flush(engine);
+    else if (reason == OTELI_REASON_STOP)
+        on_stop(engine);
+    else if (reason == OTELI_REASON_FULL && found)
+        oteli_store_relaxed_32(&engine->full_is_futile, 0);
+}
+
+enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, int64_t *wanted,
+                                    uint64_t *deadline_ns)
+{
+    const struct oteli_pass *pass = &engine->pass;
+    notice_waking(engine);
+    if (!pass->is_under_way)
+        begin_pass(engine, choose(engine));
+    if (pass->reason != OTELI_REASON_NONE && !continue_pass(engine, may_wait))
+        return OTELI_ROUND_PENDING;
+    end_pass(engine);
+    if (pass->reason == OTELI_REASON_STOP)
+        return OTELI_ROUND_STOPPED;
+    *wanted = (int64_t)(engine->batch->capacity - engine->batch->count);
+    const uint64_t attend_ns = oteli_attend(engine);
+    *deadline_ns = attend_ns < engine->tick_ns ? attend_ns : engine->tick_ns;
+    /* A thread may have announced what it could not hand over yet. */
+    const bool is_futile =
+        pass->reason == OTELI_REASON_BATCH && engine->harvest.taken == pass->taken_before;
+    return pass->reason == OTELI_REASON_NONE || is_futile ? OTELI_ROUND_IDLE : OTELI_ROUND_WORKED;
+}
+
+/* How many spans to wait for: the batches of half a queue, for a sleep costs what hundreds of
+ * spans do, and a little more, for they do not come that evenly. */
+static uint64_t expect(const struct oteli_engine *engine, uint64_t batch_ns)
+{
+    const uint64_t capacity = engine->batch->capacity;
+    const uint64_t batches = smaller(engine->queue_size / 2 / capacity, PACE_MOST_NS / batch_ns);
+    return batches * capacity + capacity / 8;
+}
+
+/* What is announced, and not exported yet. */
+static uint64_t waiting_now(const struct oteli_engine *engine)
+{
+    const int64_t waiting = oteli_bell_waiting(&engine->bell) + (int64_t)engine->batch->count;
+    return waiting > 0 ? (uint64_t)waiting : 0;
+}
+
+void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
+                       int64_t *wanted, uint64_t *deadline_ns)
+{
+    const uint64_t taken = engine->harvest.taken - pace->taken;
+    const uint64_t capacity = engine->batch->capacity;
+    pace->batch_ns = UINT64_MAX;
+    if (taken < capacity || engine->queue_size < 2 * capacity)
+        return; /* not a batch since the last sleep: be rung for */
+    const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
+    pace->taken = engine->harvest.taken;
+    pace->since_ns = now_ns;
+    pace->batch_ns = batch_ns;
+    if (batch_ns > PACE_MOST_NS)
+        return;
+    int64_t bell_at = (int64_t)(engine->queue_size / 2);
+    if (batch_ns >= PACE_LEAST_NS) {
+        const uint64_t expected = expect(engine, batch_ns);
+        const uint64_t there = smaller(waiting_now(engine), expected);
+        const uint64_t next_ns = now_ns + batch_ns * (expected - there) / capacity;
+        if (next_ns < *deadline_ns)
+            *deadline_ns = next_ns;
+        bell_at = (int64_t)smaller(expected + capacity / 2, engine->queue_size / 4 * 3);
+    }
+    const int64_t missing = bell_at - (int64_t)engine->batch->count;
+    if (*wanted < missing)
+        *wanted = missing;
+}
+
+static uint32_t count_cores(void)
+{
+    cpu_set_t cores[MOST_CORES / CPU_SETSIZE]; /* the call fails where there may be more */
+    memset(cores, 0, sizeof cores);
+    return sched_getaffinity(0, sizeof cores, cores) == 0
+               ? (uint32_t)CPU_COUNT_S(sizeof cores, cores)
+               : 1;
+}
+
+/* Once, when the process has lived for a while and the worker has nothing else to do: programs that
+ * soon end shall not wait for it. */
+static void compare_cores(struct oteli_engine *engine, uint64_t *compare_ns)
+{
+    if (oteli_monotonic_ns() < *compare_ns || stop_deadline(engine) != 0)
+        return;
+    *compare_ns = UINT64_MAX;
+    if (oteli_clock_measure_offsets(&engine->stop_deadline_ns))
+        oteli_sdk_reconsider_clock(&engine->sdk);
+}
+
+/* Whether it pays to look for the next batch instead of sleeping: it will be there before the
+ * worker could sleep and be woken, and there is a core left for it; or the worker came so late
+ * to its core that the queue was full by then, and would again. */
+static bool is_in_haste(const struct oteli_engine *engine, const struct oteli_pace *pace,
+                        uint64_t late_until_ns)
+{
+    if (oteli_load_relaxed_32(&engine->sdk.threads) < engine->cores)
+        return pace->batch_ns < HASTE_NS;
+    return late_until_ns != 0 && oteli_monotonic_ns() < late_until_ns;
+}
+
+static bool is_full_now(const struct oteli_engine *engine)
+{
+    return oteli_load_relaxed_64(&engine->reserved) >= engine->queue_size;
+}
+
+/* True: there is a batch, or somebody asks for something. */
+static bool look_for_batch(const struct oteli_engine *engine, uint32_t heard, int64_t wanted)
+{
+    const uint64_t last_ns = oteli_monotonic_ns() + LOOK_NS;
+    do {
+        for (unsigned i = 0; i < STALLS; i++)
+            oteli_stall();
+        if (oteli_bell_waiting(&engine->bell) >= wanted ||
+            oteli_load_relaxed_32(&engine->bell.knocked) != 0 ||
+            oteli_bell_listen(&engine->bell) != heard)
+            return true;
+    } while (oteli_monotonic_ns() < last_ns);
+    return false;
+}
+
+void oteli_worker_finish(struct oteli_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    oteli_store_release_32(&engine->done, 1);
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+void *oteli_worker_main(void *argument)
+{
+    struct oteli_engine *engine = argument;
+    struct oteli_pace pace = {.batch_ns = UINT64_MAX};
+    uint64_t late_until_ns = 0;
+    int64_t wanted = 0;
+    uint64_t deadline_ns = UINT64_MAX;
+    pthread_setname_np(pthread_self(), "otel-export");
+    oteli_thread_silence();
+    if (engine->thread_started != NULL)
+        engine->thread_started(engine->thread_started_state);
+    engine->cores = count_cores();
+    uint64_t compare_ns = oteli_monotonic_ns() + COMPARE_NS;
+    for (;;) {
+        const uint32_t heard = oteli_bell_listen(&engine->bell);
+        const enum oteli_round round = oteli_worker_round(engine, true, &wanted, &deadline_ns);
+        if (round == OTELI_ROUND_STOPPED)
+            break;
+        if (round == OTELI_ROUND_WORKED)
+            continue;
+        if (is_in_haste(engine, &pace, late_until_ns) && look_for_batch(engine, heard, wanted))
+            continue;
+        compare_cores(engine, &compare_ns);
+        oteli_worker_pace(engine, &pace, oteli_monotonic_ns(), &wanted, &deadline_ns);
+        if (oteli_attend_has_descriptor(engine))
+            oteli_attend_sleep(engine, heard, wanted, deadline_ns);
+        else
+            oteli_bell_sleep(&engine->bell, heard, wanted, deadline_ns);
+        late_until_ns = is_full_now(engine) ? oteli_monotonic_ns() + LATE_NS : 0;
+    }
+    oteli_worker_finish(engine);
+    return NULL;
+}

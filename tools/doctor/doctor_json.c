@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tools/doctor/doctor_json.c - the report as one line of JSON: doctor_report_json of
+ * tools/doctor/doctor_report.h. */
+#include "tools/doctor/doctor_report.h"
+
+#include "common/text/text.h"
+#include "exporters/json/json_text.h"
+#include "tools/doctor/doctor_log.h"
+#include "tools/doctor/settings/doctor_redact.h"
+
+/* ,"key":"text"; what is empty is left out. */
+static void add_text(struct oteli_json *json, const char *key, const char *text)
+{
+    if (text == NULL || text[0] == '\0')
+        return;
+    OTELI_JSON_ADD(json, ",");
+    oteli_json_add_string(json, oteli_slice_of(key));
+    OTELI_JSON_ADD(json, ":");
+    oteli_json_add_string(json, oteli_slice_of(text));
+}
+
+static void add_number(struct oteli_json *json, const char *key, int64_t number)
+{
+    OTELI_JSON_ADD(json, ",");
+    oteli_json_add_string(json, oteli_slice_of(key));
+    OTELI_JSON_ADD(json, ":");
+    oteli_json_add_signed(json, number);
+}
+
+static void add_result(struct oteli_json *json, enum doctor_result result)
+{
+    static const char *const words[] = {
+        [DOCTOR_NOT_TRIED] = "not_tried", [DOCTOR_FINE] = "fine", [DOCTOR_FAILED] = "failed"};
+    add_text(json, "result", words[result]);
+}
+
+static void add_settings(struct oteli_json *json, const struct doctor_settings *settings)
+{
+    OTELI_JSON_ADD(json, ",\"settings\":[");
+    for (size_t i = 0; i < settings->count; i++) {
+        const struct doctor_setting *setting = &settings->list[i];
+        if (i != 0)
+            OTELI_JSON_ADD(json, ",");
+        const size_t object = oteli_json_open(json);
+        add_text(json, "name", setting->name);
+        add_text(json, "value", setting->value);
+        add_text(json, "from", setting->value != NULL ? setting->from : NULL);
+        add_text(json, "problem", setting->problem);
+        oteli_json_close(json, object);
+    }
+    OTELI_JSON_ADD(json, "],\"slips\":[");
+    for (size_t i = 0; i < settings->slip_count; i++) {
+        if (i != 0)
+            OTELI_JSON_ADD(json, ",");
+        oteli_json_add_string(json, oteli_slice_of(settings->slips[i]));
+    }
+    OTELI_JSON_ADD(json, "]");
+}
+
+static void add_files(struct oteli_json *json, const struct doctor_record *record)
+{
+    OTELI_JSON_ADD(json, ",\"files\":[");
+    for (size_t i = 0; i < record->file_count; i++) {
+        const struct doctor_file *file = &record->files[i];
+        if (i != 0)
+            OTELI_JSON_ADD(json, ",");
+        const size_t object = oteli_json_open(json);
+        add_result(json, file->is_bad ? DOCTOR_FAILED : DOCTOR_FINE);
+        add_text(json, "name", file->name);
+        add_text(json, "path", file->path);
+        add_text(json, "state", file->state);
+        oteli_json_close(json, object);
+    }
+    OTELI_JSON_ADD(json, "]");
+}
+
+static void add_connect(struct oteli_json *json, const struct doctor_record *record)
+{
+    OTELI_JSON_ADD(json, ",\"name\":");
+    size_t object = oteli_json_open(json);
+    add_result(json, record->name.result);
+    add_text(json, "problem", record->name.problem);
+    oteli_json_close(json, object);
+
+    OTELI_JSON_ADD(json, ",\"connect\":");
+    object = oteli_json_open(json);
+    add_result(json, record->connect.result);
+    OTELI_JSON_ADD(json, ",\"addresses\":[");
+    for (size_t i = 0; i < record->connect.count; i++) {
+        const struct doctor_address *address = &record->connect.addresses[i];
+        if (i != 0)
+            OTELI_JSON_ADD(json, ",");
+        const size_t one = oteli_json_open(json);
+        add_text(json, "address", address->text);
+        add_text(json, "result", doctor_connect_words(address->error));
+        add_number(json, "ms", address->ms);
+        oteli_json_close(json, one);
+    }
+    OTELI_JSON_ADD(json, "]");
+    oteli_json_close(json, object);
+}
+
+static void add_tls(struct oteli_json *json, const struct doctor_tls *tls)
+{
+    OTELI_JSON_ADD(json, ",\"tls\":");
+    const size_t object = oteli_json_open(json);
+    add_result(json, tls->result);
+    add_text(json, "version", tls->version);
+    add_text(json, "names", tls->names);
+    add_text(json, "issuer", tls->issuer);
+    add_text(json, "not_after", tls->not_after);
+    add_text(json, "words", tls->words);
+    oteli_json_close(json, object);
+}
+
+static void add_answer(struct oteli_json *json, const struct doctor_record *record)
+{
+    const struct doctor_http *http = &record->http;
+    OTELI_JSON_ADD(json, ",\"http\":");
+    size_t object = oteli_json_open(json);
+    add_result(json, http->result);
+    if (http->status != 0)
+        add_number(json, "status", http->status);
+    add_text(json, "content_type", http->content_type);
+    add_text(json, "server", http->server);
+    add_text(json, "words", http->words);
+    oteli_json_close(json, object);
+
+    OTELI_JSON_ADD(json, ",\"otlp\":");
+    object = oteli_json_open(json);
+    add_result(json, record->otlp.result);
+    if (record->otlp.grpc_status >= 0)
+        add_number(json, "grpc_status", record->otlp.grpc_status);
+    add_text(json, "words", record->otlp.words);
+    oteli_json_close(json, object);
+}
+
+static void add_span(struct oteli_json *json, const struct doctor_span *span)
+{
+    OTELI_JSON_ADD(json, ",\"span\":");
+    const size_t object = oteli_json_open(json);
+    add_result(json, span->result);
+    add_text(json, "why", span->why_not_tried);
+    add_text(json, "trace_id", span->trace_id);
+    add_text(json, "counters", span->counters);
+    add_text(json, "words", span->words);
+    oteli_json_close(json, object);
+}
+
+bool doctor_report_json(const struct doctor_report *report, FILE *out)
+{
+    struct oteli_json json = {.data = NULL};
+    const struct doctor_record *record = report->record;
+    const size_t object = oteli_json_open(&json);
+    add_text(&json, "diagnosis", report->diagnosis->sentence);
+    add_text(&json, "rule", report->diagnosis->rule);
+    if (report->diagnosis->is_healthy)
+        OTELI_JSON_ADD(&json, ",\"healthy\":true");
+    else
+        OTELI_JSON_ADD(&json, ",\"healthy\":false");
+    add_text(&json, "config_file", report->config_file);
+    if (report->pid != 0)
+        add_number(&json, "pid", report->pid);
+    add_text(&json, "url", record->target.url);
+    add_text(&json, "proxy", record->target.proxy);
+    add_settings(&json, report->settings);
+    add_files(&json, record);
+    add_connect(&json, record);
+    add_tls(&json, &record->tls);
+    add_answer(&json, record);
+    add_span(&json, &record->span);
+    OTELI_JSON_ADD(&json, ",\"log\":[");
+    for (size_t i = 0; i < doctor_log_count(); i++) {
+        if (i != 0)
+            OTELI_JSON_ADD(&json, ",");
+        oteli_json_add_string(&json, oteli_slice_of(doctor_log_line(i)));
+    }
+    OTELI_JSON_ADD(&json, "]");
+    oteli_json_close(&json, object);
+    const bool fine = !json.failed;
+    if (fine) {
+        doctor_put_visible(out, json.data, json.length, true);
+        fputc('\n', out);
+    }
+    oteli_json_fini(&json);
+    return fine;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tools/doctor/doctor_process.c - the contract is in tools/doctor/doctor_process.h. */
+#include "tools/doctor/doctor_process.h"
+
+#include "sdk/lifecycle/published_settings.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- may we look? --------------------------------------------------------------------- */
+
+/* Whether all users that the process is are this one; otherwise *other is one that is not. */
+static bool is_ours(long pid, unsigned *other)
+{
+    char path[64];
+    char line[256] = "";
+    snprintf(path, sizeof path, "/proc/%ld/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "Uid:", 4) == 0)
+            break;
+    }
+    if (file != NULL)
+        fclose(file);
+    bool are_ours = true;
+    char *at = line + strlen("Uid:");
+    for (int i = 0; i < 3 && are_ours; i++) { /* real, effective, saved */
+        *other = (unsigned)strtoul(at, &at, 10);
+        are_ours = *other == geteuid();
+    }
+    return are_ours;
+}
+
+/* Which rule it is that keeps us from looking, for which the kernel says `error`. */
+static enum doctor_process_state rule_of(struct doctor_process *process, int error)
+{
+    char path[64];
+    struct stat entry;
+    snprintf(path, sizeof path, "/proc/%ld", process->pid);
+    if (stat(path, &entry) != 0)
+        return kill((pid_t)process->pid, 0) != 0 && errno == ESRCH ? DOCTOR_PROCESS_ABSENT
+                                                                   : DOCTOR_PROCESS_HIDDEN;
+    snprintf(process->words, sizeof process->words, "%s", strerror(error));
+    if (geteuid() == 0)
+        return DOCTOR_PROCESS_FORBIDDEN;
+    if (!is_ours(process->pid, &process->user))
+        return DOCTOR_PROCESS_OF_ANOTHER;
+    /* The kernel gives root the entries of a process that is not dumpable. */
+    snprintf(path, sizeof path, "/proc/%ld/maps", process->pid);
+    return stat(path, &entry) == 0 && entry.st_uid == 0 ? DOCTOR_PROCESS_UNDUMPABLE
+                                                        : DOCTOR_PROCESS_FORBIDDEN;
+}
+
+/* ---- what it says --------------------------------------------------------------------- */
+
+/* The text of a line of /proc/PID/maps that is one of ours, and its number; NULL: it is none. */
+static char *published_text(char *line, size_t *number)
+{
+    static const char prefix[] = "/memfd:" OTELI_PUBLISHED_PREFIX;
+    static const char end[] = " (deleted)\n";
+    char *text = strchr(line, '/');
+    const size_t length = strlen(line);
+    if (text == NULL || strncmp(text, prefix, sizeof prefix - 1) != 0 || length < sizeof end ||
+        strcmp(line + length - (sizeof end - 1), end) != 0)
+        return NULL;
+    line[length - (sizeof end - 1)] = '\0';
+    *number = strtoul(text + sizeof prefix - 1, &text, 10);
+    return *number < OTELI_PUBLISHED_LINES && *text == ':' ? text + 1 : NULL;
+}
+
+static bool take_line(char *text, struct doctor_settings *settings, struct doctor_process *process)
+{
+    const char *name = strsep(&text, "\t");
+    const char *from = strsep(&text, "\t");
+    const size_t used = strlen(process->message);
+    if (text == NULL)
+        return true;
+    process->state = DOCTOR_PROCESS_SPEAKS;
+    if (strcmp(name, "message") != 0)
+        return doctor_settings_add(settings, name, text, from, "");
+    snprintf(process->message + used, sizeof process->message - used, "%s", text);
+    return true;
+}
+
+bool doctor_process_look(struct doctor_settings *settings, struct doctor_record *record)
+{
+    struct doctor_process *process = &record->process;
+    char *texts[OTELI_PUBLISHED_LINES] = {NULL};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/maps", process->pid);
+    FILE *maps = fopen(path, "re");
+    if (maps == NULL) {
+        process->state = rule_of(process, errno);
+        return true;
+    }
+    process->state = DOCTOR_PROCESS_SILENT;
+    bool fine = true;
+    char *line = NULL;
+    size_t size = 0;
+    size_t number;
+    while (fine && getline(&line, &size, maps) > 0) {
+        const char *text = published_text(line, &number);
+        if (text == NULL || texts[number] != NULL)
+            continue;
+        texts[number] = strdup(text);
+        fine = texts[number] != NULL;
+    }
+    for (size_t i = 0; i < OTELI_PUBLISHED_LINES; i++) {
+        fine = fine && (texts[i] == NULL || take_line(texts[i], settings, process));
+        free(texts[i]);
+    }
+    free(line);
+    fclose(maps);
+    return fine;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tools/doctor/settings/doctor_typos.h - variables that look like a slip of the pen. Pure functions, but for the
+ * table of settings. */
+#ifndef DOCTOR_SLIPS_H
+#define DOCTOR_SLIPS_H
+
+#include <stddef.h>
+
+/* How many letters have to be put in, taken out, replaced or swapped with their neighbour to make
+ * one name the other, letters in any case; at most `limit` + 1. */
+size_t doctor_distance(const char *a, const char *b, size_t limit);
+
+/* The variable that `name` was probably meant to be; NULL: it is one of ours, one that others read
+ * (OpenTelemetry has more variables than we have), or nothing like any. */
+const char *doctor_slip(const char *name, size_t length);
+
+#endif

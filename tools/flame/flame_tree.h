@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tools/flame/flame_tree.h - the stacks of any number of profiles as trees: one of all of them, and one for
+ * each value of a label. Frames are equal that have the same name in the same file.
+ *
+ * Threads:  one. */
+#ifndef FLAME_TREE_H
+#define FLAME_TREE_H
+
+#include "tools/flame/flame_names.h"
+#include "tools/flame/flame_pprof.h"
+
+enum { FLAME_NO_NODE = 0, FLAME_UNIT_SIZE = 17, FLAME_KEYS_MAX = 16 };
+
+struct flame_node {
+    uint32_t parent;
+    uint32_t first_child; /* the largest first, after flame_tree_finish */
+    uint32_t next;        /* sibling */
+    uint32_t name;        /* both: flame_tree_text */
+    uint32_t file;
+    int64_t total; /* with what is above it */
+    int64_t self;
+};
+
+struct flame_group {
+    uint32_t value; /* of the label: flame_tree_text; of the first group, which is of all: 0 */
+    uint32_t root;  /* node */
+    uint64_t samples;
+};
+
+struct flame_choice {
+    const char *key;   /* of a label; NULL: no label is looked at */
+    const char *value; /* only samples with this value; NULL: all of them */
+    bool is_frame;     /* the label is the lowest frame of a stack, and there are no groups */
+};
+
+struct flame_tree {
+    struct flame_choice choice;
+    struct flame_names *names; /* borrowed */
+
+    struct flame_node *nodes; /* the first is none */
+    uint32_t node_count;
+    struct flame_group *groups;
+    size_t group_count;
+    otel_slice *texts; /* the first is empty */
+    uint32_t text_count;
+
+    bool is_time;               /* values are nanoseconds */
+    char unit[FLAME_UNIT_SIZE]; /* otherwise: a word of ASCII */
+    bool has_samples;           /* counts are known */
+    int64_t duration_ns;
+    int64_t time_ns; /* of the first profile */
+    size_t profiles;
+    uint64_t left_out; /* samples that do not have the value that was chosen */
+    uint64_t nameless; /* frames without a name, in samples */
+    bool has_key;      /* some sample has the label that was chosen; else these are there: */
+    uint32_t keys[FLAME_KEYS_MAX];
+    size_t key_count;
+
+    /* Tables that find nodes and texts; and what has been allocated of the above. */
+    uint32_t *node_table, *text_table;
+    size_t node_slots, text_slots;
+    uint32_t node_room, text_room;
+    size_t group_room;
+    uint32_t *group_of_text; /* 0: none */
+    uint32_t group_slots;
+};
+
+/* False: no memory. */
+bool flame_tree_init(struct flame_tree *tree, const struct flame_choice *choice,
+                     struct flame_names *names);
+void flame_tree_fini(struct flame_tree *tree);
+
+/* Everything that a profile has. NULL, or what is wrong, as the end of a sentence that begins with
+ * the file's name. */
+const char *flame_tree_add(struct flame_tree *tree, const struct flame_profile *profile);
+
+/* Add up and sort: groups and siblings, the largest first. */
+void flame_tree_finish(struct flame_tree *tree);
+
+/* Numbers of profiles may be anything. */
+static inline int64_t flame_sum(int64_t left, int64_t right)
+{
+    int64_t result;
+    if (!__builtin_add_overflow(left, right, &result))
+        return result;
+    return left < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static inline otel_slice flame_tree_text(const struct flame_tree *tree, uint32_t text)
+{
+    return tree->texts[text];
+}
+
+/* The node after this one, of those below `root`, parents first; FLAME_NO_NODE behind the last.
+ * *depth goes along. */
+uint32_t flame_tree_next(const struct flame_tree *tree, uint32_t root, uint32_t node,
+                         unsigned *depth);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tools/view/otel-view.c - receive OTLP on loopback and show the traces, for people or as JSON.
+ *
+ *     otel-view                                  in one terminal
+ *     OTEL_TRACES_EXPORTER=otlp ./my-program     in another
+ *
+ * One thread waits for requests, signals and the moment when a trace is complete. Drawings
+ * and JSON go to stdout; what otel-view says of itself goes to stderr. */
+#include "proto/json.h"
+#include "common/clock/time_units.h"
+#include "tools/view/view_check.h"
+#include "tools/view/view_http.h"
+#include "tools/view/view_spans.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    DEFAULT_PORT = 4318,
+    TICK_MS = 100,     /* how often traces are looked at while some wait */
+    FAREWELL_MS = 2000 /* how long the last answers may take before the end */
+};
+
+static const char usage_text[] =
+    "usage: otel-view [OPTION]...\n"
+    "Receive traces over OTLP/HTTP on 127.0.0.1 and draw each one when it is complete.\n"
+    "Senders have to speak http/protobuf (not http/json, not grpc); they may compress with\n"
+    "gzip or zstd.\n"
+    "\n"
+    "  --port N         listen on this port; 0: any free one (default 4318)\n"
+    "  --json           print each request as a line of OTLP/JSON instead\n"
+    "  --count N        end when N spans have been received\n"
+    "  --idle-exit MS   end when nothing has been received for so long\n"
+    "  --help           print this\n"
+    "  --version        print the version\n"
+    "\n"
+    "The first line on stderr names the address. SIGINT and SIGTERM draw the rest and end.\n";
+
+struct view {
+    struct view_spans spans;
+    struct view_http http;
+    bool json;
+    uint16_t port;
+    uint64_t count;        /* 0: no end by count */
+    uint64_t idle_exit_ms; /* 0: never */
+    uint64_t last_ns;      /* monotonic: the last request, or the start */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return oteli_timespec_ns(now);
+}
+
+/* ---- requests ------------------------------------------------------------------------- */
+
+struct stream_buffer {
+    ProtobufCBuffer base;
+    FILE *stream;
+    bool failed;
+};
+
+static void append_to_stream(ProtobufCBuffer *base, size_t length, const uint8_t *data)
+{
+    struct stream_buffer *buffer = (struct stream_buffer *)base;
+    buffer->failed |= fwrite(data, 1, length, buffer->stream) != length;
+}
+
+/* TracesData and ExportTraceServiceRequest are the same message under two names. */
+static void print_json(struct view *view, const view_request *request)
+{
+    struct stream_buffer buffer = {.base.append = append_to_stream, .stream = view->spans.out};
+    if (!oteli_json_print(&request->base, &buffer.base))
+        buffer.failed = true;
+    buffer.failed |= fputc('\n', buffer.stream) == EOF;
+    buffer.failed |= fflush(buffer.stream) != 0;
+    view->spans.failed |= buffer.failed;
+}
+
+static unsigned take_request(void *state, const uint8_t *body, size_t length, char *why,
+                             size_t why_size)
+{
+    struct view *view = state;
+    const ProtobufCMessageDescriptor *type =
+        &opentelemetry__proto__collector__trace__v1__export_trace_service_request__descriptor;
+    view->last_ns = now_ns();
+    if (!view_check(type, body, length, why, why_size)) {
+        fprintf(stderr, "otel-view: refused a request: %s\n", why);
+        return 400;
+    }
+    view_request *request = (view_request *)protobuf_c_message_unpack(type, NULL, length, body);
+    if (request == NULL) {
+        snprintf(why, why_size, "the body is no ExportTraceServiceRequest");
+        fprintf(stderr, "otel-view: refused a request: %s\n", why);
+        return 400;
+    }
+    const char *problem;
+    const uint64_t before = view->spans.received + view->spans.twice;
+    const bool added = view_spans_add(&view->spans, request, !view->json, view->last_ns, &problem);
+    if (added && view->json)
+        print_json(view, request);
+    protobuf_c_message_free_unpacked(&request->base, NULL);
+    if (added)
+        return 200;
+    snprintf(why, why_size, "%s", problem);
+    fprintf(stderr, "otel-view: refused a request: %s\n", why);
+    return view->spans.received + view->spans.twice == before ? 400 : 503;
+}
+
+/* ---- the loop ------------------------------------------------------------------------- */
+
+/* The signals that end us, as something to poll. */
+static int open_signals(void)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigset_t blocked = ends;
+    sigaddset(&blocked, SIGPIPE); /* a closed stdout is an error of write then */
+    if (sigprocmask(SIG_BLOCK, &blocked, NULL) != 0)
+        return -1;
+    return signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static bool is_enough(const struct view *view)
+{
+    if (view->spans.failed)
+        return true;
+    if (view->count != 0 && view->spans.received >= view->count)
+        return true;
+    return view->idle_exit_ms != 0 &&
+           (now_ns() - view->last_ns) / OTELI_NS_PER_MS >= view->idle_exit_ms;
+}
+
+/* Wait for something to do and do it. False: a signal ends us. */
+static bool step(struct view *view, int signals, int limit_ms)
+{
+    struct pollfd fds[2] = {{.fd = signals, .events = POLLIN},
+                            {.fd = view_http_fd(&view->http), .events = POLLIN}};
+    const int ready = poll(fds, 2, view_http_timeout_ms(&view->http, limit_ms));
+    if (ready < 0 && errno != EINTR)
+        return false;
+    if (ready > 0 && fds[0].revents != 0)
+        return false;
+    view_http_run(&view->http);
+    view_spans_draw_ready(&view->spans, now_ns());
+    return true;
+}
+
+static void serve(struct view *view, int signals)
+{
+    while (!is_enough(view)) {
+        const bool waiting = view->spans.gather.oldest != NULL || view->idle_exit_ms != 0;
+        if (!step(view, signals, waiting ? TICK_MS : 60000))
+            return;
+    }
+    /* The sender of the last spans still waits for its answer. */
+    const uint64_t until_ns = now_ns() + FAREWELL_MS * OTELI_NS_PER_MS;
+    while (view->http.in_flight != 0 && now_ns() < until_ns && step(view, signals, TICK_MS))
+        continue;
+}
+
+/* ---- options -------------------------------------------------------------------------- */
+
+static bool parse_number(const char *text, uint64_t max, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && *text >= '0' && *text <= '9' &&
+           *number <= max;
+}
+
+/* Returns the exit status when there is nothing more to do, otherwise -1. */
+static int parse_options(struct view *view, int argc, char **argv)
+{
+    static const struct option options[] = {{"port", required_argument, NULL, 'p'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"count", required_argument, NULL, 'c'},
+                                            {"idle-exit", required_argument, NULL, 'i'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {NULL, 0, NULL, 0}};
+    uint64_t port = DEFAULT_PORT;
+    bool fine = true;
+    for (int option; fine && (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (option == 'h') {
+            fputs(usage_text, stdout);
+            return 0;
+        }
+        if (option == 'v') {
+            printf("otel-view %s\n", OTEL_VERSION);
+            return 0;
+        }
+        if (option == 'p')
+            fine = parse_number(optarg, UINT16_MAX, &port);
+        else if (option == 'c')
+            fine = parse_number(optarg, UINT64_MAX, &view->count) && view->count != 0;
+        else if (option == 'i')
+            fine = parse_number(optarg, UINT32_MAX, &view->idle_exit_ms) && view->idle_exit_ms != 0;
+        else if (option == 'j')
+            view->json = true;
+        else
+            return 2; /* getopt_long has said why */
+        if (!fine)
+            fprintf(stderr, "otel-view: \"%s\" is no number that fits here\n", optarg);
+    }
+    if (fine && optind < argc) {
+        fprintf(stderr, "otel-view: there is no argument \"%s\"\n", argv[optind]);
+        fine = false;
+    }
+    view->port = (uint16_t)port;
+    return fine ? -1 : 2;
+}
+
+int main(int argc, char **argv)
+{
+    struct view view = {0};
+    const int early = parse_options(&view, argc, argv);
+    if (early >= 0)
+        return early;
+    const int signals = open_signals();
+    if (signals < 0 || !view_spans_init(&view.spans, stdout)) {
+        fprintf(stderr, "otel-view: cannot start: %s\n", strerror(errno));
+        return 1;
+    }
+    if (!view_http_start(&view.http, view.port, take_request, &view)) {
+        fprintf(stderr, "otel-view: cannot listen on 127.0.0.1:%u: %s\n", (unsigned)view.port,
+                strerror(errno));
+        view_spans_fini(&view.spans);
+        return 1;
+    }
+    fprintf(stderr, "otel-view: listening on http://127.0.0.1:%u\n", (unsigned)view.http.port);
+    view.last_ns = now_ns();
+    serve(&view, signals);
+    view_http_stop(&view.http);
+    view_spans_draw_all(&view.spans);
+    fprintf(stderr, "received %" PRIu64 " spans", view.spans.received);
+    if (view.spans.twice != 0)
+        fprintf(stderr, " (%" PRIu64 " twice)", view.spans.twice);
+    fprintf(stderr, "\n");
+    const bool failed = view.spans.failed;
+    if (failed)
+        fprintf(stderr, "otel-view: cannot write to stdout\n");
+    view_spans_fini(&view.spans);
+    close(signals);
+    return failed ? 1 : 0;
+}
