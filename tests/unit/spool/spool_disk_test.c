@@ -330,6 +330,8 @@ TEST(what_was_sent_and_cannot_be_removed_is_not_sent_again)
     spool_calls.errors[SPOOL_UNLINKAT] = 0;
     assert_true(put("six", 6));
     assert_string_equal(take(), "six");
+    set_stamp((struct timespec){.tv_sec = 1}); /* it is read again */
+    assert_string_equal(take(), "");
     assert_int_equal(spool_files_count(&files, ".otlp"), 1);
 }
 
