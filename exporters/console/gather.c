@@ -31,6 +31,7 @@ void oteli_gather_fini(struct oteli_gather *gather)
         newer = trace->newer;
         oteli_gather_remove(gather, trace);
     }
+    oteli_text_fini(&gather->scratch);
     free(gather->buckets);
     gather->buckets = NULL;
     gather->bucket_count = 0;

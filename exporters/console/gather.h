@@ -13,6 +13,8 @@
 
 #include "exporters/console/render.h"
 
+#include <otel/exporter.h>
+
 struct oteli_gather_block;
 
 struct oteli_gather_trace {
@@ -39,7 +41,8 @@ struct oteli_gather {
 
     struct oteli_gather_trace **buckets;
     size_t bucket_count;
-    uint64_t seed; /* so that nobody can choose ids that meet in one bucket */
+    uint64_t seed;             /* so that nobody can choose ids that meet in one bucket */
+    struct oteli_text scratch; /* for attributes, reused */
 };
 
 void oteli_gather_init(struct oteli_gather *gather);
@@ -58,6 +61,13 @@ void *oteli_gather_allocate(struct oteli_gather *gather, struct oteli_gather_tra
                             size_t size);
 otel_slice oteli_gather_copy(struct oteli_gather *gather, struct oteli_gather_trace *trace,
                              otel_slice text);
+
+/* Take a span in. The trace that it now belongs to, or NULL without memory. */
+struct oteli_gather_trace *oteli_gather_keep(struct oteli_gather *gather,
+                                             const otel_span_view *view, otel_slice service);
+
+/* The service.name among the attributes of a resource; empty: there is none. */
+otel_slice oteli_gather_service(otel_slice resource);
 
 /* Forget a trace and what its spans point to. */
 void oteli_gather_remove(struct oteli_gather *gather, struct oteli_gather_trace *trace);

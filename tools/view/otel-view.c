@@ -6,8 +6,9 @@
  *
  * One thread waits for requests, signals and the moment when a trace is complete. Drawings
  * and JSON go to stdout; what otel-view says of itself goes to stderr. */
-#include "proto/json.h"
 #include "common/clock/time_units.h"
+#include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
+#include "proto/json.h"
 #include "tools/view/view_check.h"
 #include "tools/view/view_http.h"
 #include "tools/view/view_spans.h"
@@ -77,14 +78,20 @@ static void append_to_stream(ProtobufCBuffer *base, size_t length, const uint8_t
 }
 
 /* TracesData and ExportTraceServiceRequest are the same message under two names. */
-static void print_json(struct view *view, const view_request *request)
+static void print_json(struct view *view, const ProtobufCMessage *request)
 {
     struct stream_buffer buffer = {.base.append = append_to_stream, .stream = view->spans.out};
-    if (!oteli_json_print(&request->base, &buffer.base))
+    if (!oteli_json_print(request, &buffer.base))
         buffer.failed = true;
     buffer.failed |= fputc('\n', buffer.stream) == EOF;
     buffer.failed |= fflush(buffer.stream) != 0;
     view->spans.failed |= buffer.failed;
+}
+
+static unsigned refuse(unsigned status, const char *why)
+{
+    fprintf(stderr, "otel-view: refused a request: %s\n", why);
+    return status;
 }
 
 static unsigned take_request(void *state, const uint8_t *body, size_t length, char *why,
@@ -94,27 +101,25 @@ static unsigned take_request(void *state, const uint8_t *body, size_t length, ch
     const ProtobufCMessageDescriptor *type =
         &opentelemetry__proto__collector__trace__v1__export_trace_service_request__descriptor;
     view->last_ns = now_ns();
-    if (!view_check(type, body, length, why, why_size)) {
-        fprintf(stderr, "otel-view: refused a request: %s\n", why);
-        return 400;
-    }
-    view_request *request = (view_request *)protobuf_c_message_unpack(type, NULL, length, body);
-    if (request == NULL) {
+    if (!view_check(type, body, length, why, why_size))
+        return refuse(400, why);
+    ProtobufCMessage *request =
+        view->json ? protobuf_c_message_unpack(type, NULL, length, body) : NULL;
+    if (view->json && request == NULL) {
         snprintf(why, why_size, "the body is no ExportTraceServiceRequest");
-        fprintf(stderr, "otel-view: refused a request: %s\n", why);
-        return 400;
+        return refuse(400, why);
     }
     const char *problem;
     const uint64_t before = view->spans.received + view->spans.twice;
-    const bool added = view_spans_add(&view->spans, request, !view->json, view->last_ns, &problem);
+    const otel_slice bytes = {(const char *)body, length};
+    const bool added = view_spans_add(&view->spans, bytes, !view->json, view->last_ns, &problem);
     if (added && view->json)
         print_json(view, request);
-    protobuf_c_message_free_unpacked(&request->base, NULL);
+    protobuf_c_message_free_unpacked(request, NULL);
     if (added)
         return 200;
     snprintf(why, why_size, "%s", problem);
-    fprintf(stderr, "otel-view: refused a request: %s\n", why);
-    return view->spans.received + view->spans.twice == before ? 400 : 503;
+    return refuse(view->spans.received + view->spans.twice == before ? 400 : 503, why);
 }
 
 /* ---- the loop ------------------------------------------------------------------------- */

@@ -9,11 +9,8 @@
 #define VIEW_SPANS_H
 
 #include "exporters/console/gather.h"
-#include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "tools/view/view_seen.h"
 #include <stdio.h>
-
-typedef Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest view_request;
 
 struct view_spans {
     FILE *out;
@@ -21,7 +18,6 @@ struct view_spans {
     bool colour;
     struct oteli_gather gather;
     struct view_seen seen;
-    struct oteli_text scratch;
     uint64_t received; /* spans, each once */
     uint64_t twice;    /* and how often one of them came again */
     bool failed;       /* `out` takes no more */
@@ -30,10 +26,10 @@ struct view_spans {
 bool view_spans_init(struct view_spans *spans, FILE *out);
 void view_spans_fini(struct view_spans *spans);
 
-/* Count the request's spans and, if `keep`, take them in to be drawn. The request has
- * passed view_check. False when a span has no id, or there is no memory: `why` says so. */
-bool view_spans_add(struct view_spans *spans, const view_request *request, bool keep,
-                    uint64_t now_ns, const char **why);
+/* Count the spans of an ExportTraceServiceRequest and, if `keep`, take them in to be drawn. Its bytes
+ * have passed view_check. False when a span has no id, or there is no memory: `why` says so. */
+bool view_spans_add(struct view_spans *spans, otel_slice request, bool keep, uint64_t now_ns,
+                    const char **why);
 
 /* Draw what is ready, or everything. */
 void view_spans_draw_ready(struct view_spans *spans, uint64_t now_ns);
