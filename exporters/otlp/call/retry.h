@@ -16,7 +16,7 @@
  * much more, at most 10 s. */
 uint64_t oteli_retry_backoff_ms(unsigned retry, uint32_t random);
 
-/* Read a Retry-After value: seconds, or a date in one of HTTP's three forms. A date that
+/* Read a Retry-After value: seconds, or a date as libcurl reads it. A date that
  * has passed is no wait; a number too large for the type is the largest. false: it is
  * neither. */
 bool oteli_retry_after_ms(const char *text, int64_t now_unix_s, uint64_t *wait_ms);

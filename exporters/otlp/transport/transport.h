@@ -148,4 +148,7 @@ bool oteli_transport_url_is_valid(const char *url);
  * memory. Free with free(). */
 char *oteli_transport_url_for_log(const char *url);
 
+/* Read a date in one of HTTP's forms. false: it is none, or is before 1970. */
+bool oteli_transport_date(const char *text, int64_t *unix_s);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/transport_url.c - what curl thinks of URLs. Any thread; owns nothing. */
+/* exporters/otlp/transport/transport_url.c - what curl thinks of URLs and dates. Any thread; owns nothing. */
 #include "exporters/otlp/transport/transport_parts.h"
 
 #include <string.h>
@@ -35,4 +35,11 @@ char *oteli_transport_url_for_log(const char *url)
     curl_free(text);
     curl_url_cleanup(parts);
     return copy;
+}
+
+bool oteli_transport_date(const char *text, int64_t *unix_s)
+{
+    const time_t date = curl_getdate(text, NULL);
+    *unix_s = date;
+    return date >= 0;
 }
