@@ -18,8 +18,6 @@ enum {
     GZIP_MEMORY = 8,
     LEVEL =
         1, /* of batches of spans, the usual level 6 takes off 4 % more in three times the time */
-    USUAL_RATIO = 8, /* what spans are likely to shrink by; only the first guess */
-    LEAST_ROOM = 1024
 };
 
 struct oteli_compressor {
@@ -92,59 +90,32 @@ void oteli_compressor_free(struct oteli_compressor *compressor)
     free(compressor);
 }
 
-/* What one call of zlib can take: its numbers are narrower than ours. */
-static uInt one_piece(size_t bytes)
-{
-    return bytes < UINT_MAX ? (uInt)bytes : UINT_MAX;
-}
-
-/* Compress behind `used` bytes of the buffer; gives the bytes that are used then, 0: no memory. */
 static size_t gzip(struct oteli_compressor *compressor, const uint8_t *bytes, size_t length,
-                   size_t used)
+                   size_t before)
 {
-    struct oteli_kept_buffer *out = &compressor->out;
     z_stream *stream = &compressor->gzip;
     if (deflateReset(stream) != Z_OK)
         return 0;
-    int result = Z_OK;
+    const size_t room = deflateBound(stream, (uLong)length);
+    if (!oteli_kept_buffer_fit(&compressor->out, before + room))
+        return 0;
     stream->next_in = (z_const Bytef *)bytes;
-    while (result != Z_STREAM_END) {
-        if (out->room - used < LEAST_ROOM && !oteli_kept_buffer_grow(out, out->room * 2))
-            return 0;
-        const uInt given = one_piece(length);
-        const uInt room = one_piece(out->room - used);
-        stream->avail_in = given;
-        stream->avail_out = room;
-        stream->next_out = out->bytes + used;
-        result = deflate(stream, given == length ? Z_FINISH : Z_NO_FLUSH);
-        if (result == Z_STREAM_ERROR)
-            return 0;
-        length -= given - stream->avail_in;
-        used += room - stream->avail_out;
-    }
-    return used;
+    stream->avail_in = (uInt)length;
+    stream->next_out = compressor->out.bytes + before;
+    stream->avail_out = (uInt)room;
+    return deflate(stream, Z_FINISH) == Z_STREAM_END ? room - stream->avail_out : 0;
 }
 
 #ifdef OTELI_WITH_ZSTD
 static size_t zstd(struct oteli_compressor *compressor, const uint8_t *bytes, size_t length,
-                   size_t used)
+                   size_t before)
 {
-    struct oteli_kept_buffer *out = &compressor->out;
-    if (ZSTD_isError(ZSTD_CCtx_reset(compressor->zstd, ZSTD_reset_session_only)) ||
-        ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(compressor->zstd, length)))
+    const size_t room = ZSTD_compressBound(length);
+    if (!oteli_kept_buffer_fit(&compressor->out, before + room))
         return 0;
-    ZSTD_inBuffer in = {.src = bytes, .size = length};
-    size_t left = 1;
-    while (left != 0) {
-        if (out->room - used < LEAST_ROOM && !oteli_kept_buffer_grow(out, out->room * 2))
-            return 0;
-        ZSTD_outBuffer to = {.dst = out->bytes, .size = out->room, .pos = used};
-        left = ZSTD_compressStream2(compressor->zstd, &to, &in, ZSTD_e_end);
-        if (ZSTD_isError(left))
-            return 0;
-        used = to.pos;
-    }
-    return used;
+    const size_t used =
+        ZSTD_compress2(compressor->zstd, compressor->out.bytes + before, room, bytes, length);
+    return ZSTD_isError(used) ? 0 : used;
 }
 #endif
 
@@ -152,20 +123,21 @@ uint8_t *oteli_compress(struct oteli_compressor *compressor, const void *bytes, 
                         size_t room_before, size_t *compressed_length)
 {
     *compressed_length = 0;
-    if (!oteli_kept_buffer_fit(&compressor->out, room_before + LEAST_ROOM + length / USUAL_RATIO))
+    if (length > INT32_MAX) /* what protobuf can hold; zlib's numbers are not much wider */
         return NULL;
 #ifdef OTELI_WITH_ZSTD
-    const size_t used = compressor->compression == OTEL_OTLP_COMPRESSION_ZSTD
-                            ? zstd(compressor, bytes, length, room_before)
-                            : gzip(compressor, bytes, length, room_before);
-#else
-    const size_t used = gzip(compressor, bytes, length, room_before);
+    if (compressor->compression == OTEL_OTLP_COMPRESSION_ZSTD)
+        *compressed_length = zstd(compressor, bytes, length, room_before);
+    else
 #endif
-    if (used == 0)
-        return NULL;
-    oteli_kept_buffer_note(&compressor->out, used);
-    *compressed_length = used - room_before;
-    return compressor->out.bytes + room_before;
+        *compressed_length = gzip(compressor, bytes, length, room_before);
+    return *compressed_length != 0 ? compressor->out.bytes + room_before : NULL;
+}
+
+/* What one call of zlib can take: its numbers are narrower than ours. */
+static uInt one_piece(size_t bytes)
+{
+    return bytes < UINT_MAX ? (uInt)bytes : UINT_MAX;
 }
 
 static size_t gunzip(const void *bytes, size_t length, void *out, size_t size, bool *is_whole)

@@ -36,22 +36,3 @@ bool oteli_kept_buffer_fit(struct oteli_kept_buffer *buffer, size_t needed)
         buffer->room = 0;
     return buffer->bytes != NULL;
 }
-
-bool oteli_kept_buffer_grow(struct oteli_kept_buffer *buffer, size_t needed)
-{
-    if (needed > buffer->room) {
-        const size_t room = with_spare(needed);
-        uint8_t *larger = realloc(buffer->bytes, room);
-        if (larger == NULL)
-            return false;
-        buffer->bytes = larger;
-        buffer->room = room;
-    }
-    return true;
-}
-
-void oteli_kept_buffer_note(struct oteli_kept_buffer *buffer, size_t needed)
-{
-    if (buffer->recent < needed)
-        buffer->recent = needed;
-}

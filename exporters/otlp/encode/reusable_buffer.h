@@ -22,11 +22,4 @@ void oteli_kept_buffer_free(struct oteli_kept_buffer *buffer);
  * false: no memory, and no room at all. */
 bool oteli_kept_buffer_fit(struct oteli_kept_buffer *buffer, size_t needed);
 
-/* Have room for more, which turned out to be needed, and keep what is in it. false: no memory, and
- * everything is as before. */
-bool oteli_kept_buffer_grow(struct oteli_kept_buffer *buffer, size_t needed);
-
-/* Say how much was needed in the end, where it was not known before. */
-void oteli_kept_buffer_note(struct oteli_kept_buffer *buffer, size_t needed);
-
 #endif
