@@ -4,17 +4,12 @@
  *
  * Source: opentelemetry-proto, collector/trace/v1/trace_service.proto and trace/v1/trace.proto. */
 #include "exporters/otlp/encode/request_split.h"
-#include "common/wire.h"
+#include "exporters/otlp/protocol/protobuf_reader.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 enum { RESOURCE_SPANS = 1, SCOPE_SPANS = 2, SPANS = 2 };
-
-struct piece {
-    const uint8_t *at;
-    const uint8_t *end;
-};
 
 struct cut {
     uint64_t first;
@@ -24,121 +19,80 @@ struct cut {
     bool is_broken;
 };
 
-static bool take_varint(struct piece *rest, uint64_t *value)
+/* Take the next field of a message; false: that was the last one, or the message is broken. */
+static bool next(struct cut *cut, struct oteli_walk *rest, struct oteli_field *field)
 {
-    *value = 0;
-    for (unsigned shift = 0; shift < 64 && rest->at != rest->end; shift += 7) {
-        const uint8_t byte = *rest->at++;
-        *value |= (uint64_t)(byte & 0x7f) << shift;
-        if ((byte & 0x80) == 0)
-            return true;
-    }
-    return false;
+    const enum oteli_walk_step step = oteli_walk_next(rest, field);
+    cut->is_broken |= step != OTELI_WALK_FIELD && step != OTELI_WALK_END;
+    return step == OTELI_WALK_FIELD && !cut->is_broken;
 }
 
-/* Take a field from the front; `whole` has its tag, `inside` what is in it if it has a length. */
-static bool take_field(struct piece *rest, uint64_t *tag, struct piece *whole, struct piece *inside)
+static bool is_message(const struct oteli_field *field, uint32_t number)
 {
-    uint64_t length = 0;
-    *whole = *rest;
-    if (!take_varint(rest, tag))
-        return false;
-    switch (*tag & 7) {
-    case OTELI_WIRE_VARINT:
-        if (!take_varint(rest, &length))
-            return false;
-        length = 0;
-        break;
-    case OTELI_WIRE_FIXED64:
-        length = 8;
-        break;
-    case OTELI_WIRE_FIXED32:
-        length = 4;
-        break;
-    case OTELI_WIRE_BYTES:
-        if (!take_varint(rest, &length))
-            return false;
-        break;
-    default:
-        return false;
-    }
-    if (length > (uint64_t)(rest->end - rest->at))
-        return false;
-    inside->at = rest->at;
-    rest->at += length;
-    inside->end = whole->end = rest->at;
-    return true;
+    return field->number == number && field->wire_type == OTELI_WIRE_BYTES;
 }
 
-static size_t copy(const struct piece *piece, uint8_t *out)
+/* Copy the field that ends where `rest` begins. */
+static size_t copy(const struct oteli_field *field, const struct oteli_walk *rest, uint8_t *out)
 {
-    const size_t length = (size_t)(piece->end - piece->at);
+    const size_t length = (size_t)(rest->at - field->start);
     if (out != NULL)
-        memcpy(out, piece->at, length);
+        memcpy(out, field->start, length);
     return length;
 }
 
-typedef size_t cut_message(struct cut *cut, struct piece message, uint8_t *out);
+typedef size_t cut_message(struct cut *cut, struct oteli_walk rest, uint8_t *out);
 
 /* A field that is a message with spans somewhere in it. */
-static size_t cut_field(struct cut *cut, uint32_t field, struct piece message, cut_message *inner,
+static size_t cut_field(struct cut *cut, const struct oteli_field *field, cut_message *inner,
                         uint8_t *out)
 {
     struct cut ahead = *cut;
+    const struct oteli_walk message = oteli_walk_into(field);
     const size_t length = inner(&ahead, message, NULL);
     const bool has_some = ahead.kept != cut->kept;
     if (has_some && out != NULL)
-        (void)inner(cut, message, oteli_put_bytes_head(out, field, length));
+        (void)inner(cut, message, oteli_put_bytes_head(out, field->number, length));
     *cut = ahead;
-    return has_some ? oteli_bytes_field_size(field, length) : 0;
+    return has_some ? oteli_bytes_field_size(field->number, length) : 0;
 }
 
-static size_t cut_scope_spans(struct cut *cut, struct piece rest, uint8_t *out)
+static size_t cut_scope_spans(struct cut *cut, struct oteli_walk rest, uint8_t *out)
 {
     size_t size = 0;
-    uint64_t tag;
-    struct piece whole;
-    struct piece inside;
-    while (rest.at != rest.end && !cut->is_broken) {
-        cut->is_broken = !take_field(&rest, &tag, &whole, &inside);
-        if (cut->is_broken)
-            break;
-        if (tag == OTELI_TAG(SPANS, OTELI_WIRE_BYTES)) {
+    struct oteli_field field;
+    while (next(cut, &rest, &field)) {
+        if (is_message(&field, SPANS)) {
             const uint64_t number = cut->seen++;
             if (number < cut->first || number - cut->first >= cut->count)
                 continue;
             cut->kept++;
         }
-        size += copy(&whole, out != NULL ? out + size : NULL);
+        size += copy(&field, &rest, out != NULL ? out + size : NULL);
     }
     return size;
 }
 
-/* A message in which `field` has the spans, at some depth. */
-static size_t cut_outer(struct cut *cut, struct piece rest, uint32_t field, cut_message *inner,
-                        uint8_t *out)
+/* A message in which field `number` has the spans, at some depth. */
+static size_t cut_outer(struct cut *cut, struct oteli_walk rest, uint32_t number,
+                        cut_message *inner, uint8_t *out)
 {
     size_t size = 0;
-    uint64_t tag;
-    struct piece whole;
-    struct piece inside;
-    while (rest.at != rest.end && !cut->is_broken) {
+    struct oteli_field field;
+    while (next(cut, &rest, &field)) {
         uint8_t *to = out != NULL ? out + size : NULL;
-        cut->is_broken = !take_field(&rest, &tag, &whole, &inside);
-        if (!cut->is_broken && tag == OTELI_TAG(field, OTELI_WIRE_BYTES))
-            size += cut_field(cut, field, inside, inner, to);
-        else if (!cut->is_broken)
-            size += copy(&whole, to);
+        size += is_message(&field, number) ? cut_field(cut, &field, inner, to)
+                                           : copy(&field, &rest, to);
     }
     return size;
 }
 
-static size_t cut_resource_spans(struct cut *cut, struct piece rest, uint8_t *out)
+static size_t cut_resource_spans(struct cut *cut, struct oteli_walk rest, uint8_t *out)
 {
     return cut_outer(cut, rest, SCOPE_SPANS, cut_scope_spans, out);
 }
 
-static size_t cut_request(struct cut *cut, struct piece rest, uint8_t *out)
+static size_t cut_request(struct cut *cut, struct oteli_walk rest, uint8_t *out)
 {
     return cut_outer(cut, rest, RESOURCE_SPANS, cut_resource_spans, out);
 }
@@ -146,7 +100,7 @@ static size_t cut_request(struct cut *cut, struct piece rest, uint8_t *out)
 size_t oteli_spool_part(const void *request, size_t length, uint64_t first, uint64_t count,
                         uint8_t *out)
 {
-    const struct piece whole = {request, (const uint8_t *)request + length};
+    const struct oteli_walk whole = {request, (const uint8_t *)request + length};
     struct cut cut = {.first = first, .count = count};
     const size_t size = cut_request(&cut, whole, NULL);
     if (cut.is_broken || cut.kept == 0)
@@ -160,7 +114,7 @@ size_t oteli_spool_part(const void *request, size_t length, uint64_t first, uint
 
 uint64_t oteli_spool_spans(const void *request, size_t length)
 {
-    const struct piece whole = {request, (const uint8_t *)request + length};
+    const struct oteli_walk whole = {request, (const uint8_t *)request + length};
     struct cut cut = {.count = UINT64_MAX};
     (void)cut_request(&cut, whole, NULL);
     return cut.is_broken ? 0 : cut.seen;
