@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <otel/exporter.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,71 +53,40 @@ void oteli_tls_files_fini(struct oteli_tls_files *files)
     }
 }
 
-/* The line at `*at` without its end, or false behind the last one. */
-static bool next_line(otel_slice text, size_t *at, otel_slice *line)
+/* Go to the next text of this kind; NULL: there is none. */
+static const char *find(const char *from, const char *end, const char *text)
 {
-    if (*at >= text.length)
-        return false;
-    const char *begin = text.data + *at;
-    const char *end = memchr(begin, '\n', text.length - *at);
-    *line = (otel_slice){begin, end != NULL ? (size_t)(end - begin) : text.length - *at};
-    *at += line->length + (end != NULL);
-    while (line->length != 0 && strchr(" \t\r", begin[line->length - 1]) != NULL)
-        line->length--;
-    return true;
+    return memmem(from, (size_t)(end - from), text, strlen(text));
 }
 
-static bool begins_with(otel_slice text, const char *begin)
-{
-    const size_t length = strlen(begin);
-    return text.length >= length && memcmp(text.data, begin, length) == 0;
-}
-
-static bool ends_with(otel_slice text, const char *end)
-{
-    const size_t length = strlen(end);
-    return text.length >= length && memcmp(text.data + text.length - length, end, length) == 0;
-}
-
-/* Whether a line begins with "-----BEGIN " or the like, and ends in the same dashes. */
-static bool read_boundary(otel_slice line, const char *begin, otel_slice *label)
-{
-    static const char end[] = "-----";
-    const size_t around = strlen(begin) + sizeof end - 1;
-    if (line.length < around || !begins_with(line, begin) || !ends_with(line, end))
-        return false;
-    *label = (otel_slice){line.data + strlen(begin), line.length - around};
-    return true;
-}
-
-static bool are_equal(otel_slice one, otel_slice other)
-{
-    return one.length == other.length && memcmp(one.data, other.data, one.length) == 0;
-}
-
+/* Blocks are "-----BEGIN LABEL-----", lines, "-----END LABEL-----". */
 const char *oteli_tls_check_pem(const char *bytes, size_t length, enum oteli_tls_which which)
 {
-    const char *wanted = which == OTELI_TLS_KEY ? "PRIVATE KEY" : "CERTIFICATE";
-    otel_slice open = {"", 0}; /* label of the block that is being read; empty: none */
-    otel_slice line;
-    otel_slice label;
+    static const char begin[] = "-----BEGIN ";
+    static const char close[] = "-----END ";
+    const char *wanted = which == OTELI_TLS_KEY ? "PRIVATE KEY-----" : "CERTIFICATE-----";
+    const char *const end = bytes + length;
+    const char *at = bytes;
+    const char *block;
     bool has_wanted = false;
-    for (size_t at = 0; next_line((otel_slice){bytes, length}, &at, &line);) {
-        if (read_boundary(line, "-----BEGIN ", &label)) {
-            if (open.length != 0)
-                return "it is not whole";
-            open = label;
-        } else if (read_boundary(line, "-----END ", &label)) {
-            if (!are_equal(open, label))
-                return "it is not whole";
-            has_wanted |= ends_with(label, wanted);
-            open.length = 0;
-        }
-        if (which == OTELI_TLS_KEY && open.length != 0 &&
-            (begins_with(open, "ENCRYPTED ") || begins_with(line, "Proc-Type:")))
+    while ((block = find(at, end, begin)) != NULL) {
+        const char *label = block + strlen(begin);
+        const char *last = find(label, end, close);
+        const char *dashes = find(label, end, "-----");
+        if (last == NULL || dashes == last)
+            return "it is not whole";
+        const size_t size = (size_t)(dashes - label) + strlen("-----");
+        last += strlen(close);
+        if ((size_t)(end - last) < size || memcmp(label, last, size) != 0 ||
+            find(label, last, begin) != NULL)
+            return "it is not whole";
+        if (which == OTELI_TLS_KEY &&
+            (find(label, last, "ENCRYPTED ") == label || find(label, last, "\nProc-Type:") != NULL))
             return "it is encrypted, and nobody is there to type a password";
+        has_wanted |= find(label, label + size, wanted) != NULL;
+        at = last + size;
     }
-    if (open.length != 0)
+    if (find(at, end, close) != NULL)
         return "it is not whole";
     if (has_wanted)
         return NULL;
