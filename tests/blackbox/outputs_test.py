@@ -75,8 +75,8 @@ class Spool(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder, "file")
             file.touch()
-            for path, reason in ((f"{folder}/none", "there is no such directory"),
-                                 (file, "it is no directory")):
+            for path, reason in ((f"{folder}/none", "No such file or directory"),
+                                 (file, "Not a directory")):
                 self.assertEqual(self.start_with(path)[0], [
                     f"otel-c: warning: spans cannot be put to disk in {path}: {reason}"])
 

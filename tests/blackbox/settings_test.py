@@ -399,7 +399,7 @@ ROWS = {
         "otel": pprof(b"trace_id"), "datadog": pprof(b"span id"), "pyroscope": pprof(without=[b"trace_id"])}),
     "OTEL_C_SPOOL_DIR": row(SPOOL, {
         "FOLDER": all_of(lambda run: run.files != [], count("spooled", 1)),
-        "/nowhere": all_of(said("there is no such directory"), count("retry_exhausted", 1))}),
+        "/nowhere": all_of(said("No such file or directory"), count("retry_exhausted", 1))}),
     "OTEL_C_SPOOL_MAX_BYTES": row({**SPOOL, **LARGE, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "100"}, {
         "65536": count("waiting", 0), "1048576": count("waiting", 400, 500),
         MOST_BYTES: all_of(count("spooled", 1500), count("waiting", 1500))}),

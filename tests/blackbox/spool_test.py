@@ -164,7 +164,7 @@ class Spool(unittest.TestCase):
             pass  # the program has not read the answer yet
         stats = program.stats()
         self.assertEqual((stats["torn"], stats["waiting"]), (0, 1))
-        self.assertIn("cannot be read now: the disk has an error", program.end())
+        self.assertIn("cannot be read now: Input/output error", program.end())
 
     def test_time_stamps_of_two_seconds_hide_no_file(self):
         program, other = self.program(), self.program()

@@ -106,10 +106,11 @@ void oteli_spool_close(struct oteli_spool *spool)
 
 void oteli_spool_warn(struct oteli_spool *spool)
 {
+    struct oteli_error_text text;
     spool->is_failing = !oteli_spool_dir_can_be_used(&spool->dir);
     if (spool->is_failing)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "spans cannot be put to disk in %s: %s", spool->dir.parent,
-                         oteli_spool_dir_problem(errno));
+                         oteli_spool_dir_problem(errno, &text));
 }
 
 void oteli_spool_close_copies(const struct oteli_spool *parents)
@@ -232,13 +233,14 @@ static bool refresh(struct oteli_spool *spool)
 static void let_go(struct oteli_spool *spool, struct oteli_spool_entry *entry,
                    enum oteli_spool_way way, uint64_t rejected)
 {
+    struct oteli_error_text text;
     const bool is_removed = oteli_spool_dir_remove(&spool->dir, &entry->file, OTELI_SPOOL_WHOLE);
     const bool is_gone = !is_removed && errno == ENOENT;
     if (is_gone && way != OTELI_SPOOL_SENT && way != OTELI_SPOOL_REFUSED)
         way = OTELI_SPOOL_TAKEN;
     if (!is_removed && !is_gone)
         OTELI_LOG(OTEL_LOG_WARN, "a file in %s/%s cannot be removed: %s", spool->dir.parent,
-                  spool->dir.name, oteli_spool_dir_problem(errno));
+                  spool->dir.name, oteli_spool_dir_problem(errno, &text));
     oteli_spool_index_settle(&spool->index, entry, way, rejected);
     if (is_removed || is_gone)
         oteli_spool_index_forget(&spool->index, entry);
@@ -338,9 +340,10 @@ static bool put(struct oteli_spool *spool, const void *bytes, size_t length, uin
 
 static void tell(struct oteli_spool *spool, bool is_done, int error)
 {
+    struct oteli_error_text text;
     if (!is_done)
         OTELI_LOG(OTEL_LOG_ERROR, "spans cannot be put to disk in %s: %s", spool->dir.parent,
-                  oteli_spool_dir_problem(error));
+                  oteli_spool_dir_problem(error, &text));
     else if (spool->is_failing)
         OTELI_LOG(OTEL_LOG_WARN, "spans are put to disk in %s again", spool->dir.parent);
     spool->is_failing = !is_done;
@@ -385,6 +388,7 @@ static void throw_away(struct oteli_spool *spool, struct oteli_spool_entry *entr
 static bool read_one(struct oteli_spool *spool, struct oteli_spool_entry *entry, size_t *unreadable,
                      bool *is_over)
 {
+    struct oteli_error_text text;
     switch (oteli_spool_dir_read(&spool->dir, &entry->file, &spool->buffer)) {
     case OTELI_SPOOL_READ:
         break;
@@ -400,7 +404,7 @@ static bool read_one(struct oteli_spool *spool, struct oteli_spool_entry *entry,
         return false;
     case OTELI_SPOOL_UNREADABLE:
         OTELI_LOG(OTEL_LOG_WARN, "a file in %s/%s cannot be read now: %s", spool->dir.parent,
-                  spool->dir.name, oteli_spool_dir_problem(errno));
+                  spool->dir.name, oteli_spool_dir_problem(errno, &text));
         ++*unreadable;
         return false;
     case OTELI_SPOOL_NOT_NOW:
@@ -423,12 +427,13 @@ static bool read_one(struct oteli_spool *spool, struct oteli_spool_entry *entry,
 
 static bool become_sender(struct oteli_spool *spool)
 {
+    struct oteli_error_text text;
     if (oteli_spool_dir_lock(&spool->dir))
         return true;
     spool->is_taken = errno == EWOULDBLOCK;
     if (!spool->is_taken)
         OTELI_LOG(OTEL_LOG_ERROR, "spans in %s cannot be sent: %s", spool->dir.parent,
-                  oteli_spool_dir_problem(errno));
+                  oteli_spool_dir_problem(errno, &text));
     return false;
 }
 

@@ -18,36 +18,11 @@
 
 static const char lock_name[] = "lock";
 
-const char *oteli_spool_dir_problem(int error)
+const char *oteli_spool_dir_problem(int error, struct oteli_error_text *text)
 {
-    switch (error) {
-    case ENOSPC:
-        return "no space is left on the disk";
-    case EDQUOT:
-        return "the disk quota is used up";
-    case EROFS:
-        return "the disk is read-only";
-    case EIO:
-        return "the disk has an error";
-    case EFBIG:
-        return "a file may not become that large";
-    case EMFILE:
-    case ENFILE:
-        return "there are too many open files";
-    case ENOENT:
-        return "there is no such directory";
-    case ENOTDIR:
-    case ELOOP:
-        return "it is no directory";
-    case EPERM:
-        return "the spool's own directory is another user's, or open to others for writing";
-    case EACCES:
-        return "permission is denied";
-    case ENOMEM:
-        return "there is no memory";
-    default:
-        return "the system refuses";
-    }
+    return error == EPERM
+               ? "the spool's own directory is another user's, or open to others for writing"
+               : oteli_error_text(error, text);
 }
 
 /* FNV-1a: it only has to tell endpoints apart. */

@@ -12,6 +12,7 @@
 #define OTELI_SPOOL_DIR_H
 
 #include "common/os/owned_fd.h"
+#include "common/text/error_text.h"
 #include "exporters/otlp/encode/reusable_buffer.h"
 #include "exporters/otlp/spool/spool_file.h"
 
@@ -74,7 +75,7 @@ bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct otel
 bool oteli_spool_dir_lock(struct oteli_spool_dir *dir);
 void oteli_spool_dir_unlock(struct oteli_spool_dir *dir);
 
-/* What errno says, in words; static. */
-const char *oteli_spool_dir_problem(int error);
+/* What errno says, in words that live as long as `text`. */
+const char *oteli_spool_dir_problem(int error, struct oteli_error_text *text);
 
 #endif

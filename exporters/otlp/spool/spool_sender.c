@@ -30,13 +30,7 @@ enum {
 };
 
 struct oteli_spooling {
-    char *directory; /* what is constant, for forked children … */
-    char *endpoint;
-    uint64_t max_bytes;
-    int64_t max_age_ms;
-    otel_otlp_compression compression;
-    size_t max_request_bytes;
-    uint64_t timeout_ns;
+    struct oteli_spooling_options options; /* constant, for forked children; its texts are owned */
 
     const struct oteli_receiver *receiver;
     struct oteli_spool *spool;
@@ -64,8 +58,8 @@ void oteli_spooling_free(struct oteli_spooling *spooling)
     oteli_delivery_fini(&spooling->delivery);
     oteli_spool_close(spooling->spool);
     oteli_request_fini(&spooling->request);
-    free(spooling->directory);
-    free(spooling->endpoint);
+    free((char *)(uintptr_t)spooling->options.directory);
+    free((char *)(uintptr_t)spooling->options.endpoint);
     free(spooling);
 }
 
@@ -82,19 +76,15 @@ static struct oteli_spooling *new_with(const struct oteli_spooling_options *opti
     struct oteli_spooling *made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
-    made->directory = strdup(options->directory);
-    made->endpoint = strdup(options->endpoint);
-    made->max_bytes = options->max_bytes;
-    made->max_age_ms = options->max_age_ms;
-    made->compression = options->compression;
-    made->max_request_bytes = options->max_request_bytes;
-    made->timeout_ns = options->timeout_ns;
+    made->options = *options;
+    made->options.directory = strdup(options->directory);
+    made->options.endpoint = strdup(options->endpoint);
     made->receiver = receiver;
-    if (made->directory != NULL && made->endpoint != NULL)
-        made->spool = oteli_spool_open(made->directory, made->endpoint, format_of(receiver),
-                                       made->max_bytes, made->max_age_ms);
+    if (made->options.directory != NULL && made->options.endpoint != NULL)
+        made->spool = oteli_spool_open(options->directory, options->endpoint, format_of(receiver),
+                                       options->max_bytes, options->max_age_ms);
     if (made->spool != NULL && oteli_request_init(&made->request, receiver->protocol,
-                                                  made->compression, made->max_request_bytes))
+                                                  options->compression, options->max_request_bytes))
         return made;
     oteli_spooling_free(made);
     return NULL;
@@ -120,15 +110,8 @@ struct oteli_spooling *oteli_spooling_new(const struct oteli_spooling_options *o
 struct oteli_spooling *oteli_spooling_renew(const struct oteli_spooling *parents,
                                             const struct oteli_receiver *receiver)
 {
-    const struct oteli_spooling_options options = {.directory = parents->directory,
-                                                   .endpoint = parents->endpoint,
-                                                   .max_bytes = parents->max_bytes,
-                                                   .max_age_ms = parents->max_age_ms,
-                                                   .compression = parents->compression,
-                                                   .max_request_bytes = parents->max_request_bytes,
-                                                   .timeout_ns = parents->timeout_ns};
     oteli_spool_close_copies(parents->spool);
-    struct oteli_spooling *made = new_with(&options, receiver);
+    struct oteli_spooling *made = new_with(&parents->options, receiver);
     if (made == NULL || oteli_delivery_renew(&made->delivery, receiver, &parents->delivery))
         return made;
     oteli_spooling_free(made);
@@ -153,7 +136,7 @@ static void find_there(struct oteli_spooling *spooling)
 {
     if (spooling->is_away)
         OTELI_LOG(OTEL_LOG_WARN, "%s is back; sending what is in %s", spooling->receiver->name,
-                  spooling->directory);
+                  spooling->options.directory);
     spooling->is_away = false;
     spooling->failures = 0;
     spooling->asked_ms = 0;
@@ -165,7 +148,7 @@ static void find_away(struct oteli_spooling *spooling, const char *problem)
     if (!spooling->is_away)
         OTELI_LOG(OTEL_LOG_WARN, "%s is away%s%s; spans are put to disk in %s",
                   spooling->receiver->name, problem[0] != '\0' ? ": " : "", problem,
-                  spooling->directory);
+                  spooling->options.directory);
     spooling->is_away = true;
     spooling->failures++;
     spooling->asked_ms = 0;
@@ -235,7 +218,8 @@ static bool halve(struct oteli_spooling *spooling)
             OTELI_LOG(OTEL_LOG_WARN,
                       "%s finds %zu spans from disk too large, and there is no room for their "
                       "halves in %s; they wait",
-                      spooling->receiver->name, spooling->request.spans, spooling->directory);
+                      spooling->receiver->name, spooling->request.spans,
+                      spooling->options.directory);
         spooling->room_ns = in_ms((uint64_t)ROOM_MS << spooling->room_waits++);
         oteli_spool_settle(spooling->spool, OTELI_DELIVERY_EXHAUSTED, 0);
         return true;
@@ -313,8 +297,9 @@ static bool begin_request(struct oteli_spooling *spooling, const struct oteli_sp
         return false;
     }
     const uint64_t now_ns = oteli_monotonic_ns();
-    spooling->deadline_ns =
-        spooling->timeout_ns < UINT64_MAX - now_ns ? now_ns + spooling->timeout_ns : UINT64_MAX;
+    spooling->deadline_ns = spooling->options.timeout_ns < UINT64_MAX - now_ns
+                                ? now_ns + spooling->options.timeout_ns
+                                : UINT64_MAX;
     spooling->attempts = 0;
     spooling->is_sending = true;
     oteli_delivery_begin(&spooling->delivery, spooling->request.bytes, spooling->request.length,
