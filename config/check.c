@@ -41,7 +41,7 @@ const char *oteli_doubt_file_format(const struct oteli_node *node)
 static bool is_endpoint(otel_otlp_protocol protocol, const char *text)
 {
     char *endpoint = NULL;
-    const bool is_good = oteli_otlp_endpoint(protocol, NULL, text, &endpoint);
+    const bool is_good = oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, protocol, NULL, text, &endpoint);
     free(endpoint);
     return is_good;
 }

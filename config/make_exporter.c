@@ -68,7 +68,7 @@ static otel_status make_otlp(const struct oteli_exporter_setting *setting, otel_
     size_t listed_count = 0;
     otel_status status = OTEL_ERROR_NO_MEMORY;
     if (setting->endpoint != NULL &&
-        !oteli_otlp_endpoint(setting->protocol, NULL, setting->endpoint, &url))
+        !oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, setting->protocol, NULL, setting->endpoint, &url))
         return status;
     if (setting->headers_list == NULL ||
         oteli_otlp_headers_parse("headers_list", setting->headers_list, &listed, &listed_count))

@@ -92,8 +92,8 @@ static bool try_endpoint(struct oteli_start_otlp *otlp, enum oteli_otlp_signal s
 {
     const otel_otlp_protocol protocol = otlp->options.protocol;
     const bool is_general = field == &config->exporter_otlp_endpoint;
-    if (oteli_otlp_endpoint_of(signal, protocol, is_general ? *field : NULL,
-                               is_general ? NULL : *field, &otlp->endpoint)) {
+    if (oteli_otlp_endpoint(signal, protocol, is_general ? *field : NULL,
+                            is_general ? NULL : *field, &otlp->endpoint)) {
         otlp->endpoint_origin = oteli_config_origin(config, field);
         return true;
     }
@@ -110,14 +110,14 @@ static bool choose_endpoint(struct oteli_start_otlp *otlp, enum oteli_otlp_signa
                             const struct settings *settings, const struct oteli_config *config)
 {
     char *const *general = &config->exporter_otlp_endpoint;
-    const char *otherwise = oteli_otlp_default_endpoint_of(signal, otlp->options.protocol);
+    const char *otherwise = oteli_otlp_default_endpoint(signal, otlp->options.protocol);
     otlp->endpoint_origin = "default";
     const bool is_chosen =
         (*settings->endpoint != NULL &&
          try_endpoint(otlp, signal, config, settings->endpoint,
                       *general != NULL ? oteli_config_called(config, general) : otherwise)) ||
         (*general != NULL && try_endpoint(otlp, signal, config, general, otherwise)) ||
-        oteli_otlp_endpoint_of(signal, otlp->options.protocol, NULL, NULL, &otlp->endpoint);
+        oteli_otlp_endpoint(signal, otlp->options.protocol, NULL, NULL, &otlp->endpoint);
     otlp->options.endpoint = otlp->endpoint;
     return is_chosen;
 }
@@ -145,8 +145,8 @@ static int64_t timeout_of(int64_t setting)
     return setting == OTELI_UNLIMITED ? OTEL_ZERO : setting;
 }
 
-bool oteli_start_otlp_init_of(struct oteli_start_otlp *otlp, enum oteli_otlp_signal signal,
-                              const struct oteli_config *config)
+bool oteli_start_otlp_init(struct oteli_start_otlp *otlp, enum oteli_otlp_signal signal,
+                           const struct oteli_config *config)
 {
     const struct settings settings = settings_of(signal, config);
     *otlp =
@@ -175,11 +175,6 @@ bool oteli_start_otlp_init_of(struct oteli_start_otlp *otlp, enum oteli_otlp_sig
     return true;
 }
 
-bool oteli_start_otlp_init(struct oteli_start_otlp *otlp, const struct oteli_config *config)
-{
-    return oteli_start_otlp_init_of(otlp, OTELI_SIGNAL_TRACES, config);
-}
-
 void oteli_start_otlp_fini(struct oteli_start_otlp *otlp)
 {
     oteli_otlp_headers_free(otlp->headers, otlp->options.header_count);
@@ -190,7 +185,7 @@ otel_status oteli_start_otlp_exporter(const struct oteli_config *config, otel_ex
                                       bool *is_made, const char **endpoint_origin)
 {
     struct oteli_start_otlp otlp;
-    if (!oteli_start_otlp_init(&otlp, config))
+    if (!oteli_start_otlp_init(&otlp, OTELI_SIGNAL_TRACES, config))
         return OTEL_ERROR_NO_MEMORY;
     otel_status status = otel_otlp_exporter_new(&otlp.options, exporter);
     *is_made = status == OTEL_OK;

@@ -36,7 +36,7 @@ static otel_status start(start_by_words *start_with, const struct oteli_config *
     struct oteli_start_otlp otlp;
     if (strcmp(config->profiler_out, "otlp") != 0)
         return start_with(&words);
-    if (!oteli_start_otlp_init_of(&otlp, OTELI_SIGNAL_PROFILES, config))
+    if (!oteli_start_otlp_init(&otlp, OTELI_SIGNAL_PROFILES, config))
         return OTEL_ERROR_NO_MEMORY;
     words.otlp = &otlp.options;
     const otel_status status = start_with(&words);

@@ -6,6 +6,7 @@
 #include "common/config/configuration.h"
 #include "common/log.h"
 #include "common/text/text.h"
+#include "exporters/otlp/request_headers.h"
 #include "exporters/otlp/transport/transport.h"
 
 #include <stdlib.h>
@@ -67,33 +68,28 @@ static const char *path_of(const char *url)
     return authority + strcspn(authority, "/?#");
 }
 
-const char *oteli_otlp_default_endpoint_of(enum oteli_otlp_signal signal,
-                                           otel_otlp_protocol protocol)
+const char *oteli_otlp_default_endpoint(enum oteli_otlp_signal signal, otel_otlp_protocol protocol)
 {
     return protocol == OTEL_OTLP_GRPC ? DEFAULT_GRPC : ways[signal].http_default;
-}
-
-const char *oteli_otlp_default_endpoint(otel_otlp_protocol protocol)
-{
-    return oteli_otlp_default_endpoint_of(OTELI_SIGNAL_TRACES, protocol);
 }
 
 static bool is_usable(otel_otlp_protocol protocol, const char *text)
 {
     struct oteli_endpoint endpoint;
-    const bool is_good = oteli_endpoint_init(&endpoint, protocol, text, true) == OTEL_OK;
+    const bool is_good =
+        oteli_endpoint_init(&endpoint, OTELI_SIGNAL_TRACES, protocol, text, true) == OTEL_OK;
     if (is_good)
         oteli_endpoint_fini(&endpoint);
     return is_good;
 }
 
-bool oteli_otlp_endpoint_of(enum oteli_otlp_signal signal, otel_otlp_protocol protocol,
-                            const char *general, const char *own, char **endpoint)
+bool oteli_otlp_endpoint(enum oteli_otlp_signal signal, otel_otlp_protocol protocol,
+                         const char *general, const char *own, char **endpoint)
 {
     const char *given = own != NULL ? own : general;
     *endpoint = NULL;
     if (given == NULL)
-        given = oteli_otlp_default_endpoint_of(signal, protocol);
+        given = oteli_otlp_default_endpoint(signal, protocol);
     if (!is_usable(protocol, given))
         return false;
     if (protocol == OTEL_OTLP_GRPC || socket_path(given) != NULL) {
@@ -107,12 +103,6 @@ bool oteli_otlp_endpoint_of(enum oteli_otlp_signal signal, otel_otlp_protocol pr
         more = path != end && end[-1] == '/' ? &ways[signal].http_path[1] : ways[signal].http_path;
     *endpoint = join(given, (size_t)(end - given), more, end);
     return *endpoint != NULL;
-}
-
-bool oteli_otlp_endpoint(otel_otlp_protocol protocol, const char *general, const char *traces,
-                         char **endpoint)
-{
-    return oteli_otlp_endpoint_of(OTELI_SIGNAL_TRACES, protocol, general, traces, endpoint);
 }
 
 /* Whether there is a port behind a host, which may be an IPv6 address in brackets. */
@@ -168,8 +158,8 @@ static bool take_socket(struct oteli_endpoint *endpoint, enum oteli_otlp_signal 
     return endpoint->unix_socket != NULL && endpoint->name != NULL && endpoint->url != NULL;
 }
 
-otel_status oteli_endpoint_init_of(struct oteli_endpoint *endpoint, enum oteli_otlp_signal signal,
-                                   otel_otlp_protocol protocol, const char *text, bool insecure)
+otel_status oteli_endpoint_init(struct oteli_endpoint *endpoint, enum oteli_otlp_signal signal,
+                                otel_otlp_protocol protocol, const char *text, bool insecure)
 {
     *endpoint = (struct oteli_endpoint){NULL, NULL, NULL};
     const char *path = socket_path(text);
@@ -190,12 +180,6 @@ otel_status oteli_endpoint_init_of(struct oteli_endpoint *endpoint, enum oteli_o
         return OTEL_OK;
     oteli_endpoint_fini(endpoint);
     return OTEL_ERROR_NO_MEMORY;
-}
-
-otel_status oteli_endpoint_init(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol,
-                                const char *text, bool insecure)
-{
-    return oteli_endpoint_init_of(endpoint, OTELI_SIGNAL_TRACES, protocol, text, insecure);
 }
 
 void oteli_endpoint_fini(struct oteli_endpoint *endpoint)
@@ -233,82 +217,55 @@ static char *decoded_copy(otel_slice text)
     return copy;
 }
 
-static void header_fini(otel_otlp_header *header)
-{
-    free((char *)(uintptr_t)header->name);
-    free((char *)(uintptr_t)header->value);
-}
-
-/* Split and decode one pair; a header without a name when it is none that can be sent.
- * false: no memory. */
-static bool parse_pair(otel_slice pair, otel_otlp_header *header)
+/* Split and decode one pair, and put it behind the others; *is_pair: it can be sent. false: no
+ * memory. */
+static bool put_pair(struct otel_otlp_request_headers *headers, otel_slice pair, bool *is_pair)
 {
     otel_slice key;
     otel_slice value;
-    *header = (otel_otlp_header){0};
+    *is_pair = false;
     if (!oteli_cut(pair, '=', &key, &value))
         return true;
-    header->name = oteli_slice_copy(key);
-    header->value = decoded_copy(value);
-    const bool is_whole = header->name != NULL && header->value != NULL;
-    if (!is_whole || !oteli_otlp_header_is_valid(header->name, header->value)) {
-        header_fini(header);
-        *header = (otel_otlp_header){0};
-    }
-    return is_whole;
+    char *name = oteli_slice_copy(key);
+    char *text = decoded_copy(value);
+    bool has_memory = name != NULL && text != NULL;
+    *is_pair = has_memory && oteli_otlp_header_is_valid(name, text);
+    if (*is_pair)
+        has_memory = oteli_headers_put(headers, name, text);
+    free(name);
+    free(text);
+    return has_memory;
 }
 
 bool oteli_otlp_headers_are_pairs(const char *text)
 {
+    struct otel_otlp_request_headers headers = {.list = NULL};
     otel_slice rest = oteli_slice_of(text);
     otel_slice pair;
-    otel_otlp_header header;
-    while (oteli_list_next(&rest, &pair)) {
-        if (!parse_pair(pair, &header) || header.name == NULL)
-            return false;
-        header_fini(&header);
-    }
-    return true;
-}
-
-/* Put a header behind the others, or in the place of the one of its name. */
-static bool put_header(otel_otlp_header header, otel_otlp_header **headers, size_t *count)
-{
-    for (size_t i = 0; i < *count; i++) {
-        if (strcasecmp((*headers)[i].name, header.name) == 0) {
-            header_fini(&(*headers)[i]);
-            (*headers)[i] = header;
-            return true;
-        }
-    }
-    otel_otlp_header *larger = realloc(*headers, (*count + 1) * sizeof *larger);
-    if (larger == NULL)
-        return false;
-    *headers = larger;
-    larger[(*count)++] = header;
-    return true;
+    bool is_pair = true;
+    while (is_pair && oteli_list_next(&rest, &pair))
+        is_pair = put_pair(&headers, pair, &is_pair) && is_pair;
+    oteli_headers_fini(&headers);
+    return is_pair;
 }
 
 bool oteli_otlp_headers_parse(const char *variable, const char *text, otel_otlp_header **headers,
                               size_t *count)
 {
-    *headers = NULL;
-    *count = 0;
+    struct otel_otlp_request_headers found = {.list = NULL};
     otel_slice rest = oteli_slice_of(text);
     otel_slice pair;
     size_t left_out = 0, first = 0;
-    for (size_t position = 1; oteli_list_next(&rest, &pair); position++) {
-        otel_otlp_header header;
-        if (!parse_pair(pair, &header))
-            goto fail;
-        if (header.name == NULL) {
+    bool has_memory = true;
+    for (size_t position = 1; has_memory && oteli_list_next(&rest, &pair); position++) {
+        bool is_pair;
+        has_memory = put_pair(&found, pair, &is_pair);
+        if (!is_pair)
             first = left_out++ == 0 ? position : first;
-        } else if (!put_header(header, headers, count)) {
-            header_fini(&header);
-            goto fail;
-        }
     }
-    if (left_out == 1)
+    if (!has_memory)
+        oteli_headers_fini(&found);
+    else if (left_out == 1)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s: entry %zu is not name=value; it is left out", variable,
                          first);
     else if (left_out != 0)
@@ -316,20 +273,15 @@ bool oteli_otlp_headers_parse(const char *variable, const char *text, otel_otlp_
                          "%s: %zu entries are not name=value, the first is entry %zu; they are "
                          "left out",
                          variable, left_out, first);
-    return true;
-
-fail:
-    oteli_otlp_headers_free(*headers, *count);
-    *headers = NULL;
-    *count = 0;
-    return false;
+    *headers = found.list;
+    *count = found.count;
+    return has_memory;
 }
 
 void oteli_otlp_headers_free(otel_otlp_header *headers, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        header_fini(&headers[i]);
-    free(headers);
+    struct otel_otlp_request_headers all = {.list = headers, .count = count};
+    oteli_headers_fini(&all);
 }
 
 static const char *first_set(const char *const *variables)

@@ -14,21 +14,15 @@
 enum oteli_otlp_signal { OTELI_SIGNAL_TRACES, OTELI_SIGNAL_PROFILES };
 
 /* What otel_otlp_options.endpoint is where it is not given. Static. */
-OTELI_LENT const char *oteli_otlp_default_endpoint(otel_otlp_protocol protocol);
+const char *oteli_otlp_default_endpoint(enum oteli_otlp_signal signal, otel_otlp_protocol protocol);
 
 /* What otel_otlp_options.endpoint should be, from the values of OTEL_EXPORTER_OTLP_ENDPOINT
  * (with HTTP a base: it gets /v1/traces behind its path) and OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
  * (it wins and is taken as it is, only an empty path becomes "/"). Either may be NULL; with both
  * it is the default. false, and *endpoint is NULL: the one that counts cannot be used, or there
  * is no memory. Free *endpoint with free(). */
-OTELI_LENT bool oteli_otlp_endpoint(otel_otlp_protocol protocol, const char *general,
-                                    const char *traces, char **endpoint);
-
-/* The same two for any signal; `own` is the value of the variable that is for it alone. */
-const char *oteli_otlp_default_endpoint_of(enum oteli_otlp_signal signal,
-                                           otel_otlp_protocol protocol);
-bool oteli_otlp_endpoint_of(enum oteli_otlp_signal signal, otel_otlp_protocol protocol,
-                            const char *general, const char *own, char **endpoint);
+OTELI_LENT bool oteli_otlp_endpoint(enum oteli_otlp_signal signal, otel_otlp_protocol protocol,
+                                    const char *general, const char *own, char **endpoint);
 
 /* What an endpoint means. */
 struct oteli_endpoint {
@@ -41,10 +35,8 @@ struct oteli_endpoint {
  * then `insecure` says that there is no TLS, and the port is 4317 where there is none.
  * OTEL_ERROR_INVALID_ARGUMENT: it is nothing that can be used. OTEL_ERROR_NO_MEMORY. In both
  * cases there is nothing to free. */
-otel_status oteli_endpoint_init(struct oteli_endpoint *endpoint, otel_otlp_protocol protocol,
-                                const char *text, bool insecure);
-otel_status oteli_endpoint_init_of(struct oteli_endpoint *endpoint, enum oteli_otlp_signal signal,
-                                   otel_otlp_protocol protocol, const char *text, bool insecure);
+otel_status oteli_endpoint_init(struct oteli_endpoint *endpoint, enum oteli_otlp_signal signal,
+                                otel_otlp_protocol protocol, const char *text, bool insecure);
 void oteli_endpoint_fini(struct oteli_endpoint *endpoint);
 
 /* Read the value of OTEL_EXPORTER_OTLP_HEADERS: "name=value,name=value", where values are

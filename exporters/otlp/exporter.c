@@ -249,7 +249,7 @@ static otel_status make(const struct oteli_options *options, otel_exporter *expo
 otel_status otel_otlp_exporter_new(const otel_otlp_options *given, otel_exporter *exporter)
 {
     struct oteli_options options;
-    otel_status status = oteli_options_init(&options, given);
+    otel_status status = oteli_options_init(&options, OTELI_SIGNAL_TRACES, given);
     if (status != OTEL_OK)
         return status;
     status = make(&options, exporter);

@@ -69,7 +69,7 @@ otel_status oteli_posting_new(const otel_otlp_options *given, enum oteli_otlp_si
 {
     struct oteli_options options;
     *posting = NULL;
-    const otel_status status = oteli_options_init_of(&options, signal, given);
+    const otel_status status = oteli_options_init(&options, signal, given);
     if (status != OTEL_OK)
         return status;
     *posting = make(&options);

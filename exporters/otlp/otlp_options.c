@@ -133,8 +133,8 @@ static bool choose_user_agent(struct oteli_options *options)
     return true;
 }
 
-otel_status oteli_options_init_of(struct oteli_options *options, enum oteli_otlp_signal signal,
-                                  const otel_otlp_options *given)
+otel_status oteli_options_init(struct oteli_options *options, enum oteli_otlp_signal signal,
+                               const otel_otlp_options *given)
 {
     *options = (struct oteli_options){.headers = NULL};
     take(&options->given, given);
@@ -144,9 +144,9 @@ otel_status oteli_options_init_of(struct oteli_options *options, enum oteli_otlp
     fill_in(&options->given);
     options->endpoint_is_default = options->given.endpoint == NULL;
     if (options->endpoint_is_default)
-        options->given.endpoint = oteli_otlp_default_endpoint_of(signal, options->given.protocol);
-    otel_status status = oteli_endpoint_init_of(&options->endpoint, signal, options->given.protocol,
-                                                options->given.endpoint, options->given.insecure);
+        options->given.endpoint = oteli_otlp_default_endpoint(signal, options->given.protocol);
+    otel_status status = oteli_endpoint_init(&options->endpoint, signal, options->given.protocol,
+                                             options->given.endpoint, options->given.insecure);
     if (status != OTEL_OK)
         return status;
     if (!is_supported(options))
@@ -156,11 +156,6 @@ otel_status oteli_options_init_of(struct oteli_options *options, enum oteli_otlp
     if (status != OTEL_OK)
         oteli_options_fini(options);
     return status;
-}
-
-otel_status oteli_options_init(struct oteli_options *options, const otel_otlp_options *given)
-{
-    return oteli_options_init_of(options, OTELI_SIGNAL_TRACES, given);
 }
 
 void oteli_options_fini(struct oteli_options *options)

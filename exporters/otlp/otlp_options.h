@@ -21,9 +21,8 @@ struct oteli_options {
 
 /* `given` may be NULL, and is borrowed until oteli_options_fini. The errors are those of
  * otel_otlp_exporter_new; after one there is nothing to free. */
-otel_status oteli_options_init(struct oteli_options *options, const otel_otlp_options *given);
-otel_status oteli_options_init_of(struct oteli_options *options, enum oteli_otlp_signal signal,
-                                  const otel_otlp_options *given);
+otel_status oteli_options_init(struct oteli_options *options, enum oteli_otlp_signal signal,
+                               const otel_otlp_options *given);
 void oteli_options_fini(struct oteli_options *options);
 
 /* A transport for them, which copies all it needs. NULL: no memory. */

@@ -295,7 +295,7 @@ static otel_status new_posting(const otel_otlp_options *options, struct oteli_po
     if (status != OTEL_OK)
         return status;
     status = OTEL_ERROR_NO_MEMORY;
-    if (oteli_start_otlp_init_of(&otlp, OTELI_SIGNAL_PROFILES, &config)) {
+    if (oteli_start_otlp_init(&otlp, OTELI_SIGNAL_PROFILES, &config)) {
         status = oteli_posting_new(&otlp.options, OTELI_SIGNAL_PROFILES, posting);
         oteli_start_otlp_fini(&otlp);
     }

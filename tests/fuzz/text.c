@@ -38,9 +38,11 @@ static void parse_otlp(const char *text)
             fuzz_check(oteli_otlp_header_is_valid(headers[i].name, headers[i].value));
     oteli_otlp_headers_free(headers, count);
     for (int protocol = 0; protocol <= OTEL_OTLP_GRPC; protocol++) {
-        if (oteli_otlp_endpoint((otel_otlp_protocol)protocol, text, NULL, &url))
+        if (oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, (otel_otlp_protocol)protocol, text, NULL,
+                                &url))
             free(url);
-        if (oteli_otlp_endpoint((otel_otlp_protocol)protocol, NULL, text, &url))
+        if (oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, (otel_otlp_protocol)protocol, NULL, text,
+                                &url))
             free(url);
     }
 }

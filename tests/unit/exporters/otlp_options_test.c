@@ -26,7 +26,7 @@ static void assert_options(const otel_otlp_options *given, const char *expected)
 {
     struct oteli_options options;
     char text[512];
-    assert_int_equal(oteli_options_init(&options, given), OTEL_OK);
+    assert_int_equal(oteli_options_init(&options, OTELI_SIGNAL_TRACES, given), OTEL_OK);
     snprintf(text, sizeof text,
              "%s, %d ms, requests %zu, answers %zu, %u at once, %d %d, %s, %zu, age %d%s%s",
              options.endpoint.url, (int)options.given.timeout_ms, options.given.max_request_bytes,
@@ -110,7 +110,8 @@ TEST(what_cannot_be_meant_is_refused)
         struct oteli_options options;
         otel_exporter exporter;
         oteli_leaks_begin();
-        if (oteli_options_init(&options, bad[i]) != OTEL_ERROR_INVALID_ARGUMENT ||
+        if (oteli_options_init(&options, OTELI_SIGNAL_TRACES, bad[i]) !=
+                OTEL_ERROR_INVALID_ARGUMENT ||
             otel_otlp_exporter_new(bad[i], &exporter) != OTEL_ERROR_INVALID_ARGUMENT)
             fail_msg("number %zu was taken", i);
         oteli_leaks_check();
@@ -120,8 +121,8 @@ TEST(what_cannot_be_meant_is_refused)
 TEST(compression_that_was_not_built_in_is_unsupported)
 {
     struct oteli_options options;
-    const otel_status status =
-        oteli_options_init(&options, OPTIONS(.compression = OTEL_OTLP_COMPRESSION_ZSTD));
+    const otel_status status = oteli_options_init(
+        &options, OTELI_SIGNAL_TRACES, OPTIONS(.compression = OTEL_OTLP_COMPRESSION_ZSTD));
     if (oteli_compression_is_known(OTEL_OTLP_COMPRESSION_ZSTD)) {
         assert_int_equal(status, OTEL_OK);
         oteli_options_fini(&options);
@@ -139,9 +140,9 @@ TEST(headers_that_are_ours_to_say_are_left_out)
                                              {"Grpc-Timeout", "1S"}};
     struct oteli_options options;
 
-    assert_int_equal(
-        oteli_options_init(&options, OPTIONS(.headers = given, .header_count = COUNT(given))),
-        OTEL_OK);
+    assert_int_equal(oteli_options_init(&options, OTELI_SIGNAL_TRACES,
+                                        OPTIONS(.headers = given, .header_count = COUNT(given))),
+                     OTEL_OK);
 
     assert_int_equal(said_lines, 4);
     assert_non_null(strstr(said, "Grpc-Timeout"));

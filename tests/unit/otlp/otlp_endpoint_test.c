@@ -16,7 +16,7 @@ static void assert_endpoint(otel_otlp_protocol protocol, const char *general, co
 {
     char *url = NULL;
     oteli_leaks_begin();
-    assert_true(oteli_otlp_endpoint(protocol, general, traces, &url));
+    assert_true(oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, protocol, general, traces, &url));
     assert_string_equal(url, expected);
     free(url);
     oteli_leaks_check();
@@ -34,7 +34,8 @@ static void assert_meaning(otel_otlp_protocol protocol, const char *text, bool i
 {
     struct oteli_endpoint endpoint;
     oteli_leaks_begin();
-    assert_int_equal(oteli_endpoint_init(&endpoint, protocol, text, insecure), OTEL_OK);
+    assert_int_equal(oteli_endpoint_init(&endpoint, OTELI_SIGNAL_TRACES, protocol, text, insecure),
+                     OTEL_OK);
     assert_string_equal(endpoint.url, url);
     if (unix_socket != NULL)
         assert_string_equal(endpoint.unix_socket, unix_socket);
@@ -51,9 +52,9 @@ static void assert_profiles(otel_otlp_protocol protocol, const char *general, co
     struct oteli_endpoint endpoint;
     char *url = NULL;
     oteli_leaks_begin();
-    assert_true(oteli_otlp_endpoint_of(OTELI_SIGNAL_PROFILES, protocol, general, own, &url));
+    assert_true(oteli_otlp_endpoint(OTELI_SIGNAL_PROFILES, protocol, general, own, &url));
     assert_string_equal(url, expected);
-    assert_int_equal(oteli_endpoint_init_of(&endpoint, OTELI_SIGNAL_PROFILES, protocol, url, false),
+    assert_int_equal(oteli_endpoint_init(&endpoint, OTELI_SIGNAL_PROFILES, protocol, url, false),
                      OTEL_OK);
     assert_string_equal(endpoint.url, posted_to);
     oteli_endpoint_fini(&endpoint);
@@ -119,8 +120,8 @@ TEST(what_is_no_http_url_is_refused)
         "//c",     "http://c\n:1", " http://c"};
     for (size_t i = 0; i < COUNT(bad); i++) {
         char *url = (char *)1;
-        if (oteli_otlp_endpoint(OTEL_OTLP_HTTP_JSON, bad[i], NULL, &url) ||
-            oteli_otlp_endpoint(OTEL_OTLP_HTTP_PROTOBUF, NULL, bad[i], &url))
+        if (oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, OTEL_OTLP_HTTP_JSON, bad[i], NULL, &url) ||
+            oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, OTEL_OTLP_HTTP_PROTOBUF, NULL, bad[i], &url))
             fail_msg("\"%s\" was taken", bad[i]);
         assert_null(url);
     }
@@ -178,7 +179,7 @@ TEST(what_is_no_endpoint_is_refused)
     for (size_t i = 0; i < COUNT(bad); i++) {
         struct oteli_endpoint endpoint;
         oteli_leaks_begin();
-        if (oteli_endpoint_init(&endpoint, OTEL_OTLP_GRPC, bad[i], true) !=
+        if (oteli_endpoint_init(&endpoint, OTELI_SIGNAL_TRACES, OTEL_OTLP_GRPC, bad[i], true) !=
             OTEL_ERROR_INVALID_ARGUMENT)
             fail_msg("\"%s\" was taken", bad[i]);
         oteli_leaks_check();
@@ -190,8 +191,9 @@ TEST(what_is_no_endpoint_is_refused)
                    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
     longest[6 + 106] = 'x';
     struct oteli_endpoint endpoint;
-    assert_int_equal(oteli_endpoint_init(&endpoint, OTEL_OTLP_HTTP_JSON, longest, false),
-                     OTEL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(
+        oteli_endpoint_init(&endpoint, OTELI_SIGNAL_TRACES, OTEL_OTLP_HTTP_JSON, longest, false),
+        OTEL_ERROR_INVALID_ARGUMENT);
 }
 
 TEST(no_memory_for_an_endpoint_leaves_nothing_behind)
@@ -204,7 +206,7 @@ TEST(no_memory_for_an_endpoint_leaves_nothing_behind)
             oteli_leaks_begin();
             oteli_leaks_fail_at(nth);
             const otel_status status =
-                oteli_endpoint_init(&endpoint, OTEL_OTLP_GRPC, texts[i], true);
+                oteli_endpoint_init(&endpoint, OTELI_SIGNAL_TRACES, OTEL_OTLP_GRPC, texts[i], true);
             all_tried = !oteli_leaks_failed();
             if (all_tried)
                 assert_int_equal(status, OTEL_OK);

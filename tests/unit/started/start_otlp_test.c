@@ -80,7 +80,7 @@ struct chosen {
 static const otel_otlp_options *choose(struct chosen *chosen)
 {
     assert_int_equal(oteli_config_load(&chosen->config, NULL, true), OTEL_OK);
-    assert_true(oteli_start_otlp_init(&chosen->otlp, &chosen->config));
+    assert_true(oteli_start_otlp_init(&chosen->otlp, OTELI_SIGNAL_TRACES, &chosen->config));
     return &chosen->otlp.options;
 }
 
@@ -109,7 +109,7 @@ TEST(profiles_have_the_general_settings_and_no_spool)
     setenv("OTEL_C_SPOOL_DIR", "/var/spool", 1);
     assert_int_equal(oteli_config_look(&chosen.config), OTEL_OK);
 
-    assert_true(oteli_start_otlp_init_of(&chosen.otlp, OTELI_SIGNAL_PROFILES, &chosen.config));
+    assert_true(oteli_start_otlp_init(&chosen.otlp, OTELI_SIGNAL_PROFILES, &chosen.config));
 
     assert_string_equal(text_of(&chosen.otlp.options),
                         "http://c:4317 grpc gzip, 700 ms, a: b; ca /ca.pem, certificate none, "
@@ -124,7 +124,7 @@ TEST(a_bad_endpoint_for_profiles_is_named_and_the_default_used)
     setenv("OTEL_C_PROFILER_ENDPOINT", "nowhere", 1);
     assert_int_equal(oteli_config_look(&chosen.config), OTEL_OK);
 
-    assert_true(oteli_start_otlp_init_of(&chosen.otlp, OTELI_SIGNAL_PROFILES, &chosen.config));
+    assert_true(oteli_start_otlp_init(&chosen.otlp, OTELI_SIGNAL_PROFILES, &chosen.config));
 
     assert_string_equal(chosen.otlp.options.endpoint,
                         "http://localhost:4318/v1development/profiles");

@@ -174,7 +174,7 @@ static void ask(const struct doctor_route *route, const char *endpoint,
     given.compression = OTEL_OTLP_COMPRESSION_NONE;
     if (endpoint != NULL)
         given.endpoint = endpoint;
-    if (oteli_options_init(&options, &given) != OTEL_OK)
+    if (oteli_options_init(&options, OTELI_SIGNAL_TRACES, &given) != OTEL_OK)
         return;
     struct watch watch = {.http = &record->http};
     const struct oteli_observer observer = {note, &watch};

@@ -130,7 +130,7 @@ static void describe(const struct doctor_route *route, struct doctor_target *tar
 bool doctor_route_take(struct doctor_route *route, const otel_otlp_options *given,
                        const struct doctor_tls_files *files, struct doctor_record *record)
 {
-    const otel_status status = oteli_options_init(&route->options, given);
+    const otel_status status = oteli_options_init(&route->options, OTELI_SIGNAL_TRACES, given);
     if (status == OTEL_ERROR_NO_MEMORY)
         return false;
     struct doctor_settings_seen *seen = &record->settings;
@@ -186,7 +186,8 @@ static bool examine_endpoint(const struct doctor_settings *settings, otel_otlp_p
     record->target.url_is_default = given == NULL;
     snprintf(record->target.url_from, sizeof record->target.url_from, "%s", variable);
     char *endpoint;
-    if (given == NULL || oteli_otlp_endpoint(protocol, general, traces, &endpoint)) {
+    if (given == NULL ||
+        oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, protocol, general, traces, &endpoint)) {
         if (given != NULL)
             free(endpoint);
         return true;
@@ -219,7 +220,7 @@ bool doctor_route_from_settings(struct doctor_route *route, const struct doctor_
     const char *source = doctor_settings_source(settings, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
     snprintf(record->target.protocol_from, sizeof record->target.protocol_from, "%s",
              strncmp(source, "OTEL_", 5) == 0 ? source : "OTEL_EXPORTER_OTLP_PROTOCOL");
-    if (!oteli_start_otlp_init(&route->otlp, &settings->config))
+    if (!oteli_start_otlp_init(&route->otlp, OTELI_SIGNAL_TRACES, &settings->config))
         return false;
     route->has_otlp = true;
     if (route->otlp.options.tls_min == OTEL_TLS_1_3)

@@ -181,7 +181,8 @@ static bool take_route(struct doctor_yaml *yaml, const char *path, struct doctor
     target->url_is_whole = true;
     target->url_is_default = exporter->endpoint == NULL;
     if (exporter->endpoint != NULL &&
-        !oteli_otlp_endpoint(exporter->protocol, NULL, exporter->endpoint, &yaml->endpoint)) {
+        !oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, exporter->protocol, NULL, exporter->endpoint,
+                             &yaml->endpoint)) {
         snprintf(record->settings.url_fault, sizeof record->settings.url_fault,
                  "endpoint in %.300s", path);
         doctor_url_hint(exporter->endpoint, record->settings.url_hint,
