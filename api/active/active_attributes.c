@@ -10,8 +10,8 @@
 #include "common/log.h"
 #include "common/text/utf8.h"
 #include "common/wire.h"
+#include "common/base/alloc.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,9 +34,7 @@ static inline uint32_t find(const struct oteli_open *open, const char *key, size
 static OTELI_COLD bool grow_places(struct oteli_open *open)
 {
     const uint32_t capacity = open->place_capacity == 0 ? FIRST_PLACES : open->place_capacity * 2;
-    const int saved_errno = errno;
-    struct oteli_attribute_place *places = realloc(open->places, capacity * sizeof *places);
-    errno = saved_errno;
+    struct oteli_attribute_place *places = oteli_realloc(open->places, capacity * sizeof *places);
     if (places == NULL)
         return false;
     open->places = places;
@@ -121,9 +119,7 @@ void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, 
     char small[256];
     char *clean = NULL;
     if (plan.key_bytes != key_length || !oteli_utf8_is_valid(key, key_length)) {
-        const int saved_errno = errno;
-        clean = plan.key_bytes <= sizeof small ? small : malloc(plan.key_bytes);
-        errno = saved_errno;
+        clean = plan.key_bytes <= sizeof small ? small : oteli_malloc(plan.key_bytes);
         if (clean == NULL) {
             open->unusual.dropped_attributes++;
             open->traits.is_unusual = true;

@@ -10,8 +10,8 @@
 #include "common/log.h"
 #include "common/text/utf8.h"
 #include "common/wire.h"
+#include "common/base/alloc.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,9 +35,7 @@ uint8_t *oteli_buffer_grow(struct oteli_buffer *buffer, size_t more)
     size_t capacity = buffer->capacity != 0 ? buffer->capacity : OTELI_BUFFER_FIRST;
     while (capacity < needed)
         capacity *= 2;
-    const int saved_errno = errno;
-    uint8_t *data = realloc(buffer->data, capacity);
-    errno = saved_errno;
+    uint8_t *data = oteli_realloc(buffer->data, capacity);
     if (data == NULL)
         return NULL;
     buffer->data = data;
@@ -207,9 +205,7 @@ static const otel_attribute *join(const struct two_lists *lists, otel_attribute 
     if (lists->a_count == 0)
         return lists->b;
     const size_t count = lists->a_count + lists->b_count;
-    const int saved_errno = errno;
-    otel_attribute *joined = count <= small_count ? small : malloc(count * sizeof *joined);
-    errno = saved_errno;
+    otel_attribute *joined = count <= small_count ? small : oteli_malloc(count * sizeof *joined);
     if (joined == NULL)
         return NULL;
     memcpy(joined, lists->a, lists->a_count * sizeof *joined);

@@ -1,63 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/active/detached_pool.c - the pool of detached spans. Any thread.
  *
- * Like the pool of lines: parts of records that stay, and a list of the free ones. */
+ * Like the pool of lines: slots that stay (slot_pool.h), and a list of the free ones. */
 #include "api/active/detached_pool.h"
 #include "common/clock/clock.h"
-#include "common/base/free_list.h"
+#include "common/base/slot_pool.h"
 #include "common/base/spin_lock.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PART = OTELI_DETACHED_PART, PARTS = OTELI_DETACHED_PARTS };
 
-static struct {
-    struct oteli_free_list free;
-    uint32_t count; /* records that were ever given out */
-} pool;
-
 /* Whole pages, so that the kernel can empty them in a child (sdk_slot.c). */
-_Alignas(OTELI_FORK_PAGE) struct oteli_detached *oteli_detached_parts[PARTS];
+_Alignas(OTELI_FORK_PAGE) void *oteli_detached_parts[PARTS];
 _Static_assert(sizeof oteli_detached_parts % OTELI_FORK_PAGE == 0, "and nothing else");
+
+static struct oteli_free_list free_records;
+static struct oteli_slot_pool pool = {.parts = oteli_detached_parts,
+                                      .part_count = PARTS,
+                                      .slots_a_part = PART,
+                                      .slot_size = sizeof(struct oteli_detached)};
 
 static struct oteli_detached *at_index(uint32_t index)
 {
-    struct oteli_detached *part = OTELI_LOAD_ACQUIRE_PTR(&oteli_detached_parts[index / PART]);
-    return part != NULL ? &part[index % PART] : NULL;
+    return oteli_slot_at(&pool, index);
 }
 
-/* Whether this part is there; made when it is not. One that two threads make is kept once. */
-static bool has_part(uint32_t number)
-{
-    struct oteli_detached **slot = &oteli_detached_parts[number];
-    if (OTELI_LOAD_ACQUIRE_PTR(slot) != NULL)
-        return true;
-    const int saved_errno = errno;
-    struct oteli_detached *part = calloc(PART, sizeof *part);
-    errno = saved_errno;
-    for (uint32_t i = 0; part != NULL && i < PART; i++)
-        part[i].open.usual_ref =
-            oteli_ref_make(0, OTELI_PLACE_DETACHED, false, number * PART + i, 0) | OTELI_REF_USUAL;
-    if (part != NULL && !OTELI_CAS_FULL_PTR(slot, NULL, part))
-        free(part);
-    return OTELI_LOAD_ACQUIRE_PTR(slot) != NULL;
-}
-
-static OTELI_COLD uint32_t take_new(void)
-{
-    for (;;) {
-        const uint32_t index = oteli_load_acquire_32(&pool.count);
-        if (index >= PART * PARTS || !has_part(index / PART))
-            return OTELI_NO_PLACE;
-        if (oteli_cas_full_32(&pool.count, index, index + 1))
-            return index;
-    }
-}
-
-/* A record that is not there is of before a fork in a signal handler, from which the child
- * went on. It gets lost. */
+/* A record that is not there gets lost. */
 static uint32_t *link_of(uint32_t index)
 {
     static uint32_t nowhere;
@@ -73,17 +42,27 @@ bool oteli_detached_is_known(const struct oteli_open *open)
 static void push(struct oteli_open *open)
 {
     if (OTELI_LIKELY(oteli_detached_is_known(open)))
-        oteli_free_list_push(&pool.free, link_of, oteli_ref_slot(open->usual_ref));
+        oteli_free_list_push(&free_records, link_of, oteli_ref_slot(open->usual_ref));
+}
+
+static OTELI_COLD struct oteli_open *take_new(void)
+{
+    const uint32_t index = oteli_slot_new(&pool);
+    if (index == OTELI_NO_PLACE)
+        return NULL;
+    struct oteli_open *open = &at_index(index)->open;
+    open->usual_ref = oteli_ref_make(0, OTELI_PLACE_DETACHED, false, index, 0) | OTELI_REF_USUAL;
+    return open;
 }
 
 struct oteli_open *oteli_detached_take(struct oteli_thread *thread)
 {
     if (OTELI_LIKELY(thread->detached_count != 0))
         return thread->detached[--thread->detached_count];
-    uint32_t index = oteli_free_list_pop(&pool.free, link_of);
+    const uint32_t index = oteli_free_list_pop(&free_records, link_of);
     if (index == OTELI_NO_PLACE)
-        index = take_new();
-    struct oteli_detached *record = index != OTELI_NO_PLACE ? at_index(index) : NULL;
+        return take_new();
+    struct oteli_detached *record = at_index(index);
     return record != NULL ? &record->open : NULL;
 }
 
@@ -182,19 +161,19 @@ uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *p
     return epoch;
 }
 
+static void fini(void *record)
+{
+    oteli_open_fini(&((struct oteli_detached *)record)->open);
+}
+
 void oteli_detached_free(void)
 {
-    for (uint32_t i = 0; i < PARTS && oteli_detached_parts[i] != NULL; i++) {
-        for (uint32_t k = 0; k < PART; k++)
-            oteli_open_fini(&oteli_detached_parts[i][k].open);
-        free(oteli_detached_parts[i]);
-    }
-    oteli_detached_forget();
+    free_records.head = 0;
+    oteli_slots_free(&pool, fini);
 }
 
 void oteli_detached_forget(void)
 {
-    memset(&pool, 0, sizeof pool);
-    for (uint32_t i = 0; i < PARTS && oteli_detached_parts[i] != NULL; i++)
-        oteli_detached_parts[i] = NULL; /* the first is there before the second */
+    free_records.head = 0;
+    oteli_slots_forget(&pool);
 }

@@ -21,7 +21,7 @@ struct oteli_detached {
 };
 
 /* Parts stay where they are once they are there. */
-OTELI_NOT_LENT extern struct oteli_detached *oteli_detached_parts[OTELI_DETACHED_PARTS];
+OTELI_NOT_LENT extern void *oteli_detached_parts[OTELI_DETACHED_PARTS];
 
 /* Take a free record for a new span; NULL: no memory. */
 struct oteli_open *oteli_detached_take(struct oteli_thread *thread);

@@ -15,10 +15,9 @@
  * Words are static, and entries are touched by those only who hold the place or are filling it.
  * So a number that is old finds that it is, whatever happened to the place. */
 #include "api/baggage/baggage_pool.h"
-#include "api/thread/sdk_slot.h"
+#include "common/base/slot_pool.h"
 #include "common/log.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +52,7 @@ _Static_assert(PLACES < 1 << NUMBER_SHIFT, "a number has room for all of them");
 
 static uint64_t words[PLACES];
 static uint32_t next[RINGS]; /* where each ring goes on; it counts on and on */
-static uint8_t *parts[PARTS];
+static void *parts[PARTS];
 
 static const struct ring *ring_of(uint32_t index)
 {
@@ -65,22 +64,8 @@ static const struct ring *ring_of(uint32_t index)
 
 static uint8_t *part_of(const struct ring *ring, uint32_t index, bool make)
 {
-    uint8_t **slot = &parts[ring->first_part + (index - ring->first) / ring->per_part];
-    uint8_t *part = OTELI_LOAD_ACQUIRE_PTR(slot);
-    if (part != NULL || !make)
-        return part;
-    oteli_notice_fork();
-    if (oteli_fork_is_orphan())
-        return NULL;
-    const int saved_errno = errno;
-    oteli_fork_add(oteli_api_forget);
-    part = calloc(ring->per_part, ring->size);
-    errno = saved_errno;
-    if (part != NULL && !OTELI_CAS_FULL_PTR(slot, NULL, part)) {
-        free(part);
-        part = OTELI_LOAD_ACQUIRE_PTR(slot);
-    }
-    return part;
+    void **part = &parts[ring->first_part + (index - ring->first) / ring->per_part];
+    return make ? oteli_part_make(part, ring->per_part, ring->size) : OTELI_LOAD_ACQUIRE_PTR(part);
 }
 
 static struct place *place_at(uint32_t index, bool make)

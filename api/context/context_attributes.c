@@ -4,8 +4,8 @@
  * Source: OpenTelemetry enhancement proposal 4931. */
 #include "api/context/context_attributes.h"
 #include "api/encode/key_index.h"
+#include "common/base/alloc.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,9 +71,7 @@ static void copy(otel_attribute *to, const otel_attribute *from, size_t count)
 static otel_attribute *list_all(const otel_context_value *values, const otel_attribute *own,
                                 size_t own_count, size_t count)
 {
-    const int saved_errno = errno;
-    otel_attribute *list = calloc(count, sizeof *list);
-    errno = saved_errno;
+    otel_attribute *list = oteli_calloc(count, sizeof *list);
     if (list == NULL)
         return NULL;
     size_t begin = count - own_count;
@@ -174,9 +172,7 @@ void oteli_scoped_begin(struct oteli_scoped *scoped, const otel_context_value *c
     if (own_count + more > FEW) {
         if (more > MOST)
             more = MOST;
-        const int saved_errno = errno;
-        all = scoped->attributes = malloc((own_count + more) * sizeof *all);
-        errno = saved_errno;
+        all = scoped->attributes = oteli_malloc((own_count + more) * sizeof *all);
         if (all == NULL)
             return; /* no memory: its own */
         collect(values, own, own_count, all + own_count, more);

@@ -5,9 +5,8 @@
  * A place has one word: how often it was filled (its reference must agree), whether it is
  * being filled, and how many spans hold it. All changes are compare-and-swap of it. */
 #include "api/context/tracestate_pool.h"
-#include "api/thread/sdk_slot.h"
+#include "common/base/slot_pool.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@ struct place {
     char text[OTELI_TRACESTATE_BYTES];
 };
 
-static struct place *parts[PARTS];
+static void *parts[PARTS];
 static uint32_t next_place;
 
 static uint32_t reference_of(uint32_t index, uint64_t word)
@@ -32,21 +31,8 @@ static uint32_t reference_of(uint32_t index, uint64_t word)
 
 static struct place *part_of(uint32_t index, bool make)
 {
-    struct place **slot = &parts[index / PART];
-    struct place *part = OTELI_LOAD_ACQUIRE_PTR(slot);
-    if (part != NULL || !make)
-        return part;
-    oteli_notice_fork();
-    if (oteli_fork_is_orphan())
-        return NULL;
-    const int saved_errno = errno;
-    part = calloc(PART, sizeof *part);
-    errno = saved_errno;
-    if (part != NULL && !OTELI_CAS_FULL_PTR(slot, NULL, part)) {
-        free(part);
-        part = OTELI_LOAD_ACQUIRE_PTR(slot);
-    }
-    return part;
+    void **part = &parts[index / PART];
+    return make ? oteli_part_make(part, PART, sizeof(struct place)) : OTELI_LOAD_ACQUIRE_PTR(part);
 }
 
 /* Claim the oldest place that no span holds. Its word is BEING_FILLED then. */
@@ -149,10 +135,12 @@ size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16], cha
 
 void oteli_tracestates_forget(void)
 {
-    for (unsigned i = 0; i < PARTS; i++)
-        for (unsigned k = 0; k < PART && parts[i] != NULL; k++)
-            if ((uint32_t)parts[i][k].word != 0) /* a page that is not written to is shared */
-                parts[i][k].word &= ~(uint64_t)UINT32_MAX;
+    for (unsigned i = 0; i < PARTS; i++) {
+        struct place *part = parts[i];
+        for (unsigned k = 0; k < PART && part != NULL; k++)
+            if ((uint32_t)part[k].word != 0) /* a page that is not written to is shared */
+                part[k].word &= ~(uint64_t)UINT32_MAX;
+    }
 }
 
 void oteli_tracestates_free(void)

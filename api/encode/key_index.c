@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/encode/key_index.c - the contracts are in api/encode/key_index.h. Any thread; an index is memory of its own. */
 #include "api/encode/key_index.h"
+#include "common/base/alloc.h"
 #include "common/text/utf8.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 1 << 28 }; /* of a longer list the numbers would not fit */
@@ -103,10 +102,8 @@ void oteli_keys_make(struct oteli_keys *keys, const otel_attribute *attributes, 
     size_t size = 2 * OTELI_KEYS_MANY;
     while (size < 2 * count)
         size *= 2;
-    const int saved_errno = errno;
-    uint32_t *table = malloc(size * sizeof *table);
-    keys->last = table != NULL ? malloc(count * sizeof *keys->last) : NULL;
-    errno = saved_errno;
+    uint32_t *table = oteli_malloc(size * sizeof *table);
+    keys->last = table != NULL ? oteli_malloc(count * sizeof *keys->last) : NULL;
     if (keys->last != NULL)
         fill(keys, table, size, attributes, count, is_map);
     free(table);

@@ -7,25 +7,28 @@
 #include "api/held/hold_table.h"
 #include "api/held/set_roots.h"
 #include "common/clock/clock.h"
-#include "common/base/free_list.h"
+#include "common/base/alloc.h"
+#include "common/base/slot_pool.h"
 #include "common/base/spin_lock.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PART = 64, PARTS = 16384 };
 enum { LARGEST_SET = 1 << 30 }; /* lengths have 32 bits */
 
+static void *parts[PARTS]; /* zeros: not in the file */
+
 static struct {
     struct oteli_free_list furnished; /* free, with buffers for the next one … */
     struct oteli_free_list bare;      /* … and without */
-    uint32_t count;                   /* sets that were ever given out */
     uint64_t bytes;                   /* of all buffers */
     uint64_t bytes_limit;
-} pool = {.bytes_limit = UINT64_MAX};
-
-static struct otel_lines *parts[PARTS]; /* zeros: not in the file, as the pool is */
+    struct oteli_slot_pool sets;
+} pool = {.bytes_limit = UINT64_MAX,
+          .sets = {.parts = parts,
+                   .part_count = PARTS,
+                   .slots_a_part = PART,
+                   .slot_size = sizeof(struct otel_lines)}};
 
 void oteli_holds_set_limit(uint64_t bytes)
 {
@@ -34,48 +37,19 @@ void oteli_holds_set_limit(uint64_t bytes)
 
 static struct otel_lines *at_index(uint32_t index)
 {
-    return &OTELI_LOAD_ACQUIRE_PTR(&parts[index / PART])[index % PART];
+    return oteli_slot_at(&pool.sets, index);
 }
 
-/* A set that is not there is of before a fork in a signal handler, from which the child went
- * on. */
 static uint32_t *link_of(uint32_t index)
 {
     static uint32_t nowhere;
-    return OTELI_LOAD_ACQUIRE_PTR(&parts[index / PART]) != NULL ? &at_index(index)->free_next
-                                                                : &nowhere;
+    struct otel_lines *hold = at_index(index);
+    return hold != NULL ? &hold->free_next : &nowhere;
 }
 
 struct otel_lines *oteli_hold_at(uint32_t hold)
 {
     return at_index(hold - 1);
-}
-
-/* Whether this part is there; made when it is not. One that two threads make is kept once. */
-static bool has_part(uint32_t number)
-{
-    struct otel_lines **slot = &parts[number];
-    if (OTELI_LOAD_ACQUIRE_PTR(slot) != NULL)
-        return true;
-    const int saved_errno = errno;
-    struct otel_lines *part = calloc(PART, sizeof *part);
-    errno = saved_errno;
-    for (uint32_t i = 0; part != NULL && i < PART; i++)
-        part[i].index = number * PART + i;
-    if (part != NULL && !OTELI_CAS_FULL_PTR(slot, NULL, part))
-        free(part);
-    return OTELI_LOAD_ACQUIRE_PTR(slot) != NULL;
-}
-
-static uint32_t take_new(void)
-{
-    for (;;) {
-        const uint32_t index = oteli_load_acquire_32(&pool.count);
-        if (index >= PART * PARTS || !has_part(index / PART))
-            return OTELI_NO_PLACE;
-        if (oteli_cas_full_32(&pool.count, index, index + 1))
-            return index;
-    }
 }
 
 static void set_state(struct otel_lines *hold, enum oteli_hold_state state)
@@ -96,10 +70,11 @@ struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint6
     if (index == OTELI_NO_PLACE)
         index = oteli_free_list_pop(&pool.bare, link_of);
     if (index == OTELI_NO_PLACE)
-        index = take_new();
-    if (index == OTELI_NO_PLACE || OTELI_LOAD_ACQUIRE_PTR(&parts[index / PART]) == NULL)
+        index = oteli_slot_new(&pool.sets);
+    struct otel_lines *hold = index != OTELI_NO_PLACE ? at_index(index) : NULL;
+    if (hold == NULL)
         return NULL;
-    struct otel_lines *hold = at_index(index);
+    hold->index = index;
     hold->generation = thread->generation;
     oteli_half_copy(hold->trace_id, trace_id);
     hold->count = 0;
@@ -120,8 +95,7 @@ void oteli_hold_join(struct otel_lines *hold)
 /* False: it is of before a fork, and the parent's. */
 static bool is_in_pool(const struct otel_lines *hold)
 {
-    const struct otel_lines *part = OTELI_LOAD_ACQUIRE_PTR(&parts[hold->index / PART]);
-    return part != NULL && hold == &part[hold->index % PART];
+    return hold == at_index(hold->index);
 }
 
 /* Not below zero: after a fork, they may have been counted before it. */
@@ -183,9 +157,7 @@ static bool resize(struct oteli_buffer *records, size_t capacity)
     const uint64_t more = capacity - records->capacity;
     if (capacity > LARGEST_SET || !reserve(more))
         return false;
-    const int saved_errno = errno;
-    uint8_t *data = realloc(records->data, capacity);
-    errno = saved_errno;
+    uint8_t *data = oteli_realloc(records->data, capacity);
     if (data == NULL) {
         give_bytes_back(more);
         return false;
@@ -525,23 +497,22 @@ void oteli_hold_close(struct otel_lines *hold)
     }
 }
 
+static void fini(void *set)
+{
+    oteli_buffer_fini(&((struct otel_lines *)set)->records);
+}
+
 void oteli_holds_free(void)
 {
-    for (uint32_t i = 0; i < PARTS && parts[i] != NULL; i++) {
-        for (uint32_t k = 0; k < PART; k++)
-            oteli_buffer_fini(&parts[i][k].records);
-        free(parts[i]);
-    }
+    oteli_slots_free(&pool.sets, fini);
     oteli_holds_forget();
 }
 
 void oteli_holds_forget(void)
 {
-    for (uint32_t i = 0; i < PARTS && parts[i] != NULL; i++)
-        parts[i] = NULL; /* the first is there before the second */
+    oteli_slots_forget(&pool.sets);
     pool.furnished.head = 0;
     pool.bare.head = 0;
-    pool.count = 0;
     pool.bytes = 0;
     oteli_holders_forget();
 }

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/record/line.c - the pool of lines: a table, and a list of the free ones in it. Any thread
- * takes and gives. The table's slots are filled once and keep their lines.
- *
- * The first lines are allocated one by one, because most programs never need more. Where many
- * spans wait, lines are made in huge pages. */
+ * takes and gives. The table's slots are filled once and keep their lines. */
 #include "api/record/line.h"
-#include "common/base/free_list.h"
-#include "common/os/huge_page.h"
+#include "common/base/slot_pool.h"
+#include "common/base/alloc.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { TABLE_PART = 1024, TABLE_PARTS = OTELI_LINE_MAX_COUNT / TABLE_PART };
-enum { PIECE_LINES = OTELI_HUGE_PAGE_BYTES / OTELI_LINE_BYTES, FEW_LINES = 256, MAPPED_UNITS = 8 };
+enum { TABLE_PART = 1024, TABLE_PARTS = OTELI_LINE_MAX_COUNT / TABLE_PART, MAPPED_UNITS = 8 };
+
+static void *parts[TABLE_PARTS]; /* zeros: not in the library's file */
 
 static struct {
     struct oteli_free_list free;
@@ -22,11 +20,12 @@ static struct {
     uint64_t units_kept;  /* … and the one of each thread among them, which is no limit's */
     uint64_t units_total; /* pooled lines that exist, and units of large ones */
     uint64_t units_limit;
-    uint32_t count;            /* slots of the table that were given out */
-    struct oteli_line *pieces; /* a list through the first lines of huge pages */
-} pool = {.units_limit = 4096};
-
-static struct oteli_line **parts[TABLE_PARTS]; /* zeros: not in the library's file */
+    struct oteli_slot_pool table; /* of pointers to lines */
+} pool = {.units_limit = 4096,
+          .table = {.parts = parts,
+                    .part_count = TABLE_PARTS,
+                    .slots_a_part = TABLE_PART,
+                    .slot_size = sizeof(struct oteli_line *)}};
 
 void oteli_lines_set_limit(uint64_t bytes)
 {
@@ -49,33 +48,18 @@ uint64_t oteli_lines_most(void)
 /* NULL: it is of before a fork in a signal handler, from which the child went on. */
 static struct oteli_line *table_get(uint32_t index)
 {
-    struct oteli_line **part = OTELI_LOAD_ACQUIRE_PTR(&parts[index / TABLE_PART]);
-    return part != NULL ? OTELI_LOAD_ACQUIRE_PTR(&part[index % TABLE_PART]) : NULL;
+    struct oteli_line **slot = oteli_slot_at(&pool.table, index);
+    return slot != NULL ? OTELI_LOAD_ACQUIRE_PTR(slot) : NULL;
 }
 
-/* Put a new line into the table. A part that two threads make at once is kept once. */
 static bool table_add(struct oteli_line *line)
 {
-    uint32_t index;
-    do {
-        index = oteli_load_acquire_32(&pool.count);
-        if (index >= OTELI_LINE_MAX_COUNT)
-            return false;
-        struct oteli_line ***slot = &parts[index / TABLE_PART];
-        if (OTELI_LOAD_ACQUIRE_PTR(slot) == NULL) {
-            const int saved_errno = errno;
-            struct oteli_line **part = calloc(TABLE_PART, sizeof *part);
-            errno = saved_errno;
-            if (part == NULL)
-                return false;
-            if (!OTELI_CAS_FULL_PTR(slot, NULL, part))
-                free(part);
-        }
-    } while (!oteli_cas_full_32(&pool.count, index, index + 1));
-    line->index = index;
-    struct oteli_line **part = OTELI_LOAD_ACQUIRE_PTR(&parts[index / TABLE_PART]);
-    OTELI_STORE_RELEASE_PTR(&part[index % TABLE_PART], line);
-    return true;
+    line->index = oteli_slot_new(&pool.table);
+    struct oteli_line **slot =
+        line->index != OTELI_NO_PLACE ? oteli_slot_at(&pool.table, line->index) : NULL;
+    if (slot != NULL)
+        OTELI_STORE_RELEASE_PTR(slot, line);
+    return slot != NULL;
 }
 
 static uint32_t *link_of(uint32_t index)
@@ -128,10 +112,10 @@ static bool is_mapped(uint32_t units)
 
 static void *allocate(size_t bytes, uint32_t units)
 {
+    if (!is_mapped(units))
+        return oteli_aligned_alloc(OTELI_CACHELINE, bytes);
     const int saved_errno = errno;
-    void *memory = is_mapped(units) ? mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                                    : aligned_alloc(OTELI_CACHELINE, bytes);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     errno = saved_errno;
     return memory != MAP_FAILED ? memory : NULL;
 }
@@ -151,45 +135,6 @@ static OTELI_COLD struct oteli_line *make(size_t bytes, uint32_t units)
     return NULL;
 }
 
-static struct oteli_line *line_in(void *piece, unsigned number)
-{
-    struct oteli_line *line =
-        (struct oteli_line *)(void *)((uint8_t *)piece + (size_t)number * OTELI_LINE_BYTES);
-    init(line, OTELI_LINE_BYTES, 1);
-    line->is_in_piece = true;
-    return line;
-}
-
-static void keep_piece(struct oteli_line *first)
-{
-    do {
-        first->next_piece = OTELI_LOAD_ACQUIRE_PTR(&pool.pieces);
-    } while (!OTELI_CAS_FULL_PTR(&pool.pieces, first->next_piece, first));
-}
-
-/* A line, and many free ones. NULL: there are few lines yet, or there is no room for many. */
-static OTELI_COLD struct oteli_line *make_many(void)
-{
-    if (oteli_load_relaxed_64(&pool.units_total) < FEW_LINES ||
-        !add_within_limit(&pool.units_total, PIECE_LINES))
-        return NULL;
-    void *const piece = oteli_huge_page_new();
-    struct oteli_line *const first = piece != NULL ? line_in(piece, 0) : NULL;
-    if (first == NULL || !table_add(first)) {
-        if (piece != NULL)
-            oteli_huge_page_free(piece);
-        sub(&pool.units_total, PIECE_LINES);
-        return NULL;
-    }
-    keep_piece(first);
-    for (unsigned i = 1; i < PIECE_LINES; i++) {
-        struct oteli_line *line = line_in(piece, i);
-        if (table_add(line)) /* or it is never used */
-            oteli_free_list_push(&pool.free, link_of, line->index);
-    }
-    return first;
-}
-
 static uint64_t units_for(size_t size)
 {
     return size <= OTELI_LINE_BYTES - sizeof(struct oteli_line)
@@ -201,11 +146,7 @@ static uint64_t units_for(size_t size)
 static struct oteli_line *take(struct oteli_thread *owner, uint64_t units)
 {
     const uint32_t index = units == 1 ? oteli_free_list_pop(&pool.free, link_of) : OTELI_NO_PLACE;
-    struct oteli_line *line = NULL;
-    if (index != OTELI_NO_PLACE)
-        line = table_get(index);
-    else if (units == 1)
-        line = make_many();
+    struct oteli_line *line = index != OTELI_NO_PLACE ? table_get(index) : NULL;
     if (line == NULL)
         line = make(units * OTELI_LINE_BYTES, (uint32_t)units);
     if (line == NULL)
@@ -278,38 +219,22 @@ uint64_t oteli_lines_queued_bytes(void)
     return (queued < limit ? queued : limit) * OTELI_LINE_BYTES;
 }
 
-/* Free it unless it is part of a huge page. */
-static void free_line(struct oteli_line *line)
+static void free_line(void *slot)
 {
-    if (!line->is_in_piece)
-        free(line);
+    free(*(struct oteli_line **)slot);
 }
 
 void oteli_lines_free(void)
 {
-    for (uint32_t i = 0; i < pool.count && i < OTELI_LINE_MAX_COUNT; i++)
-        if (parts[i / TABLE_PART] != NULL && parts[i / TABLE_PART][i % TABLE_PART] != NULL)
-            free_line(parts[i / TABLE_PART][i % TABLE_PART]);
-    while (pool.pieces != NULL) {
-        struct oteli_line *const piece = pool.pieces;
-        pool.pieces = piece->next_piece;
-        oteli_huge_page_free(piece);
-    }
-    for (uint32_t i = 0; i < TABLE_PARTS; i++) {
-        free(parts[i]);
-        parts[i] = NULL;
-    }
+    oteli_slots_free(&pool.table, free_line);
     oteli_lines_forget();
 }
 
 void oteli_lines_forget(void)
 {
-    for (uint32_t i = 0; i < TABLE_PARTS && parts[i] != NULL; i++)
-        parts[i] = NULL; /* the first is there before the second */
+    oteli_slots_forget(&pool.table);
     pool.free.head = 0;
     pool.units_used = 0;
     pool.units_kept = 0;
     pool.units_total = 0;
-    pool.count = 0;
-    pool.pieces = NULL;
 }

@@ -69,8 +69,6 @@ struct oteli_line {
     uint32_t units;    /* of OTELI_LINE_BYTES that it counts for; 1: pooled */
     uint32_t index;    /* in the pool's table */
     uint32_t free_next;
-    bool is_in_piece;              /* of a huge page; constant … */
-    struct oteli_line *next_piece; /* … of its first line: the first line of another */
 
     _Alignas(8) uint8_t records[];
 };

@@ -5,11 +5,10 @@
 #include "api/thread/sdk_slot.h"
 #include "api/thread/thread_state.h"
 #include "api/encode/key_value.h"
+#include "common/base/alloc.h"
 #include "common/log.h"
 #include "common/wire.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SCOPE_NAME = 1, SCOPE_VERSION = 2, SCOPE_ATTRIBUTES = 3 };
@@ -73,7 +72,7 @@ static otel_tracer *make(const struct wanted *wanted)
     const size_t message_bytes = text_field_size(SCOPE_NAME, wanted->name) +
                                  text_field_size(SCOPE_VERSION, wanted->version) + attribute_bytes;
     const size_t url_bytes = oteli_text_size(wanted->schema_url.data, wanted->schema_url.length);
-    otel_tracer *tracer = calloc(1, sizeof *tracer + message_bytes + url_bytes);
+    otel_tracer *tracer = oteli_calloc(1, sizeof *tracer + message_bytes + url_bytes);
     if (tracer == NULL)
         return NULL;
     uint8_t *message = (uint8_t *)(tracer + 1);
@@ -140,19 +139,12 @@ otel_tracer *otel_tracer_get_with(const char *name, const char *version,
     }
     if (wanted.name.length == 0)
         OTELI_LOG(OTEL_LOG_WARN, "a tracer was asked for without a name");
-    oteli_notice_fork();
-    if (oteli_fork_is_orphan())
-        return &oteli_tracer_nameless;
-    const int saved_errno = errno;
     otel_tracer *tracer = make(&wanted);
-    if (tracer == NULL) {
-        errno = saved_errno;
+    if (tracer == NULL)
         return &oteli_tracer_nameless;
-    }
     otel_tracer *known = intern(tracer);
     if (known != tracer)
         free(tracer);
-    errno = saved_errno;
     return known;
 }
 

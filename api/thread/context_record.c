@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/thread/context_record.c - the pointer that readers look for, and records that are no places. App threads. */
 #include "api/thread/context_record.h"
+#include "common/base/alloc.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,12 +31,7 @@ static bool has_memory(struct oteli_open *open)
 {
     if (open->apart != NULL)
         return true;
-    oteli_notice_fork();
-    if (oteli_fork_is_orphan())
-        return false;
-    const int saved_errno = errno;
-    open->apart = calloc(1, sizeof *open->apart);
-    errno = saved_errno;
+    open->apart = oteli_calloc(1, sizeof *open->apart);
     return open->apart != NULL;
 }
 

@@ -10,8 +10,8 @@
 #include "api/context/context_attributes.h"
 #include "api/thread/thread_state.h"
 #include "common/log.h"
+#include "common/base/alloc.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 struct otel_stack {
@@ -121,9 +121,7 @@ static struct oteli_thread *own_thread(void)
 
 otel_stack *otel_stack_new(void)
 {
-    const int saved_errno = errno;
-    otel_stack *stack = malloc(sizeof *stack);
-    errno = saved_errno;
+    otel_stack *stack = oteli_malloc(sizeof *stack);
     if (stack != NULL) {
         stack->is_current = 0;
         empty(&stack->places);

@@ -11,6 +11,7 @@
 #include "api/propagators/composite_propagator.h"
 #include "api/span/tracer.h"
 #include "api/context/tracestate_pool.h"
+#include "common/base/alloc.h"
 #include "common/clock/clock.h"
 #include "common/log.h"
 #include "common/os/library.h"
@@ -146,9 +147,6 @@ struct oteli_thread *oteli_thread_own(void)
 {
     if (oteli_self != &oteli_empty_thread)
         return oteli_self;
-    oteli_notice_fork();
-    if (oteli_fork_is_orphan())
-        return NULL;
     const int saved_errno = errno;
     pthread_once(&once, set_up_process);
     struct oteli_thread *thread = take_over();
@@ -293,19 +291,13 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
     const uint32_t before = thread->open_capacity;
     const uint32_t first = thread->fibre != NULL ? FIRST_DEPTH_OF_FIBRE : FIRST_DEPTH;
     const uint32_t capacity = before == 0 ? first : before * 2;
-    oteli_notice_fork();
-    if (oteli_fork_is_orphan())
-        return false;
     if (capacity > DEEPEST) {
         OTELI_LOG(OTEL_LOG_WARN, "%u spans are open on one thread: are they ended there?", before);
         return false;
     }
-    const int saved_errno = errno;
-    struct oteli_open *stack = aligned_alloc(OTELI_CACHELINE, capacity * sizeof *stack);
-    if (stack == NULL) {
-        errno = saved_errno;
+    struct oteli_open *stack = oteli_aligned_alloc(OTELI_CACHELINE, capacity * sizeof *stack);
+    if (stack == NULL)
         return false;
-    }
     const uint32_t depth = before != 0 ? (uint32_t)(thread->top - thread->stack) : 0;
     struct oteli_open *const old = before != 0 ? thread->stack : NULL;
     if (before != 0)
@@ -322,7 +314,6 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
     oteli_thread_bound(thread);
     if (before != 0 && otel_thread_ctx_v1 == &old[depth].record)
         otel_thread_ctx_v1 = &stack[depth].record;
-    errno = saved_errno;
     return true;
 }
 
@@ -531,9 +522,6 @@ void oteli_api_keep_memory(void)
  * whose lines and threads are looked at. */
 __attribute__((destructor(101))) static void free_at_exit(void)
 {
-    oteli_notice_fork();
-    if (oteli_fork_is_orphan())
-        return; /* its C library may wait for ever in free() */
     if (oteli_load_relaxed_32(&keeps_memory) != 0)
         return;
     if (oteli_generation != 0 || oteli_threads_alive() > (oteli_self != &oteli_empty_thread))

@@ -100,7 +100,7 @@ TEST(without_memory_nothing_is_used_up)
     oteli_line_put(line);
 }
 
-TEST(many_lines_come_in_huge_pages)
+TEST(many_lines_are_used_again)
 {
     enum { MANY = 600 };
     (void)state;
@@ -114,14 +114,11 @@ TEST(many_lines_come_in_huge_pages)
     }
     assert_null(oteli_line_get(NULL, 1));
     const size_t allocated = oteli_leaks_count();
-    unsigned in_pieces = 0;
     for (unsigned i = 0; i < MANY; i++) {
         assert_int_equal(lines[i]->records[0], (uint8_t)i);
         assert_int_equal(lines[i]->records[lines[i]->capacity - 1], (uint8_t)i);
-        in_pieces += lines[i]->is_in_piece;
         oteli_line_put(lines[i]);
     }
-    assert_true(in_pieces >= 128);
     for (unsigned i = 0; i < MANY; i++)
         assert_non_null(lines[i] = oteli_line_get(NULL, 1));
     assert_int_equal(oteli_leaks_count(), allocated);
