@@ -23,7 +23,7 @@ static struct oteli_slot_pool pool = {.parts = oteli_detached_parts,
 
 static struct oteli_detached *at_index(uint32_t index)
 {
-    return oteli_slot_at(&pool, index);
+    return oteli_slot_at(oteli_detached_parts, PART, sizeof(struct oteli_detached), index);
 }
 
 /* A record that is not there gets lost. */

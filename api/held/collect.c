@@ -64,7 +64,6 @@ static otel_lines *give_to_caller(otel_lines *lines)
 
 otel_lines *otel_lines_end(void)
 {
-    oteli_notice_fork();
     struct oteli_thread *thread = oteli_self;
     if (!oteli_thread_begin(thread))
         return NULL;
@@ -101,7 +100,6 @@ static otel_lines *claim(struct oteli_thread *thread, otel_span_ref span)
 
 otel_lines *otel_span_collect(otel_span span)
 {
-    oteli_notice_fork();
     struct oteli_thread *thread = oteli_thread_own();
     if (thread == NULL || !oteli_thread_begin(thread))
         return NULL;
@@ -120,7 +118,6 @@ size_t otel_lines_size(const otel_lines *lines)
  * than the set's. */
 static struct oteli_thread *begin_for(const otel_lines *lines)
 {
-    oteli_notice_fork();
     struct oteli_thread *thread = oteli_thread_own();
     if (thread == NULL || !oteli_thread_begin(thread))
         return NULL;

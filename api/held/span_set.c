@@ -37,7 +37,7 @@ void oteli_holds_set_limit(uint64_t bytes)
 
 static struct otel_lines *at_index(uint32_t index)
 {
-    return oteli_slot_at(&pool.sets, index);
+    return oteli_slot_at(parts, PART, sizeof(struct otel_lines), index);
 }
 
 static uint32_t *link_of(uint32_t index)

@@ -7,8 +7,6 @@
  *
  * Source: OpenTelemetry specification, context/env-carriers.md. */
 #include "common/config/configuration.h"
-#include "common/os/fork.h"
-#include "api/thread/sdk_slot.h"
 #include <otel/propagate.h>
 
 #include <errno.h>
@@ -191,9 +189,6 @@ static char **join(const char *const *environment, const struct additions *addit
 
 char **otel_environment_for_child(const otel_context *context, const char *const *environment)
 {
-    oteli_notice_fork();
-    if (oteli_fork_is_orphan())
-        return NULL; /* its allocator may be locked by a thread that it does not have */
     const int saved_errno = errno;
     struct additions additions = {.data = NULL};
     otel_inject(context, add, &additions);

@@ -45,18 +45,22 @@ uint64_t oteli_lines_most(void)
     return most < OTELI_LINE_MAX_COUNT ? most : OTELI_LINE_MAX_COUNT;
 }
 
+static struct oteli_line **slot_at(uint32_t index)
+{
+    return oteli_slot_at(parts, TABLE_PART, sizeof(struct oteli_line *), index);
+}
+
 /* NULL: it is of before a fork in a signal handler, from which the child went on. */
 static struct oteli_line *table_get(uint32_t index)
 {
-    struct oteli_line **slot = oteli_slot_at(&pool.table, index);
+    struct oteli_line **slot = slot_at(index);
     return slot != NULL ? OTELI_LOAD_ACQUIRE_PTR(slot) : NULL;
 }
 
 static bool table_add(struct oteli_line *line)
 {
     line->index = oteli_slot_new(&pool.table);
-    struct oteli_line **slot =
-        line->index != OTELI_NO_PLACE ? oteli_slot_at(&pool.table, line->index) : NULL;
+    struct oteli_line **slot = line->index != OTELI_NO_PLACE ? slot_at(line->index) : NULL;
     if (slot != NULL)
         OTELI_STORE_RELEASE_PTR(slot, line);
     return slot != NULL;

@@ -208,7 +208,6 @@ static struct oteli_thread *hold_state(const otel_tracer *tracer, const otel_fin
         return NULL;
     }
     if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
-        oteli_notice_fork();
         if (oteli_thread_is_silent())
             return NULL;
         if (oteli_load_acquire_64(&oteli_generation) == 0) {

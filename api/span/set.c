@@ -13,7 +13,6 @@
 /* The open span of a handle, held for one change; NULL: there is none. */
 static struct oteli_open *grab(otel_span_ref span, struct oteli_thread **owner)
 {
-    oteli_notice_fork();
     struct oteli_thread *thread = oteli_self;
     if (OTELI_LIKELY(oteli_ref_place(span.place) == OTELI_PLACE_LOCAL)) {
         if (!oteli_thread_begin(thread))

@@ -22,7 +22,6 @@ static void close_place(const struct oteli_open *open)
 
 void oteli_unwind(struct oteli_thread *thread, uint32_t depth)
 {
-    oteli_notice_fork();
     if (oteli_thread_is_busy(thread))
         return;
     for (size_t at = (size_t)(thread->top - thread->stack); at > depth; at--)

@@ -170,7 +170,7 @@ OTELI_LENT void oteli_sdk_reconsider_clock(const struct oteli_sdk *sdk);
  * ends looks at it after its record is committed. */
 #define oteli_asleep (oteli_watched.words.asleep)
 
-/* Before anything that could wait for a thread of the parent's, or allocate: an orphan
+/* Before the end of a span, which could wait for a thread of the parent's: an orphan
  * (common/os/fork.h) forgets its parent first. */
 static inline void oteli_notice_fork(void)
 {

@@ -26,11 +26,13 @@ void *oteli_part_make(void **part, size_t slots, size_t slot_size);
 /* The index of a slot, full of zeros, that was never given out; OTELI_NO_PLACE: there is none. */
 uint32_t oteli_slot_new(struct oteli_slot_pool *pool);
 
-/* NULL: the slot is of before a fork in a signal handler, from which the child went on. */
-static inline void *oteli_slot_at(const struct oteli_slot_pool *pool, uint32_t index)
+/* The slot of a pool with these numbers, which callers know as constants. NULL: it is of before a
+ * fork in a signal handler, from which the child went on. */
+static inline void *oteli_slot_at(void *const *parts, uint32_t slots_a_part, size_t slot_size,
+                                  uint32_t index)
 {
-    char *part = OTELI_LOAD_ACQUIRE_PTR(&pool->parts[index / pool->slots_a_part]);
-    return part != NULL ? part + (index % pool->slots_a_part) * pool->slot_size : NULL;
+    char *part = OTELI_LOAD_ACQUIRE_PTR(&parts[index / slots_a_part]);
+    return part != NULL ? part + (index % slots_a_part) * slot_size : NULL;
 }
 
 /* In a forked child: there are no slots. Stores only. */

@@ -8,9 +8,9 @@
  *
  * Orphans. A child that is made without the C library (the system calls clone and fork) or
  * with _Fork() runs no such function. It finds a word of memory empty that the kernel wipes in
- * every child (oteli_fork_wipe), and whatever could wait or allocate looks at that word first:
- * then the same functions run there. The C library's own locks are as the parent's threads
- * left them, so an orphan does nothing by itself that would allocate.
+ * every child (oteli_fork_wipe). The calls that start, flush and stop, and ends of spans, look at
+ * that word first: then the same functions run there. The C library's own locks are as the
+ * parent's threads left them, so nothing is started in an orphan that the program does not start.
  *
  * Threads:  any; oteli_fork_watch start/stop only. */
 #ifndef OTELI_FORK_H
