@@ -163,3 +163,33 @@ TEST(a_child_has_the_epoch_of_its_started_parent)
         assert_int_equal(recorder_span(i).epoch, epoch);
     assert_int_equal(recorder_span(3).epoch, epoch + 1);
 }
+
+TEST_WITH(recorder_setup_fast, recorder_teardown, a_child_has_the_epoch_of_its_attached_parent)
+{
+    int value;
+    otel_context_value place;
+    const otel_span old = otel_span_start(tracer(), "old", NULL);
+    const otel_context of_old = otel_context_with_span(otel_current_context(), old);
+    otel_context_detach(otel_context_attach(of_old));
+    oteli_fake_clock.wall_ns += 5000000;
+    oteli_clock_renew();
+    const otel_span young = otel_span_start(tracer(), "young", NULL);
+    otel_context of_young = otel_context_with_span(otel_current_context(), young);
+    of_young = otel_context_with_value(of_young, otel_context_create_key("k"), &value, &place);
+    otel_context_detach(otel_context_attach(of_young)); /* the long way */
+    const otel_context_token token = otel_context_attach(of_old);
+    otel_span_end(otel_span_enter(tracer(), "child", NULL));
+    otel_context_detach(token);
+    otel_span_end(old);
+    otel_span_end(young);
+
+    assert_int_equal(recorder_span(0).epoch, recorder_span(1).epoch);
+    assert_int_equal(recorder_span(2).epoch, recorder_span(1).epoch + 1);
+}
+
+TEST(a_full_table_is_freed)
+{
+    for (size_t i = 0; i < (size_t)OTELI_DETACHED_PART * OTELI_DETACHED_PARTS; i++)
+        otel_span_start(tracer(), "open", NULL);
+    assert_false(otel_span_is_recording(otel_span_start(tracer(), "one more", NULL)));
+}

@@ -262,6 +262,16 @@ TEST(a_slew_is_followed_without_a_new_epoch)
     assert_int_equal(oteli_clock_epoch(), epoch);
 }
 
+TEST(a_rate_is_that_of_the_last_seconds)
+{
+    for (int i = 0; i < 20; i++)
+        settle();
+    drift_ppm = 100;
+    settle();
+    const uint64_t slower = SECOND_NS * TICKS_PER_NS - oteli_clock_ticks_of_ns(SECOND_NS);
+    assert_in_range(slower, 299000, 301000);
+}
+
 TEST(an_idle_hour_is_a_straight_line)
 {
     settle();
