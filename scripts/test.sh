@@ -134,7 +134,7 @@ step_faults() {
 }
 step_mutants() { # 30 are few: the bound is that of chance, not that of docs/RELIABILITY.md
     setup --full-deps && again="scripts/test.sh mutants" &&
-        tests/mutants/run.py build-mutants --sample 30 --bound 50
+        tests/mutants/run.py build-mutants --sample 30 --seconds 5 --bound 50
 }
 
 run_steps() {
@@ -161,9 +161,10 @@ case ${1:-} in
     ;;
 --mutants)
     setup --full-deps --interop
-    tests/mutants/run.py build-mutants --sample 600
-    exec tests/mutants/run.py build-mutants --sample 600 --bound 85 \
-        --tests '^(unit|example|integration|blackbox)\.'
+    measure="tests/mutants/run.py build-mutants --sample 600"
+    $measure
+    $measure --tests '^(unit|example|integration|blackbox)\.'
+    exec $measure --sanitize --bound 85
     ;;
 --full)
     # shellcheck disable=SC2046

@@ -9,14 +9,14 @@ ones, and a smaller sample is the beginning of a larger one. One build in WORK (
 example) has all of them. Each test runs once without a mutant, which tells the mutants that it reaches;
 then each mutant runs the tests that reach it, the fastest first, until one fails or hangs. What has
 been run is kept in WORK for these sources, and is not run again: an interrupted run continues, and one
-with a wider --tests runs the other tests against what survived.
+with other tests runs them against what survived.
 
-REGEX is of names as ctest has them, LABELS a regex of labels to leave out. Tests are built with ASan and
-UBSan, as the first tier has its unit tests. Where REGEX names blackbox, the black-box suite is built
-too, against what this build installs, and nothing has sanitizers: run the other tests before. A mutant
-that changes no object file is not counted, nor is one of equivalents.list (at most one in ten may be
-listed). The exit status is 1 when the share of killed mutants is below the bound. Needs
-python3-clang-14.
+REGEX is of names as ctest has them, LABELS a regex of labels to leave out; --seconds leaves out tests
+that take longer. Where REGEX names blackbox, the black-box suite is built too, against what this build
+installs. --sanitize is for unit tests and examples, in a build of its own with ASan and UBSan: that is
+several times slower, so run it against what survived the others. A mutant that changes no object file
+is not counted, nor is one of equivalents.list (at most one in ten may be listed). The exit status is 1
+when the share of killed mutants is below the bound. Needs python3-clang-14.
 """
 import argparse
 import collections
@@ -40,7 +40,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE.parents[1]
 MUTANTS_MAX = 4095  # OTELI_MUTANTS_MAX of mutant.h; 0 is none
 CONFIGURE = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_C_FLAGS=-w",
-             "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g", "-DCMAKE_INSTALL_RPATH=$ORIGIN", "-DOTEL_WERROR=OFF")
+             "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1", "-DCMAKE_INSTALL_RPATH=$ORIGIN", "-DOTEL_WERROR=OFF")
 SANITIZERS = "address,undefined"
 # Folders with tests that need no program of another folder.
 ALONE = {"tests/unit", "examples"}
@@ -62,6 +62,11 @@ def write(path, data):
         path.write_bytes(data)
 
 
+def side_by_side(jobs, function, things):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(function, things))
+
+
 def one_line(text):
     return re.sub(r"\s+", " ", text)
 
@@ -73,13 +78,13 @@ def key(mutant):
 class Build:
     """A copy of the sources with mutants in it, and what is built of it."""
 
-    def __init__(self, work, seed, sanitizers):
-        self.work, self.copy, self.sanitizers = work, work / "source", sanitizers
-        self.tree = work / ("sanitized" if sanitizers else "build")
-        self.limits = LIMITS if sanitizers else LIMITS + MEMORY
+    def __init__(self, args):
+        work, self.sanitizers, self.jobs = args.work.resolve(), SANITIZERS * args.sanitize, args.jobs
+        self.work, self.copy, self.tree = work, work / "source", work / ("sanitized" if args.sanitize else "build")
+        self.limits = LIMITS if args.sanitize else LIMITS + MEMORY
         listed = quietly("git", "-C", SOURCES, "ls-files", "--cached", "--others", "--exclude-standard")
         self.names = sorted(name for name in listed.splitlines() if (SOURCES / name).is_file())
-        tested = hashlib.sha256(str(seed).encode())
+        tested = hashlib.sha256(str(args.seed).encode())
         product = hashlib.sha256((HERE / "places.py").read_bytes())
         for name in self.names:
             data = (SOURCES / name).read_bytes()
@@ -87,7 +92,7 @@ class Build:
                 product.update(name.encode() + data)
             if not name.endswith((".md", "mutants/run.py", "mutants/equivalents.list")):
                 tested.update(name.encode() + data)
-        self.product, self.seed = product.hexdigest()[:16], seed
+        self.product, self.seed = product.hexdigest()[:16], args.seed
         self.state = work / tested.hexdigest()[:16]
         self.state.mkdir(parents=True, exist_ok=True)
 
@@ -142,9 +147,13 @@ class Build:
             write(self.copy / name, places.rewritten(source, some).encode())
             return not some or self.compiles(some[0][1].unit)
 
-        if put(numbered):
-            return numbered
-        good = [one for one in numbered if put([one])]
+        def good_of(some):
+            if put(some):
+                return some
+            half = len(some) // 2
+            return good_of(some[:half]) + good_of(some[half:]) if half else []
+
+        good = good_of(numbered)
         if not put(good):
             raise RuntimeError(f"{name}: mutants that compile alone and not together")
         return good
@@ -165,8 +174,11 @@ class Build:
         for number, mutant in chosen:
             files[mutant.file].append((number, mutant))
         # Headers first: a header that does not compile would make its users look wrong.
-        product = sorted(filter(self.is_product, self.names), key=lambda name: (name.endswith(".c"), name))
-        good = dict(one for name in product for one in self.plant(name, files[name]))
+        product = list(filter(self.is_product, self.names))
+        headers = [self.plant(name, files[name]) for name in product if name.endswith(".h")]
+        sources = side_by_side(self.jobs, lambda name: self.plant(name, files[name]),
+                               [name for name in product if name.endswith(".c")])
+        good = dict(one for some in headers + sources for one in some)
         listed.write_text(json.dumps(sorted(good.items())))
         for old in (self.state / "reached").glob("*"):
             old.unlink()
@@ -200,11 +212,16 @@ class Test:
         self.seconds, self.reaches, self.passes = 0, set(), False
 
     def environment(self, mutant, reached):
-        made = dict(os.environ, OTELI_MUTANTS=f"{mutant}:{reached}")
+        made = dict(os.environ, OTELI_MUTANTS=f"{mutant}:{reached}", MALLOC_PERTURB_="165")
         made.update(one.split("=", 1) for one in self.properties.get("ENVIRONMENT", ()))
         for one in self.properties.get("ENVIRONMENT_MODIFICATION", ()):
             made.pop(one.removesuffix("=unset:"), None)  # no test changes one in another way
         return made
+
+    @staticmethod
+    def has_failed(output):
+        """Whether cmocka has said so, of one of the test's cases: the others need not be waited for."""
+        return b"[  FAILED  ]" in os.pread(output.fileno(), 1 << 20, 0)
 
     def run(self, build, limit, mutant=0, reached=""):
         """What became of it: passed, failed, skipped or hung."""
@@ -213,39 +230,44 @@ class Test:
             with subprocess.Popen([*build.limits, *self.command], stdin=subprocess.DEVNULL, stdout=output,
                                   stderr=output, env=self.environment(mutant, reached),
                                   cwd=self.properties["WORKING_DIRECTORY"], start_new_session=True) as child:
-                try:
-                    status = child.wait(limit)
-                except subprocess.TimeoutExpired:
-                    status = None
+                status, end = None, time.monotonic() + limit
+                while status is None and time.monotonic() < end and not self.has_failed(output):
+                    try:
+                        status = child.wait(min(limit, 0.2))
+                    except subprocess.TimeoutExpired:
+                        pass
                 try:  # and what it has left
                     os.killpg(child.pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-            output.seek(0)
+            if self.has_failed(output):
+                return "failed"
             if status is None:
                 return "hung"
             if status == self.properties.get("SKIP_RETURN_CODE"):
                 return "skipped"
+            output.seek(0)
             wanted, said = self.properties.get("PASS_REGULAR_EXPRESSION"), output.read()
             passes = any(re.search(one, said, re.S) for one in wanted) if wanted else status == 0
             return "passed" if passes else "failed"
 
-    def cover(self, build):
+    def cover(self, build, limit):
         """Runs it without a mutant, which tells how long it takes and what it reaches."""
         kept = build.state / "reached" / self.name.replace("/", "_")
-        if not kept.exists():
+        outcome, self.seconds, numbers = json.loads(kept.read_text()) if kept.exists() else ("hung", 0, ())
+        limit = min(limit, float(self.properties.get("TIMEOUT", 900)))
+        if outcome == "hung" and self.seconds < limit:
             kept.parent.mkdir(exist_ok=True)
             reached = kept.with_name(f".{kept.name}")
             reached.write_bytes(bytes(MUTANTS_MAX + 1))
             start = time.monotonic()
-            outcome = self.run(build, float(self.properties.get("TIMEOUT", 900)), 0, reached)
-            seconds = time.monotonic() - start
+            outcome = self.run(build, limit, 0, reached)
+            self.seconds = time.monotonic() - start
             numbers = [number for number, seen in enumerate(reached.read_bytes()) if seen]
-            kept.write_text(json.dumps([outcome, seconds, numbers]))
-        outcome, self.seconds, numbers = json.loads(kept.read_text())
-        self.reaches, self.passes = set(numbers), outcome == "passed"
-        if outcome in ("failed", "hung"):
-            print(f"{self.name}: {outcome} without a mutant, and is left out", flush=True)
+            kept.write_text(json.dumps([outcome, self.seconds, numbers]))
+        self.reaches, self.passes = set(numbers), outcome == "passed" and self.seconds < limit
+        if outcome == "failed":
+            print(f"{self.name}: fails without a mutant, and is left out", flush=True)
 
 
 def chosen_tests(tree, args):
@@ -260,22 +282,28 @@ def built_tests(build, args):
                for one in chosen_tests(build.tree, args)}
     with_suite = "blackbox" in args.tests
     targets = ["all"] if with_suite or folders - ALONE else [f"{folder}/all" for folder in folders]
-    quietly("cmake", "--build", build.tree, "-j", args.jobs, "--target", *targets)
+    quietly("cmake", "--build", build.tree, "-j", os.cpu_count(), "--target", *targets)
     found = chosen_tests(build.tree, args)
     if with_suite:
         quietly(build.copy / "tests/blackbox/run.sh", build.tree, "-N")
         found += chosen_tests(build.tree / "blackbox/build", args)
+    for one in found:
+        one.name += " sanitized" * bool(build.sanitizers)
     return [one for one in found if one.command]
 
 
 class Results:
-    """What has been run, one line of JSON each."""
+    """What has been run, by any run: one line of JSON each."""
 
     def __init__(self, path):
-        self.path, self.lock, self.known = path, threading.Lock(), {}
+        self.path, self.lock, self.known, self.killers = path, threading.Lock(), {}, {}
         for line in path.read_text().splitlines() if path.exists() else ():
-            number, test, outcome = json.loads(line)
-            self.known[number, test] = outcome
+            self.note(*json.loads(line))
+
+    def note(self, number, test, outcome):
+        self.known[number, test] = outcome
+        if outcome in ("failed", "hung"):
+            self.killers[number] = test
 
     def get(self, number, test, find):
         """What find() says, or said once."""
@@ -283,23 +311,25 @@ class Results:
             outcome = find()
             with self.lock, open(self.path, "a", encoding="utf-8") as file:
                 file.write(json.dumps([number, test, outcome]) + "\n")
-            self.known[number, test] = outcome
+            self.note(number, test, outcome)
         return self.known[number, test]
 
     def killer(self, build, number, tests):
-        """The test that finds a mutant, if one does: first of those that have been run."""
-        def find(test):
-            limit = 5 * test.seconds + 10
-            outcome = test.run(build, limit, number)
-            if outcome == "failed" and test.run(build, limit) == "failed":
-                raise RuntimeError(f"{test.name} fails without a mutant too, and has not done so before")
-            return outcome
+        """The name of the test that finds a mutant, if one does."""
+        for test in tests:
+            if number not in self.killers:
+                self.get(number, test.name, lambda test=test: test.run(build, 3 * test.seconds + 5, number))
+        return self.killers.get(number)
 
-        for test in sorted(tests, key=lambda test: (number, test.name) not in self.known):
-            outcome = self.get(number, test.name, lambda test=test: find(test))
-            if outcome in ("failed", "hung"):
-                return f"{test.name}, which hung" if outcome == "hung" else test.name
-        return None
+    def check(self, build, tests):
+        """Forgets what was found by tests that meanwhile fail without a mutant too, and ends the run."""
+        suspects = [test for test in tests if test.name in self.killers.values()]
+        found = side_by_side(build.jobs, lambda test: test.run(build, 3 * test.seconds + 5), suspects)
+        wrong = {test.name for test, outcome in zip(suspects, found) if outcome in ("failed", "hung")}
+        if wrong:
+            kept = ([*key, outcome] for key, outcome in self.known.items() if key[1] not in wrong)
+            self.path.write_text("".join(json.dumps(one) + "\n" for one in kept))
+            sys.exit(f"fails without a mutant too: {', '.join(wrong)}; run this again")
 
 
 def equivalents():
@@ -314,7 +344,7 @@ def equivalents():
     return found
 
 
-def judge(build, mutants, tests, args):
+def judge(build, mutants, tests):
     """Runs all of them; returns how each ended, by number."""
     results, listed, ends = Results(build.state / "results.jsonl"), equivalents(), {}
 
@@ -329,11 +359,12 @@ def judge(build, mutants, tests, args):
             return "same object"
         return f"survived {len(reaching)} tests"
 
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+    with concurrent.futures.ThreadPoolExecutor(build.jobs) as pool:
         for number, end in zip(mutants, pool.map(end_of, mutants)):
             mutant, ends[number] = mutants[number], end
-            print(f"{mutant.file}:{mutant.line} {mutant.operator} {one_line(mutant.before)[:70]} => "
+            print(f"{number}: {mutant.file}:{mutant.line} {mutant.operator} {one_line(mutant.before)[:70]} => "
                   f"{one_line(mutant.after)[:70] or 'nothing'}: {end}", flush=True)
+    results.check(build, tests)
     return ends
 
 
@@ -367,17 +398,18 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", default=r"^(unit|example)\.")
     parser.add_argument("--without", default="^full$")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--sanitize", action="store_true")
+    parser.add_argument("--seconds", type=float, default=900)
+    parser.add_argument("--jobs", type=int, default=2 * os.cpu_count())
     parser.add_argument("--bound", type=float, default=0)
     args = parser.parse_args()
-    build = Build(args.work.resolve(), args.seed, "" if "blackbox" in args.tests else SANITIZERS)
+    build = Build(args)
     mutants = build.mutants(min(args.sample, MUTANTS_MAX))
     tests = built_tests(build, args)
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        list(pool.map(lambda test: test.cover(build), tests))
+    side_by_side(build.jobs, lambda test: test.cover(build, args.seconds), tests)
     tests = sorted((test for test in tests if test.passes), key=lambda test: test.seconds)
-    print(f"{len(mutants)} mutants, {len(tests)} tests", flush=True)
-    ends = judge(build, mutants, tests, args)
+    print(f"{len(mutants)} mutants, {len(tests)} tests, {sum(test.seconds for test in tests):.0f} s", flush=True)
+    ends = judge(build, mutants, tests)
     with open(build.work / "survivors.list", "w", encoding="utf-8") as file:
         for number, end in ends.items():
             if end.startswith("survived"):
