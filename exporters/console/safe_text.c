@@ -10,39 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void oteli_text_fini(struct oteli_text *text)
-{
-    free(text->data);
-    *text = (struct oteli_text){0};
-}
-
-static bool reserve(struct oteli_text *text, size_t more)
-{
-    if (text->failed)
-        return false;
-    if (more <= text->capacity - text->length)
-        return true;
-    size_t capacity = text->capacity < 256 ? 256 : text->capacity;
-    while (capacity - text->length < more && capacity <= SIZE_MAX / 2)
-        capacity *= 2;
-    char *data = capacity - text->length < more ? NULL : realloc(text->data, capacity);
-    if (data == NULL) {
-        text->failed = true;
-        return false;
-    }
-    text->data = data;
-    text->capacity = capacity;
-    return true;
-}
-
-void oteli_text_add(struct oteli_text *text, const char *data, size_t length)
-{
-    if (length == 0 || !reserve(text, length))
-        return;
-    memcpy(text->data + text->length, data, length);
-    text->length += length;
-}
-
 void oteli_text_add_string(struct oteli_text *text, const char *string)
 {
     oteli_text_add(text, string, strlen(string));
@@ -61,10 +28,7 @@ void oteli_text_add_format(struct oteli_text *text, const char *format, ...)
 
 void oteli_text_add_spaces(struct oteli_text *text, size_t count)
 {
-    if (count == 0 || !reserve(text, count))
-        return;
-    memset(text->data + text->length, ' ', count);
-    text->length += count;
+    oteli_text_add_format(text, "%*s", (int)count, "");
 }
 
 void oteli_text_add_hex(struct oteli_text *text, const void *bytes, size_t length)

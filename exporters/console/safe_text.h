@@ -8,19 +8,9 @@
 #ifndef OTELI_SAFE_TEXT_H
 #define OTELI_SAFE_TEXT_H
 
-#include <otel/exporter.h>
-
-struct oteli_text {
-    char *data; /* not terminated; owned */
-    size_t length;
-    size_t capacity;
-    bool failed;
-};
-
-void oteli_text_fini(struct oteli_text *text);
+#include "exporters/json/json_text.h"
 
 /* Append as it is. */
-void oteli_text_add(struct oteli_text *text, const char *data, size_t length);
 void oteli_text_add_string(struct oteli_text *text, const char *string);
 void oteli_text_add_format(struct oteli_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -56,12 +56,12 @@ static bool add_line(struct file_exporter *file, otel_export *call)
 
 static void forget_text(struct file_exporter *file)
 {
-    struct oteli_json *text = &file->encoder.text;
+    struct oteli_text *text = &file->encoder.text;
     file->sent = 0;
     file->line = 0;
-    oteli_json_reset(text);
+    oteli_text_reset(text);
     if (text->capacity > TEXT_KEPT)
-        oteli_json_fini(text);
+        oteli_text_fini(text);
 }
 
 static void drop_unwritten(const struct file_exporter *file, otel_export *call)
@@ -90,7 +90,7 @@ static otel_export_result export_to_file(void *state, otel_export *call)
 /* Send what there is room for. False: there will be none, and errno says why. */
 static bool push(struct file_exporter *file)
 {
-    const struct oteli_json *text = &file->encoder.text;
+    const struct oteli_text *text = &file->encoder.text;
     while (file->sent < text->length) {
         const ssize_t sent =
             oteli_sink_push(&file->sink, text->data + file->sent, text->length - file->sent);
@@ -136,7 +136,7 @@ static otel_export_result go_on(struct file_exporter *file, otel_export *call)
 static otel_export_result export_to_stream(void *state, otel_export *call)
 {
     struct file_exporter *file = state;
-    struct oteli_json *text = &file->encoder.text;
+    struct oteli_text *text = &file->encoder.text;
     if (file->sent != 0) {
         memmove(text->data, text->data + file->sent, text->length - file->sent);
         text->length -= file->sent;

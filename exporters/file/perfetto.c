@@ -82,11 +82,11 @@ static bool write_at(int fd, const char *text, size_t length, off_t offset)
 /* Write the events that are in the text. False: they are lost, the file is as it was. */
 static bool write_events(struct perfetto *perfetto)
 {
-    struct oteli_json *text = &perfetto->events.text;
+    struct oteli_text *text = &perfetto->events.text;
     const size_t length = text->length;
     if (length == 0 && !text->failed)
         return true;
-    oteli_json_add(text, tail, sizeof tail - 1);
+    oteli_text_add(text, tail, sizeof tail - 1);
     const int fd = oteli_owned_fd_is_ours(&perfetto->held) ? perfetto->held.fd : -1;
     const bool is_written = !text->failed && write_at(fd, text->data, text->length, perfetto->end);
     if (is_written) {
@@ -104,9 +104,9 @@ static bool write_events(struct perfetto *perfetto)
         perfetto->events.has_events = perfetto->said.events;
         errno = error;
     }
-    oteli_json_reset(text);
+    oteli_text_reset(text);
     if (text->capacity > TEXT_KEPT)
-        oteli_json_fini(text);
+        oteli_text_fini(text);
     return is_written;
 }
 
@@ -336,7 +336,7 @@ static void perfetto_free(void *state)
         free(perfetto->waiting[i]);
     free(perfetto->waiting);
     oteli_lanes_fini(&perfetto->lanes);
-    oteli_json_fini(&perfetto->events.text);
+    oteli_text_fini(&perfetto->events.text);
     oteli_owned_fd_close(&perfetto->held);
     free(perfetto);
 }
@@ -354,7 +354,7 @@ static uint64_t last_midnight_ns(void)
 
 static bool write_head(struct perfetto *perfetto)
 {
-    struct oteli_json *text = &perfetto->events.text;
+    struct oteli_text *text = &perfetto->events.text;
     OTELI_JSON_ADD(text, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"zero_unix_nano\":\"");
     oteli_json_add_unsigned(text, perfetto->events.zero_ns);
     OTELI_JSON_ADD(text, "\"},\"traceEvents\":[");
@@ -386,7 +386,7 @@ otel_status otel_perfetto_exporter_new(const char *path, otel_exporter *exporter
     if (perfetto->held.fd < 0 || !write_head(perfetto)) {
         const int error = errno;
         oteli_owned_fd_close(&perfetto->held);
-        oteli_json_fini(&perfetto->events.text);
+        oteli_text_fini(&perfetto->events.text);
         free(perfetto);
         errno = error;
         return error == ENOMEM ? OTEL_ERROR_NO_MEMORY : OTEL_ERROR_SYSTEM;

@@ -7,23 +7,23 @@
 
 /* ---- pieces --------------------------------------------------------------------------- */
 
-static void add_text(struct oteli_json *json, const char *text)
+static void add_text(struct oteli_text *json, const char *text)
 {
     oteli_json_add_string(json, (otel_slice){text, strlen(text)});
 }
 
 /* Nanoseconds as microseconds. */
-static void add_us(struct oteli_json *json, uint64_t ns)
+static void add_us(struct oteli_text *json, uint64_t ns)
 {
     const char decimals[] = {'.', (char)('0' + ns % 1000 / 100), (char)('0' + ns % 100 / 10),
                              (char)('0' + ns % 10)};
     oteli_json_add_unsigned(json, ns / 1000);
-    oteli_json_add(json, decimals, sizeof decimals);
+    oteli_text_add(json, decimals, sizeof decimals);
 }
 
 static void add_time(struct oteli_trace_events *events, uint64_t time_ns)
 {
-    struct oteli_json *json = &events->text;
+    struct oteli_text *json = &events->text;
     OTELI_JSON_ADD(json, ",\"ts\":");
     if (time_ns < events->zero_ns)
         OTELI_JSON_ADD(json, "-");
@@ -33,24 +33,24 @@ static void add_time(struct oteli_trace_events *events, uint64_t time_ns)
 /* What every event has: its phase, process and track. */
 static void open_event(struct oteli_trace_events *events, char phase, uint32_t track)
 {
-    struct oteli_json *json = &events->text;
-    oteli_json_add(json, events->has_events ? ",\n" : "\n", events->has_events ? 2 : 1);
+    struct oteli_text *json = &events->text;
+    oteli_text_add(json, events->has_events ? ",\n" : "\n", events->has_events ? 2 : 1);
     events->has_events = true;
     OTELI_JSON_ADD(json, "{\"ph\":\"");
-    oteli_json_add(json, &phase, 1);
+    oteli_text_add(json, &phase, 1);
     OTELI_JSON_ADD(json, "\",\"pid\":");
     oteli_json_add_signed(json, events->pid);
     OTELI_JSON_ADD(json, ",\"tid\":");
     oteli_json_add_unsigned(json, track);
 }
 
-static void add_name(struct oteli_json *json, otel_slice name)
+static void add_name(struct oteli_text *json, otel_slice name)
 {
     OTELI_JSON_ADD(json, ",\"name\":");
     oteli_json_add_string(json, name);
 }
 
-static void add_category(struct oteli_json *json, const otel_scope_view *scope)
+static void add_category(struct oteli_text *json, const otel_scope_view *scope)
 {
     OTELI_JSON_ADD(json, ",\"cat\":");
     if (scope != NULL && scope->name.length != 0)
@@ -59,7 +59,7 @@ static void add_category(struct oteli_json *json, const otel_scope_view *scope)
         OTELI_JSON_ADD(json, "\"span\"");
 }
 
-static void add_attributes(struct oteli_json *json, otel_slice attributes, uint32_t field)
+static void add_attributes(struct oteli_text *json, otel_slice attributes, uint32_t field)
 {
     OTELI_JSON_ADD(json, "{");
     oteli_json_add_attributes(json, attributes, field, OTELI_JSON_PLAIN);
@@ -78,7 +78,7 @@ static void open_metadata(struct oteli_trace_events *events, const char *name, u
 
 void oteli_trace_process(struct oteli_trace_events *events, otel_slice service, otel_slice resource)
 {
-    struct oteli_json *json = &events->text;
+    struct oteli_text *json = &events->text;
     open_metadata(events, "process_name", 0);
     OTELI_JSON_ADD(json, "{\"name\":");
     oteli_json_add_string(json, service);
@@ -90,7 +90,7 @@ void oteli_trace_process(struct oteli_trace_events *events, otel_slice service, 
 
 void oteli_trace_track(struct oteli_trace_events *events, uint32_t track)
 {
-    struct oteli_json *json = &events->text;
+    struct oteli_text *json = &events->text;
     open_metadata(events, "thread_name", track);
     OTELI_JSON_ADD(json, "{\"name\":\"lane ");
     oteli_json_add_unsigned(json, track);
@@ -121,7 +121,7 @@ static const char *kind_name(otel_span_kind kind)
     }
 }
 
-static void add_status(struct oteli_json *json, const otel_span_view *span)
+static void add_status(struct oteli_text *json, const otel_span_view *span)
 {
     if (span->status != OTEL_SPAN_STATUS_UNSET) {
         OTELI_JSON_ADD(json, ",\"status\":");
@@ -133,14 +133,14 @@ static void add_status(struct oteli_json *json, const otel_span_view *span)
     }
 }
 
-static void add_links(struct oteli_json *json, otel_slice links)
+static void add_links(struct oteli_text *json, otel_slice links)
 {
     otel_link_view link;
     bool is_first = true;
     while (otel_link_next(&links, &link)) {
         if (is_first)
             OTELI_JSON_ADD(json, ",\"links\":");
-        oteli_json_add(json, is_first ? "[{" : ",{", 2);
+        oteli_text_add(json, is_first ? "[{" : ",{", 2);
         is_first = false;
         if (link.trace_id != NULL) {
             OTELI_JSON_ADD(json, "\"trace_id\":");
@@ -160,7 +160,7 @@ static void add_links(struct oteli_json *json, otel_slice links)
         OTELI_JSON_ADD(json, "]");
 }
 
-static void add_span_args(struct oteli_json *json, const otel_span_view *span)
+static void add_span_args(struct oteli_text *json, const otel_span_view *span)
 {
     OTELI_JSON_ADD(json, ",\"args\":{\"trace_id\":");
     oteli_json_add_hex(json, span->trace_id, 16);
@@ -181,7 +181,7 @@ static void add_span_args(struct oteli_json *json, const otel_span_view *span)
 
 void oteli_trace_span(struct oteli_trace_events *events, const otel_span_view *span, uint32_t track)
 {
-    struct oteli_json *json = &events->text;
+    struct oteli_text *json = &events->text;
     open_event(events, 'X', track);
     add_time(events, span->start_ns);
     OTELI_JSON_ADD(json, ",\"dur\":");
@@ -197,7 +197,7 @@ void oteli_trace_span(struct oteli_trace_events *events, const otel_span_view *s
 void oteli_trace_instants(struct oteli_trace_events *events, const otel_span_view *span,
                           uint32_t track)
 {
-    struct oteli_json *json = &events->text;
+    struct oteli_text *json = &events->text;
     otel_slice rest = span->events;
     otel_event_view event;
     while (otel_event_next(&rest, &event)) {
@@ -217,7 +217,7 @@ void oteli_trace_instants(struct oteli_trace_events *events, const otel_span_vie
 void oteli_trace_arrow(struct oteli_trace_events *events, const char *name, uint64_t number,
                        bool is_head, uint32_t track, uint64_t time_ns)
 {
-    struct oteli_json *json = &events->text;
+    struct oteli_text *json = &events->text;
     open_event(events, is_head ? 'f' : 's', track);
     if (is_head)
         OTELI_JSON_ADD(json, ",\"bp\":\"e\"");

@@ -12,7 +12,7 @@
 #include "exporters/json/json_text.h"
 
 struct oteli_trace_events {
-    struct oteli_json text; /* each event on a line, ",\n" between them */
+    struct oteli_text text; /* each event on a line, ",\n" between them */
     uint64_t zero_ns;
     int64_t pid;
     bool has_events; /* before those in `text`, too */

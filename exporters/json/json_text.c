@@ -11,20 +11,20 @@
 
 enum { BYTES_AT_FIRST = 4096 };
 
-void oteli_json_fini(struct oteli_json *json)
+void oteli_text_fini(struct oteli_text *json)
 {
     free(json->data);
-    *json = (struct oteli_json){0};
+    *json = (struct oteli_text){0};
 }
 
-void oteli_json_reset(struct oteli_json *json)
+void oteli_text_reset(struct oteli_text *json)
 {
     json->length = 0;
     json->failed = false;
 }
 
 /* Where `more` bytes can be written; NULL: no memory. */
-static char *room_for(struct oteli_json *json, size_t more)
+static char *room_for(struct oteli_text *json, size_t more)
 {
     if (json->failed || more > SIZE_MAX / 4 - json->length) {
         json->failed = true;
@@ -46,7 +46,7 @@ static char *room_for(struct oteli_json *json, size_t more)
     return json->data + json->length;
 }
 
-void oteli_json_add(struct oteli_json *json, const char *data, size_t length)
+void oteli_text_add(struct oteli_text *json, const char *data, size_t length)
 {
     char *at = room_for(json, length);
     if (at == NULL || length == 0)
@@ -55,7 +55,7 @@ void oteli_json_add(struct oteli_json *json, const char *data, size_t length)
     json->length += length;
 }
 
-void oteli_json_close(struct oteli_json *json, size_t object)
+void oteli_json_close(struct oteli_text *json, size_t object)
 {
     if (json->length == object)
         OTELI_JSON_ADD(json, "{");
@@ -67,7 +67,7 @@ void oteli_json_close(struct oteli_json *json, size_t object)
 /* ---- strings -------------------------------------------------------------------------- */
 
 /* Append a byte that cannot stand in a string as it is. */
-static void add_escape(struct oteli_json *json, uint8_t byte)
+static void add_escape(struct oteli_text *json, uint8_t byte)
 {
     static const char plain[] = "\b\t\n\f\r\"\\";
     static const char letters[] = "btnfr\"\\";
@@ -75,29 +75,29 @@ static void add_escape(struct oteli_json *json, uint8_t byte)
     const char *found = byte != 0 ? strchr(plain, byte) : NULL;
     if (found != NULL) {
         const char escape[] = {'\\', letters[found - plain]};
-        oteli_json_add(json, escape, sizeof escape);
+        oteli_text_add(json, escape, sizeof escape);
     } else {
         const char escape[] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
-        oteli_json_add(json, escape, sizeof escape);
+        oteli_text_add(json, escape, sizeof escape);
     }
 }
 
 /* Append text that is UTF-8. */
-static void add_escaped(struct oteli_json *json, const char *text, size_t length)
+static void add_escaped(struct oteli_text *json, const char *text, size_t length)
 {
     size_t from = 0; /* what is before has been added */
     for (size_t i = 0; i < length; i++) {
         const uint8_t byte = (uint8_t)text[i];
         if (byte >= 0x20 && byte != '"' && byte != '\\')
             continue;
-        oteli_json_add(json, text + from, i - from);
+        oteli_text_add(json, text + from, i - from);
         add_escape(json, byte);
         from = i + 1;
     }
-    oteli_json_add(json, text + from, length - from);
+    oteli_text_add(json, text + from, length - from);
 }
 
-void oteli_json_add_string(struct oteli_json *json, otel_slice string)
+void oteli_json_add_string(struct oteli_text *json, otel_slice string)
 {
     OTELI_JSON_ADD(json, "\"");
     while (string.length != 0) {
@@ -116,7 +116,7 @@ void oteli_json_add_string(struct oteli_json *json, otel_slice string)
     OTELI_JSON_ADD(json, "\"");
 }
 
-void oteli_json_add_hex(struct oteli_json *json, const uint8_t *bytes, size_t length)
+void oteli_json_add_hex(struct oteli_text *json, const uint8_t *bytes, size_t length)
 {
     static const char digits[] = "0123456789abcdef";
     char *at = room_for(json, 2 * length + 2);
@@ -131,7 +131,7 @@ void oteli_json_add_hex(struct oteli_json *json, const uint8_t *bytes, size_t le
     json->length += 2 * length + 2;
 }
 
-void oteli_json_add_base64(struct oteli_json *json, otel_slice bytes)
+void oteli_json_add_base64(struct oteli_text *json, otel_slice bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const size_t length = (bytes.length + 2) / 3 * 4 + 2;
@@ -154,7 +154,7 @@ void oteli_json_add_base64(struct oteli_json *json, otel_slice bytes)
 
 /* ---- numbers -------------------------------------------------------------------------- */
 
-void oteli_json_add_unsigned(struct oteli_json *json, uint64_t number)
+void oteli_json_add_unsigned(struct oteli_text *json, uint64_t number)
 {
     char digits[20];
     size_t at = sizeof digits;
@@ -162,10 +162,10 @@ void oteli_json_add_unsigned(struct oteli_json *json, uint64_t number)
         digits[--at] = (char)('0' + number % 10);
         number /= 10;
     } while (number != 0);
-    oteli_json_add(json, digits + at, sizeof digits - at);
+    oteli_text_add(json, digits + at, sizeof digits - at);
 }
 
-void oteli_json_add_signed(struct oteli_json *json, int64_t number)
+void oteli_json_add_signed(struct oteli_text *json, int64_t number)
 {
     if (number < 0)
         OTELI_JSON_ADD(json, "-");
@@ -173,13 +173,13 @@ void oteli_json_add_signed(struct oteli_json *json, int64_t number)
 }
 
 /* What printf has made of a number, with a point whatever the locale says. */
-static void add_printed(struct oteli_json *json, const char *number)
+static void add_printed(struct oteli_text *json, const char *number)
 {
     bool in_point = false;
     for (const char *at = number; *at != '\0'; at++) {
         const bool is_usual = strchr("0123456789+-e", *at) != NULL;
         if (is_usual)
-            oteli_json_add(json, at, 1);
+            oteli_text_add(json, at, 1);
         else if (!in_point)
             OTELI_JSON_ADD(json, ".");
         in_point = !is_usual;
@@ -188,7 +188,7 @@ static void add_printed(struct oteli_json *json, const char *number)
 
 /* Of any number that is not subnormal, DBL_DIG digits are what somebody may have written, and
  * printing that many, without zeros at the end, gives back no more than that. */
-static void add_fraction(struct oteli_json *json, double number)
+static void add_fraction(struct oteli_text *json, double number)
 {
     char printed[40];
     int digits = fabs(number) < DBL_MIN ? 1 : DBL_DIG;
@@ -198,7 +198,7 @@ static void add_fraction(struct oteli_json *json, double number)
     add_printed(json, printed);
 }
 
-void oteli_json_add_double(struct oteli_json *json, double number)
+void oteli_json_add_double(struct oteli_text *json, double number)
 {
     const double exact_max = 1e15;
     if (isnan(number))

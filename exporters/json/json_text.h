@@ -10,36 +10,36 @@
 
 #include <otel/exporter.h>
 
-struct oteli_json {
+struct oteli_text {
     char *data; /* not terminated; owned */
     size_t length;
     size_t capacity;
     bool failed;
 };
 
-void oteli_json_fini(struct oteli_json *json);
+void oteli_text_fini(struct oteli_text *json);
 
 /* Forget what is in it, a failure too, and keep the memory. */
-void oteli_json_reset(struct oteli_json *json);
+void oteli_text_reset(struct oteli_text *json);
 
 /* Append as it is. */
-void oteli_json_add(struct oteli_json *json, const char *data, size_t length);
-#define OTELI_JSON_ADD(json, literal) oteli_json_add(json, "" literal, sizeof(literal) - 1)
+void oteli_text_add(struct oteli_text *json, const char *data, size_t length);
+#define OTELI_JSON_ADD(json, literal) oteli_text_add(json, "" literal, sizeof(literal) - 1)
 
 /* Append in quotes, escaped; what is not UTF-8 becomes U+FFFD byte by byte. */
-void oteli_json_add_string(struct oteli_json *json, otel_slice string);
+void oteli_json_add_string(struct oteli_text *json, otel_slice string);
 
 /* Append in quotes, as lower-case hexadecimal digits or as base64 (RFC 4648, padded). */
-void oteli_json_add_hex(struct oteli_json *json, const uint8_t *bytes, size_t length);
-void oteli_json_add_base64(struct oteli_json *json, otel_slice bytes);
+void oteli_json_add_hex(struct oteli_text *json, const uint8_t *bytes, size_t length);
+void oteli_json_add_base64(struct oteli_text *json, otel_slice bytes);
 
 /* Append the digits of a whole number. */
-void oteli_json_add_unsigned(struct oteli_json *json, uint64_t number);
-void oteli_json_add_signed(struct oteli_json *json, int64_t number);
+void oteli_json_add_unsigned(struct oteli_text *json, uint64_t number);
+void oteli_json_add_signed(struct oteli_text *json, int64_t number);
 
 /* Append a number with as few digits as it takes to read the same one back; and "NaN",
  * "Infinity", "-Infinity" as strings. */
-void oteli_json_add_double(struct oteli_json *json, double number);
+void oteli_json_add_double(struct oteli_text *json, double number);
 
 /* An object whose members may all be missing: each member begins with a comma, and the
  * first comma becomes the brace.
@@ -48,10 +48,10 @@ void oteli_json_add_double(struct oteli_json *json, double number);
  *     if (...)
  *         OTELI_JSON_ADD(json, ",\"a\":1");
  *     oteli_json_close(json, object); */
-static inline size_t oteli_json_open(const struct oteli_json *json)
+static inline size_t oteli_json_open(const struct oteli_text *json)
 {
     return json->length;
 }
-void oteli_json_close(struct oteli_json *json, size_t object);
+void oteli_json_close(struct oteli_text *json, size_t object);
 
 #endif

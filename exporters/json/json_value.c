@@ -20,7 +20,7 @@ static bool is_container(const otel_value_view *value)
 
 /* ---- scalars -------------------------------------------------------------------------- */
 
-static void add_plain_integer(struct oteli_json *json, int64_t integer)
+static void add_plain_integer(struct oteli_text *json, int64_t integer)
 {
     const int64_t exact_max = INT64_C(1) << 53;
     const bool is_exact = integer >= -exact_max && integer <= exact_max;
@@ -31,14 +31,14 @@ static void add_plain_integer(struct oteli_json *json, int64_t integer)
         OTELI_JSON_ADD(json, "\"");
 }
 
-static void add_plain_scalar(struct oteli_json *json, const otel_value_view *value)
+static void add_plain_scalar(struct oteli_text *json, const otel_value_view *value)
 {
     switch (value->type) {
     case OTEL_VALUE_STRING:
         oteli_json_add_string(json, value->slice);
         break;
     case OTEL_VALUE_BOOL:
-        oteli_json_add(json, value->boolean ? "true" : "false", value->boolean ? 4 : 5);
+        oteli_text_add(json, value->boolean ? "true" : "false", value->boolean ? 4 : 5);
         break;
     case OTEL_VALUE_INT:
         add_plain_integer(json, value->integer);
@@ -55,7 +55,7 @@ static void add_plain_scalar(struct oteli_json *json, const otel_value_view *val
     }
 }
 
-static void add_otlp_scalar(struct oteli_json *json, const otel_value_view *value)
+static void add_otlp_scalar(struct oteli_text *json, const otel_value_view *value)
 {
     switch (value->type) {
     case OTEL_VALUE_STRING:
@@ -64,7 +64,7 @@ static void add_otlp_scalar(struct oteli_json *json, const otel_value_view *valu
         break;
     case OTEL_VALUE_BOOL:
         OTELI_JSON_ADD(json, "{\"boolValue\":");
-        oteli_json_add(json, value->boolean ? "true" : "false", value->boolean ? 4 : 5);
+        oteli_text_add(json, value->boolean ? "true" : "false", value->boolean ? 4 : 5);
         break;
     case OTEL_VALUE_INT:
         OTELI_JSON_ADD(json, "{\"intValue\":\"");
@@ -86,7 +86,7 @@ static void add_otlp_scalar(struct oteli_json *json, const otel_value_view *valu
     OTELI_JSON_ADD(json, "}");
 }
 
-static void add_scalar(struct oteli_json *json, const otel_value_view *value,
+static void add_scalar(struct oteli_text *json, const otel_value_view *value,
                        enum oteli_json_form form)
 {
     if (form == OTELI_JSON_OTLP)
@@ -99,7 +99,7 @@ static void add_scalar(struct oteli_json *json, const otel_value_view *value,
 
 /* What stands before the value of a key. An empty key is left out, as every field of OTLP
  * that has its default value. */
-static void open_entry(struct oteli_json *json, otel_slice key, enum oteli_json_form form)
+static void open_entry(struct oteli_text *json, otel_slice key, enum oteli_json_form form)
 {
     if (form == OTELI_JSON_OTLP) {
         OTELI_JSON_ADD(json, "{");
@@ -115,7 +115,7 @@ static void open_entry(struct oteli_json *json, otel_slice key, enum oteli_json_
     }
 }
 
-static void close_entry(struct oteli_json *json, enum oteli_json_form form)
+static void close_entry(struct oteli_text *json, enum oteli_json_form form)
 {
     if (form == OTELI_JSON_OTLP)
         OTELI_JSON_ADD(json, "}");
@@ -124,12 +124,12 @@ static void close_entry(struct oteli_json *json, enum oteli_json_form form)
 /* ---- arrays and maps ------------------------------------------------------------------ */
 
 /* An empty list could be left out, but some receivers refuse a request without it. */
-static struct frame open_container(struct oteli_json *json, const otel_value_view *value,
+static struct frame open_container(struct oteli_text *json, const otel_value_view *value,
                                    enum oteli_json_form form)
 {
     const struct frame frame = {.rest = value->slice, .is_map = value->type == OTEL_VALUE_MAP};
     if (form == OTELI_JSON_PLAIN)
-        oteli_json_add(json, frame.is_map ? "{" : "[", 1);
+        oteli_text_add(json, frame.is_map ? "{" : "[", 1);
     else if (frame.is_map)
         OTELI_JSON_ADD(json, "{\"kvlistValue\":{\"values\":[");
     else
@@ -137,19 +137,19 @@ static struct frame open_container(struct oteli_json *json, const otel_value_vie
     return frame;
 }
 
-static void close_container(struct oteli_json *json, const struct frame *frame,
+static void close_container(struct oteli_text *json, const struct frame *frame,
                             enum oteli_json_form form)
 {
     if (frame->is_map && frame->has_elements)
         close_entry(json, form);
     if (form == OTELI_JSON_PLAIN)
-        oteli_json_add(json, frame->is_map ? "}" : "]", 1);
+        oteli_text_add(json, frame->is_map ? "}" : "]", 1);
     else
         OTELI_JSON_ADD(json, "]}}");
 }
 
 /* Go to the next element: what stands before it is added. False: there is none left. */
-static bool next_element(struct oteli_json *json, struct frame *frame, otel_value_view *value,
+static bool next_element(struct oteli_text *json, struct frame *frame, otel_value_view *value,
                          enum oteli_json_form form)
 {
     otel_attribute_view entry = {0};
@@ -169,7 +169,7 @@ static bool next_element(struct oteli_json *json, struct frame *frame, otel_valu
     return true;
 }
 
-void oteli_json_add_value(struct oteli_json *json, const otel_value_view *value,
+void oteli_json_add_value(struct oteli_text *json, const otel_value_view *value,
                           enum oteli_json_form form)
 {
     struct frame frames[OTELI_JSON_VALUE_DEPTH];
@@ -188,7 +188,7 @@ void oteli_json_add_value(struct oteli_json *json, const otel_value_view *value,
     } while (depth != 0);
 }
 
-void oteli_json_add_attributes(struct oteli_json *json, otel_slice attributes, uint32_t field,
+void oteli_json_add_attributes(struct oteli_text *json, otel_slice attributes, uint32_t field,
                                enum oteli_json_form form)
 {
     otel_attribute_view attribute;

@@ -23,12 +23,12 @@ enum oteli_json_form {
     OTELI_JSON_PLAIN /* an integer that a double cannot hold becomes a string */
 };
 
-void oteli_json_add_value(struct oteli_json *json, const otel_value_view *value,
+void oteli_json_add_value(struct oteli_text *json, const otel_value_view *value,
                           enum oteli_json_form form);
 
 /* OTLP: the elements of a list of KeyValue. Plain: the members of an object. Without the
  * brackets around them, and with commas between them. */
-void oteli_json_add_attributes(struct oteli_json *json, otel_slice attributes, uint32_t field,
+void oteli_json_add_attributes(struct oteli_text *json, otel_slice attributes, uint32_t field,
                                enum oteli_json_form form);
 
 #endif

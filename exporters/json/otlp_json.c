@@ -24,8 +24,8 @@ enum {
 
 void oteli_otlp_json_fini(struct oteli_otlp_json *encoder)
 {
-    oteli_json_fini(&encoder->text);
-    oteli_json_fini(&encoder->parts);
+    oteli_text_fini(&encoder->text);
+    oteli_text_fini(&encoder->parts);
     free(encoder->groups);
     free(encoder->spans);
     *encoder = (struct oteli_otlp_json){0};
@@ -35,41 +35,41 @@ void oteli_otlp_json_fini(struct oteli_otlp_json *encoder)
 
 #define MEMBER(json, name) OTELI_JSON_ADD(json, ",\"" name "\":")
 
-static void add_count(struct oteli_json *json, const char *member, uint64_t count)
+static void add_count(struct oteli_text *json, const char *member, uint64_t count)
 {
     if (count == 0)
         return;
-    oteli_json_add(json, member, strlen(member));
+    oteli_text_add(json, member, strlen(member));
     oteli_json_add_unsigned(json, count);
 }
 
-static void add_text(struct oteli_json *json, const char *member, otel_slice text)
+static void add_text(struct oteli_text *json, const char *member, otel_slice text)
 {
     if (text.length == 0)
         return;
-    oteli_json_add(json, member, strlen(member));
+    oteli_text_add(json, member, strlen(member));
     oteli_json_add_string(json, text);
 }
 
-static void add_time(struct oteli_json *json, const char *member, uint64_t ns)
+static void add_time(struct oteli_text *json, const char *member, uint64_t ns)
 {
     if (ns == 0)
         return;
-    oteli_json_add(json, member, strlen(member));
+    oteli_text_add(json, member, strlen(member));
     OTELI_JSON_ADD(json, "\"");
     oteli_json_add_unsigned(json, ns);
     OTELI_JSON_ADD(json, "\"");
 }
 
-static void add_id(struct oteli_json *json, const char *member, const uint8_t *id, size_t bytes)
+static void add_id(struct oteli_text *json, const char *member, const uint8_t *id, size_t bytes)
 {
     if (id == NULL)
         return;
-    oteli_json_add(json, member, strlen(member));
+    oteli_text_add(json, member, strlen(member));
     oteli_json_add_hex(json, id, bytes);
 }
 
-static void add_attributes(struct oteli_json *json, otel_slice attributes, uint32_t field)
+static void add_attributes(struct oteli_text *json, otel_slice attributes, uint32_t field)
 {
     if (attributes.length == 0)
         return;
@@ -81,14 +81,14 @@ static void add_attributes(struct oteli_json *json, otel_slice attributes, uint3
 
 /* ---- spans ---------------------------------------------------------------------------- */
 
-static void add_events(struct oteli_json *json, otel_slice events)
+static void add_events(struct oteli_text *json, otel_slice events)
 {
     otel_event_view event;
     bool is_first = true;
     while (otel_event_next(&events, &event)) {
         if (is_first)
             MEMBER(json, "events");
-        oteli_json_add(json, is_first ? "[" : ",", 1);
+        oteli_text_add(json, is_first ? "[" : ",", 1);
         is_first = false;
         const size_t object = oteli_json_open(json);
         add_time(json, ",\"timeUnixNano\":", event.time_ns);
@@ -101,14 +101,14 @@ static void add_events(struct oteli_json *json, otel_slice events)
         OTELI_JSON_ADD(json, "]");
 }
 
-static void add_links(struct oteli_json *json, otel_slice links)
+static void add_links(struct oteli_text *json, otel_slice links)
 {
     otel_link_view link;
     bool is_first = true;
     while (otel_link_next(&links, &link)) {
         if (is_first)
             MEMBER(json, "links");
-        oteli_json_add(json, is_first ? "[" : ",", 1);
+        oteli_text_add(json, is_first ? "[" : ",", 1);
         is_first = false;
         const size_t object = oteli_json_open(json);
         add_id(json, ",\"traceId\":", link.trace_id, 16);
@@ -123,7 +123,7 @@ static void add_links(struct oteli_json *json, otel_slice links)
         OTELI_JSON_ADD(json, "]");
 }
 
-static void add_status(struct oteli_json *json, const otel_span_view *span)
+static void add_status(struct oteli_text *json, const otel_span_view *span)
 {
     if (span->status == OTEL_SPAN_STATUS_UNSET && span->status_message.length == 0)
         return;
@@ -134,7 +134,7 @@ static void add_status(struct oteli_json *json, const otel_span_view *span)
     oteli_json_close(json, object);
 }
 
-static void add_span(struct oteli_json *json, const otel_span_view *span)
+static void add_span(struct oteli_text *json, const otel_span_view *span)
 {
     const size_t object = oteli_json_open(json);
     add_id(json, ",\"traceId\":", span->trace_id, 16);
@@ -186,7 +186,7 @@ static uint64_t number_in(otel_slice message, uint32_t number)
     return 0;
 }
 
-static void add_strings(struct oteli_json *json, const char *member, otel_slice message,
+static void add_strings(struct oteli_text *json, const char *member, otel_slice message,
                         uint32_t number)
 {
     struct oteli_field field;
@@ -194,7 +194,7 @@ static void add_strings(struct oteli_json *json, const char *member, otel_slice 
     while (take_field(&message, &field)) {
         if (field.number != number)
             continue;
-        oteli_json_add(json, is_first ? member : ",", is_first ? strlen(member) : 1);
+        oteli_text_add(json, is_first ? member : ",", is_first ? strlen(member) : 1);
         oteli_json_add_string(json, text_of(&field));
         is_first = false;
     }
@@ -202,7 +202,7 @@ static void add_strings(struct oteli_json *json, const char *member, otel_slice 
         OTELI_JSON_ADD(json, "]");
 }
 
-static void add_entity(struct oteli_json *json, otel_slice entity)
+static void add_entity(struct oteli_text *json, otel_slice entity)
 {
     const size_t object = oteli_json_open(json);
     otel_slice rest = entity;
@@ -218,7 +218,7 @@ static void add_entity(struct oteli_json *json, otel_slice entity)
     oteli_json_close(json, object);
 }
 
-static void add_entities(struct oteli_json *json, otel_slice resource)
+static void add_entities(struct oteli_text *json, otel_slice resource)
 {
     struct oteli_field field;
     bool is_first = true;
@@ -227,7 +227,7 @@ static void add_entities(struct oteli_json *json, otel_slice resource)
             continue;
         if (is_first)
             MEMBER(json, "entityRefs");
-        oteli_json_add(json, is_first ? "[" : ",", 1);
+        oteli_text_add(json, is_first ? "[" : ",", 1);
         is_first = false;
         add_entity(json, text_of(&field));
     }
@@ -241,7 +241,7 @@ static bool has_attributes(otel_slice attributes, uint32_t field)
     return otel_attribute_next(&attributes, field, &attribute);
 }
 
-static void add_resource(struct oteli_json *json, otel_slice resource)
+static void add_resource(struct oteli_text *json, otel_slice resource)
 {
     const size_t object = oteli_json_open(json);
     if (has_attributes(resource, OTEL_FIELD_RESOURCE_ATTRIBUTE))
@@ -252,7 +252,7 @@ static void add_resource(struct oteli_json *json, otel_slice resource)
     oteli_json_close(json, object);
 }
 
-static void add_scope(struct oteli_json *json, const otel_scope_view *scope)
+static void add_scope(struct oteli_text *json, const otel_scope_view *scope)
 {
     const size_t object = oteli_json_open(json);
     add_text(json, ",\"name\":", scope->name);
@@ -334,28 +334,28 @@ static bool group_spans(struct oteli_otlp_json *encoder, const otel_batch *batch
 
 /* ---- what is around the spans ------------------------------------------------------------- */
 
-static void open_scope_spans(struct oteli_json *json, const otel_scope_view *scope)
+static void open_scope_spans(struct oteli_text *json, const otel_scope_view *scope)
 {
     OTELI_JSON_ADD(json, "{\"scope\":");
     add_scope(json, scope);
     OTELI_JSON_ADD(json, ",\"spans\":[");
 }
 
-static void close_scope_spans(struct oteli_json *json, const otel_scope_view *scope)
+static void close_scope_spans(struct oteli_text *json, const otel_scope_view *scope)
 {
     OTELI_JSON_ADD(json, "]");
     add_text(json, ",\"schemaUrl\":", scope->schema_url);
     OTELI_JSON_ADD(json, "}");
 }
 
-static void open_request(struct oteli_json *json, const otel_batch *batch)
+static void open_request(struct oteli_text *json, const otel_batch *batch)
 {
     OTELI_JSON_ADD(json, "{\"resourceSpans\":[{\"resource\":");
     add_resource(json, otel_batch_resource(batch));
     OTELI_JSON_ADD(json, ",\"scopeSpans\":[");
 }
 
-static void close_request(struct oteli_json *json, const otel_batch *batch)
+static void close_request(struct oteli_text *json, const otel_batch *batch)
 {
     OTELI_JSON_ADD(json, "]");
     add_text(json, ",\"schemaUrl\":", otel_batch_resource_schema_url(batch));
@@ -367,7 +367,7 @@ static void close_request(struct oteli_json *json, const otel_batch *batch)
 static void add_scope_spans(struct oteli_otlp_json *encoder, const otel_batch *batch,
                             const struct oteli_json_group *group)
 {
-    struct oteli_json *json = &encoder->text;
+    struct oteli_text *json = &encoder->text;
     open_scope_spans(json, group->scope);
     for (size_t i = group->first; i != SIZE_MAX; i = encoder->spans[i].next) {
         otel_span_view span;
@@ -381,7 +381,7 @@ static void add_scope_spans(struct oteli_otlp_json *encoder, const otel_batch *b
 
 bool oteli_otlp_json_add(struct oteli_otlp_json *encoder, const otel_batch *batch)
 {
-    struct oteli_json *json = &encoder->text;
+    struct oteli_text *json = &encoder->text;
     if (!group_spans(encoder, batch))
         return false;
     open_request(json, batch);
@@ -398,17 +398,17 @@ bool oteli_otlp_json_add(struct oteli_otlp_json *encoder, const otel_batch *batc
 
 /* How many bytes there are around no spans at all: of the request, of a scope. `text` is where
  * it is tried out. */
-static size_t request_bytes(struct oteli_json *text, const otel_batch *batch)
+static size_t request_bytes(struct oteli_text *text, const otel_batch *batch)
 {
-    oteli_json_reset(text);
+    oteli_text_reset(text);
     open_request(text, batch);
     close_request(text, batch);
     return text->length;
 }
 
-static size_t scope_spans_bytes(struct oteli_json *text, const otel_scope_view *scope)
+static size_t scope_spans_bytes(struct oteli_text *text, const otel_scope_view *scope)
 {
-    oteli_json_reset(text);
+    oteli_text_reset(text);
     open_scope_spans(text, scope);
     close_scope_spans(text, scope);
     return text->length;
@@ -420,7 +420,7 @@ static size_t make_parts(struct oteli_otlp_json *encoder, const otel_batch *batc
                          size_t count, size_t max_bytes)
 {
     const size_t usual = max_bytes < USUAL_BYTES_MAX ? max_bytes : USUAL_BYTES_MAX;
-    struct oteli_json *parts = &encoder->parts;
+    struct oteli_text *parts = &encoder->parts;
     size_t total = request_bytes(&encoder->text, batch);
     for (size_t i = 0; i < count && !encoder->text.failed; i++) {
         otel_span_view span;
@@ -446,22 +446,22 @@ static size_t make_parts(struct oteli_otlp_json *encoder, const otel_batch *batc
 
 static void copy_scope_spans(struct oteli_otlp_json *encoder, const struct oteli_json_group *group)
 {
-    struct oteli_json *json = &encoder->text;
+    struct oteli_text *json = &encoder->text;
     open_scope_spans(json, group->scope);
     for (size_t i = group->first; i != SIZE_MAX; i = encoder->spans[i].next) {
         const size_t start = i != 0 ? encoder->spans[i - 1].end : 0;
         if (i != group->first)
             OTELI_JSON_ADD(json, ",");
-        oteli_json_add(json, encoder->parts.data + start, encoder->spans[i].end - start);
+        oteli_text_add(json, encoder->parts.data + start, encoder->spans[i].end - start);
     }
     close_scope_spans(json, group->scope);
 }
 
-static void give_back(struct oteli_json *json, size_t recent)
+static void give_back(struct oteli_text *json, size_t recent)
 {
     if (json->capacity > ALWAYS_KEPT && json->capacity / 4 > recent)
-        oteli_json_fini(json);
-    oteli_json_reset(json);
+        oteli_text_fini(json);
+    oteli_text_reset(json);
 }
 
 /* Which spans fit is known only when they were made, and their place only when it is known which
@@ -469,7 +469,7 @@ static void give_back(struct oteli_json *json, size_t recent)
 size_t oteli_otlp_json_request(struct oteli_otlp_json *encoder, const otel_batch *batch,
                                size_t first, size_t max_spans, size_t max_bytes)
 {
-    struct oteli_json *json = &encoder->text;
+    struct oteli_text *json = &encoder->text;
     const size_t left = otel_batch_size(batch) - first;
     const size_t most = left < max_spans ? left : max_spans;
     encoder->recent -= encoder->recent / 8;
@@ -478,7 +478,7 @@ size_t oteli_otlp_json_request(struct oteli_otlp_json *encoder, const otel_batch
     json->failed = !begin_groups(encoder, most);
     const size_t count = json->failed ? 0 : make_parts(encoder, batch, first, most, max_bytes);
     const bool has_failed = json->failed || encoder->parts.failed;
-    oteli_json_reset(json);
+    oteli_text_reset(json);
     json->failed = has_failed;
     if (count == 0 || has_failed)
         return 0;

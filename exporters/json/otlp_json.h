@@ -19,7 +19,7 @@
 #include "exporters/json/json_text.h"
 
 struct oteli_otlp_json {
-    struct oteli_json text;
+    struct oteli_text text;
     struct oteli_json_group {
         const otel_scope_view *scope;
         size_t first, last; /* of its spans; `next` leads from one to the other */
@@ -30,7 +30,7 @@ struct oteli_otlp_json {
         size_t end;  /* of its text in `parts` */
     } * spans;       /* by number, counted from the first */
     size_t span_room;
-    struct oteli_json parts; /* the spans of a request, before they are sorted by scope */
+    struct oteli_text parts; /* the spans of a request, before they are sorted by scope */
     size_t recent;           /* the longest request of late; it fades */
 };
 

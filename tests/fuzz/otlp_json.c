@@ -173,7 +173,7 @@ static void add_span(struct batch_double *batch, const otel_scope_view *scope,
     batch_double_add(batch, scope, message, (size_t)(at - message));
 }
 
-static void check(const struct oteli_json *json)
+static void check(const struct oteli_text *json)
 {
     if (!json->failed && !json_is_valid(json->data, json->length))
         abort();
@@ -201,7 +201,7 @@ static void check_trace_events(const struct batch_double *batch)
     }
     OTELI_JSON_ADD(&events.text, "\n]");
     check(&events.text);
-    oteli_json_fini(&events.text);
+    oteli_text_fini(&events.text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -9,7 +9,7 @@
 #include "tools/doctor/settings/doctor_redact.h"
 
 /* ,"key":"text"; what is empty is left out. */
-static void add_text(struct oteli_json *json, const char *key, const char *text)
+static void add_text(struct oteli_text *json, const char *key, const char *text)
 {
     if (text == NULL || text[0] == '\0')
         return;
@@ -19,7 +19,7 @@ static void add_text(struct oteli_json *json, const char *key, const char *text)
     oteli_json_add_string(json, oteli_slice_of(text));
 }
 
-static void add_number(struct oteli_json *json, const char *key, int64_t number)
+static void add_number(struct oteli_text *json, const char *key, int64_t number)
 {
     OTELI_JSON_ADD(json, ",");
     oteli_json_add_string(json, oteli_slice_of(key));
@@ -27,14 +27,14 @@ static void add_number(struct oteli_json *json, const char *key, int64_t number)
     oteli_json_add_signed(json, number);
 }
 
-static void add_result(struct oteli_json *json, enum doctor_result result)
+static void add_result(struct oteli_text *json, enum doctor_result result)
 {
     static const char *const words[] = {
         [DOCTOR_NOT_TRIED] = "not_tried", [DOCTOR_FINE] = "fine", [DOCTOR_FAILED] = "failed"};
     add_text(json, "result", words[result]);
 }
 
-static void add_settings(struct oteli_json *json, const struct doctor_settings *settings)
+static void add_settings(struct oteli_text *json, const struct doctor_settings *settings)
 {
     OTELI_JSON_ADD(json, ",\"settings\":[");
     for (size_t i = 0; i < settings->count; i++) {
@@ -57,7 +57,7 @@ static void add_settings(struct oteli_json *json, const struct doctor_settings *
     OTELI_JSON_ADD(json, "]");
 }
 
-static void add_files(struct oteli_json *json, const struct doctor_record *record)
+static void add_files(struct oteli_text *json, const struct doctor_record *record)
 {
     OTELI_JSON_ADD(json, ",\"files\":[");
     for (size_t i = 0; i < record->file_count; i++) {
@@ -74,7 +74,7 @@ static void add_files(struct oteli_json *json, const struct doctor_record *recor
     OTELI_JSON_ADD(json, "]");
 }
 
-static void add_connect(struct oteli_json *json, const struct doctor_record *record)
+static void add_connect(struct oteli_text *json, const struct doctor_record *record)
 {
     OTELI_JSON_ADD(json, ",\"name\":");
     size_t object = oteli_json_open(json);
@@ -100,7 +100,7 @@ static void add_connect(struct oteli_json *json, const struct doctor_record *rec
     oteli_json_close(json, object);
 }
 
-static void add_tls(struct oteli_json *json, const struct doctor_tls *tls)
+static void add_tls(struct oteli_text *json, const struct doctor_tls *tls)
 {
     OTELI_JSON_ADD(json, ",\"tls\":");
     const size_t object = oteli_json_open(json);
@@ -113,7 +113,7 @@ static void add_tls(struct oteli_json *json, const struct doctor_tls *tls)
     oteli_json_close(json, object);
 }
 
-static void add_answer(struct oteli_json *json, const struct doctor_record *record)
+static void add_answer(struct oteli_text *json, const struct doctor_record *record)
 {
     const struct doctor_http *http = &record->http;
     OTELI_JSON_ADD(json, ",\"http\":");
@@ -135,7 +135,7 @@ static void add_answer(struct oteli_json *json, const struct doctor_record *reco
     oteli_json_close(json, object);
 }
 
-static void add_span(struct oteli_json *json, const struct doctor_span *span)
+static void add_span(struct oteli_text *json, const struct doctor_span *span)
 {
     OTELI_JSON_ADD(json, ",\"span\":");
     const size_t object = oteli_json_open(json);
@@ -149,7 +149,7 @@ static void add_span(struct oteli_json *json, const struct doctor_span *span)
 
 bool doctor_report_json(const struct doctor_report *report, FILE *out)
 {
-    struct oteli_json json = {.data = NULL};
+    struct oteli_text json = {.data = NULL};
     const struct doctor_record *record = report->record;
     const size_t object = oteli_json_open(&json);
     add_text(&json, "diagnosis", report->diagnosis->sentence);
@@ -182,6 +182,6 @@ bool doctor_report_json(const struct doctor_report *report, FILE *out)
         doctor_put_visible(out, json.data, json.length, true);
         fputc('\n', out);
     }
-    oteli_json_fini(&json);
+    oteli_text_fini(&json);
     return fine;
 }

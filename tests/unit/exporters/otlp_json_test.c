@@ -20,7 +20,7 @@
 typedef Opentelemetry__Proto__Collector__Trace__V1__ExportTraceServiceRequest request;
 typedef Opentelemetry__Proto__Trace__V1__Span otlp_span;
 
-static void assert_text(const struct oteli_json *json, const char *expected)
+static void assert_text(const struct oteli_text *json, const char *expected)
 {
     assert_false(json->failed);
     assert_true(json_is_valid(json->data, json->length));
@@ -32,10 +32,10 @@ static void assert_text(const struct oteli_json *json, const char *expected)
 
 static void assert_double(double number, const char *expected)
 {
-    struct oteli_json json = {0};
+    struct oteli_text json = {0};
     oteli_json_add_double(&json, number);
     assert_text(&json, expected);
-    oteli_json_fini(&json);
+    oteli_text_fini(&json);
 }
 
 /* spec: X20 */
@@ -114,13 +114,13 @@ TEST(doubles_do_not_depend_on_the_locale)
 TEST(strings_are_escaped_and_made_utf8)
 {
     static const char string[] = "\"\\/\b\f\n\r\t\0\x1f\x7f é\xff\xed\xa0\x80\xf0\x9f\x90\xa2";
-    struct oteli_json json = {0};
+    struct oteli_text json = {0};
 
     oteli_json_add_string(&json, (otel_slice){string, sizeof string - 1});
 
     assert_text(&json, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f é\\ufffd\\ufffd\\ufffd\\ufffd"
                        "\xf0\x9f\x90\xa2\"");
-    oteli_json_fini(&json);
+    oteli_text_fini(&json);
 }
 
 TEST(bytes_are_base64)
@@ -128,16 +128,16 @@ TEST(bytes_are_base64)
     static const char *const expected[] = {"\"\"", "\"/w==\"", "\"/wA=\"", "\"/wAB\"",
                                            "\"/wAB+g==\""};
     for (size_t length = 0; length < sizeof expected / sizeof *expected; length++) {
-        struct oteli_json json = {0};
+        struct oteli_text json = {0};
         oteli_json_add_base64(&json, (otel_slice){"\xff\x00\x01\xfa", length});
         assert_text(&json, expected[length]);
-        oteli_json_fini(&json);
+        oteli_text_fini(&json);
     }
 }
 
 TEST(whole_numbers_to_their_limits)
 {
-    struct oteli_json json = {0};
+    struct oteli_text json = {0};
     OTELI_JSON_ADD(&json, "[");
     oteli_json_add_signed(&json, INT64_MIN);
     OTELI_JSON_ADD(&json, ",");
@@ -147,7 +147,7 @@ TEST(whole_numbers_to_their_limits)
     OTELI_JSON_ADD(&json, "]");
 
     assert_text(&json, "[-9223372036854775808,18446744073709551615,0]");
-    oteli_json_fini(&json);
+    oteli_text_fini(&json);
 }
 
 /* The value of an attribute, in this form. */
@@ -157,10 +157,10 @@ static void assert_value(const char *value, enum oteli_json_form form, const cha
     otel_attribute_view attribute;
     oteli_span_view_fill(&view, wire_text("9{1'k' 2{%s}}", value), NULL);
     assert_true(otel_attribute_next(&view.attributes, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute));
-    struct oteli_json json = {0};
+    struct oteli_text json = {0};
     oteli_json_add_value(&json, &attribute.value, form);
     assert_text(&json, expected);
-    oteli_json_fini(&json);
+    oteli_text_fini(&json);
 }
 
 /* spec: X20 */
