@@ -10,15 +10,6 @@
 #include <otel/processor.h>
 #include <otel/sampler.h>
 
-/* Each says in the log why it cannot make it. */
-otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
-                                struct oteli_faults *faults, otel_exporter *exporter);
-
-/* The first of settings->samplers, with all that it is made of. One that asks a server asks for
- * the rules of this service (NULL: unknown). */
-otel_status oteli_make_sampler(const struct oteli_settings *settings, const char *service_name,
-                               struct oteli_faults *faults, otel_sampler *sampler);
-
 /* What otel_start is given. */
 struct oteli_creation {
     otel_sdk_options options;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/make_exporter.c - exporters as their settings say; see build_options.h. Start/stop only. */
-#include "config/build_options.h"
+/* config/make_exporter.c - exporters as their settings say; see settings.h. Start/stop only. */
+#include "config/settings.h"
 
 #include "common/text/error_text.h"
 #include "common/text/text.h"

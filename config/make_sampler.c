@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config/make_sampler.c - samplers as their settings say, from the last part to the first; see
- * build_options.h and the order in settings.h. Start/stop only. */
-#include "config/build_options.h"
+ * settings.h for the order. Start/stop only. */
+#include "config/settings.h"
 
 #include <otel/jaeger_remote.h>
 #include <stdlib.h>

@@ -195,6 +195,15 @@ void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *p
 struct oteli_component_setting oteli_component_read(otel_component_type type,
                                                     const struct oteli_item *item);
 
+/* Make what the settings say; each says in the log why it cannot. */
+otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
+                                struct oteli_faults *faults, otel_exporter *exporter);
+
+/* The first of settings->samplers, with all that it is made of. One that asks a server asks for
+ * the rules of this service (NULL: unknown). */
+otel_status oteli_make_sampler(const struct oteli_settings *settings, const char *service_name,
+                               struct oteli_faults *faults, otel_sampler *sampler);
+
 /* config/read/read_value.c: members of a mapping, missing or null as NULL, 0, or what is said. */
 const char *oteli_read_text(const struct oteli_node *mapping, const char *key);
 bool oteli_read_bool(const struct oteli_node *mapping, const char *key, bool otherwise);

@@ -6,6 +6,7 @@
 
 #include "common/text/text.h"
 #include "common/text/utf8.h"
+#include "config/read/substitute.h"
 
 #include <libfyaml.h>
 #include <stdio.h>
@@ -448,19 +449,4 @@ const struct oteli_node *oteli_document_read(const char *text, size_t length,
         return NULL;
     }
     return reader.root;
-}
-
-const struct oteli_node *oteli_node_find(const struct oteli_node *mapping, const char *key)
-{
-    const struct oteli_item *item = mapping != NULL ? mapping->items : NULL;
-    for (; item != NULL; item = item->next)
-        if (item->key != NULL && strcmp(item->key, key) == 0)
-            return item->value;
-    return NULL;
-}
-
-const struct oteli_node *oteli_node_value(const struct oteli_node *mapping, const char *key)
-{
-    const struct oteli_node *value = oteli_node_find(mapping, key);
-    return value != NULL && value->kind != OTELI_NODE_NULL ? value : NULL;
 }

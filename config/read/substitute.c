@@ -10,7 +10,7 @@
  *           substitution". */
 #include "common/config/configuration.h"
 #include "common/text/text.h"
-#include "config/read/document.h"
+#include "config/read/substitute.h"
 
 struct writer {
     struct oteli_pool *pool;

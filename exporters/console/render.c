@@ -8,7 +8,6 @@
 
 #include "common/text/text.h"
 #include "exporters/console/duration.h"
-#include "exporters/console/tree.h"
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <time.h>

@@ -11,7 +11,52 @@
 #ifndef OTELI_CONSOLE_TREE_H
 #define OTELI_CONSOLE_TREE_H
 
-#include "exporters/console/render.h"
+#include <otel/exporter.h>
+
+/* How much of a span it is worth keeping for its drawing, in bytes and pieces. */
+enum {
+    OTELI_RENDER_TEXT_MAX = 256,
+    OTELI_RENDER_ATTRIBUTES_MAX = 24,
+    OTELI_RENDER_EVENTS_MAX = 16,
+    OTELI_RENDER_LINKS_MAX = 16
+};
+
+struct oteli_render_event {
+    uint64_t time_ns;
+    otel_slice name;
+    otel_slice attributes; /* "key=value, key=value" */
+};
+
+struct oteli_render_link {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    otel_slice tracestate;
+    otel_slice attributes; /* "key=value, key=value" */
+};
+
+struct oteli_render_span {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t parent_id[8];
+    bool has_parent;
+    otel_span_kind kind;
+    otel_span_status status;
+    uint64_t start_ns; /* Unix time; 0: not known */
+    uint64_t end_ns;
+    otel_slice service;
+    otel_slice name;
+    otel_slice status_message;
+    const otel_slice *attributes; /* "key=value" each */
+    size_t attribute_count;
+    size_t attributes_left_out; /* there are so many more */
+    const struct oteli_render_event *events;
+    size_t event_count;
+    size_t events_left_out;
+    const struct oteli_render_link *links;
+    size_t link_count;
+    size_t links_left_out;
+    otel_slice tracestate;
+};
 
 #define OTELI_TREE_NONE UINT32_MAX
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/read/scalar.c - what a plain scalar is in YAML's core schema: null, a boolean, an integer,
+/* config/read/node.c - what a plain scalar is in YAML's core schema: null, a boolean, an integer,
  * a number, or a text. Start/stop only.
  * Source: YAML 1.2.2, 10.3.2 "Tag Resolution". */
 #include "common/text/text.h"
-#include "config/read/document.h"
+#include "config/read/node.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -143,4 +143,19 @@ void oteli_scalar_resolve(struct oteli_node *node)
     } else if (!resolve_integer(node)) {
         (void)resolve_float(node);
     }
+}
+
+const struct oteli_node *oteli_node_find(const struct oteli_node *mapping, const char *key)
+{
+    const struct oteli_item *item = mapping != NULL ? mapping->items : NULL;
+    for (; item != NULL; item = item->next)
+        if (item->key != NULL && strcmp(item->key, key) == 0)
+            return item->value;
+    return NULL;
+}
+
+const struct oteli_node *oteli_node_value(const struct oteli_node *mapping, const char *key)
+{
+    const struct oteli_node *value = oteli_node_find(mapping, key);
+    return value != NULL && value->kind != OTELI_NODE_NULL ? value : NULL;
 }
