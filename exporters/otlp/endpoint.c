@@ -190,17 +190,6 @@ void oteli_endpoint_fini(struct oteli_endpoint *endpoint)
     *endpoint = (struct oteli_endpoint){NULL, NULL, NULL};
 }
 
-bool oteli_otlp_header_is_valid(const char *name, const char *value)
-{
-    if (name == NULL || value == NULL || !oteli_is_token(name, strlen(name)))
-        return false;
-    for (; *value != '\0'; value++) {
-        if (((unsigned char)*value < 0x20 && *value != '\t') || *value == 0x7f)
-            return false;
-    }
-    return true;
-}
-
 static char *decoded_copy(otel_slice text)
 {
     char *copy = oteli_slice_copy(text);

@@ -49,10 +49,6 @@ OTELI_LENT bool oteli_otlp_headers_parse(const char *variable, const char *text,
 OTELI_LENT bool oteli_otlp_headers_are_pairs(const char *text);
 OTELI_LENT void oteli_otlp_headers_free(otel_otlp_header *headers, size_t count);
 
-/* Whether a header can stand in a request: its name is a token, its value has no line
- * break or other control character. */
-bool oteli_otlp_header_is_valid(const char *name, const char *value);
-
 /* The proxy that curl would take from the environment for this URL, and the list of hosts
  * that it would not take it for; each "" when there is none. HTTP_PROXY in upper case does
  * not count, because a CGI program's client chooses its value. */

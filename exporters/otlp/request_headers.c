@@ -3,7 +3,7 @@
  * owns the texts. */
 #include "exporters/otlp/request_headers.h"
 
-#include "exporters/otlp/endpoint.h"
+#include "common/text/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +71,17 @@ bool oteli_headers_put(struct otel_otlp_request_headers *headers, const char *na
     else
         release(place);
     *place = made;
+    return true;
+}
+
+bool oteli_otlp_header_is_valid(const char *name, const char *value)
+{
+    if (name == NULL || value == NULL || !oteli_is_token(name, strlen(name)))
+        return false;
+    for (; *value != '\0'; value++) {
+        if (((unsigned char)*value < 0x20 && *value != '\t') || *value == 0x7f)
+            return false;
+    }
     return true;
 }
 

@@ -23,6 +23,10 @@ void oteli_headers_fini(struct otel_otlp_request_headers *headers);
 bool oteli_headers_put(struct otel_otlp_request_headers *headers, const char *name,
                        const char *value);
 
+/* Whether a header can stand in a request: its name is a token, its value has no line
+ * break or other control character. */
+bool oteli_otlp_header_is_valid(const char *name, const char *value);
+
 /* Whether a header says how requests are framed, which is the exporter's to say. */
 bool oteli_header_is_reserved(const char *name);
 

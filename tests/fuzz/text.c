@@ -6,6 +6,7 @@
 #include "common/text/text.h"
 #include "common/text/utf8.h"
 #include "exporters/otlp/endpoint.h"
+#include "exporters/otlp/request_headers.h"
 
 static void replace_bad_utf8(const char *text, size_t length)
 {

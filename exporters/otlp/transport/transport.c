@@ -2,7 +2,7 @@
 /* exporters/otlp/transport/transport.c - a request from its start to its answer. Whoever exports; owns what
  * a transport is made of. The contracts are in transport.h. */
 #include "common/base/atomic.h"
-#include "exporters/otlp/transport/tls_exit_guard.h"
+#include "exporters/otlp/transport/transport.h"
 #include "exporters/otlp/transport/transport_parts.h"
 
 #include <limits.h>
@@ -229,7 +229,8 @@ static bool end_transfer(struct oteli_transport *transport, CURLcode result)
     curl_multi_remove_handle(transport->multi, transport->easy);
     transport->is_running = false;
     oteli_transport_reword(transport);
-    if (!oteli_transport_goes_back(transport) && !finds_another_way(transport))
+    if (!oteli_transport_goes_back(transport, oteli_transport_problem(transport)) &&
+        !finds_another_way(transport))
         return true;
     transport->problem[0] = '\0';
     transport->is_running = curl_multi_add_handle(transport->multi, transport->easy) == CURLM_OK;
@@ -471,4 +472,14 @@ void oteli_transport_wake(struct oteli_transport *transport)
     const int fd = (int)oteli_load_relaxed_32(&transport->waker_fd);
     if (oteli_socket_is(fd, oteli_load_relaxed_64(&transport->waker_inode)))
         (void)send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool oteli_transport_has_http2(void)
+{
+    return oteli_transport_curl_has(CURL_VERSION_HTTP2);
+}
+
+bool oteli_transport_has_tls(void)
+{
+    return oteli_transport_curl_has(CURL_VERSION_SSL);
 }

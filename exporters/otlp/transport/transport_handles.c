@@ -10,7 +10,6 @@
 #include "common/os/descriptor.h"
 #include "common/log.h"
 #include "common/os/library.h"
-#include "exporters/otlp/transport/tls_exit_guard.h"
 #include "exporters/otlp/transport/transport_parts.h"
 
 #include <pthread.h>
@@ -24,11 +23,6 @@ enum { UPLOAD_BYTES = 128 * 1024 }; /* handed to the kernel at once: a usual bat
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static bool curl_works;
 
-static bool curl_has(int feature)
-{
-    return (curl_version_info(CURLVERSION_NOW)->features & feature) != 0;
-}
-
 static void start_curl(void)
 {
     oteli_tls_prepare_exit();
@@ -37,7 +31,7 @@ static void start_curl(void)
         oteli_tls_watch_exit();
         oteli_stay_loaded((oteli_code *)start_curl); /* and what it is linked with */
     }
-    if (curl_works && !curl_has(CURL_VERSION_ASYNCHDNS))
+    if (curl_works && !oteli_transport_curl_has(CURL_VERSION_ASYNCHDNS))
         OTELI_LOG(OTEL_LOG_WARN, "this libcurl looks up host names synchronously: a slow name "
                                  "server can hold up the exporter beyond its timeouts");
 }
@@ -45,16 +39,6 @@ static void start_curl(void)
 bool oteli_transport_start_curl(void)
 {
     return pthread_once(&curl_once, start_curl) == 0 && curl_works;
-}
-
-bool oteli_transport_has_http2(void)
-{
-    return curl_has(CURL_VERSION_HTTP2);
-}
-
-bool oteli_transport_has_tls(void)
-{
-    return curl_has(CURL_VERSION_SSL);
 }
 
 static curl_socket_t open_socket(void *state, curlsocktype purpose, struct curl_sockaddr *address)
@@ -299,9 +283,4 @@ bool oteli_transport_enter(const struct oteli_transport *transport)
 void oteli_transport_leave(const struct oteli_transport *transport)
 {
     oteli_tls_leave(transport->is_tls);
-}
-
-bool oteli_transport_is_over(const struct oteli_transport *transport)
-{
-    return transport->is_tls && oteli_tls_is_over();
 }

@@ -14,7 +14,8 @@
 
 #include "common/os/signal_guard.h"
 #include "exporters/otlp/transport/socket.h"
-#include "exporters/otlp/transport/transport.h"
+#include "exporters/otlp/transport/http_message.h"
+#include "exporters/otlp/transport/tls_exit_guard.h"
 #include "exporters/otlp/transport/epoll_set.h"
 
 #include <curl/curl.h>
@@ -85,6 +86,12 @@ struct oteli_transport {
 
 #define OTELI_CURL_SET(easy, option, value) (curl_easy_setopt(easy, option, value) == CURLE_OK)
 
+/* Whether the libcurl that is loaded has a feature. */
+static inline bool oteli_transport_curl_has(int feature)
+{
+    return (curl_version_info(CURLVERSION_NOW)->features & feature) != 0;
+}
+
 /* transport_handles.c. Start libcurl, once in the process; false: it does not work here. */
 bool oteli_transport_start_curl(void);
 
@@ -116,7 +123,10 @@ void oteli_transport_close_copies(const struct oteli_transport *parents);
 bool oteli_transport_is_ours(const struct oteli_transport *transport);
 
 /* Whether the process is ending, and TLS with it. */
-bool oteli_transport_is_over(const struct oteli_transport *transport);
+static inline bool oteli_transport_is_over(const struct oteli_transport *transport)
+{
+    return transport->is_tls && oteli_tls_is_over();
+}
 
 /* Call curl with the handles from here to leave. False: they are not to be touched. */
 bool oteli_transport_enter(const struct oteli_transport *transport);
@@ -154,8 +164,8 @@ bool oteli_transport_set_tls(const struct oteli_transport *transport, CURL *easy
 bool oteli_transport_look_at_files(struct oteli_transport *transport);
 
 /* A request is through. True: it found the files to be of no use before anything was sent, and
- * is to be made again with those that are now in use. */
-bool oteli_transport_goes_back(struct oteli_transport *transport);
+ * is to be made again with those that are now in use. `problem` is for a log line. */
+bool oteli_transport_goes_back(struct oteli_transport *transport, const char *problem);
 
 /* What went wrong has to do with TLS. */
 bool oteli_transport_is_tls_result(CURLcode result);

@@ -100,7 +100,7 @@ bool oteli_transport_look_at_files(struct oteli_transport *transport)
     return transport->has_files;
 }
 
-bool oteli_transport_goes_back(struct oteli_transport *transport)
+bool oteli_transport_goes_back(struct oteli_transport *transport, const char *problem)
 {
     if (!transport->is_tls)
         return false;
@@ -108,8 +108,7 @@ bool oteli_transport_goes_back(struct oteli_transport *transport)
         oteli_tls_files_hold(&transport->tls);
     if (transport->result != CURLE_SSL_CERTPROBLEM && transport->result != CURLE_SSL_CACERT_BADFILE)
         return false;
-    return oteli_tls_files_refuse(&transport->tls, oteli_transport_problem(transport)) &&
-           use_files(transport);
+    return oteli_tls_files_refuse(&transport->tls, problem) && use_files(transport);
 }
 
 bool oteli_transport_is_tls_result(CURLcode result)
