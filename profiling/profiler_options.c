@@ -102,7 +102,7 @@ otel_status oteli_profiler_plan(const otel_profiler_options *options,
                    .ring_bytes = options->ring_kib != 0
                                      ? ring_kib * 1024
                                      : usual_ring_bytes(period_ns, options->stack_scan_bytes),
-                   .thread_ring_bytes = ring_kib * 1024,
+                   .signal_bytes = ring_kib * 1024,
                    .signal_number = signal_number},
         .max_links = or_default(options->max_links, DEFAULT_LINKS),
         .export_ns =
@@ -127,6 +127,9 @@ const char *oteli_profiler_reason(otel_profiler_source source, int error)
     case ENOSYS:
     case EOPNOTSUPP:
         return "not in this kernel, or not on this machine";
+    case EINVAL:
+    case E2BIG:
+        return source == OTEL_PROFILER_PERF ? "Linux 5.13 or newer is needed" : "refused";
     case EBUSY:
         return source == OTEL_PROFILER_SIGNAL ? "the program has a handler of that signal"
                                               : "in use";

@@ -299,7 +299,7 @@ static otel_status open_source(struct otel_profiler *profiler)
     }
     if (wanted == OTEL_PROFILER_SIGNAL || (error != 0 && wanted == OTEL_PROFILER_AUTO)) {
         counted->source = OTEL_PROFILER_SIGNAL;
-        profiler->plan.source.ring_bytes = profiler->plan.source.thread_ring_bytes;
+        profiler->plan.source.ring_bytes = profiler->plan.source.signal_bytes;
         error = try_source(profiler, profiler->signal);
     }
     if (error == 0) {

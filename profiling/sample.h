@@ -58,9 +58,9 @@ void oteli_resolve(const struct oteli_sample *sample, struct oteli_calls *calls,
 /* Where samples come from. */
 struct oteli_source_options {
     uint64_t period_ns;
-    uint32_t ring_bytes;        /* of a processor */
-    uint32_t thread_ring_bytes; /* where each thread has one; 0: as much */
-    uint32_t stack_bytes;       /* 0: no copies of stacks */
+    uint32_t ring_bytes;   /* of a processor */
+    uint32_t signal_bytes; /* the same for samples by a signal */
+    uint32_t stack_bytes;  /* 0: no copies of stacks */
     int signal_number;
 };
 struct oteli_source_counts {

@@ -58,14 +58,15 @@ struct level {
 /* The next element of a level, with what stands in front of it; false: there is none. */
 static bool next_element(struct oteli_text *text, struct level *level, otel_value_view *value)
 {
+    const bool is_map = level->is_map;
     otel_attribute_view entry;
     if (text->length >= 4 * OTELI_RENDER_TEXT_MAX ||
-        !(level->is_map ? otel_attribute_next(&level->rest, OTEL_FIELD_MAP_ENTRY, &entry)
-                        : otel_array_next(&level->rest, value)))
+        !(is_map ? otel_attribute_next(&level->rest, OTEL_FIELD_MAP_ENTRY, &entry)
+                 : otel_array_next(&level->rest, value)))
         return false;
     oteli_text_add_string(text, level->is_first ? "" : ", ");
     level->is_first = false;
-    if (!level->is_map)
+    if (!is_map)
         return true;
     add_key(text, entry.key);
     *value = entry.value;
@@ -217,10 +218,10 @@ struct oteli_gather_trace *oteli_gather_keep(struct oteli_gather *gather,
     return trace;
 }
 
-otel_slice oteli_gather_service(otel_slice rest)
+otel_slice oteli_gather_service(otel_slice resource)
 {
     otel_attribute_view attribute;
-    while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
+    while (otel_attribute_next(&resource, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
         if (attribute.value.type == OTEL_VALUE_STRING &&
             attribute.key.length == strlen("service.name") &&
             memcmp(attribute.key.data, "service.name", attribute.key.length) == 0)

@@ -48,8 +48,7 @@ struct oteli_perf_format oteli_perf_format(const struct oteli_source_options *op
                                       .has_stack = options->stack_bytes != 0 && stack_pointer != 0};
 }
 
-int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, int cpu,
-                    bool is_inherited)
+int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, int cpu)
 {
     struct perf_event_attr attributes = {
         .size = sizeof attributes,
@@ -65,8 +64,8 @@ int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, in
         .sample_max_stack = OTELI_FRAMES_MAX,
         .watermark = 1, /* nobody waits for a ring to be filled */
         .wakeup_watermark = NEVER,
-        .inherit = is_inherited,
-        .inherit_thread = is_inherited,
+        .inherit = 1,
+        .inherit_thread = 1,
     };
     if (oteli_perf_format(options).has_stack) {
         const uint32_t bytes =

@@ -8,8 +8,6 @@
 
 #include "profiling/perf/perf_records.h"
 
-enum { OTELI_PERF_ANY_CPU = -1 };
-
 /* A ring, and the event whose it is. */
 struct oteli_perf_ring {
     int event;
@@ -17,10 +15,9 @@ struct oteli_perf_ring {
     uint64_t size;
 };
 
-/* A thread on one processor, or on any. With `is_inherited` the threads that it creates are sampled
- * too, which needs Linux 5.13 (EINVAL) and a processor of its own. An open descriptor, or -errno. */
-int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, int cpu,
-                    bool is_inherited);
+/* A thread on one processor, and the threads that it creates, which needs Linux 5.13 (EINVAL). An open
+ * descriptor, or -errno. */
+int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, int cpu);
 
 /* An event of the calling thread that never happens, to have a ring for others. */
 int oteli_perf_open_silent(int cpu);

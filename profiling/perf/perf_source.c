@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/perf/perf_source.c - samples from the kernel's perf events: a ring for each processor, to which
+/* profiling/perf/perf_source.c - oteli_perf_source of profiling/sample.h: samples from the kernel's perf events: a ring for each processor, to which
  * the events of all threads write that run on it.
  *
  *                    cpu 0     cpu 1
@@ -16,12 +16,12 @@
  * A processor that is switched on later gets a ring then, and all threads an event there. One that is
  * switched off keeps its own, in which nothing comes until it is on again.
  *
- * Kernels that cannot have threads alone inherit get a ring for each thread (perf_threads.c).
+ * That threads alone inherit needs Linux 5.13: older kernels refuse it, and a signal samples there.
  *
  * Threads:  the profiler's thread, which is not sampled.
  * Owns:     descriptors, CLOEXEC; mappings, which a forked child does not get. */
-#include "profiling/perf/perf_source.h"
 #include "profiling/perf/perf_clock.h"
+#include "profiling/perf/perf_ring.h"
 #include "profiling/profiler_processors.h"
 #include "profiling/signal/thread_list.h"
 
@@ -47,7 +47,6 @@ struct watched {
 
 struct perf_source {
     struct oteli_source_options options;
-    void *per_thread; /* the other way of doing it, or NULL */
 
     unsigned ring_count;
     struct oteli_perf_ring *rings;
@@ -150,8 +149,7 @@ static int watch(struct perf_source *source, struct watched *watched, unsigned f
     const unsigned from = watched->rings;
     watched->rings = source->ring_count;
     for (unsigned i = from; i < source->ring_count; i++) {
-        const int event =
-            oteli_perf_open(&source->options, watched->thread, (int)source->cpus[i], true);
+        const int event = oteli_perf_open(&source->options, watched->thread, (int)source->cpus[i]);
         if (event == -ESRCH) /* it has ended */
             return 0;
         if (event == -ENODEV)
@@ -245,14 +243,7 @@ static int start(const struct oteli_source_options *options, void **state)
     struct perf_source *source = new_source(options);
     if (source == NULL)
         return ENOMEM;
-    int result = -start_with_rings(source);
-    if (result == EINVAL || result == E2BIG) { /* the kernel does not know inherit_thread */
-        stop(source);
-        source = new_source(options);
-        if (source == NULL)
-            return ENOMEM;
-        result = oteli_perf_thread_source.start(options, &source->per_thread);
-    }
+    const int result = -start_with_rings(source);
     if (result != 0) {
         stop(source);
         return result;
@@ -313,10 +304,6 @@ static void drain(void *state, oteli_take_sample *take, void *take_state,
                   struct oteli_source_counts *counts)
 {
     struct perf_source *source = state;
-    if (source->per_thread != NULL) {
-        oteli_perf_thread_source.drain(source->per_thread, take, take_state, counts);
-        return;
-    }
     source->take = take;
     source->take_state = take_state;
     look_around(source);
@@ -332,8 +319,6 @@ static void drain(void *state, oteli_take_sample *take, void *take_state,
 static void stop(void *state)
 {
     struct perf_source *source = state;
-    if (source->per_thread != NULL)
-        oteli_perf_thread_source.stop(source->per_thread);
     for (size_t i = 0; i < source->watched_count; i++) {
         for (unsigned ring = 0; ring < source->watched[i].rings; ring++)
             oteli_perf_close(source->watched[i].events[ring]);
@@ -353,8 +338,6 @@ static void stop(void *state)
 static void forget(void *state)
 {
     struct perf_source *source = state;
-    if (source->per_thread != NULL)
-        oteli_perf_thread_source.forget(source->per_thread);
     for (size_t i = 0; i < source->watched_count; i++) {
         for (unsigned ring = 0; ring < source->watched[i].rings; ring++) {
             if (source->watched[i].events[ring] >= 0)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/stress/perf_source.c - samples from perf events, by rings of processors and by rings of
- * threads: all threads are sampled but the one that samples, those that were there and those that
+/* tests/stress/perf_source.c - samples from perf events, by rings of processors: all threads are sampled but the one that samples, those that were there and those that
  * came later; it starts again; a forked child has nothing of it; and no descriptor stays.
  *
  * Where the kernel refuses, what is checked is that the refusal is said and nothing stays. */
 #include "common/base/atomic.h"
-#include "profiling/perf/perf_source.h"
+#include "profiling/sample.h"
 #include "profiling/signal/thread_list.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
@@ -338,19 +337,17 @@ static void run(const struct oteli_source *source, const char *name)
     pthread_join(thread, NULL);
 }
 
-static int run_both(void *times)
+static int run_times(void *times)
 {
-    for (unsigned i = 0; i < *(const unsigned *)times; i++) {
+    for (unsigned i = 0; i < *(const unsigned *)times; i++)
         run(&oteli_perf_source, "rings of processors");
-        run(&oteli_perf_thread_source, "rings of threads");
-    }
     return 0;
 }
 
 static int run_as_nobody(void *times)
 {
     STRESS_CHECK(setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
-    return run_both(times);
+    return run_times(times);
 }
 
 static int may_have_time_namespaces(void *unused)
@@ -371,14 +368,14 @@ static int run_at_another_time(void *offset)
     STRESS_CHECK(file >= 0 && write(file, offset, strlen(offset)) == (ssize_t)strlen(offset));
     close(file);
     STRESS_CHECK(oteli_perf_source.start(&usual, &state) != 0); /* which time is it here? */
-    return stress_in_child(run_both, &once);
+    return stress_in_child(run_times, &once);
 }
 
 int main(int argc, char **argv)
 {
     static char *const offsets[] = {"monotonic 100000 1\n", "monotonic -1000 999999999\n"};
     unsigned times = stress_scale(argc, argv, 50);
-    (void)run_both(&times);
+    (void)run_times(&times);
     if (getuid() != 0)
         return 0;
     if (stress_in_child(may_have_time_namespaces, NULL) == 0)

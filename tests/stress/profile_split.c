@@ -6,7 +6,7 @@
  * asks loses the processor there more often than elsewhere, so between two tasks, and the kernel's tick,
  * by which timers of processor time expire, then meets long tasks too often.
  *
- *     profile_split_stress [perf | perf-threads | signal]         otherwise each of them
+ *     profile_split_stress [perf | signal]         otherwise each of them
  *
  * For code with frame pointers and without, inside of libc, and with the frame pointer's register used
  * for something else; with spans (otel_span_run) and with labels alone (otel_profile_apply); as root
@@ -17,7 +17,6 @@
  * sigma. */
 #include "common/base/atomic.h"
 #include "profiling/unwind/leaf_return_address.h"
-#include "profiling/perf/perf_source.h"
 #include "profiling/sample.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
@@ -238,9 +237,7 @@ static const struct oteli_source *source_of(const char *name)
     if (strcmp(name, "signal") == 0)
         return &oteli_signal_source;
 #endif
-    return strcmp(name, "perf") == 0           ? &oteli_perf_source
-           : strcmp(name, "perf-threads") == 0 ? &oteli_perf_thread_source
-                                               : NULL;
+    return strcmp(name, "perf") == 0 ? &oteli_perf_source : NULL;
 }
 
 static void *drain(void *unused)
@@ -497,7 +494,7 @@ static int run_source(const char *source, bool is_long)
 
 int main(int argc, char **argv)
 {
-    static const char *const sources[] = {"perf", "perf-threads", "signal"};
+    static const char *const sources[] = {"perf", "signal"};
     const bool is_long = stress_scale(argc, argv, 2) != 1;
     samples = calloc(SAMPLES_MOST, sizeof *samples);
     STRESS_CHECK(samples != NULL);

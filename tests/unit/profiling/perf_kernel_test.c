@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/perf_kernel_test.c - specification of profiling/perf/perf_source.c and perf_threads.c: processors
+/* tests/unit/profiling/perf_kernel_test.c - specification of profiling/perf/perf_source.c: processors
  * that are switched on while a program is sampled, and a program that forks while the list of threads
  * changes: the child closes the profiler's descriptors, and no other.
  *
  * The kernel is played (--wrap): which processors are on, which threads there are, and what it refuses.
- * For the fork, memory that the source of threads gives back (it is compiled with other names of free
- * and realloc) is full of the number of a descriptor that is not the profiler's. */
+ * For the fork, memory that the source gives back (perf_ring.c is compiled with another name of
+ * free) is full of the number of a descriptor that is not the profiler's. */
 #include "common/clock/clock.h"
-#include "profiling/perf/perf_source.h"
+#include "profiling/perf/perf_ring.h"
 #include "profiling/profiler_processors.h"
 #include "profiling/signal/thread_list.h"
 #include "tests/support/leaks.h"
@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PROCESSORS = 4, MOST = 17, FIRST = 16, PIPE_ENDS = 2, KEPT = 16, A_WHILE_NS = 2000000000 };
+enum { PROCESSORS = 4, MOST = 17, FIRST = 16, KEPT = 64, A_WHILE_NS = 2000000000 };
 
 static const struct oteli_source_options options = {.period_ns = 1000000, .ring_bytes = 1 << 16};
 
@@ -31,27 +31,22 @@ static unsigned online;             /* so many processors, from 0 on */
 static int refused;                 /* a ring on this one */
 static unsigned events[PROCESSORS]; /* for threads */
 static pid_t threads;
-static int pipes[MOST + 1][PIPE_ENDS]; /* an event of any processor is the end that is read */
-static int victim = -1;                /* -1: nobody forks */
-static void *forgotten_at_fork;        /* the source; NULL: it does not fork yet */
-static void *kept[KEPT];               /* memory that was given back, once */
+static int victim = -1;         /* -1: nobody forks */
+static void *forgotten_at_fork; /* the source; NULL: it does not fork yet */
+static void *kept[KEPT];        /* memory that was given back, once */
 static size_t kept_count;
 static unsigned forks;
 static unsigned wrong;
 
 void __wrap_oteli_processors_online(struct oteli_processors *processors);
 int __wrap_oteli_perf_open_silent(int cpu);
-int __wrap_oteli_perf_open(const struct oteli_source_options *given, pid_t thread, int cpu,
-                           bool is_inherited);
+int __wrap_oteli_perf_open(const struct oteli_source_options *given, pid_t thread, int cpu);
 int __wrap_oteli_perf_ring_map(struct oteli_perf_ring *ring, int event, uint64_t bytes);
 void __wrap_oteli_perf_ring_read(const struct oteli_perf_ring *ring,
                                  struct oteli_perf_reader *reader);
-void __wrap_oteli_perf_ring_close(struct oteli_perf_ring *ring);
-void __real_oteli_perf_ring_close(struct oteli_perf_ring *ring);
 int __wrap_oteli_thread_list_read(struct oteli_thread_list *list);
 int __wrap_ioctl(int fd, unsigned long request, ...);
 void changed_free(void *memory);
-void *changed_realloc(void *memory, size_t size);
 
 static void fork_here(void)
 {
@@ -61,7 +56,7 @@ static void fork_here(void)
     const pid_t child = fork();
     if (child == 0) {
         signal(SIGSEGV, SIG_DFL);
-        oteli_perf_thread_source.forget(forgotten_at_fork);
+        oteli_perf_source.forget(forgotten_at_fork);
         _exit(fcntl(victim, F_GETFD) < 0);
     }
     forks++;
@@ -92,19 +87,6 @@ void changed_free(void *memory)
     fork_here();
 }
 
-void *changed_realloc(void *memory, size_t size)
-{
-    if (victim < 0)
-        return realloc(memory, size);
-    const size_t before = memory != NULL ? malloc_usable_size(memory) : 0;
-    void *moved = malloc(size);
-    assert_non_null(moved);
-    memcpy(moved, memory, before < size ? before : size);
-    spoil(memory);
-    fork_here();
-    return moved;
-}
-
 void __wrap_oteli_processors_online(struct oteli_processors *processors)
 {
     *processors = (struct oteli_processors){{0}};
@@ -122,18 +104,12 @@ int __wrap_oteli_perf_open_silent(int cpu)
     return cpu == refused ? -EMFILE : open_any();
 }
 
-int __wrap_oteli_perf_open(const struct oteli_source_options *given, pid_t thread, int cpu,
-                           bool is_inherited)
+int __wrap_oteli_perf_open(const struct oteli_source_options *given, pid_t thread, int cpu)
 {
     (void)given;
     assert_true(thread >= 1 && thread <= threads);
-    assert_int_equal(is_inherited, cpu != OTELI_PERF_ANY_CPU);
-    if (is_inherited) {
-        events[cpu]++;
-        return open_any();
-    }
-    assert_int_equal(pipe2(pipes[thread], O_CLOEXEC), 0);
-    return pipes[thread][0];
+    events[cpu]++;
+    return open_any();
 }
 
 int __wrap_oteli_perf_ring_map(struct oteli_perf_ring *ring, int event, uint64_t bytes)
@@ -147,22 +123,6 @@ void __wrap_oteli_perf_ring_read(const struct oteli_perf_ring *ring,
 {
     (void)ring;
     (void)reader;
-}
-
-/* Its number is at once somebody else's. */
-void __wrap_oteli_perf_ring_close(struct oteli_perf_ring *ring)
-{
-    const int before = victim;
-    if (before < 0) {
-        __real_oteli_perf_ring_close(ring);
-        return;
-    }
-    victim = ring->event;
-    assert_int_equal(dup2(before, victim), victim);
-    fork_here();
-    close(victim);
-    victim = before;
-    ring->event = -1;
 }
 
 int __wrap_oteli_thread_list_read(struct oteli_thread_list *list)
@@ -226,23 +186,23 @@ TEST(threads_get_events_on_processors_that_come)
 TEST(a_child_closes_no_descriptor_but_the_profilers)
 {
     void *source = NULL;
+    (void)oteli_clock_start("fake");
     victim = open_any();
     assert_true(victim >= 0);
     threads = FIRST;
-    assert_int_equal(oteli_perf_thread_source.start(&options, &source), 0);
+    refused = -1;
+    online = 1;
+    assert_int_equal(oteli_perf_source.start(&options, &source), 0);
     forgotten_at_fork = source;
 
-    threads = MOST; /* there is no room for so many */
-    drain(&oteli_perf_thread_source, source);
-    assert_int_equal(forks, 1);
-    assert_int_equal(wrong, 0);
-
-    close(pipes[3][1]); /* one hangs up */
-    drain(&oteli_perf_thread_source, source);
-    assert_int_equal(forks, 2);
+    threads = MOST; /* there is no room for so many, nor for events of the second processor */
+    online = 2;
+    drain(&oteli_perf_source, source);
+    assert_true(forks >= FIRST);
     assert_int_equal(wrong, 0);
 
     forgotten_at_fork = NULL;
-    oteli_perf_thread_source.stop(source);
+    oteli_perf_source.stop(source);
     close(victim);
+    victim = -1;
 }

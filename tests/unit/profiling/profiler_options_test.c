@@ -47,7 +47,7 @@ TEST(options_are_what_they_say_or_have_defaults)
         snprintf(text, sizeof text,
                  "%u ns, rings of %u and %u KiB, %u of the stack, %d, %u links, %u ms",
                  (unsigned)plan.source.period_ns, (unsigned)plan.source.ring_bytes / 1024,
-                 (unsigned)plan.source.thread_ring_bytes / 1024, (unsigned)plan.source.stack_bytes,
+                 (unsigned)plan.source.signal_bytes / 1024, (unsigned)plan.source.stack_bytes,
                  plan.source.signal_number, (unsigned)plan.max_links,
                  (unsigned)(plan.export_ns / OTELI_NS_PER_MS));
         assert_string_equal(text, table[i].plan);
@@ -60,7 +60,7 @@ TEST(options_are_what_they_say_or_have_defaults)
         assert_int_equal(plan.source.ring_bytes, rings[i].expected_kib * 1024);
         assert_int_equal(plan.source.stack_bytes, rings[i].expected_scan);
         if (rings[i].ring_kib == 0)
-            assert_int_equal(plan.source.thread_ring_bytes, 64 * 1024);
+            assert_int_equal(plan.source.signal_bytes, 64 * 1024);
     }
 }
 
