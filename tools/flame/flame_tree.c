@@ -9,139 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NODES = 1 << 25 };
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ (hash >> 29);
-}
-
-static uint64_t hash_text(otel_slice text)
-{
-    uint64_t hash = text.length;
-    for (size_t i = 0; i < text.length; i++)
-        hash = mix(hash, (uint8_t)text.data[i]);
-    return hash;
-}
-
-static uint64_t hash_node(uint32_t parent, uint32_t name, uint32_t file)
-{
-    return mix(mix(mix(1, parent), name), file);
-}
-
-static uint64_t hash_of_text(const struct flame_tree *tree, uint32_t text)
-{
-    return hash_text(tree->texts[text]);
-}
-
-static uint64_t hash_of_node(const struct flame_tree *tree, uint32_t node)
-{
-    const struct flame_node *at = &tree->nodes[node];
-    return hash_node(at->parent, at->name, at->file);
-}
-
-/* Twice the slots, or the first ones. */
-static bool grow(const struct flame_tree *tree, uint32_t **table, size_t *slots, uint32_t count,
-                 uint64_t (*hash)(const struct flame_tree *, uint32_t))
-{
-    const size_t larger = *slots == 0 ? 1024 : *slots * 2;
-    uint32_t *grown = calloc(larger, sizeof *grown);
-    if (grown == NULL)
-        return false;
-    for (uint32_t row = 1; row < count; row++) {
-        size_t slot = hash(tree, row) & (larger - 1);
-        while (grown[slot] != 0)
-            slot = (slot + 1) & (larger - 1);
-        grown[slot] = row;
-    }
-    free(*table);
-    *table = grown;
-    *slots = larger;
-    return true;
-}
-
-static bool make_room(void *rows, uint32_t count, uint32_t *room, size_t size)
-{
-    void *old;
-    memcpy(&old, rows, sizeof old);
-    if (count < *room)
-        return true;
-    const uint32_t larger = *room == 0 ? 1024 : *room * 2;
-    void *grown = larger < UINT32_MAX / 2 ? realloc(old, larger * size) : NULL;
-    if (grown == NULL)
-        return false;
-    memcpy(rows, &grown, sizeof grown);
-    *room = larger;
-    return true;
-}
+enum { MOST_NODES = 1 << 25, NODE_KEY = offsetof(struct flame_node, first_child) };
 
 /* The number of a text. False: no memory. */
 static bool intern(struct flame_tree *tree, otel_slice text, uint32_t *number)
 {
-    *number = 0;
-    if (text.length == 0)
-        return true;
-    if ((size_t)tree->text_count * 2 >= tree->text_slots &&
-        !grow(tree, &tree->text_table, &tree->text_slots, tree->text_count, hash_of_text))
-        return false;
-    size_t slot = hash_text(text) & (tree->text_slots - 1);
-    for (; tree->text_table[slot] != 0; slot = (slot + 1) & (tree->text_slots - 1)) {
-        const otel_slice have = tree->texts[tree->text_table[slot]];
-        if (have.length == text.length && memcmp(have.data, text.data, text.length) == 0) {
-            *number = tree->text_table[slot];
-            return true;
-        }
-    }
-    char *copy = malloc(text.length);
-    if (copy == NULL ||
-        !make_room(&tree->texts, tree->text_count, &tree->text_room, sizeof *tree->texts)) {
-        free(copy);
-        return false;
-    }
-    memcpy(copy, text.data, text.length);
-    *number = tree->text_table[slot] = tree->text_count++;
-    tree->texts[*number] = (otel_slice){copy, text.length};
-    return true;
+    const bool is_there = oteli_interner_add(&tree->texts, text.data, text.length, number);
+    tree->text_count = tree->texts.count;
+    return is_there;
 }
 
-/* A node without a parent is a root. */
-static bool new_node(struct flame_tree *tree, uint32_t parent, uint32_t name, uint32_t file,
-                     uint32_t *node)
-{
-    if (tree->node_count == MOST_NODES ||
-        !make_room(&tree->nodes, tree->node_count, &tree->node_room, sizeof *tree->nodes))
-        return false;
-    *node = tree->node_count++;
-    tree->nodes[*node] = (struct flame_node){.parent = parent, .name = name, .file = file};
-    if (parent != FLAME_NO_NODE) {
-        tree->nodes[*node].next = tree->nodes[parent].first_child;
-        tree->nodes[parent].first_child = *node;
-    }
-    return true;
-}
-
+/* Of this name, in this file, below this node. A node without a parent is a root. */
 static bool child_of(struct flame_tree *tree, uint32_t parent, uint32_t name, uint32_t file,
                      uint32_t *child)
 {
-    if ((size_t)tree->node_count * 2 >= tree->node_slots &&
-        !grow(tree, &tree->node_table, &tree->node_slots, tree->node_count, hash_of_node))
+    const struct flame_node node = {.parent = parent, .name = name, .file = file};
+    if (!oteli_interner_add(&tree->node_table, &node, NODE_KEY, child))
         return false;
-    size_t slot = hash_node(parent, name, file) & (tree->node_slots - 1);
-    for (; tree->node_table[slot] != 0; slot = (slot + 1) & (tree->node_slots - 1)) {
-        const struct flame_node *node = &tree->nodes[tree->node_table[slot]];
-        if (node->parent == parent && node->name == name && node->file == file) {
-            *child = tree->node_table[slot];
-            return true;
-        }
+    tree->nodes = (void *)tree->node_table.bytes;
+    if (*child == tree->node_count && parent != FLAME_NO_NODE) {
+        tree->nodes[*child].next = tree->nodes[parent].first_child;
+        tree->nodes[parent].first_child = *child;
     }
-    if (!new_node(tree, parent, name, file, child))
-        return false;
-    tree->node_table[slot] = *child;
+    tree->node_count = tree->node_table.count;
     return true;
 }
 
-/* Roots are in the table of nodes as well, where nobody looks for them: no parent is 0. */
 static bool new_group(struct flame_tree *tree, uint32_t value)
 {
     if (tree->group_count == tree->group_room) {
@@ -164,24 +57,19 @@ bool flame_tree_init(struct flame_tree *tree, const struct flame_choice *choice,
                      struct flame_names *names)
 {
     *tree = (struct flame_tree){.choice = *choice, .names = names, .has_samples = true};
-    if (!make_room(&tree->texts, 0, &tree->text_room, sizeof *tree->texts) ||
-        !make_room(&tree->nodes, 0, &tree->node_room, sizeof *tree->nodes))
-        return false;
-    tree->texts[0] = (otel_slice){"", 0};
-    tree->text_count = tree->node_count = 1;
-    tree->nodes[0] = (struct flame_node){0};
-    return new_group(tree, 0);
+    oteli_interner_init(&tree->texts, INT32_MAX, UINT32_MAX, 0, 0);
+    oteli_interner_init(&tree->node_table, MOST_NODES, UINT32_MAX,
+                        sizeof(struct flame_node) - NODE_KEY, 0);
+    uint32_t first;
+    return intern(tree, (otel_slice){"", 0}, &first) &&
+           child_of(tree, FLAME_NO_NODE, 0, UINT32_MAX, &first) && new_group(tree, 0);
 }
 
 void flame_tree_fini(struct flame_tree *tree)
 {
-    for (uint32_t i = 1; i < tree->text_count; i++)
-        free((char *)(uintptr_t)tree->texts[i].data);
-    free(tree->texts);
-    free(tree->nodes);
+    oteli_interner_fini(&tree->texts);
+    oteli_interner_fini(&tree->node_table);
     free(tree->groups);
-    free(tree->node_table);
-    free(tree->text_table);
     free(tree->group_of_text);
 }
 
@@ -287,7 +175,7 @@ static bool make_room_for_text(struct flame_tree *tree, uint32_t text)
 {
     if (text < tree->group_slots)
         return true;
-    const uint32_t larger = tree->text_room;
+    const uint32_t larger = tree->texts.row_room;
     uint32_t *grown = realloc(tree->group_of_text, larger * sizeof *grown);
     if (grown == NULL)
         return false;
@@ -421,7 +309,7 @@ static int compare_nodes(const void *left, const void *right)
     const struct flame_node *b = &sorted->nodes[*(const uint32_t *)right];
     if (a->total != b->total)
         return a->total < b->total ? 1 : -1;
-    return compare_texts(sorted->texts[a->name], sorted->texts[b->name]);
+    return compare_texts(flame_tree_text(sorted, a->name), flame_tree_text(sorted, b->name));
 }
 
 static void sort_children(struct flame_tree *tree, uint32_t node, uint32_t *room)

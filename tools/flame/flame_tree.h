@@ -6,6 +6,7 @@
 #ifndef FLAME_TREE_H
 #define FLAME_TREE_H
 
+#include "profiling/profile/interner.h"
 #include "tools/flame/flame_names.h"
 #include "tools/flame/flame_pprof.h"
 
@@ -13,11 +14,11 @@ enum { FLAME_NO_NODE = 0, FLAME_UNIT_SIZE = 17, FLAME_KEYS_MAX = 16 };
 
 struct flame_node {
     uint32_t parent;
+    uint32_t name; /* both: flame_tree_text */
+    uint32_t file;
     uint32_t first_child; /* the largest first, after flame_tree_finish */
     uint32_t next;        /* sibling */
-    uint32_t name;        /* both: flame_tree_text */
-    uint32_t file;
-    int64_t total; /* with what is above it */
+    int64_t total;        /* with what is above it */
     int64_t self;
 };
 
@@ -37,11 +38,11 @@ struct flame_tree {
     struct flame_choice choice;
     struct flame_names *names; /* borrowed */
 
-    struct flame_node *nodes; /* the first is none */
+    struct flame_node *nodes; /* of node_table; the first is none */
     uint32_t node_count;
     struct flame_group *groups;
     size_t group_count;
-    otel_slice *texts; /* the first is empty */
+    struct oteli_interner texts; /* the first is empty */
     uint32_t text_count;
 
     bool is_time;               /* values are nanoseconds */
@@ -56,10 +57,7 @@ struct flame_tree {
     uint32_t keys[FLAME_KEYS_MAX];
     size_t key_count;
 
-    /* Tables that find nodes and texts; and what has been allocated of the above. */
-    uint32_t *node_table, *text_table;
-    size_t node_slots, text_slots;
-    uint32_t node_room, text_room;
+    struct oteli_interner node_table; /* by parent, name and file */
     size_t group_room;
     uint32_t *group_of_text; /* 0: none */
     uint32_t group_slots;
@@ -86,9 +84,10 @@ static inline int64_t flame_sum(int64_t left, int64_t right)
     return left < 0 ? INT64_MIN : INT64_MAX;
 }
 
+/* Until the next profile is added. */
 static inline otel_slice flame_tree_text(const struct flame_tree *tree, uint32_t text)
 {
-    return tree->texts[text];
+    return (otel_slice){oteli_interner_at(&tree->texts, text), tree->texts.rows[text].length};
 }
 
 /* The node after this one, of those below `root`, parents first; FLAME_NO_NODE behind the last.
