@@ -64,7 +64,7 @@ TEST(S10_composable_always_on_samples_with_threshold_zero)
 {
     use(otel_composable_always_on());
     assert_outcome(NO_PARENT, "", 0, "+ot=th:0");
-    assert_outcome(REMOTE, "a=b,ot=th:c", 0, "+ot=th:0,a=b");
+    assert_outcome(REMOTE, "a=b , ot=th:c", 0, "+ot=th:0,a=b");
     assert_description("ComposableAlwaysOn");
 }
 
