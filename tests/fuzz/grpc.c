@@ -3,7 +3,7 @@
  * a body in JSON. What is found lies in the input, and is what can be put into a frame again. */
 #include "tests/fuzz/fuzz.h"
 #include "common/text/utf8.h"
-#include "exporters/otlp/protocol/response_json.h"
+#include "exporters/otlp/protocol/response.h"
 #include "exporters/otlp/encode/compress.h"
 #include "exporters/otlp/protocol/grpc.h"
 

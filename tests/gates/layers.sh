@@ -61,8 +61,8 @@ door '\b__(sync_|atomic_([a-rt-z]|s[a-hj-z]))|stdatomic\.h' \
     "atomics are behind common/base/atomic.h"
 door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport/transport[a-z_]*\.[ch]' \
     "curl is behind exporters/otlp/transport/transport*.c"
-door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' '(exporters/otlp/(encode/compress|spool/checksum)|profiling/profile/gzip)\.c' \
-    "zlib and libzstd are behind exporters/otlp/encode/compress.c, spool/checksum.c and profiling/profile/gzip.c"
+door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' '(exporters/otlp/encode/compress|profiling/profile/gzip)\.c' \
+    "zlib and libzstd are behind exporters/otlp/encode/compress.c and profiling/profile/gzip.c"
 door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' "$nobody" \
     "protobuf-c is for proto, tools, tests and benchmarks"
 door '<(elfutils/|libelf|gelf)|\b(dwfl|elf|gelf)_[a-z]+\(' 'functions/symbols\.c' \

@@ -147,8 +147,7 @@ static bool fails(enum spool_call call)
     if (number == spool_calls.kill_at)
         (void)raise(SIGKILL);
     int error = spool_calls.errors[call];
-    if (number == spool_calls.fail_at || (call == SPOOL_WRITEV && spool_calls.fail_writev_at != 0 &&
-                                          --spool_calls.fail_writev_at == 0))
+    if (number == spool_calls.fail_at)
         error = spool_calls.fail_with;
     if (error != 0)
         errno = error;

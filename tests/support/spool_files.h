@@ -71,7 +71,6 @@ struct spool_calls {
     size_t count;            /* calls so far */
     size_t kill_at;          /* the process is killed before this one (1: the first); 0: never */
     size_t fail_at;          /* this one fails … */
-    size_t fail_writev_at;   /* and the writev of this number, from now on; it counts down */
     int fail_with;           /* … with this */
     time_t back_s;           /* so long before its first time the wall clock stands; 0: it goes */
 };

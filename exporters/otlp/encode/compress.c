@@ -187,3 +187,8 @@ size_t oteli_decompress(const void *bytes, size_t length, void *out, size_t size
 #endif
     return 0;
 }
+
+uint32_t oteli_checksum(uint32_t before, const void *bytes, size_t length)
+{
+    return (uint32_t)crc32_z(before, bytes, length);
+}

@@ -31,4 +31,7 @@ uint8_t *oteli_compress(struct oteli_compressor *compressor, const void *bytes, 
  * says whether that was all. Gives how many there are; what is broken ends where it breaks. */
 size_t oteli_decompress(const void *bytes, size_t length, void *out, size_t size, bool *is_whole);
 
+/* The CRC-32 of bytes that come in pieces; `before` is that of what came before, 0 at the beginning. */
+uint32_t oteli_checksum(uint32_t before, const void *bytes, size_t length);
+
 #endif

@@ -560,21 +560,19 @@ static bool can_be_halved(const struct oteli_spool *spool)
            oteli_spool_index_find(&spool->index, &spool->sent) != NULL;
 }
 
-enum oteli_spool_halving oteli_spool_halve(struct oteli_spool *spool)
+bool oteli_spool_halve(struct oteli_spool *spool)
 {
     const int saved_errno = errno;
     struct timespec changed;
-    enum oteli_spool_halving result = OTELI_HALVES_NEVER;
-    if (can_be_halved(spool))
-        result = oteli_spool_dir_use(&spool->dir, &changed) && halve(spool) ? OTELI_HALVES_ARE_THERE
-                                                                            : OTELI_HALVES_NOT_NOW;
-    if (result == OTELI_HALVES_ARE_THERE) {
+    const bool is_done =
+        can_be_halved(spool) && oteli_spool_dir_use(&spool->dir, &changed) && halve(spool);
+    if (is_done) {
         note_own_change(spool);
         spool->is_sending = false;
         oteli_spool_dir_unlock(&spool->dir);
     }
     errno = saved_errno;
-    return result;
+    return is_done;
 }
 
 bool oteli_spool_is_empty(const struct oteli_spool *spool)

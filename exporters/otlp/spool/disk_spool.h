@@ -63,15 +63,10 @@ bool oteli_spool_first(struct oteli_spool *spool, struct oteli_spool_item *item)
  * or kept for later. */
 void oteli_spool_settle(struct oteli_spool *spool, enum oteli_delivery_end end, uint64_t rejected);
 
-enum oteli_spool_halving {
-    OTELI_HALVES_ARE_THERE,
-    OTELI_HALVES_NOT_NOW, /* no room on the disk, or no memory, for a second copy of it */
-    OTELI_HALVES_NEVER    /* one span, or no protobuf */
-};
-
 /* The one that oteli_spool_first gave last is too large for the receiver: put each half of its spans
- * in its place, instead of settling it. Where that cannot be done nothing has changed. */
-enum oteli_spool_halving oteli_spool_halve(struct oteli_spool *spool);
+ * in its place, instead of settling it. false, and nothing has changed: it is one span or no protobuf,
+ * or there is no room for a second copy of it. */
+bool oteli_spool_halve(struct oteli_spool *spool);
 
 /* Whether there is nothing to send, as far as this process knows. */
 bool oteli_spool_is_empty(const struct oteli_spool *spool);

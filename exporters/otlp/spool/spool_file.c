@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/spool/spool_file.c - see spool_file.h. */
 #include "exporters/otlp/spool/spool_file.h"
-#include "exporters/otlp/spool/checksum.h"
+#include "exporters/otlp/encode/compress.h"
 
 #include <string.h>
 

@@ -24,9 +24,7 @@ enum {
     ASKED_MS_MAX = 5 * 60 * 1000, /* the longest that a receiver can send us away for */
     TAKEN_MS = 1000,              /* between looks whether another process still is the sender */
     BLIND_MS = 5,                 /* between looks at a request that has no descriptor */
-    UNREADABLE_MS = 5000,         /* between looks at a directory that cannot be read */
-    ROOM_MS = 5000,               /* until there may be room for halves, and twice that next … */
-    ROOM_WAITS_MAX = 7            /* … so often, which is about ten minutes */
+    UNREADABLE_MS = 5000          /* between looks at a directory that cannot be read */
 };
 
 struct oteli_spooling {
@@ -42,8 +40,6 @@ struct oteli_spooling {
     unsigned failures;    /* since it was last there */
     uint64_t asked_ms;    /* by the receiver, with the last of them */
     uint64_t next_try_ns; /* when to look for it again */
-    unsigned room_waits;  /* since something was last written to disk */
-    uint64_t room_ns;     /* while the receiver is there: when to send files again */
     bool is_sending;      /* a file */
     unsigned attempts;    /* with it, that are known to have failed */
     uint64_t deadline_ns;
@@ -179,13 +175,8 @@ void oteli_spooling_hold_off(struct oteli_spooling *spooling, uint64_t asked_ms)
 
 bool oteli_spooling_keep(struct oteli_spooling *spooling, const struct oteli_request *request)
 {
-    const bool is_kept = oteli_spool_put(spooling->spool, request->plain, request->plain_length,
-                                         (uint32_t)request->spans);
-    if (is_kept) {
-        spooling->room_waits = 0;
-        spooling->room_ns = 0;
-    }
-    return is_kept;
+    return oteli_spool_put(spooling->spool, request->plain, request->plain_length,
+                           (uint32_t)request->spans);
 }
 
 /* ---- sending --------------------------------------------------------------------------- */
@@ -203,38 +194,12 @@ static void tell_delivered(const struct oteli_spooling *spooling)
                   spooling->receiver->name, outcome->message);
 }
 
-/* Go on with the halves of a file that the receiver finds too large, or wait for room for them: it
- * is the oldest, so the others wait with it. false: it is refused. */
-static bool halve(struct oteli_spooling *spooling)
-{
-    switch (oteli_spool_halve(spooling->spool)) {
-    case OTELI_HALVES_ARE_THERE:
-        spooling->room_waits = 0;
-        return true;
-    case OTELI_HALVES_NOT_NOW:
-        if (spooling->room_waits == ROOM_WAITS_MAX)
-            return false;
-        if (spooling->room_waits == 0)
-            OTELI_LOG(OTEL_LOG_WARN,
-                      "%s finds %zu spans from disk too large, and there is no room for their "
-                      "halves in %s; they wait",
-                      spooling->receiver->name, spooling->request.spans,
-                      spooling->options.directory);
-        spooling->room_ns = in_ms((uint64_t)ROOM_MS << spooling->room_waits++);
-        oteli_spool_settle(spooling->spool, OTELI_DELIVERY_EXHAUSTED, 0);
-        return true;
-    case OTELI_HALVES_NEVER:
-        break;
-    }
-    return false;
-}
-
 /* Go on with the halves of a file, one of which has the span for which it was refused. */
 static bool look_for_culprit(struct oteli_spooling *spooling)
 {
     return spooling->delivery.outcome.is_about_content &&
            oteli_culprit_halve(&spooling->culprit, spooling->request.spans, oteli_monotonic_ns()) &&
-           oteli_spool_halve(spooling->spool) == OTELI_HALVES_ARE_THERE;
+           oteli_spool_halve(spooling->spool);
 }
 
 /* What became of the file. */
@@ -246,12 +211,11 @@ static void end_request(struct oteli_spooling *spooling)
     spooling->is_sending = false;
     if (end == OTELI_DELIVERED)
         oteli_culprit_accepted(&spooling->culprit);
-    if ((end == OTELI_DELIVERY_TOO_LARGE && halve(spooling)) ||
+    if ((end == OTELI_DELIVERY_TOO_LARGE && oteli_spool_halve(spooling->spool)) ||
         (end == OTELI_DELIVERY_REFUSED && look_for_culprit(spooling))) {
         find_there(spooling);
         return;
     }
-    spooling->room_ns = 0; /* a file less */
     if (end == OTELI_DELIVERED)
         tell_delivered(spooling);
     else if (oteli_delivery_was_answered(end))
@@ -322,10 +286,10 @@ static bool begin(struct oteli_spooling *spooling, int *again_ms)
     return false;
 }
 
-/* Until a file may be sent. Whoever is away is not looked for less often for want of room. */
+/* Until a file may be sent. */
 static int wait_ms(const struct oteli_spooling *spooling)
 {
-    return oteli_ms_until(spooling->is_away ? spooling->next_try_ns : spooling->room_ns);
+    return oteli_ms_until(spooling->next_try_ns);
 }
 
 int oteli_spooling_attend(struct oteli_spooling *spooling)

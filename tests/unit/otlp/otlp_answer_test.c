@@ -3,7 +3,6 @@
  * encoded messages, details) likewise, and bytes that are no answer do no harm. What a code means
  * is in protocol_test.c. */
 #include "exporters/otlp/protocol/response.h"
-#include "exporters/otlp/protocol/response_json.h"
 #include "exporters/otlp/protocol/grpc.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "tests/support/unit.h"

@@ -325,70 +325,19 @@ TEST(halves_are_as_old_as_the_whole)
 }
 
 /* R27, R48 */
-TEST(what_finds_no_room_for_its_halves_waits_for_it)
+TEST(what_finds_no_room_for_its_halves_is_refused)
 {
-    for (unsigned nth = 1; nth <= 2; nth++) { /* each half in turn finds none */
-        if (nth == 2)
-            spool_files_begin(&files);
-        start(SCRIPT(BUSY, {.status = 413}, {.status = 413}));
-        export_named("first");
-        fixture_advance_ms(1200);
-        spool_calls.fail_writev_at = nth;
-        spool_calls.fail_with = ENOSPC;
-        assert_int_equal(attend_to_the_end(), 5000);
-        assert_int_equal(spool_files_count(&files, ".otlp"), 1);
-
-        fixture_advance_ms(5000);
-        assert_int_equal(attend_to_the_end(), IDLE_MS);
-
-        assert_int_equal(COUNTED(refused), 0);
-        assert_int_equal(COUNTED(sent), 3);
-        assert_int_equal(spool_files_count(&files, ""), 0);
-        if (nth == 1) {
-            fixture_fini(&fixture);
-            spool_files_end(&files);
-        }
-    }
-}
-
-/* R27, R48 */
-TEST(a_disk_that_stays_full_holds_files_up_for_ten_minutes_only)
-{
-    struct http_sink_answer script[9] = {BUSY};
-    for (size_t i = 1; i < COUNT(script); i++)
-        script[i].status = 413;
-    start(script, COUNT(script));
+    start(SCRIPT(BUSY, {.status = 413}));
     export_named("first");
     export_named("2nd..");
     fixture_advance_ms(1200);
     spool_calls.errors[SPOOL_WRITEV] = ENOSPC;
-    uint64_t waited_ms = 0;
-    for (int ms; (ms = attend_to_the_end()) != IDLE_MS; waited_ms += (uint64_t)ms) {
-        fixture_advance_ms((uint64_t)ms);
-        assert_true(waited_ms < 11 * 60 * 1000);
-    }
 
-    assert_true(waited_ms > 9 * 60 * 1000);
-    assert_int_equal(COUNTED(refused), 3);
-    assert_arrived(9, "2nd..");
-    assert_int_equal(COUNTED(sent), 3);
-    assert_non_null(strstr(fixture.log, "there is no room for their halves"));
-}
-
-/* While it waits for room its receiver goes away, and is looked for as usual. */
-TEST(who_waits_for_room_looks_for_the_receiver_all_the_same)
-{
-    start_away(SCRIPT(BUSY, {.status = 413}, BUSY));
-    fixture_advance_ms(1200);
-    spool_calls.errors[SPOOL_WRITEV] = ENOSPC;
-    assert_int_equal(attend_to_the_end(), 5000);
-    spool_calls.errors[SPOOL_WRITEV] = 0;
-    export_named("2nd..");
-
-    fixture_advance_ms(1200);
     assert_int_equal(attend_to_the_end(), IDLE_MS);
-    assert_arrived(3, "first");
-    assert_arrived(4, "2nd..");
+
+    assert_int_equal(COUNTED(refused), 3);
+    assert_int_equal(COUNTED(sent), 3);
+    assert_arrived(2, "2nd..");
 }
 
 TEST(what_is_rejected_of_a_file_is_counted_and_not_sent_again)
