@@ -96,13 +96,13 @@ static void recover(struct remote *remote)
 }
 
 /* A strategy that stays the same goes on as it is, with its rates. */
-static bool is_the_same(const struct remote *remote, const struct oteli_answer_body *body)
+static bool is_the_same(const struct remote *remote, const struct oteli_response_body *body)
 {
     return remote->answer != NULL && remote->answer_length == body->length &&
            memcmp(remote->answer, body->bytes, body->length) == 0;
 }
 
-static void take_answer(struct remote *remote, const struct oteli_transport_answer *answer)
+static void take_answer(struct remote *remote, const struct oteli_transport_response *answer)
 {
     char problem[64];
     if (answer->status != 200) {
@@ -142,7 +142,7 @@ static int ms_until(uint64_t then_ns)
 /* One question, at most as long as the timeout. */
 static void ask(struct remote *remote)
 {
-    struct oteli_transport_answer answer;
+    struct oteli_transport_response answer;
     const uint64_t deadline_ns = oteli_monotonic_ns() + remote->timeout_ns;
     const struct oteli_transport_request request = {
         .connect_ms = (int64_t)(remote->timeout_ns / OTELI_NS_PER_MS)};

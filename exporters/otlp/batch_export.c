@@ -15,7 +15,7 @@ enum {
     BLIND_MS = 10 /* between looks at what no descriptor speaks for */
 };
 
-static uint64_t deadline_of(const struct oteli_sending *sending, const otel_export *call)
+static uint64_t deadline_of(const struct oteli_batch_export *sending, const otel_export *call)
 {
     return call->deadline_ns < sending->deadline_ns ? call->deadline_ns : sending->deadline_ns;
 }
@@ -23,14 +23,14 @@ static uint64_t deadline_of(const struct oteli_sending *sending, const otel_expo
 /* --- One request --- */
 
 /* Make a request that is not larger than what the receiver takes, as far as that is known. */
-static enum oteli_encode_result make(const struct oteli_sending *sending,
+static enum oteli_encode_result make(const struct oteli_batch_export *sending,
                                      struct oteli_request *request, const otel_batch *batch,
                                      size_t first, size_t most)
 {
     enum oteli_encode_result result = oteli_request_make(request, batch, first, most);
     while (result == OTELI_ENCODE_OK) {
         const size_t fitting =
-            oteli_fitting_spans(&sending->fitting, request->spans, request->plain_length);
+            oteli_size_limit_spans(&sending->fitting, request->spans, request->plain_length);
         if (fitting == request->spans)
             break;
         result = oteli_request_make(request, batch, first, fitting);
@@ -38,22 +38,23 @@ static enum oteli_encode_result make(const struct oteli_sending *sending,
     return result;
 }
 
-static enum oteli_encode_result make_or_take(struct oteli_sending *sending, struct oteli_lane *lane,
+static enum oteli_encode_result make_or_take(struct oteli_batch_export *sending,
+                                             struct oteli_request_slot *slot,
                                              const otel_batch *batch, size_t most)
 {
-    if (sending->is_prepared && lane->first == 0) {
+    if (sending->is_prepared && slot->first == 0) {
         struct oteli_request *prepared = sending->spare;
         sending->is_prepared = false;
-        sending->spare = lane->request;
-        lane->request = prepared;
-        if (oteli_fitting_spans(&sending->fitting, prepared->spans, prepared->plain_length) ==
+        sending->spare = slot->request;
+        slot->request = prepared;
+        if (oteli_size_limit_spans(&sending->fitting, prepared->spans, prepared->plain_length) ==
             prepared->spans)
             return OTELI_ENCODE_OK;
     }
-    return make(sending, lane->request, batch, lane->first, most);
+    return make(sending, slot->request, batch, slot->first, most);
 }
 
-static void lose_too_large(const struct oteli_sending *sending, otel_export *call)
+static void lose_too_large(const struct oteli_batch_export *sending, otel_export *call)
 {
     otel_export_drop(call, OTEL_DROP_TOO_LARGE, 1);
     OTELI_LOG_LOST(OTEL_LOG_ERROR, 1,
@@ -61,67 +62,68 @@ static void lose_too_large(const struct oteli_sending *sending, otel_export *cal
                    sending->max_request_bytes);
 }
 
-/* The rest of the batch that is not in another lane's hands. Gives how many spans that is. */
-static size_t leave_rest(struct oteli_sending *sending, const otel_export *call,
-                         struct oteli_lane *lane)
+/* The rest of the batch that is not in another slot's hands. Gives how many spans that is. */
+static size_t leave_rest(struct oteli_batch_export *sending, const otel_export *call,
+                         struct oteli_request_slot *slot)
 {
-    const size_t left = lane->end - lane->first + otel_batch_size(call->batch) - sending->next;
+    const size_t left = slot->end - slot->first + otel_batch_size(call->batch) - sending->next;
     sending->next = otel_batch_size(call->batch);
-    lane->first = lane->end;
+    slot->first = slot->end;
     return left;
 }
 
-static void lose_without_memory(struct oteli_sending *sending, otel_export *call,
-                                struct oteli_lane *lane)
+static void lose_without_memory(struct oteli_batch_export *sending, otel_export *call,
+                                struct oteli_request_slot *slot)
 {
-    const size_t left = leave_rest(sending, call, lane);
+    const size_t left = leave_rest(sending, call, slot);
     otel_export_drop(call, OTEL_DROP_NO_MEMORY, left);
     OTELI_LOG_LOST(OTEL_LOG_ERROR, left, "no memory for an OTLP request; %zu span%s lost", left,
                    oteli_is_or_are(left));
 }
 
 /* How many spans the next request of a stretch may have. */
-static size_t most_of(const struct oteli_lane *lane)
+static size_t most_of(const struct oteli_request_slot *slot)
 {
-    const size_t stretch = lane->end - lane->first;
-    const size_t most = lane->most < stretch ? lane->most : stretch;
-    if (lane->suspect_end <= lane->first)
+    const size_t stretch = slot->end - slot->first;
+    const size_t most = slot->most < stretch ? slot->most : stretch;
+    if (slot->suspect_end <= slot->first)
         return most;
-    const size_t half = (lane->suspect_end - lane->first + 1) / 2;
+    const size_t half = (slot->suspect_end - slot->first + 1) / 2;
     return half < most ? half : most;
 }
 
-/* Make the lane's next request: from the rest of its stretch, or else from a new one. Spans that
+/* Make the slot's next request: from the rest of its stretch, or else from a new one. Spans that
  * fit into no request are left behind. false: nothing is left. */
-static bool make_next(struct oteli_sending *sending, otel_export *call, struct oteli_lane *lane)
+static bool make_next(struct oteli_batch_export *sending, otel_export *call,
+                      struct oteli_request_slot *slot)
 {
     for (;;) {
-        const bool is_new = lane->first == lane->end;
+        const bool is_new = slot->first == slot->end;
         if (is_new) {
             if (sending->next == otel_batch_size(call->batch))
                 return false;
-            lane->first = sending->next;
-            lane->end = sending->next;
-            lane->most = SIZE_MAX;
-            lane->suspect_end = 0;
+            slot->first = sending->next;
+            slot->end = sending->next;
+            slot->most = SIZE_MAX;
+            slot->suspect_end = 0;
         }
-        switch (make_or_take(sending, lane, call->batch, is_new ? lane->most : most_of(lane))) {
+        switch (make_or_take(sending, slot, call->batch, is_new ? slot->most : most_of(slot))) {
         case OTELI_ENCODE_OK:
             if (is_new) {
-                lane->end = lane->first + lane->request->spans;
-                sending->next = lane->end;
+                slot->end = slot->first + slot->request->spans;
+                sending->next = slot->end;
             }
             return true;
         case OTELI_ENCODE_TOO_LARGE:
             lose_too_large(sending, call);
-            lane->first++;
+            slot->first++;
             if (is_new) {
-                lane->end++;
+                slot->end++;
                 sending->next++;
             }
             break;
         case OTELI_ENCODE_NO_MEMORY:
-            lose_without_memory(sending, call, lane);
+            lose_without_memory(sending, call, slot);
             return false;
         }
     }
@@ -129,16 +131,17 @@ static bool make_next(struct oteli_sending *sending, otel_export *call, struct o
 
 /* --- What becomes of it --- */
 
-static void accept(struct oteli_sending *sending, otel_export *call, const struct oteli_lane *lane)
+static void accept(struct oteli_batch_export *sending, otel_export *call,
+                   const struct oteli_request_slot *slot)
 {
-    const struct oteli_outcome *outcome = &lane->delivery.outcome;
-    const size_t spans = lane->request->spans;
+    const struct oteli_outcome *outcome = &slot->delivery.outcome;
+    const size_t spans = slot->request->spans;
     OTELI_LOG_ALWAYS(OTEL_LOG_DEBUG, "OTLP export to %s: %zu span%s, %zu bytes, in %" PRIu64 " ms",
-                     sending->receiver->name, spans, spans == 1 ? "" : "s", lane->request->length,
-                     (oteli_monotonic_ns() - lane->started_ns) / OTELI_NS_PER_MS);
+                     sending->receiver->name, spans, spans == 1 ? "" : "s", slot->request->length,
+                     (oteli_monotonic_ns() - slot->started_ns) / OTELI_NS_PER_MS);
     oteli_culprit_accepted(&sending->culprit);
-    oteli_fitting_taken(&sending->fitting, lane->request->plain_length, lane->most != SIZE_MAX,
-                        sending->max_request_bytes);
+    oteli_size_limit_accepted(&sending->fitting, slot->request->plain_length,
+                              slot->most != SIZE_MAX, sending->max_request_bytes);
     if (outcome->rejected != 0) {
         const size_t rejected = outcome->rejected < spans ? (size_t)outcome->rejected : spans;
         otel_export_reject(call, rejected);
@@ -152,20 +155,21 @@ static void accept(struct oteli_sending *sending, otel_export *call, const struc
 }
 
 /* Put the request to disk, if that is possible. */
-static bool keep(struct oteli_sending *sending, otel_export *call, const struct oteli_lane *lane)
+static bool keep(struct oteli_batch_export *sending, otel_export *call,
+                 const struct oteli_request_slot *slot)
 {
-    if (sending->spooling == NULL || !oteli_spooling_keep(sending->spooling, lane->request))
+    if (sending->spooling == NULL || !oteli_spool_sender_keep(sending->spooling, slot->request))
         return false;
-    otel_export_spool(call, lane->request->spans);
+    otel_export_spool(call, slot->request->spans);
     return true;
 }
 
 /* A request that is not sent again. */
-static void lose(const struct oteli_sending *sending, otel_export *call,
-                 const struct oteli_lane *lane, otel_drop_reason reason)
+static void lose(const struct oteli_batch_export *sending, otel_export *call,
+                 const struct oteli_request_slot *slot, otel_drop_reason reason)
 {
-    const struct oteli_delivery *delivery = &lane->delivery;
-    const size_t spans = lane->request->spans;
+    const struct oteli_request_call *delivery = &slot->delivery;
+    const size_t spans = slot->request->spans;
     const bool may_be_there = delivery->may_have_arrived;
     otel_export_drop(call, may_be_there ? OTEL_DROP_UNCONFIRMED : reason, spans);
     OTELI_LOG_LOST(OTEL_LOG_ERROR, spans, "OTLP export to %s failed: %s; %zu span%s lost%s",
@@ -174,12 +178,13 @@ static void lose(const struct oteli_sending *sending, otel_export *call,
 }
 
 /* No time is left for this request, so there is none for those behind it. */
-static void give_up(struct oteli_sending *sending, otel_export *call, struct oteli_lane *lane)
+static void give_up(struct oteli_batch_export *sending, otel_export *call,
+                    struct oteli_request_slot *slot)
 {
-    const struct oteli_delivery *delivery = &lane->delivery;
-    const bool may_be_there = delivery->end == OTELI_DELIVERY_UNCONFIRMED;
-    const size_t spans = lane->request->spans;
-    const size_t left = leave_rest(sending, call, lane);
+    const struct oteli_request_call *delivery = &slot->delivery;
+    const bool may_be_there = delivery->end == OTELI_CALL_UNCONFIRMED;
+    const size_t spans = slot->request->spans;
+    const size_t left = leave_rest(sending, call, slot);
     const size_t unsent = may_be_there ? left - spans : left;
     if (may_be_there)
         otel_export_drop(call, OTEL_DROP_UNCONFIRMED, spans);
@@ -192,153 +197,157 @@ static void give_up(struct oteli_sending *sending, otel_export *call, struct ote
                    may_be_there ? ", or arrived unconfirmed" : "");
 }
 
-/* true: the lane goes on with smaller requests. */
-static bool halve(struct oteli_sending *sending, struct oteli_lane *lane)
+/* true: the slot goes on with smaller requests. */
+static bool halve(struct oteli_batch_export *sending, struct oteli_request_slot *slot)
 {
-    const struct oteli_request *request = lane->request;
+    const struct oteli_request *request = slot->request;
     if (request->spans < 2)
         return false;
-    oteli_fitting_refused(&sending->fitting, request->spans, request->plain_length);
-    lane->most = (request->spans + 1) / 2;
+    oteli_size_limit_too_large(&sending->fitting, request->spans, request->plain_length);
+    slot->most = (request->spans + 1) / 2;
     OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export to %s: %s; again with %zu of %zu spans",
-              sending->receiver->name, lane->delivery.outcome.problem, lane->most, request->spans);
+              sending->receiver->name, slot->delivery.outcome.problem, slot->most, request->spans);
     return true;
 }
 
-/* true: the lane goes on with halves, to find the span for which the request was refused. */
-static bool look_for_culprit(struct oteli_sending *sending, struct oteli_lane *lane)
+/* true: the slot goes on with halves, to find the span for which the request was refused. */
+static bool look_for_culprit(struct oteli_batch_export *sending, struct oteli_request_slot *slot)
 {
-    const struct oteli_request *request = lane->request;
-    lane->suspect_end = 0;
-    if (!lane->delivery.outcome.is_about_content || lane->delivery.may_have_arrived ||
+    const struct oteli_request *request = slot->request;
+    slot->suspect_end = 0;
+    if (!slot->delivery.outcome.is_about_content || slot->delivery.may_have_arrived ||
         !oteli_culprit_halve(&sending->culprit, request->spans, oteli_monotonic_ns()))
         return false;
-    lane->suspect_end = lane->first + request->spans;
+    slot->suspect_end = slot->first + request->spans;
     OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export to %s: %s; again with half of %zu spans",
-              sending->receiver->name, lane->delivery.outcome.problem, request->spans);
+              sending->receiver->name, slot->delivery.outcome.problem, request->spans);
     return true;
 }
 
 /* Tell the spool, if there is one, what an attempt has shown. */
-static void note(struct oteli_sending *sending, const struct oteli_delivery *delivery,
+static void note(struct oteli_batch_export *sending, const struct oteli_request_call *delivery,
                  bool was_answered)
 {
     if (sending->spooling == NULL || delivery->attempts == 0)
         return;
-    oteli_spooling_note(sending->spooling, was_answered);
+    oteli_spool_sender_note(sending->spooling, was_answered);
     if (!was_answered && delivery->outcome.is_throttled)
-        oteli_spooling_hold_off(sending->spooling, delivery->outcome.asked_ms);
+        oteli_spool_sender_hold_off(sending->spooling, delivery->outcome.asked_ms);
 }
 
 /* Spans wait because of an attempt that failed. Their loss, if it comes to that, would be said after
  * the time of the whole export only. */
-static void say_away(struct oteli_sending *sending, const struct oteli_lane *lane)
+static void say_away(struct oteli_batch_export *sending, const struct oteli_request_slot *slot)
 {
-    const size_t spans = lane->request->spans;
+    const size_t spans = slot->request->spans;
     if (!sending->is_away)
         OTELI_LOG(OTEL_LOG_WARN, "OTLP export to %s: %s; %zu span%s for the next attempt",
-                  sending->receiver->name, lane->delivery.outcome.problem, spans,
+                  sending->receiver->name, slot->delivery.outcome.problem, spans,
                   spans == 1 ? " waits" : "s wait");
     sending->is_away = true;
 }
 
 /* Account for the request that has come to its end. */
-static void settle(struct oteli_sending *sending, otel_export *call, struct oteli_lane *lane)
+static void settle(struct oteli_batch_export *sending, otel_export *call,
+                   struct oteli_request_slot *slot)
 {
-    const enum oteli_delivery_end end = lane->delivery.end;
-    note(sending, &lane->delivery, oteli_delivery_was_answered(end));
-    sending->is_away = sending->is_away && !oteli_delivery_was_answered(end);
+    const enum oteli_request_call_end end = slot->delivery.end;
+    note(sending, &slot->delivery, oteli_request_call_was_answered(end));
+    sending->is_away = sending->is_away && !oteli_request_call_was_answered(end);
     switch (end) {
-    case OTELI_DELIVERED:
-        accept(sending, call, lane);
+    case OTELI_CALL_DELIVERED:
+        accept(sending, call, slot);
         break;
-    case OTELI_DELIVERY_REFUSED:
-        if (look_for_culprit(sending, lane))
+    case OTELI_CALL_REFUSED:
+        if (look_for_culprit(sending, slot))
             return;
-        lose(sending, call, lane, OTEL_DROP_PERMANENT_ERROR);
+        lose(sending, call, slot, OTEL_DROP_PERMANENT_ERROR);
         break;
-    case OTELI_DELIVERY_TOO_LARGE:
-        if (halve(sending, lane))
+    case OTELI_CALL_TOO_LARGE:
+        if (halve(sending, slot))
             return;
-        lose(sending, call, lane, OTEL_DROP_TOO_LARGE);
+        lose(sending, call, slot, OTEL_DROP_TOO_LARGE);
         break;
-    case OTELI_DELIVERY_HOPELESS:
-        if (!keep(sending, call, lane))
-            lose(sending, call, lane, OTEL_DROP_PERMANENT_ERROR);
+    case OTELI_CALL_HOPELESS:
+        if (!keep(sending, call, slot))
+            lose(sending, call, slot, OTEL_DROP_PERMANENT_ERROR);
         break;
-    case OTELI_DELIVERY_EXHAUSTED:
-    case OTELI_DELIVERY_UNCONFIRMED:
-        if (keep(sending, call, lane))
+    case OTELI_CALL_EXHAUSTED:
+    case OTELI_CALL_UNCONFIRMED:
+        if (keep(sending, call, slot))
             break;
-        give_up(sending, call, lane);
+        give_up(sending, call, slot);
         return;
     }
-    lane->first += lane->request->spans;
+    slot->first += slot->request->spans;
 }
 
-/* --- The lanes --- */
+/* --- The slots --- */
 
-/* Give the lane something to do, if there is anything. */
-static void start(struct oteli_sending *sending, otel_export *call, struct oteli_lane *lane)
+/* Give the slot something to do, if there is anything. */
+static void start(struct oteli_batch_export *sending, otel_export *call,
+                  struct oteli_request_slot *slot)
 {
-    lane->is_busy = false;
-    while (!lane->is_busy && make_next(sending, call, lane)) {
-        struct oteli_delivery *delivery = &lane->delivery;
-        if (sending->spooling != NULL && oteli_spooling_is_away(sending->spooling) &&
-            keep(sending, call, lane)) {
-            lane->first += lane->request->spans;
+    slot->is_busy = false;
+    while (!slot->is_busy && make_next(sending, call, slot)) {
+        struct oteli_request_call *delivery = &slot->delivery;
+        if (sending->spooling != NULL && oteli_spool_sender_is_away(sending->spooling) &&
+            keep(sending, call, slot)) {
+            slot->first += slot->request->spans;
             continue;
         }
         delivery->hurries = call->is_stopping;
-        lane->started_ns = oteli_monotonic_ns();
-        oteli_delivery_begin(delivery, lane->request->bytes, lane->request->length,
-                             deadline_of(sending, call));
-        lane->kept_after = 0;
-        lane->is_busy = oteli_delivery_is_pending(delivery);
-        if (!lane->is_busy)
-            settle(sending, call, lane);
+        slot->started_ns = oteli_monotonic_ns();
+        oteli_request_call_begin(delivery, slot->request->bytes, slot->request->length,
+                                 deadline_of(sending, call));
+        slot->kept_after = 0;
+        slot->is_busy = oteli_request_call_is_pending(delivery);
+        if (!slot->is_busy)
+            settle(sending, call, slot);
     }
 }
 
 /* The receiver is away or busy, and the spool has more time than this export. Asked once after
  * each attempt. true: the request is on disk, and not waited for any more. */
-static bool keep_instead(struct oteli_sending *sending, otel_export *call, struct oteli_lane *lane)
+static bool keep_instead(struct oteli_batch_export *sending, otel_export *call,
+                         struct oteli_request_slot *slot)
 {
-    struct oteli_delivery *delivery = &lane->delivery;
-    if (sending->spooling == NULL || lane->kept_after == delivery->attempts)
+    struct oteli_request_call *delivery = &slot->delivery;
+    if (sending->spooling == NULL || slot->kept_after == delivery->attempts)
         return false;
-    lane->kept_after = delivery->attempts;
+    slot->kept_after = delivery->attempts;
     note(sending, delivery, false);
-    if (!keep(sending, call, lane))
+    if (!keep(sending, call, slot))
         return false;
-    (void)oteli_delivery_go_on(delivery, 0, 0);
+    (void)oteli_request_call_go_on(delivery, 0, 0);
     return true;
 }
 
-static void go_on(struct oteli_sending *sending, otel_export *call, struct oteli_lane *lane,
-                  int timeout_ms)
+static void go_on(struct oteli_batch_export *sending, otel_export *call,
+                  struct oteli_request_slot *slot, int timeout_ms)
 {
-    struct oteli_delivery *delivery = &lane->delivery;
+    struct oteli_request_call *delivery = &slot->delivery;
     delivery->hurries = call->is_stopping;
-    if (oteli_delivery_go_on(delivery, timeout_ms, deadline_of(sending, call))) {
-        settle(sending, call, lane);
-    } else if (delivery->state != OTELI_DELIVERY_WAITING) {
+    if (oteli_request_call_go_on(delivery, timeout_ms, deadline_of(sending, call))) {
+        settle(sending, call, slot);
+    } else if (delivery->state != OTELI_CALL_WAITING) {
         return;
-    } else if (keep_instead(sending, call, lane)) {
-        lane->first += lane->request->spans;
+    } else if (keep_instead(sending, call, slot)) {
+        slot->first += slot->request->spans;
     } else {
-        say_away(sending, lane);
+        say_away(sending, slot);
         return;
     }
-    start(sending, call, lane);
+    start(sending, call, slot);
 }
 
-static size_t busy_lanes(const struct oteli_sending *sending, struct oteli_lane **first)
+static size_t busy_slots(const struct oteli_batch_export *sending,
+                         struct oteli_request_slot **first)
 {
     size_t busy = 0;
-    for (size_t i = 0; i < sending->lane_count; i++) {
-        if (sending->lanes[i].is_busy && busy++ == 0)
-            *first = &sending->lanes[i];
+    for (size_t i = 0; i < sending->slot_count; i++) {
+        if (sending->slots[i].is_busy && busy++ == 0)
+            *first = &sending->slots[i];
     }
     return busy;
 }
@@ -349,18 +358,19 @@ static void shorten(int *timeout_ms, int other_ms)
         *timeout_ms = other_ms;
 }
 
-/* Until one of several lanes can go on. */
-static void wait_for_any(struct oteli_sending *sending, const otel_export *call, int timeout_ms)
+/* Until one of several slots can go on. */
+static void wait_for_any(struct oteli_batch_export *sending, const otel_export *call,
+                         int timeout_ms)
 {
-    struct pollfd watched[OTELI_LANES_MAX];
+    struct pollfd watched[OTELI_REQUEST_SLOTS_MAX];
     nfds_t count = 0;
-    for (size_t i = 0; i < sending->lane_count; i++) {
-        struct oteli_delivery *delivery = &sending->lanes[i].delivery;
-        if (!sending->lanes[i].is_busy)
+    for (size_t i = 0; i < sending->slot_count; i++) {
+        struct oteli_request_call *delivery = &sending->slots[i].delivery;
+        if (!sending->slots[i].is_busy)
             continue;
         const int fd = oteli_transport_descriptor(delivery->transport, true);
         watched[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
-        shorten(&timeout_ms, oteli_delivery_timeout_ms(delivery, deadline_of(sending, call)));
+        shorten(&timeout_ms, oteli_request_call_timeout_ms(delivery, deadline_of(sending, call)));
         if (fd < 0)
             shorten(&timeout_ms, BLIND_MS);
     }
@@ -368,18 +378,18 @@ static void wait_for_any(struct oteli_sending *sending, const otel_export *call,
 }
 
 /* Done, if there is nothing that is on its way. */
-static otel_export_result result_of(struct oteli_sending *sending)
+static otel_export_result result_of(struct oteli_batch_export *sending)
 {
-    struct oteli_lane *lane;
-    if (busy_lanes(sending, &lane) != 0)
+    struct oteli_request_slot *slot;
+    if (busy_slots(sending, &slot) != 0)
         return OTEL_EXPORT_PENDING;
-    for (size_t i = 0; i < sending->lane_count; i++)
-        oteli_transport_rest(sending->lanes[i].delivery.transport);
+    for (size_t i = 0; i < sending->slot_count; i++)
+        oteli_transport_rest(sending->slots[i].delivery.transport);
     sending->call = NULL;
     return OTEL_EXPORT_DONE;
 }
 
-otel_export_result oteli_sending_begin(struct oteli_sending *sending, otel_export *call)
+otel_export_result oteli_batch_export_begin(struct oteli_batch_export *sending, otel_export *call)
 {
     const uint64_t now_ns = oteli_monotonic_ns();
     sending->is_prepared = sending->prepared == call->batch;
@@ -388,35 +398,35 @@ otel_export_result oteli_sending_begin(struct oteli_sending *sending, otel_expor
     sending->deadline_ns =
         sending->timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + sending->timeout_ns;
     sending->next = 0;
-    for (size_t i = 0; i < sending->lane_count; i++) {
-        struct oteli_lane *lane = &sending->lanes[i];
-        lane->first = 0;
-        lane->end = 0;
-        start(sending, call, lane);
+    for (size_t i = 0; i < sending->slot_count; i++) {
+        struct oteli_request_slot *slot = &sending->slots[i];
+        slot->first = 0;
+        slot->end = 0;
+        start(sending, call, slot);
     }
     return result_of(sending);
 }
 
-/* The descriptor that the program watches is the first lane's, and says that somebody has woken it,
+/* The descriptor that the program watches is the first slot's, and says that somebody has woken it,
  * also when only others are busy: nobody else would take that back. */
-static void hear_wakes(struct oteli_sending *sending)
+static void hear_wakes(struct oteli_batch_export *sending)
 {
-    const struct oteli_lane *first = &sending->lanes[0];
+    const struct oteli_request_slot *first = &sending->slots[0];
     if (!first->is_busy)
         oteli_transport_sleep(first->delivery.transport, 0);
 }
 
-otel_export_result oteli_sending_go_on(struct oteli_sending *sending, otel_export *call,
-                                       int timeout_ms, bool abandon)
+otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *sending, otel_export *call,
+                                            int timeout_ms, bool abandon)
 {
-    struct oteli_lane *only = NULL;
+    struct oteli_request_slot *only = NULL;
     hear_wakes(sending);
     if (abandon) {
         /* With the deadline in the past every way leads to the end at once. */
         sending->deadline_ns = 0;
         timeout_ms = 0;
     }
-    const size_t busy = busy_lanes(sending, &only);
+    const size_t busy = busy_slots(sending, &only);
     if (busy < 2) {
         if (busy != 0)
             go_on(sending, call, only, timeout_ms);
@@ -424,41 +434,41 @@ otel_export_result oteli_sending_go_on(struct oteli_sending *sending, otel_expor
     }
     if (timeout_ms != 0)
         wait_for_any(sending, call, timeout_ms);
-    for (size_t i = 0; i < sending->lane_count; i++) {
-        if (sending->lanes[i].is_busy)
-            go_on(sending, call, &sending->lanes[i], 0);
+    for (size_t i = 0; i < sending->slot_count; i++) {
+        if (sending->slots[i].is_busy)
+            go_on(sending, call, &sending->slots[i], 0);
     }
     return result_of(sending);
 }
 
 /* To make a large request early saves little of the time that it takes to send it, and costs a
  * second copy of it. Its spans are likely to be as large as those on their way. */
-static bool is_worth_it(const struct oteli_sending *sending, const otel_batch *next)
+static bool is_worth_it(const struct oteli_batch_export *sending, const otel_batch *next)
 {
-    const struct oteli_request *request = sending->lanes[0].request;
+    const struct oteli_request *request = sending->slots[0].request;
     const size_t size = otel_batch_size(next);
     const size_t span =
         request->spans != 0 ? request->plain_length / request->spans : 0; /* not known yet */
     return size != 0 && span * size <= PREPARED_BYTES_MAX;
 }
 
-void oteli_sending_prepare(struct oteli_sending *sending, const otel_batch *next)
+void oteli_batch_export_prepare(struct oteli_batch_export *sending, const otel_batch *next)
 {
     const bool is_made = is_worth_it(sending, next) &&
                          make(sending, sending->spare, next, 0, SIZE_MAX) == OTELI_ENCODE_OK;
     sending->prepared = is_made ? next : NULL;
 }
 
-int oteli_sending_descriptor(struct oteli_sending *sending, int *timeout_ms)
+int oteli_batch_export_descriptor(struct oteli_batch_export *sending, int *timeout_ms)
 {
     *timeout_ms = -1;
-    const int fd = oteli_transport_descriptor(sending->lanes[0].delivery.transport, true);
-    for (size_t i = 0; i < sending->lane_count; i++) {
-        struct oteli_lane *lane = &sending->lanes[i];
-        if (!lane->is_busy)
+    const int fd = oteli_transport_descriptor(sending->slots[0].delivery.transport, true);
+    for (size_t i = 0; i < sending->slot_count; i++) {
+        struct oteli_request_slot *slot = &sending->slots[i];
+        if (!slot->is_busy)
             continue;
-        shorten(timeout_ms,
-                oteli_delivery_timeout_ms(&lane->delivery, deadline_of(sending, sending->call)));
+        shorten(timeout_ms, oteli_request_call_timeout_ms(&slot->delivery,
+                                                          deadline_of(sending, sending->call)));
         if (i != 0)
             shorten(timeout_ms, BLIND_MS);
     }

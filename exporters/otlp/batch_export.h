@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/batch_export.h - what happens to a batch until every span of it is accounted for.
  *
- *     spans of the batch   │ lane 0: its stretch │ lane 1: its stretch │ nobody's yet
+ *     spans of the batch   │ slot 0: its stretch │ slot 1: its stretch │ nobody's yet
  *                                  └ the part that its request holds
  *
- * A lane takes as many spans as go into one request, sends them, and then takes the next. A
- * request that is too large for the receiver is halved, and the lane sends its stretch in
+ * A slot takes as many spans as go into one request, sends them, and then takes the next. A
+ * request that is too large for the receiver is halved, and the slot sends its stretch in
  * smaller parts. One that is refused for its content is halved as well, until the span is found for
- * which it was (culprit.h). There is one lane, unless several requests may be on their way at a time.
+ * which it was (culprit.h). There is one slot, unless several requests may be on their way at a time.
  *
- * There is one request more than lanes: while each of theirs is on its way, and may have to be
+ * There is one request more than slots: while each of theirs is on its way, and may have to be
  * sent again, the spare one can hold the first of the batch that comes next.
  *
  * With a spool no request waits here to be tried again: what finds the receiver away goes to disk,
@@ -25,32 +25,32 @@
 #include "exporters/otlp/encode/request.h"
 #include "exporters/otlp/spool/spool_sender.h"
 
-enum { OTELI_LANES_MAX = 16 };
+enum { OTELI_REQUEST_SLOTS_MAX = 16 };
 
-struct oteli_lane {
-    struct oteli_delivery delivery;
+struct oteli_request_slot {
+    struct oteli_request_call delivery;
     struct oteli_request *request;
     bool is_busy;        /* its request is on its way */
     uint64_t started_ns; /* when it was sent first */
     size_t first;        /* span of the request */
-    size_t end;          /* of the lane's stretch of the batch */
+    size_t end;          /* of the slot's stretch of the batch */
     size_t most;         /* spans in a request: halved whenever one is too large */
     size_t suspect_end;  /* of the spans, from `first` on, of which one is refused; 0: none is */
     unsigned kept_after; /* attempts after which the spool has been tried last */
 };
 
-struct oteli_sending {
+struct oteli_batch_export {
     /* Constant. */
     const struct oteli_receiver *receiver;
-    struct oteli_spooling *spooling; /* NULL: there is none */
-    uint64_t timeout_ns;             /* of a batch; UINT64_MAX: none */
+    struct oteli_spool_sender *spooling; /* NULL: there is none */
+    uint64_t timeout_ns;                 /* of a batch; UINT64_MAX: none */
     size_t max_request_bytes;
-    size_t lane_count;
-    struct oteli_lane *lanes;
+    size_t slot_count;
+    struct oteli_request_slot *slots;
 
-    struct oteli_request *requests; /* one more than lanes */
+    struct oteli_request *requests; /* one more than slots */
     struct oteli_request *spare;
-    struct oteli_fitting fitting;
+    struct oteli_size_limit fitting;
     struct oteli_culprit culprit;
     const otel_batch *prepared; /* its first request is the spare one; NULL: none */
     bool is_away;               /* the receiver, and the log has said it */
@@ -59,19 +59,19 @@ struct oteli_sending {
     const otel_export *call; /* NULL: none */
     bool is_prepared;        /* and its first request has not been taken yet */
     uint64_t deadline_ns;    /* our own; that of the call may be earlier */
-    size_t next;             /* first span that no lane has taken */
+    size_t next;             /* first span that no slot has taken */
 };
 
-otel_export_result oteli_sending_begin(struct oteli_sending *sending, otel_export *call);
+otel_export_result oteli_batch_export_begin(struct oteli_batch_export *sending, otel_export *call);
 
 /* Go on for at most `timeout_ms`. `abandon`: no time is left, and it is done after this call. */
-otel_export_result oteli_sending_go_on(struct oteli_sending *sending, otel_export *call,
-                                       int timeout_ms, bool abandon);
+otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *sending, otel_export *call,
+                                            int timeout_ms, bool abandon);
 
 /* Make the first request of the next batch. What cannot be made is left to its own export. */
-void oteli_sending_prepare(struct oteli_sending *sending, const otel_batch *next);
+void oteli_batch_export_prepare(struct oteli_batch_export *sending, const otel_batch *next);
 
 /* While an export is pending: as otel_exporter.descriptor. */
-int oteli_sending_descriptor(struct oteli_sending *sending, int *timeout_ms);
+int oteli_batch_export_descriptor(struct oteli_batch_export *sending, int *timeout_ms);
 
 #endif

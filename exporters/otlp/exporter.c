@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/exporter.c - the OTLP exporter, put together: what otel_exporter asks of it, and
- * how it is made and freed. Exporter thread, but for making; owns the lanes, their requests and
+ * how it is made and freed. Exporter thread, but for making; owns the slots, their requests and
  * the spool. What happens to a batch is in batch_export.c, to one request in request_call.c. */
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
@@ -16,7 +16,7 @@ enum { IDLE_MS = 30 * 1000 }; /* after which connections are closed */
 
 struct otlp_exporter {
     struct oteli_receiver receiver;
-    struct oteli_sending sending;
+    struct oteli_batch_export sending;
     otel_otlp_compression compression;
     char *name; /* of the receiver */
     void (*free_add_headers_state)(void *state);
@@ -28,37 +28,37 @@ static otel_export_result export_batch(void *state, otel_export *call)
 {
     struct otlp_exporter *exporter = state;
     exporter->has_exported = true;
-    return oteli_sending_begin(&exporter->sending, call);
+    return oteli_batch_export_begin(&exporter->sending, call);
 }
 
 static otel_export_result poll_export(void *state, otel_export *call, int timeout_ms, bool abandon)
 {
     struct otlp_exporter *exporter = state;
-    return oteli_sending_go_on(&exporter->sending, call, timeout_ms, abandon);
+    return oteli_batch_export_go_on(&exporter->sending, call, timeout_ms, abandon);
 }
 
 static void prepare(void *state, const otel_batch *next)
 {
     struct otlp_exporter *exporter = state;
-    oteli_sending_prepare(&exporter->sending, next);
+    oteli_batch_export_prepare(&exporter->sending, next);
 }
 
 static int descriptor(void *state, int *timeout_ms)
 {
     struct otlp_exporter *exporter = state;
-    struct oteli_sending *sending = &exporter->sending;
+    struct oteli_batch_export *sending = &exporter->sending;
     if (sending->call != NULL)
-        return oteli_sending_descriptor(sending, timeout_ms);
+        return oteli_batch_export_descriptor(sending, timeout_ms);
     *timeout_ms = -1;
-    return sending->spooling != NULL ? oteli_spooling_descriptor(sending->spooling) : -1;
+    return sending->spooling != NULL ? oteli_spool_sender_descriptor(sending->spooling) : -1;
 }
 
-static void disconnect(const struct oteli_sending *sending)
+static void disconnect(const struct oteli_batch_export *sending)
 {
-    for (size_t i = 0; i < sending->lane_count; i++)
-        oteli_transport_disconnect(sending->lanes[i].delivery.transport);
+    for (size_t i = 0; i < sending->slot_count; i++)
+        oteli_transport_disconnect(sending->slots[i].delivery.transport);
     if (sending->spooling != NULL)
-        oteli_spooling_disconnect(sending->spooling);
+        oteli_spool_sender_disconnect(sending->spooling);
 }
 
 /* Send what is on disk. With nothing to do for some time, close the connections: a receiver has
@@ -66,8 +66,9 @@ static void disconnect(const struct oteli_sending *sending)
 static int attend(void *state)
 {
     struct otlp_exporter *exporter = state;
-    const struct oteli_sending *sending = &exporter->sending;
-    const int again_ms = sending->spooling != NULL ? oteli_spooling_attend(sending->spooling) : -1;
+    const struct oteli_batch_export *sending = &exporter->sending;
+    const int again_ms =
+        sending->spooling != NULL ? oteli_spool_sender_attend(sending->spooling) : -1;
     const uint64_t now_ns = oteli_monotonic_ns();
     if (again_ms >= 0 || exporter->has_exported)
         exporter->disconnect_ns = now_ns + IDLE_MS * OTELI_NS_PER_MS;
@@ -84,26 +85,26 @@ static int attend(void *state)
 static int finish(void *state)
 {
     struct otlp_exporter *exporter = state;
-    return oteli_spooling_finish(exporter->sending.spooling);
+    return oteli_spool_sender_finish(exporter->sending.spooling);
 }
 
 static void wake(void *state)
 {
     struct otlp_exporter *exporter = state;
-    for (size_t i = 0; i < exporter->sending.lane_count; i++)
-        oteli_delivery_wake(&exporter->sending.lanes[i].delivery);
+    for (size_t i = 0; i < exporter->sending.slot_count; i++)
+        oteli_request_call_wake(&exporter->sending.slots[i].delivery);
 }
 
 /* All of it but what the program gave. */
 static void dismantle(struct otlp_exporter *exporter)
 {
-    struct oteli_sending *sending = &exporter->sending;
-    oteli_spooling_free(sending->spooling);
-    for (size_t i = 0; sending->lanes != NULL && i < sending->lane_count; i++)
-        oteli_delivery_fini(&sending->lanes[i].delivery);
-    for (size_t i = 0; sending->requests != NULL && i <= sending->lane_count; i++)
+    struct oteli_batch_export *sending = &exporter->sending;
+    oteli_spool_sender_free(sending->spooling);
+    for (size_t i = 0; sending->slots != NULL && i < sending->slot_count; i++)
+        oteli_request_call_fini(&sending->slots[i].delivery);
+    for (size_t i = 0; sending->requests != NULL && i <= sending->slot_count; i++)
         oteli_request_fini(&sending->requests[i]);
-    free(sending->lanes);
+    free(sending->slots);
     free(sending->requests);
     free(exporter->name);
     free(exporter);
@@ -119,35 +120,35 @@ static void free_exporter(void *state)
     dismantle(exporter);
 }
 
-/* With lanes that have no transport yet. NULL: no memory. */
-static struct otlp_exporter *new_exporter(size_t lane_count, const struct oteli_receiver *receiver,
+/* With slots that have no transport yet. NULL: no memory. */
+static struct otlp_exporter *new_exporter(size_t slot_count, const struct oteli_receiver *receiver,
                                           otel_otlp_compression compression,
                                           size_t max_request_bytes)
 {
     struct otlp_exporter *made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
-    struct oteli_sending *sending = &made->sending;
+    struct oteli_batch_export *sending = &made->sending;
     made->receiver = *receiver;
     made->compression = compression;
     made->name = strdup(receiver->name);
     made->receiver.name = made->name;
     sending->receiver = &made->receiver;
     sending->max_request_bytes = max_request_bytes;
-    sending->lane_count = lane_count;
-    sending->lanes = calloc(lane_count, sizeof *sending->lanes);
-    sending->requests = calloc(lane_count + 1, sizeof *sending->requests);
-    bool is_whole = made->name != NULL && sending->lanes != NULL && sending->requests != NULL;
-    for (size_t i = 0; is_whole && i <= lane_count; i++)
+    sending->slot_count = slot_count;
+    sending->slots = calloc(slot_count, sizeof *sending->slots);
+    sending->requests = calloc(slot_count + 1, sizeof *sending->requests);
+    bool is_whole = made->name != NULL && sending->slots != NULL && sending->requests != NULL;
+    for (size_t i = 0; is_whole && i <= slot_count; i++)
         is_whole = oteli_request_init(&sending->requests[i], receiver->protocol, compression,
                                       max_request_bytes);
     if (!is_whole) {
         dismantle(made);
         return NULL;
     }
-    for (size_t i = 0; i < lane_count; i++)
-        sending->lanes[i].request = &sending->requests[i];
-    sending->spare = &sending->requests[lane_count];
+    for (size_t i = 0; i < slot_count; i++)
+        sending->slots[i].request = &sending->requests[i];
+    sending->spare = &sending->requests[slot_count];
     return made;
 }
 
@@ -170,19 +171,19 @@ static void hand_out(struct otlp_exporter *made, otel_exporter *exporter)
 static otel_status renew(const void *state, otel_exporter *renewed)
 {
     const struct otlp_exporter *parents = state;
-    const struct oteli_sending *theirs = &parents->sending;
-    struct otlp_exporter *made = new_exporter(theirs->lane_count, &parents->receiver,
+    const struct oteli_batch_export *theirs = &parents->sending;
+    struct otlp_exporter *made = new_exporter(theirs->slot_count, &parents->receiver,
                                               parents->compression, theirs->max_request_bytes);
     if (made == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    struct oteli_sending *sending = &made->sending;
+    struct oteli_batch_export *sending = &made->sending;
     bool is_whole = true;
     sending->timeout_ns = theirs->timeout_ns;
-    for (size_t i = 0; is_whole && i < sending->lane_count; i++)
-        is_whole = oteli_delivery_renew(&sending->lanes[i].delivery, &made->receiver,
-                                        &theirs->lanes[i].delivery);
+    for (size_t i = 0; is_whole && i < sending->slot_count; i++)
+        is_whole = oteli_request_call_renew(&sending->slots[i].delivery, &made->receiver,
+                                            &theirs->slots[i].delivery);
     if (is_whole && theirs->spooling != NULL) {
-        sending->spooling = oteli_spooling_renew(theirs->spooling, &made->receiver);
+        sending->spooling = oteli_spool_sender_renew(theirs->spooling, &made->receiver);
         is_whole = sending->spooling != NULL;
     }
     if (!is_whole) {
@@ -199,10 +200,10 @@ static uint64_t timeout_ns_of(int64_t timeout_ms)
     return timeout_ms < 0 ? FOREVER : oteli_ns_after(0, (uint64_t)timeout_ms);
 }
 
-static struct oteli_spooling *new_spooling(const struct otlp_exporter *made,
-                                           const struct oteli_options *options)
+static struct oteli_spool_sender *new_spooling(const struct otlp_exporter *made,
+                                               const struct oteli_options *options)
 {
-    const struct oteli_spooling_options chosen = {
+    const struct oteli_spool_sender_options chosen = {
         .directory = options->given.spool_directory,
         .endpoint = made->name,
         .max_bytes = options->given.spool_max_bytes,
@@ -212,7 +213,7 @@ static struct oteli_spooling *new_spooling(const struct otlp_exporter *made,
         .timeout_ns = made->sending.timeout_ns,
     };
     struct oteli_transport *transport = oteli_options_transport(options);
-    return transport != NULL ? oteli_spooling_new(&chosen, &made->receiver, transport) : NULL;
+    return transport != NULL ? oteli_spool_sender_new(&chosen, &made->receiver, transport) : NULL;
 }
 
 static otel_status make(const struct oteli_options *options, otel_exporter *exporter)
@@ -226,12 +227,12 @@ static otel_status make(const struct oteli_options *options, otel_exporter *expo
         new_exporter(given->concurrency, &receiver, given->compression, given->max_request_bytes);
     if (made == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    struct oteli_sending *sending = &made->sending;
+    struct oteli_batch_export *sending = &made->sending;
     bool is_whole = true;
     sending->timeout_ns = timeout_ns_of(given->timeout_ms);
-    for (size_t i = 0; is_whole && i < sending->lane_count; i++)
-        is_whole = oteli_delivery_init(&sending->lanes[i].delivery, &made->receiver,
-                                       oteli_options_transport(options));
+    for (size_t i = 0; is_whole && i < sending->slot_count; i++)
+        is_whole = oteli_request_call_init(&sending->slots[i].delivery, &made->receiver,
+                                           oteli_options_transport(options));
     if (is_whole && given->spool_directory != NULL) {
         sending->spooling = new_spooling(made, options);
         is_whole = sending->spooling != NULL;

@@ -104,7 +104,7 @@ void otel_otlp_read_answer(otel_otlp_protocol protocol, const otel_otlp_response
     otel_otlp_response given = {0};
     memcpy(&given, response, response->size < sizeof given ? response->size : sizeof given);
     const char *body = given.body.data != NULL ? given.body.data : "";
-    const struct oteli_transport_answer read = {
+    const struct oteli_transport_response read = {
         .status = given.http_status,
         .body_was_sent = given.may_have_arrived,
         .body = {(const uint8_t *)body, given.body.length, given.body_is_cut},

@@ -9,9 +9,9 @@
 
 static void read_frame(const uint8_t *data, size_t size, bool is_cut)
 {
-    const struct oteli_answer_body body = {data, size, is_cut};
+    const struct oteli_response_body body = {data, size, is_cut};
     bool is_compressed;
-    const struct oteli_answer_body message = oteli_grpc_message(&body, &is_compressed);
+    const struct oteli_response_body message = oteli_grpc_message(&body, &is_compressed);
     if (message.length != 0 &&
         (message.bytes != data + OTELI_GRPC_FRAME || message.length > size - OTELI_GRPC_FRAME))
         abort();
@@ -46,12 +46,13 @@ static void read_text(const char *text)
 
 static void read_json(const uint8_t *data, size_t size, bool is_cut)
 {
-    const struct oteli_answer_body body = {data, size, is_cut};
+    const struct oteli_response_body body = {data, size, is_cut};
     char message[40];
-    if (oteli_answer_json_partial_success(&body, message, sizeof message) > INT64_MAX ||
+    if (oteli_response_json_partial_success(&body, message, sizeof message) > INT64_MAX ||
         !oteli_utf8_is_valid(message, strlen(message)))
         abort();
-    if (oteli_answer_json_status_message(&body, message, sizeof message) != (message[0] != '\0') ||
+    if (oteli_response_json_status_message(&body, message, sizeof message) !=
+            (message[0] != '\0') ||
         !oteli_utf8_is_valid(message, strlen(message)))
         abort();
 }

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (flags & (unsigned)FIRST_FIELD << i)
             fields[i] = take_copy(&input);
     }
-    struct oteli_transport_answer answer = {
+    struct oteli_transport_response answer = {
         .status = status < 240 ? statuses[status % 8] : (status - 238) * 50,
         .body_was_sent = flags & SENT,
         .is_hopeless = flags & HOPELESS,

@@ -55,14 +55,14 @@ static void check_content(const struct oteli_spool_file *file, const uint8_t *co
 /* The halves of a request have all of its spans, and are no longer than it is. */
 static void check_parts(const uint8_t *request, size_t length)
 {
-    const uint64_t spans = oteli_spool_spans(request, length);
+    const uint64_t spans = oteli_request_spans(request, length);
     uint64_t found = 0;
     for (uint64_t first = 0; first < spans; first += (spans + 1) / 2) {
-        const size_t size = oteli_spool_part(request, length, first, (spans + 1) / 2, NULL);
+        const size_t size = oteli_request_part(request, length, first, (spans + 1) / 2, NULL);
         uint8_t *part = malloc(size);
         fuzz_check(size != 0 && size <= length && part != NULL);
-        fuzz_check(oteli_spool_part(request, length, first, (spans + 1) / 2, part) == size);
-        found += oteli_spool_spans(part, size);
+        fuzz_check(oteli_request_part(request, length, first, (spans + 1) / 2, part) == size);
+        found += oteli_request_spans(part, size);
         free(part);
     }
     fuzz_check(found == spans);

@@ -58,10 +58,10 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-struct oteli_transport_answer asking_request(struct oteli_transport *transport,
-                                             const struct oteli_transport_request *request)
+struct oteli_transport_response asking_request(struct oteli_transport *transport,
+                                               const struct oteli_transport_request *request)
 {
-    struct oteli_transport_answer answer;
+    struct oteli_transport_response answer;
     oteli_transport_start(transport, request);
     /* A turn ends with each event, so only the time says that a request hangs. */
     for (const uint64_t start = now_ms(); now_ms() - start < HANGS_MS;)
@@ -71,8 +71,8 @@ struct oteli_transport_answer asking_request(struct oteli_transport *transport,
     return answer;
 }
 
-struct oteli_transport_answer asking_post(struct oteli_transport *transport, const void *body,
-                                          size_t length)
+struct oteli_transport_response asking_post(struct oteli_transport *transport, const void *body,
+                                            size_t length)
 {
     return asking_request(transport, &(const struct oteli_transport_request){
                                          .body = body, .length = length, .connect_ms = CONNECT_MS});

@@ -15,10 +15,10 @@
     (&(const struct oteli_transport_options){.user_agent = "asking", __VA_ARGS__})
 
 /* Post some bytes, and wait for what comes of it: ten seconds, and then it is broken off. */
-struct oteli_transport_answer asking_post(struct oteli_transport *transport, const void *body,
-                                          size_t length);
-struct oteli_transport_answer asking_request(struct oteli_transport *transport,
-                                             const struct oteli_transport_request *request);
+struct oteli_transport_response asking_post(struct oteli_transport *transport, const void *body,
+                                            size_t length);
+struct oteli_transport_response asking_request(struct oteli_transport *transport,
+                                               const struct oteli_transport_request *request);
 
 /* A gRPC message of so many bytes, frame included; one at a time. */
 const void *asking_message(size_t length);

@@ -70,7 +70,7 @@ static bool put(const char *request, uint32_t spans)
 }
 
 /* The oldest request, as a text; "": there is none. It is settled with `how`. */
-static const char *take_from(struct oteli_spool *from, enum oteli_delivery_end how)
+static const char *take_from(struct oteli_spool *from, enum oteli_request_call_end how)
 {
     static char text[4096];
     struct oteli_spool_item item;
@@ -87,7 +87,7 @@ static const char *take_from(struct oteli_spool *from, enum oteli_delivery_end h
 
 static const char *take(void)
 {
-    return take_from(spool, OTELI_DELIVERED);
+    return take_from(spool, OTELI_CALL_DELIVERED);
 }
 
 static uint64_t seconds_ago(uint64_t seconds)

@@ -18,25 +18,27 @@
 
 enum { GRPC_TIMEOUT_MAX = 99999999 }; /* eight digits */
 
-bool oteli_delivery_init(struct oteli_delivery *delivery, const struct oteli_receiver *receiver,
-                         struct oteli_transport *transport)
+bool oteli_request_call_init(struct oteli_request_call *delivery,
+                             const struct oteli_receiver *receiver,
+                             struct oteli_transport *transport)
 {
-    *delivery = (struct oteli_delivery){.receiver = receiver, .transport = transport};
+    *delivery = (struct oteli_request_call){.receiver = receiver, .transport = transport};
     return transport != NULL;
 }
 
-bool oteli_delivery_renew(struct oteli_delivery *delivery, const struct oteli_receiver *receiver,
-                          const struct oteli_delivery *parents)
+bool oteli_request_call_renew(struct oteli_request_call *delivery,
+                              const struct oteli_receiver *receiver,
+                              const struct oteli_request_call *parents)
 {
-    return oteli_delivery_init(delivery, receiver, oteli_transport_renew(parents->transport));
+    return oteli_request_call_init(delivery, receiver, oteli_transport_renew(parents->transport));
 }
 
-void oteli_delivery_fini(struct oteli_delivery *delivery)
+void oteli_request_call_fini(struct oteli_request_call *delivery)
 {
     if (delivery->transport != NULL)
         oteli_transport_free(delivery->transport);
     oteli_headers_fini(&delivery->headers);
-    *delivery = (struct oteli_delivery){.state = OTELI_DELIVERY_IDLE};
+    *delivery = (struct oteli_request_call){.state = OTELI_CALL_IDLE};
 }
 
 static int shorter_ms(int timeout_ms, uint64_t other_ms)
@@ -46,21 +48,21 @@ static int shorter_ms(int timeout_ms, uint64_t other_ms)
                : timeout_ms;
 }
 
-static bool end(struct oteli_delivery *delivery, enum oteli_delivery_end how)
+static bool end(struct oteli_request_call *delivery, enum oteli_request_call_end how)
 {
-    delivery->state = OTELI_DELIVERY_ENDED;
+    delivery->state = OTELI_CALL_ENDED;
     delivery->end = how;
     return true;
 }
 
 /* No time is left. */
-static bool give_up(struct oteli_delivery *delivery)
+static bool give_up(struct oteli_request_call *delivery)
 {
     return end(delivery,
-               delivery->may_have_arrived ? OTELI_DELIVERY_UNCONFIRMED : OTELI_DELIVERY_EXHAUSTED);
+               delivery->may_have_arrived ? OTELI_CALL_UNCONFIRMED : OTELI_CALL_EXHAUSTED);
 }
 
-static bool retry(struct oteli_delivery *delivery)
+static bool retry(struct oteli_request_call *delivery)
 {
     const struct oteli_outcome *outcome = &delivery->outcome;
     if (delivery->hurries && outcome->was_refused)
@@ -73,12 +75,13 @@ static bool retry(struct oteli_delivery *delivery)
         return give_up(delivery);
     OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export to %s: %s; again in %" PRIu64 " ms",
               delivery->receiver->name, outcome->problem, wait_ms);
-    delivery->state = OTELI_DELIVERY_WAITING;
+    delivery->state = OTELI_CALL_WAITING;
     return false;
 }
 
 /* Act on what came of an attempt. */
-static bool settle(struct oteli_delivery *delivery, const struct oteli_transport_answer *answer)
+static bool settle(struct oteli_request_call *delivery,
+                   const struct oteli_transport_response *answer)
 {
     struct oteli_outcome *outcome = &delivery->outcome;
     struct timespec now;
@@ -88,13 +91,13 @@ static bool settle(struct oteli_delivery *delivery, const struct oteli_transport
     delivery->wants_fresh = outcome->verdict == OTELI_VERDICT_RETRY;
     switch (outcome->verdict) {
     case OTELI_VERDICT_DELIVERED:
-        return end(delivery, OTELI_DELIVERED);
+        return end(delivery, OTELI_CALL_DELIVERED);
     case OTELI_VERDICT_TOO_LARGE:
-        return end(delivery, OTELI_DELIVERY_TOO_LARGE);
+        return end(delivery, OTELI_CALL_TOO_LARGE);
     case OTELI_VERDICT_HOPELESS:
-        return end(delivery, OTELI_DELIVERY_HOPELESS);
+        return end(delivery, OTELI_CALL_HOPELESS);
     case OTELI_VERDICT_FINAL:
-        return end(delivery, OTELI_DELIVERY_REFUSED);
+        return end(delivery, OTELI_CALL_REFUSED);
     case OTELI_VERDICT_RETRY:
         break;
     }
@@ -102,7 +105,7 @@ static bool settle(struct oteli_delivery *delivery, const struct oteli_transport
 }
 
 /* An attempt that found nobody, for a reason of our own. */
-static bool fail(struct oteli_delivery *delivery, const char *problem)
+static bool fail(struct oteli_request_call *delivery, const char *problem)
 {
     delivery->outcome = (struct oteli_outcome){.verdict = OTELI_VERDICT_RETRY};
     snprintf(delivery->outcome.problem, sizeof delivery->outcome.problem, "%s", problem);
@@ -110,7 +113,7 @@ static bool fail(struct oteli_delivery *delivery, const char *problem)
 }
 
 /* How long the receiver may take, as gRPC writes it down. */
-static bool put_grpc_timeout(struct oteli_delivery *delivery, uint64_t left_ms)
+static bool put_grpc_timeout(struct oteli_request_call *delivery, uint64_t left_ms)
 {
     char text[24];
     if (delivery->receiver->protocol != OTEL_OTLP_GRPC || delivery->deadline_ns == FOREVER)
@@ -127,7 +130,7 @@ static bool put_grpc_timeout(struct oteli_delivery *delivery, uint64_t left_ms)
     return oteli_headers_put(&delivery->headers, "grpc-timeout", text);
 }
 
-static bool attempt(struct oteli_delivery *delivery)
+static bool attempt(struct oteli_request_call *delivery)
 {
     const struct oteli_receiver *receiver = delivery->receiver;
     if (oteli_monotonic_ns() >= delivery->deadline_ns)
@@ -151,12 +154,12 @@ static bool attempt(struct oteli_delivery *delivery)
         .header_count = delivery->headers.count,
     };
     oteli_transport_start(delivery->transport, &request);
-    delivery->state = OTELI_DELIVERY_SENDING;
+    delivery->state = OTELI_CALL_SENDING;
     return false;
 }
 
-void oteli_delivery_begin(struct oteli_delivery *delivery, const void *bytes, size_t length,
-                          uint64_t deadline_ns)
+void oteli_request_call_begin(struct oteli_request_call *delivery, const void *bytes, size_t length,
+                              uint64_t deadline_ns)
 {
     delivery->bytes = bytes;
     delivery->length = length;
@@ -167,9 +170,9 @@ void oteli_delivery_begin(struct oteli_delivery *delivery, const void *bytes, si
     (void)attempt(delivery);
 }
 
-static bool go_on_sending(struct oteli_delivery *delivery, int timeout_ms)
+static bool go_on_sending(struct oteli_request_call *delivery, int timeout_ms)
 {
-    struct oteli_transport_answer answer;
+    struct oteli_transport_response answer;
     const uint64_t left_ms = oteli_ms_between(oteli_monotonic_ns(), delivery->deadline_ns);
     if (oteli_transport_poll(delivery->transport, shorter_ms(timeout_ms, left_ms), &answer))
         return settle(delivery, &answer);
@@ -179,7 +182,7 @@ static bool go_on_sending(struct oteli_delivery *delivery, int timeout_ms)
     return settle(delivery, &answer);
 }
 
-static bool go_on_waiting(struct oteli_delivery *delivery, int timeout_ms)
+static bool go_on_waiting(struct oteli_request_call *delivery, int timeout_ms)
 {
     const uint64_t now = oteli_monotonic_ns();
     if (delivery->hurries && delivery->outcome.was_refused)
@@ -195,47 +198,47 @@ static bool go_on_waiting(struct oteli_delivery *delivery, int timeout_ms)
     return attempt(delivery);
 }
 
-bool oteli_delivery_go_on(struct oteli_delivery *delivery, int timeout_ms, uint64_t deadline_ns)
+bool oteli_request_call_go_on(struct oteli_request_call *delivery, int timeout_ms,
+                              uint64_t deadline_ns)
 {
     if (deadline_ns < delivery->deadline_ns)
         delivery->deadline_ns = deadline_ns;
     switch (delivery->state) {
-    case OTELI_DELIVERY_SENDING:
+    case OTELI_CALL_SENDING:
         return go_on_sending(delivery, timeout_ms);
-    case OTELI_DELIVERY_WAITING:
+    case OTELI_CALL_WAITING:
         return go_on_waiting(delivery, timeout_ms);
-    case OTELI_DELIVERY_IDLE:
-    case OTELI_DELIVERY_ENDED:
+    case OTELI_CALL_IDLE:
+    case OTELI_CALL_ENDED:
         break;
     }
     return true;
 }
 
-bool oteli_delivery_is_pending(const struct oteli_delivery *delivery)
+bool oteli_request_call_is_pending(const struct oteli_request_call *delivery)
 {
-    return delivery->state == OTELI_DELIVERY_SENDING || delivery->state == OTELI_DELIVERY_WAITING;
+    return delivery->state == OTELI_CALL_SENDING || delivery->state == OTELI_CALL_WAITING;
 }
 
-bool oteli_delivery_is_failing(const struct oteli_delivery *delivery)
+bool oteli_request_call_is_failing(const struct oteli_request_call *delivery)
 {
-    return delivery->state == OTELI_DELIVERY_WAITING ||
-           (delivery->state == OTELI_DELIVERY_SENDING && delivery->attempts > 1) ||
-           (delivery->state == OTELI_DELIVERY_ENDED && !oteli_delivery_was_answered(delivery->end));
+    return delivery->state == OTELI_CALL_WAITING ||
+           (delivery->state == OTELI_CALL_SENDING && delivery->attempts > 1) ||
+           (delivery->state == OTELI_CALL_ENDED && !oteli_request_call_was_answered(delivery->end));
 }
 
-bool oteli_delivery_was_answered(enum oteli_delivery_end how)
+bool oteli_request_call_was_answered(enum oteli_request_call_end how)
 {
-    return how == OTELI_DELIVERED || how == OTELI_DELIVERY_REFUSED ||
-           how == OTELI_DELIVERY_TOO_LARGE;
+    return how == OTELI_CALL_DELIVERED || how == OTELI_CALL_REFUSED || how == OTELI_CALL_TOO_LARGE;
 }
 
-int oteli_delivery_timeout_ms(struct oteli_delivery *delivery, uint64_t deadline_ns)
+int oteli_request_call_timeout_ms(struct oteli_request_call *delivery, uint64_t deadline_ns)
 {
     uint64_t then = deadline_ns < delivery->deadline_ns ? deadline_ns : delivery->deadline_ns;
     int timeout_ms = -1;
-    if (!oteli_delivery_is_pending(delivery))
+    if (!oteli_request_call_is_pending(delivery))
         return -1;
-    if (delivery->state == OTELI_DELIVERY_SENDING)
+    if (delivery->state == OTELI_CALL_SENDING)
         timeout_ms = oteli_transport_timeout_ms(delivery->transport);
     else if (delivery->retry_at_ns < then)
         then = delivery->retry_at_ns;
@@ -245,7 +248,7 @@ int oteli_delivery_timeout_ms(struct oteli_delivery *delivery, uint64_t deadline
                            : timeout_ms;
 }
 
-void oteli_delivery_wake(struct oteli_delivery *delivery)
+void oteli_request_call_wake(struct oteli_request_call *delivery)
 {
     oteli_transport_wake(delivery->transport);
 }

@@ -8,8 +8,8 @@
  *
  * No accounting and no log line about lost spans: its owner does that.
  *
- * Threads:  one thread at a time; oteli_delivery_wake from any thread.
- * Fork:     oteli_delivery_renew in the child. */
+ * Threads:  one thread at a time; oteli_request_call_wake from any thread.
+ * Fork:     oteli_request_call_renew in the child. */
 #ifndef OTELI_REQUEST_CALL_H
 #define OTELI_REQUEST_CALL_H
 
@@ -25,23 +25,23 @@ struct oteli_receiver {
     void *add_headers_state;
 };
 
-enum oteli_delivery_state {
-    OTELI_DELIVERY_IDLE, /* before the first request */
-    OTELI_DELIVERY_SENDING,
-    OTELI_DELIVERY_WAITING, /* for the next attempt */
-    OTELI_DELIVERY_ENDED
+enum oteli_request_call_state {
+    OTELI_CALL_IDLE, /* before the first request */
+    OTELI_CALL_SENDING,
+    OTELI_CALL_WAITING, /* for the next attempt */
+    OTELI_CALL_ENDED
 };
 
-enum oteli_delivery_end {
-    OTELI_DELIVERED,            /* outcome.rejected and outcome.message say more */
-    OTELI_DELIVERY_REFUSED,     /* the receiver's answer is final */
-    OTELI_DELIVERY_TOO_LARGE,   /* it would take less at a time */
-    OTELI_DELIVERY_HOPELESS,    /* no answer, and no retry can help: a bad certificate */
-    OTELI_DELIVERY_EXHAUSTED,   /* no time left; nothing of it can have arrived */
-    OTELI_DELIVERY_UNCONFIRMED, /* no time left; some attempt was sent and got no answer */
+enum oteli_request_call_end {
+    OTELI_CALL_DELIVERED,   /* outcome.rejected and outcome.message say more */
+    OTELI_CALL_REFUSED,     /* the receiver's answer is final */
+    OTELI_CALL_TOO_LARGE,   /* it would take less at a time */
+    OTELI_CALL_HOPELESS,    /* no answer, and no retry can help: a bad certificate */
+    OTELI_CALL_EXHAUSTED,   /* no time left; nothing of it can have arrived */
+    OTELI_CALL_UNCONFIRMED, /* no time left; some attempt was sent and got no answer */
 };
 
-struct oteli_delivery {
+struct oteli_request_call {
     const struct oteli_receiver *receiver;
     struct oteli_transport *transport; /* its own */
     struct otel_otlp_request_headers headers;
@@ -49,8 +49,8 @@ struct oteli_delivery {
     bool wants_fresh; /* connection: the one before led to a busy receiver, or to nobody */
 
     /* Of the request on its way, or that ended last. */
-    enum oteli_delivery_state state;
-    enum oteli_delivery_end end; /* when ENDED */
+    enum oteli_request_call_state state;
+    enum oteli_request_call_end end; /* when ENDED */
     const void *bytes;
     size_t length;
     uint64_t deadline_ns;
@@ -62,36 +62,39 @@ struct oteli_delivery {
 };
 
 /* `transport` is adopted in any case; NULL: false, no memory. */
-bool oteli_delivery_init(struct oteli_delivery *delivery, const struct oteli_receiver *receiver,
-                         struct oteli_transport *transport);
+bool oteli_request_call_init(struct oteli_request_call *delivery,
+                             const struct oteli_receiver *receiver,
+                             struct oteli_transport *transport);
 /* In a forked child: another one from what is constant in the parent's. */
-bool oteli_delivery_renew(struct oteli_delivery *delivery, const struct oteli_receiver *receiver,
-                          const struct oteli_delivery *parents);
+bool oteli_request_call_renew(struct oteli_request_call *delivery,
+                              const struct oteli_receiver *receiver,
+                              const struct oteli_request_call *parents);
 /* Also of one that is all zero. */
-void oteli_delivery_fini(struct oteli_delivery *delivery);
+void oteli_request_call_fini(struct oteli_request_call *delivery);
 
 /* Begin with a request, which stays until the end. It has ended at once when there is no time. */
-void oteli_delivery_begin(struct oteli_delivery *delivery, const void *bytes, size_t length,
-                          uint64_t deadline_ns);
+void oteli_request_call_begin(struct oteli_request_call *delivery, const void *bytes, size_t length,
+                              uint64_t deadline_ns);
 
 /* Go on for at most `timeout_ms`; the deadline may have become earlier (0: to the end, at once).
  * true: it has ended. */
-bool oteli_delivery_go_on(struct oteli_delivery *delivery, int timeout_ms, uint64_t deadline_ns);
+bool oteli_request_call_go_on(struct oteli_request_call *delivery, int timeout_ms,
+                              uint64_t deadline_ns);
 
 /* Whether there is a request that has not ended. */
-bool oteli_delivery_is_pending(const struct oteli_delivery *delivery);
+bool oteli_request_call_is_pending(const struct oteli_request_call *delivery);
 
 /* Whether the last attempt, of the request on its way or of one before, found the receiver away
  * or busy. */
-bool oteli_delivery_is_failing(const struct oteli_delivery *delivery);
+bool oteli_request_call_is_failing(const struct oteli_request_call *delivery);
 
 /* Whether this end says that the receiver is there. */
-bool oteli_delivery_was_answered(enum oteli_delivery_end end);
+bool oteli_request_call_was_answered(enum oteli_request_call_end end);
 
 /* In how many milliseconds it can go on in any case, with this deadline; -1: no such time. The
  * descriptor of its transport says when it can before. */
-int oteli_delivery_timeout_ms(struct oteli_delivery *delivery, uint64_t deadline_ns);
+int oteli_request_call_timeout_ms(struct oteli_request_call *delivery, uint64_t deadline_ns);
 
-void oteli_delivery_wake(struct oteli_delivery *delivery);
+void oteli_request_call_wake(struct oteli_request_call *delivery);
 
 #endif

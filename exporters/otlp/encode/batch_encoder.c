@@ -37,7 +37,7 @@ void oteli_encoder_init(struct oteli_encoder *encoder, size_t max_request_bytes,
 
 void oteli_encoder_fini(struct oteli_encoder *encoder)
 {
-    oteli_kept_buffer_free(&encoder->buffer);
+    oteli_reusable_buffer_free(&encoder->buffer);
     free(encoder->spans);
     free(encoder->groups);
     free(encoder->slots);
@@ -237,7 +237,7 @@ enum oteli_encode_result oteli_encode(struct oteli_encoder *encoder, const otel_
         return result;
     const size_t content = resource_spans_bytes(encoder, &envelope);
     const size_t whole = oteli_bytes_field_size(REQUEST_RESOURCE_SPANS, content);
-    if (!oteli_kept_buffer_fit(&encoder->buffer, encoder->room_before + whole))
+    if (!oteli_reusable_buffer_fit(&encoder->buffer, encoder->room_before + whole))
         return OTELI_ENCODE_NO_MEMORY;
 
     uint8_t *const request = encoder->buffer.bytes + encoder->room_before;

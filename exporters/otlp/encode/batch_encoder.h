@@ -43,7 +43,7 @@ struct oteli_encoder {
     size_t max_request_bytes;
     size_t room_before;         /* bytes in front of a request that are the caller's to write */
     size_t usual_request_bytes; /* above it only a span on its own: a request is a copy */
-    struct oteli_kept_buffer buffer;
+    struct oteli_reusable_buffer buffer;
     struct oteli_encode_span *spans;
     size_t span_room;
     struct oteli_encode_group *groups;

@@ -22,7 +22,7 @@ enum {
 
 struct oteli_compressor {
     otel_otlp_compression compression;
-    struct oteli_kept_buffer out;
+    struct oteli_reusable_buffer out;
     z_stream gzip;
 #ifdef OTELI_WITH_ZSTD
     ZSTD_CCtx *zstd;
@@ -86,7 +86,7 @@ void oteli_compressor_free(struct oteli_compressor *compressor)
 #endif
     if (compressor->compression == OTEL_OTLP_COMPRESSION_GZIP)
         deflateEnd(&compressor->gzip);
-    oteli_kept_buffer_free(&compressor->out);
+    oteli_reusable_buffer_free(&compressor->out);
     free(compressor);
 }
 
@@ -97,7 +97,7 @@ static size_t gzip(struct oteli_compressor *compressor, const uint8_t *bytes, si
     if (deflateReset(stream) != Z_OK)
         return 0;
     const size_t room = deflateBound(stream, (uLong)length);
-    if (!oteli_kept_buffer_fit(&compressor->out, before + room))
+    if (!oteli_reusable_buffer_fit(&compressor->out, before + room))
         return 0;
     stream->next_in = (z_const Bytef *)bytes;
     stream->avail_in = (uInt)length;
@@ -111,7 +111,7 @@ static size_t zstd(struct oteli_compressor *compressor, const uint8_t *bytes, si
                    size_t before)
 {
     const size_t room = ZSTD_compressBound(length);
-    if (!oteli_kept_buffer_fit(&compressor->out, before + room))
+    if (!oteli_reusable_buffer_fit(&compressor->out, before + room))
         return 0;
     const size_t used =
         ZSTD_compress2(compressor->zstd, compressor->out.bytes + before, room, bytes, length);

@@ -49,7 +49,7 @@ void oteli_request_fini(struct oteli_request *request)
         oteli_otlp_json_fini(request->json);
     free(request->json);
     oteli_compressor_free(request->compressor);
-    oteli_kept_buffer_free(&request->framed);
+    oteli_reusable_buffer_free(&request->framed);
     *request = (struct oteli_request){0};
 }
 
@@ -119,7 +119,7 @@ enum oteli_encode_result oteli_request_make(struct oteli_request *request, const
 /* The plain bytes behind a frame, in memory of our own. */
 static bool copy_framed(struct oteli_request *request, size_t frame)
 {
-    if (!oteli_kept_buffer_fit(&request->framed, frame + request->plain_length))
+    if (!oteli_reusable_buffer_fit(&request->framed, frame + request->plain_length))
         return false;
     uint8_t *at = oteli_grpc_put_frame(request->framed.bytes, false, request->plain_length);
     if (request->plain_length != 0)

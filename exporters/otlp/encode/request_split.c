@@ -20,11 +20,11 @@ struct cut {
 };
 
 /* Take the next field of a message; false: that was the last one, or the message is broken. */
-static bool next(struct cut *cut, struct oteli_walk *rest, struct oteli_field *field)
+static bool next(struct cut *cut, struct oteli_protobuf_reader *rest, struct oteli_field *field)
 {
-    const enum oteli_walk_step step = oteli_walk_next(rest, field);
-    cut->is_broken |= step != OTELI_WALK_FIELD && step != OTELI_WALK_END;
-    return step == OTELI_WALK_FIELD && !cut->is_broken;
+    const enum oteli_protobuf_step step = oteli_protobuf_next(rest, field);
+    cut->is_broken |= step != OTELI_PROTOBUF_FIELD && step != OTELI_PROTOBUF_END;
+    return step == OTELI_PROTOBUF_FIELD && !cut->is_broken;
 }
 
 static bool is_message(const struct oteli_field *field, uint32_t number)
@@ -33,7 +33,8 @@ static bool is_message(const struct oteli_field *field, uint32_t number)
 }
 
 /* Copy the field that ends where `rest` begins. */
-static size_t copy(const struct oteli_field *field, const struct oteli_walk *rest, uint8_t *out)
+static size_t copy(const struct oteli_field *field, const struct oteli_protobuf_reader *rest,
+                   uint8_t *out)
 {
     const size_t length = (size_t)(rest->at - field->start);
     if (out != NULL)
@@ -41,14 +42,14 @@ static size_t copy(const struct oteli_field *field, const struct oteli_walk *res
     return length;
 }
 
-typedef size_t cut_message(struct cut *cut, struct oteli_walk rest, uint8_t *out);
+typedef size_t cut_message(struct cut *cut, struct oteli_protobuf_reader rest, uint8_t *out);
 
 /* A field that is a message with spans somewhere in it. */
 static size_t cut_field(struct cut *cut, const struct oteli_field *field, cut_message *inner,
                         uint8_t *out)
 {
     struct cut ahead = *cut;
-    const struct oteli_walk message = oteli_walk_into(field);
+    const struct oteli_protobuf_reader message = oteli_protobuf_into(field);
     const size_t length = inner(&ahead, message, NULL);
     const bool has_some = ahead.kept != cut->kept;
     if (has_some && out != NULL)
@@ -57,7 +58,7 @@ static size_t cut_field(struct cut *cut, const struct oteli_field *field, cut_me
     return has_some ? oteli_bytes_field_size(field->number, length) : 0;
 }
 
-static size_t cut_scope_spans(struct cut *cut, struct oteli_walk rest, uint8_t *out)
+static size_t cut_scope_spans(struct cut *cut, struct oteli_protobuf_reader rest, uint8_t *out)
 {
     size_t size = 0;
     struct oteli_field field;
@@ -74,7 +75,7 @@ static size_t cut_scope_spans(struct cut *cut, struct oteli_walk rest, uint8_t *
 }
 
 /* A message in which field `number` has the spans, at some depth. */
-static size_t cut_outer(struct cut *cut, struct oteli_walk rest, uint32_t number,
+static size_t cut_outer(struct cut *cut, struct oteli_protobuf_reader rest, uint32_t number,
                         cut_message *inner, uint8_t *out)
 {
     size_t size = 0;
@@ -87,20 +88,20 @@ static size_t cut_outer(struct cut *cut, struct oteli_walk rest, uint32_t number
     return size;
 }
 
-static size_t cut_resource_spans(struct cut *cut, struct oteli_walk rest, uint8_t *out)
+static size_t cut_resource_spans(struct cut *cut, struct oteli_protobuf_reader rest, uint8_t *out)
 {
     return cut_outer(cut, rest, SCOPE_SPANS, cut_scope_spans, out);
 }
 
-static size_t cut_request(struct cut *cut, struct oteli_walk rest, uint8_t *out)
+static size_t cut_request(struct cut *cut, struct oteli_protobuf_reader rest, uint8_t *out)
 {
     return cut_outer(cut, rest, RESOURCE_SPANS, cut_resource_spans, out);
 }
 
-size_t oteli_spool_part(const void *request, size_t length, uint64_t first, uint64_t count,
-                        uint8_t *out)
+size_t oteli_request_part(const void *request, size_t length, uint64_t first, uint64_t count,
+                          uint8_t *out)
 {
-    const struct oteli_walk whole = {request, (const uint8_t *)request + length};
+    const struct oteli_protobuf_reader whole = {request, (const uint8_t *)request + length};
     struct cut cut = {.first = first, .count = count};
     const size_t size = cut_request(&cut, whole, NULL);
     if (cut.is_broken || cut.kept == 0)
@@ -112,9 +113,9 @@ size_t oteli_spool_part(const void *request, size_t length, uint64_t first, uint
     return size;
 }
 
-uint64_t oteli_spool_spans(const void *request, size_t length)
+uint64_t oteli_request_spans(const void *request, size_t length)
 {
-    const struct oteli_walk whole = {request, (const uint8_t *)request + length};
+    const struct oteli_protobuf_reader whole = {request, (const uint8_t *)request + length};
     struct cut cut = {.count = UINT64_MAX};
     (void)cut_request(&cut, whole, NULL);
     return cut.is_broken ? 0 : cut.seen;

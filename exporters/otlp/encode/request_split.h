@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 /* How many spans an ExportTraceServiceRequest, as protobuf, has; 0: none, or it is no such thing. */
-uint64_t oteli_spool_spans(const void *request, size_t length);
+uint64_t oteli_request_spans(const void *request, size_t length);
 
 /* Write the request that has `count` of its spans from number `first` on, with their resources and
  * scopes, and give its length. `out` NULL: only that, which is not more than the request's own. 0:
  * there are none, or it is no request. */
-size_t oteli_spool_part(const void *request, size_t length, uint64_t first, uint64_t count,
-                        uint8_t *out);
+size_t oteli_request_part(const void *request, size_t length, uint64_t first, uint64_t count,
+                          uint8_t *out);
 
 #endif

@@ -10,10 +10,10 @@ enum {
     ALWAYS_KEPT = 64 * 1024 /* a buffer of this size is never given back */
 };
 
-void oteli_kept_buffer_free(struct oteli_kept_buffer *buffer)
+void oteli_reusable_buffer_free(struct oteli_reusable_buffer *buffer)
 {
     free(buffer->bytes);
-    *buffer = (struct oteli_kept_buffer){0};
+    *buffer = (struct oteli_reusable_buffer){0};
 }
 
 static size_t with_spare(size_t needed)
@@ -22,7 +22,7 @@ static size_t with_spare(size_t needed)
     return needed + (spare < SPARE_MAX ? spare : SPARE_MAX);
 }
 
-bool oteli_kept_buffer_fit(struct oteli_kept_buffer *buffer, size_t needed)
+bool oteli_reusable_buffer_fit(struct oteli_reusable_buffer *buffer, size_t needed)
 {
     const size_t faded = buffer->recent - buffer->recent / 8;
     buffer->recent = needed > faded ? needed : faded;

@@ -10,16 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct oteli_kept_buffer {
+struct oteli_reusable_buffer {
     uint8_t *bytes;
     size_t room;
     size_t recent; /* the most that was needed of late; it fades */
 };
 
-void oteli_kept_buffer_free(struct oteli_kept_buffer *buffer);
+void oteli_reusable_buffer_free(struct oteli_reusable_buffer *buffer);
 
 /* Have room for `needed` bytes, and not far more than was needed lately. What was in it is lost.
  * false: no memory, and no room at all. */
-bool oteli_kept_buffer_fit(struct oteli_kept_buffer *buffer, size_t needed);
+bool oteli_reusable_buffer_fit(struct oteli_reusable_buffer *buffer, size_t needed);
 
 #endif

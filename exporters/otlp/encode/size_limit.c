@@ -7,7 +7,7 @@ enum {
     GROWTH = 8             /* an eighth more */
 };
 
-size_t oteli_fitting_spans(const struct oteli_fitting *fitting, size_t spans, size_t bytes)
+size_t oteli_size_limit_spans(const struct oteli_size_limit *fitting, size_t spans, size_t bytes)
 {
     if (fitting->limit_bytes == 0 || bytes <= fitting->limit_bytes || spans < 2)
         return spans;
@@ -17,7 +17,7 @@ size_t oteli_fitting_spans(const struct oteli_fitting *fitting, size_t spans, si
     return share != 0 ? share : 1;
 }
 
-void oteli_fitting_refused(struct oteli_fitting *fitting, size_t spans, size_t bytes)
+void oteli_size_limit_too_large(struct oteli_size_limit *fitting, size_t spans, size_t bytes)
 {
     if (spans < 2)
         return;
@@ -29,7 +29,7 @@ void oteli_fitting_refused(struct oteli_fitting *fitting, size_t spans, size_t b
 }
 
 /* The parts of a request differ in size: not the smallest of them is to be the limit. */
-static void learn(struct oteli_fitting *fitting, size_t bytes)
+static void learn(struct oteli_size_limit *fitting, size_t bytes)
 {
     const size_t half = fitting->refused_bytes / 2;
     const size_t more = bytes + bytes / GROWTH;
@@ -38,8 +38,8 @@ static void learn(struct oteli_fitting *fitting, size_t bytes)
     fitting->refused_bytes = 0;
 }
 
-void oteli_fitting_taken(struct oteli_fitting *fitting, size_t bytes, bool is_part,
-                         size_t max_bytes)
+void oteli_size_limit_accepted(struct oteli_size_limit *fitting, size_t bytes, bool is_part,
+                               size_t max_bytes)
 {
     if (is_part && fitting->refused_bytes != 0) {
         learn(fitting, bytes);

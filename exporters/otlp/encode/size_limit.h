@@ -13,21 +13,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct oteli_fitting {
+struct oteli_size_limit {
     size_t limit_bytes;   /* 0: nothing is known */
     size_t refused_bytes; /* the least that was refused since a part was taken; 0: nothing was */
     unsigned successes;   /* with requests near the limit */
 };
 
 /* How many of the spans of a request to send: all that there are, or fewer, but one at least. */
-size_t oteli_fitting_spans(const struct oteli_fitting *fitting, size_t spans, size_t bytes);
+size_t oteli_size_limit_spans(const struct oteli_size_limit *fitting, size_t spans, size_t bytes);
 
 /* A request was too large. One of a single span says nothing about others. */
-void oteli_fitting_refused(struct oteli_fitting *fitting, size_t spans, size_t bytes);
+void oteli_size_limit_too_large(struct oteli_size_limit *fitting, size_t spans, size_t bytes);
 
 /* A request was taken: a part of one that had been refused, or any other. `max_bytes` is what we
  * limit ourselves to. */
-void oteli_fitting_taken(struct oteli_fitting *fitting, size_t bytes, bool is_part,
-                         size_t max_bytes);
+void oteli_size_limit_accepted(struct oteli_size_limit *fitting, size_t bytes, bool is_part,
+                               size_t max_bytes);
 
 #endif

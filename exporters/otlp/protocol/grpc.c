@@ -49,10 +49,10 @@ uint8_t *oteli_grpc_put_frame(uint8_t *at, bool is_compressed, size_t length)
     return at;
 }
 
-struct oteli_answer_body oteli_grpc_message(const struct oteli_answer_body *body,
-                                            bool *is_compressed)
+struct oteli_response_body oteli_grpc_message(const struct oteli_response_body *body,
+                                              bool *is_compressed)
 {
-    struct oteli_answer_body message = {.bytes = body->bytes};
+    struct oteli_response_body message = {.bytes = body->bytes};
     *is_compressed = false;
     if (body->length < OTELI_GRPC_FRAME || body->bytes[0] > 1)
         return message;
@@ -62,7 +62,7 @@ struct oteli_answer_body oteli_grpc_message(const struct oteli_answer_body *body
     const size_t there = body->length - OTELI_GRPC_FRAME;
     message.is_cut = length > there;
     if (message.is_cut && !body->is_cut)
-        return (struct oteli_answer_body){.bytes = body->bytes};
+        return (struct oteli_response_body){.bytes = body->bytes};
     *is_compressed = body->bytes[0] != 0;
     message.bytes += OTELI_GRPC_FRAME;
     message.length = message.is_cut ? there : length;
@@ -127,7 +127,7 @@ const char *oteli_grpc_text(const char *grpc_message, char *out, size_t size)
         out[length++] = (char)c;
         at += low < 0 ? 0 : 2;
     }
-    return oteli_answer_printable((otel_slice){out, length}, out, size);
+    return oteli_response_printable((otel_slice){out, length}, out, size);
 }
 
 static int base64_digit(char c)
@@ -159,10 +159,10 @@ static size_t decode_base64(const char *text, uint8_t *out, size_t size)
 }
 
 /* Find the first field of this number and type; it has to be there as a whole. */
-static bool find(struct oteli_walk message, uint32_t number, uint32_t wire_type,
+static bool find(struct oteli_protobuf_reader message, uint32_t number, uint32_t wire_type,
                  struct oteli_field *field)
 {
-    while (oteli_walk_next(&message, field) == OTELI_WALK_FIELD) {
+    while (oteli_protobuf_next(&message, field) == OTELI_PROTOBUF_FIELD) {
         if (field->number == number && field->wire_type == wire_type)
             return true;
     }
@@ -170,7 +170,7 @@ static bool find(struct oteli_walk message, uint32_t number, uint32_t wire_type,
 }
 
 /* A Duration in whole milliseconds, rounded up: whoever comes earlier is too early. */
-static uint64_t duration_ms(struct oteli_walk duration)
+static uint64_t duration_ms(struct oteli_protobuf_reader duration)
 {
     struct oteli_field field;
     const int64_t seconds =
@@ -183,7 +183,7 @@ static uint64_t duration_ms(struct oteli_walk duration)
     return (uint64_t)seconds < UINT64_MAX / 1000 - 1 ? (uint64_t)seconds * 1000 + ms : UINT64_MAX;
 }
 
-static bool is_retry_info(struct oteli_walk any)
+static bool is_retry_info(struct oteli_protobuf_reader any)
 {
     static const char name[] = "/google.rpc.RetryInfo";
     const size_t length = sizeof name - 1;
@@ -195,17 +195,18 @@ static bool is_retry_info(struct oteli_walk any)
 bool oteli_grpc_retry_ms(const char *details, uint64_t *delay_ms)
 {
     uint8_t bytes[DETAILS_MAX];
-    struct oteli_walk status = {bytes, bytes + decode_base64(details, bytes, sizeof bytes)};
+    struct oteli_protobuf_reader status = {bytes,
+                                           bytes + decode_base64(details, bytes, sizeof bytes)};
     struct oteli_field field;
     *delay_ms = 0;
     while (find(status, STATUS_DETAILS, OTELI_WIRE_BYTES, &field)) {
-        const struct oteli_walk any = oteli_walk_into(&field);
+        const struct oteli_protobuf_reader any = oteli_protobuf_into(&field);
         status.at = field.bytes + field.length;
         if (!is_retry_info(any))
             continue;
         if (find(any, ANY_VALUE, OTELI_WIRE_BYTES, &field) &&
-            find(oteli_walk_into(&field), RETRY_INFO_DELAY, OTELI_WIRE_BYTES, &field))
-            *delay_ms = duration_ms(oteli_walk_into(&field));
+            find(oteli_protobuf_into(&field), RETRY_INFO_DELAY, OTELI_WIRE_BYTES, &field))
+            *delay_ms = duration_ms(oteli_protobuf_into(&field));
         return true;
     }
     return false;

@@ -26,8 +26,8 @@ enum {
 uint8_t *oteli_grpc_put_frame(uint8_t *at, bool is_compressed, size_t length);
 
 /* The message in a body, as far as it is there; empty where there is none. */
-struct oteli_answer_body oteli_grpc_message(const struct oteli_answer_body *body,
-                                            bool *is_compressed);
+struct oteli_response_body oteli_grpc_message(const struct oteli_response_body *body,
+                                              bool *is_compressed);
 
 /* The code that a grpc-status says; what is no code of gRPC is UNKNOWN. */
 int oteli_grpc_code(const char *grpc_status);

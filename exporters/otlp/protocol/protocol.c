@@ -72,18 +72,18 @@ static bool is_json(otel_otlp_protocol protocol, const char *content_type)
 
 /* The text of an error's body: of a Status in JSON or protobuf, or else the body itself. What the
  * Content-Type says is not asked, because proxies and frameworks get it wrong. */
-static void read_error_text(const struct oteli_answer_body *body, char *text, size_t size)
+static void read_error_text(const struct oteli_response_body *body, char *text, size_t size)
 {
-    if (oteli_answer_json_status_message(body, text, size))
+    if (oteli_response_json_status_message(body, text, size))
         return;
-    otel_slice found = oteli_answer_status_message(body);
+    otel_slice found = oteli_response_status_message(body);
     if (found.length == 0)
         found = (otel_slice){(const char *)body->bytes, body->length};
     while (found.length != 0 && (unsigned char)*found.data <= ' ') {
         found.data++;
         found.length--;
     }
-    oteli_answer_printable(found, text, size);
+    oteli_response_printable(found, text, size);
     for (size_t end = strlen(text); end != 0 && text[end - 1] == ' '; end--)
         text[end - 1] = '\0';
 }
@@ -97,32 +97,32 @@ __attribute__((format(printf, 3, 4))) static void describe(struct oteli_outcome 
     vsnprintf(outcome->problem, sizeof outcome->problem, format, arguments);
     va_end(arguments);
     const otel_slice made = {outcome->problem, strlen(outcome->problem)};
-    oteli_answer_printable(made, outcome->problem, sizeof outcome->problem);
+    oteli_response_printable(made, outcome->problem, sizeof outcome->problem);
     const size_t used = strlen(outcome->problem);
     char *rest = outcome->problem + used;
     if (*text == '\0' || used + 3 >= sizeof outcome->problem)
         return;
     memcpy(rest, ": ", 2);
-    oteli_answer_printable((otel_slice){text, strlen(text)}, rest + 2,
-                           sizeof outcome->problem - used - 2);
+    oteli_response_printable((otel_slice){text, strlen(text)}, rest + 2,
+                             sizeof outcome->problem - used - 2);
 }
 
 /* ---- what all of them have in common ----------------------------------------------------- */
 
-static void read_partial_success(bool json, const struct oteli_answer_body *body,
+static void read_partial_success(bool json, const struct oteli_response_body *body,
                                  struct oteli_outcome *outcome)
 {
     if (json) {
         outcome->rejected =
-            oteli_answer_json_partial_success(body, outcome->message, sizeof outcome->message);
+            oteli_response_json_partial_success(body, outcome->message, sizeof outcome->message);
     } else {
-        const struct oteli_partial_success partial = oteli_answer_partial_success(body);
+        const struct oteli_partial_success partial = oteli_response_partial_success(body);
         outcome->rejected = partial.rejected_spans;
-        oteli_answer_printable(partial.message, outcome->message, sizeof outcome->message);
+        oteli_response_printable(partial.message, outcome->message, sizeof outcome->message);
     }
 }
 
-static void read_no_answer(const struct oteli_transport_answer *answer,
+static void read_no_answer(const struct oteli_transport_response *answer,
                            struct oteli_outcome *outcome)
 {
     outcome->was_refused = answer->was_refused;
@@ -134,7 +134,7 @@ static void read_no_answer(const struct oteli_transport_answer *answer,
         describe(outcome, "", "no answer");
 }
 
-static void read_retry_after(const struct oteli_transport_answer *answer, int64_t now_unix_s,
+static void read_retry_after(const struct oteli_transport_response *answer, int64_t now_unix_s,
                              struct oteli_outcome *outcome)
 {
     if ((answer->status != 429 && answer->status != 503) || answer->retry_after == NULL)
@@ -162,7 +162,7 @@ static enum oteli_verdict http_verdict(int status)
     }
 }
 
-static void read_http(otel_otlp_protocol protocol, const struct oteli_transport_answer *answer,
+static void read_http(otel_otlp_protocol protocol, const struct oteli_transport_response *answer,
                       int64_t now_unix_s, struct oteli_outcome *outcome)
 {
     outcome->verdict = http_verdict(answer->status);
@@ -189,10 +189,10 @@ static void read_http(otel_otlp_protocol protocol, const struct oteli_transport_
 /* ---- gRPC ----------------------------------------------------------------------------- */
 
 /* Servers compress an answer as the request was, gRPC's own answer to an empty message too. */
-static void read_grpc_message(const struct oteli_answer_body *body, struct oteli_outcome *outcome)
+static void read_grpc_message(const struct oteli_response_body *body, struct oteli_outcome *outcome)
 {
     bool is_compressed;
-    struct oteli_answer_body message = oteli_grpc_message(body, &is_compressed);
+    struct oteli_response_body message = oteli_grpc_message(body, &is_compressed);
     uint8_t plain[DECOMPRESSED_MAX];
     if (is_compressed) {
         bool is_whole;
@@ -205,8 +205,8 @@ static void read_grpc_message(const struct oteli_answer_body *body, struct oteli
 }
 
 /* What a code other than OK means, with its text. */
-static void read_grpc_code(int code, const struct oteli_transport_answer *answer, const char *text,
-                           struct oteli_outcome *outcome)
+static void read_grpc_code(int code, const struct oteli_transport_response *answer,
+                           const char *text, struct oteli_outcome *outcome)
 {
     outcome->verdict =
         oteli_grpc_code_is_retryable(code) ? OTELI_VERDICT_RETRY : OTELI_VERDICT_FINAL;
@@ -228,7 +228,7 @@ static void read_grpc_code(int code, const struct oteli_transport_answer *answer
     }
 }
 
-static void read_grpc_status(const struct oteli_transport_answer *answer,
+static void read_grpc_status(const struct oteli_transport_response *answer,
                              struct oteli_outcome *outcome)
 {
     const int code = oteli_grpc_code(answer->grpc_status);
@@ -250,10 +250,10 @@ static bool speaks_grpc(const char *content_type)
 }
 
 /* Whether the body is one message and nothing else. */
-static bool is_whole_message(const struct oteli_answer_body *body)
+static bool is_whole_message(const struct oteli_response_body *body)
 {
     bool is_compressed;
-    const struct oteli_answer_body message = oteli_grpc_message(body, &is_compressed);
+    const struct oteli_response_body message = oteli_grpc_message(body, &is_compressed);
     return !body->is_cut && message.bytes != body->bytes &&
            body->length == OTELI_GRPC_FRAME + message.length;
 }
@@ -261,7 +261,7 @@ static bool is_whole_message(const struct oteli_answer_body *body)
 /* The trailers never came, or whoever answered is no gRPC server: a proxy, for example. Servers send
  * a message only with OK, so that one which is whole is as good as the trailers; libcurl loses these
  * when a server that is about to stop says so in the same breath. */
-static void read_without_grpc_status(const struct oteli_transport_answer *answer,
+static void read_without_grpc_status(const struct oteli_transport_response *answer,
                                      int64_t now_unix_s, struct oteli_outcome *outcome)
 {
     if (answer->status == 200 && speaks_grpc(answer->content_type)) {
@@ -285,7 +285,7 @@ static void read_without_grpc_status(const struct oteli_transport_answer *answer
         read_retry_after(answer, now_unix_s, outcome);
 }
 
-static void read_grpc(const struct oteli_transport_answer *answer, int64_t now_unix_s,
+static void read_grpc(const struct oteli_transport_response *answer, int64_t now_unix_s,
                       struct oteli_outcome *outcome)
 {
     if (answer->grpc_status != NULL)
@@ -302,7 +302,7 @@ static void read_grpc(const struct oteli_transport_answer *answer, int64_t now_u
 
 /* ----------------------------------------------------------------------------------------- */
 
-void oteli_protocol_read(otel_otlp_protocol protocol, const struct oteli_transport_answer *answer,
+void oteli_protocol_read(otel_otlp_protocol protocol, const struct oteli_transport_response *answer,
                          int64_t now_unix_s, struct oteli_outcome *outcome)
 {
     memset(outcome, 0, sizeof *outcome);

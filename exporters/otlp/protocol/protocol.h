@@ -10,7 +10,7 @@
 
 #include <otel/otlp.h>
 
-struct oteli_transport_answer;
+struct oteli_transport_response;
 
 enum oteli_verdict {
     OTELI_VERDICT_DELIVERED,
@@ -35,7 +35,7 @@ struct oteli_outcome {
 };
 
 /* `now_unix_s` is for dates in Retry-After. */
-void oteli_protocol_read(otel_otlp_protocol protocol, const struct oteli_transport_answer *answer,
+void oteli_protocol_read(otel_otlp_protocol protocol, const struct oteli_transport_response *answer,
                          int64_t now_unix_s, struct oteli_outcome *outcome);
 
 /* The constant headers of a protocol with a compression: Content-Type and its like. Static texts.

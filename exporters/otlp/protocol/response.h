@@ -14,7 +14,7 @@
 #include <otel/exporter.h>
 
 /* A body of which only the beginning was kept is `cut`: what stands in it counts. */
-struct oteli_answer_body {
+struct oteli_response_body {
     const uint8_t *bytes;
     size_t length;
     bool is_cut;
@@ -27,25 +27,25 @@ struct oteli_partial_success {
     uint64_t rejected_spans;
     otel_slice message;
 };
-struct oteli_partial_success oteli_answer_partial_success(const struct oteli_answer_body *body);
+struct oteli_partial_success oteli_response_partial_success(const struct oteli_response_body *body);
 
 /* google.rpc.Status.message of an error; empty when the body is no such message. */
-otel_slice oteli_answer_status_message(const struct oteli_answer_body *body);
+otel_slice oteli_response_status_message(const struct oteli_response_body *body);
 
 /* The two messages where a receiver answers in JSON (response_json.c); the names of protobuf itself are
  * understood as well. Of a body that was cut, what stands in it counts. */
 
-/* ExportTraceServiceResponse.partial_success; the message as oteli_answer_printable makes it, in
+/* ExportTraceServiceResponse.partial_success; the message as oteli_response_printable makes it, in
  * `message`, which is "" where there is none. Gives the number of spans that were refused. */
-uint64_t oteli_answer_json_partial_success(const struct oteli_answer_body *body, char *message,
-                                           size_t size);
+uint64_t oteli_response_json_partial_success(const struct oteli_response_body *body, char *message,
+                                             size_t size);
 
 /* google.rpc.Status.message in the same way; false: there is none. */
-bool oteli_answer_json_status_message(const struct oteli_answer_body *body, char *message,
-                                      size_t size);
+bool oteli_response_json_status_message(const struct oteli_response_body *body, char *message,
+                                        size_t size);
 
 /* Make a message fit for a log line: no control characters, valid UTF-8 up to its end, at
  * most size - 1 bytes and a NUL. Returns `out`. */
-const char *oteli_answer_printable(otel_slice message, char *out, size_t size);
+const char *oteli_response_printable(otel_slice message, char *out, size_t size);
 
 #endif

@@ -4,13 +4,13 @@
 
 #include "exporters/otlp/protocol/json_reader.h"
 
-static struct oteli_json begin(const struct oteli_answer_body *body)
+static struct oteli_json begin(const struct oteli_response_body *body)
 {
     return oteli_json_begin((const char *)body->bytes, body->length);
 }
 
 /* Whether what was read counts. */
-static bool is_sound(struct oteli_json *json, const struct oteli_answer_body *body)
+static bool is_sound(struct oteli_json *json, const struct oteli_response_body *body)
 {
     return oteli_json_end(json) || body->is_cut;
 }
@@ -31,7 +31,7 @@ static void read_message(struct oteli_json *json, char *message, size_t size)
         oteli_json_skip(json);
     } else if (oteli_json_string(json, &string)) {
         const size_t length = oteli_json_copy(string, message, size);
-        oteli_answer_printable((otel_slice){message, length}, message, size);
+        oteli_response_printable((otel_slice){message, length}, message, size);
     }
 }
 
@@ -71,8 +71,8 @@ static uint64_t read_partial_success(struct oteli_json *json, char *message, siz
     return rejected;
 }
 
-uint64_t oteli_answer_json_partial_success(const struct oteli_answer_body *body, char *message,
-                                           size_t size)
+uint64_t oteli_response_json_partial_success(const struct oteli_response_body *body, char *message,
+                                             size_t size)
 {
     struct oteli_json json = begin(body);
     uint64_t rejected = 0;
@@ -92,8 +92,8 @@ uint64_t oteli_answer_json_partial_success(const struct oteli_answer_body *body,
     return 0;
 }
 
-bool oteli_answer_json_status_message(const struct oteli_answer_body *body, char *message,
-                                      size_t size)
+bool oteli_response_json_status_message(const struct oteli_response_body *body, char *message,
+                                        size_t size)
 {
     struct oteli_json json = begin(body);
     otel_slice key;

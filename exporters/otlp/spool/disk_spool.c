@@ -48,7 +48,7 @@ struct oteli_spool {
     uint64_t scanned_ns;
     uint64_t scan_took_ns;
 
-    struct oteli_kept_buffer buffer;
+    struct oteli_reusable_buffer buffer;
     struct oteli_spool_file sent; /* what it holds … */
     bool is_sending;              /* … if anything */
     bool is_taken;
@@ -100,7 +100,7 @@ void oteli_spool_close(struct oteli_spool *spool)
         return;
     oteli_spool_index_fini(&spool->index);
     oteli_spool_dir_fini(&spool->dir);
-    oteli_kept_buffer_free(&spool->buffer);
+    oteli_reusable_buffer_free(&spool->buffer);
     free(spool);
 }
 
@@ -498,12 +498,13 @@ bool oteli_spool_first(struct oteli_spool *spool, struct oteli_spool_item *item)
     return is_there;
 }
 
-void oteli_spool_settle(struct oteli_spool *spool, enum oteli_delivery_end end, uint64_t rejected)
+void oteli_spool_settle(struct oteli_spool *spool, enum oteli_request_call_end end,
+                        uint64_t rejected)
 {
     const int saved_errno = errno;
     struct oteli_spool_entry *entry = oteli_spool_index_find(&spool->index, &spool->sent);
-    const bool is_delivered = end == OTELI_DELIVERED;
-    const bool is_refused = end == OTELI_DELIVERY_REFUSED || end == OTELI_DELIVERY_TOO_LARGE;
+    const bool is_delivered = end == OTELI_CALL_DELIVERED;
+    const bool is_refused = end == OTELI_CALL_REFUSED || end == OTELI_CALL_TOO_LARGE;
     struct timespec changed;
     if (spool->is_sending && entry != NULL && entry->state == OTELI_SPOOL_WAITS &&
         (is_delivered || is_refused)) {
@@ -527,7 +528,7 @@ static bool write_part(struct oteli_spool *spool, struct oteli_spool_file *part,
     const size_t length = spool->sent.length;
     uint8_t *bytes = malloc(length);
     const size_t size =
-        bytes != NULL ? oteli_spool_part(request, length, first_span, part->spans, bytes) : 0;
+        bytes != NULL ? oteli_request_part(request, length, first_span, part->spans, bytes) : 0;
     part->written_unix_ns = spool->sent.written_unix_ns;
     part->length = (uint32_t)size;
     const bool is_done = size != 0 && oteli_spool_index_fit(&spool->index) &&
@@ -555,7 +556,7 @@ static bool halve(struct oteli_spool *spool)
 static bool can_be_halved(const struct oteli_spool *spool)
 {
     return spool->is_sending && spool->format != OTEL_OTLP_HTTP_JSON && spool->sent.spans >= 2 &&
-           oteli_spool_spans(spool->buffer.bytes + OTELI_SPOOL_HEAD, spool->sent.length) ==
+           oteli_request_spans(spool->buffer.bytes + OTELI_SPOOL_HEAD, spool->sent.length) ==
                spool->sent.spans &&
            oteli_spool_index_find(&spool->index, &spool->sent) != NULL;
 }

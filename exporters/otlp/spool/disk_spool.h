@@ -61,7 +61,8 @@ bool oteli_spool_first(struct oteli_spool *spool, struct oteli_spool_item *item)
 
 /* What became of the one that oteli_spool_first gave last: delivered or refused, and so removed,
  * or kept for later. */
-void oteli_spool_settle(struct oteli_spool *spool, enum oteli_delivery_end end, uint64_t rejected);
+void oteli_spool_settle(struct oteli_spool *spool, enum oteli_request_call_end end,
+                        uint64_t rejected);
 
 /* The one that oteli_spool_first gave last is too large for the receiver: put each half of its spans
  * in its place, instead of settling it. false, and nothing has changed: it is one span or no protobuf,

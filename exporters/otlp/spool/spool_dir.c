@@ -257,7 +257,7 @@ static enum oteli_spool_read read_all(int fd, uint8_t *bytes, size_t size)
 }
 
 static enum oteli_spool_read read_open(int fd, const struct oteli_spool_file *file,
-                                       struct oteli_kept_buffer *buffer)
+                                       struct oteli_reusable_buffer *buffer)
 {
     const uint64_t size = oteli_spool_file_bytes(file);
     struct stat status;
@@ -267,14 +267,14 @@ static enum oteli_spool_read read_open(int fd, const struct oteli_spool_file *fi
         return OTELI_SPOOL_NO_FILE;
     if ((uint64_t)status.st_size != size)
         return OTELI_SPOOL_NOT_WHOLE;
-    if (!oteli_kept_buffer_fit(buffer, (size_t)size))
+    if (!oteli_reusable_buffer_fit(buffer, (size_t)size))
         return OTELI_SPOOL_NOT_NOW;
     return read_all(fd, buffer->bytes, (size_t)size);
 }
 
 enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
                                            const struct oteli_spool_file *file,
-                                           struct oteli_kept_buffer *buffer)
+                                           struct oteli_reusable_buffer *buffer)
 {
     char name[OTELI_SPOOL_NAME];
     oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
@@ -333,12 +333,12 @@ bool oteli_spool_dir_lock(struct oteli_spool_dir *dir)
     if (fd < 0)
         return false;
     if (fstat(fd, &status) == 0) {
-        oteli_spool_held_note(fd, &status);
+        oteli_spool_fork_lock_note(fd, &status);
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
             dir->lock = (struct oteli_owned_fd){fd, status.st_dev, status.st_ino};
             return true;
         }
-        oteli_spool_held_forget(fd);
+        oteli_spool_fork_lock_forget(fd);
     }
     close_quietly(fd);
     return false;
@@ -350,6 +350,6 @@ void oteli_spool_dir_unlock(struct oteli_spool_dir *dir)
     if (oteli_owned_fd_is_ours(&dir->lock))
         (void)flock(dir->lock.fd, LOCK_UN);
     if (dir->lock.fd >= 0)
-        oteli_spool_held_forget(dir->lock.fd);
+        oteli_spool_fork_lock_forget(dir->lock.fd);
     close_fd(&dir->lock);
 }

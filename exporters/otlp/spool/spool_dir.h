@@ -60,7 +60,7 @@ enum oteli_spool_read {
 };
 enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
                                            const struct oteli_spool_file *file,
-                                           struct oteli_kept_buffer *buffer);
+                                           struct oteli_reusable_buffer *buffer);
 
 /* Give a whole file the name that says another time. */
 bool oteli_spool_dir_restamp(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,

@@ -41,7 +41,7 @@ static void close_copies(void)
     errno = saved_errno;
 }
 
-void oteli_spool_held_note(int fd, const struct stat *status)
+void oteli_spool_fork_lock_note(int fd, const struct stat *status)
 {
     for (unsigned i = 0; i < PLACES; i++) {
         if (!oteli_cas_full_32(&places[i].use, FREE, BEING_FILLED))
@@ -54,7 +54,7 @@ void oteli_spool_held_note(int fd, const struct stat *status)
     }
 }
 
-void oteli_spool_held_forget(int fd)
+void oteli_spool_fork_lock_forget(int fd)
 {
     for (unsigned i = 0; i < PLACES; i++)
         if (oteli_cas_full_32(&places[i].use, (uint32_t)fd + 1, FREE))

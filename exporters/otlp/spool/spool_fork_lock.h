@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 
 /* This descriptor is of a file that will be locked. */
-void oteli_spool_held_note(int fd, const struct stat *status);
+void oteli_spool_fork_lock_note(int fd, const struct stat *status);
 
 /* It will be closed, or is something else by now. */
-void oteli_spool_held_forget(int fd);
+void oteli_spool_fork_lock_forget(int fd);
 
 #endif

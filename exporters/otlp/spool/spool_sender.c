@@ -27,12 +27,13 @@ enum {
     UNREADABLE_MS = 5000          /* between looks at a directory that cannot be read */
 };
 
-struct oteli_spooling {
-    struct oteli_spooling_options options; /* constant, for forked children; its texts are owned */
+struct oteli_spool_sender {
+    struct oteli_spool_sender_options
+        options; /* constant, for forked children; its texts are owned */
 
     const struct oteli_receiver *receiver;
     struct oteli_spool *spool;
-    struct oteli_delivery delivery;
+    struct oteli_request_call delivery;
     struct oteli_request request; /* made of the file that is being sent */
     struct oteli_culprit culprit;
 
@@ -47,11 +48,11 @@ struct oteli_spooling {
 
 /* ---- making ---------------------------------------------------------------------------- */
 
-void oteli_spooling_free(struct oteli_spooling *spooling)
+void oteli_spool_sender_free(struct oteli_spool_sender *spooling)
 {
     if (spooling == NULL)
         return;
-    oteli_delivery_fini(&spooling->delivery);
+    oteli_request_call_fini(&spooling->delivery);
     oteli_spool_close(spooling->spool);
     oteli_request_fini(&spooling->request);
     free((char *)(uintptr_t)spooling->options.directory);
@@ -66,10 +67,10 @@ static otel_otlp_protocol format_of(const struct oteli_receiver *receiver)
 }
 
 /* All but the delivery. NULL: no memory. */
-static struct oteli_spooling *new_with(const struct oteli_spooling_options *options,
-                                       const struct oteli_receiver *receiver)
+static struct oteli_spool_sender *new_with(const struct oteli_spool_sender_options *options,
+                                           const struct oteli_receiver *receiver)
 {
-    struct oteli_spooling *made = calloc(1, sizeof *made);
+    struct oteli_spool_sender *made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
     made->options = *options;
@@ -82,35 +83,35 @@ static struct oteli_spooling *new_with(const struct oteli_spooling_options *opti
     if (made->spool != NULL && oteli_request_init(&made->request, receiver->protocol,
                                                   options->compression, options->max_request_bytes))
         return made;
-    oteli_spooling_free(made);
+    oteli_spool_sender_free(made);
     return NULL;
 }
 
-struct oteli_spooling *oteli_spooling_new(const struct oteli_spooling_options *options,
-                                          const struct oteli_receiver *receiver,
-                                          struct oteli_transport *transport)
+struct oteli_spool_sender *oteli_spool_sender_new(const struct oteli_spool_sender_options *options,
+                                                  const struct oteli_receiver *receiver,
+                                                  struct oteli_transport *transport)
 {
-    struct oteli_spooling *made = new_with(options, receiver);
+    struct oteli_spool_sender *made = new_with(options, receiver);
     if (made == NULL) {
         oteli_transport_free(transport);
         return NULL;
     }
-    if (oteli_delivery_init(&made->delivery, receiver, transport)) {
+    if (oteli_request_call_init(&made->delivery, receiver, transport)) {
         oteli_spool_warn(made->spool);
         return made;
     }
-    oteli_spooling_free(made);
+    oteli_spool_sender_free(made);
     return NULL;
 }
 
-struct oteli_spooling *oteli_spooling_renew(const struct oteli_spooling *parents,
-                                            const struct oteli_receiver *receiver)
+struct oteli_spool_sender *oteli_spool_sender_renew(const struct oteli_spool_sender *parents,
+                                                    const struct oteli_receiver *receiver)
 {
     oteli_spool_close_copies(parents->spool);
-    struct oteli_spooling *made = new_with(&parents->options, receiver);
-    if (made == NULL || oteli_delivery_renew(&made->delivery, receiver, &parents->delivery))
+    struct oteli_spool_sender *made = new_with(&parents->options, receiver);
+    if (made == NULL || oteli_request_call_renew(&made->delivery, receiver, &parents->delivery))
         return made;
-    oteli_spooling_free(made);
+    oteli_spool_sender_free(made);
     return NULL;
 }
 
@@ -122,13 +123,13 @@ static uint64_t in_ms(uint64_t ms)
 }
 
 /* It is away. */
-static void set_next_try(struct oteli_spooling *spooling)
+static void set_next_try(struct oteli_spool_sender *spooling)
 {
     spooling->next_try_ns =
         in_ms(oteli_retry_wait_ms(spooling->failures - 1, spooling->asked_ms, oteli_random_once()));
 }
 
-static void find_there(struct oteli_spooling *spooling)
+static void find_there(struct oteli_spool_sender *spooling)
 {
     if (spooling->is_away)
         OTELI_LOG(OTEL_LOG_WARN, "%s is back; sending what is in %s", spooling->receiver->name,
@@ -139,7 +140,7 @@ static void find_there(struct oteli_spooling *spooling)
     spooling->next_try_ns = 0;
 }
 
-static void find_away(struct oteli_spooling *spooling, const char *problem)
+static void find_away(struct oteli_spool_sender *spooling, const char *problem)
 {
     if (!spooling->is_away)
         OTELI_LOG(OTEL_LOG_WARN, "%s is away%s%s; spans are put to disk in %s",
@@ -151,7 +152,7 @@ static void find_away(struct oteli_spooling *spooling, const char *problem)
     set_next_try(spooling);
 }
 
-bool oteli_spooling_is_away(const struct oteli_spooling *spooling)
+bool oteli_spool_sender_is_away(const struct oteli_spool_sender *spooling)
 {
     if (!spooling->is_away || oteli_spool_is_empty(spooling->spool))
         return false;
@@ -159,7 +160,7 @@ bool oteli_spooling_is_away(const struct oteli_spooling *spooling)
     return can_try_files || oteli_monotonic_ns() < spooling->next_try_ns;
 }
 
-void oteli_spooling_note(struct oteli_spooling *spooling, bool has_answered)
+void oteli_spool_sender_note(struct oteli_spool_sender *spooling, bool has_answered)
 {
     if (has_answered)
         find_there(spooling);
@@ -167,13 +168,14 @@ void oteli_spooling_note(struct oteli_spooling *spooling, bool has_answered)
         find_away(spooling, "");
 }
 
-void oteli_spooling_hold_off(struct oteli_spooling *spooling, uint64_t asked_ms)
+void oteli_spool_sender_hold_off(struct oteli_spool_sender *spooling, uint64_t asked_ms)
 {
     spooling->asked_ms = asked_ms < ASKED_MS_MAX ? asked_ms : ASKED_MS_MAX;
     set_next_try(spooling);
 }
 
-bool oteli_spooling_keep(struct oteli_spooling *spooling, const struct oteli_request *request)
+bool oteli_spool_sender_keep(struct oteli_spool_sender *spooling,
+                             const struct oteli_request *request)
 {
     return oteli_spool_put(spooling->spool, request->plain, request->plain_length,
                            (uint32_t)request->spans);
@@ -181,7 +183,7 @@ bool oteli_spooling_keep(struct oteli_spooling *spooling, const struct oteli_req
 
 /* ---- sending --------------------------------------------------------------------------- */
 
-static void tell_delivered(const struct oteli_spooling *spooling)
+static void tell_delivered(const struct oteli_spool_sender *spooling)
 {
     const struct oteli_outcome *outcome = &spooling->delivery.outcome;
     if (outcome->rejected != 0)
@@ -195,7 +197,7 @@ static void tell_delivered(const struct oteli_spooling *spooling)
 }
 
 /* Go on with the halves of a file, one of which has the span for which it was refused. */
-static bool look_for_culprit(struct oteli_spooling *spooling)
+static bool look_for_culprit(struct oteli_spool_sender *spooling)
 {
     return spooling->delivery.outcome.is_about_content &&
            oteli_culprit_halve(&spooling->culprit, spooling->request.spans, oteli_monotonic_ns()) &&
@@ -203,50 +205,50 @@ static bool look_for_culprit(struct oteli_spooling *spooling)
 }
 
 /* What became of the file. */
-static void end_request(struct oteli_spooling *spooling)
+static void end_request(struct oteli_spool_sender *spooling)
 {
-    const struct oteli_delivery *delivery = &spooling->delivery;
+    const struct oteli_request_call *delivery = &spooling->delivery;
     const struct oteli_outcome *outcome = &delivery->outcome;
-    const enum oteli_delivery_end end = delivery->end;
+    const enum oteli_request_call_end end = delivery->end;
     spooling->is_sending = false;
-    if (end == OTELI_DELIVERED)
+    if (end == OTELI_CALL_DELIVERED)
         oteli_culprit_accepted(&spooling->culprit);
-    if ((end == OTELI_DELIVERY_TOO_LARGE && oteli_spool_halve(spooling->spool)) ||
-        (end == OTELI_DELIVERY_REFUSED && look_for_culprit(spooling))) {
+    if ((end == OTELI_CALL_TOO_LARGE && oteli_spool_halve(spooling->spool)) ||
+        (end == OTELI_CALL_REFUSED && look_for_culprit(spooling))) {
         find_there(spooling);
         return;
     }
-    if (end == OTELI_DELIVERED)
+    if (end == OTELI_CALL_DELIVERED)
         tell_delivered(spooling);
-    else if (oteli_delivery_was_answered(end))
+    else if (oteli_request_call_was_answered(end))
         OTELI_LOG_LOST(OTEL_LOG_ERROR, spooling->request.spans,
                        "%s refused a request from disk, whose %zu span%s lost: %s",
                        spooling->receiver->name, spooling->request.spans,
                        oteli_is_or_are(spooling->request.spans), outcome->problem);
     oteli_spool_settle(spooling->spool, end, outcome->rejected);
-    if (oteli_delivery_was_answered(end)) {
+    if (oteli_request_call_was_answered(end)) {
         find_there(spooling);
     } else {
         find_away(spooling, outcome->problem);
         if (outcome->is_throttled)
-            oteli_spooling_hold_off(spooling, outcome->asked_ms);
+            oteli_spool_sender_hold_off(spooling, outcome->asked_ms);
     }
 }
 
 /* An attempt has failed, and there will be another one. */
-static void note_failure(struct oteli_spooling *spooling)
+static void note_failure(struct oteli_spool_sender *spooling)
 {
-    const struct oteli_delivery *delivery = &spooling->delivery;
-    if (delivery->state != OTELI_DELIVERY_WAITING || delivery->attempts == spooling->attempts)
+    const struct oteli_request_call *delivery = &spooling->delivery;
+    if (delivery->state != OTELI_CALL_WAITING || delivery->attempts == spooling->attempts)
         return;
     spooling->attempts = delivery->attempts;
     find_away(spooling, delivery->outcome.problem);
 }
 
 /* Go on with the file that is being sent; true: that is over. */
-static bool go_on(struct oteli_spooling *spooling)
+static bool go_on(struct oteli_spool_sender *spooling)
 {
-    if (oteli_delivery_go_on(&spooling->delivery, 0, spooling->deadline_ns)) {
+    if (oteli_request_call_go_on(&spooling->delivery, 0, spooling->deadline_ns)) {
         end_request(spooling);
         return true;
     }
@@ -254,10 +256,10 @@ static bool go_on(struct oteli_spooling *spooling)
     return false;
 }
 
-static bool begin_request(struct oteli_spooling *spooling, const struct oteli_spool_item *item)
+static bool begin_request(struct oteli_spool_sender *spooling, const struct oteli_spool_item *item)
 {
     if (!oteli_request_wrap(&spooling->request, item->bytes, item->length, item->spans)) {
-        oteli_spool_settle(spooling->spool, OTELI_DELIVERY_EXHAUSTED, 0);
+        oteli_spool_settle(spooling->spool, OTELI_CALL_EXHAUSTED, 0);
         return false;
     }
     const uint64_t now_ns = oteli_monotonic_ns();
@@ -266,13 +268,13 @@ static bool begin_request(struct oteli_spooling *spooling, const struct oteli_sp
                                 : UINT64_MAX;
     spooling->attempts = 0;
     spooling->is_sending = true;
-    oteli_delivery_begin(&spooling->delivery, spooling->request.bytes, spooling->request.length,
-                         spooling->deadline_ns);
+    oteli_request_call_begin(&spooling->delivery, spooling->request.bytes, spooling->request.length,
+                             spooling->deadline_ns);
     return true;
 }
 
 /* Begin with the oldest file. Otherwise, after how many milliseconds to look again. */
-static bool begin(struct oteli_spooling *spooling, int *again_ms)
+static bool begin(struct oteli_spool_sender *spooling, int *again_ms)
 {
     struct oteli_spool_item item;
     if (oteli_spool_first(spooling->spool, &item)) {
@@ -287,12 +289,12 @@ static bool begin(struct oteli_spooling *spooling, int *again_ms)
 }
 
 /* Until a file may be sent. */
-static int wait_ms(const struct oteli_spooling *spooling)
+static int wait_ms(const struct oteli_spool_sender *spooling)
 {
     return oteli_ms_until(spooling->next_try_ns);
 }
 
-int oteli_spooling_attend(struct oteli_spooling *spooling)
+int oteli_spool_sender_attend(struct oteli_spool_sender *spooling)
 {
     int again_ms;
     if (spooling->is_sending && go_on(spooling))
@@ -306,29 +308,28 @@ int oteli_spooling_attend(struct oteli_spooling *spooling)
         if (go_on(spooling))
             return wait_ms(spooling);
     }
-    again_ms = oteli_delivery_timeout_ms(&spooling->delivery, spooling->deadline_ns);
+    again_ms = oteli_request_call_timeout_ms(&spooling->delivery, spooling->deadline_ns);
     return again_ms >= 0 ? again_ms : INT_MAX;
 }
 
-int oteli_spooling_finish(struct oteli_spooling *spooling)
+int oteli_spool_sender_finish(struct oteli_spool_sender *spooling)
 {
-    const int again_ms = oteli_spooling_attend(spooling);
-    const bool is_sending =
-        spooling->is_sending && spooling->delivery.state == OTELI_DELIVERY_SENDING;
+    const int again_ms = oteli_spool_sender_attend(spooling);
+    const bool is_sending = spooling->is_sending && spooling->delivery.state == OTELI_CALL_SENDING;
     if (!is_sending)
         return again_ms == 0 ? 0 : -1;
-    const bool is_blind = oteli_spooling_descriptor(spooling) < 0;
+    const bool is_blind = oteli_spool_sender_descriptor(spooling) < 0;
     return is_blind && again_ms > BLIND_MS ? BLIND_MS : again_ms;
 }
 
-void oteli_spooling_disconnect(struct oteli_spooling *spooling)
+void oteli_spool_sender_disconnect(struct oteli_spool_sender *spooling)
 {
     oteli_transport_disconnect(spooling->delivery.transport);
 }
 
-int oteli_spooling_descriptor(struct oteli_spooling *spooling)
+int oteli_spool_sender_descriptor(struct oteli_spool_sender *spooling)
 {
-    return spooling->is_sending && spooling->delivery.state == OTELI_DELIVERY_SENDING
+    return spooling->is_sending && spooling->delivery.state == OTELI_CALL_SENDING
                ? oteli_transport_descriptor(spooling->delivery.transport, false)
                : -1;
 }

@@ -12,16 +12,16 @@
  *
  * Nothing here waits, except for the disk.
  *
- * Threads:  one thread at a time. Fork: oteli_spooling_renew in the child. */
+ * Threads:  one thread at a time. Fork: oteli_spool_sender_renew in the child. */
 #ifndef OTELI_SPOOL_SENDER_H
 #define OTELI_SPOOL_SENDER_H
 
 #include "exporters/otlp/call/request_call.h"
 #include "exporters/otlp/encode/request.h"
 
-struct oteli_spooling;
+struct oteli_spool_sender;
 
-struct oteli_spooling_options {
+struct oteli_spool_sender_options {
     const char *directory;
     const char *endpoint; /* the URL: what is kept for one goes to no other. Without secrets */
     uint64_t max_bytes;   /* as in otel_otlp_options, zero included */
@@ -33,41 +33,42 @@ struct oteli_spooling_options {
 
 /* Everything is copied, but the receiver is borrowed and outlives it; the transport is adopted in
  * any case. NULL: no memory. A directory that cannot be used now is one that can be later. */
-struct oteli_spooling *oteli_spooling_new(const struct oteli_spooling_options *options,
-                                          const struct oteli_receiver *receiver,
-                                          struct oteli_transport *transport);
+struct oteli_spool_sender *oteli_spool_sender_new(const struct oteli_spool_sender_options *options,
+                                                  const struct oteli_receiver *receiver,
+                                                  struct oteli_transport *transport);
 
 /* In a forked child: another one from what is constant in the parent's, NULL: no memory. */
-struct oteli_spooling *oteli_spooling_renew(const struct oteli_spooling *parents,
-                                            const struct oteli_receiver *receiver);
+struct oteli_spool_sender *oteli_spool_sender_renew(const struct oteli_spool_sender *parents,
+                                                    const struct oteli_receiver *receiver);
 
 /* Also NULL. A request on its way is broken off: its file stays. */
-void oteli_spooling_free(struct oteli_spooling *spooling);
+void oteli_spool_sender_free(struct oteli_spool_sender *spooling);
 
 /* Whether to put the next batch to disk at once. */
-bool oteli_spooling_is_away(const struct oteli_spooling *spooling);
+bool oteli_spool_sender_is_away(const struct oteli_spool_sender *spooling);
 
 /* What an attempt of the exporter's own has shown: whether the receiver answered, be it to
  * refuse, or was not there or busy. */
-void oteli_spooling_note(struct oteli_spooling *spooling, bool has_answered);
+void oteli_spool_sender_note(struct oteli_spool_sender *spooling, bool has_answered);
 
 /* What the receiver asked for with the attempt that failed: no probe before that time. */
-void oteli_spooling_hold_off(struct oteli_spooling *spooling, uint64_t asked_ms);
+void oteli_spool_sender_hold_off(struct oteli_spool_sender *spooling, uint64_t asked_ms);
 
 /* Put a request that was made to disk: its `plain` bytes. False: that did not work, and is in
  * the log. */
-bool oteli_spooling_keep(struct oteli_spooling *spooling, const struct oteli_request *request);
+bool oteli_spool_sender_keep(struct oteli_spool_sender *spooling,
+                             const struct oteli_request *request);
 
 /* Go on with the files: otel_exporter.attend, and otel_exporter.finish, which is over when the
  * receiver is away, and where another process sends the files. */
-int oteli_spooling_attend(struct oteli_spooling *spooling);
-int oteli_spooling_finish(struct oteli_spooling *spooling);
+int oteli_spool_sender_attend(struct oteli_spool_sender *spooling);
+int oteli_spool_sender_finish(struct oteli_spool_sender *spooling);
 
 /* While no file is being sent: close the connection that is kept for the next one. */
-void oteli_spooling_disconnect(struct oteli_spooling *spooling);
+void oteli_spool_sender_disconnect(struct oteli_spool_sender *spooling);
 
-/* What to wait for before the next oteli_spooling_attend; -1: only for its time. The same
+/* What to wait for before the next oteli_spool_sender_attend; -1: only for its time. The same
  * descriptor whenever there is one. */
-int oteli_spooling_descriptor(struct oteli_spooling *spooling);
+int oteli_spool_sender_descriptor(struct oteli_spool_sender *spooling);
 
 #endif

@@ -17,12 +17,12 @@ static bool control(int epoll_fd, int operation, int fd, uint32_t events)
     return epoll_ctl(epoll_fd, operation, fd, &event) == 0;
 }
 
-void oteli_watch_init(struct oteli_watch *watch)
+void oteli_epoll_set_init(struct oteli_epoll_set *watch)
 {
-    *watch = (struct oteli_watch){.fd = -1, .waker = {-1, -1}};
+    *watch = (struct oteli_epoll_set){.fd = -1, .waker = {-1, -1}};
 }
 
-bool oteli_watch_open(struct oteli_watch *watch, const int waker[2])
+bool oteli_epoll_set_open(struct oteli_epoll_set *watch, const int waker[2])
 {
     if (waker[READER] == -1)
         return false;
@@ -34,31 +34,31 @@ bool oteli_watch_open(struct oteli_watch *watch, const int waker[2])
         close(fd);
         return false;
     }
-    *watch = (struct oteli_watch){.fd = fd, .waker = {waker[READER], waker[WRITER]}};
+    *watch = (struct oteli_epoll_set){.fd = fd, .waker = {waker[READER], waker[WRITER]}};
     return true;
 }
 
-void oteli_watch_close(struct oteli_watch *watch)
+void oteli_epoll_set_close(struct oteli_epoll_set *watch)
 {
-    if (watch->fd != -1 && oteli_watch_is_ours(watch))
+    if (watch->fd != -1 && oteli_epoll_set_is_ours(watch))
         close(watch->fd);
-    oteli_watch_init(watch);
+    oteli_epoll_set_init(watch);
 }
 
-bool oteli_watch_is_ours(const struct oteli_watch *watch)
+bool oteli_epoll_set_is_ours(const struct oteli_epoll_set *watch)
 {
     /* Nothing changes by it, not even for a parent that shares this: it is never armed. */
     return control(watch->fd, EPOLL_CTL_MOD, watch->waker[WRITER], 0);
 }
 
-void oteli_watch_arm(struct oteli_watch *watch, bool armed)
+void oteli_epoll_set_arm(struct oteli_epoll_set *watch, bool armed)
 {
     if (watch->fd != -1 && watch->is_armed != armed &&
         control(watch->fd, EPOLL_CTL_MOD, watch->waker[READER], armed ? EPOLLIN : 0))
         watch->is_armed = armed;
 }
 
-void oteli_watch_socket(struct oteli_watch *watch, int fd, bool reads, bool writes)
+void oteli_epoll_set_socket(struct oteli_epoll_set *watch, int fd, bool reads, bool writes)
 {
     if (watch->fd == -1)
         return;
@@ -69,5 +69,5 @@ void oteli_watch_socket(struct oteli_watch *watch, int fd, bool reads, bool writ
     const uint32_t events = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u);
     if (!control(watch->fd, EPOLL_CTL_ADD, fd, events) &&
         (errno != EEXIST || !control(watch->fd, EPOLL_CTL_MOD, fd, events)))
-        watch->is_blind = true;
+        watch->has_unwatched_socket = true;
 }

@@ -61,7 +61,7 @@ enum oteli_transport_step {
 };
 
 /* What came of a request. Valid until the next one starts. */
-struct oteli_transport_answer {
+struct oteli_transport_response {
     int status;         /* 0: no (whole) answer */
     bool body_was_sent; /* no answer, but the receiver may have got the spans */
     bool was_refused;   /* no answer: nobody listens there, or there is no way */
@@ -69,7 +69,7 @@ struct oteli_transport_answer {
     bool is_too_long;   /* the answer was above the limit and has been cut off */
     bool is_tls_file;   /* no answer, because a file that TLS needs cannot be used */
     int proxy_status;   /* of a proxy's answer to CONNECT; 0: none */
-    struct oteli_answer_body body;
+    struct oteli_response_body body;
     /* Header or trailer fields; NULL: none, or longer than what is kept. */
     const char *retry_after;
     const char *content_type;

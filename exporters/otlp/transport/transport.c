@@ -51,7 +51,7 @@ static struct oteli_transport *new_closed(const struct oteli_transport_options *
     if (transport == NULL)
         return NULL;
     oteli_sockets_init(&transport->sockets);
-    oteli_watch_init(&transport->watch);
+    oteli_epoll_set_init(&transport->watch);
     transport->waker[0] = transport->waker[1] = -1;
     transport->body_size = body_size;
     transport->max_response_bytes =
@@ -161,8 +161,8 @@ static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void
     struct oteli_transport *transport = state;
     const bool wants_room = what == CURL_POLL_OUT || what == CURL_POLL_INOUT;
     transport->room_fd = wants_room ? fd : -1;
-    oteli_watch_socket(&transport->watch, fd, what == CURL_POLL_IN || what == CURL_POLL_INOUT,
-                       wants_room && !is_choked(transport));
+    oteli_epoll_set_socket(&transport->watch, fd, what == CURL_POLL_IN || what == CURL_POLL_INOUT,
+                           wants_room && !is_choked(transport));
     return 0;
 }
 
@@ -175,8 +175,8 @@ static bool hear_of_sockets(struct oteli_transport *transport)
 
 static void open_watch(struct oteli_transport *transport)
 {
-    if (oteli_watch_open(&transport->watch, transport->waker) && !hear_of_sockets(transport))
-        oteli_watch_close(&transport->watch);
+    if (oteli_epoll_set_open(&transport->watch, transport->waker) && !hear_of_sockets(transport))
+        oteli_epoll_set_close(&transport->watch);
 }
 
 /* Let curl do what can be done at once, and say which sockets it then waits for if there is
@@ -207,7 +207,7 @@ static void note_progress(struct oteli_transport *transport)
         transport->futile_calls = 0;
     transport->uploaded = uploaded;
     if (is_choked(transport) != was_choked && transport->room_fd != -1)
-        oteli_watch_socket(&transport->watch, transport->room_fd, true, was_choked);
+        oteli_epoll_set_socket(&transport->watch, transport->room_fd, true, was_choked);
 }
 
 static bool set_connection(struct oteli_transport *transport, bool is_fresh)
@@ -218,7 +218,7 @@ static bool set_connection(struct oteli_transport *transport, bool is_fresh)
 
 static bool finds_another_way(struct oteli_transport *transport)
 {
-    return transport->is_stranded && set_connection(transport, true);
+    return transport->kept_connection_lost && set_connection(transport, true);
 }
 
 /* Take the handle out when the transfer has ended. Returns whether the request is through: it may
@@ -343,7 +343,7 @@ void oteli_transport_start(struct oteli_transport *transport,
     transport->uploaded = 0;
     transport->futile_calls = 0;
     transport->room_fd = -1;
-    transport->watch.is_blind = false;
+    transport->watch.has_unwatched_socket = false;
     if (!make_ready(transport))
         return;
     transport->is_running = oteli_transport_look_at_files(transport) &&
@@ -383,7 +383,7 @@ static void sleep_on(struct oteli_transport *transport, int timeout_ms)
 }
 
 bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
-                          struct oteli_transport_answer *answer)
+                          struct oteli_transport_response *answer)
 {
     if (timeout_ms == 0 && transport->watch.fd != -1)
         forget_wakes(transport);
@@ -398,7 +398,7 @@ bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
 }
 
 void oteli_transport_cancel(struct oteli_transport *transport,
-                            struct oteli_transport_answer *answer)
+                            struct oteli_transport_response *answer)
 {
     if (!drive(transport)) {
         transport->result = CURLE_OPERATION_TIMEDOUT;
@@ -440,7 +440,7 @@ int oteli_transport_descriptor(struct oteli_transport *transport, bool is_pendin
     }
     if (!oteli_transport_is_ours(transport))
         return -1;
-    oteli_watch_arm(&transport->watch, is_pending || is_through);
+    oteli_epoll_set_arm(&transport->watch, is_pending || is_through);
     if (is_through)
         oteli_transport_wake(transport);
     return transport->watch.fd;
@@ -452,7 +452,7 @@ int oteli_transport_timeout_ms(struct oteli_transport *transport)
     if (!transport->is_running || !oteli_transport_is_ours(transport))
         return 0;
     (void)curl_multi_timeout(transport->multi, &timeout_ms);
-    if ((transport->watch.is_blind || is_choked(transport)) &&
+    if ((transport->watch.has_unwatched_socket || is_choked(transport)) &&
         (timeout_ms < 0 || timeout_ms > PAUSE_MS))
         timeout_ms = PAUSE_MS;
     return timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX;
@@ -461,7 +461,7 @@ int oteli_transport_timeout_ms(struct oteli_transport *transport)
 void oteli_transport_rest(struct oteli_transport *transport)
 {
     if (transport->watch.is_armed && oteli_transport_is_ours(transport))
-        oteli_watch_arm(&transport->watch, false);
+        oteli_epoll_set_arm(&transport->watch, false);
 }
 
 void oteli_transport_wake(struct oteli_transport *transport)

@@ -37,11 +37,11 @@ void oteli_transport_start(struct oteli_transport *transport,
 /* Go on for at most `timeout_ms`, and not after the first event: true when the request is
  * through and *answer filled in. */
 bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
-                          struct oteli_transport_answer *answer);
+                          struct oteli_transport_response *answer);
 
 /* Break the request off. *answer has the status if that had come already. */
 void oteli_transport_cancel(struct oteli_transport *transport,
-                            struct oteli_transport_answer *answer);
+                            struct oteli_transport_response *answer);
 
 /* Between two requests: close the connection that is kept for the next one, if there is one. */
 void oteli_transport_disconnect(struct oteli_transport *transport);

@@ -177,7 +177,7 @@ const char *oteli_transport_problem(const struct oteli_transport *transport)
 {
     if (transport->is_wrong_version)
         return "the receiver answers in HTTP/1.1, where gRPC needs HTTP/2";
-    if (transport->is_http2 && !transport->has_met && transport->header_bytes == 0 &&
+    if (transport->is_http2 && !transport->had_response && transport->header_bytes == 0 &&
         (transport->result == CURLE_HTTP2 || transport->result == CURLE_GOT_NOTHING))
         return "the receiver ends the connection, or does not speak HTTP/2, which gRPC needs";
     return transport->problem[0] != '\0' ? transport->problem
@@ -212,7 +212,7 @@ static bool is_hopeless(const struct oteli_transport *transport, long connect_st
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CIPHER:
-        return !transport->has_met;
+        return !transport->had_response;
     default:
         return transport->is_wrong_version || transport->lacks_files ||
                oteli_transport_is_over(transport) || connect_status == 403 || connect_status == 407;
@@ -290,7 +290,8 @@ static const char *kept_text(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
-void oteli_transport_fill(struct oteli_transport *transport, struct oteli_transport_answer *answer)
+void oteli_transport_fill(struct oteli_transport *transport,
+                          struct oteli_transport_response *answer)
 {
     const struct oteli_transport_fields *fields = &transport->fields;
     const struct facts facts = learn(transport);
@@ -298,8 +299,8 @@ void oteli_transport_fill(struct oteli_transport *transport, struct oteli_transp
     const bool was_read = !transport->is_wrong_version && !is_refused_certificate(transport);
     const size_t kept =
         transport->body_bytes < transport->body_size ? transport->body_bytes : transport->body_size;
-    transport->has_met |= has_status;
-    *answer = (struct oteli_transport_answer){
+    transport->had_response |= has_status;
+    *answer = (struct oteli_transport_response){
         .status = has_status ? (int)facts.status : 0,
         .body_was_sent = !has_status && was_read && (transport->body_was_sent || facts.sent > 0),
         .was_refused = !has_status && transport->result == CURLE_COULDNT_CONNECT,

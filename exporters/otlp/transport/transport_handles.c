@@ -45,8 +45,8 @@ static curl_socket_t open_socket(void *state, curlsocktype purpose, struct curl_
 {
     (void)purpose;
     struct oteli_transport *transport = state;
-    transport->is_stranded = transport->rides;
-    if (transport->rides)
+    transport->kept_connection_lost = transport->reuse_only;
+    if (transport->reuse_only)
         return CURL_SOCKET_BAD;
     const int fd = oteli_sockets_open(&transport->sockets, address->family, address->socktype,
                                       address->protocol);
@@ -70,12 +70,12 @@ static bool loses_its_footing(void)
 bool oteli_transport_set_version(struct oteli_transport *transport, bool is_fresh)
 {
     CURL *easy = transport->easy;
-    transport->is_stranded = false;
-    transport->rides = transport->is_http2 && !transport->is_https && !is_fresh &&
-                       loses_its_footing() && oteli_sockets_of_curl(&transport->sockets) != 0;
+    transport->kept_connection_lost = false;
+    transport->reuse_only = transport->is_http2 && !transport->is_https && !is_fresh &&
+                            loses_its_footing() && oteli_sockets_of_curl(&transport->sockets) != 0;
     if (!transport->is_http2)
         return SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    return SET(CURLOPT_HTTP_VERSION, transport->is_https || transport->rides
+    return SET(CURLOPT_HTTP_VERSION, transport->is_https || transport->reuse_only
                                          ? (long)CURL_HTTP_VERSION_2TLS
                                          : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
 }
@@ -192,11 +192,11 @@ bool oteli_transport_open(struct oteli_transport *transport)
     return open_handles(transport);
 }
 
-static void close_watch(const struct oteli_transport *transport, struct oteli_watch *watch)
+static void close_watch(const struct oteli_transport *transport, struct oteli_epoll_set *watch)
 {
     if (oteli_socket_is((int)transport->waker_fd, transport->waker_inode))
-        oteli_watch_close(watch);
-    oteli_watch_init(watch);
+        oteli_epoll_set_close(watch);
+    oteli_epoll_set_init(watch);
 }
 
 /* What oteli_transport_abandon left behind, so that leak checkers see that it was on purpose. */
@@ -257,7 +257,7 @@ void oteli_transport_close_copies(const struct oteli_transport *parents)
 {
     if (parents->process == (uint32_t)getpid())
         return;
-    struct oteli_watch watch = parents->watch;
+    struct oteli_epoll_set watch = parents->watch;
     struct oteli_sockets sockets = parents->sockets;
     close_watch(parents, &watch);
     oteli_sockets_close_all(&sockets);
@@ -267,7 +267,7 @@ bool oteli_transport_is_ours(const struct oteli_transport *transport)
 {
     return transport->easy != NULL && transport->process == (uint32_t)getpid() &&
            oteli_sockets_are_ours(&transport->sockets) &&
-           (transport->watch.fd == -1 || oteli_watch_is_ours(&transport->watch));
+           (transport->watch.fd == -1 || oteli_epoll_set_is_ours(&transport->watch));
 }
 
 bool oteli_transport_enter(const struct oteli_transport *transport)

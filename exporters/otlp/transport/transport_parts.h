@@ -55,10 +55,10 @@ struct oteli_transport {
     uint32_t waker_fd;    /* waker[1] for other threads, and what tells it from a later */
     uint64_t waker_inode; /* descriptor of that number; written before `multi` */
     bool is_running;
-    bool is_spoilt; /* the handles are: some failure left them half done */
-    bool has_met;   /* some request was answered */
-    bool has_files; /* curl has what is to be used of `tls` */
-    struct oteli_watch watch;
+    bool is_spoilt;    /* the handles are: some failure left them half done */
+    bool had_response; /* some request was answered */
+    bool has_files;    /* curl has what is to be used of `tls` */
+    struct oteli_epoll_set watch;
     struct oteli_sockets sockets;
 
     /* Of the request that runs or ran last. */
@@ -71,12 +71,12 @@ struct oteli_transport {
     bool was_connected;
     bool body_was_sent;
     bool is_too_long;
-    bool is_wrong_version; /* HTTP/1.1 where nothing but HTTP/2 will do */
-    bool rides;            /* goes over the connection of the request before, or not at all, */
-    bool is_stranded;      /* and there is none any more */
-    bool lacks_files;      /* for TLS */
-    bool needs_fresh;      /* connection: the one before was made with other files */
-    size_t body_bytes;     /* of the answer, kept or not */
+    bool is_wrong_version;     /* HTTP/1.1 where nothing but HTTP/2 will do */
+    bool reuse_only;           /* goes over the connection of the request before, or not at all, */
+    bool kept_connection_lost; /* and there is none any more */
+    bool lacks_files;          /* for TLS */
+    bool needs_fresh;          /* connection: the one before was made with other files */
+    size_t body_bytes;         /* of the answer, kept or not */
     size_t header_bytes;
     struct oteli_transport_fields fields;
     char problem[CURL_ERROR_SIZE];
@@ -102,7 +102,7 @@ bool oteli_transport_open(struct oteli_transport *transport);
  *
  * Some versions of curl (7.87 to 7.88) cannot use a connection again that they know to be HTTP/2
  * without having been told so in a TLS handshake. They can if HTTP/2 is only allowed; over a new
- * connection they would then speak HTTP/1.1, so such a request `rides`: it gets no new one. */
+ * connection they would then speak HTTP/1.1, so such a request `reuse_only`: it gets no new one. */
 bool oteli_transport_set_version(struct oteli_transport *transport, bool is_fresh);
 
 /* Drop the handles without letting curl do anything with their descriptors, which belong to the
@@ -144,7 +144,8 @@ void oteli_transport_reword(struct oteli_transport *transport);
 /* Why there is no answer, in words. */
 const char *oteli_transport_problem(const struct oteli_transport *transport);
 
-void oteli_transport_fill(struct oteli_transport *transport, struct oteli_transport_answer *answer);
+void oteli_transport_fill(struct oteli_transport *transport,
+                          struct oteli_transport_response *answer);
 
 /* transport_lines.c. */
 bool oteli_transport_make_lines(struct oteli_transport *transport, const otel_otlp_header *headers,

@@ -39,8 +39,8 @@ static struct oteli_partial_success read_partial(const void *bytes, size_t lengt
     copy = malloc(length);
     if (length != 0)
         memcpy(copy, bytes, length);
-    const struct oteli_answer_body body = {copy, length, is_cut};
-    return oteli_answer_partial_success(&body);
+    const struct oteli_response_body body = {copy, length, is_cut};
+    return oteli_response_partial_success(&body);
 }
 
 static void assert_slice(otel_slice slice, const char *text)
@@ -132,8 +132,8 @@ TEST(mutations_agree_with_protobuf_c)
             length -= (random >> 20) % length;
         (void)read_partial(bytes, length, true);
         const struct oteli_partial_success ours = read_partial(bytes, length, false);
-        const struct oteli_answer_body body = {bytes, length, (round & 1) != 0};
-        (void)oteli_answer_status_message(&body);
+        const struct oteli_response_body body = {bytes, length, (round & 1) != 0};
+        (void)oteli_response_status_message(&body);
         pb_response *theirs =
             opentelemetry__proto__collector__trace__v1__export_trace_service_response__unpack(
                 NULL, length, bytes);
@@ -163,9 +163,9 @@ static uint64_t read_json(const char *text, bool is_cut, char message[MESSAGE])
     uint8_t *copy = malloc(length);
     if (length != 0)
         memcpy(copy, text, length);
-    const struct oteli_answer_body body = {copy, length, is_cut};
+    const struct oteli_response_body body = {copy, length, is_cut};
     memset(message, 'x', MESSAGE);
-    const uint64_t rejected = oteli_answer_json_partial_success(&body, message, MESSAGE);
+    const uint64_t rejected = oteli_response_json_partial_success(&body, message, MESSAGE);
     free(copy);
     return rejected;
 }
@@ -250,9 +250,9 @@ static void assert_message(const char *bytes, size_t length, bool is_cut, const 
     uint8_t *copy = malloc(length);
     if (length != 0)
         memcpy(copy, bytes, length);
-    const struct oteli_answer_body body = {copy, length, is_cut};
+    const struct oteli_response_body body = {copy, length, is_cut};
     bool is_compressed;
-    const struct oteli_answer_body message = oteli_grpc_message(&body, &is_compressed);
+    const struct oteli_response_body message = oteli_grpc_message(&body, &is_compressed);
     assert_int_equal(message.length, strlen(expected));
     assert_memory_equal(message.bytes, expected, message.length);
     assert_int_equal(message.is_cut, expected_cut);

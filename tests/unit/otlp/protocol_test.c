@@ -20,7 +20,7 @@ enum {
 };
 
 static struct oteli_outcome read_answer(otel_otlp_protocol protocol,
-                                        struct oteli_transport_answer answer)
+                                        struct oteli_transport_response answer)
 {
     struct oteli_outcome outcome;
     memset(&outcome, 0xa5, sizeof outcome);
@@ -29,15 +29,15 @@ static struct oteli_outcome read_answer(otel_otlp_protocol protocol,
     return outcome;
 }
 
-static struct oteli_answer_body text_body(const char *text)
+static struct oteli_response_body text_body(const char *text)
 {
-    return (struct oteli_answer_body){(const uint8_t *)text, strlen(text), false};
+    return (struct oteli_response_body){(const uint8_t *)text, strlen(text), false};
 }
 
 static enum oteli_verdict http_verdict(int status, const char *body)
 {
     return read_answer(OTEL_OTLP_HTTP_PROTOBUF,
-                       (struct oteli_transport_answer){.status = status, .body = text_body(body)})
+                       (struct oteli_transport_response){.status = status, .body = text_body(body)})
         .verdict;
 }
 
@@ -45,11 +45,11 @@ static struct oteli_outcome grpc_outcome(const char *status, const char *message
                                          const char *details)
 {
     return read_answer(OTEL_OTLP_GRPC,
-                       (struct oteli_transport_answer){.status = 200,
-                                                       .content_type = "application/grpc",
-                                                       .grpc_status = status,
-                                                       .grpc_message = message,
-                                                       .grpc_details = details});
+                       (struct oteli_transport_response){.status = 200,
+                                                         .content_type = "application/grpc",
+                                                         .grpc_status = status,
+                                                         .grpc_message = message,
+                                                         .grpc_details = details});
 }
 
 /* R31: what cannot succeed is not sent again. */
@@ -98,8 +98,8 @@ TEST(every_grpc_code_does_what_this_table_says)
 
 TEST(a_receiver_that_lacks_the_service_is_told_from_others)
 {
-    const struct oteli_transport_answer missing = {.status = 404};
-    const struct oteli_transport_answer bad = {.status = 400};
+    const struct oteli_transport_response missing = {.status = 404};
+    const struct oteli_transport_response bad = {.status = 400};
     for (int protocol = 0; protocol <= OTEL_OTLP_GRPC; protocol++) {
         assert_true(read_answer((otel_otlp_protocol)protocol, missing).has_no_service);
         assert_false(read_answer((otel_otlp_protocol)protocol, bad).has_no_service);
@@ -126,7 +126,7 @@ TEST(every_http_status_of_grpc_does_what_this_table_says)
     };
     for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
         for (int status = table[row].first; status <= table[row].last; status++) {
-            struct oteli_transport_answer answer = {.status = status};
+            struct oteli_transport_response answer = {.status = status};
             const struct oteli_outcome outcome = read_answer(OTEL_OTLP_GRPC, answer);
             assert_int_equal(outcome.verdict, table[row].verdict);
             assert_non_null(strstr(outcome.problem, table[row].name));
@@ -142,8 +142,8 @@ TEST(every_http_status_of_grpc_does_what_this_table_says)
 /* The connection broke between the headers and the trailers. */
 TEST(grpc_without_a_status_may_have_arrived)
 {
-    const struct oteli_transport_answer answer = {.status = 200,
-                                                  .content_type = "application/grpc+proto"};
+    const struct oteli_transport_response answer = {.status = 200,
+                                                    .content_type = "application/grpc+proto"};
     const struct oteli_outcome outcome = read_answer(OTEL_OTLP_GRPC, answer);
     assert_int_equal(outcome.verdict, RETRY);
     assert_true(outcome.may_have_arrived);
@@ -154,25 +154,25 @@ TEST(grpc_without_a_status_may_have_arrived)
 TEST(a_whole_message_is_as_good_as_a_status)
 {
     static const uint8_t body[] = {0, 0, 0, 0, 4, 0x0a, 0x02, 0x08, 0x03};
-    struct oteli_transport_answer answer = {
+    struct oteli_transport_response answer = {
         .status = 200, .content_type = "application/grpc", .body = {body, sizeof body, false}};
     assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, DELIVERED);
     assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).rejected, 3);
 
     answer.body.is_cut = true;
     assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, RETRY);
-    answer.body = (struct oteli_answer_body){body, sizeof body - 1, false};
+    answer.body = (struct oteli_response_body){body, sizeof body - 1, false};
     assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, RETRY);
-    answer.body = (struct oteli_answer_body){body, 0, false};
+    answer.body = (struct oteli_response_body){body, 0, false};
     assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, RETRY);
     static const uint8_t empty[5] = {0};
-    answer.body = (struct oteli_answer_body){empty, sizeof empty, false};
+    answer.body = (struct oteli_response_body){empty, sizeof empty, false};
     assert_int_equal(read_answer(OTEL_OTLP_GRPC, answer).verdict, DELIVERED);
 }
 
 TEST(what_is_no_grpc_is_not_tried_again)
 {
-    const struct oteli_transport_answer answer = {
+    const struct oteli_transport_response answer = {
         .status = 200, .content_type = "text/html", .body = text_body("<html>welcome</html>")};
     const struct oteli_outcome outcome = read_answer(OTEL_OTLP_GRPC, answer);
     assert_int_equal(outcome.verdict, FINAL);
@@ -184,7 +184,7 @@ TEST(what_is_no_grpc_is_not_tried_again)
 TEST(an_endless_answer_is_final)
 {
     for (int status = 100; status < 600; status++) {
-        const struct oteli_transport_answer answer = {
+        const struct oteli_transport_response answer = {
             .status = status, .is_too_long = true, .retry_after = "1"};
         const enum oteli_verdict grpc = read_answer(OTEL_OTLP_GRPC, answer).verdict;
         const struct oteli_outcome http = read_answer(OTEL_OTLP_HTTP_JSON, answer);
@@ -193,7 +193,7 @@ TEST(an_endless_answer_is_final)
         assert_int_not_equal(grpc, RETRY);
     }
     assert_int_equal(read_answer(OTEL_OTLP_GRPC,
-                                 (struct oteli_transport_answer){
+                                 (struct oteli_transport_response){
                                      .status = 200, .is_too_long = true, .grpc_status = "0"})
                          .verdict,
                      DELIVERED);
@@ -206,9 +206,9 @@ TEST(retry_after_counts_with_429_and_503)
 {
     for (int protocol = 0; protocol <= OTEL_OTLP_GRPC; protocol++) {
         for (int status = 100; status < 600; status++) {
-            const struct oteli_outcome outcome =
-                read_answer((otel_otlp_protocol)protocol,
-                            (struct oteli_transport_answer){.status = status, .retry_after = "7"});
+            const struct oteli_outcome outcome = read_answer(
+                (otel_otlp_protocol)protocol,
+                (struct oteli_transport_response){.status = status, .retry_after = "7"});
             const bool counts = status == 429 || status == 503;
             assert_int_equal(outcome.is_throttled, counts);
             assert_int_equal(outcome.asked_ms, counts ? 7000 : 0);
@@ -302,8 +302,8 @@ static void assert_partial(const struct oteli_outcome *outcome, uint64_t rejecte
 /* The Content-Type of the answer wins where it is one of ours. */
 TEST(the_answer_says_how_it_is_encoded)
 {
-    struct oteli_transport_answer answer = {.status = 200,
-                                            .body = text_body("\x0a\x07\x08\x03\x12\x03o\nd")};
+    struct oteli_transport_response answer = {.status = 200,
+                                              .body = text_body("\x0a\x07\x08\x03\x12\x03o\nd")};
     answer.content_type = "application/x-protobuf";
     struct oteli_outcome outcome = read_answer(OTEL_OTLP_HTTP_JSON, answer);
     assert_partial(&outcome, 3, "o d");
@@ -328,13 +328,13 @@ TEST(a_compressed_answer_of_grpc_is_read)
     static const uint8_t body[] = {1,    0,    0,    0,    24,   0x1f, 0x8b, 0x08, 0x00, 0x00,
                                    0x00, 0x00, 0x00, 0x02, 0xff, 0xe3, 0x62, 0xe2, 0x60, 0x06,
                                    0x00, 0xa4, 0x30, 0xad, 0x1c, 0x04, 0x00, 0x00, 0x00};
-    struct oteli_transport_answer answer = {
+    struct oteli_transport_response answer = {
         .status = 200, .grpc_status = "0", .body = {body, sizeof body, false}};
     struct oteli_outcome outcome = read_answer(OTEL_OTLP_GRPC, answer);
     assert_partial(&outcome, 3, "");
 
     static const uint8_t unknown[] = {1, 0, 0, 0, 4, 'l', 'z', '4', '!'};
-    answer.body = (struct oteli_answer_body){unknown, sizeof unknown, false};
+    answer.body = (struct oteli_response_body){unknown, sizeof unknown, false};
     outcome = read_answer(OTEL_OTLP_GRPC, answer);
     assert_partial(&outcome, 0, "");
 }
@@ -362,7 +362,7 @@ TEST(the_text_of_an_error_is_shown)
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         const struct oteli_outcome outcome = read_answer(
             OTEL_OTLP_HTTP_PROTOBUF,
-            (struct oteli_transport_answer){.status = 403, .body = text_body(bodies[i].body)});
+            (struct oteli_transport_response){.status = 403, .body = text_body(bodies[i].body)});
         assert_string_equal(outcome.problem, bodies[i].problem);
     }
 }
@@ -382,7 +382,7 @@ TEST(long_texts_are_cut_between_characters)
     for (size_t i = 0; i + 2 < sizeof text; i += 2)
         memcpy(text + i, "\xc3\xa4", 3);
     for (size_t skipped = 0; skipped < 4; skipped += 2) {
-        struct oteli_transport_answer answer = {.status = 500, .body = text_body(text + skipped)};
+        struct oteli_transport_response answer = {.status = 500, .body = text_body(text + skipped)};
         const struct oteli_outcome http = read_answer(OTEL_OTLP_HTTP_JSON, answer);
         const struct oteli_outcome grpc = grpc_outcome("13", text + skipped, NULL);
         assert_true(strlen(http.problem) >= sizeof http.problem - 3);

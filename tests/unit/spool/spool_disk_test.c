@@ -350,7 +350,7 @@ TEST(a_file_that_cannot_be_read_now_waits)
     spool_calls.errors[SPOOL_READ] = 0;
 
     struct oteli_spool *other = open_one();
-    assert_string_equal(take_from(other, OTELI_DELIVERED), "one");
+    assert_string_equal(take_from(other, OTELI_CALL_DELIVERED), "one");
     oteli_spool_close(other);
 }
 
@@ -407,7 +407,7 @@ TEST(a_directory_in_the_place_of_ours_is_left_alone)
         if (fd != theirs && fcntl(fd, F_GETFD) >= 0)
             assert_int_equal(dup2(theirs, fd), fd);
 
-    oteli_spool_settle(spool, OTELI_DELIVERY_EXHAUSTED, 0);
+    oteli_spool_settle(spool, OTELI_CALL_EXHAUSTED, 0);
     assert_true(put("two", 2));
     assert_string_equal(take(), "one");
     assert_string_equal(take(), "two");

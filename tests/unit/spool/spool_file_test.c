@@ -226,8 +226,8 @@ static void check_scope(const scope_spans_pb *scope, const char *resource_url, s
 static void check_part(const uint8_t *bytes, size_t length, size_t first, size_t end)
 {
     uint8_t *part = malloc(length);
-    const size_t size = oteli_spool_part(bytes, length, first, end - first, part);
-    assert_int_equal(size, oteli_spool_part(bytes, length, first, end - first, NULL));
+    const size_t size = oteli_request_part(bytes, length, first, end - first, part);
+    assert_int_equal(size, oteli_request_part(bytes, length, first, end - first, NULL));
     assert_true(size <= length);
     request_pb *request =
         opentelemetry__proto__collector__trace__v1__export_trace_service_request__unpack(NULL, size,
@@ -249,7 +249,7 @@ TEST(any_part_has_its_spans_with_their_resources_and_scopes)
 {
     size_t length;
     uint8_t *bytes = make_request(&length);
-    assert_int_equal(oteli_spool_spans(bytes, length), ALL);
+    assert_int_equal(oteli_request_spans(bytes, length), ALL);
     for (size_t first = 0; first < ALL; first++)
         for (size_t end = first + 1; end <= ALL; end++)
             check_part(bytes, length, first, end);
@@ -260,9 +260,9 @@ TEST(beyond_its_spans_there_is_no_part)
 {
     size_t length;
     uint8_t *bytes = make_request(&length);
-    assert_int_equal(oteli_spool_part(bytes, length, ALL, 1, NULL), 0);
-    assert_int_equal(oteli_spool_part(bytes, length, 0, 0, NULL), 0);
-    assert_int_equal(oteli_spool_spans(bytes, 0), 0);
+    assert_int_equal(oteli_request_part(bytes, length, ALL, 1, NULL), 0);
+    assert_int_equal(oteli_request_part(bytes, length, 0, 0, NULL), 0);
+    assert_int_equal(oteli_request_spans(bytes, 0), 0);
     free(bytes);
 }
 
@@ -275,7 +275,7 @@ TEST(what_is_cut_short_has_no_parts)
     for (size_t cut = 1; cut < length; cut++) {
         uint8_t *exact = malloc(cut);
         memcpy(exact, bytes, cut);
-        requests += oteli_spool_spans(exact, cut) != 0;
+        requests += oteli_request_spans(exact, cut) != 0;
         free(exact);
     }
     assert_int_equal(requests, RESOURCES - 1);

@@ -67,7 +67,7 @@ static int send_oldest(struct oteli_spool *spool, bool promise[REQUESTS])
     assert_int_equal(item.length, 1);
     assert_in_range(number, 0, REQUESTS - 1);
     promise[number] = true;
-    oteli_spool_settle(spool, OTELI_DELIVERED, 0);
+    oteli_spool_settle(spool, OTELI_CALL_DELIVERED, 0);
     return number;
 }
 
@@ -138,7 +138,7 @@ static bool send_one(struct oteli_spool *spool, uint32_t *arrivals)
         return false;
     memcpy(&number, item.bytes, sizeof number);
     oteli_add_full_32(&arrivals[number], 1);
-    oteli_spool_settle(spool, OTELI_DELIVERED, 0);
+    oteli_spool_settle(spool, OTELI_CALL_DELIVERED, 0);
     return true;
 }
 
@@ -203,7 +203,7 @@ TEST(a_forked_child_does_not_keep_the_lock)
         _exit(0);
     }
 
-    oteli_spool_settle(spool, OTELI_DELIVERY_EXHAUSTED, 0);
+    oteli_spool_settle(spool, OTELI_CALL_EXHAUSTED, 0);
 
     assert_int_equal(send_oldest(other, is_sent), 0);
     assert_int_equal(kill(child, SIGKILL), 0);

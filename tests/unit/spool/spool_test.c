@@ -27,7 +27,7 @@ TEST(what_is_put_while_the_clock_goes_back_or_stands_is_in_order_too)
         spool_calls.back_s = 10 * (1 + (time_t)i / 2);
         assert_true(put(requests[i], 1));
     }
-    oteli_spool_settle(spool, OTELI_DELIVERED, 0); /* nothing is on its way */
+    oteli_spool_settle(spool, OTELI_CALL_DELIVERED, 0); /* nothing is on its way */
     open_again(0, 0);
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(take(), requests[i]);
@@ -41,7 +41,7 @@ TEST(every_endpoint_and_format_has_its_own_files)
     assert_true(put("one", 1));
 
     for (size_t i = 0; i < 2; i++) {
-        assert_string_equal(take_from(others[i], OTELI_DELIVERED), "");
+        assert_string_equal(take_from(others[i], OTELI_CALL_DELIVERED), "");
         oteli_spool_close(others[i]);
     }
 
@@ -60,11 +60,11 @@ TEST(an_empty_request_and_a_large_one_come_back_whole)
 
     assert_true(oteli_spool_first(spool, &item));
     assert_int_equal(item.length, 0);
-    oteli_spool_settle(spool, OTELI_DELIVERED, 0);
+    oteli_spool_settle(spool, OTELI_CALL_DELIVERED, 0);
     assert_true(oteli_spool_first(spool, &item));
     assert_int_equal(item.length, sizeof large);
     assert_memory_equal(item.bytes, large, sizeof large);
-    oteli_spool_settle(spool, OTELI_DELIVERED, 0);
+    oteli_spool_settle(spool, OTELI_CALL_DELIVERED, 0);
 }
 
 TEST(ten_thousand_files_keep_their_order)
@@ -131,7 +131,7 @@ TEST(what_is_on_its_way_does_not_keep_anything_out)
     assert_int_equal(COUNTED(waiting), 7);
     assert_true(spool_files_stats().waiting_bytes == 2 * (HEAD + 3)); /* one file too much */
     assert_int_equal(COUNTED(evicted), 2);
-    oteli_spool_settle(spool, OTELI_DELIVERY_EXHAUSTED, 0);
+    oteli_spool_settle(spool, OTELI_CALL_EXHAUSTED, 0);
     assert_string_equal(take(), "six"); /* the limit holds again: the oldest has gone */
 }
 
@@ -193,12 +193,12 @@ TEST(one_sends_at_a_time)
     assert_true(oteli_spool_first(spool, &item));
     oteli_spool_close_copies(spool); /* there is none: this is no child */
 
-    assert_string_equal(take_from(other, OTELI_DELIVERED), "");
+    assert_string_equal(take_from(other, OTELI_CALL_DELIVERED), "");
     assert_true(oteli_spool_is_taken(other));
     assert_true(oteli_spool_put(other, "two", 3, 2));
-    oteli_spool_settle(spool, OTELI_DELIVERED, 0);
+    oteli_spool_settle(spool, OTELI_CALL_DELIVERED, 0);
 
-    assert_string_equal(take_from(other, OTELI_DELIVERED), "two");
+    assert_string_equal(take_from(other, OTELI_CALL_DELIVERED), "two");
     assert_false(oteli_spool_is_taken(other));
     assert_string_equal(take(), "");
     oteli_spool_close(other);

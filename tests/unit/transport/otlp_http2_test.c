@@ -28,7 +28,7 @@ static struct fault_peer_tls with_tls(void)
                                    .key = certificates_path(asking_certificates, "server.key")};
 }
 
-static struct oteli_transport_answer post(struct oteli_transport *transport, size_t length)
+static struct oteli_transport_response post(struct oteli_transport *transport, size_t length)
 {
     return asking_post(transport, asking_message(length), length);
 }
@@ -44,7 +44,7 @@ TEST(a_long_grpc_message_is_cut_and_long_details_are_left_out)
     struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){FAULT_SCRIPT(script)});
     struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
 
-    const struct oteli_transport_answer answer = post(transport, SMALL);
+    const struct oteli_transport_response answer = post(transport, SMALL);
 
     assert_non_null(answer.grpc_message);
     assert_int_equal(strlen(answer.grpc_message), 1024);
@@ -67,7 +67,7 @@ TEST(an_answer_that_breaks_off_before_its_trailers_is_none)
 
     for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
         const bool is_early = script[i].is_early;
-        const struct oteli_transport_answer answer = post(transport, is_early ? LARGE : SMALL);
+        const struct oteli_transport_response answer = post(transport, is_early ? LARGE : SMALL);
         assert_int_equal(answer.status, 0);
         assert_false(answer.is_hopeless);
         assert_true(is_early || (answer.body_was_sent && answer.step == OTELI_STEP_ANSWER));
@@ -84,7 +84,7 @@ TEST(a_flood_of_pings_holds_nothing_up)
     struct fault_peer *peer =
         fault_peer_start(&(struct fault_peer_options){.other_connections = {.floods = true}});
     struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
-    struct oteli_transport_answer answer;
+    struct oteli_transport_response answer;
     const struct oteli_transport_request request = {
         .body = asking_message(SMALL), .length = SMALL, .connect_ms = 60000};
 
@@ -114,7 +114,7 @@ TEST(a_request_that_stalls_can_be_broken_off)
         .body = asking_message(LARGE), .length = LARGE, .connect_ms = 60000};
 
     for (size_t i = 0; i < STALLED; i++) {
-        struct oteli_transport_answer answer;
+        struct oteli_transport_response answer;
         i += stalled[i].without_streams;
         oteli_transport_start(transport, &request);
         while (fault_peer_connections(peer) < i + 1)
@@ -155,7 +155,7 @@ static unsigned turns_of_a_request_that_is_choked(bool is_watched, unsigned turn
     struct oteli_transport *transport = oteli_transport_new(GRPC_OPTIONS(peer, ));
     const struct oteli_transport_request request = {
         .body = asking_message(LARGE), .length = LARGE, .connect_ms = 60000};
-    struct oteli_transport_answer answer;
+    struct oteli_transport_response answer;
     unsigned early = 0;
 
     oteli_transport_start(transport, &request);
@@ -191,7 +191,7 @@ TEST(a_descriptor_says_when_to_go_on)
         GRPC_OPTIONS(peer, .tls.ca_file = certificates_path(asking_certificates, "ca.pem")));
     const struct oteli_transport_request request = {
         .body = asking_message(LARGE), .length = LARGE, .connect_ms = 60000};
-    struct oteli_transport_answer answer;
+    struct oteli_transport_response answer;
 
     for (int i = 0; i < 3; i++) {
         oteli_transport_start(transport, &request);
@@ -216,7 +216,7 @@ TEST(a_receiver_without_http2_is_hopeless)
     struct oteli_transport *transport = oteli_transport_new(
         GRPC_OPTIONS(peer, .tls.ca_file = certificates_path(asking_certificates, "ca.pem")));
 
-    const struct oteli_transport_answer answer = post(transport, SMALL);
+    const struct oteli_transport_response answer = post(transport, SMALL);
 
     assert_int_equal(answer.status, 0);
     assert_true(answer.is_hopeless);
@@ -234,7 +234,7 @@ TEST(a_plain_receiver_without_http2_is_told_apart)
         oteli_transport_new(ASKING_OPTIONS(.url = http_sink_url(sink), .headers = grpc_headers,
                                            .header_count = 2, .is_http2 = true));
 
-    const struct oteli_transport_answer answer = post(transport, SMALL);
+    const struct oteli_transport_response answer = post(transport, SMALL);
 
     assert_int_equal(answer.status, 0);
     assert_non_null(strstr(answer.problem, "HTTP/2"));

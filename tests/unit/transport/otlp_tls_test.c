@@ -41,7 +41,7 @@ static struct oteli_transport *with_client_certificate(struct fault_peer *peer)
                                            .key_file = path("client.key")));
 }
 
-static struct oteli_transport_answer post(struct oteli_transport *transport)
+static struct oteli_transport_response post(struct oteli_transport *transport)
 {
     return asking_post(transport, "spans", 5);
 }
@@ -49,7 +49,7 @@ static struct oteli_transport_answer post(struct oteli_transport *transport)
 #define assert_arrives(transport) assert_int_equal(post(transport).status, 200)
 
 /* The server has not seen a byte of the request. */
-static void assert_fails_in_tls(const struct oteli_transport_answer *answer, bool is_hopeless)
+static void assert_fails_in_tls(const struct oteli_transport_response *answer, bool is_hopeless)
 {
     assert_int_equal(answer->status, 0);
     assert_int_equal(answer->step, OTELI_STEP_TLS);
@@ -90,7 +90,7 @@ TEST(X7_a_client_shows_its_certificate)
         oteli_transport_new(TLS_OPTIONS(peer, .ca_file = path("ca.pem")));
 
     assert_arrives(with);
-    const struct oteli_transport_answer answer = post(without);
+    const struct oteli_transport_response answer = post(without);
 
     assert_fails_in_tls(&answer, false); /* the server may be told to do without */
     assert_int_equal(fault_peer_requests(peer), 1);
@@ -119,7 +119,7 @@ TEST(X7_versions_are_kept_to)
                                                  .max_version = cases[i].peer_max}});
         struct oteli_transport *transport = oteli_transport_new(
             TLS_OPTIONS(peer, .ca_file = path("ca.pem"), .min = cases[i].min, .max = cases[i].max));
-        const struct oteli_transport_answer answer = post(transport);
+        const struct oteli_transport_response answer = post(transport);
         if (cases[i].arrives)
             assert_int_equal(answer.status, 200);
         else
@@ -138,7 +138,7 @@ TEST(X7_ciphers_are_chosen)
         TLS_OPTIONS(peer, .ca_file = path("ca.pem"), .ciphers = "no such cipher"));
 
     assert_arrives(good);
-    const struct oteli_transport_answer answer = post(bad);
+    const struct oteli_transport_response answer = post(bad);
 
     assert_fails_in_tls(&answer, true);
     oteli_transport_free(good);
@@ -159,7 +159,7 @@ TEST(a_server_that_is_not_who_it_should_be_is_hopeless)
         struct oteli_transport *transport =
             oteli_transport_new(TLS_OPTIONS(peer, .ca_file = path("ca.pem")));
 
-        const struct oteli_transport_answer answer = post(transport);
+        const struct oteli_transport_response answer = post(transport);
 
         assert_fails_in_tls(&answer, true);
         oteli_transport_free(transport);
@@ -175,7 +175,7 @@ TEST(a_handshake_that_stalls_is_said_to_be_one)
     struct oteli_transport *transport =
         oteli_transport_new(TLS_OPTIONS(peer, .ca_file = path("ca.pem")));
 
-    const struct oteli_transport_answer answer = asking_request(
+    const struct oteli_transport_response answer = asking_request(
         transport,
         &(const struct oteli_transport_request){.body = "spans", .length = 5, .connect_ms = 50});
 
@@ -266,7 +266,7 @@ TEST(R35_what_was_good_last_makes_new_connections)
 
     for (size_t i = 0; i < COUNT(files); i++)
         write_file(files[i], "-----BEGIN CERTIFICATE-----\n", 28);
-    const struct oteli_transport_answer answer = asking_request(
+    const struct oteli_transport_response answer = asking_request(
         transport, &(const struct oteli_transport_request){
                        .body = "spans", .length = 5, .connect_ms = 60000, .fresh = true});
     assert_int_equal(answer.status, 200);
@@ -299,7 +299,7 @@ TEST(R35_another_authority_counts_at_once)
     assert_non_null(from);
     write_file("trusted.pem", bytes, fread(bytes, 1, sizeof bytes, from));
     fclose(from);
-    const struct oteli_transport_answer answer = post(transport);
+    const struct oteli_transport_response answer = post(transport);
     assert_fails_in_tls(&answer, false);
     copy_file("ca.pem", "trusted.pem");
 
@@ -316,7 +316,7 @@ TEST(a_file_that_is_missing_is_hopeless_until_it_is_there)
         oteli_transport_new(TLS_OPTIONS(peer, .ca_file = path("late.pem")));
     assert_non_null(strstr(asking_log(), "late.pem cannot be used: there is no such file"));
 
-    const struct oteli_transport_answer answer = post(transport);
+    const struct oteli_transport_response answer = post(transport);
     assert_fails_in_tls(&answer, true);
     assert_non_null(strstr(answer.problem, "late.pem"));
     copy_file("ca.pem", "late.pem");

@@ -20,14 +20,14 @@
 static const char local_url[] = "http://localhost/v1/traces";
 static const char elsewhere[] = "http://collector.invalid:4318/v1/traces";
 
-static struct oteli_transport_answer post(struct oteli_transport *transport)
+static struct oteli_transport_response post(struct oteli_transport *transport)
 {
     return asking_post(transport, "spans", 5);
 }
 
 #define assert_arrives(transport) assert_int_equal(post(transport).status, 200)
 
-static struct oteli_transport_answer post_afresh(struct oteli_transport *transport)
+static struct oteli_transport_response post_afresh(struct oteli_transport *transport)
 {
     return asking_request(transport,
                           &(const struct oteli_transport_request){
@@ -136,7 +136,7 @@ TEST(a_name_that_nobody_knows_is_said_to_be_one)
 {
     struct oteli_transport *transport = oteli_transport_new(ASKING_OPTIONS(.url = elsewhere));
 
-    const struct oteli_transport_answer answer = post(transport);
+    const struct oteli_transport_response answer = post(transport);
 
     assert_int_equal(answer.status, 0);
     assert_int_equal(answer.step, OTELI_STEP_NAME);
@@ -159,7 +159,7 @@ TEST(R34_a_proxy_may_be_spoken_to_in_tls)
         oteli_transport_new(ASKING_OPTIONS(.url = elsewhere, .proxy = fault_peer_origin(proxy)));
 
     assert_arrives(transport);
-    const struct oteli_transport_answer answer = post(distrusts);
+    const struct oteli_transport_response answer = post(distrusts);
 
     assert_int_equal(answer.status, 0);
     assert_int_equal(answer.step, OTELI_STEP_TLS);
@@ -181,7 +181,7 @@ TEST(a_proxy_that_refuses_is_told_from_the_receiver)
         struct oteli_transport *transport = oteli_transport_new(
             ASKING_OPTIONS(.url = elsewhere, .proxy = fault_peer_origin(proxy), .is_http2 = true));
 
-        const struct oteli_transport_answer answer = post(transport);
+        const struct oteli_transport_response answer = post(transport);
 
         assert_int_equal(answer.status, 0);
         assert_int_equal(answer.step, OTELI_STEP_PROXY);
@@ -208,7 +208,7 @@ static int listen_for_socks(uint16_t *port)
 /* What it hears next, while the transport goes on. */
 static size_t hear(struct oteli_transport *transport, int fd, char *text, size_t size)
 {
-    struct oteli_transport_answer answer;
+    struct oteli_transport_response answer;
     for (int i = 0; i < 1000; i++) {
         assert_false(oteli_transport_poll(transport, 10, &answer));
         const ssize_t got = recv(fd, text, size - 1, MSG_DONTWAIT);
@@ -230,7 +230,7 @@ TEST(R34_a_socks_proxy_is_asked_for_the_name)
     snprintf(proxy, sizeof proxy, "socks5h://127.0.0.1:%u", (unsigned)port);
     struct oteli_transport *transport =
         oteli_transport_new(ASKING_OPTIONS(.url = elsewhere, .proxy = proxy));
-    struct oteli_transport_answer answer;
+    struct oteli_transport_response answer;
 
     oteli_transport_start(transport, &(const struct oteli_transport_request){
                                          .body = "spans", .length = 5, .connect_ms = 60000});
@@ -269,7 +269,7 @@ TEST(X13_an_answer_is_read_up_to_its_limit)
     struct oteli_transport *transport = oteli_transport_new(
         ASKING_OPTIONS(.url = fault_peer_url(peer), .max_response_bytes = LIMIT));
 
-    struct oteli_transport_answer answer = post(transport);
+    struct oteli_transport_response answer = post(transport);
     assert_int_equal(answer.status, 200);
     assert_false(answer.is_too_long);
     answer = post(transport);

@@ -64,7 +64,7 @@ static bool is_type(const struct doctor_http *http, const char *type)
     return strncasecmp(http->content_type, type, strlen(type)) == 0;
 }
 
-static bool begins_as_html(const struct oteli_answer_body *body)
+static bool begins_as_html(const struct oteli_response_body *body)
 {
     const char *text = (const char *)body->bytes;
     size_t at = 0;
@@ -75,7 +75,7 @@ static bool begins_as_html(const struct oteli_answer_body *body)
 }
 
 /* What a receiver says for itself. */
-static void read_body(const struct oteli_answer_body *body, struct doctor_record *record)
+static void read_body(const struct oteli_response_body *body, struct doctor_record *record)
 {
     struct doctor_http *http = &record->http;
     struct doctor_otlp *otlp = &record->otlp;
@@ -85,15 +85,16 @@ static void read_body(const struct oteli_answer_body *body, struct doctor_record
     if (!is_type(http, "application/x-protobuf")) {
         doctor_one_line((const char *)body->bytes, body->length, http->words, sizeof http->words);
     } else if (http->status == 200) {
-        const struct oteli_partial_success partial = oteli_answer_partial_success(body);
+        const struct oteli_partial_success partial = oteli_response_partial_success(body);
         otlp->rejected = partial.rejected_spans;
-        oteli_answer_printable(partial.message, otlp->words, sizeof otlp->words);
+        oteli_response_printable(partial.message, otlp->words, sizeof otlp->words);
     } else {
-        oteli_answer_printable(oteli_answer_status_message(body), http->words, sizeof http->words);
+        oteli_response_printable(oteli_response_status_message(body), http->words,
+                                 sizeof http->words);
     }
 }
 
-static void read_grpc(const struct oteli_transport_answer *answer, struct doctor_otlp *otlp)
+static void read_grpc(const struct oteli_transport_response *answer, struct doctor_otlp *otlp)
 {
     char message[sizeof otlp->words];
     size_t length;
@@ -120,7 +121,7 @@ static bool is_otlp(const struct doctor_record *record)
     return is_type(http, "application/x-protobuf") || http->content_type[0] == '\0';
 }
 
-static void read_answer(const struct oteli_transport_answer *answer, bool timed_out,
+static void read_answer(const struct oteli_transport_response *answer, bool timed_out,
                         struct doctor_record *record)
 {
     struct doctor_http *http = &record->http;
@@ -145,7 +146,7 @@ static void read_answer(const struct oteli_transport_answer *answer, bool timed_
 
 /* Post a request without spans. True: no answer came in time. */
 static bool post(struct oteli_transport *transport, const struct doctor_target *target,
-                 struct oteli_transport_answer *answer)
+                 struct oteli_transport_response *answer)
 {
     static const char *const bodies[] = {
         [DOCTOR_HTTP_PROTOBUF] = "", [DOCTOR_HTTP_JSON] = "{}", [DOCTOR_GRPC] = "\0\0\0\0"};
@@ -183,7 +184,7 @@ static void ask(const struct doctor_route *route, const char *endpoint,
     doctor_tls_watch(&watch.tls, record);
     struct oteli_transport *transport = oteli_options_transport(&options);
     if (transport != NULL) {
-        struct oteli_transport_answer answer;
+        struct oteli_transport_response answer;
         const bool timed_out = post(transport, &record->target, &answer);
         read_answer(&answer, timed_out, record);
         if (record->target.is_tls && !timed_out)

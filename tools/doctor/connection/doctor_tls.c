@@ -207,7 +207,7 @@ static enum doctor_tls_problem problem_of(const struct doctor_tls_watch *watch, 
 }
 
 void doctor_tls_conclude(struct doctor_tls_watch *watch,
-                         const struct oteli_transport_answer *answer)
+                         const struct oteli_transport_response *answer)
 {
     static const char of_chain[] = "SSL certificate problem: ";
     struct doctor_tls *seen = watch->seen;

@@ -28,6 +28,6 @@ void doctor_tls_note(struct doctor_tls_watch *watch, enum oteli_observed what, c
 
 /* After the request, which has not timed out: what came of TLS. */
 void doctor_tls_conclude(struct doctor_tls_watch *watch,
-                         const struct oteli_transport_answer *answer);
+                         const struct oteli_transport_response *answer);
 
 #endif

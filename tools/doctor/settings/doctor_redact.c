@@ -23,7 +23,7 @@ const char *doctor_one_line(const char *text, size_t length, char *out, size_t s
     }
     while (used != 0 && flat[used - 1] == ' ')
         used--;
-    return oteli_answer_printable((otel_slice){.data = flat, .length = used}, out, size);
+    return oteli_response_printable((otel_slice){.data = flat, .length = used}, out, size);
 }
 
 /* The bytes of a valid character that is not to reach a terminal; 0: it may. */
