@@ -12,7 +12,6 @@
 #include "profiling/profiler_inside.h"
 #include "sdk/worker/helper_thread.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -46,32 +45,12 @@ static bool is_ours(const struct otel_profiler *profiler)
     return is;
 }
 
-/* --- time --- */
-
-bool oteli_profiler_wait(struct otel_profiler *profiler, uint64_t deadline_ns)
-{
-    if (deadline_ns == UINT64_MAX)
-        return pthread_cond_wait(&profiler->changed, &profiler->mutex) == 0;
-    const struct timespec deadline = oteli_ns_timespec(deadline_ns);
-    return pthread_cond_timedwait(&profiler->changed, &profiler->mutex, &deadline) == 0;
-}
-
 /* --- making and freeing --- */
 
 static void discard_exporter(const otel_profile_exporter *exporter)
 {
     if (exporter->free != NULL && exporter->state != NULL)
         exporter->free(exporter->state);
-}
-
-void oteli_profiler_free(struct otel_profiler *profiler)
-{
-    oteli_profile_builder_free(profiler->builder);
-    oteli_profile_builder_free(profiler->spare);
-    pthread_mutex_destroy(&profiler->source_mutex);
-    pthread_mutex_destroy(&profiler->mutex);
-    pthread_cond_destroy(&profiler->changed);
-    free(profiler);
 }
 
 static struct otel_profiler *make(const struct oteli_profiler_plan *plan,
@@ -232,21 +211,6 @@ otel_status otel_profiler_flush(otel_profiler *profiler, int64_t timeout_ms)
 }
 
 /* --- stop --- */
-
-void oteli_profiler_stop_source(struct otel_profiler *profiler, bool waits)
-{
-    if (waits)
-        pthread_mutex_lock(&profiler->source_mutex);
-    else if (pthread_mutex_trylock(&profiler->source_mutex) != 0)
-        return;
-    void *state = profiler->source_state;
-    profiler->source_state = NULL;
-    if (state != NULL) {
-        oteli_labels_switch(false);
-        profiler->source->stop(state);
-    }
-    pthread_mutex_unlock(&profiler->source_mutex);
-}
 
 static void wake_exporter(struct otel_profiler *profiler)
 {

@@ -22,6 +22,41 @@ enum {
     KEPT_NS = 50 * OTELI_NS_PER_MS
 };
 
+/* --- for who starts and stops it, too --- */
+
+bool oteli_profiler_wait(struct otel_profiler *profiler, uint64_t deadline_ns)
+{
+    if (deadline_ns == UINT64_MAX)
+        return pthread_cond_wait(&profiler->changed, &profiler->mutex) == 0;
+    const struct timespec deadline = oteli_ns_timespec(deadline_ns);
+    return pthread_cond_timedwait(&profiler->changed, &profiler->mutex, &deadline) == 0;
+}
+
+void oteli_profiler_stop_source(struct otel_profiler *profiler, bool waits)
+{
+    if (waits)
+        pthread_mutex_lock(&profiler->source_mutex);
+    else if (pthread_mutex_trylock(&profiler->source_mutex) != 0)
+        return;
+    void *state = profiler->source_state;
+    profiler->source_state = NULL;
+    if (state != NULL) {
+        oteli_labels_switch(false);
+        profiler->source->stop(state);
+    }
+    pthread_mutex_unlock(&profiler->source_mutex);
+}
+
+void oteli_profiler_free(struct otel_profiler *profiler)
+{
+    oteli_profile_builder_free(profiler->builder);
+    oteli_profile_builder_free(profiler->spare);
+    pthread_mutex_destroy(&profiler->source_mutex);
+    pthread_mutex_destroy(&profiler->mutex);
+    pthread_cond_destroy(&profiler->changed);
+    free(profiler);
+}
+
 /* --- counting --- */
 
 static void publish_locked(struct otel_profiler *profiler)

@@ -145,13 +145,6 @@ const char *doctor_settings_text(const struct doctor_settings *settings, const c
     return is_text ? *(char *const *)field_of(settings, row) : NULL;
 }
 
-bool doctor_settings_is_true(const struct doctor_settings *settings, const char *variable)
-{
-    const size_t index = find_row(variable);
-    return index != oteli_config_row_count && oteli_config_rows[index].type == OTELI_TYPE_BOOL &&
-           *(const bool *)field_of(settings, &oteli_config_rows[index]);
-}
-
 const char *doctor_settings_source(const struct doctor_settings *settings, const char *variable)
 {
     const size_t index = find_row(variable);

@@ -47,7 +47,6 @@ void doctor_settings_examine(const struct doctor_settings *settings,
 /* The text of a setting by its variable; NULL: unset, or there is no such setting in this build.
  * And the name of the variable that says it ("--endpoint", or "the default"). */
 const char *doctor_settings_text(const struct doctor_settings *settings, const char *variable);
-bool doctor_settings_is_true(const struct doctor_settings *settings, const char *variable);
 const char *doctor_settings_source(const struct doctor_settings *settings, const char *variable);
 
 #endif
