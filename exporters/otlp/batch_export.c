@@ -15,67 +15,68 @@ enum {
     BLIND_MS = 10 /* between looks at what no descriptor speaks for */
 };
 
-static uint64_t deadline_of(const struct oteli_batch_export *sending, const otel_export *call)
+static uint64_t deadline_of(const struct oteli_batch_export *batch_export, const otel_export *call)
 {
-    return call->deadline_ns < sending->deadline_ns ? call->deadline_ns : sending->deadline_ns;
+    return call->deadline_ns < batch_export->deadline_ns ? call->deadline_ns
+                                                         : batch_export->deadline_ns;
 }
 
 /* --- One request --- */
 
 /* Make a request that is not larger than what the receiver takes, as far as that is known. */
-static enum oteli_encode_result make(const struct oteli_batch_export *sending,
+static enum oteli_encode_result make(const struct oteli_batch_export *batch_export,
                                      struct oteli_request *request, const otel_batch *batch,
                                      size_t first, size_t most)
 {
     enum oteli_encode_result result = oteli_request_make(request, batch, first, most);
     while (result == OTELI_ENCODE_OK) {
-        const size_t fitting =
-            oteli_size_limit_spans(&sending->fitting, request->spans, request->plain_length);
-        if (fitting == request->spans)
+        const size_t fits = oteli_size_limit_spans(&batch_export->size_limit, request->spans,
+                                                   request->plain_length);
+        if (fits == request->spans)
             break;
-        result = oteli_request_make(request, batch, first, fitting);
+        result = oteli_request_make(request, batch, first, fits);
     }
     return result;
 }
 
-static enum oteli_encode_result make_or_take(struct oteli_batch_export *sending,
+static enum oteli_encode_result make_or_take(struct oteli_batch_export *batch_export,
                                              struct oteli_request_slot *slot,
                                              const otel_batch *batch, size_t most)
 {
-    if (sending->is_prepared && slot->first == 0) {
-        struct oteli_request *prepared = sending->spare;
-        sending->is_prepared = false;
-        sending->spare = slot->request;
+    if (batch_export->is_prepared && slot->first == 0) {
+        struct oteli_request *prepared = batch_export->spare;
+        batch_export->is_prepared = false;
+        batch_export->spare = slot->request;
         slot->request = prepared;
-        if (oteli_size_limit_spans(&sending->fitting, prepared->spans, prepared->plain_length) ==
-            prepared->spans)
+        if (oteli_size_limit_spans(&batch_export->size_limit, prepared->spans,
+                                   prepared->plain_length) == prepared->spans)
             return OTELI_ENCODE_OK;
     }
-    return make(sending, slot->request, batch, slot->first, most);
+    return make(batch_export, slot->request, batch, slot->first, most);
 }
 
-static void lose_too_large(const struct oteli_batch_export *sending, otel_export *call)
+static void lose_too_large(const struct oteli_batch_export *batch_export, otel_export *call)
 {
     otel_export_drop(call, OTEL_DROP_TOO_LARGE, 1);
     OTELI_LOG_LOST(OTEL_LOG_ERROR, 1,
                    "a span is larger than an OTLP request may be (%zu bytes); it is lost",
-                   sending->max_request_bytes);
+                   batch_export->max_request_bytes);
 }
 
 /* The rest of the batch that is not in another slot's hands. Gives how many spans that is. */
-static size_t leave_rest(struct oteli_batch_export *sending, const otel_export *call,
+static size_t leave_rest(struct oteli_batch_export *batch_export, const otel_export *call,
                          struct oteli_request_slot *slot)
 {
-    const size_t left = slot->end - slot->first + otel_batch_size(call->batch) - sending->next;
-    sending->next = otel_batch_size(call->batch);
+    const size_t left = slot->end - slot->first + otel_batch_size(call->batch) - batch_export->next;
+    batch_export->next = otel_batch_size(call->batch);
     slot->first = slot->end;
     return left;
 }
 
-static void lose_without_memory(struct oteli_batch_export *sending, otel_export *call,
+static void lose_without_memory(struct oteli_batch_export *batch_export, otel_export *call,
                                 struct oteli_request_slot *slot)
 {
-    const size_t left = leave_rest(sending, call, slot);
+    const size_t left = leave_rest(batch_export, call, slot);
     otel_export_drop(call, OTEL_DROP_NO_MEMORY, left);
     OTELI_LOG_LOST(OTEL_LOG_ERROR, left, "no memory for an OTLP request; %zu span%s lost", left,
                    oteli_is_or_are(left));
@@ -94,36 +95,37 @@ static size_t most_of(const struct oteli_request_slot *slot)
 
 /* Make the slot's next request: from the rest of its stretch, or else from a new one. Spans that
  * fit into no request are left behind. false: nothing is left. */
-static bool make_next(struct oteli_batch_export *sending, otel_export *call,
+static bool make_next(struct oteli_batch_export *batch_export, otel_export *call,
                       struct oteli_request_slot *slot)
 {
     for (;;) {
         const bool is_new = slot->first == slot->end;
         if (is_new) {
-            if (sending->next == otel_batch_size(call->batch))
+            if (batch_export->next == otel_batch_size(call->batch))
                 return false;
-            slot->first = sending->next;
-            slot->end = sending->next;
+            slot->first = batch_export->next;
+            slot->end = batch_export->next;
             slot->most = SIZE_MAX;
             slot->suspect_end = 0;
         }
-        switch (make_or_take(sending, slot, call->batch, is_new ? slot->most : most_of(slot))) {
+        switch (
+            make_or_take(batch_export, slot, call->batch, is_new ? slot->most : most_of(slot))) {
         case OTELI_ENCODE_OK:
             if (is_new) {
                 slot->end = slot->first + slot->request->spans;
-                sending->next = slot->end;
+                batch_export->next = slot->end;
             }
             return true;
         case OTELI_ENCODE_TOO_LARGE:
-            lose_too_large(sending, call);
+            lose_too_large(batch_export, call);
             slot->first++;
             if (is_new) {
                 slot->end++;
-                sending->next++;
+                batch_export->next++;
             }
             break;
         case OTELI_ENCODE_NO_MEMORY:
-            lose_without_memory(sending, call, slot);
+            lose_without_memory(batch_export, call, slot);
             return false;
         }
     }
@@ -131,60 +133,62 @@ static bool make_next(struct oteli_batch_export *sending, otel_export *call,
 
 /* --- What becomes of it --- */
 
-static void accept(struct oteli_batch_export *sending, otel_export *call,
+static void accept(struct oteli_batch_export *batch_export, otel_export *call,
                    const struct oteli_request_slot *slot)
 {
-    const struct oteli_outcome *outcome = &slot->delivery.outcome;
+    const struct oteli_outcome *outcome = &slot->request_call.outcome;
     const size_t spans = slot->request->spans;
     OTELI_LOG_ALWAYS(OTEL_LOG_DEBUG, "OTLP export to %s: %zu span%s, %zu bytes, in %" PRIu64 " ms",
-                     sending->receiver->name, spans, spans == 1 ? "" : "s", slot->request->length,
+                     batch_export->receiver->name, spans, spans == 1 ? "" : "s",
+                     slot->request->length,
                      (oteli_monotonic_ns() - slot->started_ns) / OTELI_NS_PER_MS);
-    oteli_culprit_accepted(&sending->culprit);
-    oteli_size_limit_accepted(&sending->fitting, slot->request->plain_length,
-                              slot->most != SIZE_MAX, sending->max_request_bytes);
+    oteli_culprit_accepted(&batch_export->culprit);
+    oteli_size_limit_accepted(&batch_export->size_limit, slot->request->plain_length,
+                              slot->most != SIZE_MAX, batch_export->max_request_bytes);
     if (outcome->rejected != 0) {
         const size_t rejected = outcome->rejected < spans ? (size_t)outcome->rejected : spans;
         otel_export_reject(call, rejected);
         OTELI_LOG_LOST(OTEL_LOG_ERROR, rejected, "%s rejected %zu of %zu span%s: %s",
-                       sending->receiver->name, rejected, spans, oteli_plural(spans),
+                       batch_export->receiver->name, rejected, spans, oteli_plural(spans),
                        outcome->message);
     } else if (outcome->message[0] != '\0') {
-        OTELI_LOG(OTEL_LOG_WARN, "%s accepted all spans and warns: %s", sending->receiver->name,
-                  outcome->message);
+        OTELI_LOG(OTEL_LOG_WARN, "%s accepted all spans and warns: %s",
+                  batch_export->receiver->name, outcome->message);
     }
 }
 
 /* Put the request to disk, if that is possible. */
-static bool keep(struct oteli_batch_export *sending, otel_export *call,
+static bool keep(struct oteli_batch_export *batch_export, otel_export *call,
                  const struct oteli_request_slot *slot)
 {
-    if (sending->spooling == NULL || !oteli_spool_sender_keep(sending->spooling, slot->request))
+    if (batch_export->spool_sender == NULL ||
+        !oteli_spool_sender_keep(batch_export->spool_sender, slot->request))
         return false;
     otel_export_spool(call, slot->request->spans);
     return true;
 }
 
 /* A request that is not sent again. */
-static void lose(const struct oteli_batch_export *sending, otel_export *call,
+static void lose(const struct oteli_batch_export *batch_export, otel_export *call,
                  const struct oteli_request_slot *slot, otel_drop_reason reason)
 {
-    const struct oteli_request_call *delivery = &slot->delivery;
+    const struct oteli_request_call *request_call = &slot->request_call;
     const size_t spans = slot->request->spans;
-    const bool may_be_there = delivery->may_have_arrived;
+    const bool may_be_there = request_call->may_have_arrived;
     otel_export_drop(call, may_be_there ? OTEL_DROP_UNCONFIRMED : reason, spans);
     OTELI_LOG_LOST(OTEL_LOG_ERROR, spans, "OTLP export to %s failed: %s; %zu span%s lost%s",
-                   sending->receiver->name, delivery->outcome.problem, spans,
+                   batch_export->receiver->name, request_call->outcome.problem, spans,
                    oteli_is_or_are(spans), may_be_there ? ", or arrived unconfirmed" : "");
 }
 
 /* No time is left for this request, so there is none for those behind it. */
-static void give_up(struct oteli_batch_export *sending, otel_export *call,
+static void give_up(struct oteli_batch_export *batch_export, otel_export *call,
                     struct oteli_request_slot *slot)
 {
-    const struct oteli_request_call *delivery = &slot->delivery;
-    const bool may_be_there = delivery->end == OTELI_CALL_UNCONFIRMED;
+    const struct oteli_request_call *request_call = &slot->request_call;
+    const bool may_be_there = request_call->end == OTELI_CALL_UNCONFIRMED;
     const size_t spans = slot->request->spans;
-    const size_t left = leave_rest(sending, call, slot);
+    const size_t left = leave_rest(batch_export, call, slot);
     const size_t unsent = may_be_there ? left - spans : left;
     if (may_be_there)
         otel_export_drop(call, OTEL_DROP_UNCONFIRMED, spans);
@@ -192,91 +196,93 @@ static void give_up(struct oteli_batch_export *sending, otel_export *call,
         otel_export_drop(call, OTEL_DROP_RETRY_EXHAUSTED, unsent);
     OTELI_LOG_LOST(OTEL_LOG_ERROR, left,
                    "OTLP export to %s gave up after %u attempt%s: %s; %zu span%s lost%s",
-                   sending->receiver->name, delivery->attempts, delivery->attempts == 1 ? "" : "s",
-                   delivery->outcome.problem, left, oteli_is_or_are(left),
-                   may_be_there ? ", or arrived unconfirmed" : "");
+                   batch_export->receiver->name, request_call->attempts,
+                   request_call->attempts == 1 ? "" : "s", request_call->outcome.problem, left,
+                   oteli_is_or_are(left), may_be_there ? ", or arrived unconfirmed" : "");
 }
 
 /* true: the slot goes on with smaller requests. */
-static bool halve(struct oteli_batch_export *sending, struct oteli_request_slot *slot)
+static bool halve(struct oteli_batch_export *batch_export, struct oteli_request_slot *slot)
 {
     const struct oteli_request *request = slot->request;
     if (request->spans < 2)
         return false;
-    oteli_size_limit_too_large(&sending->fitting, request->spans, request->plain_length);
+    oteli_size_limit_too_large(&batch_export->size_limit, request->spans, request->plain_length);
     slot->most = (request->spans + 1) / 2;
     OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export to %s: %s; again with %zu of %zu spans",
-              sending->receiver->name, slot->delivery.outcome.problem, slot->most, request->spans);
+              batch_export->receiver->name, slot->request_call.outcome.problem, slot->most,
+              request->spans);
     return true;
 }
 
 /* true: the slot goes on with halves, to find the span for which the request was refused. */
-static bool look_for_culprit(struct oteli_batch_export *sending, struct oteli_request_slot *slot)
+static bool look_for_culprit(struct oteli_batch_export *batch_export,
+                             struct oteli_request_slot *slot)
 {
     const struct oteli_request *request = slot->request;
     slot->suspect_end = 0;
-    if (!slot->delivery.outcome.is_about_content || slot->delivery.may_have_arrived ||
-        !oteli_culprit_halve(&sending->culprit, request->spans, oteli_monotonic_ns()))
+    if (!slot->request_call.outcome.is_about_content || slot->request_call.may_have_arrived ||
+        !oteli_culprit_halve(&batch_export->culprit, request->spans, oteli_monotonic_ns()))
         return false;
     slot->suspect_end = slot->first + request->spans;
     OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export to %s: %s; again with half of %zu spans",
-              sending->receiver->name, slot->delivery.outcome.problem, request->spans);
+              batch_export->receiver->name, slot->request_call.outcome.problem, request->spans);
     return true;
 }
 
 /* Tell the spool, if there is one, what an attempt has shown. */
-static void note(struct oteli_batch_export *sending, const struct oteli_request_call *delivery,
-                 bool was_answered)
+static void note(struct oteli_batch_export *batch_export,
+                 const struct oteli_request_call *request_call, bool was_answered)
 {
-    if (sending->spooling == NULL || delivery->attempts == 0)
+    if (batch_export->spool_sender == NULL || request_call->attempts == 0)
         return;
-    oteli_spool_sender_note(sending->spooling, was_answered);
-    if (!was_answered && delivery->outcome.is_throttled)
-        oteli_spool_sender_hold_off(sending->spooling, delivery->outcome.asked_ms);
+    oteli_spool_sender_note(batch_export->spool_sender, was_answered);
+    if (!was_answered && request_call->outcome.is_throttled)
+        oteli_spool_sender_hold_off(batch_export->spool_sender, request_call->outcome.asked_ms);
 }
 
 /* Spans wait because of an attempt that failed. Their loss, if it comes to that, would be said after
  * the time of the whole export only. */
-static void say_away(struct oteli_batch_export *sending, const struct oteli_request_slot *slot)
+static void say_away(struct oteli_batch_export *batch_export, const struct oteli_request_slot *slot)
 {
     const size_t spans = slot->request->spans;
-    if (!sending->is_away)
+    if (!batch_export->is_away)
         OTELI_LOG(OTEL_LOG_WARN, "OTLP export to %s: %s; %zu span%s for the next attempt",
-                  sending->receiver->name, slot->delivery.outcome.problem, spans,
+                  batch_export->receiver->name, slot->request_call.outcome.problem, spans,
                   spans == 1 ? " waits" : "s wait");
-    sending->is_away = true;
+    batch_export->is_away = true;
 }
 
 /* Account for the request that has come to its end. */
-static void settle(struct oteli_batch_export *sending, otel_export *call,
+static void settle(struct oteli_batch_export *batch_export, otel_export *call,
                    struct oteli_request_slot *slot)
 {
-    const enum oteli_request_call_end end = slot->delivery.end;
-    note(sending, &slot->delivery, oteli_request_call_was_answered(end));
-    sending->is_away = sending->is_away && !oteli_request_call_was_answered(end);
+    const enum oteli_request_call_end end = slot->request_call.end;
+    note(batch_export, &slot->request_call, oteli_request_call_was_answered(end));
+    batch_export->is_away = batch_export->is_away && !oteli_request_call_was_answered(end);
     switch (end) {
     case OTELI_CALL_DELIVERED:
-        accept(sending, call, slot);
+        accept(batch_export, call, slot);
         break;
     case OTELI_CALL_REFUSED:
-        if (look_for_culprit(sending, slot))
+        if (look_for_culprit(batch_export, slot))
             return;
-        lose(sending, call, slot, OTEL_DROP_PERMANENT_ERROR);
+        lose(batch_export, call, slot, OTEL_DROP_PERMANENT_ERROR);
         break;
     case OTELI_CALL_TOO_LARGE:
-        if (halve(sending, slot))
+        if (halve(batch_export, slot))
             return;
-        lose(sending, call, slot, OTEL_DROP_TOO_LARGE);
+        lose(batch_export, call, slot, OTEL_DROP_TOO_LARGE);
         break;
     case OTELI_CALL_HOPELESS:
-        if (!keep(sending, call, slot))
-            lose(sending, call, slot, OTEL_DROP_PERMANENT_ERROR);
+        if (!keep(batch_export, call, slot))
+            lose(batch_export, call, slot, OTEL_DROP_PERMANENT_ERROR);
         break;
     case OTELI_CALL_EXHAUSTED:
     case OTELI_CALL_UNCONFIRMED:
-        if (keep(sending, call, slot))
+        if (keep(batch_export, call, slot))
             break;
-        give_up(sending, call, slot);
+        give_up(batch_export, call, slot);
         return;
     }
     slot->first += slot->request->spans;
@@ -285,69 +291,70 @@ static void settle(struct oteli_batch_export *sending, otel_export *call,
 /* --- The slots --- */
 
 /* Give the slot something to do, if there is anything. */
-static void start(struct oteli_batch_export *sending, otel_export *call,
+static void start(struct oteli_batch_export *batch_export, otel_export *call,
                   struct oteli_request_slot *slot)
 {
     slot->is_busy = false;
-    while (!slot->is_busy && make_next(sending, call, slot)) {
-        struct oteli_request_call *delivery = &slot->delivery;
-        if (sending->spooling != NULL && oteli_spool_sender_is_away(sending->spooling) &&
-            keep(sending, call, slot)) {
+    while (!slot->is_busy && make_next(batch_export, call, slot)) {
+        struct oteli_request_call *request_call = &slot->request_call;
+        if (batch_export->spool_sender != NULL &&
+            oteli_spool_sender_is_away(batch_export->spool_sender) &&
+            keep(batch_export, call, slot)) {
             slot->first += slot->request->spans;
             continue;
         }
-        delivery->hurries = call->is_stopping;
+        request_call->hurries = call->is_stopping;
         slot->started_ns = oteli_monotonic_ns();
-        oteli_request_call_begin(delivery, slot->request->bytes, slot->request->length,
-                                 deadline_of(sending, call));
+        oteli_request_call_begin(request_call, slot->request->bytes, slot->request->length,
+                                 deadline_of(batch_export, call));
         slot->kept_after = 0;
-        slot->is_busy = oteli_request_call_is_pending(delivery);
+        slot->is_busy = oteli_request_call_is_pending(request_call);
         if (!slot->is_busy)
-            settle(sending, call, slot);
+            settle(batch_export, call, slot);
     }
 }
 
 /* The receiver is away or busy, and the spool has more time than this export. Asked once after
  * each attempt. true: the request is on disk, and not waited for any more. */
-static bool keep_instead(struct oteli_batch_export *sending, otel_export *call,
+static bool keep_instead(struct oteli_batch_export *batch_export, otel_export *call,
                          struct oteli_request_slot *slot)
 {
-    struct oteli_request_call *delivery = &slot->delivery;
-    if (sending->spooling == NULL || slot->kept_after == delivery->attempts)
+    struct oteli_request_call *request_call = &slot->request_call;
+    if (batch_export->spool_sender == NULL || slot->kept_after == request_call->attempts)
         return false;
-    slot->kept_after = delivery->attempts;
-    note(sending, delivery, false);
-    if (!keep(sending, call, slot))
+    slot->kept_after = request_call->attempts;
+    note(batch_export, request_call, false);
+    if (!keep(batch_export, call, slot))
         return false;
-    (void)oteli_request_call_go_on(delivery, 0, 0);
+    (void)oteli_request_call_go_on(request_call, 0, 0);
     return true;
 }
 
-static void go_on(struct oteli_batch_export *sending, otel_export *call,
+static void go_on(struct oteli_batch_export *batch_export, otel_export *call,
                   struct oteli_request_slot *slot, int timeout_ms)
 {
-    struct oteli_request_call *delivery = &slot->delivery;
-    delivery->hurries = call->is_stopping;
-    if (oteli_request_call_go_on(delivery, timeout_ms, deadline_of(sending, call))) {
-        settle(sending, call, slot);
-    } else if (delivery->state != OTELI_CALL_WAITING) {
+    struct oteli_request_call *request_call = &slot->request_call;
+    request_call->hurries = call->is_stopping;
+    if (oteli_request_call_go_on(request_call, timeout_ms, deadline_of(batch_export, call))) {
+        settle(batch_export, call, slot);
+    } else if (request_call->state != OTELI_CALL_WAITING) {
         return;
-    } else if (keep_instead(sending, call, slot)) {
+    } else if (keep_instead(batch_export, call, slot)) {
         slot->first += slot->request->spans;
     } else {
-        say_away(sending, slot);
+        say_away(batch_export, slot);
         return;
     }
-    start(sending, call, slot);
+    start(batch_export, call, slot);
 }
 
-static size_t busy_slots(const struct oteli_batch_export *sending,
+static size_t busy_slots(const struct oteli_batch_export *batch_export,
                          struct oteli_request_slot **first)
 {
     size_t busy = 0;
-    for (size_t i = 0; i < sending->slot_count; i++) {
-        if (sending->slots[i].is_busy && busy++ == 0)
-            *first = &sending->slots[i];
+    for (size_t i = 0; i < batch_export->slot_count; i++) {
+        if (batch_export->slots[i].is_busy && busy++ == 0)
+            *first = &batch_export->slots[i];
     }
     return busy;
 }
@@ -359,18 +366,19 @@ static void shorten(int *timeout_ms, int other_ms)
 }
 
 /* Until one of several slots can go on. */
-static void wait_for_any(struct oteli_batch_export *sending, const otel_export *call,
+static void wait_for_any(struct oteli_batch_export *batch_export, const otel_export *call,
                          int timeout_ms)
 {
     struct pollfd watched[OTELI_REQUEST_SLOTS_MAX];
     nfds_t count = 0;
-    for (size_t i = 0; i < sending->slot_count; i++) {
-        struct oteli_request_call *delivery = &sending->slots[i].delivery;
-        if (!sending->slots[i].is_busy)
+    for (size_t i = 0; i < batch_export->slot_count; i++) {
+        struct oteli_request_call *request_call = &batch_export->slots[i].request_call;
+        if (!batch_export->slots[i].is_busy)
             continue;
-        const int fd = oteli_transport_descriptor(delivery->transport, true);
+        const int fd = oteli_transport_descriptor(request_call->transport, true);
         watched[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
-        shorten(&timeout_ms, oteli_request_call_timeout_ms(delivery, deadline_of(sending, call)));
+        shorten(&timeout_ms,
+                oteli_request_call_timeout_ms(request_call, deadline_of(batch_export, call)));
         if (fd < 0)
             shorten(&timeout_ms, BLIND_MS);
     }
@@ -378,97 +386,101 @@ static void wait_for_any(struct oteli_batch_export *sending, const otel_export *
 }
 
 /* Done, if there is nothing that is on its way. */
-static otel_export_result result_of(struct oteli_batch_export *sending)
+static otel_export_result result_of(struct oteli_batch_export *batch_export)
 {
     struct oteli_request_slot *slot;
-    if (busy_slots(sending, &slot) != 0)
+    if (busy_slots(batch_export, &slot) != 0)
         return OTEL_EXPORT_PENDING;
-    for (size_t i = 0; i < sending->slot_count; i++)
-        oteli_transport_rest(sending->slots[i].delivery.transport);
-    sending->call = NULL;
+    for (size_t i = 0; i < batch_export->slot_count; i++)
+        oteli_transport_rest(batch_export->slots[i].request_call.transport);
+    batch_export->call = NULL;
     return OTEL_EXPORT_DONE;
 }
 
-otel_export_result oteli_batch_export_begin(struct oteli_batch_export *sending, otel_export *call)
+otel_export_result oteli_batch_export_begin(struct oteli_batch_export *batch_export,
+                                            otel_export *call)
 {
     const uint64_t now_ns = oteli_monotonic_ns();
-    sending->is_prepared = sending->prepared == call->batch;
-    sending->prepared = NULL;
-    sending->call = call;
-    sending->deadline_ns =
-        sending->timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + sending->timeout_ns;
-    sending->next = 0;
-    for (size_t i = 0; i < sending->slot_count; i++) {
-        struct oteli_request_slot *slot = &sending->slots[i];
+    batch_export->is_prepared = batch_export->prepared == call->batch;
+    batch_export->prepared = NULL;
+    batch_export->call = call;
+    batch_export->deadline_ns = batch_export->timeout_ns > UINT64_MAX - now_ns
+                                    ? UINT64_MAX
+                                    : now_ns + batch_export->timeout_ns;
+    batch_export->next = 0;
+    for (size_t i = 0; i < batch_export->slot_count; i++) {
+        struct oteli_request_slot *slot = &batch_export->slots[i];
         slot->first = 0;
         slot->end = 0;
-        start(sending, call, slot);
+        start(batch_export, call, slot);
     }
-    return result_of(sending);
+    return result_of(batch_export);
 }
 
 /* The descriptor that the program watches is the first slot's, and says that somebody has woken it,
  * also when only others are busy: nobody else would take that back. */
-static void hear_wakes(struct oteli_batch_export *sending)
+static void hear_wakes(struct oteli_batch_export *batch_export)
 {
-    const struct oteli_request_slot *first = &sending->slots[0];
+    const struct oteli_request_slot *first = &batch_export->slots[0];
     if (!first->is_busy)
-        oteli_transport_sleep(first->delivery.transport, 0);
+        oteli_transport_sleep(first->request_call.transport, 0);
 }
 
-otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *sending, otel_export *call,
-                                            int timeout_ms, bool abandon)
+otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *batch_export,
+                                            otel_export *call, int timeout_ms, bool abandon)
 {
     struct oteli_request_slot *only = NULL;
-    hear_wakes(sending);
+    hear_wakes(batch_export);
     if (abandon) {
         /* With the deadline in the past every way leads to the end at once. */
-        sending->deadline_ns = 0;
+        batch_export->deadline_ns = 0;
         timeout_ms = 0;
     }
-    const size_t busy = busy_slots(sending, &only);
+    const size_t busy = busy_slots(batch_export, &only);
     if (busy < 2) {
         if (busy != 0)
-            go_on(sending, call, only, timeout_ms);
-        return result_of(sending);
+            go_on(batch_export, call, only, timeout_ms);
+        return result_of(batch_export);
     }
     if (timeout_ms != 0)
-        wait_for_any(sending, call, timeout_ms);
-    for (size_t i = 0; i < sending->slot_count; i++) {
-        if (sending->slots[i].is_busy)
-            go_on(sending, call, &sending->slots[i], 0);
+        wait_for_any(batch_export, call, timeout_ms);
+    for (size_t i = 0; i < batch_export->slot_count; i++) {
+        if (batch_export->slots[i].is_busy)
+            go_on(batch_export, call, &batch_export->slots[i], 0);
     }
-    return result_of(sending);
+    return result_of(batch_export);
 }
 
 /* To make a large request early saves little of the time that it takes to send it, and costs a
  * second copy of it. Its spans are likely to be as large as those on their way. */
-static bool is_worth_it(const struct oteli_batch_export *sending, const otel_batch *next)
+static bool is_worth_it(const struct oteli_batch_export *batch_export, const otel_batch *next)
 {
-    const struct oteli_request *request = sending->slots[0].request;
+    const struct oteli_request *request = batch_export->slots[0].request;
     const size_t size = otel_batch_size(next);
     const size_t span =
         request->spans != 0 ? request->plain_length / request->spans : 0; /* not known yet */
     return size != 0 && span * size <= PREPARED_BYTES_MAX;
 }
 
-void oteli_batch_export_prepare(struct oteli_batch_export *sending, const otel_batch *next)
+void oteli_batch_export_prepare(struct oteli_batch_export *batch_export, const otel_batch *next)
 {
-    const bool is_made = is_worth_it(sending, next) &&
-                         make(sending, sending->spare, next, 0, SIZE_MAX) == OTELI_ENCODE_OK;
-    sending->prepared = is_made ? next : NULL;
+    const bool is_made =
+        is_worth_it(batch_export, next) &&
+        make(batch_export, batch_export->spare, next, 0, SIZE_MAX) == OTELI_ENCODE_OK;
+    batch_export->prepared = is_made ? next : NULL;
 }
 
-int oteli_batch_export_descriptor(struct oteli_batch_export *sending, int *timeout_ms)
+int oteli_batch_export_descriptor(struct oteli_batch_export *batch_export, int *timeout_ms)
 {
     *timeout_ms = -1;
-    const int fd = oteli_transport_descriptor(sending->slots[0].delivery.transport, true);
-    for (size_t i = 0; i < sending->slot_count; i++) {
-        struct oteli_request_slot *slot = &sending->slots[i];
+    const int fd = oteli_transport_descriptor(batch_export->slots[0].request_call.transport, true);
+    for (size_t i = 0; i < batch_export->slot_count; i++) {
+        struct oteli_request_slot *slot = &batch_export->slots[i];
         if (!slot->is_busy)
             continue;
-        shorten(timeout_ms, oteli_request_call_timeout_ms(&slot->delivery,
-                                                          deadline_of(sending, sending->call)));
+        shorten(timeout_ms,
+                oteli_request_call_timeout_ms(&slot->request_call,
+                                              deadline_of(batch_export, batch_export->call)));
         if (i != 0)
             shorten(timeout_ms, BLIND_MS);
     }

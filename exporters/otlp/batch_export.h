@@ -28,7 +28,7 @@
 enum { OTELI_REQUEST_SLOTS_MAX = 16 };
 
 struct oteli_request_slot {
-    struct oteli_request_call delivery;
+    struct oteli_request_call request_call;
     struct oteli_request *request;
     bool is_busy;        /* its request is on its way */
     uint64_t started_ns; /* when it was sent first */
@@ -42,15 +42,15 @@ struct oteli_request_slot {
 struct oteli_batch_export {
     /* Constant. */
     const struct oteli_receiver *receiver;
-    struct oteli_spool_sender *spooling; /* NULL: there is none */
-    uint64_t timeout_ns;                 /* of a batch; UINT64_MAX: none */
+    struct oteli_spool_sender *spool_sender; /* NULL: there is none */
+    uint64_t timeout_ns;                     /* of a batch; UINT64_MAX: none */
     size_t max_request_bytes;
     size_t slot_count;
     struct oteli_request_slot *slots;
 
     struct oteli_request *requests; /* one more than slots */
     struct oteli_request *spare;
-    struct oteli_size_limit fitting;
+    struct oteli_size_limit size_limit;
     struct oteli_culprit culprit;
     const otel_batch *prepared; /* its first request is the spare one; NULL: none */
     bool is_away;               /* the receiver, and the log has said it */
@@ -62,16 +62,17 @@ struct oteli_batch_export {
     size_t next;             /* first span that no slot has taken */
 };
 
-otel_export_result oteli_batch_export_begin(struct oteli_batch_export *sending, otel_export *call);
+otel_export_result oteli_batch_export_begin(struct oteli_batch_export *batch_export,
+                                            otel_export *call);
 
 /* Go on for at most `timeout_ms`. `abandon`: no time is left, and it is done after this call. */
-otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *sending, otel_export *call,
-                                            int timeout_ms, bool abandon);
+otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *batch_export,
+                                            otel_export *call, int timeout_ms, bool abandon);
 
 /* Make the first request of the next batch. What cannot be made is left to its own export. */
-void oteli_batch_export_prepare(struct oteli_batch_export *sending, const otel_batch *next);
+void oteli_batch_export_prepare(struct oteli_batch_export *batch_export, const otel_batch *next);
 
 /* While an export is pending: as otel_exporter.descriptor. */
-int oteli_batch_export_descriptor(struct oteli_batch_export *sending, int *timeout_ms);
+int oteli_batch_export_descriptor(struct oteli_batch_export *batch_export, int *timeout_ms);
 
 #endif

@@ -16,7 +16,7 @@ enum { IDLE_MS = 30 * 1000 }; /* after which connections are closed */
 
 struct otlp_exporter {
     struct oteli_receiver receiver;
-    struct oteli_batch_export sending;
+    struct oteli_batch_export batch_export;
     otel_otlp_compression compression;
     char *name; /* of the receiver */
     void (*free_add_headers_state)(void *state);
@@ -28,37 +28,39 @@ static otel_export_result export_batch(void *state, otel_export *call)
 {
     struct otlp_exporter *exporter = state;
     exporter->has_exported = true;
-    return oteli_batch_export_begin(&exporter->sending, call);
+    return oteli_batch_export_begin(&exporter->batch_export, call);
 }
 
 static otel_export_result poll_export(void *state, otel_export *call, int timeout_ms, bool abandon)
 {
     struct otlp_exporter *exporter = state;
-    return oteli_batch_export_go_on(&exporter->sending, call, timeout_ms, abandon);
+    return oteli_batch_export_go_on(&exporter->batch_export, call, timeout_ms, abandon);
 }
 
 static void prepare(void *state, const otel_batch *next)
 {
     struct otlp_exporter *exporter = state;
-    oteli_batch_export_prepare(&exporter->sending, next);
+    oteli_batch_export_prepare(&exporter->batch_export, next);
 }
 
 static int descriptor(void *state, int *timeout_ms)
 {
     struct otlp_exporter *exporter = state;
-    struct oteli_batch_export *sending = &exporter->sending;
-    if (sending->call != NULL)
-        return oteli_batch_export_descriptor(sending, timeout_ms);
+    struct oteli_batch_export *batch_export = &exporter->batch_export;
+    if (batch_export->call != NULL)
+        return oteli_batch_export_descriptor(batch_export, timeout_ms);
     *timeout_ms = -1;
-    return sending->spooling != NULL ? oteli_spool_sender_descriptor(sending->spooling) : -1;
+    return batch_export->spool_sender != NULL
+               ? oteli_spool_sender_descriptor(batch_export->spool_sender)
+               : -1;
 }
 
-static void disconnect(const struct oteli_batch_export *sending)
+static void disconnect(const struct oteli_batch_export *batch_export)
 {
-    for (size_t i = 0; i < sending->slot_count; i++)
-        oteli_transport_disconnect(sending->slots[i].delivery.transport);
-    if (sending->spooling != NULL)
-        oteli_spool_sender_disconnect(sending->spooling);
+    for (size_t i = 0; i < batch_export->slot_count; i++)
+        oteli_transport_disconnect(batch_export->slots[i].request_call.transport);
+    if (batch_export->spool_sender != NULL)
+        oteli_spool_sender_disconnect(batch_export->spool_sender);
 }
 
 /* Send what is on disk. With nothing to do for some time, close the connections: a receiver has
@@ -66,9 +68,10 @@ static void disconnect(const struct oteli_batch_export *sending)
 static int attend(void *state)
 {
     struct otlp_exporter *exporter = state;
-    const struct oteli_batch_export *sending = &exporter->sending;
-    const int again_ms =
-        sending->spooling != NULL ? oteli_spool_sender_attend(sending->spooling) : -1;
+    const struct oteli_batch_export *batch_export = &exporter->batch_export;
+    const int again_ms = batch_export->spool_sender != NULL
+                             ? oteli_spool_sender_attend(batch_export->spool_sender)
+                             : -1;
     const uint64_t now_ns = oteli_monotonic_ns();
     if (again_ms >= 0 || exporter->has_exported)
         exporter->disconnect_ns = now_ns + IDLE_MS * OTELI_NS_PER_MS;
@@ -77,7 +80,7 @@ static int attend(void *state)
         return again_ms;
     if (exporter->disconnect_ns > now_ns)
         return (int)oteli_ms_between(now_ns, exporter->disconnect_ns);
-    disconnect(sending);
+    disconnect(batch_export);
     exporter->disconnect_ns = 0;
     return -1;
 }
@@ -85,27 +88,27 @@ static int attend(void *state)
 static int finish(void *state)
 {
     struct otlp_exporter *exporter = state;
-    return oteli_spool_sender_finish(exporter->sending.spooling);
+    return oteli_spool_sender_finish(exporter->batch_export.spool_sender);
 }
 
 static void wake(void *state)
 {
     struct otlp_exporter *exporter = state;
-    for (size_t i = 0; i < exporter->sending.slot_count; i++)
-        oteli_request_call_wake(&exporter->sending.slots[i].delivery);
+    for (size_t i = 0; i < exporter->batch_export.slot_count; i++)
+        oteli_request_call_wake(&exporter->batch_export.slots[i].request_call);
 }
 
 /* All of it but what the program gave. */
 static void dismantle(struct otlp_exporter *exporter)
 {
-    struct oteli_batch_export *sending = &exporter->sending;
-    oteli_spool_sender_free(sending->spooling);
-    for (size_t i = 0; sending->slots != NULL && i < sending->slot_count; i++)
-        oteli_request_call_fini(&sending->slots[i].delivery);
-    for (size_t i = 0; sending->requests != NULL && i <= sending->slot_count; i++)
-        oteli_request_fini(&sending->requests[i]);
-    free(sending->slots);
-    free(sending->requests);
+    struct oteli_batch_export *batch_export = &exporter->batch_export;
+    oteli_spool_sender_free(batch_export->spool_sender);
+    for (size_t i = 0; batch_export->slots != NULL && i < batch_export->slot_count; i++)
+        oteli_request_call_fini(&batch_export->slots[i].request_call);
+    for (size_t i = 0; batch_export->requests != NULL && i <= batch_export->slot_count; i++)
+        oteli_request_fini(&batch_export->requests[i]);
+    free(batch_export->slots);
+    free(batch_export->requests);
     free(exporter->name);
     free(exporter);
 }
@@ -128,27 +131,28 @@ static struct otlp_exporter *new_exporter(size_t slot_count, const struct oteli_
     struct otlp_exporter *made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
-    struct oteli_batch_export *sending = &made->sending;
+    struct oteli_batch_export *batch_export = &made->batch_export;
     made->receiver = *receiver;
     made->compression = compression;
     made->name = strdup(receiver->name);
     made->receiver.name = made->name;
-    sending->receiver = &made->receiver;
-    sending->max_request_bytes = max_request_bytes;
-    sending->slot_count = slot_count;
-    sending->slots = calloc(slot_count, sizeof *sending->slots);
-    sending->requests = calloc(slot_count + 1, sizeof *sending->requests);
-    bool is_whole = made->name != NULL && sending->slots != NULL && sending->requests != NULL;
+    batch_export->receiver = &made->receiver;
+    batch_export->max_request_bytes = max_request_bytes;
+    batch_export->slot_count = slot_count;
+    batch_export->slots = calloc(slot_count, sizeof *batch_export->slots);
+    batch_export->requests = calloc(slot_count + 1, sizeof *batch_export->requests);
+    bool is_whole =
+        made->name != NULL && batch_export->slots != NULL && batch_export->requests != NULL;
     for (size_t i = 0; is_whole && i <= slot_count; i++)
-        is_whole = oteli_request_init(&sending->requests[i], receiver->protocol, compression,
+        is_whole = oteli_request_init(&batch_export->requests[i], receiver->protocol, compression,
                                       max_request_bytes);
     if (!is_whole) {
         dismantle(made);
         return NULL;
     }
     for (size_t i = 0; i < slot_count; i++)
-        sending->slots[i].request = &sending->requests[i];
-    sending->spare = &sending->requests[slot_count];
+        batch_export->slots[i].request = &batch_export->requests[i];
+    batch_export->spare = &batch_export->requests[slot_count];
     return made;
 }
 
@@ -165,26 +169,27 @@ static void hand_out(struct otlp_exporter *made, otel_exporter *exporter)
                               .export_batch = export_batch, .poll = poll_export, .wake = wake,
                               .free = free_exporter, .prepare = prepare, .descriptor = descriptor,
                               .renew = renew, .attend = attend, .destination = made->name,
-                              .finish = made->sending.spooling != NULL ? finish : NULL);
+                              .finish = made->batch_export.spool_sender != NULL ? finish : NULL);
 }
 
 static otel_status renew(const void *state, otel_exporter *renewed)
 {
     const struct otlp_exporter *parents = state;
-    const struct oteli_batch_export *theirs = &parents->sending;
+    const struct oteli_batch_export *theirs = &parents->batch_export;
     struct otlp_exporter *made = new_exporter(theirs->slot_count, &parents->receiver,
                                               parents->compression, theirs->max_request_bytes);
     if (made == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    struct oteli_batch_export *sending = &made->sending;
+    struct oteli_batch_export *batch_export = &made->batch_export;
     bool is_whole = true;
-    sending->timeout_ns = theirs->timeout_ns;
-    for (size_t i = 0; is_whole && i < sending->slot_count; i++)
-        is_whole = oteli_request_call_renew(&sending->slots[i].delivery, &made->receiver,
-                                            &theirs->slots[i].delivery);
-    if (is_whole && theirs->spooling != NULL) {
-        sending->spooling = oteli_spool_sender_renew(theirs->spooling, &made->receiver);
-        is_whole = sending->spooling != NULL;
+    batch_export->timeout_ns = theirs->timeout_ns;
+    for (size_t i = 0; is_whole && i < batch_export->slot_count; i++)
+        is_whole = oteli_request_call_renew(&batch_export->slots[i].request_call, &made->receiver,
+                                            &theirs->slots[i].request_call);
+    if (is_whole && theirs->spool_sender != NULL) {
+        batch_export->spool_sender =
+            oteli_spool_sender_renew(theirs->spool_sender, &made->receiver);
+        is_whole = batch_export->spool_sender != NULL;
     }
     if (!is_whole) {
         dismantle(made);
@@ -210,7 +215,7 @@ static struct oteli_spool_sender *new_spooling(const struct otlp_exporter *made,
         .max_age_ms = options->given.spool_max_age_ms,
         .compression = options->given.compression,
         .max_request_bytes = options->given.max_request_bytes,
-        .timeout_ns = made->sending.timeout_ns,
+        .timeout_ns = made->batch_export.timeout_ns,
     };
     struct oteli_transport *transport = oteli_options_transport(options);
     return transport != NULL ? oteli_spool_sender_new(&chosen, &made->receiver, transport) : NULL;
@@ -227,15 +232,15 @@ static otel_status make(const struct oteli_options *options, otel_exporter *expo
         new_exporter(given->concurrency, &receiver, given->compression, given->max_request_bytes);
     if (made == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    struct oteli_batch_export *sending = &made->sending;
+    struct oteli_batch_export *batch_export = &made->batch_export;
     bool is_whole = true;
-    sending->timeout_ns = timeout_ns_of(given->timeout_ms);
-    for (size_t i = 0; is_whole && i < sending->slot_count; i++)
-        is_whole = oteli_request_call_init(&sending->slots[i].delivery, &made->receiver,
+    batch_export->timeout_ns = timeout_ns_of(given->timeout_ms);
+    for (size_t i = 0; is_whole && i < batch_export->slot_count; i++)
+        is_whole = oteli_request_call_init(&batch_export->slots[i].request_call, &made->receiver,
                                            oteli_options_transport(options));
     if (is_whole && given->spool_directory != NULL) {
-        sending->spooling = new_spooling(made, options);
-        is_whole = sending->spooling != NULL;
+        batch_export->spool_sender = new_spooling(made, options);
+        is_whole = batch_export->spool_sender != NULL;
     }
     if (!is_whole) {
         dismantle(made);

@@ -19,14 +19,14 @@ enum phase { CLOSED, OPEN, WOKEN };
 
 struct oteli_posting {
     struct oteli_receiver receiver;
-    struct oteli_request_call delivery;
+    struct oteli_request_call request_call;
     struct oteli_request request;
     char *name;           /* of the receiver */
     int64_t timeout_ms;   /* of a message; below 0: none */
     uint64_t deadline_ns; /* of what is posted until the close */
     struct oteli_meanwhile meanwhile;
     size_t max_bytes;
-    struct oteli_size_limit fitting;
+    struct oteli_size_limit size_limit;
     uint32_t phase; /* atomic, enum phase; WOKEN by any thread, if it is OPEN */
     void (*free_add_headers_state)(void *state);
 };
@@ -34,7 +34,7 @@ struct oteli_posting {
 /* All of it but what the program gave. */
 static void dismantle(struct oteli_posting *posting)
 {
-    oteli_request_call_fini(&posting->delivery);
+    oteli_request_call_fini(&posting->request_call);
     oteli_request_fini(&posting->request);
     free(posting->name);
     free(posting);
@@ -56,7 +56,7 @@ static struct oteli_posting *make(const struct oteli_options *options)
     if (made->name == NULL ||
         !oteli_request_init(&made->request, given->protocol, given->compression,
                             given->max_request_bytes) ||
-        !oteli_request_call_init(&made->delivery, &made->receiver,
+        !oteli_request_call_init(&made->request_call, &made->receiver,
                                  oteli_options_transport(options))) {
         dismantle(made);
         return NULL;
@@ -134,22 +134,22 @@ static int patience_ms(const struct oteli_posting *posting, bool ends)
 /* Until the end, or until somebody does not want to wait for it. */
 static void deliver(struct oteli_posting *posting)
 {
-    struct oteli_request_call *delivery = &posting->delivery;
+    struct oteli_request_call *request_call = &posting->request_call;
     oteli_fence_full(); /* either this sees the wake, or who wakes finds what there is to wake */
-    bool has_ended = !oteli_request_call_is_pending(delivery);
+    bool has_ended = !oteli_request_call_is_pending(request_call);
     while (!has_ended) {
         const bool ends = is_woken(posting);
-        has_ended = oteli_request_call_go_on(delivery, patience_ms(posting, ends),
+        has_ended = oteli_request_call_go_on(request_call, patience_ms(posting, ends),
                                              ends ? 0 : posting->deadline_ns);
     }
-    oteli_transport_rest(delivery->transport);
+    oteli_transport_rest(request_call->transport);
 }
 
 /* Whether it need not be tried. One that cannot be made smaller shows what the receiver takes now. */
 static bool is_too_large(const struct oteli_posting *posting, const struct oteli_message *message)
 {
     return message->length > posting->max_bytes ||
-           oteli_size_limit_spans(&posting->fitting, message->items, message->length) !=
+           oteli_size_limit_spans(&posting->size_limit, message->items, message->length) !=
                message->items;
 }
 
@@ -157,25 +157,25 @@ static void learn(struct oteli_posting *posting, const struct oteli_message *mes
                   const struct oteli_posted *posted)
 {
     if (posted->is_delivered)
-        oteli_size_limit_accepted(&posting->fitting, message->length, message->is_part,
+        oteli_size_limit_accepted(&posting->size_limit, message->length, message->is_part,
                                   posting->max_bytes);
     else if (posted->is_too_large)
-        oteli_size_limit_too_large(&posting->fitting, message->items, message->length);
+        oteli_size_limit_too_large(&posting->size_limit, message->items, message->length);
 }
 
-static struct oteli_posted result_of(const struct oteli_request_call *delivery)
+static struct oteli_posted result_of(const struct oteli_request_call *request_call)
 {
-    const struct oteli_outcome *outcome = &delivery->outcome;
-    const bool is_delivered = delivery->end == OTELI_CALL_DELIVERED;
+    const struct oteli_outcome *outcome = &request_call->outcome;
+    const bool is_delivered = request_call->end == OTELI_CALL_DELIVERED;
     return (struct oteli_posted){
         .is_delivered = is_delivered,
-        .is_too_large = delivery->end == OTELI_CALL_TOO_LARGE,
+        .is_too_large = request_call->end == OTELI_CALL_TOO_LARGE,
         .has_no_service = !is_delivered && outcome->has_no_service,
-        .has_no_time =
-            delivery->end == OTELI_CALL_EXHAUSTED || delivery->end == OTELI_CALL_UNCONFIRMED,
-        .may_have_arrived = !is_delivered && delivery->may_have_arrived,
+        .has_no_time = request_call->end == OTELI_CALL_EXHAUSTED ||
+                       request_call->end == OTELI_CALL_UNCONFIRMED,
+        .may_have_arrived = !is_delivered && request_call->may_have_arrived,
         .rejected = is_delivered ? outcome->rejected : 0,
-        .attempts = delivery->attempts,
+        .attempts = request_call->attempts,
         .text = is_delivered ? outcome->message : outcome->problem,
     };
 }
@@ -188,10 +188,10 @@ struct oteli_posted oteli_posting_post(struct oteli_posting *posting,
         return (struct oteli_posted){.is_too_large = true, .text = "it is too large"};
     if (!oteli_request_wrap(request, message->bytes, message->length, 0))
         return (struct oteli_posted){.has_no_memory = true, .text = "no memory for the request"};
-    oteli_request_call_begin(&posting->delivery, request->bytes, request->length,
+    oteli_request_call_begin(&posting->request_call, request->bytes, request->length,
                              is_woken(posting) ? 0 : posting->deadline_ns);
     deliver(posting);
-    const struct oteli_posted posted = result_of(&posting->delivery);
+    const struct oteli_posted posted = result_of(&posting->request_call);
     learn(posting, message, &posted);
     return posted;
 }
@@ -201,5 +201,5 @@ void oteli_posting_wake(struct oteli_posting *posting)
     if (!oteli_cas_full_32(&posting->phase, OPEN, WOKEN))
         return;
     oteli_fence_full();
-    oteli_request_call_wake(&posting->delivery);
+    oteli_request_call_wake(&posting->request_call);
 }

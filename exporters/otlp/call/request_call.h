@@ -17,7 +17,7 @@
 #include "exporters/otlp/protocol/protocol.h"
 #include "exporters/otlp/transport/transport.h"
 
-/* What all deliveries to a receiver have in common. Constant, and outlives them. */
+/* What all request calls to a receiver have in common. Constant, and outlives them. */
 struct oteli_receiver {
     const char *name; /* its endpoint, as it may stand in a log line */
     otel_otlp_protocol protocol;
@@ -62,39 +62,39 @@ struct oteli_request_call {
 };
 
 /* `transport` is adopted in any case; NULL: false, no memory. */
-bool oteli_request_call_init(struct oteli_request_call *delivery,
+bool oteli_request_call_init(struct oteli_request_call *request_call,
                              const struct oteli_receiver *receiver,
                              struct oteli_transport *transport);
 /* In a forked child: another one from what is constant in the parent's. */
-bool oteli_request_call_renew(struct oteli_request_call *delivery,
+bool oteli_request_call_renew(struct oteli_request_call *request_call,
                               const struct oteli_receiver *receiver,
                               const struct oteli_request_call *parents);
 /* Also of one that is all zero. */
-void oteli_request_call_fini(struct oteli_request_call *delivery);
+void oteli_request_call_fini(struct oteli_request_call *request_call);
 
 /* Begin with a request, which stays until the end. It has ended at once when there is no time. */
-void oteli_request_call_begin(struct oteli_request_call *delivery, const void *bytes, size_t length,
-                              uint64_t deadline_ns);
+void oteli_request_call_begin(struct oteli_request_call *request_call, const void *bytes,
+                              size_t length, uint64_t deadline_ns);
 
 /* Go on for at most `timeout_ms`; the deadline may have become earlier (0: to the end, at once).
  * true: it has ended. */
-bool oteli_request_call_go_on(struct oteli_request_call *delivery, int timeout_ms,
+bool oteli_request_call_go_on(struct oteli_request_call *request_call, int timeout_ms,
                               uint64_t deadline_ns);
 
 /* Whether there is a request that has not ended. */
-bool oteli_request_call_is_pending(const struct oteli_request_call *delivery);
+bool oteli_request_call_is_pending(const struct oteli_request_call *request_call);
 
 /* Whether the last attempt, of the request on its way or of one before, found the receiver away
  * or busy. */
-bool oteli_request_call_is_failing(const struct oteli_request_call *delivery);
+bool oteli_request_call_is_failing(const struct oteli_request_call *request_call);
 
 /* Whether this end says that the receiver is there. */
 bool oteli_request_call_was_answered(enum oteli_request_call_end end);
 
 /* In how many milliseconds it can go on in any case, with this deadline; -1: no such time. The
  * descriptor of its transport says when it can before. */
-int oteli_request_call_timeout_ms(struct oteli_request_call *delivery, uint64_t deadline_ns);
+int oteli_request_call_timeout_ms(struct oteli_request_call *request_call, uint64_t deadline_ns);
 
-void oteli_request_call_wake(struct oteli_request_call *delivery);
+void oteli_request_call_wake(struct oteli_request_call *request_call);
 
 #endif

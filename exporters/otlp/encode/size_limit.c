@@ -7,49 +7,50 @@ enum {
     GROWTH = 8             /* an eighth more */
 };
 
-size_t oteli_size_limit_spans(const struct oteli_size_limit *fitting, size_t spans, size_t bytes)
+size_t oteli_size_limit_spans(const struct oteli_size_limit *size_limit, size_t spans, size_t bytes)
 {
-    if (fitting->limit_bytes == 0 || bytes <= fitting->limit_bytes || spans < 2)
+    if (size_limit->limit_bytes == 0 || bytes <= size_limit->limit_bytes || spans < 2)
         return spans;
-    const size_t share = (size_t)((double)spans * (double)fitting->limit_bytes / (double)bytes);
+    const size_t share = (size_t)((double)spans * (double)size_limit->limit_bytes / (double)bytes);
     if (share >= spans)
         return spans - 1;
     return share != 0 ? share : 1;
 }
 
-void oteli_size_limit_too_large(struct oteli_size_limit *fitting, size_t spans, size_t bytes)
+void oteli_size_limit_too_large(struct oteli_size_limit *size_limit, size_t spans, size_t bytes)
 {
     if (spans < 2)
         return;
-    if (fitting->refused_bytes == 0 || bytes < fitting->refused_bytes)
-        fitting->refused_bytes = bytes;
-    if (fitting->limit_bytes == 0 || bytes <= fitting->limit_bytes)
-        fitting->limit_bytes = bytes - 1;
-    fitting->successes = 0;
+    if (size_limit->refused_bytes == 0 || bytes < size_limit->refused_bytes)
+        size_limit->refused_bytes = bytes;
+    if (size_limit->limit_bytes == 0 || bytes <= size_limit->limit_bytes)
+        size_limit->limit_bytes = bytes - 1;
+    size_limit->successes = 0;
 }
 
 /* The parts of a request differ in size: not the smallest of them is to be the limit. */
-static void learn(struct oteli_size_limit *fitting, size_t bytes)
+static void learn(struct oteli_size_limit *size_limit, size_t bytes)
 {
-    const size_t half = fitting->refused_bytes / 2;
+    const size_t half = size_limit->refused_bytes / 2;
     const size_t more = bytes + bytes / GROWTH;
     const size_t limit = more > half ? more : half;
-    fitting->limit_bytes = limit < fitting->refused_bytes ? limit : fitting->refused_bytes - 1;
-    fitting->refused_bytes = 0;
+    size_limit->limit_bytes =
+        limit < size_limit->refused_bytes ? limit : size_limit->refused_bytes - 1;
+    size_limit->refused_bytes = 0;
 }
 
-void oteli_size_limit_accepted(struct oteli_size_limit *fitting, size_t bytes, bool is_part,
+void oteli_size_limit_accepted(struct oteli_size_limit *size_limit, size_t bytes, bool is_part,
                                size_t max_bytes)
 {
-    if (is_part && fitting->refused_bytes != 0) {
-        learn(fitting, bytes);
+    if (is_part && size_limit->refused_bytes != 0) {
+        learn(size_limit, bytes);
         return;
     }
-    if (bytes < fitting->limit_bytes / 2 || fitting->limit_bytes == 0 ||
-        ++fitting->successes < SUCCESSES_NEEDED)
+    if (bytes < size_limit->limit_bytes / 2 || size_limit->limit_bytes == 0 ||
+        ++size_limit->successes < SUCCESSES_NEEDED)
         return;
-    fitting->successes = 0;
-    fitting->limit_bytes += fitting->limit_bytes / GROWTH + 1;
-    if (fitting->limit_bytes >= max_bytes)
-        fitting->limit_bytes = 0;
+    size_limit->successes = 0;
+    size_limit->limit_bytes += size_limit->limit_bytes / GROWTH + 1;
+    if (size_limit->limit_bytes >= max_bytes)
+        size_limit->limit_bytes = 0;
 }

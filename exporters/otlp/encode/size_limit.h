@@ -20,14 +20,15 @@ struct oteli_size_limit {
 };
 
 /* How many of the spans of a request to send: all that there are, or fewer, but one at least. */
-size_t oteli_size_limit_spans(const struct oteli_size_limit *fitting, size_t spans, size_t bytes);
+size_t oteli_size_limit_spans(const struct oteli_size_limit *size_limit, size_t spans,
+                              size_t bytes);
 
 /* A request was too large. One of a single span says nothing about others. */
-void oteli_size_limit_too_large(struct oteli_size_limit *fitting, size_t spans, size_t bytes);
+void oteli_size_limit_too_large(struct oteli_size_limit *size_limit, size_t spans, size_t bytes);
 
 /* A request was taken: a part of one that had been refused, or any other. `max_bytes` is what we
  * limit ourselves to. */
-void oteli_size_limit_accepted(struct oteli_size_limit *fitting, size_t bytes, bool is_part,
+void oteli_size_limit_accepted(struct oteli_size_limit *size_limit, size_t bytes, bool is_part,
                                size_t max_bytes);
 
 #endif

@@ -33,7 +33,7 @@ struct oteli_spool_sender {
 
     const struct oteli_receiver *receiver;
     struct oteli_spool *spool;
-    struct oteli_request_call delivery;
+    struct oteli_request_call request_call;
     struct oteli_request request; /* made of the file that is being sent */
     struct oteli_culprit culprit;
 
@@ -48,16 +48,16 @@ struct oteli_spool_sender {
 
 /* ---- making ---------------------------------------------------------------------------- */
 
-void oteli_spool_sender_free(struct oteli_spool_sender *spooling)
+void oteli_spool_sender_free(struct oteli_spool_sender *spool_sender)
 {
-    if (spooling == NULL)
+    if (spool_sender == NULL)
         return;
-    oteli_request_call_fini(&spooling->delivery);
-    oteli_spool_close(spooling->spool);
-    oteli_request_fini(&spooling->request);
-    free((char *)(uintptr_t)spooling->options.directory);
-    free((char *)(uintptr_t)spooling->options.endpoint);
-    free(spooling);
+    oteli_request_call_fini(&spool_sender->request_call);
+    oteli_spool_close(spool_sender->spool);
+    oteli_request_fini(&spool_sender->request);
+    free((char *)(uintptr_t)spool_sender->options.directory);
+    free((char *)(uintptr_t)spool_sender->options.endpoint);
+    free(spool_sender);
 }
 
 static otel_otlp_protocol format_of(const struct oteli_receiver *receiver)
@@ -66,7 +66,7 @@ static otel_otlp_protocol format_of(const struct oteli_receiver *receiver)
                                                      : OTEL_OTLP_HTTP_PROTOBUF;
 }
 
-/* All but the delivery. NULL: no memory. */
+/* All but the request call. NULL: no memory. */
 static struct oteli_spool_sender *new_with(const struct oteli_spool_sender_options *options,
                                            const struct oteli_receiver *receiver)
 {
@@ -96,7 +96,7 @@ struct oteli_spool_sender *oteli_spool_sender_new(const struct oteli_spool_sende
         oteli_transport_free(transport);
         return NULL;
     }
-    if (oteli_request_call_init(&made->delivery, receiver, transport)) {
+    if (oteli_request_call_init(&made->request_call, receiver, transport)) {
         oteli_spool_warn(made->spool);
         return made;
     }
@@ -109,7 +109,8 @@ struct oteli_spool_sender *oteli_spool_sender_renew(const struct oteli_spool_sen
 {
     oteli_spool_close_copies(parents->spool);
     struct oteli_spool_sender *made = new_with(&parents->options, receiver);
-    if (made == NULL || oteli_request_call_renew(&made->delivery, receiver, &parents->delivery))
+    if (made == NULL ||
+        oteli_request_call_renew(&made->request_call, receiver, &parents->request_call))
         return made;
     oteli_spool_sender_free(made);
     return NULL;
@@ -123,213 +124,219 @@ static uint64_t in_ms(uint64_t ms)
 }
 
 /* It is away. */
-static void set_next_try(struct oteli_spool_sender *spooling)
+static void set_next_try(struct oteli_spool_sender *spool_sender)
 {
-    spooling->next_try_ns =
-        in_ms(oteli_retry_wait_ms(spooling->failures - 1, spooling->asked_ms, oteli_random_once()));
+    spool_sender->next_try_ns = in_ms(oteli_retry_wait_ms(
+        spool_sender->failures - 1, spool_sender->asked_ms, oteli_random_once()));
 }
 
-static void find_there(struct oteli_spool_sender *spooling)
+static void find_there(struct oteli_spool_sender *spool_sender)
 {
-    if (spooling->is_away)
-        OTELI_LOG(OTEL_LOG_WARN, "%s is back; sending what is in %s", spooling->receiver->name,
-                  spooling->options.directory);
-    spooling->is_away = false;
-    spooling->failures = 0;
-    spooling->asked_ms = 0;
-    spooling->next_try_ns = 0;
+    if (spool_sender->is_away)
+        OTELI_LOG(OTEL_LOG_WARN, "%s is back; sending what is in %s", spool_sender->receiver->name,
+                  spool_sender->options.directory);
+    spool_sender->is_away = false;
+    spool_sender->failures = 0;
+    spool_sender->asked_ms = 0;
+    spool_sender->next_try_ns = 0;
 }
 
-static void find_away(struct oteli_spool_sender *spooling, const char *problem)
+static void find_away(struct oteli_spool_sender *spool_sender, const char *problem)
 {
-    if (!spooling->is_away)
+    if (!spool_sender->is_away)
         OTELI_LOG(OTEL_LOG_WARN, "%s is away%s%s; spans are put to disk in %s",
-                  spooling->receiver->name, problem[0] != '\0' ? ": " : "", problem,
-                  spooling->options.directory);
-    spooling->is_away = true;
-    spooling->failures++;
-    spooling->asked_ms = 0;
-    set_next_try(spooling);
+                  spool_sender->receiver->name, problem[0] != '\0' ? ": " : "", problem,
+                  spool_sender->options.directory);
+    spool_sender->is_away = true;
+    spool_sender->failures++;
+    spool_sender->asked_ms = 0;
+    set_next_try(spool_sender);
 }
 
-bool oteli_spool_sender_is_away(const struct oteli_spool_sender *spooling)
+bool oteli_spool_sender_is_away(const struct oteli_spool_sender *spool_sender)
 {
-    if (!spooling->is_away || oteli_spool_is_empty(spooling->spool))
+    if (!spool_sender->is_away || oteli_spool_is_empty(spool_sender->spool))
         return false;
-    const bool can_try_files = spooling->is_sending || !oteli_spool_is_taken(spooling->spool);
-    return can_try_files || oteli_monotonic_ns() < spooling->next_try_ns;
+    const bool can_try_files =
+        spool_sender->is_sending || !oteli_spool_is_taken(spool_sender->spool);
+    return can_try_files || oteli_monotonic_ns() < spool_sender->next_try_ns;
 }
 
-void oteli_spool_sender_note(struct oteli_spool_sender *spooling, bool has_answered)
+void oteli_spool_sender_note(struct oteli_spool_sender *spool_sender, bool has_answered)
 {
     if (has_answered)
-        find_there(spooling);
+        find_there(spool_sender);
     else
-        find_away(spooling, "");
+        find_away(spool_sender, "");
 }
 
-void oteli_spool_sender_hold_off(struct oteli_spool_sender *spooling, uint64_t asked_ms)
+void oteli_spool_sender_hold_off(struct oteli_spool_sender *spool_sender, uint64_t asked_ms)
 {
-    spooling->asked_ms = asked_ms < ASKED_MS_MAX ? asked_ms : ASKED_MS_MAX;
-    set_next_try(spooling);
+    spool_sender->asked_ms = asked_ms < ASKED_MS_MAX ? asked_ms : ASKED_MS_MAX;
+    set_next_try(spool_sender);
 }
 
-bool oteli_spool_sender_keep(struct oteli_spool_sender *spooling,
+bool oteli_spool_sender_keep(struct oteli_spool_sender *spool_sender,
                              const struct oteli_request *request)
 {
-    return oteli_spool_put(spooling->spool, request->plain, request->plain_length,
+    return oteli_spool_put(spool_sender->spool, request->plain, request->plain_length,
                            (uint32_t)request->spans);
 }
 
 /* ---- sending --------------------------------------------------------------------------- */
 
-static void tell_delivered(const struct oteli_spool_sender *spooling)
+static void tell_delivered(const struct oteli_spool_sender *spool_sender)
 {
-    const struct oteli_outcome *outcome = &spooling->delivery.outcome;
+    const struct oteli_outcome *outcome = &spool_sender->request_call.outcome;
     if (outcome->rejected != 0)
         OTELI_LOG_LOST(OTEL_LOG_ERROR, outcome->rejected,
                        "%s rejected %" PRIu64 " of %zu span%s from disk: %s",
-                       spooling->receiver->name, outcome->rejected, spooling->request.spans,
-                       oteli_plural(spooling->request.spans), outcome->message);
+                       spool_sender->receiver->name, outcome->rejected, spool_sender->request.spans,
+                       oteli_plural(spool_sender->request.spans), outcome->message);
     else if (outcome->message[0] != '\0')
         OTELI_LOG(OTEL_LOG_WARN, "%s accepted all spans from disk and warns: %s",
-                  spooling->receiver->name, outcome->message);
+                  spool_sender->receiver->name, outcome->message);
 }
 
 /* Go on with the halves of a file, one of which has the span for which it was refused. */
-static bool look_for_culprit(struct oteli_spool_sender *spooling)
+static bool look_for_culprit(struct oteli_spool_sender *spool_sender)
 {
-    return spooling->delivery.outcome.is_about_content &&
-           oteli_culprit_halve(&spooling->culprit, spooling->request.spans, oteli_monotonic_ns()) &&
-           oteli_spool_halve(spooling->spool);
+    return spool_sender->request_call.outcome.is_about_content &&
+           oteli_culprit_halve(&spool_sender->culprit, spool_sender->request.spans,
+                               oteli_monotonic_ns()) &&
+           oteli_spool_halve(spool_sender->spool);
 }
 
 /* What became of the file. */
-static void end_request(struct oteli_spool_sender *spooling)
+static void end_request(struct oteli_spool_sender *spool_sender)
 {
-    const struct oteli_request_call *delivery = &spooling->delivery;
-    const struct oteli_outcome *outcome = &delivery->outcome;
-    const enum oteli_request_call_end end = delivery->end;
-    spooling->is_sending = false;
+    const struct oteli_request_call *request_call = &spool_sender->request_call;
+    const struct oteli_outcome *outcome = &request_call->outcome;
+    const enum oteli_request_call_end end = request_call->end;
+    spool_sender->is_sending = false;
     if (end == OTELI_CALL_DELIVERED)
-        oteli_culprit_accepted(&spooling->culprit);
-    if ((end == OTELI_CALL_TOO_LARGE && oteli_spool_halve(spooling->spool)) ||
-        (end == OTELI_CALL_REFUSED && look_for_culprit(spooling))) {
-        find_there(spooling);
+        oteli_culprit_accepted(&spool_sender->culprit);
+    if ((end == OTELI_CALL_TOO_LARGE && oteli_spool_halve(spool_sender->spool)) ||
+        (end == OTELI_CALL_REFUSED && look_for_culprit(spool_sender))) {
+        find_there(spool_sender);
         return;
     }
     if (end == OTELI_CALL_DELIVERED)
-        tell_delivered(spooling);
+        tell_delivered(spool_sender);
     else if (oteli_request_call_was_answered(end))
-        OTELI_LOG_LOST(OTEL_LOG_ERROR, spooling->request.spans,
+        OTELI_LOG_LOST(OTEL_LOG_ERROR, spool_sender->request.spans,
                        "%s refused a request from disk, whose %zu span%s lost: %s",
-                       spooling->receiver->name, spooling->request.spans,
-                       oteli_is_or_are(spooling->request.spans), outcome->problem);
-    oteli_spool_settle(spooling->spool, end, outcome->rejected);
+                       spool_sender->receiver->name, spool_sender->request.spans,
+                       oteli_is_or_are(spool_sender->request.spans), outcome->problem);
+    oteli_spool_settle(spool_sender->spool, end, outcome->rejected);
     if (oteli_request_call_was_answered(end)) {
-        find_there(spooling);
+        find_there(spool_sender);
     } else {
-        find_away(spooling, outcome->problem);
+        find_away(spool_sender, outcome->problem);
         if (outcome->is_throttled)
-            oteli_spool_sender_hold_off(spooling, outcome->asked_ms);
+            oteli_spool_sender_hold_off(spool_sender, outcome->asked_ms);
     }
 }
 
 /* An attempt has failed, and there will be another one. */
-static void note_failure(struct oteli_spool_sender *spooling)
+static void note_failure(struct oteli_spool_sender *spool_sender)
 {
-    const struct oteli_request_call *delivery = &spooling->delivery;
-    if (delivery->state != OTELI_CALL_WAITING || delivery->attempts == spooling->attempts)
+    const struct oteli_request_call *request_call = &spool_sender->request_call;
+    if (request_call->state != OTELI_CALL_WAITING ||
+        request_call->attempts == spool_sender->attempts)
         return;
-    spooling->attempts = delivery->attempts;
-    find_away(spooling, delivery->outcome.problem);
+    spool_sender->attempts = request_call->attempts;
+    find_away(spool_sender, request_call->outcome.problem);
 }
 
 /* Go on with the file that is being sent; true: that is over. */
-static bool go_on(struct oteli_spool_sender *spooling)
+static bool go_on(struct oteli_spool_sender *spool_sender)
 {
-    if (oteli_request_call_go_on(&spooling->delivery, 0, spooling->deadline_ns)) {
-        end_request(spooling);
+    if (oteli_request_call_go_on(&spool_sender->request_call, 0, spool_sender->deadline_ns)) {
+        end_request(spool_sender);
         return true;
     }
-    note_failure(spooling);
+    note_failure(spool_sender);
     return false;
 }
 
-static bool begin_request(struct oteli_spool_sender *spooling, const struct oteli_spool_item *item)
+static bool begin_request(struct oteli_spool_sender *spool_sender,
+                          const struct oteli_spool_item *item)
 {
-    if (!oteli_request_wrap(&spooling->request, item->bytes, item->length, item->spans)) {
-        oteli_spool_settle(spooling->spool, OTELI_CALL_EXHAUSTED, 0);
+    if (!oteli_request_wrap(&spool_sender->request, item->bytes, item->length, item->spans)) {
+        oteli_spool_settle(spool_sender->spool, OTELI_CALL_EXHAUSTED, 0);
         return false;
     }
     const uint64_t now_ns = oteli_monotonic_ns();
-    spooling->deadline_ns = spooling->options.timeout_ns < UINT64_MAX - now_ns
-                                ? now_ns + spooling->options.timeout_ns
-                                : UINT64_MAX;
-    spooling->attempts = 0;
-    spooling->is_sending = true;
-    oteli_request_call_begin(&spooling->delivery, spooling->request.bytes, spooling->request.length,
-                             spooling->deadline_ns);
+    spool_sender->deadline_ns = spool_sender->options.timeout_ns < UINT64_MAX - now_ns
+                                    ? now_ns + spool_sender->options.timeout_ns
+                                    : UINT64_MAX;
+    spool_sender->attempts = 0;
+    spool_sender->is_sending = true;
+    oteli_request_call_begin(&spool_sender->request_call, spool_sender->request.bytes,
+                             spool_sender->request.length, spool_sender->deadline_ns);
     return true;
 }
 
 /* Begin with the oldest file. Otherwise, after how many milliseconds to look again. */
-static bool begin(struct oteli_spool_sender *spooling, int *again_ms)
+static bool begin(struct oteli_spool_sender *spool_sender, int *again_ms)
 {
     struct oteli_spool_item item;
-    if (oteli_spool_first(spooling->spool, &item)) {
+    if (oteli_spool_first(spool_sender->spool, &item)) {
         *again_ms = UNREADABLE_MS; /* without memory to send it */
-        return begin_request(spooling, &item);
+        return begin_request(spool_sender, &item);
     }
-    if (oteli_spool_is_taken(spooling->spool))
+    if (oteli_spool_is_taken(spool_sender->spool))
         *again_ms = TAKEN_MS;
     else
-        *again_ms = oteli_spool_is_empty(spooling->spool) ? -1 : UNREADABLE_MS;
+        *again_ms = oteli_spool_is_empty(spool_sender->spool) ? -1 : UNREADABLE_MS;
     return false;
 }
 
 /* Until a file may be sent. */
-static int wait_ms(const struct oteli_spool_sender *spooling)
+static int wait_ms(const struct oteli_spool_sender *spool_sender)
 {
-    return oteli_ms_until(spooling->next_try_ns);
+    return oteli_ms_until(spool_sender->next_try_ns);
 }
 
-int oteli_spool_sender_attend(struct oteli_spool_sender *spooling)
+int oteli_spool_sender_attend(struct oteli_spool_sender *spool_sender)
 {
     int again_ms;
-    if (spooling->is_sending && go_on(spooling))
-        return wait_ms(spooling); /* what comes next can wait for a batch */
-    if (!spooling->is_sending) {
-        again_ms = wait_ms(spooling);
+    if (spool_sender->is_sending && go_on(spool_sender))
+        return wait_ms(spool_sender); /* what comes next can wait for a batch */
+    if (!spool_sender->is_sending) {
+        again_ms = wait_ms(spool_sender);
         if (again_ms != 0)
             return again_ms;
-        if (!begin(spooling, &again_ms))
+        if (!begin(spool_sender, &again_ms))
             return again_ms;
-        if (go_on(spooling))
-            return wait_ms(spooling);
+        if (go_on(spool_sender))
+            return wait_ms(spool_sender);
     }
-    again_ms = oteli_request_call_timeout_ms(&spooling->delivery, spooling->deadline_ns);
+    again_ms =
+        oteli_request_call_timeout_ms(&spool_sender->request_call, spool_sender->deadline_ns);
     return again_ms >= 0 ? again_ms : INT_MAX;
 }
 
-int oteli_spool_sender_finish(struct oteli_spool_sender *spooling)
+int oteli_spool_sender_finish(struct oteli_spool_sender *spool_sender)
 {
-    const int again_ms = oteli_spool_sender_attend(spooling);
-    const bool is_sending = spooling->is_sending && spooling->delivery.state == OTELI_CALL_SENDING;
+    const int again_ms = oteli_spool_sender_attend(spool_sender);
+    const bool is_sending =
+        spool_sender->is_sending && spool_sender->request_call.state == OTELI_CALL_SENDING;
     if (!is_sending)
         return again_ms == 0 ? 0 : -1;
-    const bool is_blind = oteli_spool_sender_descriptor(spooling) < 0;
+    const bool is_blind = oteli_spool_sender_descriptor(spool_sender) < 0;
     return is_blind && again_ms > BLIND_MS ? BLIND_MS : again_ms;
 }
 
-void oteli_spool_sender_disconnect(struct oteli_spool_sender *spooling)
+void oteli_spool_sender_disconnect(struct oteli_spool_sender *spool_sender)
 {
-    oteli_transport_disconnect(spooling->delivery.transport);
+    oteli_transport_disconnect(spool_sender->request_call.transport);
 }
 
-int oteli_spool_sender_descriptor(struct oteli_spool_sender *spooling)
+int oteli_spool_sender_descriptor(struct oteli_spool_sender *spool_sender)
 {
-    return spooling->is_sending && spooling->delivery.state == OTELI_CALL_SENDING
-               ? oteli_transport_descriptor(spooling->delivery.transport, false)
+    return spool_sender->is_sending && spool_sender->request_call.state == OTELI_CALL_SENDING
+               ? oteli_transport_descriptor(spool_sender->request_call.transport, false)
                : -1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/spool/spool_sender.h - how an exporter uses its spool. Owns a spool (disk_spool.h), a delivery
+/* exporters/otlp/spool/spool_sender.h - how an exporter uses its spool. Owns a spool (disk_spool.h), a request call
  * for what is in it, and the knowledge whether the receiver is away.
  *
  *     there ── an attempt of anything finds nobody, or is told to come later ──▶ away
@@ -42,33 +42,33 @@ struct oteli_spool_sender *oteli_spool_sender_renew(const struct oteli_spool_sen
                                                     const struct oteli_receiver *receiver);
 
 /* Also NULL. A request on its way is broken off: its file stays. */
-void oteli_spool_sender_free(struct oteli_spool_sender *spooling);
+void oteli_spool_sender_free(struct oteli_spool_sender *spool_sender);
 
 /* Whether to put the next batch to disk at once. */
-bool oteli_spool_sender_is_away(const struct oteli_spool_sender *spooling);
+bool oteli_spool_sender_is_away(const struct oteli_spool_sender *spool_sender);
 
 /* What an attempt of the exporter's own has shown: whether the receiver answered, be it to
  * refuse, or was not there or busy. */
-void oteli_spool_sender_note(struct oteli_spool_sender *spooling, bool has_answered);
+void oteli_spool_sender_note(struct oteli_spool_sender *spool_sender, bool has_answered);
 
 /* What the receiver asked for with the attempt that failed: no probe before that time. */
-void oteli_spool_sender_hold_off(struct oteli_spool_sender *spooling, uint64_t asked_ms);
+void oteli_spool_sender_hold_off(struct oteli_spool_sender *spool_sender, uint64_t asked_ms);
 
 /* Put a request that was made to disk: its `plain` bytes. False: that did not work, and is in
  * the log. */
-bool oteli_spool_sender_keep(struct oteli_spool_sender *spooling,
+bool oteli_spool_sender_keep(struct oteli_spool_sender *spool_sender,
                              const struct oteli_request *request);
 
 /* Go on with the files: otel_exporter.attend, and otel_exporter.finish, which is over when the
  * receiver is away, and where another process sends the files. */
-int oteli_spool_sender_attend(struct oteli_spool_sender *spooling);
-int oteli_spool_sender_finish(struct oteli_spool_sender *spooling);
+int oteli_spool_sender_attend(struct oteli_spool_sender *spool_sender);
+int oteli_spool_sender_finish(struct oteli_spool_sender *spool_sender);
 
 /* While no file is being sent: close the connection that is kept for the next one. */
-void oteli_spool_sender_disconnect(struct oteli_spool_sender *spooling);
+void oteli_spool_sender_disconnect(struct oteli_spool_sender *spool_sender);
 
 /* What to wait for before the next oteli_spool_sender_attend; -1: only for its time. The same
  * descriptor whenever there is one. */
-int oteli_spool_sender_descriptor(struct oteli_spool_sender *spooling);
+int oteli_spool_sender_descriptor(struct oteli_spool_sender *spool_sender);
 
 #endif

@@ -286,48 +286,48 @@ enum { KIB = 1024, MIB = 1024 * 1024 };
 
 TEST(what_was_taken_is_the_limit_and_a_little_more)
 {
-    struct oteli_size_limit fitting = {0};
-    oteli_size_limit_too_large(&fitting, 512, 512 * KIB);
-    oteli_size_limit_accepted(&fitting, 64 * KIB, false,
+    struct oteli_size_limit size_limit = {0};
+    oteli_size_limit_too_large(&size_limit, 512, 512 * KIB);
+    oteli_size_limit_accepted(&size_limit, 64 * KIB, false,
                               MIB); /* no part of that: it says nothing */
-    assert_int_equal(oteli_size_limit_spans(&fitting, 500, 500 * KIB), 500);
+    assert_int_equal(oteli_size_limit_spans(&size_limit, 500, 500 * KIB), 500);
 
-    oteli_size_limit_accepted(&fitting, 256 * KIB, true, MIB);
-    assert_int_equal(oteli_size_limit_spans(&fitting, 576, 576 * KIB), 288);
+    oteli_size_limit_accepted(&size_limit, 256 * KIB, true, MIB);
+    assert_int_equal(oteli_size_limit_spans(&size_limit, 576, 576 * KIB), 288);
 }
 
 TEST(a_single_span_is_always_tried_and_says_nothing)
 {
-    struct oteli_size_limit fitting = {0};
+    struct oteli_size_limit size_limit = {0};
 
-    oteli_size_limit_too_large(&fitting, 1, 100);
-    assert_int_equal(oteli_size_limit_spans(&fitting, 10, MIB), 10);
-    oteli_size_limit_too_large(&fitting, 2, 100);
+    oteli_size_limit_too_large(&size_limit, 1, 100);
+    assert_int_equal(oteli_size_limit_spans(&size_limit, 10, MIB), 10);
+    oteli_size_limit_too_large(&size_limit, 2, 100);
 
-    assert_int_equal(oteli_size_limit_spans(&fitting, 1, MIB), 1);
-    assert_int_equal(oteli_size_limit_spans(&fitting, 2, MIB), 1);
-    assert_int_equal(oteli_size_limit_spans(&fitting, 1000000, SIZE_MAX), 1);
+    assert_int_equal(oteli_size_limit_spans(&size_limit, 1, MIB), 1);
+    assert_int_equal(oteli_size_limit_spans(&size_limit, 2, MIB), 1);
+    assert_int_equal(oteli_size_limit_spans(&size_limit, 1000000, SIZE_MAX), 1);
 }
 
 /* Not by small ones, and not beyond what we limit ourselves to. */
 TEST(it_grows_back_slowly)
 {
-    struct oteli_size_limit fitting = {0};
-    oteli_size_limit_too_large(&fitting, 512, 1024 * KIB);
-    oteli_size_limit_accepted(&fitting, 64 * KIB, true, 1024 * KIB);
-    assert_int_equal(fitting.limit_bytes, 512 * KIB);
+    struct oteli_size_limit size_limit = {0};
+    oteli_size_limit_too_large(&size_limit, 512, 1024 * KIB);
+    oteli_size_limit_accepted(&size_limit, 64 * KIB, true, 1024 * KIB);
+    assert_int_equal(size_limit.limit_bytes, 512 * KIB);
 
     for (int i = 0; i < 10000; i++)
-        oteli_size_limit_accepted(&fitting, 10 * KIB, false, 1024 * KIB);
-    assert_int_equal(fitting.limit_bytes, 512 * KIB);
+        oteli_size_limit_accepted(&size_limit, 10 * KIB, false, 1024 * KIB);
+    assert_int_equal(size_limit.limit_bytes, 512 * KIB);
     for (int i = 0; i < 63; i++)
-        oteli_size_limit_accepted(&fitting, 500 * KIB, false, 1024 * KIB);
-    assert_int_equal(fitting.limit_bytes, 512 * KIB);
-    oteli_size_limit_accepted(&fitting, 500 * KIB, false, 1024 * KIB);
-    assert_int_equal(fitting.limit_bytes, 576 * KIB + 1);
+        oteli_size_limit_accepted(&size_limit, 500 * KIB, false, 1024 * KIB);
+    assert_int_equal(size_limit.limit_bytes, 512 * KIB);
+    oteli_size_limit_accepted(&size_limit, 500 * KIB, false, 1024 * KIB);
+    assert_int_equal(size_limit.limit_bytes, 576 * KIB + 1);
     int successes = 0;
-    for (; fitting.limit_bytes != 0 && successes < 10000; successes++)
-        oteli_size_limit_accepted(&fitting, fitting.limit_bytes, false, 1024 * KIB);
+    for (; size_limit.limit_bytes != 0 && successes < 10000; successes++)
+        oteli_size_limit_accepted(&size_limit, size_limit.limit_bytes, false, 1024 * KIB);
 
     assert_int_equal(successes, 5 * 64);
 }
@@ -336,18 +336,18 @@ TEST(it_grows_back_slowly)
 TEST(R27_a_receivers_limit_is_found)
 {
     for (size_t limit = 1000; limit < MIB; limit += limit / 3) {
-        struct oteli_size_limit fitting = {0};
+        struct oteli_size_limit size_limit = {0};
         size_t refused = 0;
         for (int request = 0; request < 2000; request++) {
-            size_t spans = oteli_size_limit_spans(&fitting, 1024, 1024 * 500);
+            size_t spans = oteli_size_limit_spans(&size_limit, 1024, 1024 * 500);
             bool is_part = false;
             while (spans * 500 > limit && spans > 1) {
-                oteli_size_limit_too_large(&fitting, spans, spans * 500);
+                oteli_size_limit_too_large(&size_limit, spans, spans * 500);
                 spans = (spans + 1) / 2;
                 is_part = true;
                 refused++;
             }
-            oteli_size_limit_accepted(&fitting, spans * 500, is_part, MIB);
+            oteli_size_limit_accepted(&size_limit, spans * 500, is_part, MIB);
         }
         assert_in_range(refused, 0, 10 + 2 * 2000 / 64);
     }
