@@ -20,15 +20,22 @@ otel_slice oteli_trim(otel_slice text)
     return text;
 }
 
+bool oteli_piece_next(otel_slice *rest, char mark, otel_slice *piece)
+{
+    if (rest->length == 0)
+        return false;
+    const char *end = memchr(rest->data, mark, rest->length);
+    const size_t length = end != NULL ? (size_t)(end - rest->data) : rest->length;
+    const size_t step = end != NULL ? length + 1 : length;
+    *piece = (otel_slice){rest->data, length};
+    *rest = (otel_slice){rest->data + step, rest->length - step};
+    return true;
+}
+
 bool oteli_list_next(otel_slice *rest, otel_slice *member)
 {
-    while (rest->length != 0) {
-        const char *comma = memchr(rest->data, ',', rest->length);
-        const size_t length = comma ? (size_t)(comma - rest->data) : rest->length;
-        const size_t step = comma ? length + 1 : length;
-        *member = oteli_trim((otel_slice){.data = rest->data, .length = length});
-        rest->data += step;
-        rest->length -= step;
+    while (oteli_piece_next(rest, ',', member)) {
+        *member = oteli_trim(*member);
         if (member->length != 0)
             return true;
     }

@@ -2,51 +2,13 @@
 /* sdk/composable/ot_tracestate.c - the contracts are in ot_tracestate.h. Any thread; owns nothing. */
 #include "sdk/composable/ot_tracestate.h"
 
+#include "common/text/text.h"
+
 #include <math.h>
 #include <string.h>
 
 enum { DIGITS = 14, PRECISION = 4, MEMBERS_MAX = 32, LONG_MEMBER = 128 };
 enum { TRACESTATE_MAX = OTEL_TRACESTATE_SIZE - 1 };
-
-/* Take the next piece up to `mark` from the front of `rest`; false: there is none left. */
-static bool next_piece(otel_slice *rest, char mark, otel_slice *piece)
-{
-    if (rest->data == NULL)
-        return false;
-    const char *end = rest->length != 0 ? memchr(rest->data, mark, rest->length) : NULL;
-    piece->data = rest->data;
-    piece->length = end != NULL ? (size_t)(end - rest->data) : rest->length;
-    rest->data = end != NULL ? end + 1 : NULL;
-    rest->length = end != NULL ? rest->length - piece->length - 1 : 0;
-    return true;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-static otel_slice without_blanks(otel_slice piece)
-{
-    while (piece.length != 0 && is_blank(piece.data[0])) {
-        piece.data++;
-        piece.length--;
-    }
-    while (piece.length != 0 && is_blank(piece.data[piece.length - 1]))
-        piece.length--;
-    return piece;
-}
-
-/* The next member of a tracestate that is not empty. */
-static bool next_member(otel_slice *rest, otel_slice *member)
-{
-    while (next_piece(rest, ',', member)) {
-        *member = without_blanks(*member);
-        if (member->length != 0)
-            return true;
-    }
-    return false;
-}
 
 static bool begins_with(otel_slice piece, const char *start)
 {
@@ -116,9 +78,9 @@ static void read_sub_member(struct oteli_ot *ot, otel_slice piece, bool *has_rv)
 struct oteli_ot oteli_ot_read(const char *tracestate)
 {
     struct oteli_ot ot = {.value = {"", 0}, .threshold = OTEL_NEVER_SAMPLE};
-    otel_slice rest = {tracestate, tracestate != NULL ? strlen(tracestate) : 0};
+    otel_slice rest = oteli_slice_of(tracestate);
     otel_slice member;
-    while (next_member(&rest, &member)) {
+    while (oteli_list_next(&rest, &member)) {
         if (!begins_with(member, "ot="))
             continue;
         if (member.length - 3 <= OTELI_OT_MAX)
@@ -128,7 +90,7 @@ struct oteli_ot oteli_ot_read(const char *tracestate)
     rest = ot.value;
     otel_slice piece;
     bool has_rv = false;
-    while (next_piece(&rest, ';', &piece))
+    while (oteli_piece_next(&rest, ';', &piece))
         read_sub_member(&ot, piece, &has_rv);
     return ot;
 }
@@ -148,7 +110,7 @@ static void append(struct line *line, const char *text, size_t length)
 /* The next sub-member that is to stay. */
 static bool next_kept(otel_slice *rest, otel_slice *piece)
 {
-    while (next_piece(rest, ';', piece))
+    while (oteli_piece_next(rest, ';', piece))
         if (!begins_with(*piece, "th:") && is_sub_member(*piece))
             return true;
     return false;
@@ -183,10 +145,10 @@ static bool put_value(struct line *line, const struct oteli_ot *ot, int64_t thre
 /* The members of others. Those in front of the 32nd are kept. */
 static size_t find_others(const char *tracestate, otel_slice others[MEMBERS_MAX])
 {
-    otel_slice rest = {tracestate, tracestate != NULL ? strlen(tracestate) : 0};
+    otel_slice rest = oteli_slice_of(tracestate);
     otel_slice member;
     size_t count = 0;
-    while (count < MEMBERS_MAX && next_member(&rest, &member))
+    while (count < MEMBERS_MAX && oteli_list_next(&rest, &member))
         if (!begins_with(member, "ot="))
             others[count++] = member;
     return count;

@@ -66,17 +66,14 @@ static otel_slice id_of(otel_slice part)
 
 otel_slice oteli_container_in_cgroup(otel_slice cgroup)
 {
-    while (cgroup.length != 0) {
-        const char *end = memchr(cgroup.data, '\n', cgroup.length);
-        const size_t length = end != NULL ? (size_t)(end - cgroup.data) : cgroup.length;
-        size_t begin = length;
-        while (begin > 0 && cgroup.data[begin - 1] != '/')
+    otel_slice line;
+    while (oteli_piece_next(&cgroup, '\n', &line)) {
+        size_t begin = line.length;
+        while (begin > 0 && line.data[begin - 1] != '/')
             begin--;
-        const otel_slice id = id_of((otel_slice){cgroup.data + begin, length - begin});
+        const otel_slice id = id_of((otel_slice){line.data + begin, line.length - begin});
         if (id.length != 0)
             return id;
-        const size_t step = end != NULL ? length + 1 : length;
-        cgroup = (otel_slice){cgroup.data + step, cgroup.length - step};
     }
     return (otel_slice){"", 0};
 }
@@ -100,10 +97,8 @@ static otel_slice id_in_line(otel_slice line)
 otel_slice oteli_container_in_mounts(otel_slice mountinfo)
 {
     static const char *const points[] = {" /etc/hostname ", " /etc/hosts ", " /etc/resolv.conf "};
-    while (mountinfo.length != 0) {
-        const char *end = memchr(mountinfo.data, '\n', mountinfo.length);
-        const size_t length = end != NULL ? (size_t)(end - mountinfo.data) : mountinfo.length;
-        const otel_slice line = {mountinfo.data, length};
+    otel_slice line;
+    while (oteli_piece_next(&mountinfo, '\n', &line)) {
         for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
             const char *point = memmem(line.data, line.length, points[i], strlen(points[i]));
             const size_t before = point != NULL ? (size_t)(point - line.data) : 0;
@@ -111,8 +106,6 @@ otel_slice oteli_container_in_mounts(otel_slice mountinfo)
             if (id.length != 0)
                 return id;
         }
-        const size_t step = end != NULL ? length + 1 : length;
-        mountinfo = (otel_slice){mountinfo.data + step, mountinfo.length - step};
     }
     return (otel_slice){"", 0};
 }

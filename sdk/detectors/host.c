@@ -77,16 +77,12 @@ static bool unquote(otel_slice text, char *value, size_t size)
 
 bool oteli_os_release(otel_slice text, const char *key, char *value, size_t size)
 {
-    while (text.length != 0) {
-        const char *end = memchr(text.data, '\n', text.length);
-        const size_t length = end != NULL ? (size_t)(end - text.data) : text.length;
+    otel_slice line;
+    while (oteli_piece_next(&text, '\n', &line)) {
         otel_slice name;
         otel_slice rest;
-        if (oteli_cut((otel_slice){text.data, length}, '=', &name, &rest) &&
-            name.length == strlen(key) && memcmp(name.data, key, name.length) == 0)
+        if (oteli_cut(line, '=', &name, &rest) && oteli_is_text(name, key))
             return unquote(rest, value, size);
-        const size_t step = end != NULL ? length + 1 : length;
-        text = (otel_slice){text.data + step, text.length - step};
     }
     return false;
 }

@@ -82,23 +82,10 @@ void oteli_detect_process_command(struct oteli_facts *facts)
     oteli_detect_command(facts, oteli_facts_read(facts, "/proc/self/cmdline"));
 }
 
-/* The next line at the front of `rest`, without its end. */
-static bool next_line(otel_slice *rest, otel_slice *line)
-{
-    if (rest->length == 0)
-        return false;
-    const char *end = memchr(rest->data, '\n', rest->length);
-    const size_t length = end != NULL ? (size_t)(end - rest->data) : rest->length;
-    const size_t step = end != NULL ? length + 1 : length;
-    *line = (otel_slice){rest->data, length};
-    *rest = (otel_slice){rest->data + step, rest->length - step};
-    return true;
-}
-
 otel_slice oteli_user_name(otel_slice passwd, unsigned long user)
 {
     otel_slice line;
-    while (next_line(&passwd, &line)) {
+    while (oteli_piece_next(&passwd, '\n', &line)) {
         otel_slice name;
         otel_slice password;
         otel_slice id;

@@ -174,12 +174,8 @@ static void settle(struct oteli_entities *entities)
 /* The next entity, trimmed; empty ones are skipped. */
 static bool next_entity(otel_slice *rest, otel_slice *entity)
 {
-    while (rest->length != 0) {
-        const char *mark = memchr(rest->data, ';', rest->length);
-        const size_t length = mark != NULL ? (size_t)(mark - rest->data) : rest->length;
-        const size_t step = mark != NULL ? length + 1 : length;
-        *entity = oteli_trim((otel_slice){rest->data, length});
-        *rest = (otel_slice){rest->data + step, rest->length - step};
+    while (oteli_piece_next(rest, ';', entity)) {
+        *entity = oteli_trim(*entity);
         if (entity->length != 0)
             return true;
     }
