@@ -3,7 +3,6 @@
  * name, events, links, status. Attributes are in active_attributes.c. Runs on the app thread that
  * owns the slot. */
 #include "api/active/active_span.h"
-#include "api/record/span_encoder.h"
 #include "api/context/tracestate_pool.h"
 #include "api/encode/key_value.h"
 #include "common/clock/clock.h"

@@ -40,6 +40,8 @@ struct oteli_traits {
     uint8_t end_as;      /* enum oteli_end_as */
 };
 _Static_assert(sizeof(struct oteli_traits) == 8, "one word");
+enum { OTELI_FLAG_HAS_IS_REMOTE = 0x100, OTELI_FLAG_IS_REMOTE = 0x200 }; /* of wire_flags */
+
 /* What becomes of a span when it ends. */
 enum oteli_end_as {
     OTELI_END_EXPORTED = 0, /* or held back, with its set */

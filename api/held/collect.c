@@ -142,6 +142,11 @@ union mount_with_link {
     uint8_t bytes[sizeof(struct oteli_mount) + LONGEST_LINK];
 };
 
+static size_t length_of(const union mount_with_link *prepared)
+{
+    return sizeof prepared->mount + prepared->mount.link_length;
+}
+
 static void prepare(union mount_with_link *prepared, struct oteli_thread *thread, otel_lines *lines,
                     const otel_span *parent)
 {
@@ -164,7 +169,7 @@ static void mount_under(struct oteli_thread *thread, struct oteli_sdk *sdk,
     if (sdk->synchronous) {
         prepare(prepared, thread, lines, parent);
         oteli_hold_join(lines);
-        oteli_export_mount(thread, sdk, &prepared->mount, lines->count);
+        oteli_export_mount(thread, sdk, prepared, length_of(prepared), lines->count);
         return;
     }
     if (!sdk->reserve(sdk, lines->count)) {
@@ -173,7 +178,7 @@ static void mount_under(struct oteli_thread *thread, struct oteli_sdk *sdk,
     }
     prepare(prepared, thread, lines, parent);
     oteli_hold_join(lines);
-    if (oteli_append_mount(thread, sdk, &prepared->mount, lines->count)) {
+    if (oteli_append_mount(thread, sdk, prepared, length_of(prepared), lines->count)) {
         sdk->announce(sdk, lines->count);
         return;
     }

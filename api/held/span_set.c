@@ -425,7 +425,8 @@ static bool is_kept_for_good(const struct otel_lines *hold)
     return state_of(hold) == OTELI_KEPT && hold->outer == 0;
 }
 
-void oteli_hold_end(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+/* The end of a member, or of a span that is withheld. */
+static void end_held(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
 {
     const bool holds = (open->traits.bits & OTELI_HOLDS) != 0;
     const uint8_t end_as = open->traits.end_as;
@@ -459,6 +460,16 @@ void oteli_hold_end(struct oteli_thread *thread, struct oteli_open *open, uint64
         oteli_thread_lose(thread, OTEL_DROP_HELD_LIMIT, 1);
     if (hold != NULL)
         oteli_hold_leave(hold);
+}
+
+void oteli_hold_end(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+{
+    if ((open->traits.bits & OTELI_RECORD_ONLY) != 0)
+        return;
+    if (oteli_open_hold(open) != 0 || open->traits.end_as != OTELI_END_EXPORTED)
+        end_held(thread, open, end);
+    else
+        oteli_append_any(thread, open, end);
 }
 
 void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_open *open)
@@ -514,5 +525,4 @@ void oteli_holds_forget(void)
     pool.furnished.head = 0;
     pool.bare.head = 0;
     pool.bytes = 0;
-    oteli_holders_forget();
 }

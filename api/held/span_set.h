@@ -101,8 +101,9 @@ void oteli_hold_inherit(struct oteli_thread *thread, struct oteli_open *open,
                         const otel_span *parent, const otel_span_options *options,
                         const uint64_t trace_id[2], uint64_t *ref);
 
-/* Record the end of a member. */
-void oteli_hold_end(struct oteli_thread *thread, struct oteli_open *open, uint64_t end);
+/* Record the end of any span of this thread's SDK: in its held set, or for the worker, or not
+ * at all if it is there for processors only. */
+OTELI_COLD void oteli_hold_end(struct oteli_thread *thread, struct oteli_open *open, uint64_t end);
 
 /* The thread of an open member, or of a stretch, has ended. */
 void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_open *open);

@@ -153,12 +153,6 @@ static void pass(struct oteli_thread *thread, const struct passage *passage)
 
 void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
 {
-    if ((open->traits.bits & OTELI_RECORD_ONLY) != 0)
-        return;
-    if (oteli_open_hold(open) != 0 || open->traits.end_as != OTELI_END_EXPORTED) {
-        oteli_hold_end(thread, open, end);
-        return;
-    }
     /* A lot that was used up has to be announced first. */
     if (lot_of(thread) == 0 && thread->lot_size == 0 &&
         oteli_load_relaxed_64(&oteli_full) == thread->generation) {
@@ -181,40 +175,37 @@ void oteli_append_copy(struct oteli_thread *thread, const struct oteli_record *r
     pass(thread, &passage);
 }
 
-static size_t mount_size(const struct oteli_mount *mount)
+static size_t mount_size(size_t length)
 {
-    const size_t length = sizeof *mount + mount->link_length;
     return (sizeof(struct oteli_record) + length + 7) & ~(size_t)7;
 }
 
-static uint32_t write_mount(struct oteli_record *record, const struct oteli_mount *mount)
+static uint32_t write_mount(struct oteli_record *record, const void *mount, size_t length)
 {
-    const size_t length = sizeof *mount + mount->link_length;
-    *record = (struct oteli_record){.size = (uint32_t)mount_size(mount),
+    *record = (struct oteli_record){.size = (uint32_t)mount_size(length),
                                     .length = (uint32_t)length,
                                     .what = OTELI_RECORD_MOUNT};
     memcpy(record + 1, mount, length);
     return record->size;
 }
 
-bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk,
-                        const struct oteli_mount *mount, uint32_t spans)
+bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, const void *mount,
+                        size_t length, uint32_t spans)
 {
     struct place place;
-    if (!find_place(thread, sdk, mount_size(mount), &place))
+    if (!find_place(thread, sdk, mount_size(length), &place))
         return false;
     thread->lot_end += spans; /* they have room of their own */
-    fill_place(thread, sdk, &place, write_mount(place.record, mount), spans);
+    fill_place(thread, sdk, &place, write_mount(place.record, mount, length), spans);
     return true;
 }
 
-void oteli_export_mount(struct oteli_thread *thread, struct oteli_sdk *sdk,
-                        const struct oteli_mount *mount, uint32_t spans)
+void oteli_export_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, const void *mount,
+                        size_t length, uint32_t spans)
 {
-    _Alignas(8) uint8_t record[1024];
-    _Static_assert(sizeof record >= sizeof(struct oteli_record) + sizeof *mount + 640, "a link");
+    _Alignas(8) uint8_t record[1024]; /* a link has at most 640 bytes */
     thread->lot_end += spans;
     oteli_count(&thread->counts.ended, spans);
-    write_mount((struct oteli_record *)(void *)record, mount);
+    write_mount((struct oteli_record *)(void *)record, mount, length);
     sdk->export_one(sdk, record);
 }

@@ -8,7 +8,6 @@
 #define OTELI_LINE_WRITER_H
 
 #include "api/record/raw_record.h"
-#include "api/held/span_set.h"
 #include "api/thread/thread_state.h"
 
 /* Behind the last record, which has room, the line is used up to here; the worker may read so
@@ -56,20 +55,19 @@ static OTELI_INLINE void oteli_append_plain(struct oteli_thread *thread,
     oteli_commit(thread, size, 1);
 }
 
-/* Record the end of any span of this thread's SDK: in its held set, or for the worker, or not
- * at all if it is there for processors only. */
+/* Record the end of a span of this thread's SDK that is in no held set. Of any span: oteli_hold_end. */
 OTELI_COLD void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open,
                                  uint64_t end);
 
 /* Hand on a record that was kept back. */
 OTELI_COLD void oteli_append_copy(struct oteli_thread *thread, const struct oteli_record *record);
 
-/* Hand on a mount of `spans` spans, which have a place in the queue. False: no memory. */
+/* Hand on the message of a mount (struct oteli_mount) of `spans` spans, which have a place in the queue. False: no memory. */
 OTELI_COLD bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk,
-                                   const struct oteli_mount *mount, uint32_t spans);
+                                   const void *mount, size_t length, uint32_t spans);
 
 /* The same where spans are exported at once. */
-void oteli_export_mount(struct oteli_thread *thread, struct oteli_sdk *sdk,
-                        const struct oteli_mount *mount, uint32_t spans);
+void oteli_export_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, const void *mount,
+                        size_t length, uint32_t spans);
 
 #endif

@@ -24,7 +24,6 @@ enum {
     OTELI_SPAN_END_TIME = 8,
     OTELI_SPAN_FLAGS = 16
 };
-enum { OTELI_FLAG_HAS_IS_REMOTE = 0x100, OTELI_FLAG_IS_REMOTE = 0x200 };
 
 /* By Span.kind, what most sampled spans have: a random trace id, and no parent elsewhere. In
  * memory, whence one instruction puts it beside the other half of a pair. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/span/end.c - end spans: from an open span to a committed record. App threads. start.c has the
  * other half of the hot path. */
+#include "api/held/span_set.h"
 #include "api/record/line_writer.h"
 #include "api/active/detached_pool.h"
 #include "api/span/processor_calls.h"
@@ -36,7 +37,7 @@ static inline void append(struct oteli_thread *thread, struct oteli_open *open, 
         OTELI_LIKELY(oteli_is_plain(thread, open, size)))
         oteli_append_plain(thread, open, size, end & ~OTELI_TICKS_BIT);
     else
-        oteli_append_any(thread, open, end);
+        oteli_hold_end(thread, open, end);
 }
 
 void oteli_wake(void)

@@ -4,6 +4,7 @@
  * One is put together in the place above the top of the thread's stack, which nobody can see,
  * with the buffers that are there; it is appended like any other, and the place is left again.
  * The top does not move, so nothing becomes current. */
+#include "api/held/span_set.h"
 #include "api/record/line_writer.h"
 #include "api/span/processor_calls.h"
 #include "api/span/start_custom.h"
@@ -168,7 +169,7 @@ static void record(struct oteli_thread *thread, otel_tracer *tracer, const otel_
         if (oteli_processing_is_wanted(thread)) {
             is_held = oteli_processing_record(thread, open, end);
         } else {
-            oteli_append_any(thread, open, end);
+            oteli_hold_end(thread, open, end);
             oteli_open_leave(open);
         }
     }

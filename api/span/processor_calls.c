@@ -255,7 +255,7 @@ bool oteli_processing_record(struct oteli_thread *thread, struct oteli_open *ope
     struct copy copy;
     make_copy(thread, open, end, &copy);
     if (copy.record == NULL) {
-        oteli_append_any(thread, open, end);
+        oteli_hold_end(thread, open, end);
         oteli_open_leave(open);
         give_copy_back(thread, &copy);
         return true;

@@ -3,12 +3,6 @@
  * after a fork. Start/stop only, but for what the worker says about its sleep; oteli_sdk_revive
  * app threads. */
 #include "api/thread/sdk_slot.h"
-#include "api/baggage/baggage_pool.h"
-#include "api/active/detached_pool.h"
-#include "api/held/span_set.h"
-#include "api/thread/thread_state.h"
-#include "api/span/tracer.h"
-#include "api/context/tracestate_pool.h"
 #include "common/clock/clock.h"
 
 _Alignas(OTELI_FORK_PAGE) union oteli_watched oteli_watched;
@@ -24,28 +18,15 @@ static uint64_t revive;
 
 static uint64_t stopped; /* the last generation that was */
 
-/* Let children be known to themselves. In a child it has been done by the parent. */
-static void watch(void)
-{
-    static bool is_done;
-    oteli_fork_add(oteli_api_forget);
-    if (!is_done && oteli_fork_wipe(&oteli_watched, sizeof oteli_watched)) {
-        oteli_fork_wipe(oteli_detached_parts, sizeof oteli_detached_parts);
-        oteli_fork_watch(&oteli_watched.words.mark);
-    }
-    is_done = true;
-    oteli_fork_adopt();
-}
+uint32_t otel_is_in_use_;
 
-void oteli_sdk_install(struct oteli_sdk *sdk)
+void oteli_sdk_put(struct oteli_sdk *sdk)
 {
-    watch();
     oteli_store_relaxed_32(&otel_is_in_use_, 1);
     oteli_store_relaxed_64(&oteli_asleep, sdk->starts_asleep ? sdk->generation : 0);
     oteli_store_relaxed_64(&revive, (uint64_t)(uintptr_t)sdk->revive);
     OTELI_STORE_RELEASE_PTR(&oteli_sdk_current, sdk);
     oteli_sdk_reconsider_clock(sdk);
-    otel_tracers_reconfigure();
     oteli_store_release_64(&oteli_generation, sdk->generation);
 }
 
@@ -88,16 +69,10 @@ bool oteli_sdk_set_asleep(const struct oteli_sdk *sdk, bool asleep)
 
 /* --- after a fork --- */
 
-void oteli_api_forget(void)
+void oteli_sdk_forget(void)
 {
     const bool comes_back = oteli_load_relaxed_64(&revive) != 0 && !oteli_fork_is_orphan();
     OTELI_STORE_RELEASE_PTR(&oteli_sdk_current, NULL);
-    oteli_lines_forget();
-    oteli_detached_forget();
-    oteli_holds_forget();
-    oteli_tracestates_forget();
-    oteli_baggages_forget();
-    oteli_threads_forget();
     oteli_store_relaxed_64(&oteli_fast_generation, 0);
     oteli_store_relaxed_64(&oteli_asleep, 0);
     oteli_store_relaxed_64(&oteli_full, 0);

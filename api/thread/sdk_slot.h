@@ -196,9 +196,9 @@ uint64_t oteli_sdk_stopped(void);
  * App threads. */
 void oteli_sdk_revive(void);
 
-/* In a forked child: there is one thread, no SDK yet, and nothing is of this process but the
- * contexts of that thread. Stores only. */
-void oteli_api_forget(void);
+/* The slot's part of oteli_sdk_install, and of what a forked child forgets. */
+void oteli_sdk_put(struct oteli_sdk *sdk);
+void oteli_sdk_forget(void);
 
 /* After it was uninstalled: wait until each thread has been outside of its functions. False:
  * not before the deadline, or this thread is inside itself. */

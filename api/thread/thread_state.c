@@ -4,13 +4,6 @@
  * App threads, all of it cold. The list grows at its head by compare-and-swap and never
  * shrinks while threads trace. */
 #include "api/thread/thread_state.h"
-#include "api/baggage/baggage_pool.h"
-#include "api/active/detached_pool.h"
-#include "api/held/span_set.h"
-#include "api/held/mount.h"
-#include "api/propagators/composite_propagator.h"
-#include "api/span/tracer.h"
-#include "api/context/tracestate_pool.h"
 #include "common/base/alloc.h"
 #include "common/clock/clock.h"
 #include "common/log.h"
@@ -34,15 +27,12 @@ struct oteli_thread oteli_empty_thread = {.fast = OTELI_NOBODYS,
 OTELI_TLS struct oteli_thread *oteli_self = &oteli_empty_thread;
 const struct oteli_traits oteli_simple_traits = {.bits = OTELI_IS_ATTACHED_SIMPLY};
 
-uint32_t otel_is_in_use_;
-
 static struct oteli_thread *list;
 static pthread_key_t exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_exit_key;
 
-/* Nothing of this thread's is published any more. */
-static void publish_nothing(const struct oteli_thread *thread)
+void oteli_thread_publish_nothing(const struct oteli_thread *thread)
 {
     if (thread->top != thread->stack)
         otel_thread_ctx_v1 = thread->stack->shown;
@@ -65,56 +55,11 @@ void oteli_thread_rewrite(struct oteli_thread *thread, struct oteli_open *open,
         otel_thread_ctx_v1 = open->shown;
 }
 
-void oteli_thread_abandon_place(struct oteli_thread *thread, struct oteli_open *open)
-{
-    if (oteli_open_records(open) && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0 &&
-        (open->traits.bits & OTELI_RECORD_ONLY) == 0)
-        oteli_thread_lose(thread, OTEL_DROP_ABANDONED, 1);
-    oteli_hold_abandon(thread, open);
-    oteli_baggage_release((otel_baggage){open->baggage});
-    open->baggage = 0;
-    open->traits.bits = 0;
-    oteli_open_leave(open);
-}
-
-void oteli_thread_abandon(struct oteli_thread *thread)
-{
-    for (; thread->top != thread->stack; thread->top--)
-        oteli_thread_abandon_place(thread, thread->top);
-    thread->values = NULL;
-    thread->baggage = 0;
-    thread->attached = 0;
-    thread->lowest_cover = 0;
-    oteli_thread_bound(thread);
-    if (thread->is_scoped)
-        oteli_thread_scope(thread, false);
-}
-
-/* The thread ends: its state, with its line, is free for another. Spans that destructors
- * after this one make get a state again, and this runs again. */
-static void on_thread_exit(void *state)
-{
-    struct oteli_thread *thread = state;
-    if (thread != oteli_self)
-        return; /* of before a fork, when it was in the middle of a call: the parent's */
-    oteli_thread_hurry(thread); /* it may be already: pthread_exit in an exporter */
-    oteli_detached_flush(thread);
-    oteli_thread_leave_fibre(thread);
-    publish_nothing(thread);
-    oteli_thread_abandon(thread);
-    thread->in_processors = 0;
-    thread->ending = NULL;
-    oteli_thread_finish(thread);
-    oteli_store_release_32(&thread->in_sdk, 0);
-    oteli_self = &oteli_empty_thread;
-    oteli_store_release_32(&thread->in_use, 0); /* pairs with the CAS of take_over */
-}
-
 static void set_up_process(void)
 {
-    oteli_stay_loaded((oteli_code *)on_thread_exit); /* threads call it when they end */
-    has_exit_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
-    oteli_fork_add(oteli_api_forget);
+    oteli_stay_loaded((oteli_code *)oteli_thread_own); /* it is called when threads end */
+    has_exit_key = pthread_key_create(&exit_key, oteli_thread_callbacks.exit) == 0;
+    oteli_fork_add(oteli_thread_callbacks.forget);
 }
 
 static struct oteli_thread *take_over(void)
@@ -164,7 +109,7 @@ struct oteli_thread *oteli_thread_own(void)
     return thread;
 }
 
-static void count_from_zero(struct oteli_thread *thread)
+void oteli_thread_count_from_zero(struct oteli_thread *thread)
 {
     thread->used = 0;
     thread->line_end = 0;
@@ -175,8 +120,7 @@ static void count_from_zero(struct oteli_thread *thread)
         oteli_store_relaxed_64(&counts[i], 0);
 }
 
-/* It will not be exported. Who ends what does not record need not look for attributes. */
-static void record_no_more(struct oteli_open *open)
+void oteli_open_record_no_more(struct oteli_open *open)
 {
     open->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
     oteli_open_no_attributes(open);
@@ -185,7 +129,7 @@ static void record_no_more(struct oteli_open *open)
 void oteli_thread_stop_recording(struct oteli_thread *thread)
 {
     for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++)
-        record_no_more(open);
+        oteli_open_record_no_more(open);
 }
 
 /* Another SDK than the one before: whatever is open or in the line belongs to that one. */
@@ -196,12 +140,12 @@ static void let_go_of_sdk(struct oteli_thread *thread)
     OTELI_STORE_RELEASE_PTR(&thread->line, NULL);
     if (line != NULL) {
         oteli_line_keep_no_more();
-        oteli_line_discard_mounts(line);
+        oteli_thread_callbacks.lose_line(line);
     }
     /* If it is pinned, an exporter that hangs still reads it. Pairs with harvest.c. */
     if (line != NULL && oteli_load_acquire_32(&line->pins) == 0)
         oteli_line_put(line);
-    count_from_zero(thread);
+    oteli_thread_count_from_zero(thread);
 }
 
 /* A decision by which spans go the long way: the fast one does not count remote parents, nor
@@ -317,51 +261,6 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
     return true;
 }
 
-/* --- after a fork --- */
-
-/* A span of the parent's, or what mentions one. What is collected has the ids of no trace,
- * and here it will not get into any: it is as if it had been left. */
-static void disown(struct oteli_thread *thread, struct oteli_open *open)
-{
-    const bool is_collected = (open->self.opaque[3] & OTELI_REF_COLLECTED) != 0;
-    open->hold = 0;
-    open->traits.bits &= (uint8_t)~OTELI_HOLDS;
-    open->traits.end_as = OTELI_END_EXPORTED;
-    if (oteli_open_is_dead(open))
-        return;
-    if (oteli_open_is_cover(open)) {
-        oteli_thread_show_again(thread, open);
-    } else if (!is_collected) {
-        record_no_more(open);
-        open->self.opaque[3] &= ~(OTELI_REF_HELD | OTELI_REF_HOLDER);
-        if (open->traits.is_unusual && (open->self.opaque[3] & OTELI_REF_ATTACHED) == 0 &&
-            oteli_tracestate_retain(oteli_open_tracestate(open)) == 0)
-            open->self.opaque[3] &= ~OTELI_REF_TRACESTATE; /* by now another span may have it */
-    } else if (oteli_open_is_mention(open)) {
-        open->self = (otel_span){{0, 0, 0, OTELI_REF_ATTACHED}};
-    } else {
-        if (oteli_context_is_of_span(open - 1))
-            oteli_context_take(thread, open - 1);
-        oteli_open_forget(open);
-        open->self = (otel_span){{0, 0, 0, OTELI_REF_DEAD}};
-        open->below = OTELI_NOT_A_COVER;
-        if (open != thread->top)
-            open[1].traits.is_unusual = true; /* its end must look below it */
-    }
-}
-
-void oteli_thread_disown(struct oteli_thread *thread)
-{
-    for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++) {
-        disown(thread, open);
-        if (oteli_baggage_hold((otel_baggage){open->baggage}) == NULL)
-            open->baggage = 0;
-    }
-    thread->baggage = oteli_thread_attached(thread, thread->attached)->baggage;
-    oteli_thread_settle(thread);
-    oteli_thread_bound(thread);
-}
-
 static uint32_t forks;
 
 uint32_t oteli_thread_forks(void)
@@ -369,36 +268,20 @@ uint32_t oteli_thread_forks(void)
     return oteli_load_relaxed_32(&forks);
 }
 
-/* Whether the state is whole: a fork in a signal handler may be in the middle of a call. */
-static bool keep_own(struct oteli_thread *thread)
-{
-    if (thread == &oteli_empty_thread || oteli_thread_is_busy(thread))
-        return false;
-    OTELI_STORE_RELEASE_PTR(&thread->line, NULL);
-    count_from_zero(thread);
-    thread->detached_count = 0;
-    const struct oteli_open *const top = thread->top;
-    oteli_thread_disown(thread);
-    if (thread->top != top)
-        oteli_thread_return(thread, thread->top);
-    oteli_random_seed(&thread->random);
-    oteli_store_relaxed_32(&thread->in_use, 1);
-    oteli_store_relaxed_32(&thread->in_sdk, 0);
-    oteli_store_relaxed_64(&thread->generation, OTELI_NO_GENERATION);
-    thread->fast = OTELI_NO_GENERATION;
-    thread->next = NULL;
-    return true;
-}
-
-void oteli_threads_forget(void)
+void oteli_threads_forget(struct oteli_thread *kept)
 {
     oteli_store_relaxed_32(&forks, forks + 1);
-    const bool is_kept = keep_own(oteli_self);
-    if (!is_kept) {
-        publish_nothing(oteli_self);
-        oteli_self = &oteli_empty_thread;
-    }
-    list = is_kept ? oteli_self : NULL;
+    list = kept;
+}
+
+void oteli_threads_end(bool for_good)
+{
+    list = NULL;
+    if (has_exit_key)
+        pthread_setspecific(exit_key, NULL);
+    if (has_exit_key && for_good)
+        pthread_key_delete(exit_key);
+    has_exit_key = has_exit_key && !for_good;
 }
 
 struct oteli_thread *oteli_threads(void)
@@ -464,70 +347,4 @@ bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk)
         if (oteli_load_acquire_32(&at->in_sdk) != 0)
             return true;
     return false;
-}
-
-void oteli_places_free(struct oteli_open *stack, uint32_t capacity)
-{
-    struct oteli_open *outgrown = capacity != 0 ? stack->outgrown : NULL;
-    for (uint32_t i = 0; i < capacity; i++) {
-        oteli_baggage_release((otel_baggage){stack[i].baggage});
-        free(stack[i].apart);
-        oteli_open_fini(&stack[i]);
-    }
-    if (capacity != 0)
-        free(stack);
-    while (outgrown != NULL) {
-        stack = outgrown;
-        outgrown = stack->outgrown;
-        free(stack);
-    }
-}
-
-void oteli_api_reset(void)
-{
-    struct oteli_thread *at = list;
-    list = NULL;
-    publish_nothing(oteli_self);
-    oteli_self = &oteli_empty_thread;
-    if (has_exit_key)
-        pthread_setspecific(exit_key, NULL);
-    while (at != NULL) {
-        struct oteli_thread *next = at->next;
-        if (at->line != NULL && at->line->units > 1)
-            oteli_line_put(at->line);
-        oteli_thread_leave_fibre(at);
-        oteli_places_free(at->stack, at->open_capacity);
-        oteli_buffer_fini(&at->scratch);
-        free(at);
-        at = next;
-    }
-    oteli_detached_free();
-    oteli_holds_free();
-    oteli_lines_free();
-    oteli_tracestates_free();
-    oteli_baggages_free();
-    oteli_propagators_free();
-    oteli_tracers_free();
-}
-
-static uint32_t keeps_memory;
-
-void oteli_api_keep_memory(void)
-{
-    oteli_store_relaxed_32(&keeps_memory, 1);
-}
-
-/* The process ends: give memory back when no other thread can be using it. Other threads may still be
- * tracing while main returns; then it stays. After the destructors of the libraries above this one,
- * whose lines and threads are looked at. */
-__attribute__((destructor(101))) static void free_at_exit(void)
-{
-    if (oteli_load_relaxed_32(&keeps_memory) != 0)
-        return;
-    if (oteli_generation != 0 || oteli_threads_alive() > (oteli_self != &oteli_empty_thread))
-        return;
-    oteli_api_reset();
-    if (has_exit_key)
-        pthread_key_delete(exit_key);
-    has_exit_key = false;
 }

@@ -153,10 +153,28 @@ struct oteli_thread *oteli_thread_for_end(uint64_t generation);
 /* Room for one more open span on the stack. */
 OTELI_COLD bool oteli_thread_deepen(struct oteli_thread *thread);
 
-/* In a forked child: this thread is the only one, and what it has open is the parent's. Its
- * stack of places stays, so that the context stays; no place records, holds back or collects
- * any more. Stores only. */
-void oteli_threads_forget(void);
+/* What states leave to the files above this one: lifetime.c has them. */
+struct oteli_thread_callbacks {
+    void (*exit)(void *thread);                 /* a thread ends, and this is its state */
+    void (*forget)(void);                       /* in a forked child */
+    void (*lose_line)(struct oteli_line *line); /* nobody will read this line any further */
+};
+OTELI_NOT_LENT extern const struct oteli_thread_callbacks oteli_thread_callbacks;
+
+/* In a forked child: `kept`, or NULL, is the only state that there is. Stores only. */
+void oteli_threads_forget(struct oteli_thread *kept);
+
+/* There are no states, and this thread's end is not told; for good: that of no thread is. */
+void oteli_threads_end(bool for_good);
+
+/* Nothing of this thread's is published any more. */
+void oteli_thread_publish_nothing(const struct oteli_thread *thread);
+
+/* The line and the lot are used up, and nothing was counted. */
+void oteli_thread_count_from_zero(struct oteli_thread *thread);
+
+/* It will not be exported. Who ends what does not record need not look for attributes. */
+void oteli_open_record_no_more(struct oteli_open *open);
 
 /* How many forks this process has been through. */
 uint32_t oteli_thread_forks(void);
@@ -182,9 +200,6 @@ static inline void oteli_thread_bound(struct oteli_thread *thread)
 
 /* Leave all of them; spans that are still open are lost. */
 void oteli_thread_abandon(struct oteli_thread *thread);
-
-/* Of one of them: nothing can end it any more. */
-void oteli_thread_abandon_place(struct oteli_thread *thread, struct oteli_open *open);
 
 /* The current context has attributes for spans, or has none any more: with them no span starts
  * the fast way. */
@@ -399,7 +414,7 @@ static inline bool oteli_thread_has_room(struct oteli_thread *thread, unsigned c
            oteli_thread_deepen(thread);
 }
 
-/* place_stack.c */
+/* api/active/place_stack.c */
 
 /* A place of the stack is left, and the context that was put for it. If it is not the top it stays
  * until those above it have left too. */

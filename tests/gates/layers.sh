@@ -85,7 +85,7 @@ door '\batexit[ ]*\(' 'exporters/otlp/transport/tls_exit_guard\.c' "nothing runs
 door '\b(dl(m?open|close|v?sym|addr1?)\b|dlfcn\.h)' 'common/os/library\.c' \
     "the dynamic linker is behind common/os/library.c"
 door '__attribute__\(\(constructor' 'functions/functions_start\.c' "nothing runs before main"
-door '__attribute__\(\(destructor' '(api/thread/thread_state|sdk/lifecycle/lifecycle|functions/functions_start)\.c' \
+door '__attribute__\(\(destructor' '(api/lifetime|sdk/lifecycle/lifecycle|functions/functions_start)\.c' \
     "memory is given back at unload in one place of each"
 door '\b(setlocale|srand|rand|strtok|localtime|gmtime|strerror)[ ]*\(' "$nobody" \
     "not safe in a program with threads"
