@@ -49,7 +49,8 @@ static uint32_t *link_of(uint32_t index)
 
 struct otel_lines *oteli_hold_at(uint32_t hold)
 {
-    return at_index(hold - 1);
+    struct otel_lines *part = OTELI_LOAD_ACQUIRE_PTR(&parts[(hold - 1) / PART]);
+    return &part[(hold - 1) % PART]; /* it is there: its members have it */
 }
 
 static void set_state(struct otel_lines *hold, enum oteli_hold_state state)
