@@ -10,10 +10,8 @@
  * OpenTelemetry specification, common/README.md "AnyValue" and "Attribute Limits". */
 #include "api/encode/nested_value.h"
 #include "api/encode/key_index.h"
-#include "api/encode/leaf_value.h"
+#include "api/encode/key_value.h"
 #include "common/wire.h"
-
-#include <string.h>
 
 enum { ARRAY = 5, MAP = 6 };             /* AnyValue */
 enum { LARGEST = 64 << 20 };             /* what no request can hold is not worth measuring */
@@ -22,7 +20,7 @@ enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 }; /* KeyValue */
 
 /* An array or a map on the way to where we are. */
 struct level {
-    otel_value of;
+    const otel_value *of;
     size_t left;            /* elements that have yet to come, from the front */
     size_t behind;          /* bytes that stand behind it */
     struct oteli_keys keys; /* of a long map */
@@ -37,17 +35,18 @@ struct walk {
     struct level levels[OTELI_VALUE_DEPTH_MOST];
 };
 
-/* False: it has more elements than fit. */
-static bool descend(struct walk *walk, const otel_value *container)
+static bool is_container(const otel_value *value)
 {
-    const bool is_there = container->as.bytes != NULL;
-    if (is_there && container->length > LARGEST)
-        return false;
+    return value->type == OTEL_VALUE_ARRAY || value->type == OTEL_VALUE_MAP;
+}
+
+static void descend(struct walk *walk, const otel_value *container)
+{
     struct level *level = &walk->levels[walk->depth++];
-    *level = (struct level){*container, is_there ? container->length : 0, walk->used, {NULL}};
+    const bool is_there = container->as.bytes != NULL;
+    *level = (struct level){container, is_there ? container->length : 0, walk->used, {NULL}};
     if (container->type == OTEL_VALUE_MAP)
         oteli_keys_init(&level->keys, container->as.entries, level->left, true);
-    return true;
 }
 
 static void ascend(struct walk *walk)
@@ -87,16 +86,16 @@ static void put_key(struct walk *walk, const char *key)
 static void finish_element(struct walk *walk, size_t behind)
 {
     const struct level *level = &walk->levels[walk->depth - 1];
-    if (level->of.type == OTEL_VALUE_MAP) {
+    if (level->of->type == OTEL_VALUE_MAP) {
         wrap(walk, ENTRY_VALUE, behind);
-        put_key(walk, key_of(&level->of, level->left));
+        put_key(walk, key_of(level->of, level->left));
     }
     wrap(walk, ELEMENTS, behind);
 }
 
 static bool is_overwritten(const struct level *level, size_t index)
 {
-    const otel_value *map = &level->of;
+    const otel_value *map = level->of;
     const char *key = key_of(map, index);
     if (level->keys.last != NULL)
         return level->keys.last[index] == OTELI_KEYS_LEFT_OUT;
@@ -106,34 +105,41 @@ static bool is_overwritten(const struct level *level, size_t index)
     return false;
 }
 
-/* The next element, or what it is replaced by; False: it is left out. */
-static bool next_element(struct walk *walk, otel_value *element)
+/* The next element, or what it is replaced by; NULL: it is left out. */
+static const otel_value *next_element(struct walk *walk)
 {
+    static const otel_value empty;
     struct level *level = &walk->levels[walk->depth - 1];
     const size_t index = --level->left;
-    if (level->of.type == OTEL_VALUE_MAP && is_overwritten(level, index))
-        return false;
-    *element = oteli_array_element(&level->of, index);
-    if (element->type >= OTEL_VALUE_STRING_ARRAY && walk->depth == walk->depth_limit)
-        *element = otel_value_empty();
-    return true;
+    const otel_value *element;
+    if (level->of->type == OTEL_VALUE_MAP) {
+        if (is_overwritten(level, index))
+            return NULL;
+        element = &level->of->as.entries[index].value;
+    } else {
+        element = &level->of->as.values[index];
+    }
+    const bool is_deep = element->type >= OTEL_VALUE_STRING_ARRAY;
+    return is_deep && walk->depth == walk->depth_limit ? &empty : element;
 }
 
 /* False: too large. */
 static bool go_on(struct walk *walk)
 {
-    otel_value element;
-    if (!next_element(walk, &element))
+    const otel_value *element = next_element(walk);
+    if (element == NULL)
         return true;
-    if (oteli_value_is_nested(&element))
-        return descend(walk, &element);
-    const otel_value kept = oteli_value_cut(&element, walk->length_limit);
+    if (is_container(element)) {
+        descend(walk, element);
+        return true;
+    }
     const size_t behind = walk->used;
-    if (kept.length > LARGEST)
+    const size_t size = oteli_leaf_size(element, walk->length_limit);
+    if (size == SIZE_MAX)
         return false;
-    walk->used += oteli_leaf_size(&kept);
+    walk->used += size;
     if (walk->end != NULL)
-        oteli_leaf_put(walk->end - walk->used, &kept);
+        oteli_leaf_put(walk->end - walk->used, element, walk->length_limit);
     finish_element(walk, behind);
     return true;
 }
@@ -147,8 +153,7 @@ static size_t walk_all(uint8_t *end, const otel_value *value, size_t length_limi
     walk.length_limit = length_limit;
     walk.depth_limit = depth_limit;
     walk.depth = 0;
-    if (!descend(&walk, value))
-        return SIZE_MAX;
+    descend(&walk, value);
     for (;;) {
         const struct level level = walk.levels[walk.depth - 1];
         if (walk.used > LARGEST || (level.left != 0 && !go_on(&walk))) {
@@ -158,7 +163,7 @@ static size_t walk_all(uint8_t *end, const otel_value *value, size_t length_limi
         }
         if (level.left != 0)
             continue;
-        wrap(&walk, level.of.type == OTEL_VALUE_MAP ? MAP : ARRAY, level.behind);
+        wrap(&walk, level.of->type == OTEL_VALUE_MAP ? MAP : ARRAY, level.behind);
         ascend(&walk);
         if (walk.depth == 0)
             return walk.used;
