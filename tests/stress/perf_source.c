@@ -275,11 +275,16 @@ static void check_crowd(const struct oteli_source *source)
         stress_sleep_us(2000);
         source->drain(state, take_of_crowd, NULL, &counts);
     }
+    uint64_t sampled_ns = 0;
+    uint64_t all_spent_ns = 0;
     for (unsigned i = 0; i < CROWD && counts.lost == lost; i++) {
         const uint64_t spent_ns = cpu_ns(crowd[i].clock) - crowd[i].before_ns;
-        STRESS_CHECK(crowd[i].samples * PERIOD_NS * 10 > spent_ns * 6);
-        STRESS_CHECK(crowd[i].samples * PERIOD_NS * 10 < spent_ns * 14);
+        STRESS_CHECK(crowd[i].samples * PERIOD_NS * 10 < spent_ns * 14); /* none is sampled twice */
+        sampled_ns += crowd[i].samples * PERIOD_NS;
+        all_spent_ns += spent_ns;
     }
+    /* The kernel throttles events of single threads on a busy machine, and counts no loss. */
+    STRESS_CHECK(sampled_ns * 10 >= all_spent_ns * 6);
     oteli_store_release_32(&is_over, 1);
     pthread_join(creator, NULL);
     for (unsigned i = 0; i < CROWD; i++)
