@@ -6,8 +6,8 @@
  * between the wall clock and the ticks around its reading, converted like a span's: in
  * batches that are converted when the clock has been renewed, as the exporter thread does;
  * all of the first two seconds in one batch; and each at once. */
-#include "benchmarks/bench.h"
 #include "common/clock/clock.h"
+#include "benchmarks/bench.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -28,8 +28,8 @@
 
 #include "benchmarks/bench.h"
 #include "common/base/atomic.h"
-#include "common/clock/counter.h"
 #include "common/base/random.h"
+#include "common/clock/counter.h"
 
 #include <sys/types.h>
 

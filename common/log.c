@@ -15,10 +15,10 @@
 #include "common/log.h"
 
 #include "common/base/atomic.h"
+#include "common/clock/time_units.h"
 #include "common/os/fork.h"
 #include "common/os/signal_guard.h"
 #include "common/text/secrets.h"
-#include "common/clock/time_units.h"
 #include "common/text/utf8.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -3,18 +3,18 @@
  * exporters that it names, and starts the SDK with them. The only place that knows both
  * the SDK and the exporters. With OTEL_CONFIG_FILE it leaves all that to library otel-config,
  * which comes back here with what the file says. Start/stop only. */
-#include "common/text/error_text.h"
+#include "exporters/otel_start.h"
 #include "common/log.h"
 #include "common/os/library.h"
+#include "common/text/error_text.h"
 #include "common/text/text.h"
-#include "exporters/otel_start.h"
 #include "exporters/start_otlp.h"
 #include "exporters/start_profiler.h"
 #include "exporters/start_sampler.h"
 #include "sdk/lifecycle/sdk_start.h"
 
-#include <otel/config.h>
 #include <errno.h>
+#include <otel/config.h>
 #include <otel/console.h>
 #include <otel/file.h>
 #include <stdlib.h>

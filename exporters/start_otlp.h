@@ -6,8 +6,8 @@
 #ifndef OTELI_START_OTLP_H
 #define OTELI_START_OTLP_H
 
-#include "common/config/configuration.h"
 #include "common/base/internal_api.h"
+#include "common/config/configuration.h"
 #include "exporters/otlp/endpoint.h"
 
 #include <otel/otlp.h>

@@ -2,9 +2,9 @@
 /* functions/functions_settings.c - three rows of common/config/config_table.h. Runs when the library is loaded. */
 #include "functions/functions_settings.h"
 
+#include "common/clock/time_units.h"
 #include "common/config/configuration.h"
 #include "common/text/text.h"
-#include "common/clock/time_units.h"
 
 struct row {
     const char *variable;

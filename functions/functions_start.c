@@ -9,8 +9,8 @@
 #include <otel/functions.h>
 
 #include "common/os/fork.h"
-#include "functions/exclude.h"
 #include "functions/entry_hooks.h"
+#include "functions/exclude.h"
 #include "functions/functions_settings.h"
 #include "functions/symbols.h"
 

@@ -5,10 +5,10 @@
  * In a forked child there is no thread, and nobody knows what it was at: the parent's profiler stays
  * in memory there, untouched, and its calls do nothing. */
 #include "common/clock/clock.h"
-#include "common/os/fork.h"
-#include "common/log.h"
-#include "common/os/library.h"
 #include "common/clock/time_units.h"
+#include "common/log.h"
+#include "common/os/fork.h"
+#include "common/os/library.h"
 #include "profiling/profiler_inside.h"
 #include "sdk/worker/helper_thread.h"
 

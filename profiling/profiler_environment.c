@@ -4,8 +4,8 @@
  *
  * Start/stop only, but for otel_profiler_of_environment. Owns that profiler. */
 #include "common/base/atomic.h"
-#include "common/os/fork.h"
 #include "common/log.h"
+#include "common/os/fork.h"
 #include "profiling/profiler_settings.h"
 #include "profiling/signal/signal_source.h"
 #include "sdk/lifecycle/shutdown_hook.h"

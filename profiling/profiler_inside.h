@@ -12,9 +12,9 @@
 #define OTELI_PROFILER_INSIDE_H
 
 #include "common/clock/time_units.h"
-#include "profiling/unwind/leaf_return_address.h"
 #include "profiling/profile/profile_builder.h"
 #include "profiling/sample.h"
+#include "profiling/unwind/leaf_return_address.h"
 
 #include <pthread.h>
 

@@ -6,11 +6,11 @@
  * are looked up by walking their signatures, which share a few cache lines. */
 #include "api/active/fast_attribute.h"
 #include "api/encode/key_value.h"
+#include "common/base/alloc.h"
 #include "common/base/copy.h"
 #include "common/log.h"
 #include "common/text/utf8.h"
 #include "common/wire.h"
-#include "common/base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>

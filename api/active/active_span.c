@@ -5,11 +5,11 @@
 #include "api/active/active_span.h"
 #include "api/context/tracestate_pool.h"
 #include "api/encode/key_value.h"
+#include "common/base/alloc.h"
 #include "common/clock/clock.h"
 #include "common/log.h"
 #include "common/text/utf8.h"
 #include "common/wire.h"
-#include "common/base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>

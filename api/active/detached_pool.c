@@ -3,9 +3,9 @@
  *
  * Like the pool of lines: slots that stay (slot_pool.h), and a list of the free ones. */
 #include "api/active/detached_pool.h"
-#include "common/clock/clock.h"
 #include "common/base/slot_pool.h"
 #include "common/base/spin_lock.h"
+#include "common/clock/clock.h"
 
 #include <string.h>
 

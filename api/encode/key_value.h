@@ -9,8 +9,8 @@
 #ifndef OTELI_KEY_VALUE_H
 #define OTELI_KEY_VALUE_H
 
-#include "common/base/internal_api.h"
 #include "api/thread/sdk_slot.h"
+#include "common/base/internal_api.h"
 
 /* Protobuf's parsers refuse a whole request in which a message is more than 100 messages below the
  * outermost one (C++, Java, Python, C#, Rust). The value of an event's attribute is 6 below it, and

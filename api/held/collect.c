@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/held/collect.c - collect a stretch of work, mount it, take a trace: otel/lines.h. App threads. */
-#include "api/record/line_writer.h"
 #include "api/active/detached_pool.h"
-#include "api/held/span_set.h"
 #include "api/context/tracestate_pool.h"
+#include "api/held/span_set.h"
+#include "api/record/line_writer.h"
 #include "common/clock/clock.h"
 
 #include <string.h>

@@ -2,14 +2,14 @@
 /* api/held/span_set.c - held sets: who belongs to them, what ends in them, and what becomes of them.
  * Any thread. */
 #include "api/held/span_set.h"
-#include "api/record/line_writer.h"
 #include "api/active/detached_pool.h"
 #include "api/held/hold_table.h"
 #include "api/held/set_roots.h"
-#include "common/clock/clock.h"
+#include "api/record/line_writer.h"
 #include "common/base/alloc.h"
 #include "common/base/slot_pool.h"
 #include "common/base/spin_lock.h"
+#include "common/clock/clock.h"
 
 #include <string.h>
 

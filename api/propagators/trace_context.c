@@ -5,8 +5,8 @@
  *                  version - trace id - span id - flags
  *
  * Source: W3C Trace Context Level 2, section 3. */
-#include "api/propagators/carrier_text.h"
 #include "api/context/tracestate_pool.h"
+#include "api/propagators/carrier_text.h"
 #include "common/text/text.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
 /* api/record/line.c - the pool of lines: a table, and a list of the free ones in it. Any thread
  * takes and gives. The table's slots are filled once and keep their lines. */
 #include "api/record/line.h"
-#include "common/base/slot_pool.h"
 #include "common/base/alloc.h"
+#include "common/base/slot_pool.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,11 +7,11 @@
 #ifndef OTELI_SPAN_ENCODER_H
 #define OTELI_SPAN_ENCODER_H
 
-#include "api/record/line.h"
 #include "api/active/active_span.h"
+#include "api/record/line.h"
 #include "api/span/tracer.h"
-#include "common/clock/clock.h"
 #include "common/base/copy.h"
+#include "common/clock/clock.h"
 #include "common/wire.h"
 
 enum {

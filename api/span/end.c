@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/span/end.c - end spans: from an open span to a committed record. App threads. start.c has the
  * other half of the hot path. */
+#include "api/active/detached_pool.h"
 #include "api/held/span_set.h"
 #include "api/record/line_writer.h"
-#include "api/active/detached_pool.h"
 #include "api/span/processor_calls.h"
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"

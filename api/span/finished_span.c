@@ -4,12 +4,12 @@
  * One is put together in the place above the top of the thread's stack, which nobody can see,
  * with the buffers that are there; it is appended like any other, and the place is left again.
  * The top does not move, so nothing becomes current. */
+#include "api/context/tracestate_pool.h"
 #include "api/held/span_set.h"
 #include "api/record/line_writer.h"
 #include "api/span/processor_calls.h"
 #include "api/span/start_custom.h"
 #include "api/span/tracer.h"
-#include "api/context/tracestate_pool.h"
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"
 

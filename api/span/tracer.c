@@ -2,9 +2,9 @@
 /* api/span/tracer.c - get tracers: an interned table of lists that only grow. It has no lock, so that
  * a child forked at any moment can ask for tracers too. Any thread. */
 #include "api/span/tracer.h"
+#include "api/encode/key_value.h"
 #include "api/thread/sdk_slot.h"
 #include "api/thread/thread_state.h"
-#include "api/encode/key_value.h"
 #include "common/base/alloc.h"
 #include "common/log.h"
 #include "common/wire.h"

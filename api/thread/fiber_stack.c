@@ -9,8 +9,8 @@
 
 #include "api/context/context_attributes.h"
 #include "api/thread/thread_state.h"
-#include "common/log.h"
 #include "common/base/alloc.h"
+#include "common/log.h"
 
 #include <stdlib.h>
 

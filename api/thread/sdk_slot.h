@@ -12,8 +12,8 @@
 #define OTELI_SDK_SLOT_H
 
 #include "common/base/atomic.h"
-#include "common/os/fork.h"
 #include "common/base/internal_api.h"
+#include "common/os/fork.h"
 #include <otel/lines.h>
 #include <otel/sampler.h>
 

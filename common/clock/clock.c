@@ -6,10 +6,10 @@
  * which the holder does not exist takes the lock away from it, and goes on with the curve of
  * its parent: a trace of both processes is converted by one function. */
 #include "common/clock/clock.h"
+#include "common/base/spin_lock.h"
 #include "common/clock/clock_curve.h"
 #include "common/clock/clock_offsets.h"
 #include "common/clock/clock_reading.h"
-#include "common/base/spin_lock.h"
 #include "common/clock/time_units.h"
 
 #include <stddef.h>

@@ -34,8 +34,8 @@
 #ifndef OTELI_CLOCK_H
 #define OTELI_CLOCK_H
 
-#include "common/base/internal_api.h"
 #include "common/base/atomic.h"
+#include "common/base/internal_api.h"
 #include "common/clock/counter.h"
 #include "common/clock/time_units.h"
 

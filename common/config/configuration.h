@@ -15,8 +15,8 @@
 #ifndef OTELI_CONFIGURATION_H
 #define OTELI_CONFIGURATION_H
 
-#include "common/config/config_table.h"
 #include "common/base/internal_api.h"
+#include "common/config/config_table.h"
 #include <otel/sdk.h>
 
 /* Numbers are held as they are used: milliseconds, counts, bytes. A timeout or a length

@@ -2,8 +2,8 @@
 /* config/read/node.c - what a plain scalar is in YAML's core schema: null, a boolean, an integer,
  * a number, or a text. Start/stop only.
  * Source: YAML 1.2.2, 10.3.2 "Tag Resolution". */
-#include "common/text/text.h"
 #include "config/read/node.h"
+#include "common/text/text.h"
 
 #include <errno.h>
 #include <locale.h>

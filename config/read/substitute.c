@@ -8,9 +8,9 @@
  * Threads:  start/stop only.
  * Source:   OpenTelemetry specification, configuration/data-model.md "Environment variable
  *           substitution". */
+#include "config/read/substitute.h"
 #include "common/config/configuration.h"
 #include "common/text/text.h"
-#include "config/read/substitute.h"
 
 struct writer {
     struct oteli_pool *pool;

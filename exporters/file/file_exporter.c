@@ -15,9 +15,9 @@
 #include <otel/file.h>
 
 #include "common/clock/clock.h"
+#include "common/log.h"
 #include "common/os/descriptor.h"
 #include "common/text/error_text.h"
-#include "common/log.h"
 #include "exporters/file/file_sink.h"
 #include "exporters/json/otlp_json.h"
 #include <errno.h>

@@ -13,9 +13,9 @@
  * constructor on the caller's. Owns its state and the file. */
 #include <otel/file.h>
 
+#include "common/log.h"
 #include "common/os/descriptor.h"
 #include "common/text/error_text.h"
-#include "common/log.h"
 #include "exporters/file/file_sink.h"
 #include "exporters/file/span_order.h"
 #include "exporters/file/trace_events.h"

@@ -11,14 +11,14 @@
  * Fork: a child has a copy of the strategy and no thread. The first question there makes the
  * lock free, for whoever had it is not there, and starts a thread with a connection of its own. */
 #include "common/base/atomic.h"
-#include "common/clock/clock.h"
-#include "common/os/fork.h"
-#include "common/log.h"
 #include "common/base/spin_lock.h"
+#include "common/clock/clock.h"
 #include "common/clock/time_units.h"
-#include "exporters/otlp/endpoint.h"
+#include "common/log.h"
+#include "common/os/fork.h"
 #include "exporters/jaeger_sampler/jaeger_url.h"
 #include "exporters/jaeger_sampler/strategy.h"
+#include "exporters/otlp/endpoint.h"
 #include "exporters/otlp/transport/transport.h"
 #include "sdk/worker/helper_thread.h"
 

@@ -3,9 +3,9 @@
 #include "exporters/otlp/batch_export.h"
 
 #include "common/clock/clock.h"
+#include "common/clock/time_units.h"
 #include "common/log.h"
 #include "common/text/text.h"
-#include "common/clock/time_units.h"
 
 #include <inttypes.h>
 #include <poll.h>

@@ -21,8 +21,8 @@
 
 #include "exporters/otlp/call/culprit.h"
 #include "exporters/otlp/call/request_call.h"
-#include "exporters/otlp/encode/size_limit.h"
 #include "exporters/otlp/encode/request.h"
+#include "exporters/otlp/encode/size_limit.h"
 #include "exporters/otlp/spool/spool_sender.h"
 
 enum { OTELI_REQUEST_SLOTS_MAX = 16 };

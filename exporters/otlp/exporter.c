@@ -4,8 +4,8 @@
  * the spool. What happens to a batch is in batch_export.c, to one request in request_call.c. */
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
-#include "exporters/otlp/otlp_options.h"
 #include "exporters/otlp/batch_export.h"
+#include "exporters/otlp/otlp_options.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,9 +7,9 @@
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
 #include "exporters/otlp/call/request_call.h"
+#include "exporters/otlp/encode/request.h"
 #include "exporters/otlp/encode/size_limit.h"
 #include "exporters/otlp/otlp_options.h"
-#include "exporters/otlp/encode/request.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 
 #include "common/log.h"
 #include "exporters/otlp/encode/compress.h"
-#include "exporters/otlp/request_headers.h"
 #include "exporters/otlp/protocol/protocol.h"
+#include "exporters/otlp/request_headers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

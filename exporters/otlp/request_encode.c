@@ -2,8 +2,8 @@
 /* exporters/otlp/request_encode.c - requests and answers for programs that do their own I/O: the
  * contracts are in otel/otlp_encode.h. One thread at a time; owns the request of its encoder. */
 #include "exporters/otlp/encode/compress.h"
-#include "exporters/otlp/protocol/protocol.h"
 #include "exporters/otlp/encode/request.h"
+#include "exporters/otlp/protocol/protocol.h"
 #include "exporters/otlp/transport/transport.h"
 
 #include <otel/otlp_encode.h>

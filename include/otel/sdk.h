@@ -15,8 +15,8 @@
 #include <otel/exporter.h>
 #include <otel/lines.h>
 #include <otel/processor.h>
-#include <otel/sampler.h>
 #include <otel/propagate.h>
+#include <otel/sampler.h>
 #include <otel/value.h>
 
 OTEL_BEGIN_DECLS

@@ -8,10 +8,10 @@
  * App threads; oteli_labels_find the profiler's thread. */
 #include "profiling/labels/labels.h"
 #include "api/span/inspect.h"
-#include "common/clock/clock.h"
 #include "common/base/copy.h"
-#include "common/os/fork.h"
+#include "common/clock/clock.h"
 #include "common/log.h"
+#include "common/os/fork.h"
 #include "common/text/utf8.h"
 #include "profiling/labels/label_pool.h"
 

@@ -6,8 +6,8 @@
  * dictionary that it needs, and those in halves again, as far as that helps.
  *
  * The profiler's thread, but for wake; owns the encoder and the connection. */
-#include "common/log.h"
 #include "common/base/random.h"
+#include "common/log.h"
 #include "exporters/otlp/otlp_client.h"
 #include "exporters/start_otlp.h"
 #include "profiling/otlp/otlp_profiles.h"

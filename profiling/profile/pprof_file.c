@@ -7,8 +7,8 @@
  *
  * Made on any thread; works on the profiler's thread, which owns it. */
 #include "common/clock/clock.h"
-#include "common/text/error_text.h"
 #include "common/log.h"
+#include "common/text/error_text.h"
 #include "common/text/text.h"
 #include "profiling/profile/profile_model.h"
 #include "sdk/resource/resource_snapshot.h"

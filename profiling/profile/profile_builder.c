@@ -10,9 +10,9 @@
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
 #include "profiling/profile/interner.h"
+#include "profiling/profile/profile_labels.h"
 #include "profiling/symbols/mappings.h"
 #include "profiling/symbols/symbolizer.h"
-#include "profiling/profile/profile_labels.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -12,15 +12,15 @@
  * included; the handler's code stays for those that are already on their way to it. */
 #include "profiling/signal/signal_source.h"
 #include "common/clock/clock.h"
-#include "common/text/error_text.h"
-#include "common/os/fork.h"
-#include "common/log.h"
-#include "common/os/library.h"
 #include "common/clock/thread_time.h"
 #include "common/clock/time_units.h"
+#include "common/log.h"
+#include "common/os/fork.h"
+#include "common/os/library.h"
+#include "common/text/error_text.h"
 #include "profiling/sample_buffer.h"
-#include "profiling/unwind/stack_bounds.h"
 #include "profiling/signal/thread_timers.h"
+#include "profiling/unwind/stack_bounds.h"
 #include "profiling/unwind/unwind_scratch.h"
 
 #include <errno.h>

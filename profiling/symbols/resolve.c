@@ -5,9 +5,9 @@
  * Nothing is guessed. A trampoline counts when its exact marker is on the chain of frames, or its
  * whole record in the bytes of the stack; and where it is not known what an inner one stood for, the
  * outer ones say nothing either, because what they say may have been said otherwise further in. */
-#include "profiling/unwind/leaf_return_address.h"
-#include "profiling/sample.h"
 #include "profiling/labels/trampolines.h"
+#include "profiling/sample.h"
+#include "profiling/unwind/leaf_return_address.h"
 
 #include <string.h>
 

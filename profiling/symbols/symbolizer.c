@@ -3,10 +3,10 @@
 #include "profiling/symbols/symbolizer.h"
 
 #include "common/clock/clock.h"
-#include "common/log.h"
 #include "common/clock/thread_time.h"
-#include "profiling/symbols/elf_symbols.h"
+#include "common/log.h"
 #include "profiling/profile/interner.h"
+#include "profiling/symbols/elf_symbols.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #ifndef OTELI_UNWIND_SCRATCH_H
 #define OTELI_UNWIND_SCRATCH_H
 
-#include "profiling/unwind/frame_walk.h"
 #include "profiling/sample.h"
+#include "profiling/unwind/frame_walk.h"
 
 struct oteli_walk_room {
     struct oteli_stack_view view;

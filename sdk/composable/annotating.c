@@ -2,8 +2,8 @@
 /* sdk/composable/annotating.c - ComposableAnnotating: what another sampler decides, and attributes
  * for the spans that are sampled. App threads; owns that sampler and copies of the attributes. */
 #include "common/log.h"
-#include "sdk/sampling/owned_sampler.h"
 #include "sdk/composable/sampler_description.h"
+#include "sdk/sampling/owned_sampler.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /* sdk/composable/composable.c - ComposableAlwaysOn, ComposableAlwaysOff, ComposableProbability and
  * ComposableParentThreshold. App threads; each owns what it was given. */
 #include "sdk/composable/consistent.h"
-#include "sdk/sampling/owned_sampler.h"
 #include "sdk/composable/probability.h"
 #include "sdk/composable/sampler_description.h"
+#include "sdk/sampling/owned_sampler.h"
 
 static void intend_on(const void *state, const otel_sampling_query *query,
                       otel_sampling_intent *intent)

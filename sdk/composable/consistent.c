@@ -4,8 +4,8 @@
 #include "api/span/handle.h"
 
 #include "common/base/atomic.h"
-#include "common/log.h"
 #include "common/base/random.h"
+#include "common/log.h"
 
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/composable/rule_based.c - ComposableRuleBased: the first rule that matches says which sampler
  * is asked. App threads; owns copies of the rules, and their samplers. */
-#include "sdk/sampling/owned_sampler.h"
 #include "sdk/composable/rule.h"
 #include "sdk/composable/sampler_description.h"
+#include "sdk/sampling/owned_sampler.h"
 
 #include <stdlib.h>
 

@@ -14,8 +14,8 @@
  *     … /var/lib/containers/storage/overlay-containers/<id>/userdata/hosts /etc/hosts …
  *
  * containerd's such files are of the whole pod (…/sandboxes/<id>/…), so they say nothing. */
-#include "sdk/detectors/detectors.h"
 #include "common/text/text.h"
+#include "sdk/detectors/detectors.h"
 
 #include <string.h>
 

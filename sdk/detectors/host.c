@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/detectors/host.c - host.* and os.*: see detectors.h. Start/stop only. */
-#include "sdk/detectors/detectors.h"
 #include "common/text/text.h"
+#include "sdk/detectors/detectors.h"
 
 #include <string.h>
 #include <sys/utsname.h>

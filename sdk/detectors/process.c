@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/detectors/process.c - process.*: see detectors.h. Start/stop only. */
-#include "sdk/detectors/detectors.h"
 #include "common/text/text.h"
+#include "sdk/detectors/detectors.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/detectors/service.c - service.instance.id: see detectors.h. Start/stop only; of a forked
  * child also on the thread that records its first span. */
-#include "sdk/detectors/detectors.h"
 #include "common/base/random.h"
 #include "common/text/text.h"
+#include "sdk/detectors/detectors.h"
 
 #include <inttypes.h>
 #include <stdio.h>

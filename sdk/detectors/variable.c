@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/detectors/variable.c - OTEL_RESOURCE_ATTRIBUTES: see detectors.h. Start/stop only. */
-#include "sdk/detectors/detectors.h"
 #include "common/log.h"
 #include "common/text/text.h"
+#include "sdk/detectors/detectors.h"
 
 #include <string.h>
 

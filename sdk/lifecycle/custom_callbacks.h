@@ -4,8 +4,8 @@
 #ifndef OTELI_CUSTOM_CALLBACKS_H
 #define OTELI_CUSTOM_CALLBACKS_H
 
-#include "sdk/sampling/builtin_sampler.h"
 #include "sdk/lifecycle/sdk_start.h"
+#include "sdk/sampling/builtin_sampler.h"
 
 struct oteli_hooks {
     otel_sampler sampler; /* its function `sample` is NULL: there is none */

@@ -2,8 +2,8 @@
 /* sdk/lifecycle/engine.c - make and free an engine. Start/stop only. */
 #include "sdk/lifecycle/engine.h"
 #include "api/held/span_set.h"
-#include "common/log.h"
 #include "common/clock/time_units.h"
+#include "common/log.h"
 
 #include <stdlib.h>
 #include <string.h>

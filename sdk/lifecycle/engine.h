@@ -13,17 +13,17 @@
 
 #include "api/thread/sdk_slot.h"
 #include "api/thread/thread_state.h"
-#include "sdk/pipeline/batch.h"
-#include "sdk/pipeline/waker.h"
-#include "sdk/worker/event_loop_fds.h"
 #include "sdk/lifecycle/custom_callbacks.h"
-#include "sdk/processors/processors.h"
-#include "sdk/process_context/process_context.h"
-#include "sdk/resource/resource.h"
-#include "sdk/pipeline/ring.h"
-#include "sdk/sampling/builtin_sampler.h"
 #include "sdk/lifecycle/sdk_start.h"
+#include "sdk/pipeline/batch.h"
+#include "sdk/pipeline/ring.h"
+#include "sdk/pipeline/waker.h"
+#include "sdk/process_context/process_context.h"
+#include "sdk/processors/processors.h"
+#include "sdk/resource/resource.h"
+#include "sdk/sampling/builtin_sampler.h"
 #include "sdk/sampling/tail.h"
+#include "sdk/worker/event_loop_fds.h"
 
 #include <otel/sdk.h>
 #include <pthread.h>

@@ -4,8 +4,8 @@
 #ifndef OTELI_SDK_START_H
 #define OTELI_SDK_START_H
 
-#include "common/config/configuration.h"
 #include "common/base/internal_api.h"
+#include "common/config/configuration.h"
 #include <otel/processor.h>
 #include <otel/sampler.h>
 

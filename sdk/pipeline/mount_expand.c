@@ -4,8 +4,8 @@
  *
  * Source: opentelemetry/proto/trace/v1/trace.proto; what is read here is api/record/span_encoder.c's. */
 #include "sdk/pipeline/mount_expand.h"
-#include "api/record/span_encoder.h"
 #include "api/context/tracestate_pool.h"
+#include "api/record/span_encoder.h"
 #include "common/wire.h"
 #include "sdk/pipeline/address_names.h"
 

@@ -2,10 +2,10 @@
 /* sdk/process_context/process_context.c - see process_context.h. */
 #include "sdk/process_context/process_context.h"
 #include "common/base/atomic.h"
-#include "common/text/error_text.h"
+#include "common/clock/time_units.h"
 #include "common/log.h"
 #include "common/os/signal_guard.h"
-#include "common/clock/time_units.h"
+#include "common/text/error_text.h"
 #include "common/wire.h"
 
 #include <errno.h>

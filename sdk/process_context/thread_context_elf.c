@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/process_context/thread_context_elf.c - see thread_context_check.h. What is loaded is looked at where it lies in
  * memory, as its dynamic section describes it. */
-#include "sdk/process_context/thread_context_check.h"
 #include "api/thread/context_record.h"
+#include "sdk/process_context/thread_context_check.h"
 
 #include <elf.h>
 #include <link.h>

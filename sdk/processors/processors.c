@@ -3,9 +3,9 @@
 #include "sdk/processors/processors.h"
 #include "api/held/set_roots.h"
 #include "sdk/pipeline/batch.h"
-#include "sdk/worker/deadline.h"
 #include "sdk/processors/simple_processor.h"
 #include "sdk/view/span_view.h"
+#include "sdk/worker/deadline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #define OTELI_PROCESSORS_H
 
 #include "api/thread/sdk_slot.h"
-#include "sdk/resource/resource.h"
 #include "sdk/lifecycle/sdk_start.h"
+#include "sdk/resource/resource.h"
 
 #include <otel/processor.h>
 #include <pthread.h>

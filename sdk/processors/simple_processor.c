@@ -5,13 +5,13 @@
  * Source: OpenTelemetry specification, trace/sdk.md "Simple processor". */
 #include "sdk/processors/simple_processor.h"
 #include "common/clock/clock.h"
-#include "common/log.h"
 #include "common/clock/time_units.h"
+#include "common/log.h"
 #include "common/wire.h"
-#include "sdk/pipeline/arena.h"
-#include "sdk/worker/deadline.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/pipeline/arena.h"
 #include "sdk/processors/processors.h"
+#include "sdk/worker/deadline.h"
 
 #include <inttypes.h>
 #include <pthread.h>

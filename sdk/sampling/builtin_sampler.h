@@ -8,8 +8,8 @@
 #define OTELI_BUILTIN_SAMPLER_H
 
 #include "api/thread/sdk_slot.h"
-#include "common/config/configuration.h"
 #include "common/base/ratio.h"
+#include "common/config/configuration.h"
 
 struct oteli_sampler {
     uint8_t decide[OTELI_PARENT_KINDS];

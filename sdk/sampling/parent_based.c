@@ -2,8 +2,8 @@
 /* sdk/sampling/parent_based.c - ParentBased: one sampler for roots and one for each kind of
  * parent. App threads; owns the samplers that it was given. */
 #include "sdk/composable/consistent.h"
-#include "sdk/sampling/owned_sampler.h"
 #include "sdk/composable/sampler_description.h"
+#include "sdk/sampling/owned_sampler.h"
 
 #include <string.h>
 

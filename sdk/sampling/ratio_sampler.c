@@ -2,8 +2,8 @@
 /* sdk/sampling/ratio_sampler.c - TraceIdRatioBased. App threads; a sampler owns its state. */
 #include "sdk/sampling/ratio_sampler.h"
 
-#include "common/log.h"
 #include "common/base/ratio.h"
+#include "common/log.h"
 #include "sdk/composable/consistent.h"
 #include "sdk/composable/sampler_description.h"
 

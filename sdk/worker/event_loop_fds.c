@@ -3,8 +3,8 @@
 #include "sdk/worker/event_loop_fds.h"
 #include "common/base/atomic.h"
 #include "common/clock/clock.h"
-#include "common/os/descriptor.h"
 #include "common/clock/time_units.h"
+#include "common/os/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
 /* sdk/worker/export.c - hand batches to exporters, hold them to their deadline, count what became
  * of the spans. The worker, or whoever holds the mutex of a synchronous engine. */
 #include "common/clock/clock.h"
+#include "common/clock/time_units.h"
 #include "common/log.h"
 #include "common/text/text.h"
-#include "common/clock/time_units.h"
 #include "sdk/lifecycle/engine.h"
 
 #include <inttypes.h>

@@ -3,9 +3,9 @@
 #include "sdk/worker/helper_thread.h"
 
 #include "api/thread/thread_state.h"
-#include "common/text/error_text.h"
-#include "common/os/fork.h"
 #include "common/log.h"
+#include "common/os/fork.h"
+#include "common/text/error_text.h"
 #include "sdk/lifecycle/engine.h"
 
 #include <signal.h>

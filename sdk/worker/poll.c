@@ -6,8 +6,8 @@
  * readable also when it is time for something, because that may have been decided by a thread
  * that only wanted a flush, while the loop was waiting already. */
 #include "common/clock/clock.h"
-#include "common/log.h"
 #include "common/clock/time_units.h"
+#include "common/log.h"
 #include "sdk/lifecycle/engine.h"
 
 #include <errno.h>

@@ -15,8 +15,8 @@
  * The tick runs from the first span after a pause. Without spans there is no tick: the
  * worker marks itself asleep in oteli_asleep, looks once more a tick later for spans
  * that crossed the mark, and then sleeps until a span ends or somebody asks. */
-#include "common/clock/clock.h"
 #include "common/base/spin_lock.h"
+#include "common/clock/clock.h"
 #include "sdk/lifecycle/engine.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/grpc.c - any bytes as the body, the trailers and the compressed message of gRPC, and as
  * a body in JSON. What is found lies in the input, and is what can be put into a frame again. */
-#include "tests/fuzz/fuzz.h"
-#include "common/text/utf8.h"
-#include "exporters/otlp/protocol/response.h"
-#include "exporters/otlp/encode/compress.h"
 #include "exporters/otlp/protocol/grpc.h"
+#include "common/text/utf8.h"
+#include "exporters/otlp/encode/compress.h"
+#include "exporters/otlp/protocol/response.h"
+#include "tests/fuzz/fuzz.h"
 
 static void read_frame(const uint8_t *data, size_t size, bool is_cut)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/jaeger.c - any bytes as the answer of a Jaeger server, as the argument of its sampler,
  * and as the name of a service. */
-#include "tests/fuzz/fuzz.h"
 #include "exporters/jaeger_sampler/jaeger_url.h"
-#include "exporters/otlp/protocol/json_reader.h"
 #include "exporters/jaeger_sampler/strategy.h"
+#include "exporters/otlp/protocol/json_reader.h"
 #include "exporters/otlp/transport/transport.h"
+#include "tests/fuzz/fuzz.h"
 
 static void parse_answer(const char *text, size_t size)
 {

@@ -3,9 +3,9 @@
  *
  * Bytes that the API wrote are well-formed protobuf, so the input says what is in the messages
  * and not how they are put together: each step takes a field and what it needs from it. */
-#include "tests/fuzz/fuzz.h"
-#include "exporters/file/trace_events.h"
 #include "exporters/json/otlp_json.h"
+#include "exporters/file/trace_events.h"
+#include "tests/fuzz/fuzz.h"
 
 #include "common/wire.h"
 #include "tests/support/batch_double.h"

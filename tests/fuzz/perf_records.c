@@ -4,8 +4,8 @@
  *
  * The first byte of an input says where in the ring its records begin, which decides what goes over
  * the end, and whether samples have bytes of the stack. */
-#include "tests/fuzz/fuzz.h"
 #include "profiling/perf/perf_records.h"
+#include "tests/fuzz/fuzz.h"
 
 enum { BEFORE = 1, SMALLEST = 8, LARGEST = 1 << 17, PROCESS = 0x4D4D4D4D };
 

@@ -3,10 +3,10 @@
  * and says one thing only.
  *
  *     input: protocol, status, flags, then the fields, each behind its length, then the body */
-#include "tests/fuzz/fuzz.h"
-#include "common/text/utf8.h"
 #include "exporters/otlp/protocol/protocol.h"
+#include "common/text/utf8.h"
 #include "exporters/otlp/transport/transport.h"
+#include "tests/fuzz/fuzz.h"
 
 enum { FIELDS = 5, CUT = 1, TOO_LONG = 2, SENT = 4, HOPELESS = 8, FIRST_FIELD = 16 };
 

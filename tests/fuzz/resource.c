@@ -2,9 +2,9 @@
 /* tests/fuzz/resource.c - what a resource is made of: up to the first line break the value of
  * OTEL_RESOURCE_ATTRIBUTES, then that of OTEL_ENTITIES, then what a system's files may say. What
  * comes of it is a message whose attributes are unique and whose entities name attributes. */
-#include "tests/fuzz/fuzz.h"
-#include "common/wire.h"
 #include "sdk/resource/resource.h"
+#include "common/wire.h"
+#include "tests/fuzz/fuzz.h"
 
 enum { ATTRIBUTE = 1, ENTITY_REF = 3, ID_KEYS = 3, DESCRIPTION_KEYS = 4 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/settings.c - any text in any variable: the first byte chooses a row of the table
  * of settings, the rest is its value. Whatever it is, the configuration is one that works. */
-#include "tests/fuzz/fuzz.h"
 #include "common/config/configuration.h"
+#include "tests/fuzz/fuzz.h"
 
 static void look_at_number(const struct oteli_config_row *row, int64_t number)
 {

@@ -4,10 +4,10 @@
  *
  * The input is a name, up to the first NUL or line end, and a content. Half of the inputs get a
  * right checksum, for what is behind it. */
-#include "tests/fuzz/fuzz.h"
 #include "exporters/otlp/encode/compress.h"
-#include "exporters/otlp/spool/spool_file.h"
 #include "exporters/otlp/encode/request_split.h"
+#include "exporters/otlp/spool/spool_file.h"
+#include "tests/fuzz/fuzz.h"
 
 enum { AT_WRITTEN = 16, AT_CHECKSUM = 44 };
 

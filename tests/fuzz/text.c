@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/text.c - the texts of environment variables: numbers, ratios, lists, percent
  * encoding, headers, endpoints; and bad UTF-8 made good. */
-#include "tests/fuzz/fuzz.h"
-#include "common/config/configuration.h"
 #include "common/text/text.h"
+#include "common/config/configuration.h"
 #include "common/text/utf8.h"
 #include "exporters/otlp/endpoint.h"
 #include "exporters/otlp/request_headers.h"
+#include "tests/fuzz/fuzz.h"
 
 static void replace_bad_utf8(const char *text, size_t length)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/yaml.c - configuration files: whatever the bytes, they are refused with faults, or
  * are settings in which everything that is read is there. */
-#include "tests/fuzz/fuzz.h"
 #include "config/yaml_file.h"
+#include "tests/fuzz/fuzz.h"
 
 /* libfyaml 0.7 loses 2 KiB on some of the texts that it refuses. */
 const char *__lsan_default_suppressions(void);

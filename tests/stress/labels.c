@@ -2,9 +2,9 @@
 /* tests/stress/labels.c - 8 threads that make, apply and give back labels as fast as they can, more
  * at once than there are, and a reader that asks what each call was under: what it is told is
  * right or nothing, and no two labels in use are the same trampoline. */
+#include "profiling/labels/labels.h"
 #include "common/base/atomic.h"
 #include "common/clock/clock.h"
-#include "profiling/labels/labels.h"
 #include "profiling/labels/trampolines.h"
 #include "tests/support/oracle.h"
 

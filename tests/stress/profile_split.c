@@ -16,8 +16,8 @@
  * with four times the samples; with it 20,000 samples of each kind, within a percentage point or 3
  * sigma. */
 #include "common/base/atomic.h"
-#include "profiling/unwind/leaf_return_address.h"
 #include "profiling/sample.h"
+#include "profiling/unwind/leaf_return_address.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
 #include "tests/support/split_work.h"

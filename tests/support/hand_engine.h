@@ -13,9 +13,9 @@
 #ifndef OTELI_TESTS_HAND_ENGINE_H
 #define OTELI_TESTS_HAND_ENGINE_H
 
-#include "tests/support/counted.h"
 #include "common/clock/clock.h"
 #include "sdk/lifecycle/engine.h"
+#include "tests/support/counted.h"
 
 #include <otel/sdk.h>
 

@@ -11,10 +11,10 @@
 #ifndef OTELI_TESTS_RECORDER_H
 #define OTELI_TESTS_RECORDER_H
 
-#include "tests/support/counted.h"
 #include "api/thread/thread_state.h"
 #include "common/clock/clock.h"
 #include "common/wire.h"
+#include "tests/support/counted.h"
 #include <otel/otel.h>
 
 struct recorded_span {

@@ -37,8 +37,13 @@ struct descent {
 
 // Something that an exception has to clean up in each frame on its way.
 struct cleaner {
-    explicit cleaner(descent *of) : of_(of) {}
-    ~cleaner() { of_->cleaned++; }
+    explicit cleaner(descent *of) : of_(of)
+    {
+    }
+    ~cleaner()
+    {
+        of_->cleaned++;
+    }
     descent *of_;
 };
 
@@ -143,7 +148,8 @@ int main(int argc, char **argv)
     check(dead_records_after(dead_records_work, nullptr) == 0, "a return leaves records behind");
     check(dead_records_returns() > 0, "there was nothing to find");
     check(dead_records_after(throw_many, nullptr) == 0, "an exception leaves records behind");
-    check(dead_records_after(end_inside, nullptr) == 0, "the end of a thread leaves records behind");
+    check(dead_records_after(end_inside, nullptr) == 0,
+          "the end of a thread leaves records behind");
     check(dead_records_after(jump_through_one, nullptr) == 1, "a longjmp leaves one record behind");
     std::puts("ok");
     return 0;

@@ -2,9 +2,9 @@
 /* tools/doctor/doctor_report.c - the report for people; the contracts are in tools/doctor/doctor_report.h. */
 #include "tools/doctor/doctor_report.h"
 
+#include "tools/doctor/connection/doctor_span.h"
 #include "tools/doctor/doctor_log.h"
 #include "tools/doctor/settings/doctor_redact.h"
-#include "tools/doctor/connection/doctor_span.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -7,11 +7,11 @@
  * a diagnosis of what it saw. One thread, beside the exporter's while the span is sent. */
 #include "common/log.h"
 #include "tools/doctor/connection/doctor_connect.h"
+#include "tools/doctor/connection/doctor_request.h"
+#include "tools/doctor/connection/doctor_span.h"
 #include "tools/doctor/doctor_log.h"
 #include "tools/doctor/doctor_process.h"
 #include "tools/doctor/doctor_report.h"
-#include "tools/doctor/connection/doctor_request.h"
-#include "tools/doctor/connection/doctor_span.h"
 #include "tools/doctor/settings/doctor_yaml.h"
 
 #include <getopt.h>

@@ -3,10 +3,10 @@
  * owns the transport and the headers of an attempt, borrows the request. */
 #include "exporters/otlp/call/request_call.h"
 
-#include "common/clock/clock.h"
-#include "common/log.h"
 #include "common/base/random.h"
+#include "common/clock/clock.h"
 #include "common/clock/time_units.h"
+#include "common/log.h"
 #include "exporters/otlp/call/retry.h"
 
 #include <inttypes.h>

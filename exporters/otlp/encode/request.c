@@ -3,9 +3,9 @@
  * the compressor and the bytes. */
 #include "exporters/otlp/encode/request.h"
 
+#include "exporters/json/otlp_json.h"
 #include "exporters/otlp/encode/compress.h"
 #include "exporters/otlp/protocol/grpc.h"
-#include "exporters/json/otlp_json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,10 +7,10 @@
  *                      └─ HTTP status other than 200 ▶ code ─▶ verdict */
 #include "exporters/otlp/protocol/protocol.h"
 
-#include "exporters/otlp/protocol/response.h"
+#include "exporters/otlp/call/retry.h"
 #include "exporters/otlp/encode/compress.h"
 #include "exporters/otlp/protocol/grpc.h"
-#include "exporters/otlp/call/retry.h"
+#include "exporters/otlp/protocol/response.h"
 #include "exporters/otlp/transport/transport.h"
 
 #include <stdarg.h>

@@ -2,13 +2,13 @@
 /* exporters/otlp/spool/disk_spool.c - see disk_spool.h. Owns the index, the directory and the request that is
  * being sent. */
 #include "exporters/otlp/spool/disk_spool.h"
-#include "common/clock/clock.h"
-#include "common/log.h"
 #include "common/base/random.h"
-#include "common/text/text.h"
+#include "common/clock/clock.h"
 #include "common/clock/time_units.h"
-#include "exporters/otlp/spool/spool_index.h"
+#include "common/log.h"
+#include "common/text/text.h"
 #include "exporters/otlp/encode/request_split.h"
+#include "exporters/otlp/spool/spool_index.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,11 +6,11 @@
  * another process is at the files, a batch is. And where nothing could be put to disk, every
  * batch. */
 #include "exporters/otlp/spool/spool_sender.h"
+#include "common/base/random.h"
 #include "common/clock/clock.h"
+#include "common/clock/time_units.h"
 #include "common/log.h"
 #include "common/text/text.h"
-#include "common/base/random.h"
-#include "common/clock/time_units.h"
 #include "exporters/otlp/call/culprit.h"
 #include "exporters/otlp/call/retry.h"
 #include "exporters/otlp/spool/disk_spool.h"

@@ -7,8 +7,8 @@
  * and all that it would give back the kernel takes anyway. For the same reasons libcurl
  * stays loaded when we are not. */
 #include "common/base/atomic.h"
-#include "common/os/descriptor.h"
 #include "common/log.h"
+#include "common/os/descriptor.h"
 #include "common/os/library.h"
 #include "exporters/otlp/transport/transport_parts.h"
 

@@ -13,10 +13,10 @@
 #define OTELI_TRANSPORT_PARTS_H
 
 #include "common/os/signal_guard.h"
-#include "exporters/otlp/transport/socket.h"
-#include "exporters/otlp/transport/http_message.h"
-#include "exporters/otlp/transport/tls_exit_guard.h"
 #include "exporters/otlp/transport/epoll_set.h"
+#include "exporters/otlp/transport/http_message.h"
+#include "exporters/otlp/transport/socket.h"
+#include "exporters/otlp/transport/tls_exit_guard.h"
 
 #include <curl/curl.h>
 

@@ -9,8 +9,8 @@
  * being traced it calls rude: another disposition of a signal, another errno, a descriptor that stays
  * open or that a program it starts would have. */
 #include <errno.h>
-#include <otel/otel.h>
 #include <fcntl.h>
+#include <otel/otel.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * interrupts which traces itself: after some of their instructions, and with OTEL_TEST_LONG=1 after any.
  * The handler enters one span, or so many that the stack of places is moved. Each time there is another
  * stack, with room for three places before it has to grow. */
-#include "tests/support/recorder.h"
 #include "api/record/span_encoder.h"
+#include "tests/support/recorder.h"
 #include "tests/support/unit.h"
 #include <otel/fibre.h>
 #include <otel/record.h>

@@ -2,8 +2,8 @@
 /* tests/unit/api/outermost_test.c - specification of api/held/set_roots.h. */
 #include "api/held/set_roots.h"
 #include "api/record/span_encoder.h"
-#include "common/clock/clock.h"
 #include "common/base/random.h"
+#include "common/clock/clock.h"
 #include "tests/support/unit.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 
-#include "api/span/handle.h"
 #include "api/context/tracestate_pool.h"
+#include "api/span/handle.h"
 #include "tests/support/unit.h"
 #include <errno.h>
 #include <string.h>

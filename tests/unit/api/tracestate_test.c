@@ -6,8 +6,8 @@
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
 
-#include <otel/tracestate.h>
 #include <errno.h>
+#include <otel/tracestate.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

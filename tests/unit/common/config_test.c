@@ -2,8 +2,8 @@
 /* tests/unit/common/config_test.c - specification of common/config/configuration.h and common/config/config_text.h: how
  * settings are read, where each comes from, and what is said of a bad one. Each variable by itself is
  * in tests/unit/sdk/spec_environment_test.c. */
-#include "common/config/configuration.h"
 #include "common/config/config_text.h"
+#include "common/config/configuration.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

@@ -9,10 +9,10 @@
 #include "tests/support/fake_exporter.h"
 #include "tests/support/unit.h"
 
+#include <errno.h>
 #include <otel/config.h>
 #include <otel/otel.h>
 #include <otel/sampler.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

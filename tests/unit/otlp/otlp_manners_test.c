@@ -2,8 +2,8 @@
 /* How the exporter behaves towards a receiver that is busy: it comes back when it was asked to and
  * not much later (R29), and 200 of them do not come back at the same time (R30). The clock is the
  * test's. And the arithmetic of it: back-off, Retry-After, how large a request may be. */
-#include "exporters/otlp/encode/size_limit.h"
 #include "exporters/otlp/call/retry.h"
+#include "exporters/otlp/encode/size_limit.h"
 #include "tests/support/otlp_wire.h"
 #include "tests/support/unit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What every answer means, in each protocol. The tables here were written from the specification,
  * and know nothing of those in the code. */
-#include "exporters/otlp/protocol/protocol.h"
 #include "common/text/utf8.h"
+#include "exporters/otlp/protocol/protocol.h"
 #include "exporters/otlp/transport/transport.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "tests/support/unit.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whatever the protocol and the compression: what is sent can be opened again, and then it is the
  * spans; the limit counts before compression; and the steady state allocates nothing. */
-#include "exporters/otlp/encode/request.h"
 #include "exporters/otlp/encode/compress.h"
+#include "exporters/otlp/encode/request.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "tests/support/batch_double.h"
-#include "tests/support/leaks.h"
 #include "tests/support/fault_peer_inside.h"
+#include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
 #include <stdint.h>

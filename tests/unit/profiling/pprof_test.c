@@ -2,10 +2,10 @@
 /* What a pprof file holds, as another decoder reads it; and how profiles come into a directory: whole, one
  * by one, under names that nothing else has there. */
 #include "common/clock/clock.h"
+#include "pprof/profile.pb-c.h"
 #include "profiling/profile/gzip.h"
 #include "profiling/profile/profile_builder.h"
 #include "tests/support/leaks.h"
-#include "pprof/profile.pb-c.h"
 #include "tests/support/resolved_sample.h"
 #include "tests/support/said.h"
 #include "tests/support/unit.h"

@@ -2,12 +2,12 @@
 /* tests/unit/profiling/signal_source_test.c - specification of profiling/signal/signal_source.h, and of
  * sample_buffer.h, which its handler fills.
  * This thread is the profiler's; others work until they have been sampled. */
-#include "profiling/unwind/frame_walk.h"
+#include "common/base/atomic.h"
+#include "common/clock/clock.h"
 #include "profiling/sample_buffer.h"
 #include "profiling/signal/signal_source.h"
 #include "profiling/signal/thread_timers.h"
-#include "common/base/atomic.h"
-#include "common/clock/clock.h"
+#include "profiling/unwind/frame_walk.h"
 #include "tests/support/leaks.h"
 #include "tests/support/said.h"
 #include "tests/support/unit.h"

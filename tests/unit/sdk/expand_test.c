@@ -2,12 +2,12 @@
 /* tests/unit/sdk/expand_test.c - specification of sdk/pipeline/mount_expand.h: which bytes the spans of a mount
  * have, and those of a span whose name is an address; and of sdk/pipeline/address_names.h. protobuf-c says what is
  * right. */
-#include "sdk/pipeline/mount_expand.h"
 #include "api/context/tracestate_pool.h"
 #include "common/text/utf8.h"
 #include "common/wire.h"
 #include "opentelemetry/proto/trace/v1/trace.pb-c.h"
 #include "sdk/pipeline/address_names.h"
+#include "sdk/pipeline/mount_expand.h"
 
 #include "tests/support/faked.h"
 #include "tests/support/leaks.h"

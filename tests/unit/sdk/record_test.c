@@ -7,8 +7,8 @@
 #include "tests/support/watcher.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <otel/record.h>
+#include <stdio.h>
 #include <string.h>
 
 static const uint8_t trace_id[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};

@@ -6,9 +6,9 @@
 
 #include "tests/support/unit.h"
 #include "tools/doctor/connection/doctor_route.h"
+#include "tools/doctor/connection/doctor_speech.h"
 #include "tools/doctor/settings/doctor_redact.h"
 #include "tools/doctor/settings/doctor_typos.h"
-#include "tools/doctor/connection/doctor_speech.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

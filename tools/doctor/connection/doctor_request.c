@@ -5,9 +5,9 @@
 #include "common/clock/clock.h"
 #include "common/text/secrets.h"
 #include "common/text/text.h"
-#include "tools/doctor/settings/doctor_redact.h"
 #include "tools/doctor/connection/doctor_speech.h"
 #include "tools/doctor/connection/doctor_tls.h"
+#include "tools/doctor/settings/doctor_redact.h"
 
 #include <stdio.h>
 #include <stdlib.h>
