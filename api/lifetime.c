@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/lifetime.c - the roof: what becomes of all parts of the API when an SDK comes, a thread ends, the
- * process forks, or ends. It calls every other file; no file
- * of the API calls it, but thread_state.c by the table of callbacks.
+/* api/lifetime.c - the roof: what becomes of all parts of the API when an SDK comes, a thread ends,
+ * the process forks, or ends. It calls every other file; no file of the API calls it, but
+ * thread_state.c by the table of callbacks.
  *
  * Threads:  app threads, all of it cold; in a forked child the only one. */
 #include "api/active/detached_pool.h"
@@ -142,9 +142,9 @@ void oteli_api_keep_memory(void)
     oteli_store_relaxed_32(&keeps_memory, 1);
 }
 
-/* The process ends: give memory back when no other thread can be using it. Other threads may still be
- * tracing while main returns; then it stays. After the destructors of the libraries above this one,
- * whose lines and threads are looked at. */
+/* The process ends: give memory back when no other thread can be using it. Other threads may still
+ * be tracing while main returns; then it stays. After the destructors of the libraries above this
+ * one, whose lines and threads are looked at. */
 __attribute__((destructor(101))) static void free_at_exit(void)
 {
     if (oteli_load_relaxed_32(&keeps_memory) != 0)

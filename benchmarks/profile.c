@@ -2,15 +2,16 @@
 /* benchmarks/profile.c - what it costs to call a function under a label, and to make one.
  *
  * `indirect_call` calls a function through a pointer, and is what the others are compared with;
- * `apply` does it under one label, and `apply_1000_labels` under another of a thousand each time, in
- * an order that the processor cannot learn, both with trampolines in the program itself, as in one
- * that is linked statically. `apply_shared` is `apply` with those of the shared library, which is far
- * away: calls and returns over more than 4 GiB take this processor longer, whatever they lead to, as
- * `apply_empty_shared` shows, the same with an empty label. `label_acquire_release` makes a label of one key and
- * gives it back; `clock_read` is the reading of the clock that is in it. `attach_detach` makes a context
- * current and takes it back, which other programs can see. One round of each case follows the other, so
- * that slow and fast times of the machine meet all cases alike. A profiler runs meanwhile, for there
- * are no labels without one, and takes one sample a second.
+ * `apply` does it under one label, and `apply_1000_labels` under another of a thousand each time,
+ * in an order that the processor cannot learn, both with trampolines in the program itself, as in
+ * one that is linked statically. `apply_shared` is `apply` with those of the shared library, which
+ * is far away: calls and returns over more than 4 GiB take this processor longer, whatever they
+ * lead to, as `apply_empty_shared` shows, the same with an empty label. `label_acquire_release`
+ * makes a label of one key and gives it back; `clock_read` is the reading of the clock that is in
+ * it. `attach_detach` makes a context current and takes it back, which other programs can see. One
+ * round of each case follows the other, so that slow and fast times of the machine meet all cases
+ * alike. A profiler runs meanwhile, for there are no labels without one, and takes one sample a
+ * second.
  *
  * Last comes what the sampler costs (profile_sampler.c). */
 #include "benchmarks/bench.h"

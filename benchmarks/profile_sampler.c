@@ -4,11 +4,11 @@
  *
  * The program does a fixed amount of work, 30 functions deep and under a label, in turns with and
  * without the profiler. What counts is the time of the whole process: of the interrupts, which the
- * worker's clock has in it, and of the profiler's own thread, which is also given apart. Each pair of
- * turns gives one figure, so that slow times of the machine meet both alike.
+ * worker's clock has in it, and of the profiler's own thread, which is also given apart. Each pair
+ * of turns gives one figure, so that slow times of the machine meet both alike.
  *
- * A profiler's first interval is over before its turn begins: it finds out what is mapped where, some
- * milliseconds once. What an export takes, once in 10 seconds, is not in it either. */
+ * A profiler's first interval is over before its turn begins: it finds out what is mapped where,
+ * some milliseconds once. What an export takes, once in 10 seconds, is not in it either. */
 #include "benchmarks/profile_sampler.h"
 
 #include <otel/profile.h>

@@ -91,7 +91,8 @@ static double price_order(int64_t item)
     return price;
 }
 
-/* ---- a request, step by step ------------------------------------------------------------------ */
+/* ---- a request, step by step
+ * ------------------------------------------------------------------ */
 
 static void finish(struct request *request)
 {
@@ -134,7 +135,8 @@ static bool accept_one(struct request *request, int64_t id)
     return true;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------ */
+/* ---- the loop
+ * ------------------------------------------------------------------------------------ */
 
 static bool run_loop(void)
 {

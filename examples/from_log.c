@@ -7,7 +7,8 @@
  * A line is a request: when it ended, how long it took, what was asked and answered, and what
  * the client said of its trace (or "-"). nginx writes them with
  *
- *     log_format spans '$msec $request_time $status $request_method $request_uri $http_traceparent';
+ *     log_format spans '$msec $request_time $status $request_method $request_uri
+ *                      $http_traceparent';
  *
  * Each becomes a span that has ended already (otel/record.h), a child of the client's, or a root.
  * What the client has not sampled is counted, and not sent. With --demo there are four lines. */

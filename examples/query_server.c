@@ -11,8 +11,8 @@
  *
  * A pool of threads answers two kinds of queries about a table of orders, until they have had
  * SECONDS (3) of the processor. Each is a span, and otel_span_run is the only line that profiling
- * needs: every sample of the processor then says which span it was taken in, and of which route that
- * is.
+ * needs: every sample of the processor then says which span it was taken in, and of which route
+ * that is.
  *
  * The load is made here: kinds are chosen such that one has 70 % of the processor time, by the
  * threads' own clocks, so that the profile can be compared with something. */

@@ -42,7 +42,8 @@ static bool watch(int fd)
     return fd >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* ---- the server -------------------------------------------------------------------------------- */
+/* ---- the server
+ * -------------------------------------------------------------------------------- */
 
 static void raise_letters(char *text, size_t length)
 {
@@ -88,7 +89,8 @@ static int listen_on(struct sockaddr_in *address)
     return fd;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------ */
+/* ---- the loop
+ * ------------------------------------------------------------------------------------ */
 
 static int visitor = -1; /* of the demonstration: a client of our own */
 

@@ -85,8 +85,8 @@ static otel_otlp_compression compression_of(const struct oteli_config *config, c
     return OTEL_OTLP_COMPRESSION_NONE;
 }
 
-/* Try the value of a field, which is its signal's own or the general one. False, and one line in the
- * log: it cannot be used, and `instead` is. */
+/* Try the value of a field, which is its signal's own or the general one. False, and one line in
+ * the log: it cannot be used, and `instead` is. */
 static bool try_endpoint(struct oteli_start_otlp *otlp, enum oteli_otlp_signal signal,
                          const struct oteli_config *config, char *const *field, const char *instead)
 {

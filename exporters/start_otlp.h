@@ -19,9 +19,9 @@ struct oteli_start_otlp {
     otel_otlp_header *headers;
 };
 
-/* Choose options by a configuration, which is borrowed until oteli_start_otlp_fini. Profiles have the
- * general settings, but for an endpoint of their own, and are not spooled. False: no memory, and
- * there is nothing to free. */
+/* Choose options by a configuration, which is borrowed until oteli_start_otlp_fini. Profiles have
+ * the general settings, but for an endpoint of their own, and are not spooled. False: no memory,
+ * and there is nothing to free. */
 OTELI_LENT bool oteli_start_otlp_init(struct oteli_start_otlp *otlp, enum oteli_otlp_signal signal,
                                       const struct oteli_config *config);
 OTELI_LENT void oteli_start_otlp_fini(struct oteli_start_otlp *otlp);

@@ -102,7 +102,8 @@ bool oteli_is_among_excluded(const void *function)
     }
 }
 
-/* Patterns that have matched, a bit for each of the first 64, and that they are known. Any thread. */
+/* Patterns that have matched, a bit for each of the first 64, and that they are known. Any
+ * thread. */
 static uint64_t matched;
 static uint32_t is_matched_known;
 enum { MATCHED_BITS = 64 };

@@ -19,8 +19,8 @@
  * and fnmatch(3) patterns, separated by commas. NULL: nothing. */
 void oteli_exclude_update(const char *patterns);
 
-/* One warning for each of the patterns (of the first 64) that has matched nothing in any update. Any
- * thread. */
+/* One warning for each of the patterns (of the first 64) that has matched nothing in any update.
+ * Any thread. */
 void oteli_exclude_warn(const char *patterns);
 
 /* Give back everything. No other thread may ask any more. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functions/functions_settings.c - three rows of common/config/config_table.h. Runs when the library is loaded. */
+/* functions/functions_settings.c - three rows of common/config/config_table.h. Runs when the
+ * library is loaded. */
 #include "functions/functions_settings.h"
 
 #include "common/clock/time_units.h"

@@ -2,8 +2,8 @@
 /* profiling/profiler.c - what programs call of otel/profiler.h: start, flush, stop, statistics. The
  * work is the thread's (profiler_thread.c). Owns the one profiler that a process may have.
  *
- * In a forked child there is no thread, and nobody knows what it was at: the parent's profiler stays
- * in memory there, untouched, and its calls do nothing. */
+ * In a forked child there is no thread, and nobody knows what it was at: the parent's profiler
+ * stays in memory there, untouched, and its calls do nothing. */
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
 #include "common/log.h"
@@ -100,8 +100,8 @@ static void leave(const struct otel_profiler *profiler)
     pthread_mutex_unlock(&lock);
 }
 
-/* Start the thread, and wait until it has a source. It begins when this one waits: while a thread is
- * made its maker blocks all signals, and would be taken for one that is not to be sampled. */
+/* Start the thread, and wait until it has a source. It begins when this one waits: while a thread
+ * is made its maker blocks all signals, and would be taken for one that is not to be sampled. */
 static otel_status run(struct otel_profiler *profiler)
 {
     pthread_mutex_lock(&profiler->mutex);
@@ -151,8 +151,8 @@ static otel_status start(const otel_profiler_options *options, const struct otel
     return status;
 }
 
-/* To wait for a condition is a point at which a thread can be cancelled, and it would take our locks
- * along. */
+/* To wait for a condition is a point at which a thread can be cancelled, and it would take our
+ * locks along. */
 static int without_cancellation(void)
 {
     int before;
@@ -218,9 +218,9 @@ static void wake_exporter(struct otel_profiler *profiler)
         profiler->exporter.wake(profiler->exporter.state);
 }
 
-/* An export that had begun before the stop gets half of its time, the last one all that is left; then
- * they are told to come back, again and again, for they may have been deaf when they began. With the
- * mutex. */
+/* An export that had begun before the stop gets half of its time, the last one all that is left;
+ * then they are told to come back, again and again, for they may have been deaf when they began.
+ * With the mutex. */
 static void wait_for_end(struct otel_profiler *profiler, uint64_t now_ns, uint64_t deadline_ns)
 {
     const bool is_endless = deadline_ns == UINT64_MAX;

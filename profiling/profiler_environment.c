@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profiler_environment.c - the profiler that OTEL_C_PROFILER asks for, or otel_start: from words to
- * options, and from otel_shutdown to the profiler's end.
+/* profiling/profiler_environment.c - the profiler that OTEL_C_PROFILER asks for, or otel_start:
+ * from words to options, and from otel_shutdown to the profiler's end.
  *
  * Start/stop only, but for otel_profiler_of_environment. Owns that profiler. */
 #include "common/base/atomic.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profiler_inside.h - the profiler between its two files: profiler.c, what the program calls,
- * and profiler_thread.c, what the thread "otel-profiler" does.
+/* profiling/profiler_inside.h - the profiler between its two files: profiler.c, what the program
+ * calls, and profiler_thread.c, what the thread "otel-profiler" does.
  *
  *     source ──drain──▶ resolve ──▶ builder ──export──▶ exporter
  *
- * All of that is the thread's. The program's threads leave requests under the mutex, and wait for the
- * answer as long as they like.
+ * All of that is the thread's. The program's threads leave requests under the mutex, and wait for
+ * the answer as long as they like.
  *
  * Threads:  see each part of the struct. */
 #ifndef OTELI_PROFILER_INSIDE_H
@@ -83,11 +83,12 @@ otel_status oteli_profiler_plan(const otel_profiler_options *options,
 uint64_t oteli_profiler_drain_ns(const struct oteli_source_options *source,
                                  otel_profiler_source kind);
 
-/* The same while there are samples. The signal source finds new threads when it is drained, and what they
- * have done until then is not seen. */
+/* The same while there are samples. The signal source finds new threads when it is drained, and
+ * what they have done until then is not seen. */
 uint64_t oteli_profiler_busy_drain_ns(uint64_t most_ns, otel_profiler_source kind);
 
-/* Why a source is not to be had, in words; for errors of perf_event_open and of the signal source. */
+/* Why a source is not to be had, in words; for errors of perf_event_open and of the signal
+ * source. */
 const char *oteli_profiler_reason(otel_profiler_source source, int error);
 
 /* Wait for `changed`, with the mutex. False: the deadline has come. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profiler_processors.c - the contracts are in profiler_processors.h. The profiler's thread. */
+/* profiling/profiler_processors.c - the contracts are in profiler_processors.h. The profiler's
+ * thread. */
 #include "profiling/profiler_processors.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profiler_processors.h - which processors are switched on; that changes while programs run.
+/* profiling/profiler_processors.h - which processors are switched on; that changes while programs
+ * run.
  *
  * Threads:  the profiler's thread. */
 #ifndef OTELI_PROFILER_PROCESSORS_H
@@ -24,8 +25,8 @@ static inline void oteli_processors_add(struct oteli_processors *processors, uns
     processors->bits[number / 64] |= UINT64_C(1) << number % 64;
 }
 
-/* Those that are on now. Where the kernel does not say, as many as the C library knows, of which some
- * may be off. */
+/* Those that are on now. Where the kernel does not say, as many as the C library knows, of which
+ * some may be off. */
 void oteli_processors_online(struct oteli_processors *processors);
 
 /* For its test: "0-3,8,10-11". False: it is no such list. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profiler_settings.h - the words of the OTEL_C_PROFILER settings, as the profiler's values.
+/* profiling/profiler_settings.h - the words of the OTEL_C_PROFILER settings, as the profiler's
+ * values.
  *
  * The configuration has checked the words before (common/config/config_table.h), in lower case.
  *

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profiler_thread.c - the thread "otel-profiler": opens the source, and from then on drains
- * it, resolves what comes, and has each interval exported. See profiler_inside.h.
+/* profiling/profiler_thread.c - the thread "otel-profiler": opens the source, and from then on
+ * drains it, resolves what comes, and has each interval exported. See profiler_inside.h.
  *
- * It is there before the source is opened, so that it is not sampled itself, and blocks all signals. */
+ * It is there before the source is opened, so that it is not sampled itself, and blocks all
+ * signals. */
 #include "common/clock/clock.h"
 #include "common/log.h"
 #include "profiling/profiler_inside.h"
@@ -117,8 +118,8 @@ static void set_pace(struct otel_profiler *profiler)
     profiler->drain_ns = profiler->busy_drain_ns;
 }
 
-/* More often while histories of labels or rings turn out too short, and less often again later, above
- * all while nothing happens. */
+/* More often while histories of labels or rings turn out too short, and less often again later,
+ * above all while nothing happens. */
 static void adapt(struct otel_profiler *profiler, uint64_t samples, uint64_t troubled)
 {
     if (troubled != 0 && troubled * 16 >= samples) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/sample.h - one sample, on its way from a source (perf_source.c, signal_source.c) through
- * its labels (resolve.c) into the profile of the interval (profile_builder.h).
+/* profiling/sample.h - one sample, on its way from a source (perf_source.c, signal_source.c)
+ * through its labels (resolve.c) into the profile of the interval (profile_builder.h).
  *
  * Threads:  the profiler's thread. */
 #ifndef OTELI_SAMPLE_H
@@ -73,11 +73,11 @@ struct oteli_source_counts {
 typedef void oteli_take_sample(void *state, const struct oteli_sample *sample);
 
 struct oteli_source {
-    /* Called on the profiler's thread, which is not sampled itself. An errno, or 0. Threads that are
-     * there already and those that come later are sampled from then on. */
+    /* Called on the profiler's thread, which is not sampled itself. An errno, or 0. Threads that
+     * are there already and those that come later are sampled from then on. */
     int (*start)(const struct oteli_source_options *options, void **source);
-    /* Hand out all that has been sampled up to now, look for new threads, and say what has been lost
-     * since the start. */
+    /* Hand out all that has been sampled up to now, look for new threads, and say what has been
+     * lost since the start. */
     void (*drain)(void *source, oteli_take_sample *take, void *state,
                   struct oteli_source_counts *counts);
     void (*stop)(void *source);

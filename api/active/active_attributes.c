@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/active/active_attributes.c - attributes of open spans: each key once, under the limits, as the
- * bytes that they will be on the wire.
+/* api/active/active_attributes.c - attributes of open spans: each key once, under the limits, as
+ * the bytes that they will be on the wire.
  *
  * Runs on the app thread that owns the slot. The number of attributes is small, so keys
  * are looked up by walking their signatures, which share a few cache lines. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/active/active_span.c - collect what is said about an open span, in wire form and under the limits:
- * name, events, links, status. Attributes are in active_attributes.c. Runs on the app thread that
- * owns the slot. */
+/* api/active/active_span.c - collect what is said about an open span, in wire form and under the
+ * limits: name, events, links, status. Attributes are in active_attributes.c. Runs on the app
+ * thread that owns the slot. */
 #include "api/active/active_span.h"
 #include "api/context/tracestate_pool.h"
 #include "api/encode/key_value.h"

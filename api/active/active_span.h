@@ -74,7 +74,8 @@ static inline uint64_t oteli_traits_word(uint32_t wire_flags, uint8_t wire_kind)
 /* In oteli_open.below of places that are no contexts, and no covers. */
 #define OTELI_NOT_A_COVER UINT32_MAX
 
-/* In oteli_open.below of a span that is open, and was entered in one of its trace that has ended. */
+/* In oteli_open.below of a span that is open, and was entered in one of its trace that has
+ * ended. */
 #define OTELI_PASSED (UINT32_MAX - 1)
 
 /* What few spans have. All zero and empty unless traits.is_unusual says so; made so again by

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/active/detached_pool.h - spans that any thread may use: a pool of records that keep their place.
+/* api/active/detached_pool.h - spans that any thread may use: a pool of records that keep their
+ * place.
  *
  * A record is never unmapped while threads trace, so an old handle can always be looked
  * up; it finds another span id there, or none. Each has a lock of its own that is held

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/active/fast_attribute.h - the attributes that most spans have: a short ASCII key that is new, and a
- * short string or an integer. One pass, with lengths of one byte; whatever is not like that
+/* api/active/fast_attribute.h - the attributes that most spans have: a short ASCII key that is new,
+ * and a short string or an integer. One pass, with lengths of one byte; whatever is not like that
  * is left to oteli_open_set, before anything counts.
  *
  * Runs on the app thread that owns the slot. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/baggage/baggage.c - baggages as programs see them, and how one is put together. Any thread. */
+/* api/baggage/baggage.c - baggages as programs see them, and how one is put together. Any
+ * thread. */
 #include "api/baggage/baggage_pool.h"
 #include "api/thread/thread_state.h"
 #include "common/text/utf8.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/baggage/baggage_pool.h - how baggages are made, kept and written: what is behind otel/baggage.h.
+/* api/baggage/baggage_pool.h - how baggages are made, kept and written: what is behind
+ * otel/baggage.h.
  *
  *     entry    name, value, metadata        packed, each with a final NUL
  *     builder  entries being put together   on the caller's stack (baggage.c)
@@ -18,8 +19,8 @@
  * header's text as we write it. */
 enum { OTELI_BAGGAGE_MEMBERS = 64, OTELI_BAGGAGE_BYTES = 8192 };
 
-/* How much text of headers is looked at, with what is not kept of it: blanks, malformed members, %xx
- * that need not be. */
+/* How much text of headers is looked at, with what is not kept of it: blanks, malformed members,
+ * %xx that need not be. */
 enum { OTELI_BAGGAGE_TEXT = 64 * 1024 };
 
 /* An entry's head. The three texts follow it, each with a final NUL, and perhaps one byte so

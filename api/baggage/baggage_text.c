@@ -4,9 +4,9 @@
  *     name=value;metadata,name=value
  *
  * Names are tokens and stand there as they are. Values are percent-encoded UTF-8; a + is a +.
- * Metadata is what the sender wrote, and is passed on so; only what cannot be in a header is encoded,
- * and blanks between properties go. We read more than may be written: blanks, quotes and UTF-8 inside of values are
- * taken for what they are. Control characters are not.
+ * Metadata is what the sender wrote, and is passed on so; only what cannot be in a header is
+ * encoded, and blanks between properties go. We read more than may be written: blanks, quotes and
+ * UTF-8 inside of values are taken for what they are. Control characters are not.
  *
  * Source: W3C Baggage, "Header Content"; RFC 7230, section 3.2.6 (token). */
 #include "api/baggage/baggage_pool.h"

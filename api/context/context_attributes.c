@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/context/context_attributes.c - attributes of contexts: put there, listed, and given to a span. Any thread.
+/* api/context/context_attributes.c - attributes of contexts: put there, listed, and given to a
+ * span. Any thread.
  *
  * Source: OpenTelemetry enhancement proposal 4931. */
 #include "api/context/context_attributes.h"

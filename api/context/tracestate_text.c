@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/context/tracestate_text.c - what a valid tracestate is, and how others are made of it. Any thread.
+/* api/context/tracestate_text.c - what a valid tracestate is, and how others are made of it. Any
+ * thread.
  *
  * A text is split into members, which point into it, and written again; nothing is allocated.
  *

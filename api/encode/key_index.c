@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/encode/key_index.c - the contracts are in api/encode/key_index.h. Any thread; an index is memory of its own. */
+/* api/encode/key_index.c - the contracts are in api/encode/key_index.h. Any thread; an index is
+ * memory of its own. */
 #include "api/encode/key_index.h"
 #include "common/base/alloc.h"
 #include "common/text/utf8.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/encode/key_index.h - which attributes of a long list have the same key. Of short lists each is compared
- * with each, which needs no memory; of long ones that would hold the program up for seconds.
+/* api/encode/key_index.h - which attributes of a long list have the same key. Of short lists each
+ * is compared with each, which needs no memory; of long ones that would hold the program up for
+ * seconds.
  *
  * Threads:  any; an index belongs to its caller. */
 #ifndef OTELI_KEY_INDEX_H

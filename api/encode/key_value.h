@@ -30,8 +30,9 @@ struct oteli_key_value {
     size_t bytes;       /* of the whole field */
 };
 
-/* False: the key is empty, or something is above 512 MiB (64 MiB if it is nested). `field` is the attribute's field
- * number in its message, at most 15. Depths are at most OTELI_VALUE_DEPTH_MOST. */
+/* False: the key is empty, or something is above 512 MiB (64 MiB if it is nested). `field` is the
+ * attribute's field number in its message, at most 15. Depths are at most
+ * OTELI_VALUE_DEPTH_MOST. */
 bool oteli_key_value_plan(struct oteli_key_value *plan, const char *key, size_t key_length,
                           const otel_value *value, size_t length_limit, uint32_t depth_limit);
 

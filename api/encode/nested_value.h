@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/encode/nested_value.h - values in values: OTEL_VALUE_ARRAY and OTEL_VALUE_MAP as AnyValue bytes.
+/* api/encode/nested_value.h - values in values: OTEL_VALUE_ARRAY and OTEL_VALUE_MAP as AnyValue
+ * bytes.
  *
  * `depth_limit` is at least 1 and at most OTELI_VALUE_DEPTH_MOST (key_value.h); an array or a map
  * that is deeper is an empty value. Any thread; nothing is kept, and nothing allocates but for

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/held/span_set.c - held sets: who belongs to them, what ends in them, and what becomes of them.
- * Any thread. */
+/* api/held/span_set.c - held sets: who belongs to them, what ends in them, and what becomes of
+ * them. Any thread. */
 #include "api/held/span_set.h"
 #include "api/active/detached_pool.h"
 #include "api/held/hold_table.h"
@@ -208,7 +208,8 @@ static struct otel_lines *set_of(const struct oteli_thread *thread, const otel_s
     return hold;
 }
 
-/* The set that takes what this one would: itself, or the one around it once that has what it kept. */
+/* The set that takes what this one would: itself, or the one around it once that has what it
+ * kept. */
 static struct otel_lines *taker_of(struct otel_lines *hold)
 {
     while (state_of(hold) == OTELI_KEPT && hold->outer != 0)

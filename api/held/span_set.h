@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/held/span_set.h - finished spans that are kept back: of a trace whose local root decides at its
- * end, and of a stretch of work that otel_lines_begin collects.
+/* api/held/span_set.h - finished spans that are kept back: of a trace whose local root decides at
+ * its end, and of a stretch of work that otel_lines_begin collects.
  *
  *   a root that holds back    HELD bit in its handle, inherited by its descendants
  *   a collected stretch       COLLECTED bit, in the place that otel_lines_begin puts on the

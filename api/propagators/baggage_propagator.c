@@ -3,8 +3,8 @@
  *
  *     baggage: user=alice,cart=%C3%A9t%C3%A9;source=web
  *
- * The format is in api/baggage/baggage_text.c. Several headers are one baggage, which takes the place
- * of the context's.
+ * The format is in api/baggage/baggage_text.c. Several headers are one baggage, which takes the
+ * place of the context's.
  *
  * Source: OpenTelemetry specification, baggage/api.md "Propagation"; W3C Baggage. */
 #include "api/baggage/baggage_pool.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/propagators/carrier_text.c - the contracts are in api/propagators/carrier_text.h. Any thread. */
+/* api/propagators/carrier_text.c - the contracts are in api/propagators/carrier_text.h. Any
+ * thread. */
 #include "api/propagators/carrier_text.h"
 #include "common/text/text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/propagators/carrier_text.h - what the propagators of this directory have in common: headers one
- * after the other, ids as hexadecimal text, and which spans are written into headers.
+/* api/propagators/carrier_text.h - what the propagators of this directory have in common: headers
+ * one after the other, ids as hexadecimal text, and which spans are written into headers.
  *
  * Threads:  any thread; no state. */
 #ifndef OTELI_CARRIER_TEXT_H
@@ -40,8 +40,9 @@ struct oteli_headers {
     uint64_t hash; /* … and what it was */
 };
 
-/* The next one; NULL: there is none. One that repeats the one before it says nothing new and is passed
- * over, and so many of them are the end: a getter may give the same header for every index. */
+/* The next one; NULL: there is none. One that repeats the one before it says nothing new and is
+ * passed over, and so many of them are the end: a getter may give the same header for every
+ * index. */
 const char *oteli_headers_next(struct oteli_headers *headers, size_t *length);
 
 /* The only one, or the first. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/propagators/environment_carrier.c - environment variables as a carrier. Any thread that may read
- * the environment.
+/* api/propagators/environment_carrier.c - environment variables as a carrier. Any thread that may
+ * read the environment.
  *
  * A header's name becomes a variable's: x-b3-traceid is X_B3_TRACEID. What is in a value is the
  * propagators' matter.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/line_writer.c - records that do not just go behind the last one: no lot, no room in the
- * line, a large span, a synchronous SDK, a mount. App threads; once in many spans. */
+/* api/record/line_writer.c - records that do not just go behind the last one: no lot, no room in
+ * the line, a large span, a synchronous SDK, a mount. App threads; once in many spans. */
 #include "api/record/line_writer.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/line_writer.h - put records into this thread's line, and see to it that there is a line.
+/* api/record/line_writer.h - put records into this thread's line, and see to it that there is a
+ * line.
  *
  * App threads, the state being held (oteli_thread_begin). The order in here is what the
  * worker and the statistics rely on: `ended` is counted before the record is committed, and
@@ -55,14 +56,16 @@ static OTELI_INLINE void oteli_append_plain(struct oteli_thread *thread,
     oteli_commit(thread, size, 1);
 }
 
-/* Record the end of a span of this thread's SDK that is in no held set. Of any span: oteli_hold_end. */
+/* Record the end of a span of this thread's SDK that is in no held set. Of any span:
+ * oteli_hold_end. */
 OTELI_COLD void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open,
                                  uint64_t end);
 
 /* Hand on a record that was kept back. */
 OTELI_COLD void oteli_append_copy(struct oteli_thread *thread, const struct oteli_record *record);
 
-/* Hand on the message of a mount (struct oteli_mount) of `spans` spans, which have a place in the queue. False: no memory. */
+/* Hand on the message of a mount (struct oteli_mount) of `spans` spans, which have a place in the
+ * queue. False: no memory. */
 OTELI_COLD bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk,
                                    const void *mount, size_t length, uint32_t spans);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/raw_record.h - the record of a span with nothing unusual: written raw, finished by the worker.
+/* api/record/raw_record.h - the record of a span with nothing unusual: written raw, finished by the
+ * worker.
  *
  * What a span costs the thread that ends it is mostly stores, so it copies what the span's
  * place holds in pieces of 16 bytes, and puts name and attributes where they will be in the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/span_encoder.c - write the record of any span, the unusual ones included. On the thread
- * that ends it.
+/* api/record/span_encoder.c - write the record of any span, the unusual ones included. On the
+ * thread that ends it.
  *
  * Source: opentelemetry/proto/trace/v1/trace.proto (field numbers, flags). */
 #include "api/record/span_encoder.h"

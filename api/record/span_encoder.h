@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/span_encoder.h - an ended span as a record: head and OTLP Span message, in one pass and
- * in the order of field numbers, so that it equals what protobuf-c would pack. Its times
- * are ticks still; the worker puts nanoseconds in their place.
+/* api/record/span_encoder.h - an ended span as a record: head and OTLP Span message, in one pass
+ * and in the order of field numbers, so that it equals what protobuf-c would pack. Its times are
+ * ticks still; the worker puts nanoseconds in their place.
  *
  * Runs on the thread that ends the span. */
 #ifndef OTELI_SPAN_ENCODER_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/span/finished_span.c - spans that are handed in when they have ended: otel/record.h. App threads.
+/* api/span/finished_span.c - spans that are handed in when they have ended: otel/record.h. App
+ * threads.
  *
  * One is put together in the place above the top of the thread's stack, which nobody can see,
  * with the buffers that are there; it is appended like any other, and the place is left again.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/span/inspect.h - what is known by now of a span that is open: lent to profiles, whose labels say it.
+/* api/span/inspect.h - what is known by now of a span that is open: lent to profiles, whose labels
+ * say it.
  *
  * Threads:  app threads; a local span's own. Nothing is kept, nothing allocates. */
 #ifndef OTELI_INSPECT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/span/processor_calls.h - tell the SDK's span processors that a span starts, is about to end, and
- * has ended.
+/* api/span/processor_calls.h - tell the SDK's span processors that a span starts, is about to end,
+ * and has ended.
  *
  * Processors are the program's, and may call everything of otel/trace.h. So while they are told
  * no call of this thread is under way and nothing is locked; the SDK is borrowed, and stays.
@@ -46,9 +46,9 @@ OTELI_COLD struct oteli_open *oteli_processing_end_detached(struct oteli_thread 
                                                             struct oteli_open *open,
                                                             otel_span_ref span, uint64_t end);
 
-/* A span that never started here is recorded (finished_span.c): processors are told that it has ended,
- * and then it goes where ended spans go. Its place is left before they are. False: the state is
- * not held any more. */
+/* A span that never started here is recorded (finished_span.c): processors are told that it has
+ * ended, and then it goes where ended spans go. Its place is left before they are. False: the state
+ * is not held any more. */
 OTELI_COLD bool oteli_processing_record(struct oteli_thread *thread, struct oteli_open *open,
                                         uint64_t end);
 

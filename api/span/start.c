@@ -436,7 +436,8 @@ static OTELI_INLINE void show_fast(otel_span *span, struct oteli_thread *thread,
     oteli_thread_finish(thread);
 }
 
-/* The fast way where the parent is not usual, or spans under it are not sampled. The state is held. */
+/* The fast way where the parent is not usual, or spans under it are not sampled. The state is
+ * held. */
 static OTELI_NOINLINE OTELI_HOT void enter_child(otel_span *span, otel_tracer *tracer,
                                                  const char *name, size_t name_length,
                                                  const otel_span_options *options,

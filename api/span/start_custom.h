@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/span/start_custom.h - what the program is asked when a span starts, where program.is_roundabout
- * says that it has to be: its ids, its sampler; and the context that all of them are shown.
+/* api/span/start_custom.h - what the program is asked when a span starts, where
+ * program.is_roundabout says that it has to be: its ids, its sampler; and the context that all of
+ * them are shown.
  *
  * App threads, the state being held: what they start themselves is refused. */
 #ifndef OTELI_START_CUSTOM_H

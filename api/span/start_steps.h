@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/span/start_steps.h - what every way to start a span is made of: its identity, its place, what it
- * inherits, and what its options say. For start.c alone, which puts them in line.
+/* api/span/start_steps.h - what every way to start a span is made of: its identity, its place, what
+ * it inherits, and what its options say. For start.c alone, which puts them in line.
  *
  * Threads:  the thread that starts the span. */
 #ifndef OTELI_START_STEPS_H

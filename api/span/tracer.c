@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/span/tracer.c - get tracers: an interned table of lists that only grow. It has no lock, so that
- * a child forked at any moment can ask for tracers too. Any thread. */
+/* api/span/tracer.c - get tracers: an interned table of lists that only grow. It has no lock, so
+ * that a child forked at any moment can ask for tracers too. Any thread. */
 #include "api/span/tracer.h"
 #include "api/encode/key_value.h"
 #include "api/thread/sdk_slot.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/span/unwind.c - end what was entered after a point of a thread's nesting, when longjmp has left
- * the functions that would have done so. App threads, all of it cold.
+/* api/span/unwind.c - end what was entered after a point of a thread's nesting, when longjmp has
+ * left the functions that would have done so. App threads, all of it cold.
  *
  * Each span ends by the call that its function would have made, from the innermost on: so it is
  * held, processed and exported as any other. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/thread/context_record.h - by what others know what a thread is working for (otel/thread_context.h).
+/* api/thread/context_record.h - by what others know what a thread is working for
+ * (otel/thread_context.h).
  *
  * The beginning of a place is laid out as the record that they read, so that publishing a span
  * costs a pointer. A place is written before it becomes current, and the thread's pointer is set

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/thread/sdk_slot.c - the SDK's slot: who is in it, whether its worker sleeps, and what is in it
- * after a fork. Start/stop only, but for what the worker says about its sleep; oteli_sdk_revive
+/* api/thread/sdk_slot.c - the SDK's slot: who is in it, whether its worker sleeps, and what is in
+ * it after a fork. Start/stop only, but for what the worker says about its sleep; oteli_sdk_revive
  * app threads. */
 #include "api/thread/sdk_slot.h"
 #include "common/clock/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/thread/thread_state.h - what each thread has for itself: its current context, its stack of open
- * spans, its line, its random numbers and its counters.
+/* api/thread/thread_state.h - what each thread has for itself: its current context, its stack of
+ * open spans, its line, its random numbers and its counters.
  *
  * One thread-local pointer leads here. Until a thread needs state of its own it points at
  * one static, empty state that nobody writes to and that fits no SDK's generation: no
@@ -72,8 +72,8 @@ struct oteli_places {
     const struct oteli_thread *thread; /* … and where */
 };
 
-/* What oteli_thread.fast holds in the state that is nobody's, and while a call is under way; and the
- * generation of a state that fits no SDK. */
+/* What oteli_thread.fast holds in the state that is nobody's, and while a call is under way; and
+ * the generation of a state that fits no SDK. */
 #define OTELI_NOBODYS UINT64_MAX
 #define OTELI_BUSY (UINT64_MAX - 1)
 #define OTELI_NO_GENERATION (OTELI_NEVER_FAST - 1)

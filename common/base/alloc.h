@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/base/alloc.h - the C library's allocators, which here leave errno as it was: a program that
- * starts a span between a call of its own and a look at errno must not see ours.
+/* common/base/alloc.h - the C library's allocators, which here leave errno as it was: a program
+ * that starts a span between a call of its own and a look at errno must not see ours.
  *
  * Threads:  any. */
 #ifndef OTELI_ALLOC_H

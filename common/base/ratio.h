@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/base/ratio.h - TraceIdRatioBased's decision: the low 64 bits of the trace id, as a big number,
- * are below the ratio's part of 2^64. The same as in the SDKs for Go and Python.
+/* common/base/ratio.h - TraceIdRatioBased's decision: the low 64 bits of the trace id, as a big
+ * number, are below the ratio's part of 2^64. The same as in the SDKs for Go and Python.
  *
  * Threads:  any; no state. */
 #ifndef OTELI_RATIO_H

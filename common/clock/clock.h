@@ -131,10 +131,10 @@ static inline struct oteli_span_times oteli_clock_span_times(uint64_t start, uin
 OTELI_LENT uint64_t oteli_clock_ticks_of_ns(uint64_t ns);
 
 /* Compare the counters of the cores that the calling thread may run on, by pinning it to
- * each; its affinity is restored, but if other code has changed it meanwhile the comparison ends and
- * the new affinity stays. Takes up to 5 ms and one more visit of a core, or until `*stop` is not 0,
- * once for each start of the clock; a forked child inherits what its parent has found. True: one
- * is ahead of another by more than the error of measuring, and the source is from now on
+ * each; its affinity is restored, but if other code has changed it meanwhile the comparison ends
+ * and the new affinity stays. Takes up to 5 ms and one more visit of a core, or until `*stop` is
+ * not 0, once for each start of the clock; a forked child inherits what its parent has found. True:
+ * one is ahead of another by more than the error of measuring, and the source is from now on
  * OTELI_CLOCK_COUNTER_BY_CORE: threads that remember that the source is the plain counter
  * must look again. The reference is the core on which oteli_clock_start ran, so what was
  * read there before stays exact; what was read elsewhere is off by that core's offset. */
@@ -149,14 +149,16 @@ OTELI_LENT uint64_t oteli_monotonic_ns(void);
 /* Why the counter is not trusted on this machine, as a static text; NULL when it is. */
 const char *oteli_clock_counter_distrust(void);
 
-/* Milliseconds from now until `then_ns`, on the monotonic clock, rounded up: for poll and the like. */
+/* Milliseconds from now until `then_ns`, on the monotonic clock, rounded up: for poll and the
+ * like. */
 static inline int oteli_ms_until(uint64_t then_ns)
 {
     const uint64_t ms = oteli_ms_between(oteli_monotonic_ns(), then_ns);
     return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-/* When a call that may take this long is over, on the monotonic clock; below 0 is 0, UINT64_MAX never. */
+/* When a call that may take this long is over, on the monotonic clock; below 0 is 0, UINT64_MAX
+ * never. */
 static inline uint64_t oteli_deadline_ns(int64_t timeout_ms)
 {
     return oteli_ns_after(oteli_monotonic_ns(), timeout_ms > 0 ? (uint64_t)timeout_ms : 0);

@@ -61,9 +61,9 @@ bool oteli_cores_compare(const struct oteli_core_probe *probe, const uint32_t *c
                          uint64_t budget, const uint64_t *stop, int64_t *ahead);
 
 /* The same for the cores that this thread may run on, into oteli_core_offsets, with
- * `reference` as the reference if it is one of them. Afterwards the thread's affinity is what it was;
- * if other code changes it meanwhile, the visits end and the new affinity stays. True: one of the
- * cores is off. */
+ * `reference` as the reference if it is one of them. Afterwards the thread's affinity is what it
+ * was; if other code changes it meanwhile, the visits end and the new affinity stays. True: one of
+ * the cores is off. */
 bool oteli_cores_measure(uint32_t reference, uint64_t budget, const uint64_t *stop);
 
 /* The core that this thread runs on. */

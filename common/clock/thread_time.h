@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/clock/thread_time.h - what the calling thread has had of the processors, in nanoseconds; others may
- * have kept it from them for longer. A system call. Any thread. */
+/* common/clock/thread_time.h - what the calling thread has had of the processors, in nanoseconds;
+ * others may have kept it from them for longer. A system call. Any thread. */
 #ifndef OTELI_THREAD_TIME_H
 #define OTELI_THREAD_TIME_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/clock/time_units.h - nanoseconds, as everything here counts, from and to what the system counts in.
+/* common/clock/time_units.h - nanoseconds, as everything here counts, from and to what the system
+ * counts in.
  *
  * Threads:  any. */
 #ifndef OTELI_TIME_UNITS_H
@@ -22,7 +23,8 @@ static inline struct timespec oteli_ns_timespec(uint64_t ns)
     return (struct timespec){(time_t)(ns / OTELI_NS_PER_S), (long)(ns % OTELI_NS_PER_S)};
 }
 
-/* Milliseconds from `now_ns` until `then_ns`, rounded up, so that a wait of that length ends behind it. */
+/* Milliseconds from `now_ns` until `then_ns`, rounded up, so that a wait of that length ends behind
+ * it. */
 static inline uint64_t oteli_ms_between(uint64_t now_ns, uint64_t then_ns)
 {
     return then_ns > now_ns ? (then_ns - now_ns - 1) / OTELI_NS_PER_MS + 1 : 0;

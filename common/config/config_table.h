@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/config/config_table.h - one row a variable; common/config/configuration.h says what comes from it.
+/* common/config/config_table.h - one row a variable; common/config/configuration.h says what comes
+ * from it.
  *
  *     ROW(name, variable, type, default_text, min, max, words, option, doc)
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/config/config_text.c - the contracts are in common/config/config_text.h, and for the ratio and
- * for what is shown in common/config/configuration.h. Runs while the SDK starts; owns nothing.
+/* common/config/config_text.c - the contracts are in common/config/config_text.h, and for the ratio
+ * and for what is shown in common/config/configuration.h. Runs while the SDK starts; owns nothing.
  *
  * strtol and strtod are not used: they take signs and hexadecimal, follow the locale's
  * decimal point, and answer through errno. */

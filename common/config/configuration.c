@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/config/configuration.c - from the table to an oteli_config: options, environment, defaults.
+/* common/config/configuration.c - from the table to an oteli_config: options, environment,
+ * defaults.
  *
  * Runs on the thread that starts the SDK; owns the texts of the config it fills in. */
 #include "common/config/configuration.h"

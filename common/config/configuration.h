@@ -127,8 +127,8 @@ struct oteli_config_row {
 extern const struct oteli_config_row oteli_config_rows[];
 extern const size_t oteli_config_row_count;
 
-/* A value as it may be shown, without secrets: in at most `size` bytes of `out`, or elsewhere. NULL:
- * unset. */
+/* A value as it may be shown, without secrets: in at most `size` bytes of `out`, or elsewhere.
+ * NULL: unset. */
 const char *oteli_config_show(const struct oteli_config *config, const struct oteli_config_row *row,
                               char *out, size_t size);
 
@@ -142,8 +142,8 @@ OTELI_LENT void oteli_config_tell(const struct oteli_config *config, oteli_confi
  * around it are fine and anything else is not. false: it is no such number. */
 OTELI_LENT bool oteli_parse_ratio(const char *text, double *ratio);
 
-/* common/config/env.c: the only caller of getenv. NULL when unset or empty, and in a program with more
- * rights than its caller (setuid and its like). For what has no row, and only while the SDK
+/* common/config/env.c: the only caller of getenv. NULL when unset or empty, and in a program with
+ * more rights than its caller (setuid and its like). For what has no row, and only while the SDK
  * starts or an exporter is made; copy what it returns. */
 OTELI_LENT const char *oteli_env_get(const char *variable);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/os/descriptor.h - the one door for descriptors that we keep: none of them is 0, 1 or 2. A program
- * that closed its standard input and output would read from ours, or write into it.
+/* common/os/descriptor.h - the one door for descriptors that we keep: none of them is 0, 1 or 2. A
+ * program that closed its standard input and output would read from ours, or write into it.
  *
  * Threads:  any. */
 #ifndef OTELI_DESCRIPTOR_H
@@ -12,8 +12,8 @@
 
 enum { OTELI_DESCRIPTOR_LEAST = 3 };
 
-/* Take the place of `fd`, which was just opened: itself, or a duplicate with a higher number that is
- * closed on exec. Below zero: there is none, as errno says. */
+/* Take the place of `fd`, which was just opened: itself, or a duplicate with a higher number that
+ * is closed on exec. Below zero: there is none, as errno says. */
 static inline int oteli_descriptor_lift(int fd)
 {
     if (fd < 0 || fd >= OTELI_DESCRIPTOR_LEAST)

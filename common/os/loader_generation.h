@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/os/loader_generation.h - whether the dynamic loader has loaded or unloaded something, by its counters.
+/* common/os/loader_generation.h - whether the dynamic loader has loaded or unloaded something, by
+ * its counters.
  *
  * Threads:  any; a count has one user at a time. Waits for the loader's lock. */
 #ifndef OTELI_LOADER_GENERATION_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/os/owned_fd.h - a descriptor, and what tells it from a later one of the same number: a program may
- * close descriptors that it does not know, and open something else in their place. So a descriptor of
- * ours is checked before each use.
+/* common/os/owned_fd.h - a descriptor, and what tells it from a later one of the same number: a
+ * program may close descriptors that it does not know, and open something else in their place. So a
+ * descriptor of ours is checked before each use.
  *
  * Threads:  any that may use the descriptor; constant while several do. */
 #ifndef OTELI_OWNED_FD_H

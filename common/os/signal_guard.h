@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/os/signal_guard.h - write without the signals that a failed write raises, SIGPIPE and SIGXFSZ, which
- * end a program that has not asked for them. No disposition is touched, and what the program has
- * pending stays.
+/* common/os/signal_guard.h - write without the signals that a failed write raises, SIGPIPE and
+ * SIGXFSZ, which end a program that has not asked for them. No disposition is touched, and what the
+ * program has pending stays.
  *
  *     struct oteli_signal_guard guard;
  *     oteli_signal_guard_begin(&guard);

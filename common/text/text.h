@@ -28,8 +28,8 @@ static inline char oteli_to_lower(char c)
 /* Without the spaces and tabs at both ends. */
 OTELI_LENT otel_slice oteli_trim(otel_slice text);
 
-/* Take what stands up to the next `mark` from the front of `rest`, as it is. false: there is nothing
- * left. */
+/* Take what stands up to the next `mark` from the front of `rest`, as it is. false: there is
+ * nothing left. */
 OTELI_LENT bool oteli_piece_next(otel_slice *rest, char mark, otel_slice *piece);
 
 /* Take the next member of a comma separated list from the front of `rest`, trimmed. Empty

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/read/read_sampler.c - a tree of samplers as an array, in which each comes before its parts:
- * whoever makes them goes from the end to the beginning. Start/stop only. */
+/* config/read/read_sampler.c - a tree of samplers as an array, in which each comes before its
+ * parts: whoever makes them goes from the end to the beginning. Start/stop only. */
 #include "config/settings.h"
 
 #include <otel/sampler.h>

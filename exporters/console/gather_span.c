@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/console/gather_span.c - from a span in OTLP to the model of a drawing: oteli_gather_keep of
- * exporters/console/gather.h. */
+/* exporters/console/gather_span.c - from a span in OTLP to the model of a drawing:
+ * oteli_gather_keep of exporters/console/gather.h. */
 #include "exporters/console/gather.h"
 
 #include <string.h>

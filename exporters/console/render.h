@@ -8,9 +8,9 @@
  *     └─ ✗ POST  client                           140 ms    ╺━━━━━━━━━━━━━╸
  *          error: card declined
  *
- * It knows neither the SDK nor protobuf: gather_span.c fills this model, for the console exporter and
- * for otel-view. Texts may be anything, they are made harmless here. Any shape of a trace is drawn:
- * missing parents, cycles, any depth.
+ * It knows neither the SDK nor protobuf: gather_span.c fills this model, for the console exporter
+ * and for otel-view. Texts may be anything, they are made harmless here. Any shape of a trace is
+ * drawn: missing parents, cycles, any depth.
  *
  * Threads:  any thread; nothing is kept between calls. */
 #ifndef OTELI_CONSOLE_RENDER_H

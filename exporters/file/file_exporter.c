@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/file/file_exporter.c - the exporters otlp/file and otlp/stdout: one line of OTLP/JSON a batch.
+/* exporters/file/file_exporter.c - the exporters otlp/file and otlp/stdout: one line of OTLP/JSON a
+ * batch.
  *
  * A regular file takes each line at once. What may have no room now, a pipe for example, gets
  * it in pieces, and the export is pending meanwhile:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/file/file_sink.c - the contracts are in file_sink.h. One thread at a time; owns the descriptor.
+/* exporters/file/file_sink.c - the contracts are in file_sink.h. One thread at a time; owns the
+ * descriptor.
  *
  * Rotation by several processes: each has opened the file by itself, so the lock on it is
  * between them. Who has the lock and finds the file still under its path renames it; the

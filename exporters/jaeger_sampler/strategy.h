@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/jaeger_sampler/strategy.h - what a Jaeger server answers to "which traces shall I sample?".
+/* exporters/jaeger_sampler/strategy.h - what a Jaeger server answers to "which traces shall I
+ * sample?".
  *
  *     {"strategyType": "PROBABILISTIC", "probabilisticSampling": {"samplingRate": 0.5}}
  *     {"strategyType": "RATE_LIMITING", "rateLimitingSampling": {"maxTracesPerSecond": 5}}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/json/json_text.c - the contracts are in json_text.h. One thread at a time; owns the text. */
+/* exporters/json/json_text.c - the contracts are in json_text.h. One thread at a time; owns the
+ * text. */
 #include "exporters/json/json_text.h"
 
 #include "common/text/utf8.h"

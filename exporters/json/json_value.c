@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/json/json_value.c - the contracts are in json_value.h. One thread at a time; owns nothing.
+/* exporters/json/json_value.c - the contracts are in json_value.h. One thread at a time; owns
+ * nothing.
  *
  * Nested values are walked with a stack of frames, because how deep they go is the program's
  * choice:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/json/otlp_json.c - the contracts are in otlp_json.h. One thread at a time; owns the memory of
- * its encoder, borrows the batch for the call. */
+/* exporters/json/otlp_json.c - the contracts are in otlp_json.h. One thread at a time; owns the
+ * memory of its encoder, borrows the batch for the call. */
 #include "exporters/json/otlp_json.h"
 
 #include "common/wire.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/json/otlp_json.h - a batch as an ExportTraceServiceRequest in OTLP's JSON encoding, which
- * is a TracesData as well.
+/* exporters/json/otlp_json.h - a batch as an ExportTraceServiceRequest in OTLP's JSON encoding,
+ * which is a TracesData as well.
  *
  * One line, made of what any exporter sees: spans by scope, in the order in which each scope
  * comes first. Fields that have their default value are left out.

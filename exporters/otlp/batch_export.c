@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/batch_export.c - the contracts are in exporters/otlp/batch_export.h. Exporter thread. */
+/* exporters/otlp/batch_export.c - the contracts are in exporters/otlp/batch_export.h. Exporter
+ * thread. */
 #include "exporters/otlp/batch_export.h"
 
 #include "common/clock/clock.h"
@@ -241,8 +242,8 @@ static void note(struct oteli_batch_export *batch_export,
         oteli_spool_sender_hold_off(batch_export->spool_sender, request_call->outcome.asked_ms);
 }
 
-/* Spans wait because of an attempt that failed. Their loss, if it comes to that, would be said after
- * the time of the whole export only. */
+/* Spans wait because of an attempt that failed. Their loss, if it comes to that, would be said
+ * after the time of the whole export only. */
 static void say_away(struct oteli_batch_export *batch_export, const struct oteli_request_slot *slot)
 {
     const size_t spans = slot->request->spans;

@@ -7,7 +7,8 @@
  * A slot takes as many spans as go into one request, sends them, and then takes the next. A
  * request that is too large for the receiver is halved, and the slot sends its stretch in
  * smaller parts. One that is refused for its content is halved as well, until the span is found for
- * which it was (culprit.h). There is one slot, unless several requests may be on their way at a time.
+ * which it was (culprit.h). There is one slot, unless several requests may be on their way at a
+ * time.
  *
  * There is one request more than slots: while each of theirs is on its way, and may have to be
  * sent again, the spare one can hold the first of the batch that comes next.

@@ -145,7 +145,8 @@ static void deliver(struct oteli_posting *posting)
     oteli_transport_rest(request_call->transport);
 }
 
-/* Whether it need not be tried. One that cannot be made smaller shows what the receiver takes now. */
+/* Whether it need not be tried. One that cannot be made smaller shows what the receiver takes
+ * now. */
 static bool is_too_large(const struct oteli_posting *posting, const struct oteli_message *message)
 {
     return message->length > posting->max_bytes ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/otlp_client.h - posts ready-made OTLP messages, of whatever signal, one at a time: for
- * exporters in other libraries. Compression, framing, headers, TLS, retries and the deadline are
- * those of spans (request_call.h), and so is what it remembers of how large a message may be
+/* exporters/otlp/otlp_client.h - posts ready-made OTLP messages, of whatever signal, one at a time:
+ * for exporters in other libraries. Compression, framing, headers, TLS, retries and the deadline
+ * are those of spans (request_call.h), and so is what it remembers of how large a message may be
  * (size_limit.h); what becomes of a message is the caller's to count and to log, and to halve.
  *
  * Threads:  one thread at a time; oteli_posting_wake from any thread. */
@@ -45,7 +45,8 @@ struct oteli_posted {
     const char *text; /* why not; or what the receiver says of a message that it took, perhaps "" */
 };
 
-/* What there is to do while a message is on its way. Gives in how many ms it is to be called again. */
+/* What there is to do while a message is on its way. Gives in how many ms it is to be called
+ * again. */
 struct oteli_meanwhile {
     int (*run)(void *state); /* NULL: nothing */
     void *state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/otlp_options.h - what a program asks of the exporter, checked and with its defaults.
+/* exporters/otlp/otlp_options.h - what a program asks of the exporter, checked and with its
+ * defaults.
  *
  * Threads:  start/stop only: the environment is read where it names proxies. */
 #ifndef OTELI_OTLP_OPTIONS_H

@@ -130,9 +130,9 @@ typedef struct otel_context_token {
 OTEL_API uint64_t otel_context_attach_n(const otel_context *context);
 OTEL_API bool otel_context_detach_n(uint64_t token);
 
-/* Make a context current on this thread until it is detached; its baggage stays as long. Current is,
- * at every moment, the newest of what became current on the thread (contexts that it attached, and
- * spans that it entered) and has neither been detached nor ended; spans that were entered in a
+/* Make a context current on this thread until it is detached; its baggage stays as long. Current
+ * is, at every moment, the newest of what became current on the thread (contexts that it attached,
+ * and spans that it entered) and has neither been detached nor ended; spans that were entered in a
  * context do not count any more when that is detached, nor those that were entered in a span of
  * their trace when that ends, unless a context was attached in between. They stay open; but where a
  * thread has more than 1,024 spans and contexts, those that are open and not current any more are
@@ -158,7 +158,8 @@ OTEL_INLINE bool otel_context_detach(otel_context_token token)
 /* Error handling with longjmp (PostgreSQL, Lua, Ruby) leaves functions without ending their spans.
  * Take a mark where setjmp is called, and unwind to it where longjmp arrives: spans that this
  * thread entered after the mark end now and are exported, contexts attached after it are detached,
- * and what otel_lines_begin began after it is given up. OTEL_SCOPED does so at the end of its block.
+ * and what otel_lines_begin began after it is given up. OTEL_SCOPED does so at the end of its
+ * block.
  *
  *     otel_span_mark mark = otel_span_mark_here();
  *     if (sigsetjmp(handler, 1) != 0)

@@ -3,8 +3,8 @@
  * over gRPC.
  *
  * One request at a time over a connection that is kept alive. Answers that the protocol calls
- * retryable, and no answer at all, are tried again until the deadline, with back-off and full jitter
- * and what the server asks for; a partial success is counted and never sent again; a request
+ * retryable, and no answer at all, are tried again until the deadline, with back-off and full
+ * jitter and what the server asks for; a partial success is counted and never sent again; a request
  * that is too large for the receiver is halved; every other answer is final.
  *
  * Everything here can be had by environment as well: docs/CONFIGURATION.md.

@@ -3,7 +3,8 @@
  * batch into the bytes of a request, and an answer into what it means for them.
  *
  *     otel_otlp_encoder *encoder;
- *     otel_otlp_encoder_new(OTEL_OTLP_OPTIONS(.compression = OTEL_OTLP_COMPRESSION_GZIP), &encoder);
+ *     otel_otlp_encoder_new(OTEL_OTLP_OPTIONS(.compression = OTEL_OTLP_COMPRESSION_GZIP),
+ *                           &encoder);
  *     ... and in the exporter of the program:
  *     size_t count;
  *     otel_slice body;

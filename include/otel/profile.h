@@ -12,13 +12,14 @@
  * that every sample of a profiler says which label it was under; that costs about 1 ns a call, and
  * nothing a sample. What a label stood for at which time is remembered apart (a history).
  *
- * A label covers one stack while the function runs: work that is handed to another thread, or goes on
- * later in an event loop, is applied again there. Leave the function by returning, or by an
+ * A label covers one stack while the function runs: work that is handed to another thread, or goes
+ * on later in an event loop, is applied again there. Leave the function by returning, or by an
  * exception: after a longjmp past otel_profile_apply other samples may get the label
  * (docs/PROFILING.md). Labels are for queries, requests and routes, not for micro-spans.
  *
- * Without a profiler (otel/profiler.h) that runs, and on machines that have no trampolines (anything
- * but Linux on x86-64 and AArch64), labels are empty and otel_profile_apply is a call of the function.
+ * Without a profiler (otel/profiler.h) that runs, and on machines that have no trampolines
+ * (anything but Linux on x86-64 and AArch64), labels are empty and otel_profile_apply is a call of
+ * the function.
  *
  * Threads:  any thread. A label is a value: apply it on several threads at once if you like.
  * Errors:   none; where there is no label to be had it is an empty one, and that is counted.
@@ -46,8 +47,8 @@ typedef struct otel_profile_kv {
  * is above it is left out, and counted. */
 enum { OTEL_PROFILE_LABEL_BYTES = 96 };
 
-/* A label that says these keys and values (copied), and, with `span` (may be NULL), this span and its
- * trace, the local root above it, and its attribute "http.route" if it has one by now. */
+/* A label that says these keys and values (copied), and, with `span` (may be NULL), this span and
+ * its trace, the local root above it, and its attribute "http.route" if it has one by now. */
 OTEL_API otel_profile_label otel_profile_label_make(const otel_span *span,
                                                     const otel_profile_kv *kv, size_t count);
 
@@ -65,10 +66,10 @@ OTEL_INLINE otel_profile_label otel_profile_label_for_span(const otel_span *span
  * release, of the same label or of a copy, is harmless. */
 OTEL_API void otel_profile_label_release(otel_profile_label *label);
 
-/* otel_profile_apply, with a look at mistakes: a label that is applied after its release, or released
- * before otel_profile_apply has returned, is reported to the log (a debug build of the library
- * aborts), and harms no other label. Costs two atomic additions; define OTEL_PROFILE_CHECKED before
- * this header to have it in place of otel_profile_apply. */
+/* otel_profile_apply, with a look at mistakes: a label that is applied after its release, or
+ * released before otel_profile_apply has returned, is reported to the log (a debug build of the
+ * library aborts), and harms no other label. Costs two atomic additions; define
+ * OTEL_PROFILE_CHECKED before this header to have it in place of otel_profile_apply. */
 OTEL_API void *otel_profile_apply_checked(const otel_profile_label *label,
                                           void *(*function)(void *), void *argument);
 
@@ -85,9 +86,9 @@ OTEL_INLINE void *otel_profile_apply(const otel_profile_label *label, void *(*fu
 }
 
 /* function(argument) with this span current, and under its label: a context attached and a label
- * applied, both taken back afterwards. Samples find the span whatever the function's stack frames are
- * like. An exception that leaves the function takes both back; longjmp leaves the label
- * taken, so jump within the function, and otel_span_unwind takes back the context alone. */
+ * applied, both taken back afterwards. Samples find the span whatever the function's stack frames
+ * are like. An exception that leaves the function takes both back; longjmp leaves the label taken,
+ * so jump within the function, and otel_span_unwind takes back the context alone. */
 OTEL_API void *otel_span_run(otel_span span, void *(*function)(void *), void *argument);
 
 OTEL_END_DECLS

@@ -13,11 +13,12 @@
  *
  * or, without code, OTEL_C_PROFILER=on and otel_start. It is a library of its own, otel-profiling.
  *
- * Samples come from the kernel's perf events where it allows that, and otherwise from a timer of each
- * thread's processor time with a signal; otel_profiler_get_stats says which it is, and why. Only time
- * on a processor is seen: no sleeping and no waiting. Time in system calls is left out by perf events;
- * by the signal it counts for the function that made the call. Names of functions are those of symbol
- * tables, or left to who reads the profile, and has the programs and their debug information.
+ * Samples come from the kernel's perf events where it allows that, and otherwise from a timer of
+ * each thread's processor time with a signal; otel_profiler_get_stats says which it is, and why.
+ * Only time on a processor is seen: no sleeping and no waiting. Time in system calls is left out by
+ * perf events; by the signal it counts for the function that made the call. Names of functions are
+ * those of symbol tables, or left to who reads the profile, and has the programs and their debug
+ * information.
  *
  * Threads:  start and stop start/stop only; flush and stats any thread.
  * Fork:     a child has no profiler; it may start its own.
@@ -50,13 +51,13 @@ typedef struct otel_profile_exporter {
                          for OTLP, false for pprof files: change it before the start */
 } otel_profile_exporter;
 
-/* In export_profile: so many more samples of this profile are lost, although others have arrived, and
- * the answer will be OTEL_OK. After any other answer all of them count as dropped. */
+/* In export_profile: so many more samples of this profile are lost, although others have arrived,
+ * and the answer will be OTEL_OK. After any other answer all of them count as dropped. */
 OTEL_API void otel_profile_drop(const otel_profile *profile, uint64_t samples);
 
-/* In export_profile, by who waits there: takes in what has been sampled meanwhile. Without it rings are
- * full after some 200 ms, and what comes then is lost (kernel_lost). Gives in how many ms it wants to be
- * called again. The profile stays as it is. */
+/* In export_profile, by who waits there: takes in what has been sampled meanwhile. Without it rings
+ * are full after some 200 ms, and what comes then is lost (kernel_lost). Gives in how many ms it
+ * wants to be called again. The profile stays as it is. */
 OTEL_API int otel_profile_meanwhile(const otel_profile *profile);
 
 typedef struct otel_profiler_options {
@@ -68,7 +69,7 @@ typedef struct otel_profiler_options {
                                        samples, at least 64 and at most 256 */
     int32_t stack_scan_bytes;       /* perf: how much of a stack is looked through for labels where
                                        its frames do not show them; OTEL_ZERO: nothing; 0: 4,096
-                                       where half a ring holds 50 ms of that (256 KiB: up to 510 Hz),
+                                       where half a ring holds 50 ms of that (256 KiB: to 510 Hz),
                                        1,024 elsewhere */
     int signal_number;              /* 0: SIGPROF */
     uint32_t max_links;             /* distinct spans in a profile; the others count for their
@@ -85,19 +86,19 @@ typedef struct otel_profiler otel_profiler;
 OTEL_API OTEL_MUST_USE otel_status otel_profiler_start(const otel_profiler_options *options,
                                                        otel_profiler **profiler);
 
-/* Export what has been sampled up to now, within `timeout_ms`. OTEL_ERROR_TIMEOUT: it goes on, but the
- * caller does not wait any longer; _EXPORT_FAILED: it has not arrived; _NOT_STARTED: no profiler, or a
- * forked child with its parent's. */
+/* Export what has been sampled up to now, within `timeout_ms`. OTEL_ERROR_TIMEOUT: it goes on, but
+ * the caller does not wait any longer; _EXPORT_FAILED: it has not arrived; _NOT_STARTED: no
+ * profiler, or a forked child with its parent's. */
 OTEL_API OTEL_MUST_USE otel_status otel_profiler_flush(otel_profiler *profiler, int64_t timeout_ms);
 
-/* No more samples; flush; free. Returns within `timeout_ms` and 50 ms. An export that is under way has
- * half of that time, the last one what is left of it; then they are woken. OTEL_ERROR_TIMEOUT: the
- * exporter does not come back; it is freed when it does. NULL: nothing happens; a forked child with its
- * parent's: nothing either, and OTEL_ERROR_NOT_STARTED. */
+/* No more samples; flush; free. Returns within `timeout_ms` and 50 ms. An export that is under way
+ * has half of that time, the last one what is left of it; then they are woken. OTEL_ERROR_TIMEOUT:
+ * the exporter does not come back; it is freed when it does. NULL: nothing happens; a forked child
+ * with its parent's: nothing either, and OTEL_ERROR_NOT_STARTED. */
 OTEL_API otel_status otel_profiler_stop(otel_profiler *profiler, int64_t timeout_ms);
 
-/* A profiler in words: what OTEL_C_PROFILER and its like say, as docs/CONFIGURATION.md has them. What is
- * NULL or 0 is their default. */
+/* A profiler in words: what OTEL_C_PROFILER and its like say, as docs/CONFIGURATION.md has them.
+ * What is NULL or 0 is their default. */
 typedef struct otel_profiler_words {
     size_t size;        /* sizeof(otel_profiler_words) */
     const char *source; /* OTEL_C_PROFILER */
@@ -165,9 +166,10 @@ OTEL_API OTEL_MUST_USE otel_status otel_profile_encode_pprof(const otel_profile 
                                                              otel_pprof_style style, void **bytes,
                                                              size_t *length);
 
-/* To an OTLP receiver that takes profiles: by HTTP to /v1development/profiles, or gRPC. The signal is
- * in development: it needs a receiver of OTLP 1.10 or newer, for instance OpenTelemetry Collector
- * 0.148 or newer with --feature-gates=service.profilesSupport. NULL: all from OTEL_EXPORTER_OTLP_*. */
+/* To an OTLP receiver that takes profiles: by HTTP to /v1development/profiles, or gRPC. The signal
+ * is in development: it needs a receiver of OTLP 1.10 or newer, for instance OpenTelemetry
+ * Collector 0.148 or newer with --feature-gates=service.profilesSupport. NULL: all from
+ * OTEL_EXPORTER_OTLP_*. */
 OTEL_API otel_profile_exporter otel_otlp_profile_exporter(const otel_otlp_options *options);
 
 OTEL_END_DECLS

@@ -57,9 +57,9 @@ typedef struct otel_propagator {
     }
 
 /* Static ones. B3 reads its single header and, without one, the several; a trace id of 64
- * bits gets zeros in front. B3 ids without a sampling state leave the decision to us: a sampler that
- * looks at parents then decides as for a root. The debug flag of B3 and Jaeger stays with the trace,
- * and goes out in these two formats. */
+ * bits gets zeros in front. B3 ids without a sampling state leave the decision to us: a sampler
+ * that looks at parents then decides as for a root. The debug flag of B3 and Jaeger stays with the
+ * trace, and goes out in these two formats. */
 OTEL_API const otel_propagator *otel_propagator_trace_context(void);
 OTEL_API const otel_propagator *otel_propagator_baggage(void);
 OTEL_API const otel_propagator *otel_propagator_b3(void);       /* writes the single header */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otel/thread_context.h - which trace and span each thread is working for, published where other
- * programs can read it: profilers outside the process (OpenTelemetry's eBPF profiler and others), and
- * otel-c's own (otel/profiler.h).
+ * programs can read it: profilers outside the process (OpenTelemetry's eBPF profiler and others),
+ * and otel-c's own (otel/profiler.h).
  *
  * Two things are published. The context of each thread is a record behind a thread-local pointer
  * that the dynamic symbol table names; every otel_span_enter, otel_span_end, otel_context_attach

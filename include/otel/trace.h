@@ -140,7 +140,7 @@ OTEL_INLINE otel_span otel_span_none_(void)
 }
 
 /* Start a span and make it current on this thread until its end; options may be NULL. With a parent
- * in them and without `root`, all of that context is current as long: its baggage and values too. */
+ * in them and without `root`, all of that context, baggage and values too, is current as long. */
 OTEL_INLINE otel_span otel_span_enter(otel_tracer *tracer, const char *name,
                                       const otel_span_options *options)
 {
@@ -172,9 +172,9 @@ OTEL_INLINE void otel_span_end_at(otel_span span, uint64_t end_ns)
 }
 
 /* End a span and export nothing of it, nor of what it holds back (otel_span_options.hold: the spans
- * below it, of any thread, that end before it; those that end later are withheld then). When it just
- * ends, a rule of otel_sdk_options (tail_keep…) or a span around it that holds back decides instead,
- * and else all is exported. Below one that was decided against, .hold does nothing. */
+ * below it, of any thread, that end before it; those that end later are withheld then). When it
+ * just ends, a rule of otel_sdk_options (tail_keep…) or a span around it that holds back decides
+ * instead, and else all is exported. Below one that was decided against, .hold does nothing. */
 OTEL_API void otel_span_cancel(otel_span span);
 
 /* For tracing functions by their addresses (otel/functions.h). An entered span whose name is
@@ -280,8 +280,8 @@ OTEL_INLINE void otel_span_end_scope_(const otel_span *span)
         otel_span_end_scope_n(otel_span_ref_of(span));
 }
 
-/* OTEL_SCOPED(span, tracer, "name"): an entered span that ends on every way out of its block; first,
- * as by otel_span_unwind, what was entered or attached in it and left open. GCC and Clang. */
+/* OTEL_SCOPED(span, tracer, "name"): an entered span that ends on every way out of its block,
+ * as by otel_span_unwind: what was left open in the block ends first. GCC and Clang. */
 #define OTEL_SCOPED(variable, tracer, name)                                     \
     __attribute__((cleanup(otel_span_end_scope_), unused)) otel_span variable = \
         otel_span_enter(tracer, name, OTEL_NULL_)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/labels/label_pool.h - the trampolines that are free, in the order in which they became so.
+/* profiling/labels/label_pool.h - the trampolines that are free, in the order in which they became
+ * so.
  *
  *     head                          tail
  *      v                             v

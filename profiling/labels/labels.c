@@ -63,8 +63,8 @@ static uint32_t is_on;
 static uint64_t refused;
 static uint64_t cut;
 
-/* This thread is between the pool and a trampoline's state, which do not agree now. A signal handler
- * that forks there comes back in the child as well. */
+/* This thread is between the pool and a trampoline's state, which do not agree now. A signal
+ * handler that forks there comes back in the child as well. */
 static OTELI_TLS uint32_t is_moving;
 
 static void begin_moving(void)
@@ -313,7 +313,8 @@ bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *lab
     return false;
 }
 
-/* One word of an entry. If it is that of a label to come, so is the number that is read after it. */
+/* One word of an entry. If it is that of a label to come, so is the number that is read after
+ * it. */
 static uint64_t word_of(const struct entry *entry, size_t offset)
 {
     return oteli_load_acquire_64(&entry->words[offset / WORD]);

@@ -27,7 +27,8 @@ struct oteli_label {
 /* What trampoline `index` stood for at that time. false: its history does not go back that far. */
 bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *label);
 
-/* The label that a trampoline had at that time for this span; false: there is none that is known. */
+/* The label that a trampoline had at that time for this span; false: there is none that is
+ * known. */
 bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct oteli_label *label);
 
 /* Labels are empty while this is off. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/labels/trampolines.h - the block of trampolines: which label an address on a stack stands for.
+/* profiling/labels/trampolines.h - the block of trampolines: which label an address on a stack
+ * stands for.
  *
  * The block is code (trampolines-x86_64.S, trampolines-aarch64.S): OTELI_TRAMPOLINES pieces of the
  * same size behind one symbol, otel_profile_trampoline. Each pushes, between its caller's frame and
  * the function's, a frame record that proves itself: {address of the frame above, address of the
- * marker inside this trampoline}, at a distance from it that nothing else has; and wipes it before it
- * returns.
+ * marker inside this trampoline}, at a distance from it that nothing else has; and wipes it before
+ * it returns.
  *
  * Threads:  any; constant. */
 #ifndef OTELI_TRAMPOLINES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/otlp/otlp_dictionary.c - the contracts are in otlp_dictionary.h. One thread at a time; owns
- * the rows, borrows the profile. */
+/* profiling/otlp/otlp_dictionary.c - the contracts are in otlp_dictionary.h. One thread at a time;
+ * owns the rows, borrows the profile. */
 #include "profiling/otlp/otlp_dictionary.h"
 
 #include "common/text/utf8.h"

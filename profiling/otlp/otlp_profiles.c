@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/otlp/otlp_profiles.c - the contracts are in otlp_profiles.h. One thread at a time; owns the
- * request and the tables. First all rows are made, then it is known how long everything is, then it
- * is written. */
+/* profiling/otlp/otlp_profiles.c - the contracts are in otlp_profiles.h. One thread at a time; owns
+ * the request and the tables. First all rows are made, then it is known how long everything is,
+ * then it is written. */
 #include "profiling/otlp/otlp_profiles.h"
 
 #include "common/wire.h"

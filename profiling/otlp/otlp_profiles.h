@@ -8,9 +8,9 @@
  *     │                     └─ schema_url
  *     └─ dictionary
  *
- * A Profile of OTLP has one kind of value, so there are two of them, which share the dictionary: the
- * time, which people want to see and which knows of missed periods, is the first. Samples that OTLP
- * calls the same (stack, attributes, link) are added up. They carry no times of their own.
+ * A Profile of OTLP has one kind of value, so there are two of them, which share the dictionary:
+ * the time, which people want to see and which knows of missed periods, is the first. Samples that
+ * OTLP calls the same (stack, attributes, link) are added up. They carry no times of their own.
  *
  * Threads:  one thread at a time. Memory is kept from profile to profile.
  * Source:   opentelemetry-proto 1.11, profiles.proto and profiles_service.proto. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/otlp/otlp_table.c - the contracts are in otlp_table.h. One thread at a time; owns the rows. */
+/* profiling/otlp/otlp_table.c - the contracts are in otlp_table.h. One thread at a time; owns the
+ * rows. */
 #include "profiling/otlp/otlp_table.h"
 
 #include "common/wire.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/otlp/otlp_table.h - a table of an OTLP dictionary: rows of bytes, each once, in the order in
- * which they came. What makes two rows equal is that they are encoded equally, so that a row that
- * refers to rows of other tables is equal to another by what it says, all the way down.
+/* profiling/otlp/otlp_table.h - a table of an OTLP dictionary: rows of bytes, each once, in the
+ * order in which they came. What makes two rows equal is that they are encoded equally, so that a
+ * row that refers to rows of other tables is equal to another by what it says, all the way down.
  *
  * Once memory is missing every row has number 0, and `failed` says so.
  *

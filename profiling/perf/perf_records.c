@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/perf/perf_records.c - the records of a ring, one after the other. The profiler's thread. */
+/* profiling/perf/perf_records.c - the records of a ring, one after the other. The profiler's
+ * thread. */
 #include "profiling/perf/perf_records.h"
 
 #include <linux/perf_event.h>
@@ -114,7 +115,8 @@ static bool read_record(struct oteli_perf_reader *reader, uint32_t type, struct 
         return read_sample(reader, cursor);
     case PERF_RECORD_LOST:
         return read_lost(reader, cursor);
-    case PERF_RECORD_THROTTLE: /* the kernel found that it was too much; how much, it does not say */
+    case PERF_RECORD_THROTTLE: /* the kernel found that it was too much; how much, it does not
+                                  say */
         ++*reader->lost;
         return true;
     default:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/perf/perf_records.h - reads what the kernel writes into a ring of perf events: samples, and
- * how many there was no room for.
+/* profiling/perf/perf_records.h - reads what the kernel writes into a ring of perf events: samples,
+ * and how many there was no room for.
  *
  *      tail                    head                      records are 8 bytes aligned, and may
  *       │ record │ record │ …  │                         go over the end of the ring

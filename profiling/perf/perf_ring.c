@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/perf/perf_ring.c - what perf_event_open is asked for, and rings. The profiler's thread. */
+/* profiling/perf/perf_ring.c - what perf_event_open is asked for, and rings. The profiler's
+ * thread. */
 #include "profiling/perf/perf_ring.h"
 
 #include "common/base/atomic.h"
@@ -32,7 +33,8 @@ static const uint64_t stack_pointer = 0; /* stacks are not copied */
 /* A quarter of it is enough for what is read 20 times a second at 99 Hz. */
 enum { RING_LEAST = 16 * 1024, STACK_MOST = 32 * 1024 };
 
-/* After so many bytes the kernel would wake who polls, by an interrupt more of the sampled thread. */
+/* After so many bytes the kernel would wake who polls, by an interrupt more of the sampled
+ * thread. */
 enum { NEVER = 1 << 30 };
 
 static int perf_open(const struct perf_event_attr *attributes, pid_t thread, int cpu)

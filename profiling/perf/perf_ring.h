@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/perf/perf_ring.h - the door to perf_event_open: events that sample a thread's processor time,
- * and rings of memory that they write to.
+/* profiling/perf/perf_ring.h - the door to perf_event_open: events that sample a thread's processor
+ * time, and rings of memory that they write to.
  *
  * Threads:  the profiler's thread. */
 #ifndef OTELI_PERF_RING_H
@@ -15,8 +15,8 @@ struct oteli_perf_ring {
     uint64_t size;
 };
 
-/* A thread on one processor, and the threads that it creates, which needs Linux 5.13 (EINVAL). An open
- * descriptor, or -errno. */
+/* A thread on one processor, and the threads that it creates, which needs Linux 5.13 (EINVAL). An
+ * open descriptor, or -errno. */
 int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, int cpu);
 
 /* An event of the calling thread that never happens, to have a ring for others. */

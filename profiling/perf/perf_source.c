@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/perf/perf_source.c - oteli_perf_source of profiling/sample.h: samples from the kernel's perf events: a ring for each processor, to which
- * the events of all threads write that run on it.
+/* profiling/perf/perf_source.c - oteli_perf_source of profiling/sample.h: samples from the kernel's
+ * perf events: a ring for each processor, to which the events of all threads write that run on it.
  *
  *                    cpu 0     cpu 1
  *     ring             ▲         ▲        of an event of our own that never happens
@@ -9,12 +9,12 @@
  *     thread 1013 ─────┤         │
  *                 ─────┼─────────┘
  *
- * Threads that appear while we look for those that are there may have inherited from one that already
- * had events, wholly, on some processors, or not at all. They get events of their own, and when a
- * sample shows that there was an inherited one, their own is closed again.
+ * Threads that appear while we look for those that are there may have inherited from one that
+ * already had events, wholly, on some processors, or not at all. They get events of their own, and
+ * when a sample shows that there was an inherited one, their own is closed again.
  *
- * A processor that is switched on later gets a ring then, and all threads an event there. One that is
- * switched off keeps its own, in which nothing comes until it is on again.
+ * A processor that is switched on later gets a ring then, and all threads an event there. One that
+ * is switched off keeps its own, in which nothing comes until it is on again.
  *
  * That threads alone inherit needs Linux 5.13: older kernels refuse it, and a signal samples there.
  *
@@ -173,8 +173,8 @@ static struct watched *find_watched(struct perf_source *source, size_t count, pi
     return NULL;
 }
 
-/* Give those of the threads that were found events of the rings from `first` on which have none. How
- * many there were, or -errno. */
+/* Give those of the threads that were found events of the rings from `first` on which have none.
+ * How many there were, or -errno. */
 static int watch_found(struct perf_source *source, unsigned first, bool is_doubtful)
 {
     const size_t known = source->watched_count;

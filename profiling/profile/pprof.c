@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profile/pprof.c - a profile as the bytes of a pprof file. Any thread; owns what it makes until it
- * gives it away.
+/* profiling/profile/pprof.c - a profile as the bytes of a pprof file. Any thread; owns what it
+ * makes until it gives it away.
  *
  * Ids of mappings and locations are their indices, from 1, and those of functions the strings of
- * their names. Who reads the file finds functions and lines by path, address and build id; where the
- * profile has names of functions they are in it, and then a reader does not look for itself.
+ * their names. Who reads the file finds functions and lines by path, address and build id; where
+ * the profile has names of functions they are in it, and then a reader does not look for itself.
  *
  * Source: google/pprof, proto/profile.proto. */
 #include "common/wire.h"

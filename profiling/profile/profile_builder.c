@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profile/profile_builder.c - the contracts are in profile_builder.h. The profiler's thread; owns
- * the tables of the interval, and what is known of the process's mappings.
+/* profiling/profile/profile_builder.c - the contracts are in profile_builder.h. The profiler's
+ * thread; owns the tables of the interval, and what is known of the process's mappings.
  *
- * Rows of links, locations, threads and samples are in their tables as they are in the profile: what
- * makes them equal is at their front, what is only told of them in the tail. Addresses are looked
- * up as they come, while what lies there is still mapped. */
+ * Rows of links, locations, threads and samples are in their tables as they are in the profile:
+ * what makes them equal is at their front, what is only told of them in the tail. Addresses are
+ * looked up as they come, while what lies there is still mapped. */
 #include "profiling/profile/profile_builder.h"
 
 #include "common/clock/clock.h"
@@ -165,8 +165,8 @@ void oteli_profile_builder_free(struct oteli_profile_builder *builder)
 
 /* ---- a sample ----------------------------------------------------------------------------- */
 
-/* Index 0 is the leaf, which is where the processor was; behind it are return addresses. *is_code: it
- * counts. */
+/* Index 0 is the leaf, which is where the processor was; behind it are return addresses. *is_code:
+ * it counts. */
 static bool add_location(struct oteli_profile_builder *builder,
                          const struct oteli_resolved *resolved, size_t frame, uint32_t *index,
                          bool *is_code)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profile/profile_builder.h - makes the profile of an interval from samples: equal ones (stack,
- * labels, link, thread) become one with a count.
+/* profiling/profile/profile_builder.h - makes the profile of an interval from samples: equal ones
+ * (stack, labels, link, thread) become one with a count.
  *
  * Memory is kept from interval to interval, and bounded.
  *
@@ -27,8 +27,9 @@ bool oteli_profile_builder_add(struct oteli_profile_builder *builder,
 /* How many samples have been added since the last finish. */
 uint64_t oteli_profile_builder_samples(const struct oteli_profile_builder *builder);
 
-/* Give a name to the functions that have been added since the last finish, as far as that can be done
- * until then on the monotonic clock (symbolizer.h); before finish, which forgets what was mapped. */
+/* Give a name to the functions that have been added since the last finish, as far as that can be
+ * done until then on the monotonic clock (symbolizer.h); before finish, which forgets what was
+ * mapped. */
 void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t deadline_ns);
 
 /* Everything since the last one; NULL: no memory (the samples are gone). Valid until the next add.

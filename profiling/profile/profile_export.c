@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profile/profile_export.c - what an exporter says while it has a profile. The thread that exports;
- * owns nothing. */
+/* profiling/profile/profile_export.c - what an exporter says while it has a profile. The thread
+ * that exports; owns nothing. */
 #include "profiling/profile/profile_model.h"
 
 #include <limits.h>

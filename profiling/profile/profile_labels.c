@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profile/profile_labels.c - the contracts are in profile_labels.h. One thread at a time; owns
- * nothing. */
+/* profiling/profile/profile_labels.c - the contracts are in profile_labels.h. One thread at a time;
+ * owns nothing. */
 #include "profiling/profile/profile_labels.h"
 
 #include "common/text/utf8.h"

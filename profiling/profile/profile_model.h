@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profile/profile_model.h - the profile of one interval, as exporters get it: tables that refer to
- * each other by index. Index 0 of strings, mappings, links and label sets is the empty one.
+/* profiling/profile/profile_model.h - the profile of one interval, as exporters get it: tables that
+ * refer to each other by index. Index 0 of strings, mappings, links and label sets is the empty
+ * one.
  *
  *     samples ─▶ stacks ─▶ locations ─▶ mappings
  *        ├────▶ links (trace, span)

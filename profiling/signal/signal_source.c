@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/signal/signal_source.c - see signal_source.h and, for the parts, sample_buffer.h, stack_bounds.h,
- * frame_walk.h and thread_timers.h.
+/* profiling/signal/signal_source.c - see signal_source.h and, for the parts, sample_buffer.h,
+ * stack_bounds.h, frame_walk.h and thread_timers.h.
  *
  * The handler runs on any thread at any moment, so it takes no lock, allocates nothing, and reads
- * nothing but the session that is published, its own stack, and what its thread publishes. Who stops
- * takes the session back, then waits until nobody is inside; a handler that does not leave (its thread
- * may have been stopped) keeps the session in memory, and so does the next one that comes late.
+ * nothing but the session that is published, its own stack, and what its thread publishes. Who
+ * stops takes the session back, then waits until nobody is inside; a handler that does not leave
+ * (its thread may have been stopped) keeps the session in memory, and so does the next one that
+ * comes late.
  *
  * A signal that is still pending when the handler goes would end the program. So the signal is
  * ignored for a moment, which makes the kernel forget it for all threads, those that block it
@@ -44,9 +45,9 @@ enum {
 };
 enum { DEPTH_MASK = 0xff, HAS_CONTEXT = 0x100, HAS_TOP = 0x200 };
 
-/* Looking for threads and stacks takes one part in LOOK_SHARE of a processor, and while threads come one
- * in BUSY_SHARE, unless that would mean to look more seldom than once in LONGEST_PAUSE_MS. Threads come
- * until BUSY_LOOKS looks, one after the other, have found none. */
+/* Looking for threads and stacks takes one part in LOOK_SHARE of a processor, and while threads
+ * come one in BUSY_SHARE, unless that would mean to look more seldom than once in LONGEST_PAUSE_MS.
+ * Threads come until BUSY_LOOKS looks, one after the other, have found none. */
 enum {
     LOOK_SHARE = 400,
     BUSY_SHARE = 100,
@@ -376,8 +377,8 @@ static void stop(void *source)
 }
 
 /* In a forked child, where no other thread is inside, and no timer; also where the parent has no
- * profiler any more, or is stopping it. What it was doing to its sessions nobody knows, so they stay as
- * they are. */
+ * profiler any more, or is stopping it. What it was doing to its sessions nobody knows, so they
+ * stay as they are. */
 static void forget_sessions(void)
 {
     of_parent.active = active;

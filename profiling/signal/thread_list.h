@@ -17,7 +17,8 @@ struct oteli_thread_list {
 
 /* All but the calling thread, as the kernel names them: perhaps one of them twice, when others end
  * meanwhile. 0, or an errno where these are not all. ESRCH, and none of them: /proc is that of
- * another PID namespace, where threads have other numbers than those that they are known by here. */
+ * another PID namespace, where threads have other numbers than those that they are known by
+ * here. */
 int oteli_thread_list_read(struct oteli_thread_list *list);
 
 void oteli_thread_list_fini(struct oteli_thread_list *list);

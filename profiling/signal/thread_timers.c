@@ -2,7 +2,8 @@
 /* profiling/signal/thread_timers.c - see thread_timers.h. Owns the timers.
  *
  * Source: the kernel's clock of a thread's processor time is the complement of its number, shifted
- * left by 3, with 4 for "a thread's" and 2 for "as the scheduler counts" (clock_getcpuclockid(3)). */
+ * left by 3, with 4 for "a thread's" and 2 for "as the scheduler counts"
+ * (clock_getcpuclockid(3)). */
 #include "profiling/signal/thread_timers.h"
 #include "common/clock/time_units.h"
 
@@ -180,8 +181,9 @@ static bool is_dead(const struct oteli_timed_thread *timed)
            (left.it_value.tv_sec == 0 && left.it_value.tv_nsec == 0);
 }
 
-/* A thread that has ended may have left its number to another, which the timer does not know; and what
- * a thread blocks may have changed, which is dearer to find out. Some are looked at in each scan. */
+/* A thread that has ended may have left its number to another, which the timer does not know; and
+ * what a thread blocks may have changed, which is dearer to find out. Some are looked at in each
+ * scan. */
 static void check_some(struct oteli_thread_timers *timers)
 {
     for (size_t i = 0; i < CHECKED_A_SCAN && i < timers->count; i++) {

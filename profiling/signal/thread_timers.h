@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/signal/thread_timers.h - a timer of the processor time of each thread of this process, whose
- * signal goes to that thread; made from outside, the thread does nothing for it.
+/* profiling/signal/thread_timers.h - a timer of the processor time of each thread of this process,
+ * whose signal goes to that thread; made from outside, the thread does nothing for it.
  *
  * Threads are looked for in /proc/self/task. A timer's first turn comes after a random part of a
- * period, so that threads of every length are sampled for what they use, and those that start together
- * not together. A thread that blocks the signal gets no timer: it might be waiting for signals in
- * sigwait, and would get one that it does not know.
+ * period, so that threads of every length are sampled for what they use, and those that start
+ * together not together. A thread that blocks the signal gets no timer: it might be waiting for
+ * signals in sigwait, and would get one that it does not know.
  *
  * Threads:  the profiler's, which itself gets none. */
 #ifndef OTELI_THREAD_TIMERS_H
@@ -51,8 +51,8 @@ struct oteli_thread_timers {
 bool oteli_thread_timers_init(struct oteli_thread_timers *timers, uint64_t period_ns,
                               int signal_number, uint32_t tag);
 
-/* Give a timer to each thread that has none, and take back those of threads that have ended. 0, or an
- * errno where not all could be done; the rest has been. */
+/* Give a timer to each thread that has none, and take back those of threads that have ended. 0, or
+ * an errno where not all could be done; the rest has been. */
 int oteli_thread_timers_scan(struct oteli_thread_timers *timers);
 
 /* Take all of them back, and the memory. Signals that are under way still come. */

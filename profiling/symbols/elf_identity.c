@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/elf_identity.c - the contracts are in elf_identity.h. Any thread; owns nothing. What is
- * read may be anything at all, so every length is checked before it is used.
+/* profiling/symbols/elf_identity.c - the contracts are in elf_identity.h. Any thread; owns nothing.
+ * What is read may be anything at all, so every length is checked before it is used.
  *
  * Source: elf(5); the hash is the one of OpenTelemetry's conventions for profiles,
  * process.executable.build_id.htlhash. */

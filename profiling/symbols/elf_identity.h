@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/elf_identity.h - which build of a program or library this is: its GNU build id, or
- * where it has none a hash of its file.
+/* profiling/symbols/elf_identity.h - which build of a program or library this is: its GNU build id,
+ * or where it has none a hash of its file.
  *
  * The id is read from the image in memory, which is the one that runs whatever has become of the
  * file, through /proc/self/mem: an image that is unmapped meanwhile is an error then, and no crash.

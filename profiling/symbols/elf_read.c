@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/elf_read.c - the contracts are in elf_read.h. Any thread; owns nothing. What is read may
- * be anything at all.
+/* profiling/symbols/elf_read.c - the contracts are in elf_read.h. Any thread; owns nothing. What is
+ * read may be anything at all.
  *
  * Source: elf(5). */
 #include "profiling/symbols/elf_read.h"

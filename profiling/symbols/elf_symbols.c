@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/elf_symbols.c - the contracts are in elf_symbols.h. Any thread; owns nothing between
- * calls.
+/* profiling/symbols/elf_symbols.c - the contracts are in elf_symbols.h. Any thread; owns nothing
+ * between calls.
  *
- * Places are sorted by address; each symbol looks by bisection for the first place that is not before
- * it. What covers that place and those behind it is noted there; so is where it begins, by which a
- * function without a size ends.
+ * Places are sorted by address; each symbol looks by bisection for the first place that is not
+ * before it. What covers that place and those behind it is noted there; so is where it begins, by
+ * which a function without a size ends.
  *
  * Source: elf(5). */
 #include "profiling/symbols/elf_symbols.h"
@@ -277,8 +277,8 @@ static void use_endless(struct reader *reader)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-/* Without the version that a linker has put behind it (memcpy@@GLIBC_2.14). 0: it has no end that is
- * near, or is empty. */
+/* Without the version that a linker has put behind it (memcpy@@GLIBC_2.14). 0: it has no end that
+ * is near, or is empty. */
 static size_t read_name(struct reader *reader, uint32_t name)
 {
     char *text = reader->buffer.name;

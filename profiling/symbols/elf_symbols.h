@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/elf_symbols.h - which functions lie at places of a program or library, by the symbol table
- * in its file: .symtab, and .dynsym where that is stripped.
+/* profiling/symbols/elf_symbols.h - which functions lie at places of a program or library, by the
+ * symbol table in its file: .symtab, and .dynsym where that is stripped.
  *
  * A table is gone through once for all places that are asked for, and nothing of it is kept: a
- * program may have millions of symbols, of which samples hit a few thousand. What is in the file may
- * be anything, and may change while it is read.
+ * program may have millions of symbols, of which samples hit a few thousand. What is in the file
+ * may be anything, and may change while it is read.
  *
  * Threads:  any; no state. */
 #ifndef OTELI_ELF_SYMBOLS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/mappings.c - the contracts are in mappings.h. The profiler's thread; owns all of it.
+/* profiling/symbols/mappings.c - the contracts are in mappings.h. The profiler's thread; owns all
+ * of it.
  *
  * Ranges are what the kernel has shown; of those that addresses were found in there is a known
  * mapping too, which is what others see, and which stays when its range does not. */

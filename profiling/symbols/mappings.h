@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/mappings.h - which file's code lies at an address of this process, or lay there a
- * moment ago.
+/* profiling/symbols/mappings.h - which file's code lies at an address of this process, or lay there
+ * a moment ago.
  *
  * /proc/self/maps is read again when the loader has loaded or unloaded something, and when an
  * address is in nothing that is known (not often: reading it makes the program's own mmap wait).
@@ -34,7 +34,8 @@ void oteli_mappings_free(struct oteli_mappings *mappings);
 void oteli_mappings_follow(struct oteli_mappings *mappings);
 
 /* The number of the mapping, valid until the next settle; 0: none that is known. *is_code says
- * whether code can lie there at all: also where a program has made it itself, which is no mapping. */
+ * whether code can lie there at all: also where a program has made it itself, which is no
+ * mapping. */
 uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address, bool *is_code);
 
 /* How often the file has been read: while this does not change, neither does what find says of an
@@ -45,8 +46,8 @@ uint32_t oteli_mappings_reads(const struct oteli_mappings *mappings);
 const struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,
                                                     uint32_t number);
 
-/* Open the file, for the caller to close. -1: it cannot be had, or is another one by now than the one
- * that is mapped. */
+/* Open the file, for the caller to close. -1: it cannot be had, or is another one by now than the
+ * one that is mapped. */
 int oteli_mappings_open(const struct oteli_known_mapping *known);
 
 /* Forget what is not mapped any more. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/symbolizer.c - the contracts are in symbolizer.h. The profiler's thread; owns what it remembers. */
+/* profiling/symbols/symbolizer.c - the contracts are in symbolizer.h. The profiler's thread; owns
+ * what it remembers. */
 #include "profiling/symbols/symbolizer.h"
 
 #include "common/clock/clock.h"
@@ -21,8 +22,8 @@ enum {
     NAME_BYTES_MAX = 8 * 1024 * 1024
 };
 
-/* A file is left alone for PARTS times as long as a reading took that was slow, and for a while if it
- * could not be read. */
+/* A file is left alone for PARTS times as long as a reading took that was slow, and for a while if
+ * it could not be read. */
 enum { SLOW_NS = 10 * 1000 * 1000, PARTS = 300 };
 #define A_WHILE_NS (UINT64_C(60) * 1000 * 1000 * 1000)
 

@@ -2,8 +2,8 @@
 /* profiling/unwind/frame_walk.c - see frame_walk.h. In signal handlers of any thread.
  *
  * A frame record is the same on both machines: {address of the caller's record, return address}. A
- * function that uses the frame pointer for something else leaves a number there that may be anything,
- * so a record counts only above the one before it and inside of the stack. */
+ * function that uses the frame pointer for something else leaves a number there that may be
+ * anything, so a record counts only above the one before it and inside of the stack. */
 #include "profiling/unwind/frame_walk.h"
 
 #include <errno.h>
@@ -53,8 +53,8 @@ static uint64_t page_end(uint64_t address)
     return address - address % PAGE_BYTES + PAGE_BYTES;
 }
 
-/* Up to so many bytes from there on; how many there are. In pieces, because the kernel need not copy
- * a part of one. */
+/* Up to so many bytes from there on; how many there are. In pieces, because the kernel need not
+ * copy a part of one. */
 static uint64_t copy_memory(pid_t process, uint64_t address, uint64_t size, uint64_t *to)
 {
     struct iovec pieces[PIECES];
@@ -82,7 +82,8 @@ int oteli_stack_view_refused(void)
 }
 
 /* A handler that runs below `sp` runs on the same stack, which is there, and with it the page that
- * `sp` points into the midst of. One that runs elsewhere does not know whether `sp` is a stack's. */
+ * `sp` points into the midst of. One that runs elsewhere does not know whether `sp` is a
+ * stack's. */
 void oteli_stack_view_begin(struct oteli_stack_view *view, uint64_t sp, uint64_t high)
 {
     const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/unwind/frame_walk.h - the chain of frame pointers of the thread that a signal has interrupted.
+/* profiling/unwind/frame_walk.h - the chain of frame pointers of the thread that a signal has
+ * interrupted.
  *
  *     sp ──────────── end of its page ────────────────────────── high
  *      read as it is │ copied by the kernel, which reads nothing

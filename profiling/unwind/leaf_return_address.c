@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/unwind/leaf_return_address.c - is it an address behind a call to where the leaf is? The profiler's
- * thread. */
+/* profiling/unwind/leaf_return_address.c - is it an address behind a call to where the leaf is? The
+ * profiler's thread. */
 #include "profiling/unwind/leaf_return_address.h"
 
 #if defined(__x86_64__)
@@ -60,8 +60,8 @@ static bool may_hold(uint64_t function, uint64_t address)
     return function <= address && address - function <= FUNCTION_BYTES;
 }
 
-/* Where it can be seen what the next frame called: that is the missing one, and not the leaf. An old
- * return address in a local variable of the leaf would look right otherwise. */
+/* Where it can be seen what the next frame called: that is the missing one, and not the leaf. An
+ * old return address in a local variable of the leaf would look right otherwise. */
 static bool is_called_by(struct oteli_calls *calls, uint64_t next, uint64_t caller,
                          uint64_t function, uint64_t leaf)
 {

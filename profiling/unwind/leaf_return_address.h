@@ -4,7 +4,8 @@
  * A function that has made no frame (a leaf that compilers give none, or the first instructions of
  * any) has its return address right at the stack pointer, and the chain goes on with its caller's
  * caller. What is at the stack pointer may be anything, so it counts only when it follows a direct
- * call whose target is a little below the leaf's address: that is the function which the leaf is in.
+ * call whose target is a little below the leaf's address: that is the function which the leaf is
+ * in.
  *
  * Code is read by a system call, because it may have been unmapped since; so what has been read is
  * remembered for a while.
@@ -17,8 +18,8 @@
 
 enum { OTELI_CALLS = 256 };
 
-/* Where the direct calls lead to that return to an address; each has one place. Zero: nothing is known
- * yet. */
+/* Where the direct calls lead to that return to an address; each has one place. Zero: nothing is
+ * known yet. */
 struct oteli_calls {
     uint64_t since_ns; /* of samples */
     struct oteli_call {
@@ -27,8 +28,8 @@ struct oteli_calls {
     } known[OTELI_CALLS];
 };
 
-/* The return address that is missing between the leaf and the next frame; false: none is. Needs bytes
- * of the stack. Only on x86-64. */
+/* The return address that is missing between the leaf and the next frame; false: none is. Needs
+ * bytes of the stack. Only on x86-64. */
 bool oteli_missing_caller(struct oteli_calls *calls, const struct oteli_sample *sample,
                           uint64_t *caller);
 

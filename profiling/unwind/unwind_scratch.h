@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/unwind/unwind_scratch.h - where signal handlers put a stack that they walk: a handler's own may be
- * small. There are more than handlers run at a time; who finds all of them taken does without.
+/* profiling/unwind/unwind_scratch.h - where signal handlers put a stack that they walk: a handler's
+ * own may be small. There are more than handlers run at a time; who finds all of them taken does
+ * without.
  *
  * Threads:  take and give any thread, also in a signal handler; init and fini one at a time. */
 #ifndef OTELI_UNWIND_SCRATCH_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/composable/composite_sampler.c - CompositeSampler: asks a composable sampler for its threshold and
- * decides. App threads; owns the composable sampler. */
+/* sdk/composable/composite_sampler.c - CompositeSampler: asks a composable sampler for its
+ * threshold and decides. App threads; owns the composable sampler. */
 #include "sdk/composable/consistent.h"
 #include "sdk/composable/sampler_description.h"
 #include "sdk/sampling/owned_sampler.h"

@@ -12,7 +12,8 @@
 /* Whether the span has a parent, here or in another process. */
 bool oteli_query_has_parent(const otel_sampling_query *query);
 
-/* Whether it has one for which somebody has decided: B3 can leave that to the process that it calls. */
+/* Whether it has one for which somebody has decided: B3 can leave that to the process that it
+ * calls. */
 bool oteli_query_has_decision(const otel_sampling_query *query);
 
 /* R: the explicit one of the tracestate, or else the low 56 bits of the trace id. */

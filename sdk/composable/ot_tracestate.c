@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/composable/ot_tracestate.c - the contracts are in ot_tracestate.h. Any thread; owns nothing. */
+/* sdk/composable/ot_tracestate.c - the contracts are in ot_tracestate.h. Any thread; owns
+ * nothing. */
 #include "sdk/composable/ot_tracestate.h"
 
 #include "common/text/text.h"

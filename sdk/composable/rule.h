@@ -8,8 +8,8 @@
 
 #include <otel/sampler.h>
 
-/* A rule whose texts are copies of its own; its sampler is left out. After an error there is nothing to
- * free. OTEL_ERROR_NO_MEMORY. */
+/* A rule whose texts are copies of its own; its sampler is left out. After an error there is
+ * nothing to free. OTEL_ERROR_NO_MEMORY. */
 otel_status oteli_rule_init(otel_sampling_rule *rule, const otel_sampling_rule *from);
 void oteli_rule_fini(otel_sampling_rule *rule);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/composable/sampler_description.c - the contracts are in sampler_description.h. Any thread; owns nothing. */
+/* sdk/composable/sampler_description.c - the contracts are in sampler_description.h. Any thread;
+ * owns nothing. */
 #include "sdk/composable/sampler_description.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/announce.c - the contract is in sdk/lifecycle/announce.h. Start/stop only; owns nothing. */
+/* sdk/lifecycle/announce.c - the contract is in sdk/lifecycle/announce.h. Start/stop only; owns
+ * nothing. */
 #include "sdk/lifecycle/announce.h"
 
 #include "common/log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/announce.h - one message at the start: where spans go, by which sampler, and who said so.
- * Start/stop only. */
+/* sdk/lifecycle/announce.h - one message at the start: where spans go, by which sampler, and who
+ * said so. Start/stop only. */
 #ifndef OTELI_ANNOUNCE_H
 #define OTELI_ANNOUNCE_H
 
@@ -13,8 +13,8 @@ struct oteli_announcement {
     bool has_default;
 };
 
-/* Once the SDK has started, or has found itself disabled. The level is info; on stderr it appears only
- * where a destination is a default, or at OTEL_LOG_DEBUG. Secrets are not in it. */
+/* Once the SDK has started, or has found itself disabled. The level is info; on stderr it appears
+ * only where a destination is a default, or at OTEL_LOG_DEBUG. Secrets are not in it. */
 void oteli_announce(const struct oteli_engine_options *options, struct oteli_announcement *message);
 
 #endif

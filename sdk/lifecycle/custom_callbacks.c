@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/custom_callbacks.c - the contracts are in sdk/lifecycle/custom_callbacks.h. Start/stop only, but for the asking. */
+/* sdk/lifecycle/custom_callbacks.c - the contracts are in sdk/lifecycle/custom_callbacks.h.
+ * Start/stop only, but for the asking. */
 #include "sdk/lifecycle/custom_callbacks.h"
 #include "api/context/tracestate_pool.h"
 

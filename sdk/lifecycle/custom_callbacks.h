@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/custom_callbacks.h - what the program decides itself when spans start: its own sampler, its ids, its
- * tracers. Constant while an engine runs; asked by app threads, concurrently. */
+/* sdk/lifecycle/custom_callbacks.h - what the program decides itself when spans start: its own
+ * sampler, its ids, its tracers. Constant while an engine runs; asked by app threads,
+ * concurrently. */
 #ifndef OTELI_CUSTOM_CALLBACKS_H
 #define OTELI_CUSTOM_CALLBACKS_H
 
@@ -15,8 +16,8 @@ struct oteli_hooks {
     void *tracer_enabled_state;
 };
 
-/* Adopt what the options have, and say so in the SDK's struct oteli_program and decisions. The sampler that
- * has a name is asked where the program has none of its own. */
+/* Adopt what the options have, and say so in the SDK's struct oteli_program and decisions. The
+ * sampler that has a name is asked where the program has none of its own. */
 void oteli_hooks_init(struct oteli_hooks *hooks, const struct oteli_engine_options *options);
 void oteli_hooks_install(const struct oteli_hooks *hooks, struct oteli_sdk *sdk);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/engine.h - a running SDK: its pipelines, the queue before them, and who may touch what.
+/* sdk/lifecycle/engine.h - a running SDK: its pipelines, the queue before them, and who may touch
+ * what.
  *
  *     app threads ──lots──▶ reserved        harvest ─▶ batch ─▶ export ─▶ pipelines
  *                 ──lines─▶ ring ─────────▶    (worker.c drives these, on otel-export)

@@ -212,8 +212,8 @@ static otel_status begin_locked(const struct oteli_engine_options *options)
     return status;
 }
 
-/* The exporter thread runs code of this library and of the program's exporters and callbacks, and may
- * be left behind in them: what they are in stays loaded. Not under the lock. */
+/* The exporter thread runs code of this library and of the program's exporters and callbacks, and
+ * may be left behind in them: what they are in stays loaded. Not under the lock. */
 static void stay_loaded(const struct oteli_engine_options *options)
 {
     oteli_stay_loaded((oteli_code *)stay_loaded);

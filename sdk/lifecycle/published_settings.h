@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/published_settings.h - what counts in this process, for otel-doctor --pid: where spans go, the sampler,
- * the settings, and where each comes from. No secrets.
+/* sdk/lifecycle/published_settings.h - what counts in this process, for otel-doctor --pid: where
+ * spans go, the sampler, the settings, and where each comes from. No secrets.
  *
  * Each line is the name of an empty file in memory of which one page is mapped without access:
  *

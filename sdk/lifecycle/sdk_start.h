@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/sdk_start.h - start an SDK from a configuration and a set of exporters: what library
- * `otel-sdk` lends to the composition root in library `otel`. Start/stop only. */
+/* sdk/lifecycle/sdk_start.h - start an SDK from a configuration and a set of exporters: what
+ * library `otel-sdk` lends to the composition root in library `otel`. Start/stop only. */
 #ifndef OTELI_SDK_START_H
 #define OTELI_SDK_START_H
 

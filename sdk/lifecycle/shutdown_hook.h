@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/shutdown_hook.h - what otel_start has started beside the SDK, and otel_shutdown stops first.
+/* sdk/lifecycle/shutdown_hook.h - what otel_start has started beside the SDK, and otel_shutdown
+ * stops first.
  *
  * Threads:  start/stop only. */
 #ifndef OTELI_SHUTDOWN_HOOK_H
@@ -8,8 +9,9 @@
 #include "common/base/internal_api.h"
 #include <stdint.h>
 
-/* From now on otel_shutdown calls it before anything else, with half of its own time. It is harmless
- * when there is nothing to stop: after a first call, and in a forked child. NULL: nobody. */
+/* From now on otel_shutdown calls it before anything else, with half of its own time. It is
+ * harmless when there is nothing to stop: after a first call, and in a forked child. NULL:
+ * nobody. */
 OTELI_LENT void oteli_before_shutdown(void (*stop)(int64_t timeout_ms));
 
 #endif

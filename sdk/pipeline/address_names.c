@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/pipeline/address_names.c - the contracts are in sdk/pipeline/address_names.h, and in otel/trace.h for the resolver. */
+/* sdk/pipeline/address_names.c - the contracts are in sdk/pipeline/address_names.h, and in
+ * otel/trace.h for the resolver. */
 #include "sdk/pipeline/address_names.h"
 #include "common/base/atomic.h"
 #include "common/text/utf8.h"

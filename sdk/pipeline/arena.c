@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/pipeline/arena.c - the contracts are in sdk/pipeline/arena.h. Worker, or one thread at a time. */
+/* sdk/pipeline/arena.c - the contracts are in sdk/pipeline/arena.h. Worker, or one thread at a
+ * time. */
 #include "sdk/pipeline/arena.h"
 
 #include <stdlib.h>

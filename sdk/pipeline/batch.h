@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/pipeline/batch.h - a batch: pointers to records, the lines they keep alive, and memory for those
- * that are in no line because they were made of others (sdk/pipeline/mount_expand.h).
+/* sdk/pipeline/batch.h - a batch: pointers to records, the lines they keep alive, and memory for
+ * those that are in no line because they were made of others (sdk/pipeline/mount_expand.h).
  *
  * Worker only. */
 #ifndef OTELI_BATCH_H

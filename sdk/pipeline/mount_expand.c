@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/pipeline/mount_expand.c - the contracts are in sdk/pipeline/mount_expand.h. Worker, or under the mutex of a
- * synchronous engine.
+/* sdk/pipeline/mount_expand.c - the contracts are in sdk/pipeline/mount_expand.h. Worker, or under
+ * the mutex of a synchronous engine.
  *
- * Source: opentelemetry/proto/trace/v1/trace.proto; what is read here is api/record/span_encoder.c's. */
+ * Source: opentelemetry/proto/trace/v1/trace.proto; what is read here is
+ * api/record/span_encoder.c's. */
 #include "sdk/pipeline/mount_expand.h"
 #include "api/context/tracestate_pool.h"
 #include "api/record/span_encoder.h"

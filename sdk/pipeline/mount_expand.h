@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/pipeline/mount_expand.h - make the spans that a record only stands for: those of a mounted set, each a
- * patched copy in the trace of its new parent, and those whose name is an address.
+/* sdk/pipeline/mount_expand.h - make the spans that a record only stands for: those of a mounted
+ * set, each a patched copy in the trace of its new parent, and those whose name is an address.
  *
  *     a message     1 trace id | 2 span id | 3 tracestate | 4 parent | 5 name … 13 links | 14 …
  *     mounted          new        old ^ key      new       old ^ key,     plus a link

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/pipeline/waker.c - the bell on Linux: a futex, or a socket for who waits with epoll. See waker.h
- * for the protocol. */
+/* sdk/pipeline/waker.c - the bell on Linux: a futex, or a socket for who waits with epoll. See
+ * waker.h for the protocol. */
 #include "sdk/pipeline/waker.h"
 #include "common/clock/time_units.h"
 

@@ -110,7 +110,8 @@ int oteli_memory_file(const char *name)
     return file >= 0 || errno != EINVAL ? file : memfd_create(name, MFD_CLOEXEC | sealing);
 }
 
-/* A file in memory counts for RLIMIT_FSIZE, and a file that would exceed the limit raises SIGXFSZ. */
+/* A file in memory counts for RLIMIT_FSIZE, and a file that would exceed the limit raises
+ * SIGXFSZ. */
 static bool set_size(int file)
 {
     struct oteli_signal_guard guard;

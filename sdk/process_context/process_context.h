@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/process_context/process_context.h - who this process is and how the records of its threads are to be read
- * (otel/thread_context.h), in a mapping of memory that readers outside find by its name.
+/* sdk/process_context/process_context.h - who this process is and how the records of its threads
+ * are to be read (otel/thread_context.h), in a mapping of memory that readers outside find by its
+ * name.
  *
  * The mapping is a header and a payload, a ProcessContext message: the resource, and of the
  * attributes those about thread records. A reader takes a copy, and takes another if

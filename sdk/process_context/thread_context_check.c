@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/process_context/thread_context_check.c - otel_thread_context_selftest: look at what is published as a reader
- * outside would. Any thread. */
+/* sdk/process_context/thread_context_check.c - otel_thread_context_selftest: look at what is
+ * published as a reader outside would. Any thread. */
 #include "sdk/process_context/thread_context_check.h"
 #include "common/base/atomic.h"
 #include "sdk/lifecycle/engine.h"

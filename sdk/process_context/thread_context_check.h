@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/process_context/thread_context_check.h - what a reader outside asks of the object that defines
- * otel_thread_ctx_v1, asked from inside. Any thread; stores nothing. */
+/* sdk/process_context/thread_context_check.h - what a reader outside asks of the object that
+ * defines otel_thread_ctx_v1, asked from inside. Any thread; stores nothing. */
 #ifndef OTELI_THREAD_CONTEXT_CHECK_H
 #define OTELI_THREAD_CONTEXT_CHECK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/process_context/thread_context_elf.c - see thread_context_check.h. What is loaded is looked at where it lies in
- * memory, as its dynamic section describes it. */
+/* sdk/process_context/thread_context_elf.c - see thread_context_check.h. What is loaded is looked
+ * at where it lies in memory, as its dynamic section describes it. */
 #include "api/thread/context_record.h"
 #include "sdk/process_context/thread_context_check.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/processors/processors.h - the program's span processors, in the order in which they are called.
+/* sdk/processors/processors.h - the program's span processors, in the order in which they are
+ * called.
  *
  * Threads:  the calls app threads, concurrently; flush and stop one at a time, by a lock of
  *           their own; everything else start/stop only. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/processors/simple_processor.c - otel_simple_processor_new: a processor that exports each span on the
- * thread that ends it, one after the other. App threads, under the processor's lock.
+/* sdk/processors/simple_processor.c - otel_simple_processor_new: a processor that exports each span
+ * on the thread that ends it, one after the other. App threads, under the processor's lock.
  *
  * Source: OpenTelemetry specification, trace/sdk.md "Simple processor". */
 #include "sdk/processors/simple_processor.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/resource/entities.h - the entities of OTEL_ENTITIES: which attributes of the resource identify
- * what, and which describe it.
+/* sdk/resource/entities.h - the entities of OTEL_ENTITIES: which attributes of the resource
+ * identify what, and which describe it.
  *
  *     type{id=value,…}[description=value,…]@schema_url;…
  *
@@ -36,7 +36,8 @@ struct oteli_entities {
     size_t count;
 };
 
-/* Read the text of `setting`, which complaints name, and settle which of the entities in it stay. */
+/* Read the text of `setting`, which complaints name, and settle which of the entities in it
+ * stay. */
 void oteli_entities_parse(struct oteli_entities *entities, struct oteli_facts *memory,
                           const char *setting, const char *text);
 

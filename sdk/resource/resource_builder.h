@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/resource/resource_builder.h - a resource while it is being made: attributes, each key once, and a schema URL.
+/* sdk/resource/resource_builder.h - a resource while it is being made: attributes, each key once,
+ * and a schema URL.
  *
  * Each source (defaults, detectors, environment, code) fills facts of its own, and they are
  * merged in the order of their weight. Attributes of code are borrowed; whatever is found out

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/resource/resource_snapshot.h - who is being traced, for those who say it beside spans: what library otel-sdk
- * lends to otel-profiling.
+/* sdk/resource/resource_snapshot.h - who is being traced, for those who say it beside spans: what
+ * library otel-sdk lends to otel-profiling.
  *
  * Threads:  one thread at a time for an identity. */
 #ifndef OTELI_RESOURCE_SNAPSHOT_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/sampling/builtin_sampler.c - built-in samplers. Start/stop only, but for the ratio (app threads). */
+/* sdk/sampling/builtin_sampler.c - built-in samplers. Start/stop only, but for the ratio (app
+ * threads). */
 #include "sdk/sampling/builtin_sampler.h"
 #include "sdk/sampling/ratio_sampler.h"
 

@@ -61,7 +61,8 @@ static void free_state(void *state)
     free(based);
 }
 
-/* The samplers of the options, which may be NULL, as far as their size goes, and the specification's for the rest. */
+/* The samplers of the options, which may be NULL, as far as their size goes, and the
+ * specification's for the rest. */
 static void take_delegates(const otel_parent_based_options *options,
                            otel_sampler delegates[DELEGATES])
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/sampling/ratio_sampler.h - what TraceIdRatioBased says about its use below a parent. Any thread. */
+/* sdk/sampling/ratio_sampler.h - what TraceIdRatioBased says about its use below a parent. Any
+ * thread. */
 #ifndef OTELI_RATIO_SAMPLER_H
 #define OTELI_RATIO_SAMPLER_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/sampling/tail.c - the contracts are in sdk/sampling/tail.h. App threads, but for the start. */
+/* sdk/sampling/tail.c - the contracts are in sdk/sampling/tail.h. App threads, but for the
+ * start. */
 #include "sdk/sampling/tail.h"
 #include "common/clock/time_units.h"
 

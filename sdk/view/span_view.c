@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/view/span_view.c - what exporters see of a span: fields, attributes, events, links. Any thread.
+/* sdk/view/span_view.c - what exporters see of a span: fields, attributes, events, links. Any
+ * thread.
  *
  * Everything that is read here was written by api/, so nothing is checked. Repeated fields
  * of one number stand together in our messages; a slice spans all of them.

@@ -7,8 +7,8 @@
 
 enum { PAUSE_NS = 200000 };
 
-/* pthread_mutex_timedlock waits in wall time, which may be set back by hours meanwhile, and not every
- * libc has pthread_mutex_clocklock. */
+/* pthread_mutex_timedlock waits in wall time, which may be set back by hours meanwhile, and not
+ * every libc has pthread_mutex_clocklock. */
 bool oteli_deadline_lock(pthread_mutex_t *mutex, uint64_t deadline_ns)
 {
     if (deadline_ns == UINT64_MAX)

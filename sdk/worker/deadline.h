@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/worker/deadline.h - what is to be done until a monotonic time, in nanoseconds; UINT64_MAX: without
- * such a time. Any thread; no state. */
+/* sdk/worker/deadline.h - what is to be done until a monotonic time, in nanoseconds; UINT64_MAX:
+ * without such a time. Any thread; no state. */
 #ifndef OTELI_DEADLINE_H
 #define OTELI_DEADLINE_H
 

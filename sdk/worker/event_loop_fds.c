@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/worker/event_loop_fds.c - the descriptors of an engine without a thread; see event_loop_fds.h. */
+/* sdk/worker/event_loop_fds.c - the descriptors of an engine without a thread; see
+ * event_loop_fds.h. */
 #include "sdk/worker/event_loop_fds.h"
 #include "common/base/atomic.h"
 #include "common/clock/clock.h"
@@ -61,8 +62,8 @@ static bool is_our_timer(const struct oteli_driving *driving)
            now.it_interval.tv_nsec == driving->timer_mark;
 }
 
-/* Those that are what they were when they were made: sockets have inodes of their own, the timer has a
- * period, and the epoll descriptor is the one that one of them is in. */
+/* Those that are what they were when they were made: sockets have inodes of their own, the timer
+ * has a period, and the epoll descriptor is the one that one of them is in. */
 static struct held still_held(const struct oteli_driving *driving)
 {
     struct held held = nothing;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/worker/event_loop_fds.h - what an engine without a thread waits with, and lends to the program's loop. One
- * with a thread has it while an exporter waits for something between exports (on_idle.c).
+/* sdk/worker/event_loop_fds.h - what an engine without a thread waits with, and lends to the
+ * program's loop. One with a thread has it while an exporter waits for something between exports
+ * (on_idle.c).
  *
  *     epoll descriptor ─┬─ pair         the bell: a batch waits, somebody asks for a flush
  *                       ├─ timer        a tick, a deadline

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/worker/helper_thread.h - helpers: threads of ours beside the exporter thread, for who has to wait for
- * something else than spans.
+/* sdk/worker/helper_thread.h - helpers: threads of ours beside the exporter thread, for who has to
+ * wait for something else than spans.
  *
  * Threads:  start/stop only, but for the count. A helper does not exist in a forked child. */
 #ifndef OTELI_HELPER_THREAD_H
@@ -13,7 +13,8 @@
 /* Start a helper, with all signals blocked. False: the system refuses. */
 OTELI_LENT bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), void *argument);
 
-/* The first thing that it does: its name, and that what it calls of the program's starts no spans. */
+/* The first thing that it does: its name, and that what it calls of the program's starts no
+ * spans. */
 OTELI_LENT void oteli_helper_begin(const char *name);
 
 /* Wait for its end; somebody has asked for it. */

@@ -5,8 +5,8 @@
  * They are called between exports and never wait: exports come first. What they ask for is a
  * time, which is one deadline more for the worker's sleep, and a descriptor. While there is one to
  * wait for, the worker sleeps in epoll instead of on the bell's futex, and the bell writes to a
- * socket meanwhile, as it does without an exporter thread (event_loop_fds.h). Where no exporter asks for
- * anything, nothing here costs more than one comparison a round. */
+ * socket meanwhile, as it does without an exporter thread (event_loop_fds.h). Where no exporter
+ * asks for anything, nothing here costs more than one comparison a round. */
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
 #include "sdk/lifecycle/engine.h"

@@ -2,8 +2,8 @@
 /* sdk/worker/poll.c - an SDK without a thread of its own: whoever calls otel_poll, otel_flush or
  * otel_shutdown is the worker for that time. Any thread, one at a time.
  *
- * A program's event loop waits for a descriptor (event_loop_fds.h) and then calls otel_poll(0). It is
- * readable also when it is time for something, because that may have been decided by a thread
+ * A program's event loop waits for a descriptor (event_loop_fds.h) and then calls otel_poll(0). It
+ * is readable also when it is time for something, because that may have been decided by a thread
  * that only wanted a flush, while the loop was waiting already. */
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"

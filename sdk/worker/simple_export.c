@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/worker/simple_export.c - the simple span processor: export each span on the thread that ends it.
+/* sdk/worker/simple_export.c - the simple span processor: export each span on the thread that ends
+ * it.
  *
  * App threads, one at a time, under the engine's mutex, which is held while the exporter
  * works: every end waits. For tests, debugging and programs that end few spans. The engine's

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An exporter that does something between exports: otel_shutdown waits for it only while it says, by
- * otel_exporter.finish, that it is not done. */
+/* An exporter that does something between exports: otel_shutdown waits for it only while it says,
+ * by otel_exporter.finish, that it is not done. */
 #include "blackbox.h"
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the C tests of the suite share: cmocka with what it needs, statistics, and spans that stay in
- * memory. */
+/* What the C tests of the suite share: cmocka with what it needs, statistics, and spans that stay
+ * in memory. */
 #ifndef BLACKBOX_H
 #define BLACKBOX_H
 

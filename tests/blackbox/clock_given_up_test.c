@@ -46,7 +46,8 @@ static int64_t monotonic_ns(void)
            __atomic_load_n(&ahead_ns, __ATOMIC_RELAXED);
 }
 
-/* Only ever faster: times never go back, so a curve that is ahead of a clock that got slower stays so. */
+/* Only ever faster: times never go back, so a curve that is ahead of a clock that got slower stays
+ * so. */
 static void go_on_faster(void)
 {
     const struct stretch *last = &stretches[newest];

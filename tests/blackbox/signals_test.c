@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signals_test.c - what trace.h says is safe in signal handlers: to read what is current, also where
- * the signal has interrupted malloc or otel-c. */
+/* signals_test.c - what trace.h says is safe in signal handlers: to read what is current, also
+ * where the signal has interrupted malloc or otel-c. */
 #include "blackbox.h"
 #include <semaphore.h>
 #include <signal.h>

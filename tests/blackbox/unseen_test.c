@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that block the profiler's signal: their processor time is counted and said once, and a stop
- * leaves no signal behind for them. */
+/* Threads that block the profiler's signal: their processor time is counted and said once, and a
+ * stop leaves no signal behind for them. */
 #include "blackbox.h"
 #include <otel/profiler.h>
 #include <signal.h>
@@ -100,8 +100,8 @@ static void test_time_that_is_seen_is_no_cause_for_a_warning(void **state)
     assert_int_equal(warnings, 0);
 }
 
-/* Threads that block the signal once they have a timer: it stays pending for them, and as the program
- * has no handler it would end the program when they let it through. */
+/* Threads that block the signal once they have a timer: it stays pending for them, and as the
+ * program has no handler it would end the program when they let it through. */
 enum { WORKERS = 3, STOPS = 20, TURN_NS = 20000000 };
 static pthread_barrier_t barrier;
 static unsigned pending_before, pending_after, is_over;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/fuzz/flame_pprof.c - any bytes as a pprof file, gzipped or not: it is refused with a sentence, or
- * everything that it refers to is there, and the page that is made of it is a sound one.
+/* tests/fuzz/flame_pprof.c - any bytes as a pprof file, gzipped or not: it is refused with a
+ * sentence, or everything that it refers to is there, and the page that is made of it is a sound
+ * one.
  *
  * The first byte of an input says what is drawn: a page or a picture, by which label. */
 #include "tests/fuzz/fuzz.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/fuzz/grpc.c - any bytes as the body, the trailers and the compressed message of gRPC, and as
- * a body in JSON. What is found lies in the input, and is what can be put into a frame again. */
+/* tests/fuzz/grpc.c - any bytes as the body, the trailers and the compressed message of gRPC, and
+ * as a body in JSON. What is found lies in the input, and is what can be put into a frame again. */
 #include "exporters/otlp/protocol/grpc.h"
 #include "common/text/utf8.h"
 #include "exporters/otlp/encode/compress.h"

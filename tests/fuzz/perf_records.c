@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/fuzz/perf_records.c - any bytes in a ring of perf events. What is handed out lies in the ring
- * or in the reader, and nothing else is read.
+/* tests/fuzz/perf_records.c - any bytes in a ring of perf events. What is handed out lies in the
+ * ring or in the reader, and nothing else is read.
  *
  * The first byte of an input says where in the ring its records begin, which decides what goes over
  * the end, and whether samples have bytes of the stack. */

@@ -102,8 +102,11 @@ mkdir -p "$tree/common" "$tree/include/otel"
 { printf '%s\n' "$spdx"; times 700 'int x;'; } >"$tree/common/file.c"
 { printf '%s\n' "$spdx"; times 300 'int x;'; } >"$tree/include/otel/header.h"
 printf 'int x;\n' >"$tree/common/licence.c"
+{ printf '%s\n' "$spdx"; times 1 "/* $(times 95 x | tr -d '\n') */"; times 1 "   \"$(times 95 x | tr -d '\n')\""; } \
+    >"$tree/common/columns.c"
 expected=('common/function.c:3: 61 lines in long_one' 'common/file.c:701: 701 lines'
-    'include/otel/header.h:301: 301 lines' 'common/licence.c:1: no SPDX')
+    'include/otel/header.h:301: 301 lines' 'common/licence.c:1: no SPDX'
+    'common/columns.c:2: more than 100 columns')
 judge sizes
 
 plant notes.md "note to self" 'TODO: more of this'

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Small enough to be read: files, public headers, functions, and the median of files.
+# Small enough to be read: files, public headers, functions, the median of files, and columns (but
+# for a line that is one string, or one name that is longer than that).
 # And each file says its licence in its first lines.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -19,6 +20,11 @@ done < <(wc -l "${files[@]}" | grep -v ' total$')
 median=$(wc -l "${files[@]}" | grep -v ' total$' | sort -n |
     awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] }')
 [[ $median -le $median_lines ]] || wrong "the median file has $median lines, more than $median_lines"
+
+while IFS= read -r hit; do
+    [[ -z $hit ]] || wrong "$hit"
+done < <(LC_ALL=C.UTF-8 grep -nE '^.{101}' "${files[@]}" |
+    grep -vE '^[^:]*:[0-9]*: +("|[a-z0-9_]*\(?$|.*__##name)' | sed -E 's/^([^:]*:[0-9]*):.*/\1: more than 100 columns/' || true)
 
 # The formatter puts the braces of a function, and of nothing else, into column 1.
 while IFS= read -r hit; do

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/integration/pprof_sampled.c - burn processor time under three labels while the profiler runs,
- * and write the profile into a directory.
+/* tests/integration/pprof_sampled.c - burn processor time under three labels while the profiler
+ * runs, and write the profile into a directory.
  *
  *     pprof_sampled DIRECTORY PLUGIN SOURCE        auto, or signal
  *
- * run_query_a under query=A and a span, run_query_b under query=B, and plugin_burn, of a library that
- * is unloaded before the profile is written, under query=plugin. */
+ * run_query_a under query=A and a span, run_query_b under query=B, and plugin_burn, of a library
+ * that is unloaded before the profile is written, under query=plugin. */
 #include <otel/otel.h>
 #include <otel/profile.h>
 #include <otel/profiler.h>

@@ -4,11 +4,11 @@
  *
  *     storm FILE SPANS MILLISECONDS
  *
- * Sixteen threads share the spans; settings come from the environment. FILE is mapped memory, so that
- * it survives the program: the span ids, eight bytes each and zero where there is none yet, each put
- * down just before its span ends; behind them twice a struct counts, of which one is whole at any
- * moment. So at most THREADS spans are in FILE and had not ended when the program was killed, and what
- * counts say has happened had happened.
+ * Sixteen threads share the spans; settings come from the environment. FILE is mapped memory, so
+ * that it survives the program: the span ids, eight bytes each and zero where there is none yet,
+ * each put down just before its span ends; behind them twice a struct counts, of which one is whole
+ * at any moment. So at most THREADS spans are in FILE and had not ended when the program was
+ * killed, and what counts say has happened had happened.
  *
  * stdout gets the statistics after the shutdown, with the reasons of losses by name. */
 #include <otel/otel.h>

@@ -4,8 +4,8 @@
  *
  *     thread_context WAY OBJECT PROGRAM [PLUGIN]
  *
- * WAY is how the variable is to be found: linker or offset; or invisible. OBJECT is a part of the name
- * of the file that is to define it, or "-".
+ * WAY is how the variable is to be found: linker or offset; or invisible. OBJECT is a part of the
+ * name of the file that is to define it, or "-".
  *
  * Threads:  one. */
 #include "tests/support/context_reader.h"

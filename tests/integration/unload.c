@@ -4,8 +4,8 @@
  *
  *     unload PLUGIN [--long]
  *
- * Checked: what was used stays mapped, memory, descriptors and threads do not grow from one time to the
- * next, and nothing crashes when threads end later. */
+ * Checked: what was used stays mapped, memory, descriptors and threads do not grow from one time to
+ * the next, and nothing crashes when threads end later. */
 #include "tests/integration/unload_plugin.h"
 
 #include <dirent.h>

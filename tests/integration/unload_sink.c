@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/integration/unload_sink.c - the receiver of unload.c, which has no library that a plug-in might
- * bring: writes its port to stdout, two bytes, and ends with its parent. */
+/* tests/integration/unload_sink.c - the receiver of unload.c, which has no library that a plug-in
+ * might bring: writes its port to stdout, two bytes, and ends with its parent. */
 #include "tests/support/http_sink.h"
 
 #include <signal.h>

@@ -2,10 +2,10 @@
 /* mutant.h - which mutant of otel-c a process runs, and which ones it reached.
  *
  * The first line of each source that tests/mutants rewrote. OTELI_MUTANTS=NUMBER:FILE chooses the
- * mutant NUMBER, and none with 0; each place that is reached writes a 1 at its number into FILE. The
- * variable is read once, before any other code of the image; forked children inherit what was read. A
- * program that was started with another environment takes the variable from the nearest process that
- * started it and has it. */
+ * mutant NUMBER, and none with 0; each place that is reached writes a 1 at its number into FILE.
+ * The variable is read once, before any other code of the image; forked children inherit what was
+ * read. A program that was started with another environment takes the variable from the nearest
+ * process that started it and has it. */
 #ifndef OTELI_MUTANT_H
 #define OTELI_MUTANT_H
 #include <fcntl.h>

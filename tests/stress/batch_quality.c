@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/stress/batch_quality.c - batches are full, and never too large.
  *
- * With a schedule delay of an hour a batch that is not full has one reason, the shutdown, as long as no
- * span was dropped for want of room. The rest does everything at once that makes batches, sets of spans
- * that are mounted among it, and looks at nothing but their size. What ticks and full queues do to
- * batches is in unit.sdk.harvest and unit.sdk.worker. */
+ * With a schedule delay of an hour a batch that is not full has one reason, the shutdown, as long
+ * as no span was dropped for want of room. The rest does everything at once that makes batches,
+ * sets of spans that are mounted among it, and looks at nothing but their size. What ticks and full
+ * queues do to batches is in unit.sdk.harvest and unit.sdk.worker. */
 #include "common/base/atomic.h"
 #include "tests/support/oracle.h"
 
@@ -51,7 +51,8 @@ static void start(struct sizes *sizes, int64_t capacity, int64_t queue, int64_t 
                                          .log_level = "none"});
 }
 
-/* All spans are in a batch, none of which is too large. Those that were dropped for want of room. */
+/* All spans are in a batch, none of which is too large. Those that were dropped for want of
+ * room. */
 static uint64_t stop_and_check(const struct sizes *sizes)
 {
     const otel_stats stats = stress_stop_sdk();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/stress/dead_peers.c - every receiver that never takes a span (support/dead_peer.h), over
- * every protocol, against every deadline: otel_shutdown and otel_flush come back in time and say that
- * not all is done, every span is accounted for, and no call of the program waits.
+ * every protocol, against every deadline: otel_shutdown and otel_flush come back in time and say
+ * that not all is done, every span is accounted for, and no call of the program waits.
  *
  *     dead_peers_stress [--long] [SCENE]
  *

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/stress/export_faults.c - every allocation and every system call of an export fails once, with
- * every error that it may plausibly have: those in libcurl, nghttp2, OpenSSL, zlib and the C library
- * as well as our own. Nothing crashes or leaks a descriptor, every span is accounted for, what counts
- * as delivered was taken, and what is exported afterwards arrives.
+/* tests/stress/export_faults.c - every allocation and every system call of an export fails once,
+ * with every error that it may plausibly have: those in libcurl, nghttp2, OpenSSL, zlib and the C
+ * library as well as our own. Nothing crashes or leaks a descriptor, every span is accounted for,
+ * what counts as delivered was taken, and what is exported afterwards arrives.
  *
  *     export_faults_stress [--long] [SCENE [PHASE [CALL [NTH [ERROR]]]]]
  *
- * A case is one SDK with one exporter, in which one call fails: while it starts, while it exports two
- * batches over a new connection (and, with a spool, puts them to disk first, and sends them from
- * there), or while it ends. Which calls there are is found out by running all that without a
+ * A case is one SDK with one exporter, in which one call fails: while it starts, while it exports
+ * two batches over a new connection (and, with a spool, puts them to disk first, and sends them
+ * from there), or while it ends. Which calls there are is found out by running all that without a
  * failure. The short form takes some of them by chance, the long one all. (R12, R48) */
 #include "common/base/atomic.h"
 #include "tests/support/certificates.h"
@@ -365,8 +365,8 @@ static void check_sums(void)
     CHECK(stats.rejected == 0 || now.scene->rejects);
 }
 
-/* The peer closes its own when it sees that ours are. What the exporter cannot make sure of that it is
- * its own it does not close. */
+/* The peer closes its own when it sees that ours are. What the exporter cannot make sure of that it
+ * is its own it does not close. */
 static void check_descriptors(void)
 {
     const uint64_t until_ns = process_now_ns() + HANGS_MS * UINT64_C(1000000);

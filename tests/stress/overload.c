@@ -6,8 +6,8 @@
  *     overload_stress exporter    an exporter that takes 100 times as long as it needs
  *     overload_stress receiver    OTLP to a receiver that reads slowly
  *     overload_stress down        spans of 1 MiB for a receiver that is not there
- *     overload_stress footprint   20 threads, the default queue, and a receiver that keeps up: the SDK
- *                                 adds at most 8 MiB to what the program had before otel_start
+ *     overload_stress footprint   20 threads, the default queue, and a receiver that keeps up: the
+ *                                 SDK adds at most 8 MiB to what the program had before otel_start
  *
  * Memory: first the producers do the same and cancel each span at its end. What the process
  * has then, at most, is what so many threads with such spans have in any case; the queue may

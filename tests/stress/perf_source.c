@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/stress/perf_source.c - samples from perf events, by rings of processors: all threads are sampled but the one that samples, those that were there and those that
- * came later; it starts again; a forked child has nothing of it; and no descriptor stays.
+/* tests/stress/perf_source.c - samples from perf events, by rings of processors: all threads are
+ * sampled but the one that samples, those that were there and those that came later; it starts
+ * again; a forked child has nothing of it; and no descriptor stays.
  *
  * Where the kernel refuses, what is checked is that the refusal is said and nothing stays. */
 #include "common/base/atomic.h"
@@ -208,9 +209,9 @@ static void have_created(uint32_t count)
 int __real_oteli_thread_list_read(struct oteli_thread_list *list);
 int __wrap_oteli_thread_list_read(struct oteli_thread_list *list);
 
-/* The source looks which threads there are. After the first look, when it has no events yet, more are
- * created, which inherit nothing; and before the second one, of which it is told as well, others
- * that have inherited all. */
+/* The source looks which threads there are. After the first look, when it has no events yet, more
+ * are created, which inherit nothing; and before the second one, of which it is told as well,
+ * others that have inherited all. */
 int __wrap_oteli_thread_list_read(struct oteli_thread_list *list)
 {
     const uint32_t look = looks == 0 ? 0 : looks++;
@@ -361,8 +362,8 @@ static int may_have_time_namespaces(void *unused)
     return unshare(CLONE_NEWTIME) == 0;
 }
 
-/* In a time namespace, as containers have them that were moved to another machine. The one that makes it
- * is not in it, but its children are. */
+/* In a time namespace, as containers have them that were moved to another machine. The one that
+ * makes it is not in it, but its children are. */
 static int run_at_another_time(void *offset)
 {
     unsigned once = 1;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/stress/profile_split.c - is the processor time of two queries told apart rightly? Threads run
- * tasks of query A and of query B, about 70 to 30, and write down when each of them ran and of how many
- * pieces of the same work it was; these are compared with the samples, and each sample with the task
- * that ran at its time. Their clocks of processor time are not asked: on a busy machine a thread that
- * asks loses the processor there more often than elsewhere, so between two tasks, and the kernel's tick,
- * by which timers of processor time expire, then meets long tasks too often.
+/* tests/stress/profile_split.c - is the processor time of two queries told apart rightly? Threads
+ * run tasks of query A and of query B, about 70 to 30, and write down when each of them ran and of
+ * how many pieces of the same work it was; these are compared with the samples, and each sample
+ * with the task that ran at its time. Their clocks of processor time are not asked: on a busy
+ * machine a thread that asks loses the processor there more often than elsewhere, so between two
+ * tasks, and the kernel's tick, by which timers of processor time expire, then meets long tasks too
+ * often.
  *
  *     profile_split_stress [perf | signal]         otherwise each of them
  *
- * For code with frame pointers and without, inside of libc, and with the frame pointer's register used
- * for something else; with spans (otel_span_run) and with labels alone (otel_profile_apply); as root
- * and as an ordinary user. No label may be wrong, and nearly all samples have one.
+ * For code with frame pointers and without, inside of libc, and with the frame pointer's register
+ * used for something else; with spans (otel_span_run) and with labels alone (otel_profile_apply);
+ * as root and as an ordinary user. No label may be wrong, and nearly all samples have one.
  *
- * Without --long a few seconds and bounds of 5 sigma, which chance may pass once but not a second time
- * with four times the samples; with it 20,000 samples of each kind, within a percentage point or 3
- * sigma. */
+ * Without --long a few seconds and bounds of 5 sigma, which chance may pass once but not a second
+ * time with four times the samples; with it 20,000 samples of each kind, within a percentage point
+ * or 3 sigma. */
 #include "common/base/atomic.h"
 #include "profiling/sample.h"
 #include "profiling/unwind/leaf_return_address.h"
@@ -229,8 +230,8 @@ static struct draining {
     int error;
 } draining;
 
-/* NULL: not in this build: where there is ThreadSanitizer signals come late, and not where they were
- * sent. */
+/* NULL: not in this build: where there is ThreadSanitizer signals come late, and not where they
+ * were sent. */
 static const struct oteli_source *source_of(const char *name)
 {
 #ifndef OTELI_TSAN
@@ -339,9 +340,9 @@ static void judge(const struct seen *seen, struct sums *sums)
     sums->squares += periods * periods;
 }
 
-/* As percentages of A, and the standard deviation of what samples say: by chance of the sampling, and
- * because a task takes a quarter more or less than others of its size. With sanitizers on a busy
- * machine the samples of a short run are those of a handful of tasks. */
+/* As percentages of A, and the standard deviation of what samples say: by chance of the sampling,
+ * and because a task takes a quarter more or less than others of its size. With sanitizers on a
+ * busy machine the samples of a short run are those of a handful of tasks. */
 struct split {
     double truth;
     double sampled;
@@ -383,7 +384,8 @@ static bool check(bool is_long, const struct oteli_source_counts *counts)
     fflush(stdout);
     const double most = is_long ? fmax(1, 3 * split.sigma) : 5 * split.sigma;
     STRESS_CHECK(sums.wrong == 0);
-    /* What sanitizers put between, and the frames of their copies of libc, are larger than the scan. */
+    /* What sanitizers put between, and the frames of their copies of libc, are larger than the
+     * scan. */
     const uint64_t least_percent = process_memory_is_ours() ? 99 : 80;
     STRESS_CHECK(100 * sums.labelled >= least_percent * sums.inside);
     STRESS_CHECK(sums.outside * 100 <= sums.inside * (process_memory_is_ours() ? 5 : 25));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/stress/profiler_lives.c - the profiler in programs of many kinds, each of them a process: where
- * perf events are refused, as an ordinary user, with threads that come and go, with many that were there
- * before, and in programs that end without a word.
+/* tests/stress/profiler_lives.c - the profiler in programs of many kinds, each of them a process:
+ * where perf events are refused, as an ordinary user, with threads that come and go, with many that
+ * were there before, and in programs that end without a word.
  *
- * Whether the kernel allows perf events is the kernel's: what is asked for is that samples come, and
- * that the statistics say with what. */
+ * Whether the kernel allows perf events is the kernel's: what is asked for is that samples come,
+ * and that the statistics say with what. */
 #include "common/base/atomic.h"
 #include "profiling/profile/profile_model.h"
 #include "tests/support/oracle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/stress/seeded_race.c - would ThreadSanitizer notice if an ordering of the ring were missing? A
- * copy of oteli_ring_put that publishes without release must be reported; that the ring as it is must
- * not be is shown by all other programs here. */
+/* tests/stress/seeded_race.c - would ThreadSanitizer notice if an ordering of the ring were
+ * missing? A copy of oteli_ring_put that publishes without release must be reported; that the ring
+ * as it is must not be is shown by all other programs here. */
 #include "sdk/pipeline/ring.h"
 
 #include <pthread.h>

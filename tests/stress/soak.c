@@ -14,8 +14,8 @@
  * after the shutdown, memory, descriptors and threads are counted. Of the same way they are the
  * same; of memory it is the slope over the second half that counts, as medians of pairs.
  *
- * Spans are numbered: their ids are 1, 2, 3..., and the receiver (soak_peer.h), a process of its own
- * so that its memory is not ours, notes which came. At the end of each segment
+ * Spans are numbered: their ids are 1, 2, 3..., and the receiver (soak_peer.h), a process of its
+ * own so that its memory is not ours, notes which came. At the end of each segment
  *     what was delivered or rejected came, and was answered with success;
  *     what did not come is counted as lost;
  *     what came but is not called delivered is called unconfirmed. */
@@ -425,7 +425,8 @@ static void run_segment(uint64_t segment)
     oteli_store_release_32(&must_stop, 1);
     for (int i = 0; i < PRODUCERS; i++)
         pthread_join(producers[i].thread, NULL);
-    wait_for_calm(); /* the last spans have half a second only, and the receiver may not run in it */
+    wait_for_calm(); /* the last spans have half a second only, and the receiver may not run in
+                        it */
     STRESS_CHECK(stress_is_done(otel_shutdown(SHUTDOWN_MS)));
     check_same("threads at rest", count_threads, &rest_threads, 0);
     check_same("descriptors at rest", count_descriptors, &rest_descriptors, 0);

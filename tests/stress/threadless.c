@@ -24,7 +24,8 @@ static uint32_t inside;      /* atomic: calls of the exporter just now */
 static uint32_t polls_left;  /* of the export under way */
 static uint64_t pace;        /* random numbers of the exporter */
 
-/* ---- an exporter that takes a few looks ------------------------------------------------------- */
+/* ---- an exporter that takes a few looks
+ * ------------------------------------------------------- */
 
 /* The exporter's calls come one after the other. */
 static otel_export_result work_on(otel_export *call, bool is_at_its_end)
@@ -69,7 +70,8 @@ static void start(uint64_t *random)
                          .log_level = "none"});
 }
 
-/* ---- who traces, and who drives ---------------------------------------------------------------- */
+/* ---- who traces, and who drives
+ * ---------------------------------------------------------------- */
 
 static void trace_one(uint64_t *random)
 {
@@ -107,7 +109,8 @@ static void drive(uint64_t *random)
         sched_yield();
 }
 
-/* Until this says so: the end of all, or that of one run of the SDK, with which the descriptor goes. */
+/* Until this says so: the end of all, or that of one run of the SDK, with which the descriptor
+ * goes. */
 static void *drive_until(void *stopped)
 {
     uint64_t random = seed + (uint64_t)process_this_thread();
@@ -134,7 +137,8 @@ static void *loop(void *argument)
     return NULL;
 }
 
-/* ---- the two tests -------------------------------------------------------------------------------- */
+/* ---- the two tests
+ * -------------------------------------------------------------------------------- */
 
 static void check_end(uint64_t delivered_before, bool is_final)
 {

@@ -33,7 +33,8 @@ void config_file_parse(const char *text, size_t length);
 
 void config_file_free(void);
 
-/* A file of this run of a test: for setup and teardown of a group, and what is in it from now on. */
+/* A file of this run of a test: for setup and teardown of a group, and what is in it from now
+ * on. */
 extern char config_path[];
 int config_path_make(void **state);
 int config_path_remove(void **state);

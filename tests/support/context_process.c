@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/context_process.c - what a process says about itself: finds the mapping, copies what
- * it points to, and judges the message.
+/* tests/support/context_process.c - what a process says about itself: finds the mapping, copies
+ * what it points to, and judges the message.
  *
  * Threads:  the reader's. */
 #include "opentelemetry/proto/resource/v1/resource.pb-c.h"

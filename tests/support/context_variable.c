@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/context_variable.c - where the variable of a thread is: the object that defines it, by
- * its symbol among those for the dynamic linker, and the ways to it that the relocations of that object
- * show, which all have to lead to one place. It has to be of the model initial-exec, as
+/* tests/support/context_variable.c - where the variable of a thread is: the object that defines it,
+ * by its symbol among those for the dynamic linker, and the ways to it that the relocations of that
+ * object show, which all have to lead to one place. It has to be of the model initial-exec, as
  * otel/thread_context.h says: in memory that every thread has from its beginning.
  *
- * Only program headers and the dynamic segment of the file are read, as section headers may be stripped.
- * Nothing that the file says is believed before it is known to lie inside of it.
+ * Only program headers and the dynamic segment of the file are read, as section headers may be
+ * stripped. Nothing that the file says is believed before it is known to lie inside of it.
  *
  * Threads:  the reader's.
  * Source:   System V ABI, ELF; "ELF handling for thread-local storage". */
@@ -233,7 +233,8 @@ static enum context_found by_linker(struct context_reader *reader, const struct 
     return CONTEXT_FOUND;
 }
 
-/* By the word that a relocation has the dynamic linker fill in; *address is 0, or what the others say. */
+/* By the word that a relocation has the dynamic linker fill in; *address is 0, or what the others
+ * say. */
 static enum context_found by_slot(struct context_reader *reader, const struct object *object,
                                   uint64_t pointer, const Elf64_Rela *slot, uint64_t *address)
 {

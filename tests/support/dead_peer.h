@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/dead_peer.h - receivers that never take anything, each in its own way: two that only
- * the kernel can play, the others as scripts of fault_peer.h.
+/* tests/support/dead_peer.h - receivers that never take anything, each in its own way: two that
+ * only the kernel can play, the others as scripts of fault_peer.h.
  *
  * Threads:  that of the peer; everything here from one thread at a time. */
 #ifndef OTELI_TESTS_DEAD_PEER_H

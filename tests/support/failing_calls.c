@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/failing_calls.c - see failing_calls.h. Functions here have the names of those of the
- * C library, and so come before them for every library of the process. */
+/* tests/support/failing_calls.c - see failing_calls.h. Functions here have the names of those of
+ * the C library, and so come before them for every library of the process. */
 #include "tests/support/failing_calls.h"
 
 #include "common/base/atomic.h"

@@ -22,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of the C library; `memory` are malloc, calloc, realloc and aligned_alloc. getaddrinfo fails on any
- * thread, and knows one name, FAILING_HOST, which is 127.0.0.1. */
+/* Of the C library; `memory` are malloc, calloc, realloc and aligned_alloc. getaddrinfo fails on
+ * any thread, and knows one name, FAILING_HOST, which is 127.0.0.1. */
 #define FAILING_CALL(name, call, ...) FAILING_##name,
 /* Calls, and what each may plausibly fail with. */
 #define FAILING_LIST(X)                                                                          \

@@ -47,8 +47,9 @@ void by_hand(size_t count, otel_sdk_options *options);
  *     ask      a flush is asked for
  *     stop     a shutdown is asked for; "stop!" one without time
  *
- * For each: how the first exporter was called meanwhile (fake_exporter.h), how a round ended, or when
- * the next is due and whether spans find the worker asleep: "T 250 ms asleep; EF; E 1000 ms". */
+ * For each: how the first exporter was called meanwhile (fake_exporter.h), how a round ended, or
+ * when the next is due and whether spans find the worker asleep: "T 250 ms asleep; EF; E 1000
+ * ms". */
 const char *by_hand_play(const char *steps);
 
 /* The SDK with so many of the exporters; its tick is far away, and its log silent, unless it is

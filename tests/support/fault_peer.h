@@ -13,15 +13,16 @@
  *         {.in_request = {FAULT_RESET, 1000}},
  *         {.rejected = 3, .message = "three were too old"},
  *     };
- *     struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){FAULT_SCRIPT(script)});
+ *     struct fault_peer *peer = fault_peer_start(
+ *         &(struct fault_peer_options){FAULT_SCRIPT(script)});
  *     ... export to fault_peer_url(peer) ...
  *     assert_true(fault_peer_wait(peer, 4));
  *     assert_null(fault_peer_problem(peer));
  *     fault_peer_stop(peer);
  *
  * Files: fault_peer.c (sockets, scripts), fault_peer_link.c (bytes in and out, and what happens to
- * them), _exchange.c (one request), _tls.c, _http1.c, _http2.c, _answer.c (what is said), _decode.c and _spans.c (what was
- * received).
+ * them), _exchange.c (one request), _tls.c, _http1.c, _http2.c, _answer.c (what is said), _decode.c
+ * and _spans.c (what was received).
  *
  * Threads:  one of its own, which calls `decide`; everything else from one thread at a time.
  *           What it returns is valid until fault_peer_stop, if not said otherwise. */
@@ -50,9 +51,10 @@ struct fault {
 
 enum fault_goaway { /* HTTP/2 */
                     FAULT_GOAWAY_NONE = 0,
-                    FAULT_GOAWAY_INSTEAD, /* when the request begins; it is above the last stream id */
-                    FAULT_GOAWAY_WITHIN, /* when it begins; it is below, and answered */
-                    FAULT_GOAWAY_AFTER   /* behind the answer */
+                    FAULT_GOAWAY_INSTEAD, /* when the request begins; it is above the last stream
+                                             id */
+                    FAULT_GOAWAY_WITHIN,  /* when it begins; it is below, and answered */
+                    FAULT_GOAWAY_AFTER    /* behind the answer */
 };
 
 struct fault_answer {
@@ -97,10 +99,10 @@ struct fault_connection {
     struct fault in_handshake; /* bytes of the TLS handshake that the peer sends */
     struct fault received;     /* bytes, those under TLS undone */
     struct fault sent;
-    bool
-        accepts_connect; /* a proxy: CONNECT is answered with 200, and the peer plays the host too */
-    int refuses_connect; /* a proxy: CONNECT is answered with this status */
-    const void *retort;  /* it says this to the first bytes, whatever they are, and no more; */
+    bool accepts_connect; /* a proxy: CONNECT is answered with 200, and the peer plays the host
+                             too */
+    int refuses_connect;  /* a proxy: CONNECT is answered with this status */
+    const void *retort;   /* it says this to the first bytes, whatever they are, and no more; */
     size_t retort_length;
     enum fault_deed after_retort;
 

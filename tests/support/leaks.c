@@ -67,8 +67,9 @@ static void unlock_after_fork(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* A child of a fork while another thread is in here would wait for it for ever. Before all handlers of
- * ours, which may free something: the first ones are the last before a fork, and the first after it. */
+/* A child of a fork while another thread is in here would wait for it for ever. Before all handlers
+ * of ours, which may free something: the first ones are the last before a fork, and the first after
+ * it. */
 __attribute__((constructor(101))) static void watch_forks(void)
 {
     if (pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/markup_check.h - is a page that was made from hostile names still the page that it was
- * meant to be? It has to be well-formed XML of the elements and attributes that otel-flame uses and of
- * no others, with its own style and script, in valid UTF-8.
+/* tests/support/markup_check.h - is a page that was made from hostile names still the page that it
+ * was meant to be? It has to be well-formed XML of the elements and attributes that otel-flame uses
+ * and of no others, with its own style and script, in valid UTF-8.
  *
  * Pure functions. */
 #ifndef OTELI_TESTS_MARKUP_CHECK_H

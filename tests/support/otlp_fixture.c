@@ -27,8 +27,8 @@ static void append_line(struct fixture *fixture, const char *format, va_list arg
     snprintf(fixture->log + length, sizeof fixture->log - length, "\n");
 }
 
-/* Instead of common/log.c, whose cap on lines of one kind goes by the real clock; of the level debug
- * only what is tried again. */
+/* Instead of common/log.c, whose cap on lines of one kind goes by the real clock; of the level
+ * debug only what is tried again. */
 void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const char *format, ...)
 {
     (void)site;

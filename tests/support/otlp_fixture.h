@@ -50,7 +50,8 @@ bool fixture_step(struct fixture *fixture);
 
 void fixture_advance_ms(uint64_t ms);
 
-/* Export and finish, nothing in between: while time stands still, or fast; that is not done at once. */
+/* Export and finish, nothing in between: while time stands still, or fast; that is not done at
+ * once. */
 void fixture_deliver(struct fixture *fixture);
 void fixture_deliver_fast(struct fixture *fixture);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/otlp_wire.h - the OTLP exporter between a batch made by hand and the fault receiver,
- * over every protocol, with and without TLS; otherwise as otlp_fixture.h, whose functions work on
- * `fixture`.
+/* tests/support/otlp_wire.h - the OTLP exporter between a batch made by hand and the fault
+ * receiver, over every protocol, with and without TLS; otherwise as otlp_fixture.h, whose functions
+ * work on `fixture`.
  *
  * Threads:  one thread at a time. */
 #ifndef OTELI_TESTS_OTLP_WIRE_H
@@ -42,8 +42,8 @@ void wire_fini(struct wire *wire);
 void wire_clear(struct wire *wire);
 void wire_add(struct wire *wire, uint64_t id, size_t name_length);
 
-/* Export until it is done. Time stands still, but for the exporter's waits between attempts. The log
- * has the lines of this export. */
+/* Export until it is done. Time stands still, but for the exporter's waits between attempts. The
+ * log has the lines of this export. */
 void wire_export(struct wire *wire);
 
 /* Spans of the batch that were not lost. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/passing.h - what goes out of what came in, for tests of propagators: one of them has
- * understood a header if the next program gets it. In one source a program. */
+/* tests/support/passing.h - what goes out of what came in, for tests of propagators: one of them
+ * has understood a header if the next program gets it. In one source a program. */
 #ifndef OTELI_TESTS_PASSING_H
 #define OTELI_TESTS_PASSING_H
 

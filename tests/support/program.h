@@ -231,8 +231,8 @@ void program_fail_at(const struct program *program, const struct program_op *op,
 /* End the test unless everything came as the model says. */
 void program_check(struct program *program, const otel_memory *memory);
 
-/* All of it, with what is open when the SDK stops: that is ended afterwards, and harms nobody; printed
- * before, if that is asked for. */
+/* All of it, with what is open when the SDK stops: that is ended afterwards, and harms nobody;
+ * printed before, if that is asked for. */
 void program_try(struct program *program, uint64_t seed, bool print);
 
 #endif

@@ -293,8 +293,8 @@ static void find_set(struct program *program, struct program_op *op, int number)
         hold_back(program, op, span, PROGRAM_NONE);
 }
 
-/* Verdicts are forgotten once eight roots after them, of traces with the same row of the table, have
- * had theirs: with so few of a trace none is, unless four traces meet there by chance. */
+/* Verdicts are forgotten once eight roots after them, of traces with the same row of the table,
+ * have had theirs: with so few of a trace none is, unless four traces meet there by chance. */
 static void spare_verdicts(struct program *program, struct program_op *op)
 {
     enum { MOST = 3 };

@@ -63,8 +63,8 @@ size_t recorder_count(size_t index, uint32_t number);
 
 enum { RECORDER_ATTRIBUTES = 9 }; /* the field of a span */
 
-/* The attributes in field `number` of a message, or of a recorded span, as "key=value key=value ", where
- * values are strings and integers; until the next call. */
+/* The attributes in field `number` of a message, or of a recorded span, as "key=value key=value ",
+ * where values are strings and integers; until the next call. */
 const char *recorder_attributes(const uint8_t *message, size_t length, uint32_t number);
 const char *recorder_span_attributes(size_t index);
 

@@ -9,8 +9,8 @@
  *     assert_int_equal(spool_files_count(&files, ".otlp"), 1);
  *     spool_files_end(&files);           all of it is removed
  *
- * Programs that are linked with --wrap for the calls of enum spool_call count them, and may have one
- * fail, or end the process.
+ * Programs that are linked with --wrap for the calls of enum spool_call count them, and may have
+ * one fail, or end the process.
  *
  * Threads:  one thread at a time. */
 #ifndef OTELI_TESTS_SPOOL_FILES_H

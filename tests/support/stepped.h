@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/support/stepped.h - between any two atomic operations of a source file the test has its turn.
+/* tests/support/stepped.h - between any two atomic operations of a source file the test has its
+ * turn.
  *
- * What other threads, or a signal handler, could do there happens there in every run. Sources get it
- * by -include; the test says what happens.
+ * What other threads, or a signal handler, could do there happens there in every run. Sources get
+ * it by -include; the test says what happens.
  *
  * Threads:  those that run the sources. */
 #ifndef TESTS_STEPPED_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // tests/support/trampolines_program.cc - trampolines in a program of C++: exceptions, the end of a
-// thread, longjmp and the unwinder go through five of them, and leave nothing behind that a profiler
-// would take for a label. tests/integration/trampolines.sh builds it in many ways.
+// thread, longjmp and the unwinder go through five of them, and leave nothing behind that a
+// profiler would take for a label. tests/integration/trampolines.sh builds it in many ways.
 //
 //   trampolines_program           says "ok", or what is wrong
 //   trampolines_program stop      calls stop_here() inside, for a debugger

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/doctor_diagnosis.h - from what was seen to one sentence: the most likely cause, and what to
- * do. A pure function; the rules are a table in doctor_diagnosis.c, first match wins. */
+/* tools/doctor/doctor_diagnosis.h - from what was seen to one sentence: the most likely cause, and
+ * what to do. A pure function; the rules are a table in doctor_diagnosis.c, first match wins. */
 #ifndef DOCTOR_DIAGNOSIS_H
 #define DOCTOR_DIAGNOSIS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/doctor_report.c - the report for people; the contracts are in tools/doctor/doctor_report.h. */
+/* tools/doctor/doctor_report.c - the report for people; the contracts are in
+ * tools/doctor/doctor_report.h. */
 #include "tools/doctor/doctor_report.h"
 
 #include "tools/doctor/connection/doctor_span.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/flame/flame_names.c - see flame_names.h. One thread. The door to elfutils for otel-flame. */
+/* tools/flame/flame_names.c - see flame_names.h. One thread. The door to elfutils for
+ * otel-flame. */
 #include "tools/flame/flame_names.h"
 
 #include <elfutils/libdwfl.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/flame/flame_names.h - names of functions, from the symbol tables of the programs and libraries
- * that a profile was made in, and of their files of debug information (/usr/lib/debug/.build-id).
+/* tools/flame/flame_names.h - names of functions, from the symbol tables of the programs and
+ * libraries that a profile was made in, and of their files of debug information
+ * (/usr/lib/debug/.build-id).
  *
  * A file counts only if it has the build id that the profile says, where it says one: another
  * version of a library would give wrong names.

@@ -12,8 +12,8 @@
 
 enum { ROW = 18, HEAD = 52, FUNCTIONS_SHOWN = 25, LISTED_MAX = 500, FILES_COLOURED = 6 };
 
-/* Boxes below this part of a graph are left out, and more of them where there would be too many for a
- * browser: what is left has BOXES_MOST in a page of several graphs, and half of them in one. */
+/* Boxes below this part of a graph are left out, and more of them where there would be too many for
+ * a browser: what is left has BOXES_MOST in a page of several graphs, and half of them in one. */
 static const double least_share = 0.0002;
 enum { BOXES_MOST = 40000 };
 /* Boxes below this part have no text, until the script knows how wide a window is. */

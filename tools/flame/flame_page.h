@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/flame/flame_page.h - trees as a page or a picture to look at: one file, which needs nothing else,
- * shows everything without its script, and is well-formed XML.
+/* tools/flame/flame_page.h - trees as a page or a picture to look at: one file, which needs nothing
+ * else, shows everything without its script, and is well-formed XML.
  *
  * Threads:  one. */
 #ifndef FLAME_PAGE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tools/flame/flame_pprof.c - see flame_pprof.h. One thread.
  *
- * protobuf-c decodes the file; here its texts, mappings, functions and locations become tables sorted
- * by id, and each sample is checked against them. */
+ * protobuf-c decodes the file; here its texts, mappings, functions and locations become tables
+ * sorted by id, and each sample is checked against them. */
 #include "tools/flame/flame_pprof.h"
 
 #include "tools/view/view_inflate.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/flame/flame_pprof.h - read a pprof file: the profile.proto of google/pprof, gzipped or not, from
- * whatever wrote it.
+/* tools/flame/flame_pprof.h - read a pprof file: the profile.proto of google/pprof, gzipped or not,
+ * from whatever wrote it.
  *
  * What is wrong with a file is found when it is opened: whatever a profile refers to is there then.
  *

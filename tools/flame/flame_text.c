@@ -15,8 +15,8 @@ static const struct {
 
 static const char replacement[] = "\xef\xbf\xbd";
 
-/* How many bytes of UTF-8 to leave out here: control characters, what turns the direction of text or
- * ends lines, and what XML does not have. */
+/* How many bytes of UTF-8 to leave out here: control characters, what turns the direction of text
+ * or ends lines, and what XML does not have. */
 static size_t bad_bytes(const char *at, size_t left)
 {
     const uint8_t first = (uint8_t)at[0];

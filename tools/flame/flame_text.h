@@ -11,8 +11,8 @@
 
 enum { FLAME_NUMBER_SIZE = 48 };
 
-/* Text between tags or in an attribute: escaped, on one line, and without what XML does not allow or
- * what changes more than itself. */
+/* Text between tags or in an attribute: escaped, on one line, and without what XML does not allow
+ * or what changes more than itself. */
 void flame_put_text(FILE *out, otel_slice text);
 
 /* The same for a terminal. */

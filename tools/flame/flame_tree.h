@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/flame/flame_tree.h - the stacks of any number of profiles as trees: one of all of them, and one for
- * each value of a label. Frames are equal that have the same name in the same file.
+/* tools/flame/flame_tree.h - the stacks of any number of profiles as trees: one of all of them, and
+ * one for each value of a label. Frames are equal that have the same name in the same file.
  *
  * Threads:  one. */
 #ifndef FLAME_TREE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/flame/otel-flame.c - pprof profiles as a flame graph, of everything or of each value of a label.
+/* tools/flame/otel-flame.c - pprof profiles as a flame graph, of everything or of each value of a
+ * label.
  *
  *     otel-flame --label query --out profile.html a.pb.gz b.pb.gz
  *

@@ -26,8 +26,9 @@ struct view_spans {
 bool view_spans_init(struct view_spans *spans, FILE *out);
 void view_spans_fini(struct view_spans *spans);
 
-/* Count the spans of an ExportTraceServiceRequest and, if `keep`, take them in to be drawn. Its bytes
- * have passed view_check. False when a span has no id, or there is no memory: `why` says so. */
+/* Count the spans of an ExportTraceServiceRequest and, if `keep`, take them in to be drawn. Its
+ * bytes have passed view_check. False when a span has no id, or there is no memory: `why` says
+ * so. */
 bool view_spans_add(struct view_spans *spans, otel_slice request, bool keep, uint64_t now_ns,
                     const char **why);
 

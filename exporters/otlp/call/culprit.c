@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/call/culprit.c - the contracts are in exporters/otlp/call/culprit.h. Exporter thread. */
+/* exporters/otlp/call/culprit.c - the contracts are in exporters/otlp/call/culprit.h. Exporter
+ * thread. */
 #include "exporters/otlp/call/culprit.h"
 
 #define PERIOD_NS UINT64_C(60000000000)

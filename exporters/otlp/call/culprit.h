@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/call/culprit.h - whether to look for the span for which a request was refused.
  *
- * A receiver that cannot read one span refuses the whole request. Sent again in halves, and the half
- * that is refused in halves again, the request shows the span after log2(n) requests, and only that
- * span is lost. What that may cost is limited in each minute, and a receiver that refuses every span
- * is left in peace for the rest of it.
+ * A receiver that cannot read one span refuses the whole request. Sent again in halves, and the
+ * half that is refused in halves again, the request shows the span after log2(n) requests, and only
+ * that span is lost. What that may cost is limited in each minute, and a receiver that refuses
+ * every span is left in peace for the rest of it.
  *
  * Pure functions over a struct of the caller's, zero at first. */
 #ifndef OTELI_CULPRIT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/call/request_call.c - the contracts are in exporters/otlp/call/request_call.h. Exporter thread;
- * owns the transport and the headers of an attempt, borrows the request. */
+/* exporters/otlp/call/request_call.c - the contracts are in exporters/otlp/call/request_call.h.
+ * Exporter thread; owns the transport and the headers of an attempt, borrows the request. */
 #include "exporters/otlp/call/request_call.h"
 
 #include "common/base/random.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/call/request_call.h - one request, from its first attempt until it is known what became
- * of its spans: attempts, back-off, what the receiver asks for, the deadline.
+/* exporters/otlp/call/request_call.h - one request, from its first attempt until it is known what
+ * became of its spans: attempts, back-off, what the receiver asks for, the deadline.
  *
  *     begin ─▶ SENDING ── answer ─▶ ENDED: delivered, refused, too large
  *               ▲   └ busy or no answer ─▶ WAITING ── no time left ─▶ ENDED: exhausted, unconfirmed

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/call/retry.c - the back-off and Retry-After. Any thread; owns nothing. libcurl reads
- * dates: strptime follows the locale, timegm may read TZ from the environment. */
+/* exporters/otlp/call/retry.c - the back-off and Retry-After. Any thread; owns nothing. libcurl
+ * reads dates: strptime follows the locale, timegm may read TZ from the environment. */
 #include "exporters/otlp/call/retry.h"
 
 #include "exporters/otlp/transport/transport.h"

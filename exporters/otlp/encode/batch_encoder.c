@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/encode/batch_encoder.c - the two passes over a batch. Exporter thread; owns the memory
- * of its encoder, borrows the batch for the call. */
+/* exporters/otlp/encode/batch_encoder.c - the two passes over a batch. Exporter thread; owns the
+ * memory of its encoder, borrows the batch for the call. */
 #include "exporters/otlp/encode/batch_encoder.h"
 
 #include "common/base/atomic.h"

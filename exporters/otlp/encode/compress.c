@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/encode/compress.c - the contracts are in compress.h. One thread at a time; owns the state
- * of zlib or libzstd and the buffer of the compressed bytes. */
+/* exporters/otlp/encode/compress.c - the contracts are in compress.h. One thread at a time; owns
+ * the state of zlib or libzstd and the buffer of the compressed bytes. */
 #include "exporters/otlp/encode/compress.h"
 
 #include "exporters/otlp/encode/reusable_buffer.h"

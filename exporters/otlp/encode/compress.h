@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/encode/compress.h - compress request bodies, and decompress short answers. The door to
- * zlib and, where it was there at build time, to libzstd: only compress.c includes them.
+/* exporters/otlp/encode/compress.h - compress request bodies, and decompress short answers. The
+ * door to zlib and, where it was there at build time, to libzstd: only compress.c includes them.
  *
  * A compressor keeps its state and its memory from request to request, so that in the steady state
  * nothing is allocated; after one huge request the memory is given back.
@@ -31,7 +31,8 @@ uint8_t *oteli_compress(struct oteli_compressor *compressor, const void *bytes, 
  * says whether that was all. Gives how many there are; what is broken ends where it breaks. */
 size_t oteli_decompress(const void *bytes, size_t length, void *out, size_t size, bool *is_whole);
 
-/* The CRC-32 of bytes that come in pieces; `before` is that of what came before, 0 at the beginning. */
+/* The CRC-32 of bytes that come in pieces; `before` is that of what came before, 0 at the
+ * beginning. */
 uint32_t oteli_checksum(uint32_t before, const void *bytes, size_t length);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/encode/request.c - the contracts are in request.h. One thread at a time; owns the encoder,
- * the compressor and the bytes. */
+/* exporters/otlp/encode/request.c - the contracts are in request.h. One thread at a time; owns the
+ * encoder, the compressor and the bytes. */
 #include "exporters/otlp/encode/request.h"
 
 #include "exporters/json/otlp_json.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/encode/request.h - the bytes of one request: spans of a batch, encoded for a protocol,
- * compressed and framed.
+/* exporters/otlp/encode/request.h - the bytes of one request: spans of a batch, encoded for a
+ * protocol, compressed and framed.
  *
  *                 oteli_request_make            oteli_request_wrap
  *     spans ──────▶ plain OTLP ─┬────────────────┬──────────▶ as it is sent

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/encode/request_split.c - see request_split.h. A message is copied field by field, but for
- * messages with spans, which get a new length, and are left out when they have none that count.
+/* exporters/otlp/encode/request_split.c - see request_split.h. A message is copied field by field,
+ * but for messages with spans, which get a new length, and are left out when they have none that
+ * count.
  *
  * Source: opentelemetry-proto, collector/trace/v1/trace_service.proto and trace/v1/trace.proto. */
 #include "exporters/otlp/encode/request_split.h"

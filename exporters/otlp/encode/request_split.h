@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/encode/request_split.h - a request that has some of the spans of another one, without making
- * anything of them but bytes. For requests that are too large for their receiver.
+/* exporters/otlp/encode/request_split.h - a request that has some of the spans of another one,
+ * without making anything of them but bytes. For requests that are too large for their receiver.
  *
  * Pure functions; bytes that are no request are no harm. */
 #ifndef OTELI_REQUEST_SPLIT_H
@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many spans an ExportTraceServiceRequest, as protobuf, has; 0: none, or it is no such thing. */
+/* How many spans an ExportTraceServiceRequest, as protobuf, has; 0: none, or it is no such
+ * thing. */
 uint64_t oteli_request_spans(const void *request, size_t length);
 
 /* Write the request that has `count` of its spans from number `first` on, with their resources and

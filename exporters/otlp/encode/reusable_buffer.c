@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/encode/reusable_buffer.c - the contracts are in reusable_buffer.h. One thread at a time; owns the
- * memory of its buffer. */
+/* exporters/otlp/encode/reusable_buffer.c - the contracts are in reusable_buffer.h. One thread at a
+ * time; owns the memory of its buffer. */
 #include "exporters/otlp/encode/reusable_buffer.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/encode/reusable_buffer.h - memory that is kept from request to request, and given back some
- * time after one huge request.
+/* exporters/otlp/encode/reusable_buffer.h - memory that is kept from request to request, and given
+ * back some time after one huge request.
  *
  * Threads:  one thread at a time for a buffer. */
 #ifndef OTELI_REUSABLE_BUFFER_H

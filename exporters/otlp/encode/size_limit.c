@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/encode/size_limit.c - the contracts are in exporters/otlp/encode/size_limit.h. Exporter thread. */
+/* exporters/otlp/encode/size_limit.c - the contracts are in exporters/otlp/encode/size_limit.h.
+ * Exporter thread. */
 #include "exporters/otlp/encode/size_limit.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/protocol/grpc.h - what gRPC puts around a message: its frame, its codes, and what it says
- * in trailers.
+/* exporters/otlp/protocol/grpc.h - what gRPC puts around a message: its frame, its codes, and what
+ * it says in trailers.
  *
  * Pure functions; what they read was sent by somebody else and is checked.
  * Source:   grpc, doc/PROTOCOL-HTTP2.md, doc/statuscodes.md and doc/http-grpc-status-mapping.md;

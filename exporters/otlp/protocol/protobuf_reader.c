@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/protocol/protobuf_reader.c - the contracts are in protobuf_reader.h. Any thread; owns nothing. */
+/* exporters/otlp/protocol/protobuf_reader.c - the contracts are in protobuf_reader.h. Any thread;
+ * owns nothing. */
 #include "exporters/otlp/protocol/protobuf_reader.h"
 
 static enum oteli_protobuf_step next_varint(struct oteli_protobuf_reader *walk, uint64_t *value)

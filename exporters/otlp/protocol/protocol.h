@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/protocol/protocol.h - what the three protocols of OTLP have in common: which headers a
- * request has, and what an answer means.
+/* exporters/otlp/protocol/protocol.h - what the three protocols of OTLP have in common: which
+ * headers a request has, and what an answer means.
  *
  * Pure functions; time comes in as a number.
  * Source:   opentelemetry-proto, docs/specification.md "Failures", "OTLP/gRPC Response" and
- *           "OTLP/HTTP Response"; grpc, doc/PROTOCOL-HTTP2.md and doc/http-grpc-status-mapping.md. */
+ *           "OTLP/HTTP Response"; grpc, doc/PROTOCOL-HTTP2.md and
+ *           doc/http-grpc-status-mapping.md. */
 #ifndef OTELI_PROTOCOL_H
 #define OTELI_PROTOCOL_H
 

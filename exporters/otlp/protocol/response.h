@@ -32,8 +32,8 @@ struct oteli_partial_success oteli_response_partial_success(const struct oteli_r
 /* google.rpc.Status.message of an error; empty when the body is no such message. */
 otel_slice oteli_response_status_message(const struct oteli_response_body *body);
 
-/* The two messages where a receiver answers in JSON (response_json.c); the names of protobuf itself are
- * understood as well. Of a body that was cut, what stands in it counts. */
+/* The two messages where a receiver answers in JSON (response_json.c); the names of protobuf itself
+ * are understood as well. Of a body that was cut, what stands in it counts. */
 
 /* ExportTraceServiceResponse.partial_success; the message as oteli_response_printable makes it, in
  * `message`, which is "" where there is none. Gives the number of spans that were refused. */

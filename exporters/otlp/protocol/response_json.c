@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/protocol/response_json.c - the contracts are in response.h. Any thread; owns nothing. */
+/* exporters/otlp/protocol/response_json.c - the contracts are in response.h. Any thread; owns
+ * nothing. */
 #include "exporters/otlp/protocol/response.h"
 
 #include "exporters/otlp/protocol/json_reader.h"

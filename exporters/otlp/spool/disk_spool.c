@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/spool/disk_spool.c - see disk_spool.h. Owns the index, the directory and the request that is
- * being sent. */
+/* exporters/otlp/spool/disk_spool.c - see disk_spool.h. Owns the index, the directory and the
+ * request that is being sent. */
 #include "exporters/otlp/spool/disk_spool.h"
 #include "common/base/random.h"
 #include "common/clock/clock.h"

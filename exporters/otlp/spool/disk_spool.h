@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/spool/disk_spool.h - requests on disk while the receiver is away. Owns files in one directory.
+/* exporters/otlp/spool/disk_spool.h - requests on disk while the receiver is away. Owns files in
+ * one directory.
  *
  *     DIRECTORY/                          the program's; it must exist
  *       otel-<hash>/                      of endpoint, format and user; 0700
@@ -13,9 +14,9 @@
  * one at a time may send them. The bounds are of all processes together: the directory is read
  * again when its time stamp has changed, and the oldest go when there is no room.
  *
- * How the parts belong together: disk_spool.c decides; spool_index.h knows what there is, spool_dir.h
- * makes the system calls, spool_fork_lock.h keeps locks out of forked children, spool_file.h knows names
- * and contents, spool_count.h counts.
+ * How the parts belong together: disk_spool.c decides; spool_index.h knows what there is,
+ * spool_dir.h makes the system calls, spool_fork_lock.h keeps locks out of forked children,
+ * spool_file.h knows names and contents, spool_count.h counts.
  *
  * What is not ours (no file, no name of ours, a newer version) stays as it is and is counted. No
  * symbolic link is followed below DIRECTORY, and nothing is written to a descriptor that the
@@ -64,9 +65,9 @@ bool oteli_spool_first(struct oteli_spool *spool, struct oteli_spool_item *item)
 void oteli_spool_settle(struct oteli_spool *spool, enum oteli_request_call_end end,
                         uint64_t rejected);
 
-/* The one that oteli_spool_first gave last is too large for the receiver: put each half of its spans
- * in its place, instead of settling it. false, and nothing has changed: it is one span or no protobuf,
- * or there is no room for a second copy of it. */
+/* The one that oteli_spool_first gave last is too large for the receiver: put each half of its
+ * spans in its place, instead of settling it. false, and nothing has changed: it is one span or no
+ * protobuf, or there is no room for a second copy of it. */
 bool oteli_spool_halve(struct oteli_spool *spool);
 
 /* Whether there is nothing to send, as far as this process knows. */

@@ -35,7 +35,8 @@ void oteli_spool_dir_fini(struct oteli_spool_dir *dir);
 /* In a forked child, of its parent's: close the copies of its descriptors. */
 void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents);
 
-/* Whether it could be made now, or is there and can be used; errno says why not. Changes nothing. */
+/* Whether it could be made now, or is there and can be used; errno says why not. Changes
+ * nothing. */
 bool oteli_spool_dir_can_be_used(const struct oteli_spool_dir *dir);
 
 /* Make it, or find it, or see whether it still is what it was; before each of the calls below.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/spool/spool_fork_lock.c - see spool_fork_lock.h. Owns the places.
  *
- * A fork may come at any point of another thread. A place says last that it is in use, and first that
- * it is not any more; and what is closed is only what still is the file that was noted. */
+ * A fork may come at any point of another thread. A place says last that it is in use, and first
+ * that it is not any more; and what is closed is only what still is the file that was noted. */
 #include "exporters/otlp/spool/spool_fork_lock.h"
 #include "common/base/atomic.h"
 #include "common/os/fork.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/spool/spool_fork_lock.h - locks of spools that this process holds, so that a forked child does
- * not. A lock belongs to the open file that its copies share: a child that goes on living, without
- * ever looking at its copy, would keep it for a parent that has ended, and nobody could send.
+/* exporters/otlp/spool/spool_fork_lock.h - locks of spools that this process holds, so that a
+ * forked child does not. A lock belongs to the open file that its copies share: a child that goes
+ * on living, without ever looking at its copy, would keep it for a parent that has ended, and
+ * nobody could send.
  *
  *     note ─▶ lock … unlock ─▶ forget ─▶ close          in the child, before fork returns: close
  *
- * What finds no place, or is just being noted, is closed when the child's exporter is renewed, if it ever is.
+ * What finds no place, or is just being noted, is closed when the child's exporter is renewed, if
+ * it ever is.
  *
  * Threads:  any thread. Fork: a child begins with none. */
 #ifndef OTELI_SPOOL_FORK_LOCK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/spool/spool_index.h - what a process knows of a spool's directory: the files in it, from
- * the oldest to the newest, and how they are counted (spool_count.h).
+/* exporters/otlp/spool/spool_index.h - what a process knows of a spool's directory: the files in
+ * it, from the oldest to the newest, and how they are counted (spool_count.h).
  *
  * Threads:  one thread at a time. */
 #ifndef OTELI_SPOOL_INDEX_H
@@ -22,8 +22,8 @@ struct oteli_spool_entry {
 };
 
 /* What time it is. The age of a file that this process knows is counted by the boot clock, which
- * nothing sets. When a file is found its age follows from the wall-clock time in its name, which may
- * be from before the wall clock was set. */
+ * nothing sets. When a file is found its age follows from the wall-clock time in its name, which
+ * may be from before the wall clock was set. */
 struct oteli_spool_clock {
     uint64_t unix_ns;
     int64_t boot_ns; /* CLOCK_BOOTTIME */
@@ -79,7 +79,8 @@ void oteli_spool_index_disown(struct oteli_spool_index *index, struct oteli_spoo
 void oteli_spool_index_forget(struct oteli_spool_index *index, struct oteli_spool_entry *entry);
 
 /* Read the directory. What is new in it was found, what is gone was taken. Temporary files that
- * have been there for `abandoned_ns` are removed. false: it cannot be read now, and errno says why. */
+ * have been there for `abandoned_ns` are removed. false: it cannot be read now, and errno says
+ * why. */
 bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_spool_dir *dir,
                             const struct oteli_spool_clock *clock, int64_t abandoned_ns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/spool/spool_sender.h - how an exporter uses its spool. Owns a spool (disk_spool.h), a request call
- * for what is in it, and the knowledge whether the receiver is away.
+/* exporters/otlp/spool/spool_sender.h - how an exporter uses its spool. Owns a spool
+ * (disk_spool.h), a request call for what is in it, and the knowledge whether the receiver is away.
  *
  *     there ── an attempt of anything finds nobody, or is told to come later ──▶ away
  *     away  ── the oldest file, which is tried with back-off, is answered ─────▶ there

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/epoll_set.h - one descriptor that stands for all those that a request waits for.
+/* exporters/otlp/transport/epoll_set.h - one descriptor that stands for all those that a request
+ * waits for.
  *
  *     descriptor ─┬─ our waker's reading end    while it is armed
  *     (epoll)     ├─ its writing end            never readable: it only shows whose this is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/http_message.h - a request and a response, as a transport (transport.h) has them,
- * and where it sends requests. */
+/* exporters/otlp/transport/http_message.h - a request and a response, as a transport (transport.h)
+ * has them, and where it sends requests. */
 #ifndef OTELI_HTTP_MESSAGE_H
 #define OTELI_HTTP_MESSAGE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/socket.c - the contracts are in exporters/otlp/transport/socket.h. Exporter thread;
- * a transport owns the table. */
+/* exporters/otlp/transport/socket.c - the contracts are in exporters/otlp/transport/socket.h.
+ * Exporter thread; a transport owns the table. */
 #include "exporters/otlp/transport/socket.h"
 #include "common/os/descriptor.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/socket.h - the care that sockets need in a library, and libcurl leaves to
- * its user: closed on exec, never mistaken for the program's.
+/* exporters/otlp/transport/socket.h - the care that sockets need in a library, and libcurl leaves
+ * to its user: closed on exec, never mistaken for the program's.
  *
  * Threads:  one thread at a time. */
 #ifndef OTELI_SOCKET_H
@@ -25,8 +25,8 @@ struct oteli_sockets {
 
 void oteli_sockets_init(struct oteli_sockets *sockets);
 
-/* socket(2), closed on exec and non-blocking (libcurl does not look whether it could make it so), and
- * close(2), unless the descriptor is no longer ours. */
+/* socket(2), closed on exec and non-blocking (libcurl does not look whether it could make it so),
+ * and close(2), unless the descriptor is no longer ours. */
 int oteli_sockets_open(struct oteli_sockets *sockets, int family, int type, int protocol);
 int oteli_sockets_close(struct oteli_sockets *sockets, int fd);
 
@@ -63,9 +63,9 @@ bool oteli_socket_is(int fd, uint64_t inode);
 uint64_t oteli_socket_inode(int fd);
 
 /* curl makes a pair of its own for curl_multi_wakeup, and leaves it open on exec. Nothing
- * says which descriptors it has, so they are found by sending bytes through it: of all idle pairs it is
- * the one that has exactly these. A pair of the program's in which another thread sends something
- * at that moment is not taken for it.
+ * says which descriptors it has, so they are found by sending bytes through it: of all idle pairs
+ * it is the one that has exactly these. A pair of the program's in which another thread sends
+ * something at that moment is not taken for it.
  *
  *     oteli_pair_search_begin(&search);
  *     ... curl_multi_wakeup, OTELI_PAIR_BYTES times: a byte each ...

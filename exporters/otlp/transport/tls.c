@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/tls.c - the contracts are in exporters/otlp/transport/tls.h. Exporter thread, and the one
- * that starts; a transport owns the bytes.
+/* exporters/otlp/transport/tls.c - the contracts are in exporters/otlp/transport/tls.h. Exporter
+ * thread, and the one that starts; a transport owns the bytes.
  *
  * Everything is read into memory here because a TLS library that is given paths reads them when
  * it likes, and has no second thoughts about what it found. Several transports of an exporter

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/tls.h - what a user may choose about TLS, and the files of that, which are read
- * again when they have changed on disk.
+/* exporters/otlp/transport/tls.h - what a user may choose about TLS, and the files of that, which
+ * are read again when they have changed on disk.
  *
  * Files are replaced while they are in use, and seldom all at once. So what was read is offered
  * first, and what was offered before goes on to be used if it turns out to be of no use:
  *
  *     oteli_tls_files_look ─ true ─▶ use what oteli_tls_files_bytes gives
  *                                    ├▶ oteli_tls_files_hold:   it does, and stays
- *                                    └▶ oteli_tls_files_refuse: it is broken; true: back to the last
+ *                                    └▶ oteli_tls_files_refuse: it is broken; true: back to the
+ *                                                            last
  *
  * A file that cannot be read, or is cut off in the middle, does not even get that far.
  *

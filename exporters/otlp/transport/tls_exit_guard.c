@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/tls_exit_guard.c - see tls_exit_guard.h. Owns the door's words, and a thread's place at it.
+/* exporters/otlp/transport/tls_exit_guard.c - see tls_exit_guard.h. Owns the door's words, and a
+ * thread's place at it.
  *
  * Entering adds to the count and then looks at `is_closed`; closing sets that and then looks at
  * the count. Both have a full fence between, so one of the two sees the other. Beside the count

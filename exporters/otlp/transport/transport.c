@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/transport.c - a request from its start to its answer. Whoever exports; owns what
- * a transport is made of. The contracts are in transport.h. */
+/* exporters/otlp/transport/transport.c - a request from its start to its answer. Whoever exports;
+ * owns what a transport is made of. The contracts are in transport.h. */
 #include "exporters/otlp/transport/transport.h"
 #include "common/base/atomic.h"
 #include "exporters/otlp/transport/transport_parts.h"
@@ -146,9 +146,9 @@ static void say_why_abandoned(struct oteli_transport *transport)
                                                 : "the program has closed the connection");
 }
 
-/* Some versions of curl (7.88) wait for room in the socket also while the receiver takes no more for
- * now, which HTTP/2 says in another way: then there always is room, and no wait would last. What
- * counts then is what the receiver sends. */
+/* Some versions of curl (7.88) wait for room in the socket also while the receiver takes no more
+ * for now, which HTTP/2 says in another way: then there always is room, and no wait would last.
+ * What counts then is what the receiver sends. */
 static bool is_choked(const struct oteli_transport *transport)
 {
     return transport->futile_calls >= FUTILE_CALLS;
@@ -428,8 +428,8 @@ void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
         (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
 }
 
-/* What is there already when the watch begins it does not see: then somebody who looks at it is told
- * by a byte of our own. */
+/* What is there already when the watch begins it does not see: then somebody who looks at it is
+ * told by a byte of our own. */
 int oteli_transport_descriptor(struct oteli_transport *transport, bool is_pending)
 {
     bool is_through = false;

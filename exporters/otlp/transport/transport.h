@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/transport.h - one request at a time, without ever blocking for longer than
- * asked: a POST over HTTP/1.1 or HTTP/2, or a GET. The door to libcurl: only transport*.c
+/* exporters/otlp/transport/transport.h - one request at a time, without ever blocking for longer
+ * than asked: a POST over HTTP/1.1 or HTTP/2, or a GET. The door to libcurl: only transport*.c
  * include it.
  *
  *     oteli_transport_start ─▶ oteli_transport_poll … ─▶ true: the answer is there

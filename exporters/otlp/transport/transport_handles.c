@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/transport_handles.c - one easy handle in one multi handle. Whoever exports; a
- * transport owns both, and their sockets.
+/* exporters/otlp/transport/transport_handles.c - one easy handle in one multi handle. Whoever
+ * exports; a transport owns both, and their sockets.
  *
  * curl_global_init is called once in the process and curl_global_cleanup never: at exit
  * other threads, other libraries and a resolver thread of curl's own may still be inside,
@@ -137,8 +137,8 @@ static void make_waker(struct oteli_transport *transport)
     oteli_store_relaxed_64(&transport->waker_inode, oteli_socket_inode(transport->waker[1]));
 }
 
-/* curl_multi_init makes descriptors of its own, with the lowest numbers that are free: 0 to 2 are not
- * while it does. */
+/* curl_multi_init makes descriptors of its own, with the lowest numbers that are free: 0 to 2 are
+ * not while it does. */
 static CURLM *new_multi(void)
 {
     int held[OTELI_DESCRIPTOR_LEAST];
@@ -156,8 +156,8 @@ static CURLM *new_multi(void)
     return multi;
 }
 
-/* What libcurl closes with the multi handle has the option of the last easy handle that was added, and
- * without CURLOPT_NOSIGNAL it ignores SIGPIPE for a moment in the whole process. */
+/* What libcurl closes with the multi handle has the option of the last easy handle that was added,
+ * and without CURLOPT_NOSIGNAL it ignores SIGPIPE for a moment in the whole process. */
 static bool pass_options(CURLM *multi, CURL *easy)
 {
     return curl_multi_add_handle(multi, easy) == CURLM_OK &&

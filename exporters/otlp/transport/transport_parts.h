@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/transport_parts.h - what a transport is made of, for the files that make it up:
+/* exporters/otlp/transport/transport_parts.h - what a transport is made of, for the files that make
+ * it up:
  *
  *     transport.c          a request, from its start to its answer
  *     transport_handles.c  curl's handles: made, set up, never touched when they are not ours
@@ -171,8 +172,8 @@ bool oteli_transport_goes_back(struct oteli_transport *transport, const char *pr
 /* What went wrong has to do with TLS. */
 bool oteli_transport_is_tls_result(CURLcode result);
 
-/* Around calls into curl: TLS libraries write to sockets without MSG_NOSIGNAL. Without TLS nothing is
- * done. */
+/* Around calls into curl: TLS libraries write to sockets without MSG_NOSIGNAL. Without TLS nothing
+ * is done. */
 static inline void oteli_transport_guard(const struct oteli_transport *transport,
                                          struct oteli_signal_guard *guard)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/transport_url.c - what curl thinks of URLs and dates. Any thread; owns nothing. */
+/* exporters/otlp/transport/transport_url.c - what curl thinks of URLs and dates. Any thread; owns
+ * nothing. */
 #include "exporters/otlp/transport/transport.h"
 #include "exporters/otlp/transport/transport_parts.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts the SDK in the way that the first argument says, and prints the lines of level info that its
- * log handler gets:
+/* Starts the SDK in the way that the first argument says, and prints the lines of level info that
+ * its log handler gets:
  *
  *   environment        otel_start(NULL)
  *   code URL           everything in code, an exporter to memory among it

@@ -5,9 +5,9 @@
  *     guest FD [room=BYTES] [stack=BYTES]
  *
  * room: how much more address space the process may take once it runs; stack: of its threads.
- * Whatever tracing meets, the program's own work has to be done: it exits with 0. What it notices of
- * being traced it calls rude: another disposition of a signal, another errno, a descriptor that stays
- * open or that a program it starts would have. */
+ * Whatever tracing meets, the program's own work has to be done: it exits with 0. What it notices
+ * of being traced it calls rude: another disposition of a signal, another errno, a descriptor that
+ * stays open or that a program it starts would have. */
 #include <errno.h>
 #include <fcntl.h>
 #include <otel/otel.h>

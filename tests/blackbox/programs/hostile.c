@@ -7,7 +7,8 @@
  * exit       no shutdown: the process that makes the spans returns from main; _exit: by _exit
  * handler    a log handler that does not work any more when main has returned
  *
- * It says on stdout what became of its three spans; its exit status is 0 if its own work is done. */
+ * It says on stdout what became of its three spans; its exit status is 0 if its own work is
+ * done. */
 #include <otel/otel.h>
 #include <signal.h>
 #include <stdio.h>

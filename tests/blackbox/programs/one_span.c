@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A first program: starts the SDK from its environment, makes one span, and says on stdout what
- * became of it. Its exit status is that of otel_shutdown, which it forgets if it has an argument. */
+ * became of it. Its exit status is that of otel_shutdown, which it forgets if it has an
+ * argument. */
 #include <otel/otel.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/asan_fork_test.c - a child can allocate, and start threads, whatever the threads of
- * its parent were doing when it was forked: starting, and allocating for the first time. libc sees
- * to that, and under AddressSanitizer support/asan_fork.c; without it a run ends by an alarm.
+/* tests/unit/api/asan_fork_test.c - a child can allocate, and start threads, whatever the threads
+ * of its parent were doing when it was forked: starting, and allocating for the first time. libc
+ * sees to that, and under AddressSanitizer support/asan_fork.c; without it a run ends by an alarm.
  *
  * They end, and free, between the forks only: the sanitizer has one lock more, for what was freed,
  * which a thread holds for a few instructions when it ends, and nobody else can take it. */

@@ -19,8 +19,8 @@ static otel_tracer *tracer(void)
     return otel_tracer_get("compose", NULL);
 }
 
-/* A recorded span, after a check that protobuf-c, packing it again, gets the same bytes: no field twice,
- * none in another order, none that need not be there. */
+/* A recorded span, after a check that protobuf-c, packing it again, gets the same bytes: no field
+ * twice, none in another order, none that need not be there. */
 static pb_span *oracle_unpack(size_t index)
 {
     static uint8_t again[1 << 20];

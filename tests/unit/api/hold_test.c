@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/hold_test.c - specification of api/held/span_set.h: roots that hold their descendants
- * back. Who belongs to them, and what becomes of those, is in property_test.c. */
+/* tests/unit/api/hold_test.c - specification of api/held/span_set.h: roots that hold their
+ * descendants back. Who belongs to them, and what becomes of those, is in property_test.c. */
 #include "api/held/hold_table.h"
 #include "api/held/span_set.h"
 #include "tests/support/leaks.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/interrupted_test.c - specification of calls of the API that a signal handler
- * interrupts which traces itself: after some of their instructions, and with OTEL_TEST_LONG=1 after any.
- * The handler enters one span, or so many that the stack of places is moved. Each time there is another
- * stack, with room for three places before it has to grow. */
+ * interrupts which traces itself: after some of their instructions, and with OTEL_TEST_LONG=1 after
+ * any. The handler enters one span, or so many that the stack of places is moved. Each time there
+ * is another stack, with room for three places before it has to grow. */
 #include "api/record/span_encoder.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
@@ -69,9 +69,9 @@ struct single_steps {
     void (*finish)(void);
 };
 
-/* Do it again and again, and let the handler have its turn after some of its steps, the more of them the
- * earlier; with OTEL_TEST_LONG=1 after each, but for later ones of calls with many steps, as sanitizers
- * make them. */
+/* Do it again and again, and let the handler have its turn after some of its steps, the more of
+ * them the earlier; with OTEL_TEST_LONG=1 after each, but for later ones of calls with many steps,
+ * as sanitizers make them. */
 static void single_steps_interrupt(const struct single_steps *steps, void (*handle)(void))
 {
     const struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};

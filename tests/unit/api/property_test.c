@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/property_test.c - always the same few of the random programs of
- * tests/stress/property.c: which spans belong to a trace, a stretch, a held root or a mount, and what
- * becomes of them on threads that come and go. What is wrong is said with its SEED, which
+ * tests/stress/property.c: which spans belong to a trace, a stretch, a held root or a mount, and
+ * what becomes of them on threads that come and go. What is wrong is said with its SEED, which
  * property_stress repeats. */
 #include "tests/support/program.h"
 #include "tests/support/unit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/short_test.c - specification of api/active/fast_attribute.h: the short way to an attribute
- * writes what the way for any attribute does, or nothing at all. */
+/* tests/unit/api/short_test.c - specification of api/active/fast_attribute.h: the short way to an
+ * attribute writes what the way for any attribute does, or nothing at all. */
 #include "api/active/fast_attribute.h"
 #include "tests/support/unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/thread_test.c - specification of api/thread/thread_state.h and api/thread/sdk_slot.h: states that
- * threads hand on, and an SDK that comes, goes, sleeps, and is left behind by a fork. */
+/* tests/unit/api/thread_test.c - specification of api/thread/thread_state.h and
+ * api/thread/sdk_slot.h: states that threads hand on, and an SDK that comes, goes, sleeps, and is
+ * left behind by a fork. */
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/tracestate_test.c - specification of api/context/tracestate_pool.h: what a valid tracestate
- * is, what goes when it is too long, and how long one is kept; and of otel/tracestate.h. */
+/* tests/unit/api/tracestate_test.c - specification of api/context/tracestate_pool.h: what a valid
+ * tracestate is, what goes when it is too long, and how long one is kept; and of
+ * otel/tracestate.h. */
 #include "api/context/tracestate_pool.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/values_test.c - specification of api/encode/key_value.h, with protobuf-c as the oracle. */
+/* tests/unit/api/values_test.c - specification of api/encode/key_value.h, with protobuf-c as the
+ * oracle. */
 #include "api/encode/key_index.h"
 #include "api/encode/key_value.h"
 #include "opentelemetry/proto/common/v1/common.pb-c.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/clock_curve_test.c - specification of common/clock/clock_curve.h: what is covered
- * stays, nothing goes down, and the curve comes back to the clock. */
+/* tests/unit/common/clock_curve_test.c - specification of common/clock/clock_curve.h: what is
+ * covered stays, nothing goes down, and the curve comes back to the clock. */
 #include "common/clock/clock_curve.h"
 #include "tests/support/unit.h"
 

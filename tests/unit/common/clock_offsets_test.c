@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/clock_offsets_test.c - specification of common/clock/clock_offsets.h, on cores that
- * are played, and with the real ones, where only affinity and gross offsets are looked at. */
+/* tests/unit/common/clock_offsets_test.c - specification of common/clock/clock_offsets.h, on cores
+ * that are played, and with the real ones, where only affinity and gross offsets are looked at. */
 #include "common/clock/clock.h"
 #include "common/clock/clock_offsets.h"
 #include "tests/support/unit.h"

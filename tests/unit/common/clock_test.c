@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/clock_test.c - specification of common/clock/clock.h: one straight line for one epoch,
- * whatever the wall clock does; and with a counter whose rate must be measured, while the clocks are
- * slewed and stepped and the machine is suspended. Real clocks are only asked whether they go
- * forward, whether any thread converts while another renews, with equal answers, and whether no child
- * process waits for a lock. */
+/* tests/unit/common/clock_test.c - specification of common/clock/clock.h: one straight line for one
+ * epoch, whatever the wall clock does; and with a counter whose rate must be measured, while the
+ * clocks are slewed and stepped and the machine is suspended. Real clocks are only asked whether
+ * they go forward, whether any thread converts while another renews, with equal answers, and
+ * whether no child process waits for a lock. */
 #include "common/clock/clock.h"
 #include "tests/support/unit.h"
 
@@ -107,7 +107,8 @@ static void settle(void)
 
 AROUND_EACH(start_counter, NULL);
 
-/* ---- a clock of nanoseconds ---------------------------------------------------------------------- */
+/* ---- a clock of nanoseconds
+ * ---------------------------------------------------------------------- */
 
 #define NANOSECONDS(name) TEST_WITH(start_nanoseconds, NULL, name)
 
@@ -202,7 +203,8 @@ NANOSECONDS(a_clock_of_nanoseconds_stands_still_in_a_suspend)
     assert_int_equal(oteli_clock_epoch(), epoch);
 }
 
-/* ---- a counter ----------------------------------------------------------------------------------- */
+/* ---- a counter
+ * ----------------------------------------------------------------------------------- */
 
 TEST(the_first_reading_is_enough_for_what_lies_before_the_second)
 {
@@ -453,7 +455,8 @@ TEST(storms)
     }
 }
 
-/* ---- real clocks ---------------------------------------------------------------------------------- */
+/* ---- real clocks
+ * ---------------------------------------------------------------------------------- */
 
 TEST_WITH(NULL, NULL, real_clocks_go_forward)
 {

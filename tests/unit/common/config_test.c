@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/config_test.c - specification of common/config/configuration.h and common/config/config_text.h: how
- * settings are read, where each comes from, and what is said of a bad one. Each variable by itself is
- * in tests/unit/sdk/spec_environment_test.c. */
+/* tests/unit/common/config_test.c - specification of common/config/configuration.h and
+ * common/config/config_text.h: how settings are read, where each comes from, and what is said of a
+ * bad one. Each variable by itself is in tests/unit/sdk/spec_environment_test.c. */
 #include "common/config/config_text.h"
 #include "common/config/configuration.h"
 
@@ -340,20 +340,33 @@ static int64_t expected_value(size_t index)
     return number == 0 && row->type == OTELI_TYPE_TIMEOUT ? OTELI_UNLIMITED : number;
 }
 
-/* spec: E-OTEL_BSP_SCHEDULE_DELAY configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
-/* spec: E-OTEL_BSP_EXPORT_TIMEOUT configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
-/* spec: E-OTEL_BSP_MAX_QUEUE_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
-/* spec: E-OTEL_BSP_MAX_EXPORT_BATCH_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
-/* spec: E-OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT configuration/sdk-environment-variables.md#attribute-limits MUST stable */
-/* spec: E-OTEL_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#attribute-limits MUST stable */
-/* spec: E-OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-/* spec: E-OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-/* spec: E-OTEL_SPAN_EVENT_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-/* spec: E-OTEL_SPAN_LINK_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-/* spec: E-OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
-/* spec: E-OTEL_LINK_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_BSP_SCHEDULE_DELAY configuration/sdk-environment-variables.md#batch-span-processor
+ * MUST stable */
+/* spec: E-OTEL_BSP_EXPORT_TIMEOUT configuration/sdk-environment-variables.md#batch-span-processor
+ * MUST stable */
+/* spec: E-OTEL_BSP_MAX_QUEUE_SIZE configuration/sdk-environment-variables.md#batch-span-processor
+ * MUST stable */
+/* spec: E-OTEL_BSP_MAX_EXPORT_BATCH_SIZE
+ * configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+/* spec: E-OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT
+ * configuration/sdk-environment-variables.md#attribute-limits MUST stable */
+/* spec: E-OTEL_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#attribute-limits
+ * MUST stable */
+/* spec: E-OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT
+ * configuration/sdk-environment-variables.md#span-limits MUST stable */
+/* spec: E-OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits
+ * MUST stable */
+/* spec: E-OTEL_SPAN_EVENT_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST
+ * stable */
+/* spec: E-OTEL_SPAN_LINK_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits MUST
+ * stable */
+/* spec: E-OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits
+ * MUST stable */
+/* spec: E-OTEL_LINK_ATTRIBUTE_COUNT_LIMIT configuration/sdk-environment-variables.md#span-limits
+ * MUST stable */
 /* spec: E-OTEL_EXPORTER_OTLP_TIMEOUT protocol/exporter.md#configuration-options MUST stable */
-/* spec: E-OTEL_EXPORTER_OTLP_TRACES_TIMEOUT protocol/exporter.md#configuration-options MUST stable */
+/* spec: E-OTEL_EXPORTER_OTLP_TRACES_TIMEOUT protocol/exporter.md#configuration-options MUST
+ * stable */
 TEST(E_OTEL_whatever_number_is_in_the_environment_the_documented_value_is_used)
 {
     for (int round = 0; round < 5000; round++) {
@@ -389,7 +402,8 @@ TEST(E_OTEL_whatever_number_is_in_the_environment_the_documented_value_is_used)
     }
 }
 
-/* ---- where each comes from ----------------------------------------------------------------------- */
+/* ---- where each comes from
+ * ----------------------------------------------------------------------- */
 
 /* Each line: a variable, and where its value came from, and what was wrong with what was given. */
 static void assert_origins(const char *expected)
@@ -474,7 +488,8 @@ TEST(an_argument_is_for_the_sampler_that_reads_it)
     }
 }
 
-/* ---- common/config/config_text.h ------------------------------------------------------------------------ */
+/* ---- common/config/config_text.h
+ * ------------------------------------------------------------------------ */
 
 static const struct oteli_config_row list_row = {.type = OTELI_TYPE_LIST,
                                                  .words = "one two none -three !four"};
@@ -607,7 +622,8 @@ static const struct ratio ratios[] = {
     {"50%", -1},
 };
 
-/* spec: E-OTEL_TRACES_SAMPLER_ARG configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
+/* spec: E-OTEL_TRACES_SAMPLER_ARG
+ * configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
 TEST(E_OTEL_TRACES_SAMPLER_ARG_is_a_decimal_number_from_zero_to_one)
 {
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/json_test.c - specification of proto/json.h: values as exact text. Whole requests are
- * compared in tests/unit/exporters/otlp_json_test.c. */
+/* tests/unit/common/json_test.c - specification of proto/json.h: values as exact text. Whole
+ * requests are compared in tests/unit/exporters/otlp_json_test.c. */
 #include "proto/json.h"
 
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/random_test.c - specification of common/base/random.h. The kernel is played by a
- * getrandom of our own. */
+/* tests/unit/common/random_test.c - specification of common/base/random.h. The kernel is played by
+ * a getrandom of our own. */
 #include "common/base/random.h"
 #include "tests/support/unit.h"
 

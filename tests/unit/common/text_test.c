@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/common/text_test.c - specification of common/text/text.h; lists, words and whole numbers are in
- * config_test.c. */
+/* tests/unit/common/text_test.c - specification of common/text/text.h; lists, words and whole
+ * numbers are in config_test.c. */
 #include "common/text/text.h"
 
 #include "tests/support/leaks.h"

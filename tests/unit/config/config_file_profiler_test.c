@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/config/config_file_profiler_test.c - specification of distribution.otel-c.profiler in a file:
- * how it is read, what cannot be, and what otel_start makes of it. */
+/* tests/unit/config/config_file_profiler_test.c - specification of distribution.otel-c.profiler in
+ * a file: how it is read, what cannot be, and what otel_start makes of it. */
 #include "common/config/configuration.h"
 #include "config/registry.h"
 #include "sdk/lifecycle/engine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/config/config_file_start_test.c - specification of otel/config.h: an SDK that is started
- * from a file, by its name and by OTEL_CONFIG_FILE, and is not started from a bad one. */
+/* tests/unit/config/config_file_start_test.c - specification of otel/config.h: an SDK that is
+ * started from a file, by its name and by OTEL_CONFIG_FILE, and is not started from a bad one. */
 #include "common/config/configuration.h"
 #include "config/build_options.h"
 #include "config/registry.h"
@@ -201,7 +201,8 @@ TEST(D3_the_environment_does_not_count)
     assert_int_equal(oteli_lifecycle_engine()->queue_size, 2048);
 }
 
-/* spec: E-OTEL_CONFIG_FILE D3 configuration/sdk-environment-variables.md#declarative-configuration MUST stable */
+/* spec: E-OTEL_CONFIG_FILE D3 configuration/sdk-environment-variables.md#declarative-configuration
+ * MUST stable */
 TEST(D3_otel_start_uses_the_file_that_the_environment_names)
 {
     static const char *const variables[] = {"OTEL_EXPERIMENTAL_CONFIG_FILE", "OTEL_CONFIG_FILE"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/config/config_file_substitution_test.c - specification of config/read/substitute.c: references
- * to the environment, as the data model of the specification has them. */
+/* tests/unit/config/config_file_substitution_test.c - specification of config/read/substitute.c:
+ * references to the environment, as the data model of the specification has them. */
 #include "tests/support/config_file.h"
 #include "tests/support/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/config/config_file_yaml_test.c - specification of config/read/document.c and config/read/node.c:
- * a YAML text as a tree of typed values, and what is refused. */
+/* tests/unit/config/config_file_yaml_test.c - specification of config/read/document.c and
+ * config/read/node.c: a YAML text as a tree of typed values, and what is refused. */
 #include "tests/support/config_file.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

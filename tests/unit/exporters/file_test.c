@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/exporters/file_test.c - specification of the exporters otlp/file and otlp/stdout: what is in
- * the file, whatever happens to it, who is never waited for, and what a program puts in the places of
- * descriptors that it does not know (R47). */
+/* tests/unit/exporters/file_test.c - specification of the exporters otlp/file and otlp/stdout: what
+ * is in the file, whatever happens to it, who is never waited for, and what a program puts in the
+ * places of descriptors that it does not know (R47). */
 #include <otel/file.h>
 
 #include "common/wire.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/exporters/lanes_test.c - specification of exporters/file/lanes.h: who shares a track. */
+/* tests/unit/exporters/lanes_test.c - specification of exporters/file/lanes.h: who shares a
+ * track. */
 #include "exporters/file/lanes.h"
 
 #include "tests/support/leaks.h"

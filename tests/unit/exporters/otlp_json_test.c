@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/exporters/otlp_json_test.c - specification of exporters/json: OTLP/JSON as exact text, and
- * the same as what protobuf-c's structs give when the descriptor printer prints them. */
+/* tests/unit/exporters/otlp_json_test.c - specification of exporters/json: OTLP/JSON as exact text,
+ * and the same as what protobuf-c's structs give when the descriptor printer prints them. */
 #include "exporters/json/otlp_json.h"
 
 #include "exporters/json/json_value.h"

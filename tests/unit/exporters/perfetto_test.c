@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/exporters/perfetto_test.c - specification of the exporter of trace events: which events a
- * trace becomes, and that the file is JSON whenever somebody looks. */
+/* tests/unit/exporters/perfetto_test.c - specification of the exporter of trace events: which
+ * events a trace becomes, and that the file is JSON whenever somebody looks. */
 #include <otel/file.h>
 
 #include "tests/support/batch_double.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/exporters/render_test.c - what a drawn trace looks like, and that any trace can be drawn;
- * how long something took, in three digits and a unit; and that nothing from outside can do anything to
- * a terminal. */
+/* tests/unit/exporters/render_test.c - what a drawn trace looks like, and that any trace can be
+ * drawn; how long something took, in three digits and a unit; and that nothing from outside can do
+ * anything to a terminal. */
 #include "exporters/console/duration.h"
 #include "exporters/console/render.h"
 #include "exporters/console/safe_text.h"

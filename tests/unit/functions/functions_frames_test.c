@@ -78,7 +78,8 @@ static struct oteli_caller inlined(char function, char into, uintptr_t at)
     return caller;
 }
 
-/* What happens, in words: "a900" is a call of a at this height, "b:a900" of one that is inlined into a,
+/* What happens, in words: "a900" is a call of a at this height, "b:a900" of one that is inlined
+ * into a,
  * "-a900" a return; "+9" is a time of 9 us. */
 static void play(const char *script)
 {
@@ -121,8 +122,8 @@ static const struct {
     {16, 0, "a900 b800 -b800 c800 d700 -d700 -c800 -a900", "a(b c(d))"},
     /* One that calls itself is one span a call. */
     {16, 0, "f900 f800 f700 f600 -f600 -f700 -f800 -f900", "f(f(f(f)))"},
-    /* What longjmp left ends with its caller, and is no parent of what its caller calls: d is as high
-     * as b was, but from another place. */
+    /* What longjmp left ends with its caller, and is no parent of what its caller calls: d is as
+     * high as b was, but from another place. */
     {16, 0, "a900 b800 c700 -a900", "a(b(c))"},
     {16, 0, "a900 b800 c700 d800 -d800 -a900", "a(b(c) d)"},
     /* Inlined functions are children at the same height, and end with the one that they are in. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/functions/functions_hooks_test.c - specification of the library otel-functions: code that
- * was compiled with -finstrument-functions, run with an SDK. */
+/* tests/unit/functions/functions_hooks_test.c - specification of the library otel-functions: code
+ * that was compiled with -finstrument-functions, run with an SDK. */
 #include <otel/functions.h>
 
 #include "common/base/atomic.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers in protobuf are read as protobuf-c reads them, those in JSON and of gRPC (frames, percent-
- * encoded messages, details) likewise, and bytes that are no answer do no harm. What a code means
- * is in protocol_test.c. */
+/* Answers in protobuf are read as protobuf-c reads them, those in JSON and of gRPC (frames,
+ * percent- encoded messages, details) likewise, and bytes that are no answer do no harm. What a
+ * code means is in protocol_test.c. */
 #include "exporters/otlp/protocol/grpc.h"
 #include "exporters/otlp/protocol/response.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"

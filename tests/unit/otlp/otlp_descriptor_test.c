@@ -246,8 +246,8 @@ TEST(a_wake_while_nothing_is_exported_disturbs_nobody)
     drive_until_quiet();
 }
 
-/* A peer of each kind until the exporter's ten seconds are over, some retries between. What no request
- * has reached cannot have the spans. */
+/* A peer of each kind until the exporter's ten seconds are over, some retries between. What no
+ * request has reached cannot have the spans. */
 TEST(no_dead_peer_keeps_the_loop_busy)
 {
     enum { TURNS_OF_DEAD = 100 };

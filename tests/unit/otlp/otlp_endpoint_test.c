@@ -77,7 +77,8 @@ TEST(profiles_have_a_path_and_a_service_of_their_own)
     assert_profiles(OTEL_OTLP_GRPC, NULL, NULL, "http://localhost:4317", service);
 }
 
-/* spec: X3 E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
+/* spec: X3 E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST
+ * stable */
 /* spec: X3 protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 TEST(a_general_endpoint_is_a_base)
 {
@@ -93,7 +94,8 @@ TEST(a_general_endpoint_is_a_base)
     assert_url("HTTP://c", NULL, "HTTP://c/v1/traces");
 }
 
-/* spec: X3 E-OTEL_EXPORTER_OTLP_TRACES_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
+/* spec: X3 E-OTEL_EXPORTER_OTLP_TRACES_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp
+ * MUST stable */
 /* spec: X3 protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
 TEST(a_traces_endpoint_is_taken_as_it_is)
 {
@@ -110,7 +112,8 @@ TEST(the_default_is_a_local_collector)
     assert_url(NULL, NULL, "http://localhost:4318/v1/traces");
 }
 
-/* spec: X3 E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST stable */
+/* spec: X3 E-OTEL_EXPORTER_OTLP_ENDPOINT protocol/exporter.md#endpoint-urls-for-otlphttp MUST
+ * stable */
 TEST(what_is_no_http_url_is_refused)
 {
     static const char *const bad[] = {
@@ -236,7 +239,8 @@ static void assert_headers(const char *text, const char *expected)
     oteli_leaks_check();
 }
 
-/* spec: X4 E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
+/* spec: X4 E-OTEL_EXPORTER_OTLP_HEADERS
+ * protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 TEST(headers_are_a_list_of_pairs)
 {
     assert_headers(NULL, "");
@@ -249,7 +253,8 @@ TEST(headers_are_a_list_of_pairs)
     assert_headers("a=1,,b=2", "a: 1;b: 2;");
 }
 
-/* spec: X4 E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
+/* spec: X4 E-OTEL_EXPORTER_OTLP_HEADERS
+ * protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 /* spec: X4 protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 TEST(values_are_percent_decoded_and_names_are_not)
 {
@@ -266,7 +271,8 @@ TEST(the_later_of_two_with_one_name_counts)
     assert_headers("a=1,b=2,A=3", "A: 3;b: 2;");
 }
 
-/* spec: X4 E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
+/* spec: X4 E-OTEL_EXPORTER_OTLP_HEADERS
+ * protocol/exporter.md#specifying-headers-via-environment-variables MUST stable */
 TEST(a_bad_pair_is_left_out)
 {
     assert_headers("nothing,a=1", "a: 1;");

@@ -54,8 +54,8 @@ static struct batch_double make_batch(size_t count, size_t name_length)
     return batch;
 }
 
-/* The request is one of these spans, in whatever order, as it is sent and as it is kept: it is opened as a
- * receiver would. */
+/* The request is one of these spans, in whatever order, as it is sent and as it is kept: it is
+ * opened as a receiver would. */
 static void assert_holds(const struct oteli_request *request, otel_otlp_protocol protocol,
                          otel_otlp_compression compression, size_t first, size_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/frame_walk_test.c - specification of profiling/unwind/frame_walk.h and stack_bounds.h: what a
- * signal handler may read of a stack, and what it finds there. */
+/* tests/unit/profiling/frame_walk_test.c - specification of profiling/unwind/frame_walk.h and
+ * stack_bounds.h: what a signal handler may read of a stack, and what it finds there. */
 #include "profiling/unwind/frame_walk.h"
 #include "profiling/unwind/stack_bounds.h"
 #include "tests/support/unit.h"
@@ -178,7 +178,8 @@ TEST(a_chain_is_followed_over_many_pages)
     assert_int_equal(munmap(pages, (size_t)PAGES * PAGE), 0);
 }
 
-/* As in a handler that runs on the stack that it looks at; AddressSanitizer puts arrays elsewhere. */
+/* As in a handler that runs on the stack that it looks at; AddressSanitizer puts arrays
+ * elsewhere. */
 __attribute__((no_sanitize("address")))
 TEST(the_page_that_the_stack_pointer_is_in_is_read_without_the_kernel)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/label_steps_test.c - specification of profiling/labels/labels.c and label_pool.h between any two
- * of their atomic operations: what others do there, and a signal handler that forks there. */
+/* tests/unit/profiling/label_steps_test.c - specification of profiling/labels/labels.c and
+ * label_pool.h between any two of their atomic operations: what others do there, and a signal
+ * handler that forks there. */
 #include "profiling/labels/label_pool.h"
 #include "profiling/labels/labels.h"
 #include "profiling/labels/trampolines_shape.h"
@@ -269,7 +270,8 @@ static void start_to_write(void)
         continue;
 }
 
-/* Read the oldest one, in whose place another comes from this step on. False: there is no such step. */
+/* Read the oldest one, in whose place another comes from this step on. False: there is no such
+ * step. */
 static bool read_what_is_overwritten_from(unsigned step)
 {
     const unsigned oldest = written + 1 - OTELI_LABEL_HISTORY;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/labels_test.c - specification of otel/profile.h, profiling/labels/labels.h. */
+/* tests/unit/profiling/labels_test.c - specification of otel/profile.h,
+ * profiling/labels/labels.h. */
 #include "profiling/labels/label_pool.h"
 #include "profiling/labels/labels.h"
 #include "profiling/labels/trampolines.h"

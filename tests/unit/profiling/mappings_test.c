@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose code lies at an address: the program's, a library's, the kernel's, that of a file which is
- * deleted or was unmapped a moment ago; lines of /proc/self/maps of any kind; and what functions are
- * called. Files that are not what is mapped any more have no names. */
+ * deleted or was unmapped a moment ago; lines of /proc/self/maps of any kind; and what functions
+ * are called. Files that are not what is mapped any more have no names. */
 #include "profiling/symbols/mappings.h"
 
 #include "common/clock/clock.h"

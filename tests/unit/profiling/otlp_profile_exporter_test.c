@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OTLP exporter for profiles: where it sends them, what it makes of the answers, that nobody waits
- * for longer than asked; and that what is too large, for the receiver or for ourselves, arrives in parts,
- * each of which is whole by itself, while what does not arrive is counted to the sample. */
+/* The OTLP exporter for profiles: where it sends them, what it makes of the answers, that nobody
+ * waits for longer than asked; and that what is too large, for the receiver or for ourselves,
+ * arrives in parts, each of which is whole by itself, while what does not arrive is counted to the
+ * sample. */
 #include "tests/support/fault_peer.h"
 #include "tests/support/http_sink.h"
 #include "tests/support/leaks.h"
@@ -140,8 +141,8 @@ static struct content received(size_t index)
     return content_of(request->body, request->body_length);
 }
 
-/* Send it: "100 in 5! 95 in 3 5 in 2 - 0 dropped" says how many samples in how many records came in each
- * request, those that were too large for the receiver with "!". */
+/* Send it: "100 in 5! 95 in 3 5 in 2 - 0 dropped" says how many samples in how many records came in
+ * each request, those that were too large for the receiver with "!". */
 static const char *send_as_text(size_t limit)
 {
     static char text[512];
@@ -490,8 +491,8 @@ TEST(a_receiver_that_takes_nothing_is_left_alone_soon)
     assert_true(http_sink_requests(sink) < 30);
 }
 
-/* In a process of its own, so that allocations of the receiver do not fail. Gives how many samples of
- * the shop are dropped; `all_tried`: the allocation that was to fail is never asked for. */
+/* In a process of its own, so that allocations of the receiver do not fail. Gives how many samples
+ * of the shop are dropped; `all_tried`: the allocation that was to fail is never asked for. */
 static unsigned export_without_memory(size_t nth, bool *all_tried)
 {
     int status = 0;

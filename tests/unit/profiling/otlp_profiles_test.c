@@ -108,8 +108,8 @@ static void say_attributes(size_t count, const int32_t *indices)
     }
 }
 
-/* What is beside the labels is looked at by integration.otlp_profiles. The samples of the profile that
- * counts them. */
+/* What is beside the labels is looked at by integration.otlp_profiles. The samples of the profile
+ * that counts them. */
 static const char *samples_text(void)
 {
     const profiles_profile *profile = profile_of(1);
@@ -125,7 +125,8 @@ static const char *samples_text(void)
 
 AROUND_EACH(NULL, end);
 
-/* The rules are looked after: each of these numbers of the request leads nowhere, or to nothing new. */
+/* The rules are looked after: each of these numbers of the request leads nowhere, or to nothing
+ * new. */
 TEST(a_request_that_breaks_a_rule_is_noticed)
 {
     profile_double_init(&made);

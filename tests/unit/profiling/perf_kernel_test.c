@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/perf_kernel_test.c - specification of profiling/perf/perf_source.c: processors
- * that are switched on while a program is sampled, and a program that forks while the list of threads
- * changes: the child closes the profiler's descriptors, and no other.
+/* tests/unit/profiling/perf_kernel_test.c - specification of profiling/perf/perf_source.c:
+ * processors that are switched on while a program is sampled, and a program that forks while the
+ * list of threads changes: the child closes the profiler's descriptors, and no other.
  *
- * The kernel is played (--wrap): which processors are on, which threads there are, and what it refuses.
- * For the fork, memory that the source gives back (perf_ring.c is compiled with another name of
- * free) is full of the number of a descriptor that is not the profiler's. */
+ * The kernel is played (--wrap): which processors are on, which threads there are, and what it
+ * refuses. For the fork, memory that the source gives back (perf_ring.c is compiled with another
+ * name of free) is full of the number of a descriptor that is not the profiler's. */
 #include "common/clock/clock.h"
 #include "profiling/perf/perf_ring.h"
 #include "profiling/profiler_processors.h"

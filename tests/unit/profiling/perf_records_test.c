@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/perf_records_test.c - specification of reading a ring of perf events: whole samples and
- * nothing else, whatever is in it and wherever it begins; and of lists of processors. */
+/* tests/unit/profiling/perf_records_test.c - specification of reading a ring of perf events: whole
+ * samples and nothing else, whatever is in it and wherever it begins; and of lists of
+ * processors. */
 #include "profiling/perf/perf_records.h"
 #include "profiling/profiler_processors.h"
 #include "tests/support/unit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a pprof file holds, as another decoder reads it; and how profiles come into a directory: whole, one
- * by one, under names that nothing else has there. */
+/* What a pprof file holds, as another decoder reads it; and how profiles come into a directory:
+ * whole, one by one, under names that nothing else has there. */
 #include "common/clock/clock.h"
 #include "pprof/profile.pb-c.h"
 #include "profiling/profile/gzip.h"
@@ -341,8 +341,8 @@ static otel_status export_file(void)
     return exporter.export_profile(exporter.state, profile, 1000);
 }
 
-/* The names in the directory, hidden ones too, sorted, each with a blank behind it, and this process's
- * id as "*". */
+/* The names in the directory, hidden ones too, sorted, each with a blank behind it, and this
+ * process's id as "*". */
 static void assert_listed(const char *expected)
 {
     char names[1024] = "";

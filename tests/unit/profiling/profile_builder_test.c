@@ -533,7 +533,8 @@ TEST(a_full_interval_refuses_what_is_new_and_takes_the_rest)
     assert_int_equal(finish()->sample_count, 1);
 }
 
-/* Whichever allocation fails first: what the profile has is right, and later there is a whole one. */
+/* Whichever allocation fails first: what the profile has is right, and later there is a whole
+ * one. */
 TEST(without_memory_less_is_there_and_nothing_is_left)
 {
     bool all_tried = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/profiler_environment_test.c - specification of profiling/profiler_environment.c and of
- * exporters/start_profiler.c: what otel_start makes of each variable of the profiler, of bad values and
- * of the options in code, and the life of that profiler. What is started instead of it is a double. */
+/* tests/unit/profiling/profiler_environment_test.c - specification of
+ * profiling/profiler_environment.c and of exporters/start_profiler.c: what otel_start makes of each
+ * variable of the profiler, of bad values and of the options in code, and the life of that
+ * profiler. What is started instead of it is a double. */
 #include "common/config/configuration.h"
 #include "sdk/lifecycle/engine.h"
 #include "tests/support/said.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/profiler_options_test.c - specification of profiling/profiler_options.c: what options
- * come to. Those that cannot be are in profiler_test.c, with what becomes of their exporter. */
+/* tests/unit/profiling/profiler_options_test.c - specification of profiling/profiler_options.c:
+ * what options come to. Those that cannot be are in profiler_test.c, with what becomes of their
+ * exporter. */
 #include "profiling/profiler_inside.h"
 #include "tests/support/unit.h"
 
@@ -14,8 +15,8 @@ static struct oteli_profiler_plan plan_of(otel_profiler_options options)
     return plan;
 }
 
-/* A ring has room for twice 100 ms, between 64 and 256 KiB: 5 KiB a sample, unless it is said how much
- * of the stack is copied. More of it is looked through where the ring is large enough. */
+/* A ring has room for twice 100 ms, between 64 and 256 KiB: 5 KiB a sample, unless it is said how
+ * much of the stack is copied. More of it is looked through where the ring is large enough. */
 TEST(options_are_what_they_say_or_have_defaults)
 {
     static const struct {

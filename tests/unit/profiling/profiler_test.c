@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/profiler_test.c - specification of profiling/profiler.c, profiler_thread.c: from
- * start to stop, with sources and an exporter that do as the test says. */
+/* tests/unit/profiling/profiler_test.c - specification of profiling/profiler.c, profiler_thread.c:
+ * from start to stop, with sources and an exporter that do as the test says. */
 #include "api/thread/thread_state.h"
 #include "common/base/atomic.h"
 #include "common/clock/clock.h"
@@ -26,8 +26,8 @@ enum { FOREVER_MS = INT32_MAX, LONG_S = 24 * 3600, EXPORTS_MOST = 512 };
 
 /* --- time --- */
 
-/* Set: half of the time that a stop has is over as soon as it waits for it. So a stop that has for ever
- * wakes the exporter, and has no end that a slow machine could meet. */
+/* Set: half of the time that a stop has is over as soon as it waits for it. So a stop that has for
+ * ever wakes the exporter, and has no end that a slow machine could meet. */
 static bool is_half_over;
 
 int __real_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
@@ -65,8 +65,8 @@ struct fake_source {
 static struct fake_source fake_perf;
 static struct fake_source fake_signal;
 
-/* As another thread of the program could. A child that cannot go on ends by a signal, and not in the
- * parent's tests. */
+/* As another thread of the program could. A child that cannot go on ends by a signal, and not in
+ * the parent's tests. */
 static void fork_once(struct fake_source *fake)
 {
     void (*const before)(int) = signal(SIGSEGV, SIG_DFL);
@@ -533,7 +533,8 @@ TEST(samples_that_come_while_an_exporter_waits_are_in_the_next_profile)
     assert_int_equal(exported[0].leaf, 0x1000); /* it has stayed as it was */
     assert_int_equal(exported[1].samples, 7);
     assert_true(exported[1].begin_ns < exported[1].end_ns);
-    /* It begins where the first has ended. Both are counted by two clocks, and so nearly the same. */
+    /* It begins where the first has ended. Both are counted by two clocks, and so nearly the
+     * same. */
     assert_true(distance(exported[1].begin_ns, exported[0].end_ns) <
                 distance(exported[1].begin_ns, exported[0].begin_ns));
 }

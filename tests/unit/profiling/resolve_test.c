@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/resolve_test.c - specification of what a sample's labels, span and frames are. The
- * trampolines and what they stood for are made here: number i is code at CODE + 32 i, functions
- * return to 18 bytes behind that, and its marker is 22 bytes behind it. */
+/* tests/unit/profiling/resolve_test.c - specification of what a sample's labels, span and frames
+ * are. The trampolines and what they stood for are made here: number i is code at CODE + 32 i,
+ * functions return to 18 bytes behind that, and its marker is 22 bytes behind it. */
 #include "profiling/labels/trampolines.h"
 #include "profiling/sample.h"
 #include "profiling/unwind/leaf_return_address.h"
@@ -195,7 +195,8 @@ TEST(the_chain_says_which_labels_a_sample_is_under)
         {"500 r3 m3 600", "chain 3, span 30 30 31", "500 m0 600"},
         {"500 m4 600", "chain 4, span 40 40 41", "500 m0 600"},
         {"i3 m3 600", "chain 3, span 30 30 31", "i0 600"},
-        /* A function's own frame, which is not wiped, may be met when it is over; not the marker. */
+        /* A function's own frame, which is not wiped, may be met when it is over; not the
+         * marker. */
         {"500 r3 600", "nothing", "500 r0 600"},
         {"500 r3 m3 600 m4 700 m3", "chain 3 4 3, span 30 30 31", "500 m0 600 m0 700 m0"},
         /* One function called the other's trampoline by a jump: no frame is between the two. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/signal_source_test.c - specification of profiling/signal/signal_source.h, and of
- * sample_buffer.h, which its handler fills.
- * This thread is the profiler's; others work until they have been sampled. */
+/* tests/unit/profiling/signal_source_test.c - specification of profiling/signal/signal_source.h,
+ * and of sample_buffer.h, which its handler fills. This thread is the profiler's; others work until
+ * they have been sampled. */
 #include "common/base/atomic.h"
 #include "common/clock/clock.h"
 #include "profiling/sample_buffer.h"
@@ -83,7 +83,8 @@ static void start_worker(struct worker *worker)
         sched_yield();
 }
 
-/* The kernel forgets a thread after its join: until then it is in lists of threads, and blocks all. */
+/* The kernel forgets a thread after its join: until then it is in lists of threads, and blocks
+ * all. */
 static void end_worker(struct worker *worker)
 {
     char path[48];
@@ -435,8 +436,8 @@ TEST(that_nobody_is_sampled_is_said_at_once)
 
 /* --- a stop while a handler is under way --- */
 
-/* The walk of a stack and the wait of a stop come here first (--wrap), so that a handler stays where it
- * is until it is let go. All atomic. */
+/* The walk of a stack and the wait of a stop come here first (--wrap), so that a handler stays
+ * where it is until it is let go. All atomic. */
 static uint32_t is_held;    /* handlers stay */
 static uint32_t inside;     /* handlers that do */
 static uint32_t waits;      /* of a stop; those of others are left alone */

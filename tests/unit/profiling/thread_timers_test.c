@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/thread_timers_test.c - specification of profiling/signal/thread_timers.h: what a thread blocks, for
- * users of every kind, who has a timer, and threads that have the number of another one. */
+/* tests/unit/profiling/thread_timers_test.c - specification of profiling/signal/thread_timers.h:
+ * what a thread blocks, for users of every kind, who has a timer, and threads that have the number
+ * of another one. */
 #include "profiling/signal/thread_timers.h"
 #include "tests/support/unit.h"
 
@@ -36,8 +37,8 @@ TEST(a_thread_blocks_what_its_mask_says)
     assert_false(oteli_thread_blocks(0x7ffffff0, SIGPROF)); /* there is none */
 }
 
-/* The list of groups stands before the mask. From none to many, so that each part of the line of the
- * mask comes to lie where one reading ends and the next begins. */
+/* The list of groups stands before the mask. From none to many, so that each part of the line of
+ * the mask comes to lie where one reading ends and the next begins. */
 static int with_groups(void)
 {
     static gid_t groups[GROUPS];
@@ -109,7 +110,8 @@ static void let_block(struct sleeper *sleeper, bool blocks)
     wait_for(&sleeper->is_there);
 }
 
-/* The kernel forgets a thread after its join: until then it is in lists of threads, and blocks all. */
+/* The kernel forgets a thread after its join: until then it is in lists of threads, and blocks
+ * all. */
 static void end_sleeper(struct sleeper *sleeper)
 {
     char path[48];
@@ -193,7 +195,8 @@ TEST(threads_that_go_on_blocking_are_counted_once)
         assert_int_equal(timed(&sleepers[i])->has_timer, i == 1);
 }
 
-/* Not at once: one thread's mask is looked at in each scan, and those in which it has just changed. */
+/* Not at once: one thread's mask is looked at in each scan, and those in which it has just
+ * changed. */
 TEST(what_a_thread_blocks_later_is_noticed)
 {
     start_sleeper(&sleepers[0], false);

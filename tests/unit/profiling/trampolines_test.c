@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/trampolines_test.c - specification of profiling/labels/trampolines.h, and of the code that
- * it is about. On machines without trampolines there is only the last case. */
+/* tests/unit/profiling/trampolines_test.c - specification of profiling/labels/trampolines.h, and of
+ * the code that it is about. On machines without trampolines there is only the last case. */
 #include "profiling/labels/trampolines.h"
 #include "profiling/labels/trampolines_shape.h"
 #include "tests/support/dead_records.h"

@@ -171,7 +171,8 @@ TEST(instances_have_random_ids_of_version_4)
     assert_non_null(strchr("89ab", one[19]));
 }
 
-/* ---- OTEL_ENTITIES ------------------------------------------------------------------------------- */
+/* ---- OTEL_ENTITIES
+ * ------------------------------------------------------------------------------- */
 
 /* The entities as text: type{key=value …}[key=value …]@url; those that are out are not there. */
 static const char *parsed(const char *text)

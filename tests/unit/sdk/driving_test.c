@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/driving_test.c - specification of sdk/worker/event_loop_fds.c: a program may close descriptors that
- * it does not know, and then they are somebody else's; and of sdk/worker/on_idle.c with a real thread, and
- * with otel_poll: an exporter is called when its descriptor is readable, and whoever wants an export
- * meanwhile does not wait for it. */
+/* tests/unit/sdk/driving_test.c - specification of sdk/worker/event_loop_fds.c: a program may close
+ * descriptors that it does not know, and then they are somebody else's; and of sdk/worker/on_idle.c
+ * with a real thread, and with otel_poll: an exporter is called when its descriptor is readable,
+ * and whoever wants an export meanwhile does not wait for it. */
 #include "common/clock/clock.h"
 #include "sdk/lifecycle/engine.h"
 
@@ -86,8 +86,8 @@ TEST(what_has_their_numbers_now_is_left_alone)
     assert_int_equal(close(program), 0);
 }
 
-/* The others go as well in the end, or are used on; but for the first, if the two that are in it are
- * gone: it is known by nothing else. */
+/* The others go as well in the end, or are used on; but for the first, if the two that are in it
+ * are gone: it is known by nothing else. */
 static void check_without(unsigned mask, const int ours[4])
 {
     int pipes[4][2];
@@ -241,7 +241,8 @@ TEST(a_start_without_descriptors_fails_and_frees_the_exporter)
     }
 }
 
-/* ---- exporters that are attended to ------------------------------------------------------------ */
+/* ---- exporters that are attended to
+ * ------------------------------------------------------------ */
 
 static int event = -1;
 

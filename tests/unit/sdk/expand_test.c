@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/expand_test.c - specification of sdk/pipeline/mount_expand.h: which bytes the spans of a mount
- * have, and those of a span whose name is an address; and of sdk/pipeline/address_names.h. protobuf-c says what is
- * right. */
+/* tests/unit/sdk/expand_test.c - specification of sdk/pipeline/mount_expand.h: which bytes the
+ * spans of a mount have, and those of a span whose name is an address; and of
+ * sdk/pipeline/address_names.h. protobuf-c says what is right. */
 #include "api/context/tracestate_pool.h"
 #include "common/text/utf8.h"
 #include "common/wire.h"
@@ -359,7 +359,8 @@ TEST(addresses_get_names)
     free_span(span);
 }
 
-/* ---- sdk/pipeline/address_names.h --------------------------------------------------------------------------------- */
+/* ---- sdk/pipeline/address_names.h
+ * --------------------------------------------------------------------------------- */
 
 static size_t look_up(uintptr_t address, char name[OTELI_NAME_MOST])
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/export_test.c - specification of sdk/worker/export.c: how exporters are driven, and how
- * their answers are counted; of sdk/worker/simple_export.c; and of the exporter of otel/memory.h. */
+/* tests/unit/sdk/export_test.c - specification of sdk/worker/export.c: how exporters are driven,
+ * and how their answers are counted; of sdk/worker/simple_export.c; and of the exporter of
+ * otel/memory.h. */
 #include "common/log.h"
 #include "sdk/stats/stats.h"
 
@@ -250,7 +251,8 @@ TEST(a_flush_has_no_more_time_than_who_drives)
     hand.engine->driving.is_chosen = false;
 }
 
-/* ---- the simple processor ------------------------------------------------------------------------ */
+/* ---- the simple processor
+ * ------------------------------------------------------------------------ */
 
 static int begin_simple(void **state)
 {
@@ -325,7 +327,8 @@ SIMPLE(what_waited_for_its_turn_through_the_shutdown_is_counted)
     assert_int_equal(faked_stats(0).dropped[OTEL_DROP_ALREADY_SHUTDOWN], 7);
 }
 
-/* ---- otel/memory.h ------------------------------------------------------------------------------- */
+/* ---- otel/memory.h
+ * ------------------------------------------------------------------------------- */
 
 static otel_memory *memory;
 

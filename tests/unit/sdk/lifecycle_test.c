@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/lifecycle_test.c - specification of sdk/lifecycle/lifecycle.c: start, flush and shut down with
- * a real worker; where and when a program may do so; and the exporter thread. Its tick is far away,
- * so that only what a test asks for happens. */
+/* tests/unit/sdk/lifecycle_test.c - specification of sdk/lifecycle/lifecycle.c: start, flush and
+ * shut down with a real worker; where and when a program may do so; and the exporter thread. Its
+ * tick is far away, so that only what a test asks for happens. */
 #include "tests/support/faked.h"
 #include "tests/support/leaks.h"
 #include "tests/support/traced.h"
@@ -223,7 +223,8 @@ TEST(options_that_cannot_be_free_the_exporter_too)
     assert_int_equal(fake->frees, 1);
 }
 
-/* ---- from where ------------------------------------------------------------------------------- */
+/* ---- from where
+ * ------------------------------------------------------------------------------- */
 
 static void shut_down_at_exit(void)
 {
@@ -252,7 +253,8 @@ TEST(a_process_that_exits_flushes_and_shuts_down_from_atexit)
     check_forked(child);
 }
 
-/* ---- the exporter thread -------------------------------------------------------------------------- */
+/* ---- the exporter thread
+ * -------------------------------------------------------------------------- */
 
 static struct {
     uint32_t calls;
@@ -389,7 +391,8 @@ TEST(where_there_is_no_thread_nothing_is_called)
     assert_string_equal(fake->text, "a|");
 }
 
-/* ---- what an exporter calls is not traced: its spans would have to be exported in turn ----------- */
+/* ---- what an exporter calls is not traced: its spans would have to be exported in turn
+ * ----------- */
 
 static unsigned traced_by_exporter;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/poll_test.c - specification of sdk/worker/poll.c: an SDK without a thread. The tick is far
- * away unless a test says otherwise. */
+/* tests/unit/sdk/poll_test.c - specification of sdk/worker/poll.c: an SDK without a thread. The
+ * tick is far away unless a test says otherwise. */
 #include "common/clock/clock.h"
 #include "sdk/lifecycle/engine.h"
 
@@ -15,7 +15,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* ---- who can be polled ------------------------------------------------------------------------ */
+/* ---- who can be polled
+ * ------------------------------------------------------------------------ */
 
 AROUND_EACH(polled_begin, polled_end);
 
@@ -99,7 +100,8 @@ TEST(errno_stays)
     assert_int_equal(errno, EXFULL);
 }
 
-/* ---- the descriptor ---------------------------------------------------------------------------- */
+/* ---- the descriptor
+ * ---------------------------------------------------------------------------- */
 
 TEST(an_idle_sdk_needs_nobody_and_the_first_span_after_a_pause_wants_to_be_seen)
 {
@@ -178,7 +180,8 @@ TEST(after_a_shutdown_the_descriptor_says_nothing_any_more)
     assert_int_equal(otel_poll(0), OTEL_ERROR_NOT_STARTED);
 }
 
-/* ---- exporters that have to be waited for ------------------------------------------------------- */
+/* ---- exporters that have to be waited for
+ * ------------------------------------------------------- */
 
 TEST(an_exporter_is_never_waited_for_by_who_has_no_time)
 {
@@ -265,7 +268,8 @@ TEST(an_exporter_that_is_not_waited_for_may_be_readable)
     close(fd);
 }
 
-/* ---- flush and shutdown --------------------------------------------------------------------------- */
+/* ---- flush and shutdown
+ * --------------------------------------------------------------------------- */
 
 TEST(a_shutdown_comes_back_in_time_and_counts_the_rest)
 {
@@ -283,7 +287,8 @@ TEST(a_shutdown_comes_back_in_time_and_counts_the_rest)
                                        "(shutdown_timeout 3, unconfirmed 10)");
 }
 
-/* ---- several threads ------------------------------------------------------------------------------- */
+/* ---- several threads
+ * ------------------------------------------------------------------------------- */
 
 static void *poll_for_ever(void *status)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/resource_test.c - specification of sdk/resource/resource.h, of how resources are merged
- * (sdk/resource/resource_builder.h), and of who is being traced for those who say it beside spans (sdk/resource/resource_snapshot.h). */
+/* tests/unit/sdk/resource_test.c - specification of sdk/resource/resource.h, of how resources are
+ * merged (sdk/resource/resource_builder.h), and of who is being traced for those who say it beside
+ * spans (sdk/resource/resource_snapshot.h). */
 #include "sdk/resource/resource.h"
 #include "sdk/resource/resource_snapshot.h"
 #include "tests/support/unit.h"
@@ -89,7 +90,8 @@ static void make_with_detectors(const char *detectors)
 
 AROUND_EACH(begin, end);
 
-/* ---- sdk/resource/resource_snapshot.h -------------------------------------------------------------------------------- */
+/* ---- sdk/resource/resource_snapshot.h
+ * -------------------------------------------------------------------------------- */
 
 static void assert_service(const struct oteli_identity *identity, const char *expected)
 {
@@ -144,7 +146,8 @@ TEST_WITH(NULL, NULL, it_follows_the_sdk_that_runs_and_stays_when_that_has_stopp
     oteli_identity_fini(&identity);
 }
 
-/* ---- sdk/resource/resource.h -------------------------------------------------------------------------------- */
+/* ---- sdk/resource/resource.h
+ * -------------------------------------------------------------------------------- */
 
 /* spec: R2 resource/sdk.md#sdk-provided-resource-attributes MUST stable */
 TEST(R2_the_sdk_and_a_service_name_are_always_there)
@@ -217,7 +220,8 @@ TEST(R4_two_schemas_are_a_warning_and_no_url)
     assert_int_equal(warnings, 1);
 }
 
-/* spec: R7 entities/entity-propagation.md#specifying-entity-information-via-an-environment-variable MUST development */
+/* spec: R7 entities/entity-propagation.md#specifying-entity-information-via-an-environment-variable
+ * MUST development */
 TEST(R7_entities_are_between_detectors_and_what_is_said)
 {
     config.resource_detectors = (char *)(uintptr_t) "host";
@@ -263,7 +267,8 @@ TEST(a_renewed_resource_has_an_instance_of_its_own)
     assert_string_equal(value_of("service.instance.id"), "mine");
 }
 
-/* spec: R5 resource/sdk.md#specifying-resource-information-via-an-environment-variable MUST stable */
+/* spec: R5 resource/sdk.md#specifying-resource-information-via-an-environment-variable MUST
+ * stable */
 TEST(R5_the_service_name_has_an_order)
 {
     const otel_attribute code = otel_attribute_of("service.name", otel_value_string("code"));
@@ -295,7 +300,8 @@ TEST(members_are_trimmed_and_percent_decoded)
     assert_int_equal(warnings, 0);
 }
 
-/* spec: R5 resource/sdk.md#specifying-resource-information-via-an-environment-variable SHOULD stable */
+/* spec: R5 resource/sdk.md#specifying-resource-information-via-an-environment-variable SHOULD
+ * stable */
 TEST(R5_one_malformed_member_spoils_the_variable_with_one_warning)
 {
     static char many[6 * 1025 + 1]; /* one more than may be */
@@ -366,7 +372,8 @@ TEST(without_memory_there_is_an_error_and_no_leak)
     }
 }
 
-/* ---- sdk/resource/resource_builder.h ------------------------------------------------------------------------------------ */
+/* ---- sdk/resource/resource_builder.h
+ * ------------------------------------------------------------------------------------ */
 
 static struct oteli_facts facts_of(const char *key, const char *value, const char *schema_url)
 {

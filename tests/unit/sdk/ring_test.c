@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/ring_test.c - specification of what producers and worker meet in and what batches are
- * made of: sdk/pipeline/ring.h, sdk/pipeline/waker.h and sdk/pipeline/arena.h. */
+/* tests/unit/sdk/ring_test.c - specification of what producers and worker meet in and what batches
+ * are made of: sdk/pipeline/ring.h, sdk/pipeline/waker.h and sdk/pipeline/arena.h. */
 #include "sdk/pipeline/ring.h"
 
 #include "sdk/pipeline/arena.h"
@@ -36,7 +36,8 @@ static int end(void **state)
 
 AROUND_EACH(begin, end);
 
-/* ---- ring --------------------------------------------------------------------------------------- */
+/* ---- ring
+ * --------------------------------------------------------------------------------------- */
 
 static uint64_t places[100]; /* the ring never looks at lines */
 
@@ -108,7 +109,8 @@ TEST(a_slot_is_not_mistaken_for_its_last_time_round)
     assert_ptr_equal(oteli_ring_take(&ring), line(1));
 }
 
-/* ---- bell: what the worker says before it sleeps (`wanted`) is said by hand --------------------- */
+/* ---- bell: what the worker says before it sleeps (`wanted`) is said by hand
+ * --------------------- */
 
 static void announce(uint64_t spans, uint64_t rings)
 {
@@ -199,7 +201,8 @@ TEST(a_worker_sleeps_no_longer_than_its_deadline_and_errno_stays)
     assert_int_equal(errno, 4711);
 }
 
-/* ---- arena -------------------------------------------------------------------------------------- */
+/* ---- arena
+ * -------------------------------------------------------------------------------------- */
 
 static uint8_t *take(size_t size)
 {

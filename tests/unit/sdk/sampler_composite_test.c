@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/sampler_composite_test.c - specification of CompositeSampler, of the composable samplers,
- * and of the conditions and patterns of rules. */
+/* tests/unit/sdk/sampler_composite_test.c - specification of CompositeSampler, of the composable
+ * samplers, and of the conditions and patterns of rules. */
 #include "sdk/composable/pattern.h"
 #include "sdk/composable/rule.h"
 
@@ -342,7 +342,8 @@ TEST(what_is_adopted_is_freed_when_nothing_comes_of_it)
     assert_int_equal(own.freed, 4);
 }
 
-/* ---- rules ---------------------------------------------------------------------------------------- */
+/* ---- rules
+ * ---------------------------------------------------------------------------------------- */
 
 TEST(a_pattern_stands_for_the_whole_text)
 {

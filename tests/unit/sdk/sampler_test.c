@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/sampler_test.c - specification of the samplers that are built in, of those that
- * settings name (sdk/sampling/builtin_sampler.h), and of the member `ot` of tracestates (sdk/composable/ot_tracestate.h). */
+ * settings name (sdk/sampling/builtin_sampler.h), and of the member `ot` of tracestates
+ * (sdk/composable/ot_tracestate.h). */
 #include "sdk/composable/ot_tracestate.h"
 #include "sdk/lifecycle/engine.h"
 
@@ -282,7 +283,8 @@ TEST(S5_a_description_is_cut_to_the_room_and_measured_whole)
     }
 }
 
-/* ---- samplers that settings name ------------------------------------------------------------------ */
+/* ---- samplers that settings name
+ * ------------------------------------------------------------------ */
 
 static void start(otel_sdk_options *options)
 {
@@ -352,9 +354,12 @@ TEST(S8_spans_are_sampled_as_the_sampler_says_and_a_ratio_below_a_parent_warns)
     }
 }
 
-/* ---- ProbabilitySampler ---------------------------------------------------------------------------- */
+/* ---- ProbabilitySampler
+ * ---------------------------------------------------------------------------- */
 
-/* spec: S9 trace/tracestate-probability-sampling.md#converting-floating-point-probability-to-threshold-value SHOULD development */
+/* spec: S9
+ * trace/tracestate-probability-sampling.md#converting-floating-point-probability-to-threshold-value
+ * SHOULD development */
 TEST(S9_thresholds_are_those_of_the_specifications_table)
 {
     const struct {

@@ -131,8 +131,10 @@ TEST(E_OTEL_SDK_DISABLED_is_a_boolean)
 }
 
 /* spec: E-OTEL_ENTITIES entities/entity-propagation.md MUST development */
-/* spec: E-OTEL_RESOURCE_ATTRIBUTES configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
-/* spec: E-OTEL_SERVICE_NAME configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
+/* spec: E-OTEL_RESOURCE_ATTRIBUTES
+ * configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
+/* spec: E-OTEL_SERVICE_NAME configuration/sdk-environment-variables.md#general-sdk-configuration
+ * MUST stable */
 /* spec: E-OTEL_EXPORTER_OTLP_HEADERS protocol/exporter.md#configuration-options MUST stable */
 TEST(E_OTEL_texts_are_as_they_are_given)
 {
@@ -164,7 +166,8 @@ TEST(E_OTEL_LOG_LEVEL_is_a_word)
     oteli_config_fini(&config);
 }
 
-/* spec: E-OTEL_TRACES_SAMPLER configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
+/* spec: E-OTEL_TRACES_SAMPLER configuration/sdk-environment-variables.md#general-sdk-configuration
+ * MUST stable */
 TEST(E_OTEL_TRACES_SAMPLER_is_a_word)
 {
     static const char usual[] = "parentbased_always_on";
@@ -185,7 +188,8 @@ TEST(E_OTEL_TRACES_SAMPLER_is_a_word)
     CHECK("OTEL_TRACES_SAMPLER", "traces_sampler", tries);
 }
 
-/* spec: E-OTEL_TRACES_SAMPLER_ARG configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
+/* spec: E-OTEL_TRACES_SAMPLER_ARG
+ * configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
 TEST(E_OTEL_TRACES_SAMPLER_ARG_counts_only_with_its_sampler)
 {
     check("OTEL_TRACES_SAMPLER_ARG", "traces_sampler_arg", &(struct try){"0.5", NULL, false});
@@ -220,7 +224,8 @@ TEST(E_OTEL_EXPORTER_OTLP_PROTOCOL_is_a_word)
     CHECK("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "exporter_otlp_traces_protocol", tries);
 }
 
-/* spec: E-OTEL_BSP_MAX_EXPORT_BATCH_SIZE configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
+/* spec: E-OTEL_BSP_MAX_EXPORT_BATCH_SIZE
+ * configuration/sdk-environment-variables.md#batch-span-processor MUST stable */
 TEST(E_OTEL_BSP_MAX_EXPORT_BATCH_SIZE_fits_into_the_queue)
 {
     static const char name[] = "bsp_max_export_batch_size";
@@ -243,7 +248,8 @@ TEST(E_OTEL_BSP_MAX_EXPORT_BATCH_SIZE_fits_into_the_queue)
                                  "using batches of 100");
 }
 
-/* spec: E-OTEL_C configuration/sdk-environment-variables.md#language-specific-environment-variables SHOULD stable */
+/* spec: E-OTEL_C configuration/sdk-environment-variables.md#language-specific-environment-variables
+ * SHOULD stable */
 TEST(E_OTEL_C_variables_of_our_own_have_our_prefix)
 {
     static const struct try detectors[] = {

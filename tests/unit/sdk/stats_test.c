@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/stats_test.c - specification of sdk/stats/stats.c: the sums close at every moment; and of
- * otel/metrics.h, which says more of the same. */
+/* tests/unit/sdk/stats_test.c - specification of sdk/stats/stats.c: the sums close at every moment;
+ * and of otel/metrics.h, which says more of the same. */
 #include "sdk/lifecycle/engine.h"
 
 #include "tests/support/faked.h"
@@ -232,7 +232,8 @@ TEST(every_reason_has_a_word)
                          i < 0 || i == OTEL_WITHHELD_REASON_COUNT);
 }
 
-/* ---- otel/metrics.h ------------------------------------------------------------------------------- */
+/* ---- otel/metrics.h
+ * ------------------------------------------------------------------------------- */
 
 static void start(size_t exporters, bool simple, const char *sampler)
 {
@@ -489,7 +490,8 @@ TEST(O3_failed_exports_have_a_cause_and_successful_ones_none)
     assert_null(strstr(all(), "{retry_exhausted batching"));
 }
 
-/* spec: O3 semconv/otel/sdk-metrics.md#metric-otelsdkexporteroperationduration SHOULD development */
+/* spec: O3 semconv/otel/sdk-metrics.md#metric-otelsdkexporteroperationduration SHOULD
+ * development */
 TEST(O3_the_time_that_exports_took_is_in_seconds)
 {
     fakes[0] = (struct fake_exporter){.name = "fake"};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/worker_test.c - specification of sdk/worker/worker.c: when the batch span processor exports;
- * also where an exporter has to be waited for: the next batch is prepared meanwhile, and who may not
- * wait leaves the pass and goes on with it later; and of sdk/worker/on_idle.c: when exporters that have
- * something to do without a batch are called. The test is the worker, and the clock stands still
- * unless it is moved. */
+/* tests/unit/sdk/worker_test.c - specification of sdk/worker/worker.c: when the batch span
+ * processor exports; also where an exporter has to be waited for: the next batch is prepared
+ * meanwhile, and who may not wait leaves the pass and goes on with it later; and of
+ * sdk/worker/on_idle.c: when exporters that have something to do without a batch are called. The
+ * test is the worker, and the clock stands still unless it is moved. */
 #include "tests/support/faked.h"
 #include "tests/support/unit.h"
 
@@ -282,7 +282,8 @@ TEST(a_batch_that_is_late_is_rung_for)
     assert_true(hand.deadline_ns == UINT64_MAX);
 }
 
-/* ---- plays --------------------------------------------------------------------------------------- */
+/* ---- plays
+ * --------------------------------------------------------------------------------------- */
 
 enum { AT_ONCE = INT_MAX };
 
@@ -344,7 +345,8 @@ TEST(the_worker_does_what_is_played)
     }
 }
 
-/* ---- an exporter that has to be waited for ------------------------------------------------------- */
+/* ---- an exporter that has to be waited for
+ * ------------------------------------------------------- */
 
 TEST(the_next_batch_is_prepared_once_while_one_is_in_flight)
 {
@@ -415,7 +417,8 @@ TEST(a_batch_has_its_names_when_it_is_prepared)
     assert_string_equal(fake->text, "a a|main|");
 }
 
-/* ---- exporters that are attended to ------------------------------------------------------------ */
+/* ---- exporters that are attended to
+ * ------------------------------------------------------------ */
 
 static int attended_begin(void **state)
 {

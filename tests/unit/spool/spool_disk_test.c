@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/spool/spool_disk_test.c - specification of exporters/otlp/spool/disk_spool.c: nothing that was put is
- * lost uncounted, whatever is in the directory, whatever it is, and whatever the disk says. */
+/* tests/unit/spool/spool_disk_test.c - specification of exporters/otlp/spool/disk_spool.c: nothing
+ * that was put is lost uncounted, whatever is in the directory, whatever it is, and whatever the
+ * disk says. */
 #include "exporters/otlp/spool/disk_spool.h"
 
 #include "tests/support/spool_fixture.h"

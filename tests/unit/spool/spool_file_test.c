@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/spool/spool_file_test.c - specification of exporters/otlp/spool/spool_file.c and spool_part.c:
- * nothing that was cut or changed passes for a request; parts of a request have its spans, once each,
- * with their resources and scopes, as protobuf-c reads them. */
+/* tests/unit/spool/spool_file_test.c - specification of exporters/otlp/spool/spool_file.c and
+ * spool_part.c: nothing that was cut or changed passes for a request; parts of a request have its
+ * spans, once each, with their resources and scopes, as protobuf-c reads them. */
 #include "exporters/otlp/encode/request_split.h"
 #include "exporters/otlp/spool/spool_file.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/spool/spool_killed_test.c - specification of exporters/otlp/spool/disk_spool.c where processes end, or
- * fork, in the middle of something. A child is killed before its first system call on the spool,
- * then another one before its second, and so on to the last: what it had put and not sent is there. */
+/* tests/unit/spool/spool_killed_test.c - specification of exporters/otlp/spool/disk_spool.c where
+ * processes end, or fork, in the middle of something. A child is killed before its first system
+ * call on the spool, then another one before its second, and so on to the last: what it had put and
+ * not sent is there. */
 #include "common/base/atomic.h"
 #include "exporters/otlp/spool/disk_spool.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/spool/spooling_test.c - specification of exporters/otlp/spool/spool_sender.c as the exporter uses it:
- * what happens to spans while the receiver is away, and when it is back. Time stands still unless
- * the test moves it. */
+/* tests/unit/spool/spooling_test.c - specification of exporters/otlp/spool/spool_sender.c as the
+ * exporter uses it: what happens to spans while the receiver is away, and when it is back. Time
+ * stands still unless the test moves it. */
 #include "common/clock/clock.h"
 #include "tests/support/leaks.h"
 #include "tests/support/otlp_fixture.h"

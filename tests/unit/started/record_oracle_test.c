@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/started/record_oracle_test.c - specification of what otel_span_record sends: field by field
- * as protobuf-c reads it, and byte by byte what the same span is when it is started and ended
+/* tests/unit/started/record_oracle_test.c - specification of what otel_span_record sends: field by
+ * field as protobuf-c reads it, and byte by byte what the same span is when it is started and ended
  * here. */
 #include "tests/support/dice.h"
 #include "tests/support/received.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/started/sampler_strategy_test.c - specification of exporters/jaeger_sampler/strategy.h,
- * jaeger_url.h and json_reader.h. */
+/* tests/unit/started/sampler_strategy_test.c - specification of
+ * exporters/jaeger_sampler/strategy.h, jaeger_url.h and json_reader.h. */
 #include "exporters/jaeger_sampler/jaeger_url.h"
 #include "exporters/jaeger_sampler/strategy.h"
 #include "exporters/otlp/protocol/json_reader.h"

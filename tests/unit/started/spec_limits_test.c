@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/started/spec_limits_test.c - what the OpenTelemetry specification says of the limits of
- * spans and attributes, seen by a strict receiver. */
+/* tests/unit/started/spec_limits_test.c - what the OpenTelemetry specification says of the limits
+ * of spans and attributes, seen by a strict receiver. */
 #include "tests/support/received.h"
 #include "tests/support/strict.h"
 #include "tests/support/unit.h"

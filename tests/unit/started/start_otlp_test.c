@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/started/start_otlp_test.c - specification of exporters/start_otlp.c: what the variables of the
- * OTLP exporter mean. */
+/* tests/unit/started/start_otlp_test.c - specification of exporters/start_otlp.c: what the
+ * variables of the OTLP exporter mean. */
 #include "exporters/otlp/encode/compress.h"
 #include "exporters/start_otlp.h"
 #include "tests/support/leaks.h"
@@ -146,7 +146,8 @@ TEST(without_anything_there_are_the_specified_defaults)
 /* spec: E-OTEL_EXPORTER_OTLP_COMPRESSION protocol/exporter.md#configuration-options MUST stable */
 /* spec: E-OTEL_EXPORTER_OTLP_CERTIFICATE protocol/exporter.md#configuration-options MUST stable */
 /* spec: E-OTEL_EXPORTER_OTLP_CLIENT_KEY protocol/exporter.md#configuration-options MUST stable */
-/* spec: E-OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE protocol/exporter.md#configuration-options MUST stable */
+/* spec: E-OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE protocol/exporter.md#configuration-options MUST
+ * stable */
 /* spec: E-OTEL_EXPORTER_OTLP_INSECURE protocol/exporter.md#configuration-options MUST stable */
 TEST(every_variable_has_its_option)
 {

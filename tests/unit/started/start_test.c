@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/started/start_test.c - specification of exporters/otel_start.c: which exporters otel_start
- * makes, from environment and options. */
+/* tests/unit/started/start_test.c - specification of exporters/otel_start.c: which exporters
+ * otel_start makes, from environment and options. */
 #include "common/config/configuration.h"
 #include "sdk/lifecycle/engine.h"
 
@@ -143,7 +143,8 @@ TEST(a_disabled_sdk_has_no_exporters)
     assert_int_equal(fake.batches, 0);
 }
 
-/* spec: E-OTEL_SDK_DISABLED configuration/sdk-environment-variables.md#general-sdk-configuration MUST stable */
+/* spec: E-OTEL_SDK_DISABLED configuration/sdk-environment-variables.md#general-sdk-configuration
+ * MUST stable */
 TEST(contexts_travel_through_a_disabled_sdk_in_the_format_that_was_chosen)
 {
     static const char b3[] = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-1";

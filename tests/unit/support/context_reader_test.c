@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/support/context_reader_test.c - specification of support/context_reader.h: it refuses
- * what breaks a rule. That it finds what it should is seen by integration.thread_context. This program
- * plays the part of otel-c, which it is not linked with: it forks, and each child publishes something
- * and waits to be read. */
+ * what breaks a rule. That it finds what it should is seen by integration.thread_context. This
+ * program plays the part of otel-c, which it is not linked with: it forks, and each child publishes
+ * something and waits to be read. */
 #include "tests/support/context_reader.h"
 #include "tests/support/unit.h"
 #include "tests/support/wire_text.h"

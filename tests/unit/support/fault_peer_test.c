@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fault receiver: it finds what a strict receiver would, counts spans by their ids, and breaks after
- * the byte that it is told. All else that it does is seen by the tests that ask for it. */
+/* The fault receiver: it finds what a strict receiver would, counts spans by their ids, and breaks
+ * after the byte that it is told. All else that it does is seen by the tests that ask for it. */
 #include "tests/support/certificates.h"
 #include "tests/support/fault_peer.h"
 #include "tests/support/unit.h"

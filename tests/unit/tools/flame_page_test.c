@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/tools/flame_page_test.c - specification of tools/flame/flame_page.c, flame_text.c and flame_tree.c for
- * profiles that somebody else has made: whatever is called what, the page is the same page. */
+/* tests/unit/tools/flame_page_test.c - specification of tools/flame/flame_page.c, flame_text.c and
+ * flame_tree.c for profiles that somebody else has made: whatever is called what, the page is the
+ * same page. */
 #include "tests/support/markup_check.h"
 #include "tests/support/unit.h"
 #include "tools/flame/flame_page.h"

@@ -98,8 +98,8 @@ TEST(a_flood_of_pings_holds_nothing_up)
     fault_peer_stop(peer);
 }
 
-/* What a stalled stream is broken off with, and what comes next. The last two connections are for one
- * request: where there are no streams curl itself asks again, over another connection. */
+/* What a stalled stream is broken off with, and what comes next. The last two connections are for
+ * one request: where there are no streams curl itself asks again, over another connection. */
 TEST(a_request_that_stalls_can_be_broken_off)
 {
     static const struct fault_connection stalled[] = {

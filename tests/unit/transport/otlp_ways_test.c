@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ways to a receiver: Unix sockets, IPv6, proxies, names that are looked up anew; and how much of an
- * answer comes back. The receiver is tests/support/fault_peer.h. */
+/* Ways to a receiver: Unix sockets, IPv6, proxies, names that are looked up anew; and how much of
+ * an answer comes back. The receiver is tests/support/fault_peer.h. */
 #include "tests/support/asking.h"
 #include "tests/support/fault_peer.h"
 #include "tests/support/unit.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_connect.c - the contracts are in tools/doctor/connection/doctor_connect.h. */
+/* tools/doctor/connection/doctor_connect.c - the contracts are in
+ * tools/doctor/connection/doctor_connect.h. */
 #include "tools/doctor/connection/doctor_connect.h"
 
 #include "common/clock/clock.h"
@@ -167,8 +168,8 @@ static void connect_to_socket(struct doctor_record *record, struct doctor_door *
     knock(&knocking, &record->connect, record->target.timeout_ms, door);
 }
 
-/* libcurl takes localhost for this machine without asking a resolver (RFC 6761), and so does this where
- * the resolver does not know it. */
+/* libcurl takes localhost for this machine without asking a resolver (RFC 6761), and so does this
+ * where the resolver does not know it. */
 static int look_up(const char *host, const char *port, struct addrinfo **found)
 {
     static const char local[] = "localhost";

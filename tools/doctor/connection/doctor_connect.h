@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_connect.h - find the addresses of a host and knock at each. One thread; every
- * wait ends. */
+/* tools/doctor/connection/doctor_connect.h - find the addresses of a host and knock at each. One
+ * thread; every wait ends. */
 #ifndef DOCTOR_CONNECT_H
 #define DOCTOR_CONNECT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_request.c - the contracts are in tools/doctor/connection/doctor_request.h. */
+/* tools/doctor/connection/doctor_request.c - the contracts are in
+ * tools/doctor/connection/doctor_request.h. */
 #include "tools/doctor/connection/doctor_request.h"
 
 #include "common/clock/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_request.h - ask the receiver as the exporter would, with a request that has no spans
- * in it: every receiver has to take that. One thread. */
+/* tools/doctor/connection/doctor_request.h - ask the receiver as the exporter would, with a request
+ * that has no spans in it: every receiver has to take that. One thread. */
 #ifndef DOCTOR_REQUEST_H
 #define DOCTOR_REQUEST_H
 

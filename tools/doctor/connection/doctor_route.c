@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_route.c - the contracts are in tools/doctor/connection/doctor_route.h. */
+/* tools/doctor/connection/doctor_route.c - the contracts are in
+ * tools/doctor/connection/doctor_route.h. */
 #include "tools/doctor/connection/doctor_route.h"
 
 #include "common/text/secrets.h"

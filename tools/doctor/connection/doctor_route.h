@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_route.h - where requests go and what they need: everything that the exporter would
- * use, secrets among it, so it is never shown; doctor_target has what can be.
+/* tools/doctor/connection/doctor_route.h - where requests go and what they need: everything that
+ * the exporter would use, secrets among it, so it is never shown; doctor_target has what can be.
  *
  * One thread, before anything is sent. Owns its texts; reads the environment for proxies. */
 #ifndef DOCTOR_ROUTE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_span.c - the contracts are in tools/doctor/connection/doctor_span.h. */
+/* tools/doctor/connection/doctor_span.c - the contracts are in
+ * tools/doctor/connection/doctor_span.h. */
 #include "tools/doctor/connection/doctor_span.h"
 
 #include "tools/doctor/doctor_log.h"

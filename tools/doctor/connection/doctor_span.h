@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_span.h - send one test span the way a program would: a started SDK, the real
- * exporter, a flush. Start/stop only. */
+/* tools/doctor/connection/doctor_span.h - send one test span the way a program would: a started
+ * SDK, the real exporter, a flush. Start/stop only. */
 #ifndef DOCTOR_SPAN_H
 #define DOCTOR_SPAN_H
 

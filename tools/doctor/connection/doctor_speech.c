@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_speech.c - the contracts are in tools/doctor/connection/doctor_speech.h. */
+/* tools/doctor/connection/doctor_speech.c - the contracts are in
+ * tools/doctor/connection/doctor_speech.h. */
 #include "tools/doctor/connection/doctor_speech.h"
 
 #include "common/clock/clock.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_speech.h - what does the other end speak? For endpoints that do not answer as they
- * should: the port of gRPC, of TLS, of another server altogether. One thread; every wait ends. */
+/* tools/doctor/connection/doctor_speech.h - what does the other end speak? For endpoints that do
+ * not answer as they should: the port of gRPC, of TLS, of another server altogether. One thread;
+ * every wait ends. */
 #ifndef DOCTOR_SPEECH_H
 #define DOCTOR_SPEECH_H
 

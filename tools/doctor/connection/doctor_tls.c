@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_tls.c - the contracts are in tools/doctor/connection/doctor_tls.h. */
+/* tools/doctor/connection/doctor_tls.c - the contracts are in
+ * tools/doctor/connection/doctor_tls.h. */
 #include "tools/doctor/connection/doctor_tls.h"
 
 #include "tools/doctor/settings/doctor_redact.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_tls.h - what TLS showed while the exporter's transport made a request: the server's
- * certificate, whether it wants one of us, and why it does not work.
+/* tools/doctor/connection/doctor_tls.h - what TLS showed while the exporter's transport made a
+ * request: the server's certificate, whether it wants one of us, and why it does not work.
  *
  * It reads the messages of the handshake, which the transport's observer gets: nothing of libcurl's
  * TLS library is touched. With a library that does not show them, what libcurl says is all there

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_files.c - the contracts are in tools/doctor/settings/doctor_files.h. */
+/* tools/doctor/settings/doctor_files.c - the contracts are in
+ * tools/doctor/settings/doctor_files.h. */
 #include "tools/doctor/settings/doctor_files.h"
 
 #include "tools/doctor/settings/doctor_redact.h"

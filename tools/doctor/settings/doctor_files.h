@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_files.h - the state of the files that TLS needs: are they there, what is in them,
- * until when are they valid, and does the key belong to the certificate? One thread. */
+/* tools/doctor/settings/doctor_files.h - the state of the files that TLS needs: are they there,
+ * what is in them, until when are they valid, and does the key belong to the certificate? One
+ * thread. */
 #ifndef DOCTOR_FILES_H
 #define DOCTOR_FILES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_no_yaml.c - tools/doctor/settings/doctor_yaml.h where there is no libfyaml, and so no program can
- * use a configuration file either. */
+/* tools/doctor/settings/doctor_no_yaml.c - tools/doctor/settings/doctor_yaml.h where there is no
+ * libfyaml, and so no program can use a configuration file either. */
 #include "tools/doctor/settings/doctor_yaml.h"
 
 #include <stdio.h>

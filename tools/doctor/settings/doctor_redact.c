@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_redact.c - the contracts are in tools/doctor/settings/doctor_redact.h. */
+/* tools/doctor/settings/doctor_redact.c - the contracts are in
+ * tools/doctor/settings/doctor_redact.h. */
 #include "tools/doctor/settings/doctor_redact.h"
 
 #include "common/text/utf8.h"

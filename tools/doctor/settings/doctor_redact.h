@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_redact.h - show what otel-doctor has seen without what is secret in it, beside
- * common/text/secrets.h. Pure functions; what does not fit into `size` bytes is cut. Each returns
- * `out`. */
+/* tools/doctor/settings/doctor_redact.h - show what otel-doctor has seen without what is secret in
+ * it, beside common/text/secrets.h. Pure functions; what does not fit into `size` bytes is cut.
+ * Each returns `out`. */
 #ifndef DOCTOR_SECRETS_H
 #define DOCTOR_SECRETS_H
 

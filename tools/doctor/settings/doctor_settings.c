@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_settings.c - the contracts are in tools/doctor/settings/doctor_settings.h. */
+/* tools/doctor/settings/doctor_settings.c - the contracts are in
+ * tools/doctor/settings/doctor_settings.h. */
 #include "tools/doctor/settings/doctor_settings.h"
 
 #include "common/text/secrets.h"

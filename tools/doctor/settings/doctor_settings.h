@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_settings.h - the settings that a program would find in the environment, and where
- * each comes from; and what is wrong with them.
+/* tools/doctor/settings/doctor_settings.h - the settings that a program would find in the
+ * environment, and where each comes from; and what is wrong with them.
  *
  * Start of the program, one thread. Owns the configuration and the texts that are shown. */
 #ifndef DOCTOR_SETTINGS_H

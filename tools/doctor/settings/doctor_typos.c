@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_typos.c - the contracts are in tools/doctor/settings/doctor_typos.h. */
+/* tools/doctor/settings/doctor_typos.c - the contracts are in
+ * tools/doctor/settings/doctor_typos.h. */
 #include "tools/doctor/settings/doctor_typos.h"
 
 #include "common/config/configuration.h"

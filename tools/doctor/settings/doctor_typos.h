@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_typos.h - variables that look like a slip of the pen. Pure functions, but for the
- * table of settings. */
+/* tools/doctor/settings/doctor_typos.h - variables that look like a slip of the pen. Pure
+ * functions, but for the table of settings. */
 #ifndef DOCTOR_SLIPS_H
 #define DOCTOR_SLIPS_H
 

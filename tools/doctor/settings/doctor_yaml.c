@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_yaml.c - the contracts are in tools/doctor/settings/doctor_yaml.h. Built where libfyaml is;
- * doctor_no_yaml.c stands in its place where it is not. */
+/* tools/doctor/settings/doctor_yaml.c - the contracts are in tools/doctor/settings/doctor_yaml.h.
+ * Built where libfyaml is; doctor_no_yaml.c stands in its place where it is not. */
 #include "tools/doctor/settings/doctor_yaml.h"
 
 #include "common/text/secrets.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_yaml.h - the settings of a configuration file (OTEL_CONFIG_FILE) in the place of
- * those of the environment. In builds without libfyaml every file is one that cannot be read.
- * Start/stop only. */
+/* tools/doctor/settings/doctor_yaml.h - the settings of a configuration file (OTEL_CONFIG_FILE) in
+ * the place of those of the environment. In builds without libfyaml every file is one that cannot
+ * be read. Start/stop only. */
 #ifndef DOCTOR_YAML_H
 #define DOCTOR_YAML_H
 
