@@ -20,20 +20,22 @@ plant() {
     [[ -z $2 ]] || expected+=("$1:$(wc -l <"$tree/$1"): .*$2")
 }
 
-# judge GATE: each expected complaint is there, once, and there is no other.
+# judge GATE ARGUMENT...: each expected complaint is there, once, and there is no other.
 judge() {
-    local output line pattern
-    if output=$(OTEL_GATE_ROOT=$tree "$gates/$1.sh" 2>&1); then
-        wrong "$1.sh: is content with a tree that breaks its rules"
+    local gate=$1 output line pattern
+    shift
+    [[ $gate == *.py ]] || gate+=.sh
+    if output=$(OTEL_GATE_ROOT=$tree "$gates/$gate" "$@" 2>&1); then
+        wrong "$gate: is content with a tree that breaks its rules"
     fi
     for pattern in "${expected[@]}"; do
-        [[ $(grep -cE "^$pattern" <<<"$output") -eq 1 ]] || wrong "$1.sh: does not say once: $pattern"
+        [[ $(grep -cE "^$pattern" <<<"$output") -eq 1 ]] || wrong "$gate: does not say once: $pattern"
     done
     while IFS= read -r line; do
-        for pattern in "${expected[@]}" "$1.sh: [0-9]+ wrong"; do
+        for pattern in "${expected[@]}" "$gate: [0-9]+ wrong"; do
             [[ ! $line =~ ^$pattern ]] || continue 2
         done
-        wrong "$1.sh: says besides: $line"
+        wrong "$gate: says besides: $line"
     done <<<"$output"
     rm -rf "${tree:?}"/*
     expected=()
@@ -132,4 +134,30 @@ sed -i 's/A span takes [0-9]* ns/A span takes 1 ns/' "$tree/README.md"
 expected=('README.md:1: does not say "\*\*A span takes [0-9]+ ns\*\*"')
 judge figures
 
-finish "layers, sizes, words, format and figures find what was planted"
+# Two files that call each other, two headers that include each other, and a call between rooms that
+# the table does not have, or has.
+objects=$tree/build/sdk/CMakeFiles/otel-objects-sdk.dir
+mkdir -p "$tree/docs" "$tree/tests/gates" "$objects/lines"
+touch "$tree/tests/gates/circles.list"
+printf '| `%s` | `%s` | %s |\n' sdk/lines one.c '`sdk/stats`' sdk/stats stats.h '' api/spans none.h '' \
+    >"$tree/docs/ARCHITECTURE.md"
+plant sdk/lines/one.c "" 'void two(void); void one(void); void one(void) { two(); }'
+plant sdk/lines/two.c "" 'void one(void); void two(void); void two(void) { one(); }'
+plant sdk/lines/two.c "" '#include "sdk/stats/stats.h"'
+plant sdk/stats/stats.h "" '#include "sdk/stats/rows.h"'
+plant sdk/stats/rows.h "" '#include "sdk/stats/stats.h"'
+plant sdk/stats/rows.h "" '#include "sdk/lines/lines.h"'
+plant sdk/lines/lines.h "" 'int x;'
+plant api/spans/span.h "" 'int x;'
+for name in one two; do
+    cc -std=c11 -x c -c -o "$objects/lines/$name.c.o" - < <(grep -v '#include' "$tree/sdk/lines/$name.c")
+done
+git -C "$tree" init -q
+git -C "$tree" add .
+expected=('a circle of files: sdk/lines/one.c sdk/lines/two.c$'
+    'a circle of files: sdk/stats/rows.h sdk/stats/stats.h$'
+    'sdk/stats/rows.h uses sdk/lines/lines.h \(#include\): sdk/stats may not'
+    'api/spans: docs/ARCHITECTURE.md has no row that names a first file')
+judge rooms.py "$tree/build"
+
+finish "layers, sizes, words, format, figures and rooms find what was planted"
