@@ -17,28 +17,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* --- an SDK comes --- */
-
-/* Let children be known to themselves. In a child it has been done by the parent. */
-static void watch(void)
-{
-    static bool is_done;
-    if (!is_done && oteli_fork_wipe(&oteli_watched, sizeof oteli_watched)) {
-        oteli_fork_wipe(oteli_detached_parts, sizeof oteli_detached_parts);
-        oteli_fork_watch(&oteli_watched.words.mark);
-    }
-    is_done = true;
-    oteli_fork_adopt();
-}
-
-void oteli_sdk_install(struct oteli_sdk *sdk)
-{
-    oteli_fork_add(oteli_thread_callbacks.forget);
-    watch();
-    otel_tracers_reconfigure();
-    oteli_sdk_put(sdk);
-}
-
 /* --- a thread ends --- */
 
 /* The thread ends: its state, with its line, is free for another. Spans that destructors
@@ -93,8 +71,6 @@ static void forget(void)
     oteli_detached_forget();
     oteli_holds_forget();
     oteli_holders_forget();
-    oteli_tracestates_forget();
-    oteli_baggages_forget();
     const bool is_kept = keep_own(oteli_self);
     if (!is_kept) {
         oteli_thread_publish_nothing(oteli_self);
@@ -104,8 +80,38 @@ static void forget(void)
     oteli_sdk_forget();
 }
 
-const struct oteli_thread_callbacks oteli_thread_callbacks = {on_thread_exit, forget,
+/* In this order: the kept state's places hold tracestates and baggages again. */
+static void watch_forks(void)
+{
+    oteli_fork_add(oteli_tracestates_forget);
+    oteli_fork_add(oteli_baggages_forget);
+    oteli_fork_add(forget);
+}
+
+const struct oteli_thread_callbacks oteli_thread_callbacks = {on_thread_exit, watch_forks,
                                                               oteli_line_discard_mounts};
+
+/* --- an SDK comes --- */
+
+/* Let children be known to themselves. In a child it has been done by the parent. */
+static void watch(void)
+{
+    static bool is_done;
+    if (!is_done && oteli_fork_wipe(&oteli_watched, sizeof oteli_watched)) {
+        oteli_fork_wipe(oteli_detached_parts, sizeof oteli_detached_parts);
+        oteli_fork_watch(&oteli_watched.words.mark);
+    }
+    is_done = true;
+    oteli_fork_adopt();
+}
+
+void oteli_sdk_install(struct oteli_sdk *sdk)
+{
+    watch_forks();
+    watch();
+    otel_tracers_reconfigure();
+    oteli_sdk_put(sdk);
+}
 
 /* --- the process ends --- */
 

@@ -17,6 +17,7 @@
 #include "api/baggage/baggage_pool.h"
 #include "common/base/slot_pool.h"
 #include "common/log.h"
+#include "common/os/fork.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,8 @@ static const struct ring *ring_of(uint32_t index)
 static uint8_t *part_of(const struct ring *ring, uint32_t index, bool make)
 {
     void **part = &parts[ring->first_part + (index - ring->first) / ring->per_part];
+    if (make && OTELI_LOAD_ACQUIRE_PTR(part) == NULL)
+        oteli_fork_add(oteli_baggages_forget); /* a program may need nothing else of the API */
     return make ? oteli_part_make(part, ring->per_part, ring->size) : OTELI_LOAD_ACQUIRE_PTR(part);
 }
 

@@ -6,6 +6,7 @@
  * being filled, and how many spans hold it. All changes are compare-and-swap of it. */
 #include "api/context/tracestate_pool.h"
 #include "common/base/slot_pool.h"
+#include "common/os/fork.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@ static uint32_t reference_of(uint32_t index, uint64_t word)
 static struct place *part_of(uint32_t index, bool make)
 {
     void **part = &parts[index / PART];
+    if (make && OTELI_LOAD_ACQUIRE_PTR(part) == NULL)
+        oteli_fork_add(oteli_tracestates_forget); /* a program may need nothing else of the API */
     return make ? oteli_part_make(part, PART, sizeof(struct place)) : OTELI_LOAD_ACQUIRE_PTR(part);
 }
 

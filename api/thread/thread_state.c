@@ -59,7 +59,7 @@ static void set_up_process(void)
 {
     oteli_stay_loaded((oteli_code *)oteli_thread_own); /* it is called when threads end */
     has_exit_key = pthread_key_create(&exit_key, oteli_thread_callbacks.exit) == 0;
-    oteli_fork_add(oteli_thread_callbacks.forget);
+    oteli_thread_callbacks.watch_forks();
 }
 
 static struct oteli_thread *take_over(void)

@@ -156,7 +156,7 @@ OTELI_COLD bool oteli_thread_deepen(struct oteli_thread *thread);
 /* What states leave to the files above this one: lifetime.c has them. */
 struct oteli_thread_callbacks {
     void (*exit)(void *thread);                 /* a thread ends, and this is its state */
-    void (*forget)(void);                       /* in a forked child */
+    void (*watch_forks)(void);                  /* children are to forget what is the parent's */
     void (*lose_line)(struct oteli_line *line); /* nobody will read this line any further */
 };
 OTELI_NOT_LENT extern const struct oteli_thread_callbacks oteli_thread_callbacks;

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST = 12 }; /* one for each part of ours that has something to forget */
+enum { MOST = 16 }; /* one for each part of ours that has something to forget */
 
 /* Functions as numbers, because an atomic pointer to a function is none; 0: a free place. */
 static uint64_t forgets[MOST];
@@ -47,8 +47,9 @@ void oteli_fork_add(void (*forget)(void))
     const uint64_t number = number_of(forget);
     bool is_known = false;
     for (unsigned i = 0; i < MOST && !is_known; i++) {
-        const uint64_t there = oteli_load_relaxed_64(&forgets[i]);
-        is_known = there == number || (there == 0 && oteli_cas_full_64(&forgets[i], 0, number));
+        if (oteli_load_relaxed_64(&forgets[i]) == 0)
+            (void)oteli_cas_full_64(&forgets[i], 0, number); /* or another thread was first */
+        is_known = oteli_load_relaxed_64(&forgets[i]) == number;
     }
     if (!is_known)
         OTELI_LOG_ALWAYS(OTEL_LOG_ERROR,

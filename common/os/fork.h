@@ -23,8 +23,8 @@
 
 enum { OTELI_FORK_PAGE = 4096 };
 
-/* Run `forget` in children from now on; what it is in stays loaded (library.h). Again is the same
- * as once. */
+/* Run `forget` in children from now on, after those that were added before it; what it is in stays
+ * loaded (library.h). Again is the same as once. */
 OTELI_LENT void oteli_fork_add(void (*forget)(void));
 
 /* Whole pages of OTELI_FORK_PAGE bytes in static memory without a value: zero in each child
