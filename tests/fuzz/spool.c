@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/spool.c - names and contents of files that somebody has put into a spool. Whatever is
- * taken for good is, to the last byte, what we would have written; whatever is halved stays whole.
+ * taken for good is, to the last byte, what we would have written.
  *
  * The input is a name, up to the first NUL or line end, and a content. Half of the inputs get a
  * right checksum, for what is behind it. */
 #include "exporters/otlp/encode/compress.h"
-#include "exporters/otlp/encode/request_split.h"
 #include "exporters/otlp/spool/spool_file.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -52,22 +51,6 @@ static void check_content(const struct oteli_spool_file *file, const uint8_t *co
     fuzz_check(good <= 1);
 }
 
-/* The halves of a request have all of its spans, and are no longer than it is. */
-static void check_parts(const uint8_t *request, size_t length)
-{
-    const uint64_t spans = oteli_request_spans(request, length);
-    uint64_t found = 0;
-    for (uint64_t first = 0; first < spans; first += (spans + 1) / 2) {
-        const size_t size = oteli_request_part(request, length, first, (spans + 1) / 2, NULL);
-        uint8_t *part = malloc(size);
-        fuzz_check(size != 0 && size <= length && part != NULL);
-        fuzz_check(oteli_request_part(request, length, first, (spans + 1) / 2, part) == size);
-        found += oteli_request_spans(part, size);
-        free(part);
-    }
-    fuzz_check(found == spans);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char name[128];
@@ -88,7 +71,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (length < size && data[length] == '\n')
         mend(content, size - behind);
     check_content(&file, content, size - behind);
-    check_parts(content, size - behind);
     free(content);
     return 0;
 }

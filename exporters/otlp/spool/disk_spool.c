@@ -7,7 +7,6 @@
 #include "common/clock/time_units.h"
 #include "common/log.h"
 #include "common/text/text.h"
-#include "exporters/otlp/encode/request_split.h"
 #include "exporters/otlp/spool/spool_index.h"
 
 #include <errno.h>
@@ -299,24 +298,18 @@ static uint64_t written_now(struct oteli_spool *spool)
 }
 
 /* There is room for its entry. */
-static bool write_file(struct oteli_spool *spool, const struct oteli_spool_file *file,
-                       int64_t born_ns, const void *bytes)
-{
-    uint8_t head[OTELI_SPOOL_HEAD];
-    oteli_spool_head_write(file, spool->format, bytes, head);
-    if (!oteli_spool_dir_write(&spool->dir, file, head, bytes))
-        return false;
-    oteli_spool_index_add(&spool->index, file, born_ns);
-    return true;
-}
-
 static bool write_now(struct oteli_spool *spool, const void *bytes, size_t length, uint32_t spans)
 {
     const struct oteli_spool_file file = {.written_unix_ns = written_now(spool),
                                           .id = oteli_random_next(&spool->random),
                                           .spans = spans,
                                           .length = (uint32_t)length};
-    return write_file(spool, &file, spool->clock.boot_ns, bytes);
+    uint8_t head[OTELI_SPOOL_HEAD];
+    oteli_spool_head_write(&file, spool->format, bytes, head);
+    if (!oteli_spool_dir_write(&spool->dir, &file, head, bytes))
+        return false;
+    oteli_spool_index_add(&spool->index, &file, spool->clock.boot_ns);
+    return true;
 }
 
 static bool put(struct oteli_spool *spool, const void *bytes, size_t length, uint32_t spans)
@@ -516,64 +509,6 @@ void oteli_spool_settle(struct oteli_spool *spool, enum oteli_request_call_end e
     spool->is_sending = false;
     oteli_spool_dir_unlock(&spool->dir);
     errno = saved_errno;
-}
-
-/* The part of the request in hand from this span on. It takes the request's place in the order. */
-static bool write_part(struct oteli_spool *spool, struct oteli_spool_file *part,
-                       uint64_t first_span)
-{
-    const struct oteli_spool_entry *whole = oteli_spool_index_find(&spool->index, &spool->sent);
-    const int64_t born_ns = whole != NULL ? whole->born_ns : spool->clock.boot_ns;
-    const uint8_t *request = spool->buffer.bytes + OTELI_SPOOL_HEAD;
-    const size_t length = spool->sent.length;
-    uint8_t *bytes = malloc(length);
-    const size_t size =
-        bytes != NULL ? oteli_request_part(request, length, first_span, part->spans, bytes) : 0;
-    part->written_unix_ns = spool->sent.written_unix_ns;
-    part->length = (uint32_t)size;
-    const bool is_done = size != 0 && oteli_spool_index_fit(&spool->index) &&
-                         write_file(spool, part, born_ns, bytes);
-    free(bytes);
-    return is_done;
-}
-
-static bool halve(struct oteli_spool *spool)
-{
-    const uint32_t spans = spool->sent.spans;
-    const uint64_t id = oteli_random_next(&spool->random) & ~UINT64_C(1);
-    struct oteli_spool_file parts[2] = {{.id = id, .spans = spans / 2},
-                                        {.id = id | 1, .spans = spans - spans / 2}};
-    if (!write_part(spool, &parts[0], 0))
-        return false;
-    const bool is_done = write_part(spool, &parts[1], parts[0].spans);
-    struct oteli_spool_entry *gone =
-        oteli_spool_index_find(&spool->index, is_done ? &spool->sent : &parts[0]);
-    if (gone != NULL && gone->state == OTELI_SPOOL_WAITS)
-        let_go(spool, gone, OTELI_SPOOL_HALVED, 0);
-    return is_done;
-}
-
-static bool can_be_halved(const struct oteli_spool *spool)
-{
-    return spool->is_sending && spool->format != OTEL_OTLP_HTTP_JSON && spool->sent.spans >= 2 &&
-           oteli_request_spans(spool->buffer.bytes + OTELI_SPOOL_HEAD, spool->sent.length) ==
-               spool->sent.spans &&
-           oteli_spool_index_find(&spool->index, &spool->sent) != NULL;
-}
-
-bool oteli_spool_halve(struct oteli_spool *spool)
-{
-    const int saved_errno = errno;
-    struct timespec changed;
-    const bool is_done =
-        can_be_halved(spool) && oteli_spool_dir_use(&spool->dir, &changed) && halve(spool);
-    if (is_done) {
-        note_own_change(spool);
-        spool->is_sending = false;
-        oteli_spool_dir_unlock(&spool->dir);
-    }
-    errno = saved_errno;
-    return is_done;
 }
 
 bool oteli_spool_is_empty(const struct oteli_spool *spool)

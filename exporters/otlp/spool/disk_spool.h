@@ -65,11 +65,6 @@ bool oteli_spool_first(struct oteli_spool *spool, struct oteli_spool_item *item)
 void oteli_spool_settle(struct oteli_spool *spool, enum oteli_request_call_end end,
                         uint64_t rejected);
 
-/* The one that oteli_spool_first gave last is too large for the receiver: put each half of its
- * spans in its place, instead of settling it. false, and nothing has changed: it is one span or no
- * protobuf, or there is no room for a second copy of it. */
-bool oteli_spool_halve(struct oteli_spool *spool);
-
 /* Whether there is nothing to send, as far as this process knows. */
 bool oteli_spool_is_empty(const struct oteli_spool *spool);
 

@@ -57,10 +57,7 @@ void oteli_spool_comes(enum oteli_spool_way way, uint64_t spans, uint64_t bytes)
 void oteli_spool_goes(enum oteli_spool_way way, uint64_t spans, uint64_t bytes, uint64_t rejected)
 {
     begin();
-    if (way == OTELI_SPOOL_HALVED)
-        sums.ways[OTELI_SPOOL_STORED] -= spans;
-    else
-        sums.ways[way] += spans - rejected;
+    sums.ways[way] += spans - rejected;
     sums.rejected += rejected;
     sums.waiting -= spans;
     sums.waiting_bytes -= bytes;

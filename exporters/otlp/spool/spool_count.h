@@ -19,8 +19,7 @@ enum oteli_spool_way {
     OTELI_SPOOL_EVICTED,
     OTELI_SPOOL_WAS_TORN,
     OTELI_SPOOL_TAKEN,
-    OTELI_SPOOL_WAYS,
-    OTELI_SPOOL_HALVED /* its halves have come as two that were stored: nothing is counted twice */
+    OTELI_SPOOL_WAYS
 };
 
 /* A file with so many spans, which takes so many bytes, waits from now on. */

@@ -11,7 +11,6 @@
 #include "common/clock/time_units.h"
 #include "common/log.h"
 #include "common/text/text.h"
-#include "exporters/otlp/call/culprit.h"
 #include "exporters/otlp/call/retry.h"
 #include "exporters/otlp/spool/disk_spool.h"
 
@@ -35,7 +34,6 @@ struct oteli_spool_sender {
     struct oteli_spool *spool;
     struct oteli_request_call request_call;
     struct oteli_request request; /* made of the file that is being sent */
-    struct oteli_culprit culprit;
 
     bool is_away;
     unsigned failures;    /* since it was last there */
@@ -198,15 +196,6 @@ static void tell_delivered(const struct oteli_spool_sender *spool_sender)
                   spool_sender->receiver->name, outcome->message);
 }
 
-/* Go on with the halves of a file, one of which has the span for which it was refused. */
-static bool look_for_culprit(struct oteli_spool_sender *spool_sender)
-{
-    return spool_sender->request_call.outcome.is_about_content &&
-           oteli_culprit_halve(&spool_sender->culprit, spool_sender->request.spans,
-                               oteli_monotonic_ns()) &&
-           oteli_spool_halve(spool_sender->spool);
-}
-
 /* What became of the file. */
 static void end_request(struct oteli_spool_sender *spool_sender)
 {
@@ -214,13 +203,6 @@ static void end_request(struct oteli_spool_sender *spool_sender)
     const struct oteli_outcome *outcome = &request_call->outcome;
     const enum oteli_request_call_end end = request_call->end;
     spool_sender->is_sending = false;
-    if (end == OTELI_CALL_DELIVERED)
-        oteli_culprit_accepted(&spool_sender->culprit);
-    if ((end == OTELI_CALL_TOO_LARGE && oteli_spool_halve(spool_sender->spool)) ||
-        (end == OTELI_CALL_REFUSED && look_for_culprit(spool_sender))) {
-        find_there(spool_sender);
-        return;
-    }
     if (end == OTELI_CALL_DELIVERED)
         tell_delivered(spool_sender);
     else if (oteli_request_call_was_answered(end))

@@ -274,70 +274,18 @@ TEST(an_empty_spool_wants_nothing)
 /* spec: X25 */
 TEST(a_file_that_is_refused_holds_nothing_up)
 {
-    start_away(SCRIPT(BUSY, {.status = 403}));
-    export_named("2nd..");
+    start_away(SCRIPT(BUSY, {.status = 400}, {.status = 413}));
+    export_named("large");
+    export_named("3rd..");
 
     fixture_advance_ms(1200);
     assert_int_equal(attend_to_the_end(), IDLE_MS);
 
-    assert_arrived(2, "2nd..");
-    assert_int_equal(COUNTED(refused), 3);
+    assert_int_equal(requests(), 4);
+    assert_arrived(3, "3rd..");
+    assert_int_equal(COUNTED(refused), 6);
     assert_int_equal(COUNTED(sent), 3);
     assert_int_equal(spool_files_count(&files, ""), 0);
-}
-
-static size_t body_length(size_t request)
-{
-    return http_sink_request(fixture.sink, request)->body_length;
-}
-
-/* R27 */
-TEST(a_file_that_is_too_large_is_sent_in_halves)
-{
-    start_away(SCRIPT(BUSY, {.status = 413}, {.status = 413}));
-    export_named("2nd..");
-
-    fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
-
-    assert_true(body_length(2) < body_length(3) && body_length(3) < body_length(1));
-    assert_arrived(3, "first");
-    assert_arrived(4, "2nd..");
-    assert_int_equal(requests(), 5);
-    assert_int_equal(COUNTED(refused), 1); /* it was too large alone */
-    assert_int_equal(COUNTED(sent), 5);
-    assert_int_equal(COUNTED(stored), 6);
-    assert_int_equal(spool_files_count(&files, ""), 0);
-}
-
-TEST(halves_are_as_old_as_the_whole)
-{
-    start_away(SCRIPT(BUSY, {.status = 413}, BUSY));
-    fixture_advance_ms(1200);
-    (void)attend_to_the_end();
-    assert_int_equal(spool_files_count(&files, ".otlp"), 2);
-
-    begin_next_program();
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
-
-    assert_int_equal(COUNTED(expired), 0);
-    assert_int_equal(COUNTED(sent), 3);
-}
-
-/* R27, R48 */
-TEST(what_finds_no_room_for_its_halves_is_refused)
-{
-    start(SCRIPT(BUSY, {.status = 413}));
-    export_named("first");
-    export_named("2nd..");
-    fixture_advance_ms(1200);
-    spool_calls.errors[SPOOL_WRITEV] = ENOSPC;
-
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
-
-    assert_int_equal(COUNTED(refused), 3);
-    assert_int_equal(COUNTED(sent), 3);
-    assert_arrived(2, "2nd..");
 }
 
 TEST(what_is_rejected_of_a_file_is_counted_and_not_sent_again)
