@@ -89,6 +89,18 @@ static inline char *oteli_percent_put(char *out, char byte)
     return out;
 }
 
+/* Write bytes as hexadecimal digits and a NUL: 2 * length + 1 bytes. Returns `out`. */
+static inline char *oteli_hex_put(char *out, const uint8_t *bytes, size_t length)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < length; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out[2 * length] = '\0';
+    return out;
+}
+
 /* Replace every %xx by its byte; everything else, '+' too, stays. `out` needs room for
  * `length` bytes and may be `text`; it gets no NUL, and may contain one (%00). false: some
  * '%' is not followed by two hexadecimal digits, and `out` is of no use. */

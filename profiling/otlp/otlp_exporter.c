@@ -5,7 +5,7 @@
  * A profile that is too large for the receiver is sent in two halves of its samples, each with the
  * dictionary that it needs, and those in halves again, as far as that helps.
  *
- * The profiler's thread, but for wake; owns the encoder and the connection. */
+ * The profiler's thread, but for wake; owns the connection. */
 #include "common/base/random.h"
 #include "common/log.h"
 #include "exporters/otlp/otlp_client.h"
@@ -15,11 +15,11 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct exporter {
     struct oteli_posting *posting;
     struct oteli_identity identity;
-    struct oteli_otlp_profiles encoder;
 };
 
 static bool make_ids(struct oteli_otlp_origin *origin)
@@ -53,56 +53,49 @@ enum {
 
 /* Samples of a profile, in one request. */
 struct part {
-    size_t first;
-    size_t count;
+    otel_profile profile;
     unsigned halvings;
 };
 
 struct sending {
     struct exporter *exporter;
-    const otel_profile *profile;
-    struct part waiting[HALVINGS_MOST + 1]; /* the last one is sent next */
-    size_t waiting_count;
-    unsigned refusals;
-    uint64_t delivered; /* samples */
+    uint64_t samples; /* of the whole profile */
+    uint64_t delivered;
     uint64_t lost;
+    unsigned refusals;
+    bool is_over;       /* all parts that are to come are lost */
     otel_status status; /* of what was lost last */
 };
 
 static bool is_divisible(const struct part *part)
 {
-    return part->count > 1 && part->halvings < HALVINGS_MOST;
+    return part->profile.sample_count > 1 && part->halvings < HALVINGS_MOST;
 }
 
-static otel_profile profile_of(const struct sending *sending, const struct part *part)
-{
-    otel_profile profile = *sending->profile;
-    profile.samples += part->first;
-    profile.sample_count = part->count;
-    return profile;
-}
+static void send_part(struct sending *sending, const struct part *part);
 
-static void halve(struct sending *sending, const struct part *part,
-                  const struct oteli_posted *posted)
+static void send_halves(struct sending *sending, const struct part *part,
+                        const struct oteli_posted *posted)
 {
-    const size_t half = (part->count + 1) / 2;
-    const unsigned halvings = part->halvings + 1;
-    sending->waiting[sending->waiting_count++] =
-        (struct part){part->first + half, part->count - half, halvings};
-    sending->waiting[sending->waiting_count++] = (struct part){part->first, half, halvings};
+    struct part first = *part;
+    struct part second = *part;
     OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export of a profile to %s: %s; in two parts instead",
               oteli_posting_receiver(sending->exporter->posting), posted->text);
+    first.halvings = second.halvings = part->halvings + 1;
+    first.profile.sample_count = (part->profile.sample_count + 1) / 2;
+    second.profile.samples += first.profile.sample_count;
+    second.profile.sample_count -= first.profile.sample_count;
+    send_part(sending, &first);
+    send_part(sending, &second);
 }
 
-/* Count them as lost, and with `ends` those that wait behind them as well. Gives how many. */
-static uint64_t lose(struct sending *sending, const otel_profile *profile, bool ends,
+/* Count its samples as lost, and with `is_over` those of the parts to come. Gives how many. */
+static uint64_t lose(struct sending *sending, const struct part *part, bool is_over,
                      otel_status status)
 {
-    uint64_t samples = samples_of(profile);
-    while (ends && sending->waiting_count != 0) {
-        const otel_profile next = profile_of(sending, &sending->waiting[--sending->waiting_count]);
-        samples += samples_of(&next);
-    }
+    const uint64_t samples = is_over ? sending->samples - sending->delivered - sending->lost
+                                     : samples_of(&part->profile);
+    sending->is_over = is_over;
     sending->lost += samples;
     sending->status = status;
     return samples;
@@ -139,7 +132,7 @@ static void say_no_service(const struct exporter *exporter, const struct oteli_p
         receiver, posted->text);
 }
 
-static void accept(struct sending *sending, const otel_profile *profile,
+static void accept(struct sending *sending, const struct part *part,
                    const struct oteli_posted *posted)
 {
     const char *receiver = oteli_posting_receiver(sending->exporter->posting);
@@ -149,21 +142,21 @@ static void accept(struct sending *sending, const otel_profile *profile,
     else if (posted->text[0] != '\0')
         OTELI_LOG(OTEL_LOG_WARN, "%s accepted all profiles and warns: %s", receiver, posted->text);
     if (posted->rejected < OTELI_OTLP_PROFILES)
-        sending->delivered += samples_of(profile);
+        sending->delivered += samples_of(&part->profile);
     else
-        (void)lose(sending, profile, false, OTEL_ERROR_EXPORT_FAILED);
+        (void)lose(sending, part, false, OTEL_ERROR_EXPORT_FAILED);
 }
 
-static void lose_without_memory(struct sending *sending, const otel_profile *profile)
+static void lose_without_memory(struct sending *sending, const struct part *part)
 {
-    const uint64_t samples = lose(sending, profile, true, OTEL_ERROR_NO_MEMORY);
+    const uint64_t samples = lose(sending, part, true, OTEL_ERROR_NO_MEMORY);
     OTELI_LOG(OTEL_LOG_ERROR, "no memory for an OTLP request; %" PRIu64 " samples are lost",
               samples);
 }
 
-static void lose_above_limit(struct sending *sending, const otel_profile *profile, size_t length)
+static void lose_above_limit(struct sending *sending, const struct part *part, size_t length)
 {
-    const uint64_t samples = lose(sending, profile, false, OTEL_ERROR_EXPORT_FAILED);
+    const uint64_t samples = lose(sending, part, false, OTEL_ERROR_EXPORT_FAILED);
     OTELI_LOG(
         OTEL_LOG_ERROR,
         "a profile of %zu bytes is larger than an OTLP request may be (%zu bytes), and cannot "
@@ -172,16 +165,15 @@ static void lose_above_limit(struct sending *sending, const otel_profile *profil
 }
 
 /* A part that is not sent again. */
-static void lose_part(struct sending *sending, const otel_profile *profile,
+static void lose_part(struct sending *sending, const struct part *part,
                       const struct oteli_posted *posted)
 {
     if (posted->is_too_large)
         sending->refusals++;
     const bool ends =
         posted->has_no_time || posted->has_no_service || sending->refusals == REFUSALS_MOST;
-    const uint64_t samples =
-        lose(sending, profile, ends,
-             posted->has_no_time ? OTEL_ERROR_TIMEOUT : OTEL_ERROR_EXPORT_FAILED);
+    const uint64_t samples = lose(
+        sending, part, ends, posted->has_no_time ? OTEL_ERROR_TIMEOUT : OTEL_ERROR_EXPORT_FAILED);
     if (posted->has_no_service)
         say_no_service(sending->exporter, posted);
     else
@@ -196,30 +188,33 @@ static void lose_part(struct sending *sending, const otel_profile *profile,
 static void send_part(struct sending *sending, const struct part *part)
 {
     struct exporter *exporter = sending->exporter;
-    const otel_profile profile = profile_of(sending, part);
     struct oteli_otlp_origin origin = {.resource = exporter->identity.resource,
                                        .resource_length = exporter->identity.resource_length,
                                        .schema_url = exporter->identity.schema_url};
-    struct oteli_message message = {.items = is_divisible(part) ? part->count : 1,
+    if (sending->is_over)
+        return;
+    uint8_t *bytes = NULL;
+    struct oteli_message message = {.items = is_divisible(part) ? part->profile.sample_count : 1,
                                     .is_part = part->halvings != 0};
     if (make_ids(&origin))
-        message.bytes =
-            oteli_otlp_profiles_encode(&exporter->encoder, &profile, &origin, &message.length);
-    if (message.bytes == NULL) {
-        lose_without_memory(sending, &profile);
+        bytes = oteli_otlp_profiles_encode(&part->profile, &origin, &message.length);
+    if (bytes == NULL) {
+        lose_without_memory(sending, part);
         return;
     }
+    message.bytes = bytes;
     const struct oteli_posted posted = oteli_posting_post(exporter->posting, &message);
+    free(bytes);
     if (posted.is_delivered)
-        accept(sending, &profile, &posted);
+        accept(sending, part, &posted);
     else if (posted.has_no_memory)
-        lose_without_memory(sending, &profile);
+        lose_without_memory(sending, part);
     else if (posted.is_too_large && is_divisible(part))
-        halve(sending, part, &posted);
+        send_halves(sending, part, &posted);
     else if (posted.is_too_large && posted.attempts == 0)
-        lose_above_limit(sending, &profile, message.length);
+        lose_above_limit(sending, part, message.length);
     else
-        lose_part(sending, &profile, &posted);
+        lose_part(sending, part, &posted);
 }
 
 /* --- A profile --- */
@@ -229,14 +224,8 @@ static otel_status send_all(struct exporter *exporter, const otel_profile *profi
     const otel_status status = oteli_identity_renew(&exporter->identity);
     if (status != OTEL_OK && exporter->identity.resource == NULL)
         return status;
-    struct sending sending = {.exporter = exporter,
-                              .profile = profile,
-                              .waiting = {{.count = profile->sample_count}},
-                              .waiting_count = 1};
-    while (sending.waiting_count != 0) {
-        const struct part part = sending.waiting[--sending.waiting_count];
-        send_part(&sending, &part);
-    }
+    struct sending sending = {.exporter = exporter, .samples = samples_of(profile)};
+    send_part(&sending, &(struct part){.profile = *profile});
     if (sending.delivered == 0)
         return sending.status;
     otel_profile_drop(profile, sending.lost);
@@ -273,7 +262,6 @@ static void free_exporter(void *state)
         return;
     oteli_posting_free(exporter->posting);
     oteli_identity_fini(&exporter->identity);
-    oteli_otlp_profiles_fini(&exporter->encoder);
     free(exporter);
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/otlp/otlp_profiles.c - the contracts are in otlp_profiles.h. One thread at a time; owns
- * the request and the tables. First all rows are made, then it is known how long everything is,
- * then it is written. */
+/* profiling/otlp/otlp_profiles.c - the contract is in otlp_profiles.h. One thread at a time. First
+ * all rows are made, then everything is written. */
 #include "profiling/otlp/otlp_profiles.h"
 
 #include "common/wire.h"
+#include "profiling/otlp/otlp_dictionary.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     REQUEST_RESOURCE_PROFILES = 1,
@@ -35,67 +36,48 @@ enum {
 
 enum { TIME_SUM, COUNT_SUM }; /* the two profiles */
 
-static const char SCOPE[] = "otel-c";
+static const char *const types[] = {[TIME_SUM] = "cpu", [COUNT_SUM] = "samples"};
+static const char *const units[] = {[TIME_SUM] = "nanoseconds", [COUNT_SUM] = "count"};
 
-/* Kinds of values, as rows of strings. */
-struct kind {
-    uint32_t type;
-    uint32_t unit;
+/* Behind the key of an identity: the fields of a sample but its values. */
+struct sums {
+    uint64_t of[OTELI_OTLP_PROFILES];
 };
 
-/* What is known of the request before it is written. */
-struct plan {
+struct encoder {
     const otel_profile *profile;
     const struct oteli_otlp_origin *origin;
-    struct kind kinds[OTELI_OTLP_PROFILES];
-    size_t profile_sizes[OTELI_OTLP_PROFILES];
-    size_t scope_size;
-    size_t scope_profiles_size;
-    size_t resource_profiles_size;
-    size_t dictionary_size;
+    struct oteli_otlp_dictionary dictionary;
+    struct oteli_interner identities;
+    struct oteli_protobuf_writer sample; /* while it is put together */
+    struct oteli_protobuf_writer request;
 };
-
-void oteli_otlp_profiles_fini(struct oteli_otlp_profiles *encoder)
-{
-    oteli_otlp_dictionary_fini(&encoder->dictionary);
-    oteli_otlp_table_fini(&encoder->identities);
-    free(encoder->sums);
-    free(encoder->request);
-    *encoder = (struct oteli_otlp_profiles){.sums = NULL};
-}
-
-/* What is zero is not written, as in every message of proto3. */
-static size_t number_size(uint32_t field, uint64_t value)
-{
-    return value != 0 ? oteli_varint_field_size(field, value) : 0;
-}
-
-static uint8_t *put_number(uint8_t *at, uint32_t field, uint64_t value)
-{
-    return value != 0 ? oteli_put_varint_field(at, field, value) : at;
-}
 
 /* --- Samples --- */
 
-/* The fields of a sample but its values. Gives the number of that identity. */
-static uint32_t identify(struct oteli_otlp_profiles *encoder,
-                         const struct oteli_profile_sample *sample)
+/* What is known of the thread goes before labels that say the same. */
+static void put_attributes(struct encoder *encoder, const struct oteli_profile_sample *sample)
 {
+    const otel_profile *profile = encoder->profile;
+    const struct oteli_profile_thread *thread = &profile->threads[sample->thread];
+    const struct oteli_profile_label_set *labels = &profile->label_sets[sample->label_set];
     struct oteli_otlp_dictionary *dictionary = &encoder->dictionary;
-    uint32_t attributes[OTELI_SAMPLE_ATTRIBUTES];
-    uint8_t identity[(OTELI_SAMPLE_ATTRIBUTES + 6) * OTELI_VARINT_MAX];
-    const uint32_t stack = oteli_otlp_dictionary_stack(dictionary, sample->stack);
-    const size_t count = oteli_otlp_dictionary_attributes(dictionary, sample, attributes);
-    const uint32_t link = oteli_otlp_dictionary_link(dictionary, sample->link);
-    size_t size = 0;
-    for (size_t i = 0; i < count; i++)
-        size += oteli_varint_size(attributes[i]);
-    uint8_t *at = put_number(identity, SAMPLE_STACK, stack);
-    at = oteli_put_bytes_head(at, SAMPLE_ATTRIBUTES, size);
-    for (size_t i = 0; i < count; i++)
-        at = oteli_put_varint(at, attributes[i]);
-    at = put_number(at, SAMPLE_LINK, link);
-    return oteli_otlp_table_put(&encoder->identities, identity, (size_t)(at - identity));
+    const size_t begun = oteli_protobuf_begin(&encoder->sample, SAMPLE_ATTRIBUTES);
+    oteli_protobuf_packed(&encoder->sample, oteli_otlp_dictionary_number(dictionary, "thread.id",
+                                                                         (uint64_t)thread->id));
+    if (thread->name != 0)
+        oteli_protobuf_packed(&encoder->sample,
+                              oteli_otlp_dictionary_attribute(dictionary, "thread.name",
+                                                              profile->strings[thread->name]));
+    for (uint32_t i = 0; i < labels->count; i++) {
+        const struct oteli_profile_pair *pair = &profile->pairs[labels->first + i];
+        const char *key = profile->strings[pair->key];
+        if (strcmp(key, "thread.id") != 0 && (strcmp(key, "thread.name") != 0 || thread->name == 0))
+            oteli_protobuf_packed(
+                &encoder->sample,
+                oteli_otlp_dictionary_attribute(dictionary, key, profile->strings[pair->value]));
+    }
+    oteli_protobuf_end(&encoder->sample, begun);
 }
 
 /* Values are int64. */
@@ -104,165 +86,126 @@ static void add(uint64_t *sum, uint64_t more)
     *sum = more < INT64_MAX - *sum ? *sum + more : INT64_MAX;
 }
 
-static bool add_samples(struct oteli_otlp_profiles *encoder, const otel_profile *profile)
+static struct sums sums_of(const struct encoder *encoder, uint32_t identity)
 {
-    const size_t room = profile->sample_count + 1;
-    if (room > encoder->sum_room) {
-        free(encoder->sums);
-        encoder->sums = malloc(room * sizeof *encoder->sums);
-        encoder->sum_room = encoder->sums != NULL ? room : 0;
-        if (encoder->sums == NULL)
-            return false;
-    }
-    memset(encoder->sums, 0, room * sizeof *encoder->sums);
-    oteli_otlp_table_begin(&encoder->identities);
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct oteli_profile_sample *sample = &profile->samples[i];
-        struct oteli_otlp_sums *sums = &encoder->sums[identify(encoder, sample)];
-        add(&sums->of[TIME_SUM], sample->cpu_ns);
-        add(&sums->of[COUNT_SUM], sample->count);
-    }
-    return !encoder->identities.failed && !encoder->dictionary.failed;
+    struct sums sums;
+    const uint8_t *key = oteli_interner_at(&encoder->identities, identity);
+    memcpy(&sums, key + encoder->identities.rows[identity].length, sizeof sums);
+    return sums;
 }
 
-static size_t sample_size(const struct oteli_otlp_profiles *encoder, size_t identity, size_t kind)
+/* false: no memory. */
+static bool add_sample(struct encoder *encoder, const struct oteli_profile_sample *sample)
 {
-    return encoder->identities.rows.rows[identity].length +
-           oteli_bytes_field_size(SAMPLE_VALUES,
-                                  oteli_varint_size(encoder->sums[identity].of[kind]));
-}
-
-static uint8_t *put_sample(uint8_t *at, const struct oteli_otlp_profiles *encoder, size_t identity,
-                           size_t kind)
-{
-    const uint64_t value = encoder->sums[identity].of[kind];
-    size_t length;
-    const uint8_t *fields = oteli_otlp_table_row(&encoder->identities, identity, &length);
-    at = oteli_put_bytes_head(at, PROFILE_SAMPLES, sample_size(encoder, identity, kind));
-    at = oteli_put_bytes(at, fields, length);
-    at = oteli_put_bytes_head(at, SAMPLE_VALUES, oteli_varint_size(value));
-    return oteli_put_varint(at, value);
-}
-
-/* --- Profiles --- */
-
-static size_t kind_size(const struct kind *kind)
-{
-    return number_size(TYPE_TYPE, kind->type) + number_size(TYPE_UNIT, kind->unit);
-}
-
-static uint8_t *put_kind(uint8_t *at, uint32_t field, const struct kind *kind)
-{
-    at = oteli_put_bytes_head(at, field, kind_size(kind));
-    at = put_number(at, TYPE_TYPE, kind->type);
-    return put_number(at, TYPE_UNIT, kind->unit);
-}
-
-/* Identity 0 is that of no sample: each has a thread. */
-static size_t profile_size(const struct oteli_otlp_profiles *encoder, const struct plan *plan,
-                           size_t kind)
-{
-    const otel_profile *profile = plan->profile;
-    size_t size = oteli_bytes_field_size(PROFILE_SAMPLE_TYPE, kind_size(&plan->kinds[kind])) +
-                  (profile->start_unix_ns != 0 ? 1 + sizeof(uint64_t) : 0) +
-                  number_size(PROFILE_DURATION, profile->duration_ns) +
-                  oteli_bytes_field_size(PROFILE_PERIOD_TYPE, kind_size(&plan->kinds[TIME_SUM])) +
-                  number_size(PROFILE_PERIOD, profile->period_ns) +
-                  oteli_bytes_field_size(PROFILE_ID, OTELI_PROFILE_ID);
-    for (size_t i = 1; i < encoder->identities.rows.count; i++)
-        size += oteli_bytes_field_size(PROFILE_SAMPLES, sample_size(encoder, i, kind));
-    return size;
-}
-
-static uint8_t *put_profile(uint8_t *at, const struct oteli_otlp_profiles *encoder,
-                            const struct plan *plan, size_t kind)
-{
-    const otel_profile *profile = plan->profile;
-    at = oteli_put_bytes_head(at, SCOPE_PROFILES_PROFILES, plan->profile_sizes[kind]);
-    at = put_kind(at, PROFILE_SAMPLE_TYPE, &plan->kinds[kind]);
-    for (size_t i = 1; i < encoder->identities.rows.count; i++)
-        at = put_sample(at, encoder, i, kind);
-    if (profile->start_unix_ns != 0)
-        at = oteli_put_fixed64(oteli_put_tag(at, PROFILE_TIME, OTELI_WIRE_FIXED64),
-                               profile->start_unix_ns);
-    at = put_number(at, PROFILE_DURATION, profile->duration_ns);
-    at = put_kind(at, PROFILE_PERIOD_TYPE, &plan->kinds[TIME_SUM]);
-    at = put_number(at, PROFILE_PERIOD, profile->period_ns);
-    return oteli_put_bytes_field(at, PROFILE_ID, plan->origin->ids[kind], OTELI_PROFILE_ID);
+    struct oteli_otlp_dictionary *dictionary = &encoder->dictionary;
+    struct oteli_interner *identities = &encoder->identities;
+    uint32_t identity;
+    encoder->sample.used = 0;
+    oteli_protobuf_number(&encoder->sample, SAMPLE_STACK,
+                          oteli_otlp_dictionary_stack(dictionary, sample->stack));
+    put_attributes(encoder, sample);
+    oteli_protobuf_number(&encoder->sample, SAMPLE_LINK,
+                          oteli_otlp_dictionary_link(dictionary, sample->link));
+    if (encoder->sample.has_failed || dictionary->row.has_failed ||
+        !oteli_interner_add(identities, encoder->sample.bytes, encoder->sample.used, &identity))
+        return false;
+    struct sums sums = sums_of(encoder, identity);
+    add(&sums.of[TIME_SUM], sample->cpu_ns);
+    add(&sums.of[COUNT_SUM], sample->count);
+    uint8_t *key = oteli_interner_at(identities, identity);
+    memcpy(key + identities->rows[identity].length, &sums, sizeof sums);
+    return true;
 }
 
 /* --- The request --- */
 
-static size_t text_size(uint32_t field, const char *text)
+static void put_type(struct encoder *encoder, uint32_t field, size_t kind)
 {
-    return text != NULL && *text != '\0' ? oteli_bytes_field_size(field, strlen(text)) : 0;
-}
-
-static uint8_t *put_text(uint8_t *at, uint32_t field, const char *text)
-{
-    return text != NULL && *text != '\0' ? oteli_put_bytes_field(at, field, text, strlen(text))
-                                         : at;
-}
-
-static size_t measure(struct oteli_otlp_profiles *encoder, struct plan *plan)
-{
-    const struct oteli_otlp_origin *origin = plan->origin;
-    plan->scope_size = text_size(SCOPE_NAME, SCOPE) + text_size(SCOPE_VERSION, OTEL_VERSION);
-    plan->scope_profiles_size = oteli_bytes_field_size(SCOPE_PROFILES_SCOPE, plan->scope_size);
-    for (size_t i = 0; i < OTELI_OTLP_PROFILES; i++) {
-        plan->profile_sizes[i] = profile_size(encoder, plan, i);
-        plan->scope_profiles_size +=
-            oteli_bytes_field_size(SCOPE_PROFILES_PROFILES, plan->profile_sizes[i]);
-    }
-    plan->resource_profiles_size =
-        oteli_bytes_field_size(RESOURCE_PROFILES_RESOURCE, origin->resource_length) +
-        oteli_bytes_field_size(RESOURCE_PROFILES_SCOPES, plan->scope_profiles_size) +
-        text_size(RESOURCE_PROFILES_SCHEMA_URL, origin->schema_url);
-    plan->dictionary_size = oteli_otlp_dictionary_size(&encoder->dictionary);
-    return oteli_bytes_field_size(REQUEST_RESOURCE_PROFILES, plan->resource_profiles_size) +
-           oteli_bytes_field_size(REQUEST_DICTIONARY, plan->dictionary_size);
-}
-
-static void write_request(uint8_t *at, const struct oteli_otlp_profiles *encoder,
-                          const struct plan *plan)
-{
-    const struct oteli_otlp_origin *origin = plan->origin;
-    at = oteli_put_bytes_head(at, REQUEST_RESOURCE_PROFILES, plan->resource_profiles_size);
-    at = oteli_put_bytes_field(at, RESOURCE_PROFILES_RESOURCE, origin->resource,
-                               origin->resource_length);
-    at = oteli_put_bytes_head(at, RESOURCE_PROFILES_SCOPES, plan->scope_profiles_size);
-    at = oteli_put_bytes_head(at, SCOPE_PROFILES_SCOPE, plan->scope_size);
-    at = put_text(at, SCOPE_NAME, SCOPE);
-    at = put_text(at, SCOPE_VERSION, OTEL_VERSION);
-    for (size_t i = 0; i < OTELI_OTLP_PROFILES; i++)
-        at = put_profile(at, encoder, plan, i);
-    at = put_text(at, RESOURCE_PROFILES_SCHEMA_URL, origin->schema_url);
-    at = oteli_put_bytes_head(at, REQUEST_DICTIONARY, plan->dictionary_size);
-    oteli_otlp_dictionary_write(at, &encoder->dictionary);
-}
-
-const uint8_t *oteli_otlp_profiles_encode(struct oteli_otlp_profiles *encoder,
-                                          const otel_profile *profile,
-                                          const struct oteli_otlp_origin *origin, size_t *length)
-{
+    struct oteli_protobuf_writer *request = &encoder->request;
     struct oteli_otlp_dictionary *dictionary = &encoder->dictionary;
-    struct plan plan = {.profile = profile, .origin = origin};
-    if (!oteli_otlp_dictionary_begin(dictionary, profile))
-        return NULL;
-    plan.kinds[TIME_SUM].type = oteli_otlp_dictionary_text(dictionary, "cpu");
-    plan.kinds[TIME_SUM].unit = oteli_otlp_dictionary_text(dictionary, "nanoseconds");
-    plan.kinds[COUNT_SUM].type = oteli_otlp_dictionary_text(dictionary, "samples");
-    plan.kinds[COUNT_SUM].unit = oteli_otlp_dictionary_text(dictionary, "count");
-    if (!add_samples(encoder, profile))
-        return NULL;
-    *length = measure(encoder, &plan);
-    if (*length > encoder->request_room) {
-        free(encoder->request);
-        encoder->request = malloc(*length);
-        encoder->request_room = encoder->request != NULL ? *length : 0;
-        if (encoder->request == NULL)
-            return NULL;
-    }
-    write_request(encoder->request, encoder, &plan);
-    return encoder->request;
+    const size_t begun = oteli_protobuf_begin(request, field);
+    oteli_protobuf_number(request, TYPE_TYPE, oteli_otlp_dictionary_text(dictionary, types[kind]));
+    oteli_protobuf_number(request, TYPE_UNIT, oteli_otlp_dictionary_text(dictionary, units[kind]));
+    oteli_protobuf_end(request, begun);
+}
+
+static void put_sample(struct encoder *encoder, uint32_t identity, size_t kind)
+{
+    struct oteli_protobuf_writer *request = &encoder->request;
+    const size_t begun = oteli_protobuf_begin(request, PROFILE_SAMPLES);
+    oteli_protobuf_raw(request, oteli_interner_at(&encoder->identities, identity),
+                       encoder->identities.rows[identity].length);
+    const size_t values = oteli_protobuf_begin(request, SAMPLE_VALUES);
+    oteli_protobuf_packed(request, sums_of(encoder, identity).of[kind]);
+    oteli_protobuf_end(request, values);
+    oteli_protobuf_end(request, begun);
+}
+
+static void put_profile(struct encoder *encoder, size_t kind)
+{
+    const otel_profile *profile = encoder->profile;
+    struct oteli_protobuf_writer *request = &encoder->request;
+    uint8_t time[1 + sizeof(uint64_t)] = {OTELI_TAG(PROFILE_TIME, OTELI_WIRE_FIXED64)};
+    const size_t begun = oteli_protobuf_begin(request, SCOPE_PROFILES_PROFILES);
+    put_type(encoder, PROFILE_SAMPLE_TYPE, kind);
+    for (uint32_t i = 0; i < encoder->identities.count; i++)
+        put_sample(encoder, i, kind);
+    (void)oteli_put_fixed64(time + 1, profile->start_unix_ns);
+    oteli_protobuf_raw(request, time, sizeof time);
+    oteli_protobuf_number(request, PROFILE_DURATION, profile->duration_ns);
+    put_type(encoder, PROFILE_PERIOD_TYPE, TIME_SUM);
+    oteli_protobuf_number(request, PROFILE_PERIOD, profile->period_ns);
+    oteli_protobuf_bytes(request, PROFILE_ID, encoder->origin->ids[kind], OTELI_PROFILE_ID);
+    oteli_protobuf_end(request, begun);
+}
+
+static void put_scope(struct encoder *encoder)
+{
+    struct oteli_protobuf_writer *request = &encoder->request;
+    const size_t begun = oteli_protobuf_begin(request, RESOURCE_PROFILES_SCOPES);
+    const size_t scope = oteli_protobuf_begin(request, SCOPE_PROFILES_SCOPE);
+    oteli_protobuf_bytes(request, SCOPE_NAME, "otel-c", strlen("otel-c"));
+    oteli_protobuf_bytes(request, SCOPE_VERSION, OTEL_VERSION, strlen(OTEL_VERSION));
+    oteli_protobuf_end(request, scope);
+    for (size_t kind = 0; kind < OTELI_OTLP_PROFILES; kind++)
+        put_profile(encoder, kind);
+    oteli_protobuf_end(request, begun);
+}
+
+static void put_request(struct encoder *encoder)
+{
+    const struct oteli_otlp_origin *origin = encoder->origin;
+    struct oteli_protobuf_writer *request = &encoder->request;
+    size_t begun = oteli_protobuf_begin(request, REQUEST_RESOURCE_PROFILES);
+    oteli_protobuf_bytes(request, RESOURCE_PROFILES_RESOURCE, origin->resource,
+                         origin->resource_length);
+    put_scope(encoder);
+    if (origin->schema_url != NULL && origin->schema_url[0] != '\0')
+        oteli_protobuf_bytes(request, RESOURCE_PROFILES_SCHEMA_URL, origin->schema_url,
+                             strlen(origin->schema_url));
+    oteli_protobuf_end(request, begun);
+    begun = oteli_protobuf_begin(request, REQUEST_DICTIONARY);
+    for (uint32_t table = OTELI_OTLP_MAPPINGS; table < OTELI_OTLP_TABLES; table++)
+        oteli_protobuf_rows(request, table, &encoder->dictionary.tables[table]);
+    oteli_protobuf_end(request, begun);
+}
+
+uint8_t *oteli_otlp_profiles_encode(const otel_profile *profile,
+                                    const struct oteli_otlp_origin *origin, size_t *length)
+{
+    struct encoder encoder = {.profile = profile, .origin = origin};
+    bool is_made = oteli_otlp_dictionary_init(&encoder.dictionary, profile);
+    oteli_interner_init(&encoder.identities, INT32_MAX, UINT32_MAX, sizeof(struct sums), 0);
+    for (size_t i = 0; is_made && i < profile->sample_count; i++)
+        is_made = add_sample(&encoder, &profile->samples[i]);
+    if (is_made)
+        put_request(&encoder);
+    is_made = is_made && !encoder.request.has_failed && !encoder.dictionary.row.has_failed;
+    oteli_otlp_dictionary_fini(&encoder.dictionary);
+    oteli_interner_fini(&encoder.identities);
+    free(encoder.sample.bytes);
+    if (!is_made)
+        free(encoder.request.bytes);
+    *length = encoder.request.used;
+    return is_made ? encoder.request.bytes : NULL;
 }

@@ -12,12 +12,12 @@
  * the time, which people want to see and which knows of missed periods, is the first. Samples that
  * OTLP calls the same (stack, attributes, link) are added up. They carry no times of their own.
  *
- * Threads:  one thread at a time. Memory is kept from profile to profile.
+ * Threads:  any; no state.
  * Source:   opentelemetry-proto 1.11, profiles.proto and profiles_service.proto. */
 #ifndef OTELI_OTLP_PROFILES_H
 #define OTELI_OTLP_PROFILES_H
 
-#include "profiling/otlp/otlp_dictionary.h"
+#include "profiling/profile/profile_model.h"
 
 enum { OTELI_OTLP_PROFILES = 2, OTELI_PROFILE_ID = 16 };
 
@@ -29,25 +29,9 @@ struct oteli_otlp_origin {
     uint8_t ids[OTELI_OTLP_PROFILES][OTELI_PROFILE_ID];
 };
 
-struct oteli_otlp_sums {
-    uint64_t of[OTELI_OTLP_PROFILES];
-};
-
-/* All zero before the first profile. */
-struct oteli_otlp_profiles {
-    struct oteli_otlp_dictionary dictionary;
-    struct oteli_otlp_table identities; /* of samples: the fields that make them what they are */
-    struct oteli_otlp_sums *sums;       /* one each; an identity without samples has no sums */
-    size_t sum_room;
-    uint8_t *request;
-    size_t request_room;
-};
-
-void oteli_otlp_profiles_fini(struct oteli_otlp_profiles *encoder);
-
-/* The request, until the next call; NULL: no memory. The profile has at least one sample. */
-const uint8_t *oteli_otlp_profiles_encode(struct oteli_otlp_profiles *encoder,
-                                          const otel_profile *profile,
-                                          const struct oteli_otlp_origin *origin, size_t *length);
+/* The request, which is the caller's to free; NULL: no memory. The profile has at least one
+ * sample. */
+uint8_t *oteli_otlp_profiles_encode(const otel_profile *profile,
+                                    const struct oteli_otlp_origin *origin, size_t *length);
 
 #endif
