@@ -92,16 +92,6 @@ uint64_t oteli_clock_ticks_of_ns(uint64_t ns)
     return ticks > UINT64_MAX ? UINT64_MAX : (uint64_t)ticks;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 static void restart_baseline(const struct oteli_reading *now)
 {
     renewer.older = *now;
@@ -111,7 +101,7 @@ static void restart_baseline(const struct oteli_reading *now)
 /* How far off a reading may be that took longer than others: half of that. */
 static uint64_t doubt_ns(const struct oteli_reading *now)
 {
-    renewer.narrowest = smaller(renewer.narrowest, now->width);
+    renewer.narrowest = oteli_min(renewer.narrowest, now->width);
     return oteli_ticks_times_rate(now->width - renewer.narrowest, renewer.rate) / 2;
 }
 
@@ -123,11 +113,11 @@ static void measure_rate(const struct oteli_reading *now)
     const uint64_t ticks = now->ticks - renewer.older.ticks;
     const uint64_t elapsed_ns = now->boot_ns - renewer.older.boot_ns;
     if (!renewer.counts || ticks == 0 || elapsed_ns < FIRST_BASELINE_NS ||
-        elapsed_ns < smaller(renewer.rate_ns, GOOD_BASELINE_NS) ||
+        elapsed_ns < oteli_min(renewer.rate_ns, GOOD_BASELINE_NS) ||
         doubt_ns(now) > CURVE_TOLERANCE_NS)
         return;
     const uint64_t rate = (uint64_t)(((oteli_wide)elapsed_ns << OTELI_RATE_SHIFT) / ticks);
-    if (renewer.rate_ns != 0 && distance(rate, renewer.rate) > renewer.rate / 500) {
+    if (renewer.rate_ns != 0 && oteli_distance(rate, renewer.rate) > renewer.rate / 500) {
         restart_baseline(now);
         renewer.rate_ns = 0;
         oteli_store_relaxed_32(&renewer.is_doubted, 1);
@@ -206,7 +196,7 @@ static void begin_ticks_anew(const struct oteli_reading *now)
     if (target_ns < covered_ns)
         renewer.ahead_ns += covered_ns - target_ns;
     const uint64_t room = oteli_clock_ticks_of_ns(target_of(now) - covered_ns);
-    const uint64_t gap = smaller(smaller(now->ticks, MOST_GAP), room);
+    const uint64_t gap = oteli_min(oteli_min(now->ticks, MOST_GAP), room);
     oteli_curve_cover(&curve, covered + room);
     const uint64_t ticks = oteli_curve_covered(&curve) + gap;
     oteli_store_relaxed_64(&renewer.base, ticks - now->ticks);
@@ -222,7 +212,7 @@ static uint64_t ticks_ahead(void)
 {
     if (!renewer.counts)
         return 0;
-    return oteli_clock_ticks_of_ns(smaller(renewer.rate_ns / COVER_AHEAD, OTELI_NS_PER_MS));
+    return oteli_clock_ticks_of_ns(oteli_min(renewer.rate_ns / COVER_AHEAD, OTELI_NS_PER_MS));
 }
 
 /* Lead the curve through a reading. */
@@ -308,7 +298,7 @@ const char *oteli_clock_start(const char *wish)
 
     const uint64_t covered = oteli_curve_covered(&curve);
     if (now.ticks + renewer.base <= covered)
-        oteli_store_relaxed_64(&renewer.base, covered + smaller(now.ticks, MOST_GAP) - now.ticks);
+        oteli_store_relaxed_64(&renewer.base, covered + oteli_min(now.ticks, MOST_GAP) - now.ticks);
     oteli_curve_leap(&curve, now.ticks + renewer.base, target_of(&now), renewer.rate);
     oteli_curve_cover(&curve, now.ticks + renewer.base);
     begin_epoch(&now, now.wall_ns - target_of(&now));

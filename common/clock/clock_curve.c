@@ -179,11 +179,6 @@ void oteli_curve_leap(struct oteli_curve *curve, uint64_t ticks, uint64_t ns, ui
     } while (!publish(curve, &bend, bend.from));
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 /* Straight to the point, and on from there at the clock's own rate. */
 static void bend_to(struct oteli_curve *curve, struct bend *bend,
                     const struct oteli_curve_point *point)
@@ -211,11 +206,11 @@ static void bend_towards(struct oteli_curve *curve, struct bend *bend, uint64_t 
 static uint64_t choose_bend(struct oteli_curve *curve, struct bend *bend,
                             const struct oteli_curve_point *point)
 {
-    if (distance(oteli_curve_at(curve, point->ticks), point->ns) <= point->tolerance_ns)
+    if (oteli_distance(oteli_curve_at(curve, point->ticks), point->ns) <= point->tolerance_ns)
         return 0;
     const uint64_t elapsed_ns = oteli_ticks_times_rate(point->ticks - bend->from, point->rate);
     const uint64_t at_rate_ns = bend->start_ns + elapsed_ns;
-    const uint64_t off_ns = distance(at_rate_ns, point->ns);
+    const uint64_t off_ns = oteli_distance(at_rate_ns, point->ns);
     const bool is_behind = at_rate_ns < point->ns;
     if (off_ns <= elapsed_ns / 1000 * point->most_ppm / 1000) {
         bend_to(curve, bend, point);

@@ -38,4 +38,14 @@ static inline uint64_t oteli_ns_after(uint64_t now_ns, uint64_t timeout_ms)
                : now_ns + timeout_ms * OTELI_NS_PER_MS;
 }
 
+static inline uint64_t oteli_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t oteli_distance(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
 #endif

@@ -4,6 +4,10 @@
 #include "api/held/span_set.h"
 #include "common/clock/time_units.h"
 #include "common/log.h"
+#include "sdk/pipeline/queue.h"
+#include "sdk/worker/drive.h"
+#include "sdk/worker/on_idle.h"
+#include "sdk/worker/simple_export.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +147,6 @@ static void set_sdk(struct oteli_engine *engine, const struct oteli_config *conf
     sdk->hand_over = oteli_queue_hand_over;
     sdk->wake = oteli_queue_wake;
     sdk->export_one = oteli_simple_export_one;
-    sdk->revive = oteli_lifecycle_revive;
 }
 
 void oteli_engine_rest(struct oteli_engine *engine)
@@ -221,6 +224,15 @@ static bool adopt(struct oteli_engine *engine, const struct oteli_engine_options
         oteli_attend_init(&engine->pipelines[i]);
     engine->pipeline_count = count;
     return true;
+}
+
+void oteli_start_discard(const struct oteli_engine_options *options)
+{
+    for (size_t i = 0; i < options->exporter_count; i++)
+        if (options->exporters[i].free != NULL)
+            options->exporters[i].free(options->exporters[i].state);
+    oteli_processors_discard(options);
+    oteli_hooks_discard(options);
 }
 
 /* An exporter whose constructor has failed is often all zero. */

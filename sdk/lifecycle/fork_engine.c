@@ -2,6 +2,7 @@
 /* sdk/lifecycle/fork_engine.c - see fork_engine.h. */
 #include "sdk/lifecycle/fork_engine.h"
 #include "common/log.h"
+#include "sdk/worker/on_idle.h"
 
 #include <stdlib.h>
 #include <string.h>

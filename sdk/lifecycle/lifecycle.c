@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/lifecycle/lifecycle.c - start, flush, shut down. One lock guards which engine is the current
  * one; nobody waits for anything else while holding it. */
+#include "sdk/lifecycle/lifecycle.h"
 #include "api/propagators/composite_propagator.h"
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
@@ -16,13 +17,14 @@
 #include "sdk/processors/processors.h"
 #include "sdk/stats/stats.h"
 #include "sdk/worker/deadline.h"
+#include "sdk/worker/drive.h"
 #include "sdk/worker/helper_thread.h"
+#include "sdk/worker/simple_export.h"
 
 #include <inttypes.h>
 #include <otel/propagate.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { GRACE_NS = 50 * OTELI_NS_PER_MS };
 
@@ -126,6 +128,8 @@ static void free_buried(struct oteli_engine *buried)
     }
 }
 
+static void revive(void);
+
 /* Let an engine that was made work. After an error it is still the caller's. */
 static otel_status run_locked(struct oteli_engine *made)
 {
@@ -134,6 +138,7 @@ static otel_status run_locked(struct oteli_engine *made)
         oteli_thread_create(&made->thread, made->thread_stack_bytes, oteli_worker_main, made) != 0)
         return OTEL_ERROR_SYSTEM;
     engine = made;
+    engine->sdk.revive = revive;
     is_running = true;
     oteli_sdk_install(&engine->sdk);
     oteli_process_context_publish(&engine->resource, engine->thread_context_schema);
@@ -156,7 +161,8 @@ static otel_status start_locked(const struct oteli_engine_options *options,
     return run_locked(made);
 }
 
-void oteli_lifecycle_revive(void)
+/* oteli_sdk.revive. */
+static void revive(void)
 {
     if (oteli_load_relaxed_64(&holder) == self())
         return; /* a signal handler over one of our own calls: this is not the moment */
@@ -308,14 +314,6 @@ void oteli_lifecycle_leave(struct oteli_engine *used)
     oteli_lifecycle_unlock();
 }
 
-bool oteli_lifecycle_wait(struct oteli_engine *waited, uint64_t deadline_ns)
-{
-    if (deadline_ns == UINT64_MAX)
-        return pthread_cond_wait(&waited->changed, &waited->mutex) == 0;
-    const struct timespec deadline = oteli_ns_timespec(deadline_ns);
-    return pthread_cond_timedwait(&waited->changed, &waited->mutex, &deadline) == 0;
-}
-
 /* Numbers of requests may wrap. */
 static bool has_reached(uint64_t number, uint64_t target)
 {
@@ -334,7 +332,7 @@ static bool flush_worker(struct oteli_engine *flushed, uint64_t deadline_ns)
         oteli_drive_until(flushed, &flushed->flush_done, ticket, deadline_ns);
     pthread_mutex_lock(&flushed->mutex);
     while (!has_reached(flushed->flush_done, ticket) && !flushed->done)
-        if (!oteli_lifecycle_wait(flushed, deadline_ns))
+        if (!oteli_deadline_wait(&flushed->changed, &flushed->mutex, deadline_ns))
             break;
     const bool is_done = has_reached(flushed->flush_done, ticket) || flushed->done;
     pthread_mutex_unlock(&flushed->mutex);
@@ -411,7 +409,7 @@ static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
     if (!has_thread)
         oteli_drive_until(stopped, &never, 1, last_ns);
     pthread_mutex_lock(&stopped->mutex);
-    while (!stopped->done && oteli_lifecycle_wait(stopped, last_ns))
+    while (!stopped->done && oteli_deadline_wait(&stopped->changed, &stopped->mutex, last_ns))
         continue;
     const bool has_returned = stopped->done;
     if (!has_returned)
@@ -539,15 +537,6 @@ struct oteli_engine_options oteli_start_options(const otel_sdk_options *options)
         .tracer_enabled_state = known.tracer_enabled_state,
         .propagator = known.propagator,
     };
-}
-
-void oteli_start_discard(const struct oteli_engine_options *options)
-{
-    for (size_t i = 0; i < options->exporter_count; i++)
-        if (options->exporters[i].free != NULL)
-            options->exporters[i].free(options->exporters[i].state);
-    oteli_processors_discard(options);
-    oteli_hooks_discard(options);
 }
 
 otel_status otel_start_with(const otel_sdk_options *options)

@@ -14,6 +14,7 @@
  * points into it, and its owner has gone on to another line. */
 #include "sdk/lifecycle/engine.h"
 #include "sdk/pipeline/mount_expand.h"
+#include "sdk/pipeline/queue.h"
 
 /* How far ahead records are fetched, and how large most of them are. */
 enum { BYTES_AHEAD = 2048, USUAL_BYTES = 128 };

@@ -6,6 +6,7 @@
  * to have one, and single spans when there is not, so the limit is exact for any number
  * of threads: the sum of all lots, lines and batches never exceeds the queue's size. Mounts
  * reserve what they need, all or nothing, and take nothing of a lot. */
+#include "sdk/pipeline/queue.h"
 #include "sdk/lifecycle/engine.h"
 
 enum { LARGEST_LOT = 128, FEW_THREADS = 2 };

@@ -3,7 +3,7 @@
  * published as a reader outside would. Any thread. */
 #include "sdk/process_context/thread_context_check.h"
 #include "common/base/atomic.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "sdk/process_context/process_context.h"
 
 #include <otel/thread_context.h>

@@ -72,17 +72,6 @@ void oteli_processors_ending(const struct oteli_processors *processors, const ot
             processors->list[i].on_ending(processors->list[i].state, *span, end_ns);
 }
 
-/* A view that knows its resource. */
-struct ended {
-    otel_span_view view; /* first: it is what processors are given a pointer to */
-    const struct oteli_resource *resource;
-};
-
-const struct oteli_resource *oteli_span_view_resource(const otel_span_view *span)
-{
-    return ((const struct ended *)(const void *)span)->resource;
-}
-
 otel_slice otel_span_view_resource(const otel_span_view *span)
 {
     const struct oteli_resource *resource = oteli_span_view_resource(span);
@@ -91,7 +80,7 @@ otel_slice otel_span_view_resource(const otel_span_view *span)
 
 void oteli_processors_end(const struct oteli_processors *processors, struct oteli_record *record)
 {
-    struct ended ended = {.resource = processors->resource};
+    struct oteli_ended_view ended = {.resource = processors->resource};
     oteli_record_convert(record);
     const otel_slice otlp = {(const char *)oteli_record_message(record), record->length};
     oteli_span_view_fill(&ended.view, otlp, oteli_record_scope(record));

@@ -42,9 +42,6 @@ void oteli_processors_ending(const struct oteli_processors *processors, const ot
                              uint64_t end_ns);
 void oteli_processors_end(const struct oteli_processors *processors, struct oteli_record *record);
 
-/* The resource of a view that oteli_processors_end has shown; it outlives the call. */
-const struct oteli_resource *oteli_span_view_resource(const otel_span_view *span);
-
 /* Let each flush what it has, within the time that is left. */
 otel_status oteli_processors_flush(struct oteli_processors *processors, uint64_t deadline_ns);
 

@@ -8,9 +8,8 @@
 #include "common/clock/time_units.h"
 #include "common/log.h"
 #include "common/wire.h"
-#include "sdk/lifecycle/engine.h"
-#include "sdk/pipeline/arena.h"
-#include "sdk/processors/processors.h"
+#include "sdk/pipeline/batch.h"
+#include "sdk/view/span_view.h"
 #include "sdk/worker/deadline.h"
 
 #include <inttypes.h>

@@ -4,6 +4,7 @@
 #include "sdk/resource/resource_snapshot.h"
 
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 
 #include <stdlib.h>
 #include <string.h>

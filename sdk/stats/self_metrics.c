@@ -6,6 +6,7 @@
  * exist now are passed over.
  *
  * Source: semantic conventions 1.44.0, model/otel/metrics.yaml. */
+#include "sdk/lifecycle/lifecycle.h"
 #include "sdk/stats/stats.h"
 
 #include <otel/metrics.h>

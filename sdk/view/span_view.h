@@ -5,6 +5,19 @@
 
 #include <otel/exporter.h>
 
+struct oteli_resource;
+
+/* What processors are shown of an ended span: a view that knows its resource, which outlives it. */
+struct oteli_ended_view {
+    otel_span_view view; /* first: it is what they are given a pointer to */
+    const struct oteli_resource *resource;
+};
+
+static inline const struct oteli_resource *oteli_span_view_resource(const otel_span_view *span)
+{
+    return ((const struct oteli_ended_view *)(const void *)span)->resource;
+}
+
 void oteli_span_view_fill(otel_span_view *span, otel_slice otlp, const otel_scope_view *scope);
 
 #endif

@@ -11,4 +11,11 @@
 /* Lock a mutex; false: the deadline has come first. */
 bool oteli_deadline_lock(pthread_mutex_t *mutex, uint64_t deadline_ns);
 
+/* Wait, the mutex being held, for a change; false: the deadline has come. UINT64_MAX: none. The
+ * condition's clock is the monotonic one. */
+bool oteli_deadline_wait(pthread_cond_t *changed, pthread_mutex_t *mutex, uint64_t deadline_ns);
+
+/* Sleep until then, on the monotonic clock. */
+void oteli_deadline_sleep(uint64_t deadline_ns);
+
 #endif

@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/text/text.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/worker/on_idle.h"
 
 #include <inttypes.h>
 #include <limits.h>

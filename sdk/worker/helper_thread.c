@@ -6,7 +6,6 @@
 #include "common/log.h"
 #include "common/os/fork.h"
 #include "common/text/error_text.h"
-#include "sdk/lifecycle/engine.h"
 
 #include <signal.h>
 

@@ -10,6 +10,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+/* The only place where a thread is made: all signals are blocked in it. 0, or an errno.
+ * `stack_bytes` 0: enough. */
+int oteli_thread_create(pthread_t *thread, size_t stack_bytes, void *(*main)(void *),
+                        void *argument);
+
 /* Start a helper, with all signals blocked. False: the system refuses. */
 OTELI_LENT bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), void *argument);
 

@@ -7,6 +7,7 @@
  * wait for, the worker sleeps in epoll instead of on the bell's futex, and the bell writes to a
  * socket meanwhile, as it does without an exporter thread (event_loop_fds.h). Where no exporter
  * asks for anything, nothing here costs more than one comparison a round. */
+#include "sdk/worker/on_idle.h"
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
 #include "sdk/lifecycle/engine.h"
@@ -24,11 +25,6 @@ enum {
 static uint64_t in_ms(uint64_t now_ns, int ms)
 {
     return now_ns + (uint64_t)ms * OTELI_NS_PER_MS;
-}
-
-static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
-{
-    return a_ns < b_ns ? a_ns : b_ns;
 }
 
 void oteli_attend_init(struct oteli_pipeline *pipeline)
@@ -61,7 +57,7 @@ static void attend_one(struct oteli_pipeline *pipeline)
     if (exporter->descriptor != NULL)
         pipeline->attend_fd = exporter->descriptor(exporter->state, &timeout_ms);
     if (pipeline->attend_fd >= 0 && timeout_ms >= 0)
-        pipeline->attend_ns = earlier(pipeline->attend_ns, in_ms(now_ns, timeout_ms));
+        pipeline->attend_ns = oteli_min(pipeline->attend_ns, in_ms(now_ns, timeout_ms));
 }
 
 /* With a descriptor to wait for it is looked at each time: that may be why we are awake. */
@@ -80,7 +76,7 @@ uint64_t oteli_attend(struct oteli_engine *engine)
         struct oteli_pipeline *pipeline = &engine->pipelines[i];
         if (is_due(pipeline))
             attend_one(pipeline);
-        next_ns = earlier(next_ns, pipeline->attend_ns);
+        next_ns = oteli_min(next_ns, pipeline->attend_ns);
     }
     return next_ns;
 }
@@ -98,7 +94,7 @@ static void wait_for(const otel_exporter *exporter, uint64_t until_ns)
     if (exporter->descriptor != NULL)
         watched.fd = exporter->descriptor(exporter->state, &timeout_ms);
     if (watched.fd >= 0 && timeout_ms >= 0)
-        until_ns = earlier(until_ns, in_ms(oteli_monotonic_ns(), timeout_ms));
+        until_ns = oteli_min(until_ns, in_ms(oteli_monotonic_ns(), timeout_ms));
     (void)poll(&watched, 1, oteli_driving_ms(until_ns));
 }
 
@@ -111,7 +107,7 @@ void oteli_attend_finish(struct oteli_engine *engine, uint64_t deadline_ns)
             if (wanted_ms < 0)
                 break;
             if (wanted_ms > 0)
-                wait_for(exporter, earlier(in_ms(oteli_monotonic_ns(), wanted_ms), deadline_ns));
+                wait_for(exporter, oteli_min(in_ms(oteli_monotonic_ns(), wanted_ms), deadline_ns));
         }
     }
 }
@@ -138,7 +134,7 @@ uint64_t oteli_attend_watch(struct oteli_engine *engine, uint64_t until_ns)
     }
     if (!oteli_driving_watch(&engine->driving, fd) && fd >= 0)
         are_all_watched = false;
-    return are_all_watched ? until_ns : earlier(until_ns, in_ms(oteli_monotonic_ns(), BLIND_MS));
+    return are_all_watched ? until_ns : oteli_min(until_ns, in_ms(oteli_monotonic_ns(), BLIND_MS));
 }
 
 void oteli_attend_sleep(struct oteli_engine *engine, uint32_t heard, int64_t wanted,
@@ -149,7 +145,7 @@ void oteli_attend_sleep(struct oteli_engine *engine, uint32_t heard, int64_t wan
     const int saved_errno = errno;
     if (!oteli_driving_is_whole(driving) && !oteli_driving_open(driving)) {
         oteli_bell_sleep(bell, heard, wanted,
-                         earlier(deadline_ns, in_ms(oteli_monotonic_ns(), BLIND_MS)));
+                         oteli_min(deadline_ns, in_ms(oteli_monotonic_ns(), BLIND_MS)));
         return;
     }
     deadline_ns = oteli_attend_watch(engine, deadline_ns);
@@ -159,7 +155,7 @@ void oteli_attend_sleep(struct oteli_engine *engine, uint32_t heard, int64_t wan
     oteli_fence_full();
     if (oteli_bell_arm(bell, wanted) && oteli_bell_listen(bell) == heard)
         (void)oteli_driving_wait(driving,
-                                 earlier(deadline_ns, in_ms(oteli_monotonic_ns(), SLICE_MS)));
+                                 oteli_min(deadline_ns, in_ms(oteli_monotonic_ns(), SLICE_MS)));
     oteli_bell_disarm(bell);
     oteli_bell_set_fd(bell, -1, 0);
     oteli_fence_full();

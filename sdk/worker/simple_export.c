@@ -6,8 +6,10 @@
  * works: every end waits. For tests, debugging and programs that end few spans. The engine's
  * batch is used one span at a time, and whole for mounts.
  * Source: OpenTelemetry specification, trace/sdk.md "Simple processor". */
+#include "sdk/worker/simple_export.h"
 #include "sdk/lifecycle/engine.h"
 #include "sdk/pipeline/mount_expand.h"
+#include "sdk/worker/on_idle.h"
 
 static void export_batch(struct oteli_engine *engine, uint64_t lost)
 {

@@ -18,6 +18,8 @@
 #include "common/base/spin_lock.h"
 #include "common/clock/clock.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/pipeline/queue.h"
+#include "sdk/worker/on_idle.h"
 
 #include <string.h>
 
@@ -37,11 +39,6 @@ enum { PACE_LEAST_NS = 500000, PACE_MOST_NS = 1000000000 };
 /* Where batches come faster than the first, the worker may look for the next one for the second
  * before it sleeps. */
 enum { HASTE_NS = 100000, LOOK_NS = 50000, LATE_NS = 1000000, STALLS = 400 };
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 static uint64_t stop_deadline(const struct oteli_engine *engine)
 {
@@ -183,7 +180,8 @@ static uint64_t flush_deadline(struct oteli_engine *engine)
     pthread_mutex_lock(&engine->mutex);
     const uint64_t asked_ns = engine->flush_deadline_ns;
     pthread_mutex_unlock(&engine->mutex);
-    return smaller(deadline_ns, asked_ns > driving->deadline_ns ? asked_ns : driving->deadline_ns);
+    return oteli_min(deadline_ns,
+                     asked_ns > driving->deadline_ns ? asked_ns : driving->deadline_ns);
 }
 
 static void on_flush(struct oteli_engine *engine)
@@ -301,7 +299,7 @@ enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, 
 static uint64_t expect(const struct oteli_engine *engine, uint64_t batch_ns)
 {
     const uint64_t capacity = engine->batch->capacity;
-    const uint64_t batches = smaller(engine->queue_size / 2 / capacity, PACE_MOST_NS / batch_ns);
+    const uint64_t batches = oteli_min(engine->queue_size / 2 / capacity, PACE_MOST_NS / batch_ns);
     return batches * capacity + capacity / 8;
 }
 
@@ -329,11 +327,11 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
     int64_t bell_at = (int64_t)(engine->queue_size / 2);
     if (batch_ns >= PACE_LEAST_NS) {
         const uint64_t expected = expect(engine, batch_ns);
-        const uint64_t there = smaller(waiting_now(engine), expected);
+        const uint64_t there = oteli_min(waiting_now(engine), expected);
         const uint64_t next_ns = now_ns + batch_ns * (expected - there) / capacity;
         if (next_ns < *deadline_ns)
             *deadline_ns = next_ns;
-        bell_at = (int64_t)smaller(expected + capacity / 2, engine->queue_size / 4 * 3);
+        bell_at = (int64_t)oteli_min(expected + capacity / 2, engine->queue_size / 4 * 3);
     }
     const int64_t missing = bell_at - (int64_t)engine->batch->count;
     if (*wanted < missing)

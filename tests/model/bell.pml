@@ -4,7 +4,7 @@
  * Twin of: oteli_bell_announce, _knock, _ring, _arm, _disarm, _sleep and ring_once (sdk/pipeline/waker.c),
  * oteli_bell_taken, _was_knocked, _listen (sdk/pipeline/waker.h), the loop of oteli_worker_main and
  * choose (sdk/worker/worker.c), flush_worker (sdk/lifecycle/lifecycle.c). With POLLED the worker is driven
- * through the eventfd: step and oteli_drive_until (sdk/worker/poll.c).
+ * through the eventfd: step and oteli_drive_until (sdk/worker/drive.c).
  *
  * Abstracted: lines and ring are a number of committed spans (harvest.pml); exporting is a
  * step. There is no clock at all: whoever sleeps is woken by somebody, or never. Instead

@@ -7,7 +7,7 @@
  * of them go on until everybody has used up what they had; `idle` looks at what is left over
  * for one busy thread when the others have stopped. */
 #include "api/thread/thread_state.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/oracle.h"
 
 #include <inttypes.h>

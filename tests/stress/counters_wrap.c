@@ -19,6 +19,7 @@
 #include "api/thread/thread_state.h"
 #include "common/base/free_list.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/oracle.h"
 
 #include <inttypes.h>

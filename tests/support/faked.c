@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/faked.c - see faked.h. */
 #include "tests/support/faked.h"
+#include "sdk/lifecycle/lifecycle.h"
 
 #include "sdk/stats/stats.h"
 #include "tests/support/leaks.h"

@@ -3,7 +3,7 @@
 #include "tests/support/traced.h"
 
 #include "api/thread/thread_state.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/leaks.h"
 #include "tests/support/span_tree.h"
 

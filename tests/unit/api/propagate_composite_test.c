@@ -3,6 +3,7 @@
  * global one, and of how an SDK that starts chooses it. */
 #include "api/propagators/composite_propagator.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/carrier.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

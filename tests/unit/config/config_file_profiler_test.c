@@ -4,6 +4,7 @@
 #include "common/config/configuration.h"
 #include "config/registry.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/config_file.h"
 #include "tests/support/unit.h"
 

@@ -5,6 +5,7 @@
 #include "config/build_options.h"
 #include "config/registry.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/config_file.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/unit.h"

@@ -5,6 +5,7 @@
  * profiler. What is started instead of it is a double. */
 #include "common/config/configuration.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/said.h"
 #include "tests/support/unit.h"
 

@@ -5,6 +5,7 @@
  * and whoever wants an export meanwhile does not wait for it. */
 #include "common/clock/clock.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/leaks.h"
 #include "tests/support/polled.h"

@@ -3,6 +3,7 @@
  * sdk/lifecycle/fork_engine.h, and what sdk/lifecycle/lifecycle.c does in it before and with its
  * first span. */
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"

@@ -2,6 +2,7 @@
 /* tests/unit/sdk/lifecycle_test.c - specification of sdk/lifecycle/lifecycle.c: start, flush and
  * shut down with a real worker; where and when a program may do so; and the exporter thread. Its
  * tick is far away, so that only what a test asks for happens. */
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/faked.h"
 #include "tests/support/leaks.h"
 #include "tests/support/traced.h"

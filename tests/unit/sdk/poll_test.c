@@ -3,6 +3,7 @@
  * tick is far away unless a test says otherwise. */
 #include "common/clock/clock.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/polled.h"
 #include "tests/support/unit.h"

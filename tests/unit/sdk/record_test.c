@@ -2,6 +2,7 @@
 /* tests/unit/sdk/record_test.c - specification of otel_span_record beside what it sends: what it
  * counts, whom it asks and tells, and where it does nothing. */
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 #include "tests/support/watcher.h"

@@ -4,6 +4,7 @@
  * (sdk/composable/ot_tracestate.h). */
 #include "sdk/composable/ot_tracestate.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/sampling.h"
 #include "tests/support/unit.h"

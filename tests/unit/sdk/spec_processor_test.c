@@ -2,7 +2,7 @@
 /* tests/unit/sdk/spec_processor_test.c - what span processors are told, what they may do then, to
  * their span, their thread and their process, and which spans never end for them: the rows of the
  * specification, and otel/processor.h. */
-#include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/unit.h"
 #include "tests/support/watcher.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/spec_sdk_test.c - the rows of the specification that are about what the SDK asks
  * when a span starts: samplers and ids. Processors are in spec_processor_test.c. */
-#include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"
 

@@ -3,6 +3,7 @@
  * against a scripted server. An answer has been taken by the time that the next question comes. */
 #include "exporters/start_sampler.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 #include "sdk/worker/helper_thread.h"
 
 #include "tests/support/http_sink.h"

@@ -3,6 +3,7 @@
  * otel_start makes, from environment and options. */
 #include "common/config/configuration.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/carrier.h"
 #include "tests/support/fake_exporter.h"

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sdk/worker/worker.h - when to export: the batch span processor's consumer.
+ *
+ * Threads:  the worker: "otel-export", whoever calls otel_poll, or a test. */
+#ifndef OTELI_WORKER_H
+#define OTELI_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct oteli_engine;
+
+/* Why everything that was committed by now is being exported. */
+enum oteli_reason {
+    OTELI_REASON_NONE,
+    OTELI_REASON_BATCH, /* a whole one waits; only whole ones are exported */
+    OTELI_REASON_FULL,  /* threads found no room in the queue */
+    OTELI_REASON_TICK,
+    OTELI_REASON_FLUSH,
+    OTELI_REASON_STOP
+};
+
+struct oteli_pass {
+    enum oteli_reason reason; /* of the last one */
+    bool is_under_way;
+    bool is_harvested;     /* what is not in a batch by now is not of this pass */
+    uint64_t taken_before; /* harvest.taken when it began … */
+    size_t left_over;      /* … what was in the batch already … */
+    uint64_t flush;        /* … and the newest request for a flush */
+};
+
+enum oteli_round {
+    OTELI_ROUND_IDLE,    /* nothing to do until *deadline_ns, *wanted spans, or an exporter's
+                            descriptor (on_idle.c) */
+    OTELI_ROUND_WORKED,  /* something was done, there may be more */
+    OTELI_ROUND_PENDING, /* an exporter has to be waited for, and that was not allowed */
+    OTELI_ROUND_STOPPED  /* shut down */
+};
+
+/* One round: export for one reason, if there is any. Worker, otel_poll, or a test. */
+enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, int64_t *wanted,
+                                    uint64_t *deadline_ns);
+
+/* The last round is over: otel_shutdown may return. */
+void oteli_worker_finish(struct oteli_engine *engine);
+
+/* When spans come steadily, the worker wakes by itself when half a queue of them should be
+ * there: to wake it costs a thread of the program more than many spans do. Then the bell is for
+ * a little more than that. A batch that is late is rung for, as is everything else. */
+struct oteli_pace {
+    uint64_t taken;    /* spans, when … */
+    uint64_t since_ns; /* … a batch had last come */
+    uint64_t batch_ns; /* that the last ones took to come; UINT64_MAX: none has */
+};
+void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
+                       int64_t *wanted, uint64_t *deadline_ns);
+
+/* The exporter thread's main function. */
+void *oteli_worker_main(void *argument);
+
+#endif
