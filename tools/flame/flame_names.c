@@ -12,32 +12,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OBJECTS_MAX = 4096 };
-
-struct object {
-    struct object *next;
-    otel_slice path;     /* of the profile; owned, with: */
-    otel_slice build_id; /* profiles may be of several builds */
-    const char *fault;
+struct flame_object {
+    struct flame_object *next;
+    char *path;     /* of the profile, with: */
+    char *build_id; /* profiles may be of several builds */
     Dwfl *dwfl;
     Dwfl_Module *module; /* NULL: no names */
-};
-
-struct flame_names {
-    struct object *objects; /* the one that was looked for last is the first */
-    size_t count;
 };
 
 /* Only the file of debug information that its build id names, and never one from the network. */
 static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
                                          .find_debuginfo = dwfl_build_id_find_debuginfo,
                                          .section_address = dwfl_offline_section_address};
-
-static bool is_same(otel_slice left, otel_slice right)
-{
-    return left.length == right.length &&
-           (left.length == 0 || memcmp(left.data, right.data, left.length) == 0);
-}
 
 /* Regular files only: to open a device, or a pipe, may do something. */
 static int open_regular(const char *path)
@@ -48,7 +34,7 @@ static int open_regular(const char *path)
     return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
-static bool has_build_id(Dwfl_Module *module, otel_slice wanted)
+static bool has_build_id(Dwfl_Module *module, const char *wanted)
 {
     char text[2 * 64 + 1] = "";
     const unsigned char *id;
@@ -56,17 +42,17 @@ static bool has_build_id(Dwfl_Module *module, otel_slice wanted)
     const int length = dwfl_module_build_id(module, &id, &address);
     for (int i = 0; i < length && i < 64; i++)
         snprintf(text + 2 * i, 3, "%02x", id[i]);
-    return wanted.length == 0 || is_same(wanted, (otel_slice){text, strlen(text)});
+    return wanted[0] == '\0' || strcmp(text, wanted) == 0;
 }
 
 /* What keeps names of the file from being found. NULL: nothing. */
-static const char *load(struct object *object)
+static const char *load(struct flame_object *object)
 {
-    const int fd = open_regular(object->path.data);
+    const int fd = open_regular(object->path);
     if (fd < 0)
         return "cannot be read";
     object->dwfl = dwfl_begin(&callbacks);
-    Dwfl_Module *module = dwfl_report_offline(object->dwfl, "", object->path.data, fd);
+    Dwfl_Module *module = dwfl_report_offline(object->dwfl, "", object->path, fd);
     if (module == NULL) {
         close(fd);
         return "is no program of this machine";
@@ -80,36 +66,49 @@ static const char *load(struct object *object)
     return NULL;
 }
 
-static struct object *object_of(struct flame_names *names, const struct flame_mapping *mapping)
+static void note_fault(struct flame_names *names, const char *file, const char *reason)
 {
-    for (struct object **at = &names->objects; *at != NULL; at = &(*at)->next) {
-        struct object *found = *at;
-        if (!is_same(found->path, mapping->file) || !is_same(found->build_id, mapping->build_id))
+    size_t i = 0;
+    while (i < names->fault_count && strcmp(names->faults[i].file, file) != 0)
+        i++;
+    if (i == names->fault_count && i < FLAME_FAULTS_MAX)
+        names->faults[names->fault_count++] = (struct flame_fault){file, reason};
+}
+
+static void free_object(struct flame_object *object)
+{
+    dwfl_end(object->dwfl);
+    free(object->path);
+    free(object->build_id);
+    free(object);
+}
+
+static struct flame_object *object_of(struct flame_names *names, const char *file,
+                                      const char *build_id)
+{
+    for (struct flame_object **at = &names->objects; *at != NULL; at = &(*at)->next) {
+        struct flame_object *found = *at;
+        if (strcmp(found->path, file) != 0 || strcmp(found->build_id, build_id) != 0)
             continue;
         *at = found->next;
         found->next = names->objects;
         names->objects = found;
         return found;
     }
-    if (names->count == OBJECTS_MAX)
+    struct flame_object *object = calloc(1, sizeof *object);
+    if (object == NULL)
         return NULL;
-    struct object *object = calloc(1, sizeof *object);
-    char *path = malloc(mapping->file.length + 1 + mapping->build_id.length);
-    if (object == NULL || path == NULL) {
-        free(object);
-        free(path);
+    object->path = strdup(file);
+    object->build_id = strdup(build_id);
+    if (object->path == NULL || object->build_id == NULL) {
+        free_object(object);
         return NULL;
     }
-    memcpy(path, mapping->file.data, mapping->file.length);
-    path[mapping->file.length] = '\0';
-    object->path = (otel_slice){path, mapping->file.length};
-    object->build_id = (otel_slice){path + mapping->file.length + 1, mapping->build_id.length};
-    if (mapping->build_id.length != 0)
-        memcpy(path + mapping->file.length + 1, mapping->build_id.data, mapping->build_id.length);
-    object->fault = load(object);
+    const char *reason = load(object);
+    if (reason != NULL)
+        note_fault(names, object->path, reason);
     object->next = names->objects;
     names->objects = object;
-    names->count++;
     return object;
 }
 
@@ -132,56 +131,23 @@ static bool to_address(Dwfl_Module *module, uint64_t offset, GElf_Addr *address)
     return false;
 }
 
-struct flame_names *flame_names_new(void)
+void flame_names_fini(struct flame_names *names)
 {
-    elf_version(EV_CURRENT);
-    return calloc(1, sizeof(struct flame_names));
-}
-
-void flame_names_free(struct flame_names *names)
-{
-    while (names != NULL && names->objects != NULL) {
-        struct object *object = names->objects;
+    while (names->objects != NULL) {
+        struct flame_object *object = names->objects;
         names->objects = object->next;
-        dwfl_end(object->dwfl);
-        free((char *)(uintptr_t)object->path.data);
-        free(object);
+        free_object(object);
     }
-    free(names);
 }
 
-otel_slice flame_names_find(struct flame_names *names, const struct flame_mapping *mapping,
-                            uint64_t address)
+const char *flame_names_find(struct flame_names *names, const char *file, const char *build_id,
+                             uint64_t offset)
 {
-    if (mapping->file.length == 0 || mapping->file.data[0] != '/' || address < mapping->start)
-        return (otel_slice){0};
-    const struct object *object = object_of(names, mapping);
-    GElf_Addr at;
-    if (object == NULL || object->module == NULL ||
-        !to_address(object->module, address - mapping->start + mapping->offset, &at))
-        return (otel_slice){0};
-    const char *name = dwfl_module_addrname(object->module, at);
-    return name != NULL ? (otel_slice){name, strlen(name)} : (otel_slice){0};
-}
-
-/* Another build of it has a fault as well. */
-static bool is_said(const struct flame_names *names, const struct object *object)
-{
-    const struct object *before = names->objects;
-    while (before != object && (before->fault == NULL || !is_same(before->path, object->path)))
-        before = before->next;
-    return before != object;
-}
-
-const char *flame_names_fault(const struct flame_names *names, size_t index, otel_slice *file)
-{
-    for (const struct object *object = names->objects; object != NULL; object = object->next) {
-        if (object->fault == NULL || is_said(names, object))
-            continue;
-        if (index-- == 0) {
-            *file = object->path;
-            return object->fault;
-        }
-    }
-    return NULL;
+    if (file[0] != '/')
+        return NULL;
+    const struct flame_object *object = object_of(names, file, build_id);
+    GElf_Addr address;
+    return object != NULL && object->module != NULL && to_address(object->module, offset, &address)
+               ? dwfl_module_addrname(object->module, address)
+               : NULL;
 }

@@ -10,21 +10,29 @@
 #ifndef FLAME_NAMES_H
 #define FLAME_NAMES_H
 
-#include "tools/flame/flame_pprof.h"
+#include <stddef.h>
+#include <stdint.h>
 
-struct flame_names;
+enum { FLAME_FAULTS_MAX = 5 };
 
-/* NULL: no memory. */
-struct flame_names *flame_names_new(void);
-void flame_names_free(struct flame_names *names);
+/* What kept names from being found in a file: the end of a sentence that begins with its name. */
+struct flame_fault {
+    const char *file;
+    const char *reason;
+};
 
-/* The function that is at an address of a mapping, as the linker knows it. An empty text: the file
- * is not there, is another one, or does not say. Stays until flame_names_free. */
-otel_slice flame_names_find(struct flame_names *names, const struct flame_mapping *mapping,
-                            uint64_t address);
+struct flame_names {
+    struct flame_object *objects;                /* the one that was looked for last is the first */
+    struct flame_fault faults[FLAME_FAULTS_MAX]; /* each file once */
+    size_t fault_count;
+};
 
-/* What kept names from being found, one sentence for each file: the file, and its reason; NULL
- * behind the last. */
-const char *flame_names_fault(const struct flame_names *names, size_t index, otel_slice *file);
+/* A zeroed struct is empty. */
+void flame_names_fini(struct flame_names *names);
+
+/* The function that is at a place of a file. `build_id` is in hexadecimal digits; "": not known.
+ * NULL: the file is not there, is another one, or does not say. Stays until flame_names_fini. */
+const char *flame_names_find(struct flame_names *names, const char *file, const char *build_id,
+                             uint64_t offset);
 
 #endif

@@ -33,29 +33,24 @@ static void put(const struct page *page, uint32_t text)
     flame_put_text(page->out, flame_tree_text(page->tree, text));
 }
 
-static void put_words(const struct page *page, const char *words)
-{
-    flame_put_text(page->out, (otel_slice){words, strlen(words)});
-}
-
 /* --- Colours: each file of code has one, those in which most time goes by their own --- */
 
 static bool choose_colours(struct page *page)
 {
     const struct flame_tree *tree = page->tree;
-    int64_t *own = calloc(tree->text_count, sizeof *own);
-    page->colours = malloc(tree->text_count);
+    int64_t *own = calloc(tree->texts.count, sizeof *own);
+    page->colours = malloc(tree->texts.count);
     if (own == NULL || page->colours == NULL) {
         free(own);
         return false;
     }
-    memset(page->colours, FILES_COLOURED, tree->text_count);
-    for (uint32_t i = 1; i < tree->node_count; i++)
+    memset(page->colours, FILES_COLOURED, tree->texts.count);
+    for (uint32_t i = 1; i < tree->node_table.count; i++)
         own[tree->nodes[i].file] = flame_sum(own[tree->nodes[i].file], tree->nodes[i].self);
     own[0] = 0;
     for (; page->legend_count < FILES_COLOURED; page->legend_count++) {
         uint32_t most = 0;
-        for (uint32_t i = 1; i < tree->text_count; i++)
+        for (uint32_t i = 1; i < tree->texts.count; i++)
             if (own[i] > own[most])
                 most = i;
         if (most == 0)
@@ -64,7 +59,7 @@ static bool choose_colours(struct page *page)
         page->legend[page->legend_count] = most;
         own[most] = 0;
     }
-    for (uint32_t i = 1; i < tree->node_count; i++)
+    for (uint32_t i = 1; i < tree->node_table.count; i++)
         page->has_others =
             page->has_others ||
             (tree->nodes[i].file != 0 && page->colours[tree->nodes[i].file] == FILES_COLOURED);
@@ -99,13 +94,13 @@ struct box {
 static void write_box(const struct page *page, const struct box *box, int64_t whole, int top)
 {
     const struct flame_node *node = &page->tree->nodes[box->node];
-    const otel_slice name = flame_tree_text(page->tree, node->name);
+    const char *name = flame_tree_text(page->tree, node->name);
     char share[FLAME_NUMBER_SIZE];
     char value[FLAME_NUMBER_SIZE];
     unsigned shade = 0;
-    for (size_t i = 0; i < name.length; i++)
-        shade = shade * 31 + (unsigned char)name.data[i];
-    const bool is_label = node->file == 0 && memchr(name.data, '=', name.length) != NULL;
+    for (const char *at = name; *at != '\0'; at++)
+        shade = shade * 31 + (unsigned char)*at;
+    const bool is_label = node->file == 0 && strchr(name, '=') != NULL;
     char colour[8] = "label";
     if (!is_label)
         snprintf(colour, sizeof colour, "m%u", page->colours[node->file]);
@@ -130,95 +125,76 @@ static void write_box(const struct page *page, const struct box *box, int64_t wh
     fputs("</text></svg>\n", page->out);
 }
 
-static double share_of(const struct page *page, uint32_t node, int64_t whole)
-{
-    return (double)page->tree->nodes[node].total / (double)whole;
-}
+/* What is drawn of a tree: boxes that have at least this share of it. */
+struct drawing {
+    double least;
+    unsigned rows;
+    size_t boxes;
+};
 
-static int compare_shares(const void *left, const void *right)
-{
-    double a;
-    double b;
-    memcpy(&a, left, sizeof a);
-    memcpy(&b, right, sizeof b);
-    return (a < b) - (a > b);
-}
-
-/* The share that a box has to have to be shown. */
-static double choose_least(const struct page *page, uint32_t root, int64_t whole)
-{
-    const size_t graphs =
-        page->tree->group_count < FLAME_GRAPHS_MAX ? page->tree->group_count : FLAME_GRAPHS_MAX;
-    const size_t most = graphs < 2 ? BOXES_MOST / 2 : BOXES_MOST / graphs;
-    double *shares = malloc(page->tree->node_count * sizeof *shares);
-    double least = least_share;
-    size_t count = 0;
-    unsigned depth = 0;
-    if (shares == NULL || whole <= 0) {
-        free(shares);
-        return least;
-    }
-    for (uint32_t node = flame_tree_next(page->tree, root, root, &depth); node != FLAME_NO_NODE;
-         node = flame_tree_next(page->tree, root, node, &depth)) {
-        const double share = share_of(page, node, whole);
-        if (share >= least_share)
-            shares[count++] = share;
-    }
-    if (count > most) {
-        qsort(shares, count, sizeof *shares, compare_shares);
-        least = shares[most] * (1 + 1e-9); /* and none of those that are as large */
-    }
-    free(shares);
-    return least;
-}
-
-/* Give each box of a tree that is wide enough to `take`, parents first and from left to right. What
- * is above a box that is too small is too small as well. Gives the number of rows. */
-static unsigned each_box(const struct page *page, uint32_t root, int64_t whole, double least,
-                         int top, bool writes)
+/* Look at each box that is wide enough, parents first and from left to right, and write it. What is
+ * above a box that is too small is too small as well. */
+static void each_box(const struct page *page, uint32_t root, int top, bool writes,
+                     struct drawing *drawing)
 {
     const struct flame_tree *tree = page->tree;
-    double *left = calloc(tree->node_count, sizeof *left); /* where the next child begins */
-    unsigned rows = 0;
+    const int64_t whole = tree->nodes[root].total;
+    double *left = calloc(tree->node_table.count, sizeof *left); /* where the next child begins */
     unsigned depth = 0;
+    drawing->rows = 0;
+    drawing->boxes = 0;
     if (left == NULL || whole <= 0) {
         free(left);
-        return 0;
+        return;
     }
     for (uint32_t node = flame_tree_next(tree, root, root, &depth); node != FLAME_NO_NODE;
          node = flame_tree_next(tree, root, node, &depth)) {
         const struct box box = {node, depth - 1, left[tree->nodes[node].parent],
-                                share_of(page, node, whole)};
+                                (double)tree->nodes[node].total / (double)whole};
         left[tree->nodes[node].parent] += box.width;
         left[node] = box.x;
-        if (box.width < least)
+        if (box.width < drawing->least)
             continue;
-        rows = rows > depth ? rows : depth;
+        drawing->rows = drawing->rows > depth ? drawing->rows : depth;
+        drawing->boxes++;
         if (writes)
             write_box(page, &box, whole, top);
     }
     free(left);
-    return rows;
 }
 
-static void write_graph(const struct page *page, const struct flame_group *group)
+/* Choose the share that a box has to have to be shown. */
+static struct drawing measure(const struct page *page, uint32_t root)
 {
-    const int64_t whole = page->tree->nodes[group->root].total;
-    const double least = choose_least(page, group->root, whole);
-    const unsigned rows = each_box(page, group->root, whole, least, 0, false);
-    if (rows == 0) {
+    const size_t trees = page->tree->group_count + 1;
+    const size_t most = BOXES_MOST / (trees < 2                  ? 2
+                                      : trees < FLAME_GRAPHS_MAX ? trees
+                                                                 : FLAME_GRAPHS_MAX);
+    struct drawing drawing = {.least = least_share};
+    each_box(page, root, 0, false, &drawing);
+    while (drawing.boxes > most) {
+        drawing.least *= 1.25;
+        each_box(page, root, 0, false, &drawing);
+    }
+    return drawing;
+}
+
+static void write_graph(const struct page *page, uint32_t root)
+{
+    struct drawing drawing = measure(page, root);
+    if (drawing.rows == 0) {
         fputs("<p>There is nothing to show: no time was spent.</p>\n", page->out);
         return;
     }
     fprintf(page->out,
             "<svg class=\"graph\" xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" "
             "height=\"%u\" role=\"group\" aria-label=\"Flame graph\">\n",
-            rows * ROW);
-    each_box(page, group->root, whole, least, 0, true);
+            drawing.rows * ROW);
+    each_box(page, root, 0, true, &drawing);
     fputs("</svg>\n", page->out);
-    if (least > least_share)
+    if (drawing.least > least_share)
         fprintf(page->out, "<p>Boxes below %.2f %% are left out: there are too many.</p>\n",
-                100 * least);
+                100 * drawing.least);
 }
 
 /* --- Functions --- */
@@ -247,7 +223,7 @@ static void add_up(const struct flame_tree *tree, uint32_t root, struct function
     uint32_t stack[FLAME_FRAMES_MAX + 2] = {0};
     unsigned height = 0;
     unsigned depth = 0;
-    for (uint32_t i = 0; i < tree->text_count; i++)
+    for (uint32_t i = 0; i < tree->texts.count; i++)
         functions[i] = (struct function){.name = i};
     for (uint32_t node = flame_tree_next(tree, root, root, &depth); node != FLAME_NO_NODE;
          node = flame_tree_next(tree, root, node, &depth)) {
@@ -265,22 +241,22 @@ static void add_up(const struct flame_tree *tree, uint32_t root, struct function
     }
 }
 
-static void write_functions(const struct page *page, const struct flame_group *group)
+static void write_functions(const struct page *page, uint32_t root)
 {
     const struct flame_tree *tree = page->tree;
-    const int64_t whole = tree->nodes[group->root].total;
-    struct function *functions = malloc(tree->text_count * sizeof *functions);
+    const int64_t whole = tree->nodes[root].total;
+    struct function *functions = malloc(tree->texts.count * sizeof *functions);
     if (functions == NULL || whole <= 0) {
         free(functions);
         return;
     }
-    add_up(tree, group->root, functions);
-    qsort(functions, tree->text_count, sizeof *functions, compare_functions);
+    add_up(tree, root, functions);
+    qsort(functions, tree->texts.count, sizeof *functions, compare_functions);
     fputs("<details><summary>Functions by their own time</summary>\n<table><thead><tr>"
           "<th scope=\"col\">own</th><th scope=\"col\">with what it calls</th>"
           "<th scope=\"col\" class=\"name\">function</th></tr></thead><tbody>\n",
           page->out);
-    for (uint32_t i = 0; i < tree->text_count && i < FUNCTIONS_SHOWN; i++) {
+    for (uint32_t i = 0; i < tree->texts.count && i < FUNCTIONS_SHOWN; i++) {
         char own[FLAME_NUMBER_SIZE];
         char total[FLAME_NUMBER_SIZE];
         if (functions[i].self <= 0)
@@ -300,61 +276,59 @@ static void write_functions(const struct page *page, const struct flame_group *g
 static void write_choice(const struct page *page)
 {
     const struct flame_tree *tree = page->tree;
-    const int64_t whole = tree->nodes[tree->groups[0].root].total;
-    if (tree->group_count < 2)
+    const int64_t whole = tree->nodes[FLAME_ALL].total;
+    if (tree->group_count == 0)
         return;
     fputs("<nav aria-label=\"Values of the label\"><table><thead><tr><th scope=\"col\" "
           "class=\"name\">",
           page->out);
-    put_words(page, tree->choice.key);
+    flame_put_text(page->out, tree->choice.key);
     fputs("</th><th></th><th scope=\"col\">share</th><th scope=\"col\">time</th>"
           "<th scope=\"col\">samples</th></tr></thead><tbody>\n",
           page->out);
-    for (size_t i = 0; i < tree->group_count && i < LISTED_MAX; i++) {
-        const struct flame_group *group = &tree->groups[i];
-        const int64_t total = tree->nodes[group->root].total;
+    uint32_t root = FLAME_ALL;
+    for (unsigned i = 0; root != FLAME_NO_NODE && i < LISTED_MAX; i++) {
+        const struct flame_node *node = &tree->nodes[root];
         char share[FLAME_NUMBER_SIZE];
         char value[FLAME_NUMBER_SIZE];
         char count[FLAME_NUMBER_SIZE];
         const bool has_graph = i <= FLAME_GRAPHS_MAX;
         fputs("<tr><td class=\"name\">", page->out);
         if (has_graph)
-            fprintf(page->out, "<a href=\"#g%zu\">", i);
-        if (i == 0)
-            fputs("all", page->out);
-        else
-            put(page, group->value);
+            fprintf(page->out, "<a href=\"#g%u\">", i);
+        flame_put_text(page->out, i == 0 ? "all" : flame_tree_text(tree, node->name));
         fprintf(page->out,
                 "%s</td><td class=\"bar\"><span style=\"width:%.2f%%\"></span></td>"
                 "<td>%s</td><td>%s</td><td>%s</td></tr>\n",
-                has_graph ? "</a>" : "", whole > 0 ? 100 * (double)total / (double)whole : 0.0,
-                flame_share(total, whole, share), flame_value(tree, total, value),
-                tree->has_samples ? flame_count(group->samples, count) : "");
+                has_graph ? "</a>" : "",
+                whole > 0 ? 100 * (double)node->total / (double)whole : 0.0,
+                flame_share(node->total, whole, share), flame_value(tree, node->total, value),
+                tree->has_samples ? flame_count(node->samples, count) : "");
+        root = flame_tree_group(tree, root);
     }
     fputs("</tbody></table>", page->out);
-    if (tree->group_count > LISTED_MAX)
-        fprintf(page->out, "<p>and %zu more</p>", tree->group_count - LISTED_MAX);
+    if (root != FLAME_NO_NODE)
+        fprintf(page->out, "<p>and %u more</p>", tree->group_count + 1 - LISTED_MAX);
     fputs("</nav>\n", page->out);
 }
 
-static void write_section(const struct page *page, size_t index)
+static void write_section(const struct page *page, unsigned index, uint32_t root)
 {
     const struct flame_tree *tree = page->tree;
-    const struct flame_group *group = &tree->groups[index];
-    const int64_t whole = tree->nodes[tree->groups[0].root].total;
+    const struct flame_node *node = &tree->nodes[root];
     char share[FLAME_NUMBER_SIZE];
-    fprintf(page->out, "<section id=\"g%zu\"><h2>", index);
-    if (index == 0) {
+    fprintf(page->out, "<section id=\"g%u\"><h2>", index);
+    if (root == FLAME_ALL) {
         fputs("All samples", page->out);
     } else {
-        put_words(page, tree->choice.key);
+        flame_put_text(page->out, tree->choice.key);
         fputs(" = ", page->out);
-        put(page, group->value);
-        fprintf(page->out, ", %s", flame_share(tree->nodes[group->root].total, whole, share));
+        put(page, node->name);
+        fprintf(page->out, ", %s", flame_share(node->total, tree->nodes[FLAME_ALL].total, share));
     }
     fputs("</h2>\n", page->out);
-    write_graph(page, group);
-    write_functions(page, group);
+    write_graph(page, root);
+    write_functions(page, root);
     fputs("</section>\n", page->out);
 }
 
@@ -364,9 +338,9 @@ static void write_head(const struct page *page, const char *title)
           "<meta charset=\"utf-8\"/>\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>",
           page->out);
-    put_words(page, title);
+    flame_put_text(page->out, title);
     fprintf(page->out, "</title>\n<style>\n%s</style></head>\n<body>\n<header><h1>", flame_style);
-    put_words(page, title);
+    flame_put_text(page->out, title);
     fputs("</h1><p>", page->out);
     flame_put_summary(page->out, page->tree);
     fputs("</p></header>\n", page->out);
@@ -387,8 +361,11 @@ void flame_page_write(FILE *out, const struct flame_tree *tree, const char *titl
               out);
         write_legend(&page);
         fputs("<p class=\"info\" role=\"status\"></p>\n", out);
-        for (size_t i = 0; i < tree->group_count && i <= FLAME_GRAPHS_MAX; i++)
-            write_section(&page, i);
+        uint32_t root = FLAME_ALL;
+        for (unsigned i = 0; root != FLAME_NO_NODE && i <= FLAME_GRAPHS_MAX; i++) {
+            write_section(&page, i, root);
+            root = flame_tree_group(tree, root);
+        }
         fprintf(out, "<script>//<![CDATA[\n%s//]]></script>\n</body></html>\n", flame_script);
     }
     free(page.colours);
@@ -397,23 +374,20 @@ void flame_page_write(FILE *out, const struct flame_tree *tree, const char *titl
 void flame_svg_write(FILE *out, const struct flame_tree *tree, const char *title)
 {
     struct page page = {.out = out, .tree = tree};
-    const struct flame_group *all = &tree->groups[0];
-    const int64_t whole = tree->nodes[all->root].total;
     if (choose_colours(&page)) {
-        const double least = choose_least(&page, all->root, whole);
-        const unsigned rows = each_box(&page, all->root, whole, least, HEAD, false);
+        struct drawing drawing = measure(&page, FLAME_ALL);
         fprintf(out,
                 "<svg class=\"graph\" xmlns=\"http://www.w3.org/2000/svg\" width=\"1200\" "
                 "height=\"%u\" role=\"group\">\n<title>",
-                rows * ROW + HEAD + 4);
-        put_words(&page, title);
+                drawing.rows * ROW + HEAD + 4);
+        flame_put_text(out, title);
         fprintf(out, "</title>\n<style>\n%s</style>\n<text class=\"head\" x=\"4\" y=\"20\">",
                 flame_style);
-        put_words(&page, title);
+        flame_put_text(out, title);
         fputs("</text><text class=\"under\" x=\"4\" y=\"40\">", out);
         flame_put_summary(out, tree);
         fputs("</text>\n", out);
-        each_box(&page, all->root, whole, least, HEAD, true);
+        each_box(&page, FLAME_ALL, HEAD, true, &drawing);
         fprintf(out, "<script>//<![CDATA[\n%s//]]></script>\n</svg>\n", flame_script);
     }
     free(page.colours);

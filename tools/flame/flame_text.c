@@ -51,36 +51,32 @@ static const char *entity_of(char byte)
     }
 }
 
-static void put(FILE *out, otel_slice text, bool is_markup)
+static void put(FILE *out, const char *text, bool is_markup)
 {
-    while (text.length != 0) {
-        const size_t valid = oteli_utf8_valid_prefix(text.data, text.length);
-        size_t written = 0;
-        for (size_t i = 0; i < valid; i++) {
-            const size_t bad = bad_bytes(text.data + i, valid - i);
-            const char *entity = is_markup ? entity_of(text.data[i]) : NULL;
-            if (bad == 0 && entity == NULL)
-                continue;
-            const bool is_blank = text.data[i] >= '\t' && text.data[i] <= '\r';
-            fwrite(text.data + written, 1, i - written, out);
-            fputs(entity != NULL ? entity : (is_blank ? " " : replacement), out);
-            i += bad != 0 ? bad - 1 : 0;
-            written = i + 1;
-        }
-        fwrite(text.data + written, 1, valid - written, out);
-        const size_t step = valid < text.length ? valid + 1 : valid;
-        if (step != valid)
-            fputs(replacement, out);
-        text = (otel_slice){text.data + step, text.length - step};
+    for (size_t left = strlen(text), valid = 0; left != 0;) {
+        if (valid == 0)
+            valid = oteli_utf8_valid_prefix(text, left);
+        const size_t bad = valid == 0 ? 1 : bad_bytes(text, valid);
+        const char *entity = is_markup ? entity_of(*text) : NULL;
+        if (bad != 0)
+            fputs(*text >= '\t' && *text <= '\r' ? " " : replacement, out);
+        else if (entity != NULL)
+            fputs(entity, out);
+        else
+            fputc(*text, out);
+        const size_t step = bad != 0 ? bad : 1;
+        valid -= valid != 0 ? step : 0;
+        left -= step;
+        text += step;
     }
 }
 
-void flame_put_text(FILE *out, otel_slice text)
+void flame_put_text(FILE *out, const char *text)
 {
     put(out, text, true);
 }
 
-void flame_put_plain(FILE *out, otel_slice text)
+void flame_put_plain(FILE *out, const char *text)
 {
     put(out, text, false);
 }
@@ -126,8 +122,8 @@ const char *flame_value(const struct flame_tree *tree, int64_t value, char text[
 void flame_put_summary(FILE *out, const struct flame_tree *tree)
 {
     char number[FLAME_NUMBER_SIZE];
-    const struct flame_group *all = &tree->groups[0];
-    fprintf(out, "%s", flame_value(tree, tree->nodes[all->root].total, number));
+    const struct flame_node *all = &tree->nodes[FLAME_ALL];
+    fprintf(out, "%s", flame_value(tree, all->total, number));
     fputs(tree->is_time ? " of processor time" : "", out);
     if (tree->has_samples)
         fprintf(out, " · %s samples", flame_count(all->samples, number));

@@ -13,10 +13,10 @@ enum { FLAME_NUMBER_SIZE = 48 };
 
 /* Text between tags or in an attribute: escaped, on one line, and without what XML does not allow
  * or what changes more than itself. */
-void flame_put_text(FILE *out, otel_slice text);
+void flame_put_text(FILE *out, const char *text);
 
 /* The same for a terminal. */
-void flame_put_plain(FILE *out, otel_slice text);
+void flame_put_plain(FILE *out, const char *text);
 
 /* 12,345 */
 const char *flame_count(uint64_t count, char text[FLAME_NUMBER_SIZE]);

@@ -2,8 +2,6 @@
 /* tools/flame/flame_tree.c - see flame_tree.h. One thread. */
 #include "tools/flame/flame_tree.h"
 
-#include "common/text/text.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,136 +9,126 @@
 
 enum { MOST_NODES = 1 << 25, NODE_KEY = offsetof(struct flame_node, first_child) };
 
+static const char no_memory[] = "does not fit into memory";
+
 /* The number of a text. False: no memory. */
-static bool intern(struct flame_tree *tree, otel_slice text, uint32_t *number)
+static bool intern(struct flame_tree *tree, const char *text, uint32_t *number)
 {
-    const bool is_there = oteli_interner_add(&tree->texts, text.data, text.length, number);
-    tree->text_count = tree->texts.count;
-    return is_there;
+    return oteli_interner_add(&tree->texts, text, strlen(text) + 1, number);
 }
 
-/* Of this name, in this file, below this node. A node without a parent is a root. */
-static bool child_of(struct flame_tree *tree, uint32_t parent, uint32_t name, uint32_t file,
-                     uint32_t *child)
+static bool add_node(struct flame_tree *tree, uint32_t parent, uint32_t name, uint32_t file,
+                     uint32_t *number)
 {
     const struct flame_node node = {.parent = parent, .name = name, .file = file};
-    if (!oteli_interner_add(&tree->node_table, &node, NODE_KEY, child))
+    if (!oteli_interner_add(&tree->node_table, &node, NODE_KEY, number))
         return false;
     tree->nodes = (void *)tree->node_table.bytes;
-    if (*child == tree->node_count && parent != FLAME_NO_NODE) {
+    return true;
+}
+
+/* Of this name, in this file, below this node. */
+static bool child_of(struct flame_tree *tree, uint32_t parent, const char *name, const char *file,
+                     uint32_t *child)
+{
+    const uint32_t count = tree->node_table.count;
+    uint32_t numbers[2];
+    if (!intern(tree, name, &numbers[0]) || !intern(tree, file, &numbers[1]) ||
+        !add_node(tree, parent, numbers[0], numbers[1], child))
+        return false;
+    if (*child == count) {
         tree->nodes[*child].next = tree->nodes[parent].first_child;
         tree->nodes[parent].first_child = *child;
+        tree->group_count += parent == FLAME_NO_NODE;
     }
-    tree->node_count = tree->node_table.count;
     return true;
 }
 
-static bool new_group(struct flame_tree *tree, uint32_t value)
+bool flame_tree_init(struct flame_tree *tree, const struct flame_choice *choice)
 {
-    if (tree->group_count == tree->group_room) {
-        const size_t larger = tree->group_room == 0 ? 16 : tree->group_room * 2;
-        struct flame_group *grown = realloc(tree->groups, larger * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        tree->groups = grown;
-        tree->group_room = larger;
-    }
-    struct flame_group *group = &tree->groups[tree->group_count];
-    *group = (struct flame_group){.value = value};
-    if (!child_of(tree, FLAME_NO_NODE, value, 0, &group->root))
-        return false;
-    tree->group_count++;
-    return true;
-}
-
-bool flame_tree_init(struct flame_tree *tree, const struct flame_choice *choice,
-                     struct flame_names *names)
-{
-    *tree = (struct flame_tree){.choice = *choice, .names = names, .has_samples = true};
+    *tree = (struct flame_tree){.choice = *choice, .has_samples = true};
     oteli_interner_init(&tree->texts, INT32_MAX, UINT32_MAX, 0, 0);
     oteli_interner_init(&tree->node_table, MOST_NODES, UINT32_MAX,
                         sizeof(struct flame_node) - NODE_KEY, 0);
-    uint32_t first;
-    return intern(tree, (otel_slice){"", 0}, &first) &&
-           child_of(tree, FLAME_NO_NODE, 0, UINT32_MAX, &first) && new_group(tree, 0);
+    uint32_t number;
+    return intern(tree, "", &number) && add_node(tree, 0, 0, UINT32_MAX, &number) &&
+           add_node(tree, 0, 0, 0, &number);
 }
 
 void flame_tree_fini(struct flame_tree *tree)
 {
+    flame_names_fini(&tree->names);
     oteli_interner_fini(&tree->texts);
     oteli_interner_fini(&tree->node_table);
-    free(tree->groups);
-    free(tree->group_of_text);
 }
 
 /* --- Samples --- */
 
-struct adding {
-    struct flame_tree *tree;
-    const struct flame_profile *profile;
-    bool failed;
-};
-
-static otel_slice base_name(otel_slice path)
+/* The name of a function without one: its place in the file, or its address. */
+static const char *place_name(const char *file, uint64_t offset, uint64_t address, char text[320])
 {
-    for (size_t i = path.length; i > 0; i--)
-        if (path.data[i - 1] == '/')
-            return (otel_slice){path.data + i, path.length - i};
-    return path;
+    if (file[0] != '\0')
+        snprintf(text, 320, "%.256s+0x%" PRIx64, file, offset);
+    else
+        snprintf(text, 320, "0x%" PRIx64, address);
+    return text;
 }
 
-static bool add_frame(struct adding *adding, const struct flame_location *location, otel_slice name,
-                      uint32_t *node)
+/* A location is a frame for each function that was inlined there, the innermost first, or one whose
+ * name is in the file of its mapping. */
+static bool add_location(struct flame_tree *tree, const struct flame_profile *profile,
+                         const Perftools__Profiles__Location *location, uint32_t *node)
 {
-    struct flame_tree *tree = adding->tree;
-    const struct flame_mapping *mapping = location->mapping;
-    const otel_slice file = mapping != NULL ? base_name(mapping->file) : (otel_slice){0};
+    const Perftools__Profiles__Mapping *mapping =
+        flame_profile_mapping(profile, location->mapping_id);
+    const char *path = mapping != NULL ? flame_profile_text(profile, mapping->filename) : "";
+    const char *slash = strrchr(path, '/');
+    const char *file = slash != NULL ? slash + 1 : path;
+    const uint64_t offset =
+        mapping != NULL ? location->address - mapping->memory_start + mapping->file_offset : 0;
     char text[320];
-    if (name.length == 0) {
-        tree->nameless++;
-        const uint64_t place =
-            mapping != NULL ? location->address - mapping->start + mapping->offset : 0;
-        const int length =
-            mapping != NULL && file.length != 0
-                ? snprintf(text, sizeof text, "%.*s+0x%" PRIx64,
-                           (int)(file.length < 256 ? file.length : 256), file.data, place)
-                : snprintf(text, sizeof text, "0x%" PRIx64, location->address);
-        name = (otel_slice){text, (size_t)length};
+    bool has_function = false;
+    for (size_t i = location->n_line; i > 0; i--) {
+        const uint64_t id = location->line[i - 1]->function_id;
+        if (id == 0)
+            continue;
+        const char *name = flame_profile_text(profile, flame_profile_function(profile, id)->name);
+        has_function = true;
+        if (name[0] == '\0')
+            name = place_name(file, offset, location->address, text);
+        if (!child_of(tree, *node, name, file, node))
+            return false;
     }
-    uint32_t numbers[2];
-    return intern(tree, name, &numbers[0]) && intern(tree, file, &numbers[1]) &&
-           child_of(tree, *node, numbers[0], numbers[1], node);
+    if (has_function)
+        return true;
+    const char *name = NULL;
+    if (mapping != NULL && location->address >= mapping->memory_start)
+        name = flame_names_find(&tree->names, path, flame_profile_text(profile, mapping->build_id),
+                                offset);
+    if (name == NULL || name[0] == '\0')
+        name = place_name(file, offset, location->address, text);
+    return child_of(tree, *node, name, file, node);
 }
 
-static bool add_stack(struct adding *adding, const struct flame_sample *sample, uint32_t node)
+static bool add_stack(struct flame_tree *tree, const struct flame_profile *profile,
+                      const Perftools__Profiles__Sample *sample, uint32_t node)
 {
-    struct flame_tree *tree = adding->tree;
-    const int64_t value = sample->values[adding->profile->default_value];
-    for (size_t i = sample->depth; i > 0; i--) { /* from the root; of inlined functions likewise */
-        const struct flame_location *location = sample->frames[i - 1];
-        if (location->function_count == 0) {
-            otel_slice name = {0};
-            if (location->mapping != NULL)
-                name = flame_names_find(tree->names, location->mapping, location->address);
-            if (!add_frame(adding, location, name, &node))
-                return false;
-        }
-        for (size_t j = location->function_count; j > 0; j--)
-            if (!add_frame(adding, location,
-                           adding->profile->inlined[location->first_function + j - 1]->name, &node))
-                return false;
-    }
-    tree->nodes[node].self = flame_sum(tree->nodes[node].self, value);
+    for (size_t i = sample->n_location_id; i > 0; i--) /* from the root */
+        if (!add_location(tree, profile,
+                          flame_profile_location(profile, sample->location_id[i - 1]), &node))
+            return false;
+    tree->nodes[node].self = flame_sum(tree->nodes[node].self, sample->value[profile->value]);
     return true;
 }
 
 /* Labels that could have been chosen, until one turns up that was. */
-static bool note_keys(struct flame_tree *tree, const struct flame_sample *sample)
+static bool note_keys(struct flame_tree *tree, const struct flame_profile *profile,
+                      const Perftools__Profiles__Sample *sample)
 {
-    for (size_t i = 0; i < sample->label_count && tree->key_count < FLAME_KEYS_MAX; i++) {
+    for (size_t i = 0; i < sample->n_label && tree->key_count < FLAME_KEYS_MAX; i++) {
         uint32_t key;
         bool is_known = false;
-        if (!intern(tree, sample->labels[i].key, &key))
+        if (!intern(tree, flame_profile_text(profile, sample->label[i]->key), &key))
             return false;
         for (size_t j = 0; j < tree->key_count; j++)
             is_known = is_known || tree->keys[j] == key;
@@ -150,158 +138,90 @@ static bool note_keys(struct flame_tree *tree, const struct flame_sample *sample
     return true;
 }
 
-/* The value of the label that was chosen; "": the sample has none. */
-static otel_slice value_of(struct flame_tree *tree, const struct flame_sample *sample,
-                           char number[64])
+/* The value of the label that was chosen. */
+static const char *value_of(struct flame_tree *tree, const struct flame_profile *profile,
+                            const Perftools__Profiles__Sample *sample, char number[64])
 {
-    const size_t length = tree->choice.key != NULL ? strlen(tree->choice.key) : 0;
-    for (size_t i = 0; i < sample->label_count && tree->choice.key != NULL; i++) {
-        const struct flame_label *label = &sample->labels[i];
-        if (label->key.length != length || memcmp(label->key.data, tree->choice.key, length) != 0)
+    for (size_t i = 0; i < sample->n_label; i++) {
+        const Perftools__Profiles__Label *label = sample->label[i];
+        if (strcmp(flame_profile_text(profile, label->key), tree->choice.key) != 0)
             continue;
         tree->has_key = true;
-        if (label->text.length != 0)
-            return label->text;
-        const int unit = (int)(label->unit.length < 32 ? label->unit.length : 32);
-        const int written = snprintf(number, 64, "%" PRId64 "%s%.*s", label->number,
-                                     unit != 0 ? " " : "", unit, unit != 0 ? label->unit.data : "");
-        return (otel_slice){number, (size_t)written};
+        const char *text = flame_profile_text(profile, label->str);
+        if (text[0] != '\0')
+            return text;
+        const char *unit = flame_profile_text(profile, label->num_unit);
+        snprintf(number, 64, "%" PRId64 "%s%.32s", label->num, unit[0] != '\0' ? " " : "", unit);
+        return number;
     }
-    return (otel_slice){"", 0};
+    return "(none)";
 }
 
-/* Texts have been added since the last group: they are of none yet. */
-static bool make_room_for_text(struct flame_tree *tree, uint32_t text)
+static bool add_sample(struct flame_tree *tree, const struct flame_profile *profile,
+                       const Perftools__Profiles__Sample *sample)
 {
-    if (text < tree->group_slots)
-        return true;
-    const uint32_t larger = tree->texts.row_room;
-    uint32_t *grown = realloc(tree->group_of_text, larger * sizeof *grown);
-    if (grown == NULL)
-        return false;
-    memset(grown + tree->group_slots, 0, (larger - tree->group_slots) * sizeof *grown);
-    tree->group_of_text = grown;
-    tree->group_slots = larger;
-    return true;
-}
-
-static bool group_of(struct flame_tree *tree, otel_slice value, size_t *index)
-{
-    uint32_t number;
-    if (!intern(tree, value.length != 0 ? value : (otel_slice){"(none)", 6}, &number) ||
-        !make_room_for_text(tree, number))
-        return false;
-    if (tree->group_of_text[number] == 0) {
-        if (!new_group(tree, number))
-            return false;
-        tree->group_of_text[number] = (uint32_t)(tree->group_count - 1);
-    }
-    *index = tree->group_of_text[number];
-    return true;
-}
-
-/* The frame "key=value", as the first one. */
-static bool add_label_frame(struct adding *adding, otel_slice value, uint32_t *node)
-{
-    char text[256];
-    if (value.length == 0)
-        value = (otel_slice){"(none)", 6};
-    int length = snprintf(text, sizeof text, "%.100s=%.*s", adding->tree->choice.key,
-                          (int)(value.length < 128 ? value.length : 128), value.data);
-    length = length < (int)sizeof text ? length : (int)sizeof text - 1;
-    uint32_t name;
-    return intern(adding->tree, (otel_slice){text, (size_t)length}, &name) &&
-           child_of(adding->tree, *node, name, 0, node);
-}
-
-static bool add_sample(void *state, const struct flame_sample *sample)
-{
-    struct adding *adding = state;
-    struct flame_tree *tree = adding->tree;
+    const struct flame_choice *choice = &tree->choice;
+    const uint64_t count = sample->n_value > 1 ? (uint64_t)sample->value[0] : 0;
+    uint32_t node = FLAME_ALL;
     char number[64];
-    const otel_slice value = value_of(tree, sample, number);
-    if (tree->choice.key != NULL && !tree->has_key && !note_keys(tree, sample)) {
-        adding->failed = true;
+    char frame[256];
+    const char *value = choice->key != NULL ? value_of(tree, profile, sample, number) : "";
+    if (choice->key != NULL && !tree->has_key && !note_keys(tree, profile, sample))
         return false;
-    }
-    const uint64_t count = adding->profile->value_count > 1 ? (uint64_t)sample->values[0] : 0;
-    if (tree->choice.value != NULL && (value.length != strlen(tree->choice.value) ||
-                                       memcmp(value.data, tree->choice.value, value.length) != 0)) {
-        tree->left_out++;
+    if (choice->value != NULL && strcmp(value, choice->value) != 0) {
+        tree->has_left_out = true;
         return true;
     }
-    const bool has_groups =
-        tree->choice.key != NULL && tree->choice.value == NULL && !tree->choice.is_frame;
-    size_t group = 0;
-    uint32_t node = tree->groups[0].root;
-    adding->failed = tree->choice.is_frame && tree->choice.key != NULL &&
-                     tree->choice.value == NULL && !add_label_frame(adding, value, &node);
-    adding->failed = adding->failed || !add_stack(adding, sample, node);
-    tree->groups[0].samples += count;
-    if (has_groups && !adding->failed) {
-        adding->failed =
-            !group_of(tree, value, &group) || !add_stack(adding, sample, tree->groups[group].root);
-        if (!adding->failed)
-            tree->groups[group].samples += count;
+    tree->nodes[FLAME_ALL].samples += count;
+    if (choice->key == NULL || choice->value != NULL)
+        return add_stack(tree, profile, sample, FLAME_ALL);
+    if (choice->is_frame) {
+        snprintf(frame, sizeof frame, "%.100s=%.128s", choice->key, value);
+        return child_of(tree, FLAME_ALL, frame, "", &node) &&
+               add_stack(tree, profile, sample, node);
     }
-    return !adding->failed;
+    if (!add_stack(tree, profile, sample, FLAME_ALL) ||
+        !child_of(tree, FLAME_NO_NODE, value, "", &node) || !add_stack(tree, profile, sample, node))
+        return false;
+    tree->nodes[node].samples += count;
+    return true;
 }
 
 /* The unit as a plain word, which can stand anywhere. */
-static void put_unit(otel_slice unit, char word[FLAME_UNIT_SIZE])
+static void put_unit(const char *unit, char word[FLAME_UNIT_SIZE])
 {
-    size_t length = 0;
-    for (; length < unit.length && length < FLAME_UNIT_SIZE - 1; length++) {
-        const char c = unit.data[length];
-        const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                              (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '/' ||
-                              c == '.' || c == '%';
-        word[length] = c;
-        if (!is_plain)
-            word[length] = '_';
-    }
-    word[length] = '\0';
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-/.%";
+    snprintf(word, FLAME_UNIT_SIZE, "%s", unit);
+    for (char *at = word; *(at += strspn(at, plain)) != '\0';)
+        *at = '_';
 }
 
 const char *flame_tree_add(struct flame_tree *tree, const struct flame_profile *profile)
 {
-    const otel_slice unit = profile->value_units[profile->default_value];
+    const Perftools__Profiles__Profile *file = profile->file;
+    const char *unit = flame_profile_text(profile, file->sample_type[profile->value]->unit);
+    const char *first_unit = flame_profile_text(profile, file->sample_type[0]->unit);
     char word[FLAME_UNIT_SIZE];
     put_unit(unit, word);
     if (tree->profiles != 0 && strcmp(word, tree->unit) != 0)
         return "counts in another unit than the profiles before it";
     memcpy(tree->unit, word, sizeof word);
-    tree->is_time = oteli_is_text(unit, "nanoseconds");
-    tree->has_samples = tree->has_samples && profile->value_count > 1 &&
-                        oteli_is_text(profile->value_units[0], "count");
-    if (tree->profiles++ == 0 || profile->time_ns < tree->time_ns)
-        tree->time_ns = profile->time_ns;
-    tree->duration_ns = flame_sum(tree->duration_ns, profile->duration_ns);
-    struct flame_sample *sample = malloc(sizeof *sample);
-    struct adding adding = {.tree = tree, .profile = profile};
-    const bool is_added =
-        sample != NULL && flame_profile_each(profile, sample, add_sample, &adding);
-    free(sample);
-    return is_added ? NULL : "does not fit into memory";
+    tree->is_time = strcmp(unit, "nanoseconds") == 0;
+    tree->has_samples =
+        tree->has_samples && file->n_sample_type > 1 && strcmp(first_unit, "count") == 0;
+    if (tree->profiles++ == 0 || file->time_nanos < tree->time_ns)
+        tree->time_ns = file->time_nanos;
+    tree->duration_ns = flame_sum(tree->duration_ns, file->duration_nanos);
+    for (size_t i = 0; i < file->n_sample; i++)
+        if (!add_sample(tree, profile, file->sample[i]))
+            return no_memory;
+    return NULL;
 }
 
 /* --- In order --- */
 
 static const struct flame_tree *sorted; /* qsort has no room for a state */
-
-static int compare_groups(const void *left, const void *right)
-{
-    const int64_t a = sorted->nodes[((const struct flame_group *)left)->root].total;
-    const int64_t b = sorted->nodes[((const struct flame_group *)right)->root].total;
-    return (a < b) - (a > b);
-}
-
-static int compare_texts(otel_slice left, otel_slice right)
-{
-    const size_t length = left.length < right.length ? left.length : right.length;
-    const int order = length != 0 ? memcmp(left.data, right.data, length) : 0;
-    return order != 0 ? order : (left.length > right.length) - (left.length < right.length);
-}
 
 static int compare_nodes(const void *left, const void *right)
 {
@@ -309,7 +229,7 @@ static int compare_nodes(const void *left, const void *right)
     const struct flame_node *b = &sorted->nodes[*(const uint32_t *)right];
     if (a->total != b->total)
         return a->total < b->total ? 1 : -1;
-    return compare_texts(flame_tree_text(sorted, a->name), flame_tree_text(sorted, b->name));
+    return strcmp(flame_tree_text(sorted, a->name), flame_tree_text(sorted, b->name));
 }
 
 static void sort_children(struct flame_tree *tree, uint32_t node, uint32_t *room)
@@ -326,20 +246,23 @@ static void sort_children(struct flame_tree *tree, uint32_t node, uint32_t *room
         tree->nodes[room[i]].next = i + 1 < count ? room[i + 1] : FLAME_NO_NODE;
 }
 
-void flame_tree_finish(struct flame_tree *tree)
+bool flame_tree_finish(struct flame_tree *tree)
 {
-    uint32_t *room = malloc(tree->node_count * sizeof *room);
-    for (uint32_t i = tree->node_count - 1; i > 0; i--) { /* children come after their parents */
+    const uint32_t count = tree->node_table.count;
+    uint32_t *room = malloc(count * sizeof *room);
+    if (room == NULL)
+        return false;
+    for (uint32_t i = count - 1; i > 0; i--) { /* children come after their parents */
         struct flame_node *node = &tree->nodes[i];
         struct flame_node *parent = &tree->nodes[node->parent];
         node->total = flame_sum(node->total, node->self);
         parent->total = flame_sum(parent->total, node->total);
     }
     sorted = tree;
-    for (uint32_t i = 1; room != NULL && i < tree->node_count; i++)
+    for (uint32_t i = 0; i < count; i++)
         sort_children(tree, i, room);
-    qsort(tree->groups + 1, tree->group_count - 1, sizeof *tree->groups, compare_groups);
     free(room);
+    return true;
 }
 
 uint32_t flame_tree_next(const struct flame_tree *tree, uint32_t root, uint32_t node,

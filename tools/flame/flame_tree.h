@@ -10,7 +10,11 @@
 #include "tools/flame/flame_names.h"
 #include "tools/flame/flame_pprof.h"
 
-enum { FLAME_NO_NODE = 0, FLAME_UNIT_SIZE = 17, FLAME_KEYS_MAX = 16 };
+enum { FLAME_UNIT_SIZE = 17, FLAME_KEYS_MAX = 16 };
+
+/* Nodes that are always there. The children of the first are the roots of the trees of the label's
+ * values, and have those as names. */
+enum { FLAME_NO_NODE, FLAME_ALL };
 
 struct flame_node {
     uint32_t parent;
@@ -20,30 +24,22 @@ struct flame_node {
     uint32_t next;        /* sibling */
     int64_t total;        /* with what is above it */
     int64_t self;
-};
-
-struct flame_group {
-    uint32_t value; /* of the label: flame_tree_text; of the first group, which is of all: 0 */
-    uint32_t root;  /* node */
-    uint64_t samples;
+    uint64_t samples; /* of a root */
 };
 
 struct flame_choice {
     const char *key;   /* of a label; NULL: no label is looked at */
     const char *value; /* only samples with this value; NULL: all of them */
-    bool is_frame;     /* the label is the lowest frame of a stack, and there are no groups */
+    bool is_frame;     /* the label is the lowest frame of a stack, and no value has a tree */
 };
 
 struct flame_tree {
     struct flame_choice choice;
-    struct flame_names *names; /* borrowed */
+    struct flame_names names;
 
-    struct flame_node *nodes; /* of node_table; the first is none */
-    uint32_t node_count;
-    struct flame_group *groups;
-    size_t group_count;
-    struct oteli_interner texts; /* the first is empty */
-    uint32_t text_count;
+    struct flame_node *nodes;    /* of node_table */
+    uint32_t group_count;        /* values of the label */
+    struct oteli_interner texts; /* with their NUL; the first is empty */
 
     bool is_time;               /* values are nanoseconds */
     char unit[FLAME_UNIT_SIZE]; /* otherwise: a word of ASCII */
@@ -51,29 +47,24 @@ struct flame_tree {
     int64_t duration_ns;
     int64_t time_ns; /* of the first profile */
     size_t profiles;
-    uint64_t left_out; /* samples that do not have the value that was chosen */
-    uint64_t nameless; /* frames without a name, in samples */
+    bool has_left_out; /* samples that do not have the value that was chosen */
     bool has_key;      /* some sample has the label that was chosen; else these are there: */
     uint32_t keys[FLAME_KEYS_MAX];
     size_t key_count;
 
     struct oteli_interner node_table; /* by parent, name and file */
-    size_t group_room;
-    uint32_t *group_of_text; /* 0: none */
-    uint32_t group_slots;
 };
 
 /* False: no memory. */
-bool flame_tree_init(struct flame_tree *tree, const struct flame_choice *choice,
-                     struct flame_names *names);
+bool flame_tree_init(struct flame_tree *tree, const struct flame_choice *choice);
 void flame_tree_fini(struct flame_tree *tree);
 
 /* Everything that a profile has. NULL, or what is wrong, as the end of a sentence that begins with
  * the file's name. */
 const char *flame_tree_add(struct flame_tree *tree, const struct flame_profile *profile);
 
-/* Add up and sort: groups and siblings, the largest first. */
-void flame_tree_finish(struct flame_tree *tree);
+/* Add up, and sort siblings: the largest first. False: no memory. */
+bool flame_tree_finish(struct flame_tree *tree);
 
 /* Numbers of profiles may be anything. */
 static inline int64_t flame_sum(int64_t left, int64_t right)
@@ -85,9 +76,16 @@ static inline int64_t flame_sum(int64_t left, int64_t right)
 }
 
 /* Until the next profile is added. */
-static inline otel_slice flame_tree_text(const struct flame_tree *tree, uint32_t text)
+static inline const char *flame_tree_text(const struct flame_tree *tree, uint32_t text)
 {
-    return (otel_slice){oteli_interner_at(&tree->texts, text), tree->texts.rows[text].length};
+    return oteli_interner_at(&tree->texts, text);
+}
+
+/* The root behind this one: that of all samples, then those of the label's values; FLAME_NO_NODE
+ * behind the last. */
+static inline uint32_t flame_tree_group(const struct flame_tree *tree, uint32_t root)
+{
+    return root == FLAME_ALL ? tree->nodes[FLAME_NO_NODE].first_child : tree->nodes[root].next;
 }
 
 /* The node after this one, of those below `root`, parents first; FLAME_NO_NODE behind the last.

@@ -16,15 +16,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
-enum {
-    FAILED = 1,
-    USAGE = 2,
-    LINES_MAX = 20,
-    FAULTS_MAX = 5,
-    FIRST_BYTES = 1 << 16,
-    MOST_BYTES = 1 << 29
-};
+enum { FAILED = 1, USAGE = 2, LINES_MAX = 20, FIRST_BYTES = 1 << 16 };
+
+/* Of a profile, unpacked: a day's has a hundredth of that. Decoded it may take fifty times as much,
+ * if its messages are empty. */
+enum { MOST_BYTES = 1 << 27 };
 
 static const char usage_text[] =
     "usage: otel-flame [OPTION]... PROFILE...\n"
@@ -64,66 +62,63 @@ static bool has_ending(const char *name, const char *ending)
     return length >= tail && strcmp(name + length - tail, ending) == 0;
 }
 
-/* Until the end, to be freed. NULL: *fault says why. */
-static char *read_all(int fd, size_t *length, const char **fault)
+/* All bytes, unpacked, to be freed; the file is closed. NULL: *fault says why. */
+static char *read_all(gzFile file, size_t *length, const char **fault)
 {
-    size_t room = 0;
-    char *bytes = NULL;
+    size_t room = FIRST_BYTES;
+    char *bytes = malloc(room);
+    int got = 0;
     *length = 0;
-    for (;;) {
-        if (*length == room) {
-            room = room == 0 ? FIRST_BYTES : 2 * room;
-            char *larger = room <= MOST_BYTES ? realloc(bytes, room) : NULL;
-            if (larger == NULL) {
-                *fault = "is too large";
-                break;
-            }
-            bytes = larger;
-        }
-        const ssize_t got = read(fd, bytes + *length, room - *length);
-        if (got == 0)
-            return bytes;
-        if (got < 0) {
-            *fault = "cannot be read";
-            break;
-        }
+    *fault = "is too large";
+    while (bytes != NULL && (got = gzread(file, bytes + *length, (unsigned)(room - *length))) > 0) {
         *length += (size_t)got;
+        if (*length < room)
+            continue;
+        room *= 2;
+        char *larger = room <= MOST_BYTES ? realloc(bytes, room) : NULL;
+        if (larger == NULL)
+            free(bytes);
+        bytes = larger;
     }
+    int error;
+    gzerror(file, &error);
+    gzclose(file);
+    if (bytes != NULL && error == Z_OK)
+        return bytes;
+    if (bytes != NULL)
+        *fault = error == Z_ERRNO ? "cannot be read" : "is a gzip file that is broken or cut off";
     free(bytes);
     return NULL;
 }
 
-/* A file, a pipe, or "-". NULL: it has been said what is wrong. */
-static char *read_file(const char *name, size_t *length)
+/* A file, a pipe, or "-". NULL: *fault says why. */
+static char *read_file(const char *name, size_t *length, const char **fault)
 {
     struct stat status;
-    const char *fault = NULL;
-    char *bytes = NULL;
     const bool is_stdin = strcmp(name, "-") == 0;
-    const int fd = is_stdin ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
+    const int fd = is_stdin ? dup(STDIN_FILENO) : open(name, O_RDONLY | O_CLOEXEC);
+    gzFile file = NULL;
     if (fd < 0 || fstat(fd, &status) != 0)
-        fault = errno == ENOENT ? "is not there" : "cannot be read";
+        *fault = errno == ENOENT ? "is not there" : "cannot be read";
     else if (S_ISDIR(status.st_mode))
-        fault = "is a directory";
+        *fault = "is a directory";
     else if (!is_stdin && !S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
-        fault = "is no file";
-    else
-        bytes = read_all(fd, length, &fault);
-    if (bytes == NULL)
-        complain(name, fault);
-    if (fd >= 0 && !is_stdin)
+        *fault = "is no file";
+    else if ((file = gzdopen(fd, "rb")) != NULL)
+        return read_all(file, length, fault);
+    if (fd >= 0)
         close(fd);
-    return bytes;
+    return NULL;
 }
 
 static bool add_file(struct flame_tree *tree, const char *name)
 {
     struct flame_profile profile;
     size_t length;
-    void *bytes = read_file(name, &length);
-    if (bytes == NULL)
-        return false;
-    const char *fault = flame_profile_read(&profile, bytes, length);
+    const char *fault = "does not fit into memory";
+    char *bytes = read_file(name, &length, &fault);
+    if (bytes != NULL)
+        fault = flame_profile_read(&profile, bytes, length);
     free(bytes);
     if (fault == NULL) {
         fault = flame_tree_add(tree, &profile);
@@ -147,9 +142,9 @@ static bool has_samples(const struct flame_tree *tree)
         fputc('\n', stderr);
         return false;
     }
-    if (tree->nodes[tree->groups[0].root].total > 0)
+    if (tree->nodes[FLAME_ALL].total > 0)
         return true;
-    if (tree->left_out != 0)
+    if (tree->has_left_out)
         fprintf(stderr, "otel-flame: no sample has %s=%s\n", choice->key, choice->value);
     else
         fputs("otel-flame: there are no samples\n", stderr);
@@ -159,33 +154,29 @@ static bool has_samples(const struct flame_tree *tree)
 /* What can be read without a browser. */
 static void print_shares(const struct flame_tree *tree)
 {
-    const int64_t whole = tree->nodes[tree->groups[0].root].total;
-    for (size_t i = 1; i < tree->group_count && i <= LINES_MAX; i++) {
-        const int64_t total = tree->nodes[tree->groups[i].root].total;
-        const otel_slice value = flame_tree_text(tree, tree->groups[i].value);
+    uint32_t left = tree->group_count;
+    uint32_t root = flame_tree_group(tree, FLAME_ALL);
+    for (; left > 0 && left + LINES_MAX > tree->group_count; left--) {
+        const struct flame_node *node = &tree->nodes[root];
         char share[FLAME_NUMBER_SIZE];
         char time[FLAME_NUMBER_SIZE];
-        printf("%8s  %8s  %s=", flame_share(total, whole, share), flame_value(tree, total, time),
-               tree->choice.key);
-        flame_put_plain(stdout, value);
+        printf("%8s  %8s  %s=", flame_share(node->total, tree->nodes[FLAME_ALL].total, share),
+               flame_value(tree, node->total, time), tree->choice.key);
+        flame_put_plain(stdout, flame_tree_text(tree, node->name));
         putchar('\n');
+        root = flame_tree_group(tree, root);
     }
-    if (tree->group_count > LINES_MAX + 1)
-        printf("          and %zu more\n", tree->group_count - 1 - LINES_MAX);
+    if (left != 0)
+        printf("          and %u more\n", left);
 }
 
 /* Why boxes have addresses for names. */
-static void print_faults(const struct flame_tree *tree)
+static void print_faults(const struct flame_names *names)
 {
-    otel_slice file;
-    const char *fault;
-    for (size_t i = 0; i < FAULTS_MAX; i++) {
-        fault = flame_names_fault(tree->names, i, &file);
-        if (fault == NULL)
-            return;
+    for (size_t i = 0; i < names->fault_count; i++) {
         fputs("otel-flame: no names of functions: ", stderr);
-        flame_put_plain(stderr, file);
-        fprintf(stderr, " %s\n", fault);
+        flame_put_plain(stderr, names->faults[i].file);
+        fprintf(stderr, " %s\n", names->faults[i].reason);
     }
 }
 
@@ -211,32 +202,31 @@ static bool write_out(const struct request *request, const struct flame_tree *tr
 static int make(const struct request *request, char *const *files, int count)
 {
     struct flame_tree tree;
-    struct flame_names *names = flame_names_new();
     int status = FAILED;
-    if (names == NULL || !flame_tree_init(&tree, &request->choice, names)) {
-        complain("this", "does not fit into memory");
-        goto done;
-    }
     int added = 0;
+    if (!flame_tree_init(&tree, &request->choice))
+        goto no_memory;
     for (int i = 0; i < count; i++)
         added += add_file(&tree, files[i]);
     if (added == 0)
         goto fini;
-    flame_tree_finish(&tree);
+    if (!flame_tree_finish(&tree))
+        goto no_memory;
     if (!has_samples(&tree) || !write_out(request, &tree))
         goto fini;
     status = added == count ? 0 : FAILED;
-    print_faults(&tree);
+    print_faults(&tree.names);
     if (strcmp(request->out, "-") != 0) {
         print_shares(&tree);
         printf("%s: ", request->out);
         flame_put_summary(stdout, &tree);
         putchar('\n');
     }
+    goto fini;
+no_memory:
+    complain("this", "does not fit into memory");
 fini:
     flame_tree_fini(&tree);
-done:
-    flame_names_free(names);
     return status;
 }
 

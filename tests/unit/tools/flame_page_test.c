@@ -82,13 +82,12 @@ static char *draw(const struct profile_bytes *bytes, const struct flame_choice *
 {
     struct flame_profile profile;
     struct flame_tree tree;
-    struct flame_names *names = flame_names_new();
     char *text = NULL;
     assert_null(flame_profile_read(&profile, bytes->bytes, bytes->length));
-    assert_true(flame_tree_init(&tree, choice, names));
+    assert_true(flame_tree_init(&tree, choice));
     assert_null(flame_tree_add(&tree, &profile));
     flame_profile_fini(&profile);
-    flame_tree_finish(&tree);
+    assert_true(flame_tree_finish(&tree));
     FILE *out = open_memstream(&text, length);
     assert_non_null(out);
     if (is_picture)
@@ -97,7 +96,6 @@ static char *draw(const struct profile_bytes *bytes, const struct flame_choice *
         flame_page_write(out, &tree, title);
     fclose(out);
     flame_tree_fini(&tree);
-    flame_names_free(names);
     return text;
 }
 
@@ -160,15 +158,14 @@ TEST(texts_stay_readable)
          "\xef\xbf\xbdx\xef\xbf\xbd", "\xef\xbf\xbdx\xef\xbf\xbd"},
     };
     for (size_t i = 0; i < COUNT(table); i++) {
-        const otel_slice text = {table[i].text, strlen(table[i].text)};
         for (int is_plain = 0; is_plain < 2; is_plain++) {
             char *made = NULL;
             size_t length;
             FILE *out = open_memstream(&made, &length);
             if (is_plain != 0)
-                flame_put_plain(out, text);
+                flame_put_plain(out, table[i].text);
             else
-                flame_put_text(out, text);
+                flame_put_text(out, table[i].text);
             fclose(out);
             assert_string_equal(made, is_plain != 0 ? table[i].plain : table[i].markup);
             free(made);
