@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/console/console.c - the exporter that draws traces on a stream.
  *
- * Spans wait in a gather until the local root of their trace has arrived: it ends last, so
- * everything below it is here then. At the end of the batch that brought it the trace is
- * drawn. What has no root here is drawn by a flush, or when too much is waiting.
+ * Spans wait until the local root of their trace has arrived: it ends last, so everything below
+ * it is here then. At the end of the batch that brought it the trace is drawn. What has no root
+ * here is drawn by a flush, or when too much is waiting.
  *
  * Runs on the exporter thread, or on the thread that ends a span where `simple` was chosen;
  * the constructor on the caller's. Owns its state; the stream is the caller's.
@@ -16,25 +16,22 @@
 #include "common/log.h"
 #include "common/os/signal_guard.h"
 #include "common/text/text.h"
-#include "exporters/console/gather.h"
+#include "exporters/console/render.h"
 #include <errno.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Beyond either, the trace that was silent longest is drawn as it is. */
-enum { SPANS_HELD_MAX = 10000, BYTES_HELD_MAX = 16 << 20 };
+/* Beyond either, all traces are drawn as they are. */
+enum { SPANS_WAITING_MAX = 10000, BYTES_WAITING_MAX = 16 << 20 };
 
 struct console {
     FILE *stream;   /* NULL: in a forked child */
     int descriptor; /* of the stream; -1: it has none */
     bool is_terminal;
     bool colour;
-    struct oteli_gather gather;
+    struct oteli_trace_buffer waiting;
 };
-
-/* The bit of a span's flags that says that its parent is another process's span. */
-#define PARENT_IS_REMOTE 0x200u
 
 /* ---- drawing -------------------------------------------------------------------------- */
 
@@ -68,21 +65,39 @@ static bool put(const struct console *console, const struct oteli_text *text)
     return is_written;
 }
 
-static bool draw(struct console *console, struct oteli_gather_trace *trace)
+/* A pass over the traces that wait. */
+struct pass {
+    const struct console *console;
+    bool all;    /* also those whose root has not come */
+    size_t lost; /* spans that could not be drawn */
+};
+
+static bool draw(void *state, const struct oteli_waiting_trace *trace)
 {
+    struct pass *pass = state;
+    const struct console *console = pass->console;
+    if (!trace->has_root && !pass->all)
+        return false;
     struct oteli_text text = {0};
     const struct oteli_render_options options = {
         .width = oteli_render_width(console->is_terminal ? console->descriptor : -1),
         .colour = console->colour};
-    const bool drawn =
-        oteli_render_trace(&text, trace->spans, trace->span_count, &options) && put(console, &text);
-    if (!drawn)
-        OTELI_LOG_LOST(OTEL_LOG_ERROR, trace->span_count,
-                       "console exporter: %zu span%s could not be written", trace->span_count,
-                       trace->span_count == 1 ? "" : "s");
+    if (!oteli_render_trace(&text, trace, &options) || !put(console, &text)) {
+        OTELI_LOG_LOST(OTEL_LOG_ERROR, trace->count,
+                       "console exporter: %zu span%s could not be written", trace->count,
+                       oteli_plural(trace->count));
+        pass->lost += trace->count;
+    }
     oteli_text_fini(&text);
-    oteli_gather_remove(&console->gather, trace);
-    return drawn;
+    return true;
+}
+
+/* Gives how many spans could not be drawn. */
+static size_t draw_traces(struct console *console, bool all)
+{
+    struct pass pass = {.console = console, .all = all};
+    oteli_trace_buffer_visit(&console->waiting, draw, &pass);
+    return pass.lost;
 }
 
 /* ---- what the SDK calls --------------------------------------------------------------- */
@@ -90,29 +105,22 @@ static bool draw(struct console *console, struct oteli_gather_trace *trace)
 static otel_export_result export_batch(void *state, otel_export *call)
 {
     struct console *console = state;
-    const otel_slice service = oteli_gather_service(otel_batch_resource(call->batch));
+    const otel_slice service = oteli_service_of(otel_batch_resource(call->batch));
     const size_t count = otel_batch_size(call->batch);
     size_t kept = 0;
-    size_t lost = 0;
+    bool has_root = false;
     for (size_t i = 0; i < count; i++) {
         otel_span_view view;
         otel_batch_span(call->batch, i, &view);
-        struct oteli_gather_trace *trace = oteli_gather_keep(&console->gather, &view, service);
-        kept += trace != NULL;
-        if (trace == NULL)
-            otel_export_drop(call, OTEL_DROP_NO_MEMORY, 1);
-        else if (view.parent_span_id == NULL || (view.flags & PARENT_IS_REMOTE) != 0)
-            trace->is_ready = true;
+        kept += oteli_trace_buffer_keep(&console->waiting, &view, service, 0);
+        has_root |= oteli_is_local_root(&view);
     }
+    if (kept < count)
+        otel_export_drop(call, OTEL_DROP_NO_MEMORY, count - kept);
+    const bool all =
+        console->waiting.count > SPANS_WAITING_MAX || console->waiting.bytes > BYTES_WAITING_MAX;
     /* Only now: within a batch a child may come behind its root. */
-    struct oteli_gather_trace *newer;
-    for (struct oteli_gather_trace *trace = console->gather.oldest; trace != NULL; trace = newer) {
-        newer = trace->newer;
-        const size_t spans = trace->span_count;
-        if (trace->is_ready || console->gather.span_count > SPANS_HELD_MAX ||
-            console->gather.bytes > BYTES_HELD_MAX)
-            lost += draw(console, trace) ? 0 : spans;
-    }
+    const size_t lost = has_root || all ? draw_traces(console, all) : 0;
     /* Those of earlier batches have been counted as delivered. */
     if (lost != 0)
         otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, lost < kept ? lost : kept);
@@ -121,18 +129,14 @@ static otel_export_result export_batch(void *state, otel_export *call)
 
 static otel_status flush(void *state, int64_t timeout_ms)
 {
-    struct console *console = state;
     (void)timeout_ms;
-    bool drawn = true;
-    while (console->gather.oldest != NULL)
-        drawn &= draw(console, console->gather.oldest);
-    return drawn ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED;
+    return draw_traces(state, true) == 0 ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED;
 }
 
 static void console_free(void *state)
 {
     struct console *console = state;
-    oteli_gather_fini(&console->gather);
+    oteli_trace_buffer_fini(&console->waiting);
     free(console);
 }
 
@@ -144,7 +148,6 @@ static otel_status hand_out(const struct console *settings, otel_exporter *expor
     if (console == NULL)
         return OTEL_ERROR_NO_MEMORY;
     *console = *settings;
-    oteli_gather_init(&console->gather);
     *exporter =
         OTEL_EXPORTER(.name = "console_exporter", .state = console, .export_batch = export_batch,
                       .flush = flush, .free = console_free, .renew = renew,

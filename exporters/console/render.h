@@ -8,26 +8,25 @@
  *     └─ ✗ POST  client                           140 ms    ╺━━━━━━━━━━━━━╸
  *          error: card declined
  *
- * It knows neither the SDK nor protobuf: gather_span.c fills this model, for the console exporter
- * and for otel-view. Texts may be anything, they are made harmless here. Any shape of a trace is
- * drawn: missing parents, cycles, any depth.
+ * For the console exporter and for otel-view. Texts may be anything, they are made harmless here.
+ * Any shape of a trace is drawn: missing parents, cycles, any depth.
  *
  * Threads:  any thread; nothing is kept between calls. */
 #ifndef OTELI_CONSOLE_RENDER_H
 #define OTELI_CONSOLE_RENDER_H
 
-#include "exporters/console/safe_text.h"
-#include "exporters/console/tree.h"
+#include "exporters/json/json_text.h"
+#include "exporters/trace/trace_buffer.h"
 
 struct oteli_render_options {
     unsigned width; /* columns; taken to be at least 60 */
     bool colour;    /* ANSI escapes, for terminals only */
 };
 
-/* Append the drawing of a trace, whose spans come in any order, and an empty line. The
- * array is sorted here. False: no memory for it. */
-bool oteli_render_trace(struct oteli_text *out, const struct oteli_render_span **spans,
-                        size_t count, const struct oteli_render_options *options);
+/* Append the drawing of a trace, which has one span at least, and an empty line. False: no memory
+ * for it. */
+bool oteli_render_trace(struct oteli_text *out, const struct oteli_waiting_trace *trace,
+                        const struct oteli_render_options *options);
 
 /* How wide a drawing on this file descriptor may be: the terminal's width, or 100 where
  * it is none. */

@@ -5,10 +5,8 @@
 #include "exporters/console/safe_text.h"
 
 #include "common/text/utf8.h"
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 void oteli_text_add_string(struct oteli_text *text, const char *string)
 {
@@ -181,19 +179,4 @@ void oteli_text_add_quoted(struct oteli_text *text, otel_slice value)
     oteli_text_add(text, value.data, value.length);
     if (quoted)
         oteli_text_add(text, "\"", 1);
-}
-
-void oteli_text_add_double(struct oteli_text *text, double value)
-{
-    if (isnan(value)) {
-        oteli_text_add_string(text, "NaN");
-        return;
-    }
-    char number[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(number, sizeof number, "%.*g", digits, value);
-        if (strtod(number, NULL) == value)
-            break;
-    }
-    oteli_text_add_string(text, number);
 }

@@ -29,7 +29,4 @@ size_t oteli_text_safe_columns(otel_slice unsafe, size_t limit);
 /* Append a string value of an attribute, in quotes where its end would not be clear. */
 void oteli_text_add_quoted(struct oteli_text *text, otel_slice value);
 
-/* Append a number as short as it can be read back. */
-void oteli_text_add_double(struct oteli_text *text, double value);
-
 #endif

@@ -16,9 +16,11 @@
 #include "common/log.h"
 #include "common/os/descriptor.h"
 #include "common/text/error_text.h"
+#include "common/text/text.h"
 #include "exporters/file/file_sink.h"
-#include "exporters/file/span_order.h"
+#include "exporters/file/lanes.h"
 #include "exporters/file/trace_events.h"
+#include "exporters/trace/trace_tree.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <time.h>
@@ -45,24 +47,13 @@ struct perfetto {
         bool events;    /* there are some */
     } said, written;    /* with what is in the text, and without */
     uint64_t arrows;
-    struct oteli_kept_span **waiting;
-    size_t waiting_count, waiting_room, waiting_bytes;
+    struct oteli_trace_buffer waiting;
     struct recent {
         uint8_t span_id[8];
         uint32_t track; /* 0: none */
         uint64_t start_ns;
     } recent[RECENT];
 };
-
-/* A trace among those that wait, sorted by their ids. */
-struct trace {
-    size_t first, count;
-    uint64_t end_ns;
-    bool has_root;
-};
-
-/* The bit of a span's flags that says that its parent is another process's span. */
-#define PARENT_IS_REMOTE 0x200u
 
 /* ---- the file ------------------------------------------------------------------------- */
 
@@ -157,144 +148,79 @@ static void write_span(struct perfetto *perfetto, const otel_span_view *span, ui
     oteli_trace_instants(&perfetto->events, span, track);
 }
 
-static bool write_trace(struct perfetto *perfetto, struct oteli_kept_span **spans, uint32_t count)
+static bool write_trace(struct perfetto *perfetto, const struct oteli_waiting_trace *trace)
 {
-    struct oteli_lane_span *places = malloc(count * sizeof *places);
-    const bool is_placed = places != NULL && oteli_order_spans(spans, places, count) &&
-                           oteli_lanes_assign(&perfetto->lanes, places, count);
+    struct oteli_tree tree;
+    if (!oteli_tree_init(&tree, trace))
+        return false;
+    struct oteli_lane_span *places = malloc(tree.count * sizeof *places);
+    for (uint32_t i = 0; i < tree.count && places != NULL; i++) {
+        const struct oteli_tree_node *node = &tree.nodes[i];
+        places[i] = (struct oteli_lane_span){.start_ns = node->view->start_ns,
+                                             .end_ns = oteli_span_end_ns(node->view),
+                                             .parent = node->parent,
+                                             .lane = OTELI_LANE_NONE,
+                                             .below = OTELI_LANE_NONE};
+    }
+    const bool is_placed =
+        places != NULL && oteli_lanes_assign(&perfetto->lanes, places, tree.count);
     while (is_placed && perfetto->said.lanes < perfetto->lanes.count)
         oteli_trace_track(&perfetto->events, ++perfetto->said.lanes);
-    for (uint32_t i = 0; i < count && is_placed; i++) {
+    for (uint32_t i = 0; i < tree.count && is_placed; i++) {
         const uint32_t parent = places[i].parent;
         const bool is_on_parents = parent < i && places[parent].lane == places[i].lane &&
                                    places[i].end_ns <= places[parent].end_ns;
-        write_span(perfetto, &spans[i]->view, places[i].lane + 1, is_on_parents);
+        write_span(perfetto, tree.nodes[i].view, places[i].lane + 1, is_on_parents);
     }
     free(places);
+    oteli_tree_fini(&tree);
     return is_placed;
 }
 
 /* ---- which traces --------------------------------------------------------------------- */
 
-static int by_trace(const void *left, const void *right)
+/* A pass over the traces that wait. */
+struct pass {
+    struct perfetto *perfetto;
+    bool all; /* also those whose root has not come */
+    size_t written, lost;
+};
+
+static bool take_trace(void *state, const struct oteli_waiting_trace *trace)
 {
-    const struct oteli_kept_span *a = *(struct oteli_kept_span *const *)left;
-    const struct oteli_kept_span *b = *(struct oteli_kept_span *const *)right;
-    return memcmp(a->view.trace_id, b->view.trace_id, 16);
+    struct pass *pass = state;
+    if (!trace->has_root && !pass->all)
+        return false;
+    *(write_trace(pass->perfetto, trace) ? &pass->written : &pass->lost) += trace->count;
+    return true;
 }
 
-static int by_end(const void *left, const void *right)
-{
-    const struct trace *a = left, *b = right;
-    return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
-}
-
-static bool is_local_root(const otel_span_view *view)
-{
-    return view->parent_span_id == NULL || (view->flags & PARENT_IS_REMOTE) != 0;
-}
-
-/* Find the traces of the sorted spans. */
-static size_t find_traces(const struct perfetto *perfetto, struct trace *traces)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < perfetto->waiting_count; i++) {
-        const otel_span_view *view = &perfetto->waiting[i]->view;
-        if (i == 0 || by_trace(&perfetto->waiting[i - 1], &perfetto->waiting[i]) != 0)
-            traces[count++] = (struct trace){.first = i};
-        struct trace *trace = &traces[count - 1];
-        trace->count++;
-        trace->has_root |= is_local_root(view);
-        trace->end_ns = view->end_ns > trace->end_ns ? view->end_ns : trace->end_ns;
-    }
-    return count;
-}
-
-/* Free the spans of a trace and leave holes where they were. */
-static void forget_trace(struct perfetto *perfetto, const struct trace *trace)
-{
-    for (size_t i = trace->first; i < trace->first + trace->count; i++) {
-        perfetto->waiting_bytes -=
-            sizeof **perfetto->waiting + perfetto->waiting[i]->view.otlp.length;
-        free(perfetto->waiting[i]);
-        perfetto->waiting[i] = NULL;
-    }
-}
-
-static void close_holes(struct perfetto *perfetto)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < perfetto->waiting_count; i++)
-        if (perfetto->waiting[i] != NULL)
-            perfetto->waiting[kept++] = perfetto->waiting[i];
-    perfetto->waiting_count = kept;
-}
-
-/* Write the traces whose root is here, or all. Returns how many spans were lost. */
+/* Write the traces whose root is here, or all. Gives how many spans were lost. */
 static size_t write_traces(struct perfetto *perfetto, bool all)
 {
-    size_t lost = 0, written = 0;
-    if (perfetto->waiting_count == 0)
+    struct pass pass = {.perfetto = perfetto, .all = all};
+    if (perfetto->waiting.count == 0)
         return 0;
-    struct trace *traces = malloc(perfetto->waiting_count * sizeof *traces);
-    if (traces == NULL)
-        return 0; /* they wait for better times */
-    qsort(perfetto->waiting, perfetto->waiting_count, sizeof *perfetto->waiting, by_trace);
-    const size_t count = find_traces(perfetto, traces);
-    qsort(traces, count, sizeof *traces, by_end);
-    for (size_t i = 0; i < count; i++) {
-        if (!all && !traces[i].has_root)
-            continue;
-        const bool is_there =
-            write_trace(perfetto, perfetto->waiting + traces[i].first, (uint32_t)traces[i].count);
-        *(is_there ? &written : &lost) += traces[i].count;
-        forget_trace(perfetto, &traces[i]);
-    }
-    free(traces);
-    close_holes(perfetto);
-    return write_events(perfetto) ? lost : lost + written;
+    oteli_trace_buffer_visit(&perfetto->waiting, take_trace, &pass);
+    return write_events(perfetto) ? pass.lost : pass.lost + pass.written;
 }
 
 /* ---- what the SDK calls --------------------------------------------------------------- */
 
-static bool is_key(const otel_attribute_view *attribute, const char *key)
-{
-    return attribute->key.length == strlen(key) &&
-           memcmp(attribute->key.data, key, attribute->key.length) == 0;
-}
-
 static void name_process(struct perfetto *perfetto, otel_slice resource)
 {
     otel_slice rest = resource;
-    otel_slice service = {"unknown_service", strlen("unknown_service")};
+    const otel_slice service = oteli_service_of(resource);
     otel_attribute_view attribute;
     perfetto->events.pid = getpid();
     while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute)) {
-        if (is_key(&attribute, "service.name") && attribute.value.type == OTEL_VALUE_STRING)
-            service = attribute.value.slice;
-        else if (is_key(&attribute, "process.pid") && attribute.value.type == OTEL_VALUE_INT)
+        if (attribute.value.type == OTEL_VALUE_INT && oteli_is_text(attribute.key, "process.pid"))
             perfetto->events.pid = attribute.value.integer;
     }
-    oteli_trace_process(&perfetto->events, service, resource);
+    oteli_trace_process(&perfetto->events,
+                        service.data != NULL ? service : oteli_slice_of("unknown_service"),
+                        resource);
     perfetto->said.process = true;
-}
-
-static bool keep(struct perfetto *perfetto, const otel_span_view *view)
-{
-    if (perfetto->waiting_count == perfetto->waiting_room) {
-        const size_t room = perfetto->waiting_room == 0 ? 256 : perfetto->waiting_room * 2;
-        struct oteli_kept_span **more = realloc(perfetto->waiting, room * sizeof *more);
-        if (more == NULL)
-            return false;
-        perfetto->waiting = more;
-        perfetto->waiting_room = room;
-    }
-    struct oteli_kept_span *kept = oteli_keep_span(view);
-    if (kept == NULL)
-        return false;
-    perfetto->waiting[perfetto->waiting_count++] = kept;
-    perfetto->waiting_bytes += sizeof *kept + view->otlp.length;
-    return true;
 }
 
 static otel_export_result export_batch(void *state, otel_export *call)
@@ -308,13 +234,13 @@ static otel_export_result export_batch(void *state, otel_export *call)
     for (size_t i = 0; i < count; i++) {
         otel_span_view view;
         otel_batch_span(call->batch, i, &view);
-        kept += keep(perfetto, &view);
-        has_root |= is_local_root(&view);
+        kept += oteli_trace_buffer_keep(&perfetto->waiting, &view, (otel_slice){0}, 0);
+        has_root |= oteli_is_local_root(&view);
     }
     if (kept < count)
         otel_export_drop(call, OTEL_DROP_NO_MEMORY, count - kept);
     const bool all =
-        perfetto->waiting_count > SPANS_WAITING_MAX || perfetto->waiting_bytes > BYTES_WAITING_MAX;
+        perfetto->waiting.count > SPANS_WAITING_MAX || perfetto->waiting.bytes > BYTES_WAITING_MAX;
     const size_t lost = has_root || all ? write_traces(perfetto, all) : 0;
     /* Those of earlier batches have been counted as delivered. */
     if (lost != 0)
@@ -332,9 +258,7 @@ static void perfetto_free(void *state)
 {
     struct perfetto *perfetto = state;
     (void)write_traces(perfetto, true);
-    for (size_t i = 0; i < perfetto->waiting_count; i++)
-        free(perfetto->waiting[i]);
-    free(perfetto->waiting);
+    oteli_trace_buffer_fini(&perfetto->waiting);
     oteli_lanes_fini(&perfetto->lanes);
     oteli_text_fini(&perfetto->events.text);
     oteli_owned_fd_close(&perfetto->held);

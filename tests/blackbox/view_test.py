@@ -110,7 +110,7 @@ class Drawing(unittest.TestCase):
 trace 4bf92f3577b34da6a3ce929d0e0e4736  3 spans  1 error  200 ms  2026-08-01 16:00:00.123Z
       shop, bank
 checkout  @shop                                                200 ms ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-│ cart.items=[3, "a b"]
+│ cart.items=[3,"a b"]
 └─ POST  client                                                120 ms    ━━━━━━━━━━━━━━━━━━
    └─ ✗ POST /charge  @bank server                             100 ms     ╺━━━━━━━━━━━━━━╸
         error: card declined

@@ -37,8 +37,8 @@ while IFS=: read -r file line name; do
         "what asks a server without being asked itself has a helper of the SDK, and no more of it" ;;
     exporters/*)
         own=$(cut -d/ -f1-2 <<<"$file")
-        includes_only "$file" "(otel|common|exporters/json|$own)/.*" \
-            "an exporter knows the public headers, common, the JSON encoder and itself"
+        includes_only "$file" "(otel|common|exporters/(json|trace)|$own)/.*" \
+            "an exporter knows the public headers, common, exporters/json, exporters/trace and itself"
         ;;
     functions/*) includes_only "$file" '(otel|common|functions)/.*' \
         "functions knows the public headers, common and itself" ;;

@@ -52,7 +52,7 @@ libraries=(otel-api otel-sdk otel-otlp otel otel-functions otel-config otel-prof
 # builds of tests, whose objects come and go.
 objects_of() {
     local component
-    declare -A components=([otel-api]="common api" [otel-sdk]="sdk memory console otlp_json file"
+    declare -A components=([otel-api]="common api" [otel-sdk]="sdk memory trace console otlp_json file"
         [otel-otlp]="otlp proto" [otel]="start" [otel-functions]="functions"
         [otel-config]="config" [otel-profiling]="profiling")
     for component in ${components[$2]}; do

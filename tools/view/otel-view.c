@@ -166,7 +166,7 @@ static bool step(struct view *view, int signals, int limit_ms)
 static void serve(struct view *view, int signals)
 {
     while (!is_enough(view)) {
-        const bool waiting = view->spans.gather.oldest != NULL || view->idle_exit_ms != 0;
+        const bool waiting = view->spans.waiting.count != 0 || view->idle_exit_ms != 0;
         if (!step(view, signals, waiting ? TICK_MS : 60000))
             return;
     }

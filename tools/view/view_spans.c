@@ -6,7 +6,8 @@
 
 #include "common/config/configuration.h"
 #include "common/wire.h"
-#include "exporters/console/tree.h"
+#include "exporters/console/render.h"
+#include "exporters/trace/trace_tree.h"
 #include "sdk/view/span_view.h"
 #include <string.h>
 #include <unistd.h>
@@ -19,11 +20,12 @@ enum {
     SCOPE_SPANS_SPANS = 2
 };
 
-enum { SPANS_HELD_MAX = 100000, BYTES_HELD_MAX = 256 << 20 };
+enum { SPANS_WAITING_MAX = 100000, BYTES_WAITING_MAX = 256 << 20 };
 
 /* Whole traces wait for spans that come late; incomplete ones for what is missing. */
 #define QUIET_NS UINT64_C(300000000)
 #define PATIENCE_NS UINT64_C(5000000000)
+#define LOOK_NS UINT64_C(50000000) /* between looks at what waits */
 
 bool view_spans_init(struct view_spans *spans, FILE *out)
 {
@@ -31,36 +33,40 @@ bool view_spans_init(struct view_spans *spans, FILE *out)
     if (isatty(spans->terminal) == 0)
         spans->terminal = -1;
     spans->colour = spans->terminal >= 0 && oteli_env_get("NO_COLOR") == NULL;
-    oteli_gather_init(&spans->gather);
     return view_seen_init(&spans->seen);
 }
 
 void view_spans_fini(struct view_spans *spans)
 {
-    oteli_gather_fini(&spans->gather);
+    oteli_trace_buffer_fini(&spans->waiting);
     view_seen_fini(&spans->seen);
 }
 
 /* ---- drawing -------------------------------------------------------------------------- */
 
-static void draw(struct view_spans *spans, struct oteli_gather_trace *trace)
+static void draw(struct view_spans *spans, const struct oteli_waiting_trace *trace)
 {
     struct oteli_text text = {0};
     const struct oteli_render_options options = {.width = oteli_render_width(spans->terminal),
                                                  .colour = spans->colour};
-    if (!oteli_render_trace(&text, trace->spans, trace->span_count, &options))
-        fprintf(stderr, "otel-view: no memory to draw %zu spans\n", trace->span_count);
+    if (!oteli_render_trace(&text, trace, &options))
+        fprintf(stderr, "otel-view: no memory to draw %zu spans\n", trace->count);
     else if (fwrite(text.data, 1, text.length, spans->out) != text.length ||
              fflush(spans->out) != 0)
         spans->failed = true;
     oteli_text_fini(&text);
-    oteli_gather_remove(&spans->gather, trace);
 }
 
-static bool is_complete(struct oteli_gather_trace *trace)
+static bool draw_any(void *state, const struct oteli_waiting_trace *trace)
+{
+    draw(state, trace);
+    return true;
+}
+
+static bool is_complete(const struct oteli_waiting_trace *trace)
 {
     struct oteli_tree tree;
-    if (!oteli_tree_init(&tree, trace->spans, trace->span_count))
+    if (!oteli_tree_init(&tree, trace))
         return true;
     bool has_root = false, all_here = true;
     for (uint32_t i = 0; i < tree.count; i++) {
@@ -71,26 +77,30 @@ static bool is_complete(struct oteli_gather_trace *trace)
     return has_root && all_here;
 }
 
+/* What is incomplete when it becomes quiet stays so until its time is over. */
+static bool draw_if_ready(void *state, const struct oteli_waiting_trace *trace)
+{
+    struct view_spans *spans = state;
+    const uint64_t quiet_ns = spans->look_ns - trace->came_ns;
+    const bool was_quiet = spans->last_look_ns >= trace->came_ns + QUIET_NS;
+    if (quiet_ns < QUIET_NS || (quiet_ns < PATIENCE_NS && (was_quiet || !is_complete(trace))))
+        return false;
+    draw(spans, trace);
+    return true;
+}
+
 void view_spans_draw_ready(struct view_spans *spans, uint64_t now_ns)
 {
-    struct oteli_gather_trace *newer;
-    for (struct oteli_gather_trace *trace = spans->gather.oldest; trace != NULL; trace = newer) {
-        newer = trace->newer;
-        const uint64_t quiet_ns = now_ns - trace->touched_ns;
-        if (quiet_ns < QUIET_NS)
-            return;
-        if (!trace->is_checked)
-            trace->is_ready = is_complete(trace);
-        trace->is_checked = true;
-        if (trace->is_ready || quiet_ns >= PATIENCE_NS)
-            draw(spans, trace);
-    }
+    if (now_ns - spans->last_look_ns < LOOK_NS)
+        return;
+    spans->look_ns = now_ns;
+    oteli_trace_buffer_visit(&spans->waiting, draw_if_ready, spans);
+    spans->last_look_ns = now_ns;
 }
 
 void view_spans_draw_all(struct view_spans *spans)
 {
-    while (spans->gather.oldest != NULL)
-        draw(spans, spans->gather.oldest);
+    oteli_trace_buffer_visit(&spans->waiting, draw_any, spans);
 }
 
 /* ---- requests ------------------------------------------------------------------------- */
@@ -135,14 +145,10 @@ static bool add_span(struct view_spans *spans, const otel_span_view *span, otel_
     spans->received++;
     if (!keep)
         return true;
-    struct oteli_gather_trace *trace = oteli_gather_keep(&spans->gather, span, service);
-    if (trace == NULL)
+    if (!oteli_trace_buffer_keep(&spans->waiting, span, service, now_ns))
         return false;
-    trace->touched_ns = now_ns;
-    trace->is_checked = false;
-    while (spans->gather.oldest != NULL &&
-           (spans->gather.span_count > SPANS_HELD_MAX || spans->gather.bytes > BYTES_HELD_MAX))
-        draw(spans, spans->gather.oldest);
+    if (spans->waiting.count > SPANS_WAITING_MAX || spans->waiting.bytes > BYTES_WAITING_MAX)
+        view_spans_draw_all(spans);
     return true;
 }
 
@@ -175,7 +181,7 @@ bool view_spans_add(struct view_spans *spans, otel_slice request, bool keep, uin
         otel_slice rest = group;
         otel_slice resource = {"", 0};
         (void)next_message(&rest, RESOURCE_SPANS_RESOURCE, &resource);
-        const otel_slice service = oteli_gather_service(resource);
+        const otel_slice service = oteli_service_of(resource);
         while (next_message(&group, RESOURCE_SPANS_SCOPES, &scope))
             while (next_message(&scope, SCOPE_SPANS_SPANS, &otlp)) {
                 read_span(otlp, &span);

@@ -8,7 +8,7 @@
 #ifndef VIEW_SPANS_H
 #define VIEW_SPANS_H
 
-#include "exporters/console/gather.h"
+#include "exporters/trace/trace_buffer.h"
 #include "tools/view/view_seen.h"
 #include <stdio.h>
 
@@ -16,7 +16,8 @@ struct view_spans {
     FILE *out;
     int terminal; /* its file descriptor when it is a terminal, or -1 */
     bool colour;
-    struct oteli_gather gather;
+    struct oteli_trace_buffer waiting;
+    uint64_t look_ns, last_look_ns; /* at what waits: now, and before */
     struct view_seen seen;
     uint64_t received; /* spans, each once */
     uint64_t twice;    /* and how often one of them came again */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/trace/trace_buffer.c - the contracts are in trace_buffer.h. One thread at a time; owns
+ * the copies of the spans. */
+#include "exporters/trace/trace_buffer.h"
+
+#include "common/text/text.h"
+
+/* The bit of a span's flags that says that its parent is another process's span. */
+#define PARENT_IS_REMOTE 0x200u
+
+enum { ROOM_AT_FIRST = 64 };
+
+static size_t bytes_of(const struct oteli_waiting_span *span)
+{
+    return sizeof *span + sizeof *span->kept + span->kept->view.otlp.length +
+           (span->service != NULL ? strlen(span->service) : 0);
+}
+
+static void forget(struct oteli_trace_buffer *buffer, struct oteli_waiting_span *span)
+{
+    buffer->bytes -= bytes_of(span);
+    free(span->kept);
+    free(span->service);
+    *span = (struct oteli_waiting_span){.kept = NULL};
+}
+
+void oteli_trace_buffer_fini(struct oteli_trace_buffer *buffer)
+{
+    for (size_t i = 0; i < buffer->count; i++)
+        forget(buffer, &buffer->spans[i]);
+    free(buffer->spans);
+    *buffer = (struct oteli_trace_buffer){.spans = NULL};
+}
+
+bool oteli_trace_buffer_keep(struct oteli_trace_buffer *buffer, const otel_span_view *view,
+                             otel_slice service, uint64_t came_ns)
+{
+    if (buffer->count == buffer->room) {
+        const size_t room = buffer->room == 0 ? ROOM_AT_FIRST : buffer->room * 2;
+        struct oteli_waiting_span *spans = realloc(buffer->spans, room * sizeof *spans);
+        if (spans == NULL)
+            return false;
+        buffer->spans = spans;
+        buffer->room = room;
+    }
+    struct oteli_waiting_span made = {.came_ns = came_ns};
+    made.service = service.length != 0 ? oteli_slice_copy(service) : NULL;
+    if (made.service != NULL || service.length == 0)
+        made.kept = oteli_keep_span(view);
+    if (made.kept == NULL) {
+        free(made.service);
+        return false;
+    }
+    buffer->spans[buffer->count++] = made;
+    buffer->bytes += bytes_of(&made);
+    return true;
+}
+
+static int by_trace(const void *left, const void *right)
+{
+    const struct oteli_waiting_span *a = left, *b = right;
+    return memcmp(a->kept->view.trace_id, b->kept->view.trace_id, 16);
+}
+
+static int by_end(const void *left, const void *right)
+{
+    const struct oteli_waiting_trace *a = left, *b = right;
+    return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+/* Find the traces of the spans, which are sorted by trace. */
+static size_t find_traces(const struct oteli_trace_buffer *buffer,
+                          struct oteli_waiting_trace *traces)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < buffer->count; i++) {
+        const struct oteli_waiting_span *span = &buffer->spans[i];
+        const otel_span_view *view = &span->kept->view;
+        if (i == 0 || by_trace(span - 1, span) != 0)
+            traces[count++] = (struct oteli_waiting_trace){.spans = span};
+        struct oteli_waiting_trace *trace = &traces[count - 1];
+        trace->count++;
+        trace->has_root |= oteli_is_local_root(view);
+        trace->end_ns = view->end_ns > trace->end_ns ? view->end_ns : trace->end_ns;
+        trace->came_ns = span->came_ns > trace->came_ns ? span->came_ns : trace->came_ns;
+    }
+    return count;
+}
+
+static void close_holes(struct oteli_trace_buffer *buffer)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < buffer->count; i++)
+        if (buffer->spans[i].kept != NULL)
+            buffer->spans[kept++] = buffer->spans[i];
+    buffer->count = kept;
+}
+
+void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
+                              bool (*take)(void *state, const struct oteli_waiting_trace *trace),
+                              void *state)
+{
+    struct oteli_waiting_trace *traces =
+        buffer->count != 0 ? malloc(buffer->count * sizeof *traces) : NULL;
+    if (traces == NULL)
+        return;
+    qsort(buffer->spans, buffer->count, sizeof *buffer->spans, by_trace);
+    const size_t count = find_traces(buffer, traces);
+    qsort(traces, count, sizeof *traces, by_end);
+    for (size_t i = 0; i < count; i++) {
+        if (!take(state, &traces[i]))
+            continue;
+        const size_t first = (size_t)(traces[i].spans - buffer->spans);
+        for (size_t k = first; k < first + traces[i].count; k++)
+            forget(buffer, &buffer->spans[k]);
+    }
+    free(traces);
+    close_holes(buffer);
+}
+
+bool oteli_is_local_root(const otel_span_view *view)
+{
+    return view->parent_span_id == NULL || (view->flags & PARENT_IS_REMOTE) != 0;
+}
+
+otel_slice oteli_service_of(otel_slice resource)
+{
+    otel_attribute_view attribute;
+    while (otel_attribute_next(&resource, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
+        if (attribute.value.type == OTEL_VALUE_STRING &&
+            oteli_is_text(attribute.key, "service.name"))
+            return attribute.value.slice;
+    return (otel_slice){0};
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/trace/trace_buffer.h - spans wait here until the other spans of their trace have come.
+ *
+ * The caller decides when a trace is complete, and keeps the whole bounded by looking at `count`
+ * and `bytes`.
+ *
+ * Threads:  one thread at a time. */
+#ifndef OTELI_TRACE_BUFFER_H
+#define OTELI_TRACE_BUFFER_H
+
+#include "common/base/span_copy.h"
+
+struct oteli_waiting_span {
+    struct oteli_kept_span *kept;
+    char *service;    /* the service that it is of; NULL: it has no name */
+    uint64_t came_ns; /* as the caller said */
+};
+
+struct oteli_waiting_trace {
+    const struct oteli_waiting_span *spans;
+    size_t count;
+    uint64_t end_ns;  /* of the span that ended last */
+    uint64_t came_ns; /* of the span that came last */
+    bool has_root;    /* a span without a parent in its own process */
+};
+
+struct oteli_trace_buffer {
+    struct oteli_waiting_span *spans;
+    size_t count, room;
+    size_t bytes; /* of memory, near enough */
+};
+
+void oteli_trace_buffer_fini(struct oteli_trace_buffer *buffer);
+
+/* Copy a span; false: no memory. */
+bool oteli_trace_buffer_keep(struct oteli_trace_buffer *buffer, const otel_span_view *view,
+                             otel_slice service, uint64_t came_ns);
+
+/* Show each trace, in the order in which they ended, and remove those of which `take` says true.
+ * Without memory none is shown. */
+void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
+                              bool (*take)(void *state, const struct oteli_waiting_trace *trace),
+                              void *state);
+
+/* Whether a span has no parent in its own process. */
+bool oteli_is_local_root(const otel_span_view *view);
+
+/* The service.name among the attributes of a resource; empty: there is none. */
+otel_slice oteli_service_of(otel_slice resource);
+
+#endif
