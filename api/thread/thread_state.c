@@ -142,7 +142,7 @@ static void let_go_of_sdk(struct oteli_thread *thread)
         oteli_line_keep_no_more();
         oteli_thread_callbacks.lose_line(line);
     }
-    /* If it is pinned, an exporter that hangs still reads it. Pairs with harvest.c. */
+    /* If it is pinned, an exporter that hangs still reads it. Pairs with drain.c. */
     if (line != NULL && oteli_load_acquire_32(&line->pins) == 0)
         oteli_line_put(line);
     oteli_thread_count_from_zero(thread);

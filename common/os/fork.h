@@ -3,8 +3,8 @@
  *
  * A child gets a copy of the memory and one thread. What the parent's other threads had
  * locked, or had half done, stays so in the copy for ever. Who keeps such things registers a
- * function that forgets them. It runs in the child before fork() returns, and because it may
- * run at any point of any thread it stores, and calls nothing that allocates or waits.
+ * function that resets them. It runs in the child before fork() returns, and because it may
+ * run at any point of any thread it calls nothing that allocates, locks or waits.
  *
  * Orphans. A child that is made without the C library (the system calls clone and fork) or
  * with _Fork() runs no such function. It finds a word of memory empty that the kernel wipes in
@@ -23,15 +23,15 @@
 
 enum { OTELI_FORK_PAGE = 4096 };
 
-/* Run `forget` in children from now on, after those that were added before it; what it is in stays
- * loaded (library.h). Again is the same as once. */
+/* Run `forget` in children from now on, after those that were added before it. The library that
+ * contains it stays loaded (library.h). A second registration of it has no effect. */
 OTELI_LENT void oteli_fork_add(void (*forget)(void));
 
 /* Whole pages of OTELI_FORK_PAGE bytes in static memory without a value: zero in each child
  * from now on. False: the kernel, or its page size, does not do that. */
 bool oteli_fork_wipe(void *at, size_t bytes);
 
-/* A word of wiped memory, by which children are known. It becomes 1. */
+/* A word of wiped memory, by which children are known. oteli_fork_notice sets it to 1. */
 void oteli_fork_watch(uint64_t *mark);
 
 /* If this is a child that does not know it yet: an orphan. Forget what there is to forget. */

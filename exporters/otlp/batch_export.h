@@ -16,6 +16,25 @@
  * With a spool no request waits here to be tried again: what finds the receiver away goes to disk,
  * and while it is away all the others do too. What the disk does not take goes on as without one.
  *
+ * What a response means for the spans of its request (what protocol.c makes of it; how
+ * request_call.c ends; what is counted here):
+ *
+ *     HTTP 2xx, grpc-status 0          DELIVERED   DELIVERED    delivered, or rejected by a
+ *                                                               partial success
+ *     429, 502, 503, 504, a gRPC code  RETRY       after the    spooled, or dropped as
+ *     to retry, no connection,                     deadline:
+ *     no answer                                    EXHAUSTED      retry_exhausted
+ *                                                  UNCONFIRMED    unconfirmed
+ *     413, or a text about the size    TOO_LARGE   TOO_LARGE    sent in halves; a single span is
+ *                                                               dropped as too_large
+ *     400, INVALID_ARGUMENT, INTERNAL  FINAL       REFUSED      sent in halves; the culprit is
+ *                                                               dropped as permanent_error
+ *     any other status                 FINAL       REFUSED      dropped as permanent_error
+ *     a certificate is not accepted    HOPELESS    HOPELESS     spooled, or dropped as
+ *                                                               permanent_error
+ *
+ * What is not counted as rejected, spooled or dropped counts as delivered (sdk/worker/export.c).
+ *
  * Threads:  one thread at a time. */
 #ifndef OTELI_BATCH_EXPORT_H
 #define OTELI_BATCH_EXPORT_H
@@ -36,7 +55,7 @@ struct oteli_request_slot {
     size_t first;        /* span of the request */
     size_t end;          /* of the slot's stretch of the batch */
     size_t most;         /* spans in a request: halved whenever one is too large */
-    size_t suspect_end;  /* of the spans, from `first` on, of which one is refused; 0: none is */
+    size_t suspect_end;  /* where the spans end that contain a refused one; 0: no search */
     unsigned kept_after; /* attempts after which the spool has been tried last */
 };
 

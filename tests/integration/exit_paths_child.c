@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/integration/exit_paths_child.c - a program that ends in one of many ways while eight
- * of its threads trace at full speed. Started by exit_paths.c.
+ * of its threads trace at full speed. Started by exit_paths.py.
  *
  *     exit_paths_child WAY SHUTDOWN ENDPOINT
  *

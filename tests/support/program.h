@@ -202,7 +202,7 @@ struct program {
 /* Make the program of a seed, with its model. */
 void program_make(struct program *program, uint64_t seed);
 
-/* model.c: do the last operation of the list, whose members say what it is to do. */
+/* program_model.c: do the last operation of the list, whose members say what it is to do. */
 void program_do(struct program *program, struct program_op *op);
 
 /* The context that is current in a life. */

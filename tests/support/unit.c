@@ -21,7 +21,7 @@ void unit_add(struct unit_file *file, struct unit_test *test)
     file->last = test;
 }
 
-/* "queue" for tests/unit/sdk/queue_test.c. */
+/* "queue" for tests/unit/sdk/ring_test.c. */
 static const char *name_of(const struct unit_file *file)
 {
     static char name[128];

@@ -3,7 +3,7 @@
  *
  *     settings ─▶ target ─▶ name ─▶ connect ─▶ TLS ─▶ HTTP ─▶ OTLP ─▶ test span
  *
- * The probes fill it in (tools/doctor_*.c), the diagnosis is made from it alone
+ * The probes fill it in (tools/doctor/doctor_*.c), the diagnosis is made from it alone
  * (doctor_diagnosis.h), and the report shows it (doctor_report.h). Texts are "" where there is
  * nothing to say, and are cut where they are too long. Nothing in it is a secret. */
 #ifndef DOCTOR_RECORD_H

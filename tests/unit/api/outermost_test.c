@@ -29,7 +29,7 @@ struct shape {
     bool has_tracestate;
 };
 
-/* A record as compose.c writes it. */
+/* A record as span_encoder.c writes it. */
 static struct oteli_record *add(const struct shape *shape)
 {
     struct oteli_record *record = (struct oteli_record *)(void *)(set.records + set.length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/common/wire_test.c - specification of common/wire.h. What is read of a message is
- * compared with protobuf-c in tests/unit/started/view_test.c. */
+ * compared with protobuf-c in tests/unit/started/record_oracle_test.c. */
 #include "common/wire.h"
 
 #include "tests/support/unit.h"
