@@ -251,6 +251,11 @@ class Test:
             passes = any(re.search(one, said, re.S) for one in wanted) if wanted else status == 0
             return "passed" if passes else "failed"
 
+    def outcome(self, build, mutant):
+        """What became of it with a mutant; one that hangs hangs twice, for a machine may be busy for a while."""
+        once = self.run(build, 3 * self.seconds + 5, mutant)
+        return once if once != "hung" else self.run(build, 10 * self.seconds + 30, mutant)
+
     def cover(self, build, limit):
         """Runs it without a mutant, which tells how long it takes and what it reaches."""
         kept = build.state / "reached" / self.name.replace("/", "_")
@@ -318,13 +323,13 @@ class Results:
         """The name of the test that finds a mutant, if one does."""
         for test in tests:
             if number not in self.killers:
-                self.get(number, test.name, lambda test=test: test.run(build, 3 * test.seconds + 5, number))
+                self.get(number, test.name, lambda test=test: test.outcome(build, number))
         return self.killers.get(number)
 
     def check(self, build, tests):
         """Forgets what was found by tests that meanwhile fail without a mutant too, and ends the run."""
         suspects = [test for test in tests if test.name in self.killers.values()]
-        found = side_by_side(build.jobs, lambda test: test.run(build, 3 * test.seconds + 5), suspects)
+        found = side_by_side(build.jobs, lambda test: test.outcome(build, 0), suspects)
         wrong = {test.name for test, outcome in zip(suspects, found) if outcome in ("failed", "hung")}
         if wrong:
             kept = ([*key, outcome] for key, outcome in self.known.items() if key[1] not in wrong)
