@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tools/doctor/doctor_diagnosis.h - from what was seen to one sentence: the most likely cause, and
- * what to do. A pure function; the rules are a table in doctor_diagnosis.c, first match wins. */
+ * what to do. A pure function: the first rule that holds wins. */
 #ifndef DOCTOR_DIAGNOSIS_H
 #define DOCTOR_DIAGNOSIS_H
 
@@ -11,6 +11,9 @@ struct doctor_diagnosis {
     bool is_healthy;
     char sentence[2 * DOCTOR_TEXT];
 };
+
+/* "http/protobuf" */
+const char *doctor_protocol_word(enum doctor_protocol protocol);
 
 void doctor_diagnose(const struct doctor_record *record, struct doctor_diagnosis *diagnosis);
 

@@ -119,8 +119,7 @@ enum doctor_speech {
     DOCTOR_SPEECH_HTTP1,
     DOCTOR_SPEECH_HTTP2, /* and not HTTP/1 */
     DOCTOR_SPEECH_TLS,
-    DOCTOR_SPEECH_HTTP2_IN_TLS,
-    DOCTOR_SPEECH_SILENT /* it takes the connection and says nothing */
+    DOCTOR_SPEECH_HTTP2_IN_TLS
 };
 
 /* --- TLS. --- */

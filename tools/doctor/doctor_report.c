@@ -103,11 +103,8 @@ static void print_step(FILE *out, enum doctor_result result, const char *name)
 
 static void print_target(const struct doctor_target *target, FILE *out)
 {
-    static const char *const protocols[] = {[DOCTOR_HTTP_PROTOBUF] = "http/protobuf",
-                                            [DOCTOR_HTTP_JSON] = "http/json",
-                                            [DOCTOR_GRPC] = "grpc"};
     fputs("\nWay to the receiver\n", out);
-    say(out, "  %-18s %s (%s)\n", "URL", target->url, protocols[target->protocol]);
+    say(out, "  %-18s %s (%s)\n", "URL", target->url, doctor_protocol_word(target->protocol));
     if (target->proxy[0] != '\0')
         say(out, "  %-18s %s (%s)\n", "proxy", target->proxy, target->proxy_from);
 }

@@ -81,10 +81,10 @@ static bool read_settings(struct doctor *doctor)
 
 static void go_the_way(struct doctor *doctor)
 {
-    struct doctor_door door;
-    doctor_connect(&doctor->record, &door);
+    struct doctor_peer peer;
+    doctor_connect(&doctor->record, &peer);
     if (doctor->record.connect.result == DOCTOR_FINE)
-        doctor_request(&doctor->route, &door, &doctor->record);
+        doctor_request(&doctor->route, &peer, &doctor->record);
 }
 
 static const char *why_not_to_send(const struct doctor *doctor)

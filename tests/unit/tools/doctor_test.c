@@ -59,8 +59,6 @@ static void assert_rule(const struct doctor_record *record, const char *rule)
     struct doctor_diagnosis diagnosis;
     doctor_diagnose(record, &diagnosis);
     assert_string_equal(diagnosis.rule, rule);
-    assert_null(strchr(diagnosis.sentence, '?'));
-    assert_null(strchr(diagnosis.sentence, '{'));
 }
 
 TEST(a_cause_comes_before_its_consequences)

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -17,108 +16,48 @@
 
 enum { HTTP_PORT = 4318, GRPC_PORT = 4317 };
 
-static uint64_t now_ms(void)
+static unsigned now_ms(void)
 {
-    return oteli_monotonic_ns() / 1000000;
+    return (unsigned)(oteli_monotonic_ns() / 1000000);
 }
 
-/* Begin; the descriptor, or -1 with the error. */
-static int begin(const struct doctor_door *door, int *error)
+int doctor_connect_to(const struct doctor_peer *peer, unsigned timeout_ms)
 {
-    const int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-    const int fd = socket(door->address.ss_family, type, 0);
-    *error = 0;
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&door->address, door->length) == 0)
+    const struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+    const int fd = socket(peer->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+        connect(fd, (const struct sockaddr *)&peer->address, peer->length) == 0)
         return fd;
-    if (fd >= 0 && errno == EINPROGRESS) {
-        *error = EINPROGRESS;
-        return fd;
-    }
-    *error = errno;
+    const int error = errno == EINPROGRESS ? ETIMEDOUT : errno;
     if (fd >= 0)
         close(fd);
+    errno = error;
     return -1;
 }
 
-static int error_of(int fd)
+static void connect_to_all(const struct doctor_peer *peers, struct doctor_connect *seen,
+                           unsigned timeout_ms, struct doctor_peer *first)
 {
-    int error = 0;
-    socklen_t length = sizeof error;
-    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
-}
-
-/* The doors that are being knocked at. */
-struct knocking {
-    struct doctor_door doors[DOCTOR_ADDRESSES];
-    struct pollfd waiting[DOCTOR_ADDRESSES]; /* fd -1: decided */
-    size_t count;
-};
-
-static void note(struct doctor_address *address, uint64_t begin_ms, int error)
-{
-    address->error = error;
-    address->ms = (unsigned)(now_ms() - begin_ms);
-}
-
-/* Wait for all of them; those that are silent until the end have timed out. */
-static void wait_for_all(struct knocking *knocking, struct doctor_connect *seen, uint64_t begin_ms,
-                         unsigned timeout_ms)
-{
-    for (;;) {
-        size_t left = 0;
-        for (size_t i = 0; i < knocking->count; i++)
-            left += knocking->waiting[i].fd >= 0;
-        const uint64_t now = now_ms();
-        const uint64_t end = begin_ms + timeout_ms;
-        if (left == 0 || now >= end)
-            break;
-        if (poll(knocking->waiting, knocking->count, (int)(end - now)) < 0 && errno != EINTR)
-            break;
-        for (size_t i = 0; i < knocking->count; i++) {
-            struct pollfd *one = &knocking->waiting[i];
-            if (one->fd < 0 || one->revents == 0)
-                continue;
-            note(&seen->addresses[i], begin_ms, error_of(one->fd));
-            close(one->fd);
-            one->fd = -1;
-        }
-    }
-    for (size_t i = 0; i < knocking->count; i++) {
-        if (knocking->waiting[i].fd < 0)
-            continue;
-        note(&seen->addresses[i], begin_ms, ETIMEDOUT);
-        close(knocking->waiting[i].fd);
-        knocking->waiting[i].fd = -1;
-    }
-}
-
-static void knock(struct knocking *knocking, struct doctor_connect *seen, unsigned timeout_ms,
-                  struct doctor_door *door)
-{
-    const uint64_t begin_ms = now_ms();
-    for (size_t i = 0; i < knocking->count; i++) {
-        int error;
-        const int fd = begin(&knocking->doors[i], &error);
-        knocking->waiting[i] = (struct pollfd){.fd = fd, .events = POLLOUT};
-        seen->addresses[i].error = error;
-        if (error == 0 && fd >= 0) {
-            close(fd);
-            knocking->waiting[i].fd = -1;
-        }
-    }
-    seen->count = knocking->count;
-    wait_for_all(knocking, seen, begin_ms, timeout_ms);
-
+    unsigned left_ms = timeout_ms;
     seen->result = DOCTOR_FAILED;
-    for (size_t i = 0; i < knocking->count; i++) {
-        const int error = seen->addresses[i].error;
-        if (error == 0 && seen->result == DOCTOR_FAILED) {
+    for (size_t i = 0; i < seen->count; i++) {
+        struct doctor_address *address = &seen->addresses[i];
+        const unsigned share_ms = left_ms / (unsigned)(seen->count - i);
+        const unsigned begin_ms = now_ms();
+        const int fd = doctor_connect_to(&peers[i], share_ms != 0 ? share_ms : 1);
+        address->error = fd >= 0 ? 0 : errno;
+        address->ms = now_ms() - begin_ms;
+        left_ms -= address->ms < left_ms ? address->ms : left_ms;
+        if (fd >= 0 && seen->result == DOCTOR_FAILED) {
             seen->result = DOCTOR_FINE;
-            *door = knocking->doors[i];
+            *first = peers[i];
         }
+        if (fd >= 0)
+            close(fd);
         /* A refusal says most: there is a way, and nobody at its end. */
-        if (seen->error == 0 || error == ECONNREFUSED)
-            seen->error = error;
+        if (seen->error == 0 || address->error == ECONNREFUSED)
+            seen->error = address->error;
     }
     if (seen->result == DOCTOR_FINE)
         seen->error = 0;
@@ -136,18 +75,19 @@ static void describe_address(const struct addrinfo *info, char *out, size_t size
 }
 
 /* With nobody at OTLP's usual port: is there somebody at the other one? */
-static unsigned try_other_port(const struct knocking *knocking, unsigned port, unsigned timeout_ms)
+static unsigned try_other_port(const struct doctor_peer *peers, size_t count, unsigned port,
+                               unsigned timeout_ms)
 {
     if (port != HTTP_PORT && port != GRPC_PORT)
         return 0;
     const unsigned other = port == HTTP_PORT ? GRPC_PORT : HTTP_PORT;
-    for (size_t i = 0; i < knocking->count; i++) {
-        struct doctor_door door = knocking->doors[i];
-        if (door.address.ss_family == AF_INET6)
-            ((struct sockaddr_in6 *)&door.address)->sin6_port = htons((uint16_t)other);
+    for (size_t i = 0; i < count; i++) {
+        struct doctor_peer peer = peers[i];
+        if (peer.address.ss_family == AF_INET6)
+            ((struct sockaddr_in6 *)&peer.address)->sin6_port = htons((uint16_t)other);
         else
-            ((struct sockaddr_in *)&door.address)->sin_port = htons((uint16_t)other);
-        const int fd = doctor_connect_again(&door, timeout_ms);
+            ((struct sockaddr_in *)&peer.address)->sin_port = htons((uint16_t)other);
+        const int fd = doctor_connect_to(&peer, timeout_ms);
         if (fd >= 0) {
             close(fd);
             return other;
@@ -156,16 +96,16 @@ static unsigned try_other_port(const struct knocking *knocking, unsigned port, u
     return 0;
 }
 
-static void connect_to_socket(struct doctor_record *record, struct doctor_door *door)
+static void connect_to_socket(struct doctor_record *record, struct doctor_peer *first)
 {
-    struct knocking knocking = {.count = 1};
-    struct sockaddr_un *address = (struct sockaddr_un *)&knocking.doors[0].address;
+    struct doctor_peer peer = {.length = sizeof(struct sockaddr_un)};
+    struct sockaddr_un *address = (struct sockaddr_un *)&peer.address;
+    struct doctor_connect *seen = &record->connect;
     address->sun_family = AF_UNIX;
     snprintf(address->sun_path, sizeof address->sun_path, "%s", record->target.unix_path);
-    knocking.doors[0].length = sizeof *address;
-    snprintf(record->connect.addresses[0].text, sizeof record->connect.addresses[0].text, "%s",
-             record->target.unix_path);
-    knock(&knocking, &record->connect, record->target.timeout_ms, door);
+    snprintf(seen->addresses[0].text, sizeof seen->addresses[0].text, "%s", address->sun_path);
+    seen->count = 1;
+    connect_to_all(&peer, seen, record->target.timeout_ms, first);
 }
 
 /* libcurl takes localhost for this machine without asking a resolver (RFC 6761), and so does this
@@ -182,13 +122,13 @@ static int look_up(const char *host, const char *port, struct addrinfo **found)
     return error != 0 && is_local ? getaddrinfo(NULL, port, &hints, found) : error;
 }
 
-void doctor_connect(struct doctor_record *record, struct doctor_door *door)
+void doctor_connect(struct doctor_record *record, struct doctor_peer *peer)
 {
     const struct doctor_target *target = &record->target;
-    struct doctor_name *name = &record->name;
-    door->length = 0;
+    struct doctor_connect *seen = &record->connect;
+    peer->length = 0;
     if (target->unix_path[0] != '\0') {
-        connect_to_socket(record, door);
+        connect_to_socket(record, peer);
         return;
     }
     const bool is_proxy = target->proxy[0] != '\0';
@@ -197,36 +137,22 @@ void doctor_connect(struct doctor_record *record, struct doctor_door *door)
     snprintf(number, sizeof number, "%u", port);
     struct addrinfo *found = NULL;
     const int error = look_up(is_proxy ? target->proxy_host : target->host, number, &found);
-    name->result = error == 0 ? DOCTOR_FINE : DOCTOR_FAILED;
+    record->name.result = error == 0 ? DOCTOR_FINE : DOCTOR_FAILED;
     if (error != 0) {
-        name->no_server = error == EAI_AGAIN || error == EAI_FAIL || error == EAI_SYSTEM;
-        snprintf(name->problem, sizeof name->problem, "%s", gai_strerror(error));
+        record->name.no_server = error == EAI_AGAIN || error == EAI_FAIL || error == EAI_SYSTEM;
+        snprintf(record->name.problem, sizeof record->name.problem, "%s", gai_strerror(error));
         return;
     }
-    struct knocking knocking = {.count = 0};
-    for (const struct addrinfo *info = found; info != NULL && knocking.count < DOCTOR_ADDRESSES;
+    struct doctor_peer peers[DOCTOR_ADDRESSES];
+    for (const struct addrinfo *info = found; info != NULL && seen->count < DOCTOR_ADDRESSES;
          info = info->ai_next) {
-        struct doctor_door *one = &knocking.doors[knocking.count];
-        char *text = record->connect.addresses[knocking.count++].text;
-        memcpy(&one->address, info->ai_addr, info->ai_addrlen);
-        one->length = info->ai_addrlen;
-        describe_address(info, text, sizeof record->connect.addresses[0].text);
+        char *text = seen->addresses[seen->count].text;
+        memcpy(&peers[seen->count].address, info->ai_addr, info->ai_addrlen);
+        peers[seen->count++].length = info->ai_addrlen;
+        describe_address(info, text, sizeof seen->addresses[0].text);
     }
     freeaddrinfo(found);
-    knock(&knocking, &record->connect, target->timeout_ms, door);
-    if (record->connect.error == ECONNREFUSED && !is_proxy)
-        record->connect.other_port = try_other_port(&knocking, port, target->timeout_ms);
-}
-
-int doctor_connect_again(const struct doctor_door *door, unsigned timeout_ms)
-{
-    int error;
-    const int fd = begin(door, &error);
-    if (fd < 0)
-        return -1;
-    struct pollfd waiting = {.fd = fd, .events = POLLOUT};
-    if (error == 0 || (poll(&waiting, 1, (int)timeout_ms) == 1 && error_of(fd) == 0))
-        return fd;
-    close(fd);
-    return -1;
+    connect_to_all(peers, seen, target->timeout_ms, peer);
+    if (seen->error == ECONNREFUSED && !is_proxy)
+        seen->other_port = try_other_port(peers, seen->count, port, target->timeout_ms);
 }

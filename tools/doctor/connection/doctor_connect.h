@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/connection/doctor_connect.h - find the addresses of a host and knock at each. One
+/* tools/doctor/connection/doctor_connect.h - find the addresses of a host and connect to each. One
  * thread; every wait ends. */
 #ifndef DOCTOR_CONNECT_H
 #define DOCTOR_CONNECT_H
@@ -8,18 +8,18 @@
 
 #include <sys/socket.h>
 
-/* Somebody who took a connection, to be asked again. */
-struct doctor_door {
+/* An address that took a connection. */
+struct doctor_peer {
     struct sockaddr_storage address;
-    socklen_t length;
+    socklen_t length; /* 0: there is none */
 };
 
-/* Look up the host to connect to (the proxy where there is one) and connect to all of its
- * addresses at the same time, or to the socket of this machine. `door` is the first that opened:
- * its length is 0 if none did. */
-void doctor_connect(struct doctor_record *record, struct doctor_door *door);
+/* Look up the host to connect to (the proxy where there is one) and connect to one address after
+ * the other, or to the socket of this machine. `peer` is the first that took the connection. */
+void doctor_connect(struct doctor_record *record, struct doctor_peer *peer);
 
-/* Connect once more. The descriptor, which does not wait, or -1. */
-int doctor_connect_again(const struct doctor_door *door, unsigned timeout_ms);
+/* Connect. The descriptor, of which sending and receiving wait no longer either, or -1 with errno:
+ * ETIMEDOUT after `timeout_ms`. */
+int doctor_connect_to(const struct doctor_peer *peer, unsigned timeout_ms);
 
 #endif

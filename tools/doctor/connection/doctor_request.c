@@ -166,16 +166,13 @@ static bool post(struct oteli_transport *transport, const struct doctor_target *
     return answer->status == 0 && oteli_monotonic_ns() >= deadline_ns;
 }
 
-/* Ask once, as the exporter does but for the compression of an empty body. `endpoint` takes the
- * place of the one in the options; NULL: nothing does. */
-static void ask(const struct doctor_route *route, const char *endpoint,
-                struct doctor_record *record)
+/* Ask once, as the exporter with these options does but for the compression of an empty body. */
+static void ask(const otel_otlp_options *asked, struct doctor_record *record)
 {
-    otel_otlp_options given = route->options.given;
+    otel_otlp_options given = *asked;
     struct oteli_options options;
     given.compression = OTEL_OTLP_COMPRESSION_NONE;
-    if (endpoint != NULL)
-        given.endpoint = endpoint;
+    record->otlp.grpc_status = -1;
     if (oteli_options_init(&options, OTELI_SIGNAL_TRACES, &given) != OTEL_OK)
         return;
     struct watch watch = {.http = &record->http};
@@ -198,7 +195,8 @@ static void ask(const struct doctor_route *route, const char *endpoint,
 /* The status of /v1/traces on the same host, or 0. */
 static int ask_elsewhere(const struct doctor_route *route, const struct doctor_record *record)
 {
-    struct doctor_record other = {.target = record->target, .otlp = {.grpc_status = -1}};
+    struct doctor_record other = {.target = record->target};
+    otel_otlp_options given = route->options.given;
     const char *url = route->options.endpoint.url;
     const char *host = strstr(url, "://");
     char endpoint[2 * DOCTOR_TEXT];
@@ -207,8 +205,55 @@ static int ask_elsewhere(const struct doctor_route *route, const struct doctor_r
     host += strlen("://");
     const int length = (int)(host + strcspn(host, "/?#") - url);
     snprintf(endpoint, sizeof endpoint, "%.*s/v1/traces", length, url);
-    ask(route, endpoint, &other);
+    given.endpoint = endpoint;
+    ask(&given, &other);
     return other.otlp.result == DOCTOR_FINE ? 200 : other.http.status;
+}
+
+/* ---- what does it speak? -------------------------------------------------------------- */
+
+/* Ask with TLS, and without the headers and the certificate that are meant for the receiver. */
+static enum doctor_speech ask_with_tls(const struct doctor_route *route,
+                                       const struct doctor_target *target,
+                                       otel_otlp_protocol protocol)
+{
+    struct doctor_record other = {.target = *target};
+    const char *const brackets = strchr(target->host, ':') != NULL ? "[]" : "";
+    char endpoint[300];
+    snprintf(endpoint, sizeof endpoint, "https://%.1s%s%s:%u/v1/traces", brackets, target->host,
+             brackets[0] != '\0' ? brackets + 1 : "", target->port);
+    other.target.is_tls = true;
+    other.target.protocol = protocol == OTEL_OTLP_GRPC ? DOCTOR_GRPC : target->protocol;
+    const otel_otlp_options given = {.size = sizeof given,
+                                     .endpoint = endpoint,
+                                     .protocol = protocol,
+                                     .ca_file = route->options.given.ca_file,
+                                     .proxy = ""};
+    ask(&given, &other);
+    if (other.http.version[0] == '2')
+        return DOCTOR_SPEECH_HTTP2_IN_TLS;
+    const struct doctor_tls *tls = &other.tls;
+    const bool is_tls = tls->issuer[0] != '\0' || tls->result == DOCTOR_FINE ||
+                        tls->problem == DOCTOR_TLS_VERSION || tls->problem == DOCTOR_TLS_NO_HTTP1;
+    return is_tls ? DOCTOR_SPEECH_TLS : DOCTOR_SPEECH_UNKNOWN;
+}
+
+static enum doctor_speech find_speech(const struct doctor_route *route,
+                                      const struct doctor_peer *peer,
+                                      const struct doctor_record *record)
+{
+    const struct doctor_target *target = &record->target;
+    const otel_otlp_protocol protocol = route->options.given.protocol;
+    if (target->is_tls && record->tls.result == DOCTOR_FINE)
+        return ask_with_tls(route, target, OTEL_OTLP_GRPC);
+    if (record->tls.problem == DOCTOR_TLS_VERSION)
+        return ask_with_tls(route, target, protocol);
+    const bool is_plain_host = !target->is_tls && target->unix_path[0] == '\0';
+    const enum doctor_speech speech =
+        is_plain_host ? ask_with_tls(route, target, protocol) : DOCTOR_SPEECH_UNKNOWN;
+    return speech != DOCTOR_SPEECH_UNKNOWN
+               ? speech
+               : doctor_speech_ask(peer, target->host, target->timeout_ms);
 }
 
 /* Whether it is a question what the other end speaks. A proxy would only say what itself does. */
@@ -223,18 +268,14 @@ static bool is_odd(const struct doctor_record *record)
            tls->problem == DOCTOR_TLS_VERSION || tls->problem == DOCTOR_TLS_OTHER;
 }
 
-void doctor_request(const struct doctor_route *route, const struct doctor_door *door,
+void doctor_request(const struct doctor_route *route, const struct doctor_peer *peer,
                     struct doctor_record *record)
 {
     const struct doctor_target *target = &record->target;
     struct doctor_http *http = &record->http;
-    record->otlp.grpc_status = -1;
-    ask(route, NULL, record);
-    const bool is_surely_tls =
-        record->tls.result == DOCTOR_FINE ||
-        (record->tls.result == DOCTOR_FAILED && record->tls.problem == DOCTOR_TLS_VERSION);
+    ask(&route->options.given, record);
     if (is_odd(record))
-        http->speech = doctor_speech_ask(door, target, is_surely_tls);
+        http->speech = find_speech(route, peer, record);
     if (http->status == 404 && target->protocol != DOCTOR_GRPC &&
         strcmp(target->path, "/v1/traces") != 0)
         http->status_elsewhere = ask_elsewhere(route, record);

@@ -7,9 +7,9 @@
 #include "tools/doctor/connection/doctor_connect.h"
 #include "tools/doctor/connection/doctor_route.h"
 
-/* TLS, HTTP and what it carries go into the record. `door` is where somebody answered, to be
- * asked what it speaks if it is not what it should be. */
-void doctor_request(const struct doctor_route *route, const struct doctor_door *door,
+/* TLS, HTTP and what it carries go into the record. `peer` took a connection, and is
+ * asked what it speaks if it does not answer as it should. */
+void doctor_request(const struct doctor_route *route, const struct doctor_peer *peer,
                     struct doctor_record *record);
 
 #endif
