@@ -140,7 +140,7 @@ static void accept(struct oteli_batch_export *batch_export, otel_export *call,
     const struct oteli_outcome *outcome = &slot->request_call.outcome;
     const size_t spans = slot->request->spans;
     OTELI_LOG_ALWAYS(OTEL_LOG_DEBUG, "OTLP export to %s: %zu span%s, %zu bytes, in %" PRIu64 " ms",
-                     batch_export->receiver->name, spans, spans == 1 ? "" : "s",
+                     batch_export->receiver->name, spans, oteli_plural(spans),
                      slot->request->length,
                      (oteli_monotonic_ns() - slot->started_ns) / OTELI_NS_PER_MS);
     oteli_culprit_accepted(&batch_export->culprit);

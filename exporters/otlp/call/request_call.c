@@ -223,14 +223,6 @@ bool oteli_request_call_is_pending(const struct oteli_request_call *request_call
     return request_call->state == OTELI_CALL_SENDING || request_call->state == OTELI_CALL_WAITING;
 }
 
-bool oteli_request_call_is_failing(const struct oteli_request_call *request_call)
-{
-    return request_call->state == OTELI_CALL_WAITING ||
-           (request_call->state == OTELI_CALL_SENDING && request_call->attempts > 1) ||
-           (request_call->state == OTELI_CALL_ENDED &&
-            !oteli_request_call_was_answered(request_call->end));
-}
-
 bool oteli_request_call_was_answered(enum oteli_request_call_end how)
 {
     return how == OTELI_CALL_DELIVERED || how == OTELI_CALL_REFUSED || how == OTELI_CALL_TOO_LARGE;

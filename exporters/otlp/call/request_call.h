@@ -84,10 +84,6 @@ bool oteli_request_call_go_on(struct oteli_request_call *request_call, int timeo
 /* Whether there is a request that has not ended. */
 bool oteli_request_call_is_pending(const struct oteli_request_call *request_call);
 
-/* Whether the last attempt, of the request on its way or of one before, found the receiver away
- * or busy. */
-bool oteli_request_call_is_failing(const struct oteli_request_call *request_call);
-
 /* Whether this end says that the receiver is there. */
 bool oteli_request_call_was_answered(enum oteli_request_call_end end);
 

@@ -10,7 +10,7 @@ enum {
 
 size_t oteli_size_limit_spans(const struct oteli_size_limit *size_limit, size_t spans, size_t bytes)
 {
-    if (size_limit->limit_bytes == 0 || bytes <= size_limit->limit_bytes || spans < 2)
+    if (size_limit->limit_bytes == 0 || bytes <= size_limit->limit_bytes)
         return spans;
     const size_t share = (size_t)((double)spans * (double)size_limit->limit_bytes / (double)bytes);
     if (share >= spans)

@@ -35,7 +35,7 @@ static char look(struct oteli_json *json)
 
 static bool take(struct oteli_json *json, char wanted)
 {
-    if (look(json) != wanted || json->at == json->end)
+    if (look(json) != wanted)
         return false;
     json->at++;
     return true;

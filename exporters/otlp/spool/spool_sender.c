@@ -37,7 +37,6 @@ struct oteli_spool_sender {
 
     bool is_away;
     unsigned failures;    /* since it was last there */
-    uint64_t asked_ms;    /* by the receiver, with the last of them */
     uint64_t next_try_ns; /* when to look for it again */
     bool is_sending;      /* a file */
     unsigned attempts;    /* with it, that are known to have failed */
@@ -121,11 +120,11 @@ static uint64_t in_ms(uint64_t ms)
     return oteli_monotonic_ns() + ms * OTELI_NS_PER_MS;
 }
 
-/* It is away. */
-static void set_next_try(struct oteli_spool_sender *spool_sender)
+/* It is away, and has asked for so much time. */
+static void set_next_try(struct oteli_spool_sender *spool_sender, uint64_t asked_ms)
 {
-    spool_sender->next_try_ns = in_ms(oteli_retry_wait_ms(
-        spool_sender->failures - 1, spool_sender->asked_ms, oteli_random_once()));
+    spool_sender->next_try_ns =
+        in_ms(oteli_retry_wait_ms(spool_sender->failures - 1, asked_ms, oteli_random_once()));
 }
 
 static void find_there(struct oteli_spool_sender *spool_sender)
@@ -135,7 +134,6 @@ static void find_there(struct oteli_spool_sender *spool_sender)
                   spool_sender->options.directory);
     spool_sender->is_away = false;
     spool_sender->failures = 0;
-    spool_sender->asked_ms = 0;
     spool_sender->next_try_ns = 0;
 }
 
@@ -147,8 +145,7 @@ static void find_away(struct oteli_spool_sender *spool_sender, const char *probl
                   spool_sender->options.directory);
     spool_sender->is_away = true;
     spool_sender->failures++;
-    spool_sender->asked_ms = 0;
-    set_next_try(spool_sender);
+    set_next_try(spool_sender, 0);
 }
 
 bool oteli_spool_sender_is_away(const struct oteli_spool_sender *spool_sender)
@@ -170,8 +167,7 @@ void oteli_spool_sender_note(struct oteli_spool_sender *spool_sender, bool has_a
 
 void oteli_spool_sender_hold_off(struct oteli_spool_sender *spool_sender, uint64_t asked_ms)
 {
-    spool_sender->asked_ms = asked_ms < ASKED_MS_MAX ? asked_ms : ASKED_MS_MAX;
-    set_next_try(spool_sender);
+    set_next_try(spool_sender, asked_ms < ASKED_MS_MAX ? asked_ms : ASKED_MS_MAX);
 }
 
 bool oteli_spool_sender_keep(struct oteli_spool_sender *spool_sender,

@@ -43,11 +43,16 @@ int oteli_sockets_open(struct oteli_sockets *sockets, int family, int type, int 
     return fd;
 }
 
+static bool is_of_curl(const struct oteli_owned_socket *owned)
+{
+    return owned->socket.fd != -1 && owned->is_curls;
+}
+
 size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets)
 {
     size_t count = 0;
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++)
-        count += sockets->owned[i].socket.fd != -1 && sockets->owned[i].is_curls;
+        count += is_of_curl(&sockets->owned[i]);
     return count;
 }
 
@@ -56,7 +61,7 @@ size_t oteli_sockets_of_curl_to_poll(const struct oteli_sockets *sockets,
 {
     size_t count = 0;
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
-        if (sockets->owned[i].socket.fd != -1 && sockets->owned[i].is_curls)
+        if (is_of_curl(&sockets->owned[i]))
             polled[count++] = (struct pollfd){.fd = sockets->owned[i].socket.fd, .events = POLLIN};
     }
     return count;
@@ -67,7 +72,7 @@ bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets)
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
         struct sockaddr_storage peer;
         socklen_t length = sizeof peer;
-        if (sockets->owned[i].socket.fd != -1 && sockets->owned[i].is_curls &&
+        if (is_of_curl(&sockets->owned[i]) &&
             getpeername(sockets->owned[i].socket.fd, (struct sockaddr *)&peer, &length) == 0)
             return true;
     }
@@ -78,7 +83,7 @@ void oteli_sockets_forget_closed(struct oteli_sockets *sockets)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
         struct oteli_owned_socket *owned = &sockets->owned[i];
-        if (owned->socket.fd != -1 && owned->is_curls && !oteli_owned_fd_is_ours(&owned->socket))
+        if (is_of_curl(owned) && !oteli_owned_fd_is_ours(&owned->socket))
             owned->socket.fd = -1;
     }
 }

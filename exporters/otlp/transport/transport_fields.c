@@ -232,7 +232,7 @@ static struct facts learn(const struct oteli_transport *transport)
 {
     struct facts facts = {0};
     CURL *easy = transport->easy;
-    if (easy == NULL || transport->result == CURLE_OUT_OF_MEMORY || transport->lacks_files)
+    if (easy == NULL || transport->result == CURLE_OUT_OF_MEMORY)
         return facts;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &facts.status);
     curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &facts.connect_status);

@@ -144,7 +144,7 @@ static CURLM *new_multi(void)
     int held[OTELI_DESCRIPTOR_LEAST];
     size_t count = 0;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    while (fd >= 0 && fd < OTELI_DESCRIPTOR_LEAST && count < OTELI_DESCRIPTOR_LEAST) {
+    while (fd >= 0 && fd < OTELI_DESCRIPTOR_LEAST) {
         held[count++] = fd;
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     }
