@@ -92,7 +92,7 @@ bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count)
     struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
     for (;;) {
         const uint64_t reserved = oteli_load_relaxed_64(&engine->reserved);
-        if (reserved > engine->queue_size || count > engine->queue_size - reserved) {
+        if (count > engine->queue_size - reserved) {
             if (count <= engine->queue_size)
                 complain_of_full(engine);
             return false;

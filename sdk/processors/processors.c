@@ -144,10 +144,8 @@ void oteli_processors_fini(struct oteli_processors *processors)
 {
     free_all(processors);
     free(processors->list);
-    processors->list = NULL;
     if (processors->has_lock)
         pthread_mutex_destroy(&processors->lock);
-    processors->has_lock = false;
 }
 
 void oteli_processors_discard(const struct oteli_engine_options *options)
