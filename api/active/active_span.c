@@ -74,7 +74,6 @@ void oteli_open_lighten(struct oteli_open *open)
         shrink(buffers[i]);
         buffers[i]->length = 0;
     }
-    open->attribute_count = 0;
     memset(unusual, 0, offsetof(struct oteli_unusual, name));
     open->traits.is_unusual = false;
 }

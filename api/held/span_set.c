@@ -238,8 +238,8 @@ static bool is_member(const struct oteli_thread *thread, struct oteli_open *open
                       const otel_span *parent)
 {
     struct otel_lines *hold = set_of(thread, parent, &open->traits.end_as);
-    if (hold != NULL && taker_of(hold) != hold) {
-        struct otel_lines *taker = taker_of(hold);
+    struct otel_lines *taker = hold != NULL ? taker_of(hold) : NULL;
+    if (taker != hold) {
         oteli_hold_join(taker);
         oteli_hold_leave(hold);
         hold = taker;

@@ -36,12 +36,10 @@ struct oteli_record *oteli_raw_finish(struct oteli_raw *raw)
     /* Heads are aligned, messages need not be. */
     const size_t gap = (size_t)(message - (uint8_t *)raw) % 8;
     struct oteli_record *record = (struct oteli_record *)(void *)(message - gap - sizeof *record);
-    *record = (struct oteli_record){
-        .size = (uint32_t)((sizeof *record + gap + (size_t)(at - message) + 7) & ~(size_t)7),
-        .length = (uint32_t)(at - message),
-        .epoch = from.epoch,
-        .times_at = (uint32_t)(times - message),
-        .what = (uint32_t)gap << OTELI_RECORD_GAP_SHIFT,
-        .tracer = from.tracer};
+    *record = (struct oteli_record){.length = (uint32_t)(at - message),
+                                    .epoch = from.epoch,
+                                    .times_at = (uint32_t)(times - message),
+                                    .what = (uint32_t)gap << OTELI_RECORD_GAP_SHIFT,
+                                    .tracer = from.tracer};
     return record;
 }

@@ -117,7 +117,8 @@ static OTELI_INLINE void oteli_raw_write(struct oteli_raw *raw, const struct ote
 }
 
 /* Make a record with a Span message of it, its times in nanoseconds. It lies in the same
- * memory, behind the head that was there; that keeps its size. The worker. */
+ * memory, behind the head that was there. That one keeps its size, and the new one has none: who
+ * walks over a line goes by the old one. The worker. */
 OTELI_LENT struct oteli_record *oteli_raw_finish(struct oteli_raw *raw);
 
 #endif

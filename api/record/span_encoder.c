@@ -52,8 +52,7 @@ uint32_t oteli_compose(struct oteli_record *record, const struct oteli_open *ope
 {
     uint8_t *const message = (uint8_t *)(record + 1);
     uint8_t *at = oteli_compose_ids(message, open);
-    if (oteli_open_tracestate(open) != 0)
-        at = put_tracestate(at, open);
+    at = put_tracestate(at, open);
     at = oteli_compose_parent(at, open);
     if (open->name_length != 0)
         at = oteli_put_bytes_field(at, OTELI_SPAN_NAME, oteli_open_name(open), open->name_length);

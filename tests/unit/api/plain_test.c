@@ -72,7 +72,8 @@ static struct oteli_record *finish_raw(uint64_t end, uint8_t **memory)
         assert_int_equal(at[i], 0xdd);
     assert_int_equal(raw->size, size);
     assert_int_equal((uintptr_t)record % 8, 0);
-    assert_true((uint8_t *)record >= at && (uint8_t *)record + record->size <= at + size);
+    assert_true((uint8_t *)record >= at &&
+                oteli_record_message(record) + record->length <= at + size);
     *memory = at;
     return record;
 }
