@@ -2,10 +2,13 @@
 /* tests/unit/api/compose_test.c - specification of the records of ended spans: byte for byte
  * what protobuf-c packs for the same span, whatever was said about it. */
 #include "opentelemetry/proto/trace/v1/trace.pb-c.h"
+#include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef Opentelemetry__Proto__Trace__V1__Span pb_span;
 
@@ -250,4 +253,35 @@ TEST(a_slot_keeps_nothing_of_the_span_before)
     assert_int_equal(span->n_attributes + span->n_events, 0);
     assert_null(span->status);
     oracle_free(span);
+}
+
+enum { HUGE = 100 * 1024 };
+
+TEST(a_slot_gives_huge_buffers_back)
+{
+    char *huge = calloc(1, HUGE);
+    memset(huge, 'x', HUGE - 1);
+    size_t live[2];
+    for (size_t i = 0; i < 2; i++) {
+        const otel_span span = otel_span_start(tracer(), i == 0 ? "n" : huge, NULL);
+        otel_span_set_string(span, "k", huge);
+        otel_span_end(span);
+        live[i] = oteli_leaks_live();
+    }
+    assert_int_equal(live[1], live[0]);
+    free(huge);
+}
+
+TEST(a_complaint_names_the_beginning_of_the_name)
+{
+    char name[] = "a name of more than sixty-three characters, of which the log says the first";
+    recorder.sdk.limits.attributes = 0;
+    const otel_span span = otel_span_enter(tracer(), name, NULL);
+    otel_span_set_int(span, "k", 1);
+    otel_span_end(span);
+    name[63] = '\0';
+    char expected[200];
+    snprintf(expected, sizeof expected,
+             "span \"%s\" has more attributes than its limit; they are left out", name);
+    assert_string_equal(recorder.last_log, expected);
 }

@@ -10,15 +10,16 @@ static const uint8_t trace_id[16] = {0x0a, 0xf7, 0x65, 0x19, 0x16, 0xcd, 0x43, 0
                                      0x84, 0x48, 0xeb, 0x21, 0x1c, 0x80, 0x31, 0x9c};
 static const uint8_t span_id[8] = {0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31};
 
+/* The trace ids differ in their second halves only. */
 static otel_context context_of(uint8_t number)
 {
-    const otel_span_context span = {{number}, {number}, 1, false, {0}, 0};
+    const otel_span_context span = {{[8] = number}, {number}, 1, false, {0}, 0};
     return (otel_context){.span = otel_span_wrap(&span)};
 }
 
 static uint8_t current_number(void)
 {
-    return otel_span_get_context(otel_current_span()).trace_id[0];
+    return otel_span_get_context(otel_current_span()).trace_id[8];
 }
 
 AROUND_EACH(recorder_setup_without_sdk, recorder_teardown);
@@ -226,7 +227,7 @@ static otel_span enter_under(otel_context parent)
 
 TEST_FAST_TOO(a_span_of_another_trace_is_current_again_when_all_above_has_ended_or_its_parent_has)
 {
-    const otel_span outer = enter();
+    const otel_span outer = enter_under(context_of(2));
     const otel_span other = enter_under(context_of(1));
     const otel_span inner = enter_under((otel_context){.span = outer});
     otel_span_end(outer);

@@ -4,6 +4,7 @@
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
+#include <otel/lines.h>
 
 #include <string.h>
 
@@ -248,6 +249,29 @@ TEST_QUEUED_FAST_TOO(attributes_of_a_parents_span_are_not_those_of_its_childs)
     otel_span_end(span);
     recorder_collect();
     assert_true(recorder_has_field(0, 9));
+}
+
+static int place_has_attributes(const void *unused)
+{
+    (void)unused;
+    recorder_start_queued();
+    const otel_span outer = enter("outer");
+    otel_span_end(enter("inner"));
+    otel_span_end(outer);
+    recorder_collect();
+    return recorder.count != 2 || recorder_has_field(0, 9);
+}
+
+TEST_QUEUED_FAST_TOO(attributes_that_a_parent_collects_are_not_those_of_its_childs)
+{
+    otel_lines_begin();
+    const otel_span outer = enter("outer");
+    const otel_span inner = enter("inner");
+    otel_span_set_int(inner, "k", 1);
+    recorder_in_child(place_has_attributes, NULL);
+    otel_span_end(inner);
+    otel_span_end(outer);
+    otel_lines_free(otel_lines_end());
 }
 
 /* The first span gets a line. */

@@ -61,6 +61,7 @@ TEST_FAST_TOO(C4_each_stack_has_its_own_current_context)
     assert_true(nothing_is_current());
     const otel_span of_two = enter("two");
     assert_ptr_equal(otel_stack_switch(one), two);
+    assert_ptr_equal(otel_stack_switch(one), one);
     assert_true(is_current(of_one));
     const otel_context current = otel_current_context();
     assert_ptr_equal(otel_context_get_value(&current, key), &value);
@@ -107,6 +108,13 @@ struct fibre {
     unsigned step;
 };
 
+static otel_stack *inside_switched;
+
+static void switch_inside(void)
+{
+    inside_switched = otel_stack_switch(NULL);
+}
+
 static void *try_there(void *stack)
 {
     assert_null(otel_stack_switch(stack));
@@ -123,10 +131,36 @@ TEST(a_stack_is_current_on_one_thread_at_a_time)
     recorder_on_thread(try_there, stack);
     assert_int_equal(recorder.logs, 1);
     assert_true(is_current(span));
-    assert_ptr_equal(otel_stack_current(), stack);
+    recorder.inside = switch_inside;
     otel_span_end(span);
+    recorder.inside = NULL;
+    assert_ptr_equal(inside_switched, stack);
+    assert_ptr_equal(otel_stack_current(), stack);
     otel_stack_free(stack);
     assert_null(otel_stack_current());
+}
+
+static void *end_if_long(void *fibre)
+{
+    const struct fibre *moved = fibre;
+    otel_span_end(enter("this thread's"));
+    otel_stack_switch(moved->stack);
+    otel_span_end_unless_shorter(moved->span, UINT64_C(1000000000));
+    otel_stack_switch(NULL);
+    return NULL;
+}
+
+/* Each thread has started one span when the fibre's begins there, or ends. */
+TEST(a_span_with_children_is_not_too_short_on_another_thread)
+{
+    struct fibre moved = {.stack = otel_stack_new()};
+    otel_stack_switch(moved.stack);
+    moved.span = otel_span_enter_address(NULL, (const void *)(uintptr_t)enter);
+    otel_span_end(enter("child"));
+    otel_stack_switch(NULL);
+    recorder_on_thread(end_if_long, &moved);
+    assert_int_equal(recorder.count, 3);
+    otel_stack_free(moved.stack);
 }
 
 TEST(what_is_open_on_a_freed_stack_is_abandoned)

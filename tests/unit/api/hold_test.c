@@ -223,6 +223,18 @@ TEST(without_memory_a_root_holds_nothing_and_nothing_is_lost)
     assert_in_range(failures, 1, 100);
 }
 
+TEST(sets_of_sets_that_were_given_up_are_used_again)
+{
+    for (int i = 0; i < 200; i++) { /* more than a part of the pool */
+        if (i == 1)
+            oteli_leaks_fail_at(1);
+        const otel_span outer = hold_local("outer");
+        otel_span_cancel(hold_local("inner"));
+        otel_span_cancel(outer);
+    }
+    assert_false(oteli_leaks_failed());
+}
+
 /* --- SDKs come and go --- */
 
 TEST_WITH(traced_setup_without_sdk, traced_teardown, without_an_sdk_all_is_harmless)
@@ -268,7 +280,7 @@ TEST(a_root_of_a_former_sdk_holds_nothing_of_the_next)
 }
 
 /* In a forked child: 0 when all is as it should be. */
-static int live_as_child(otel_span root, otel_lines *lines)
+static int live_as_child(otel_span root, otel_span late, otel_lines *lines)
 {
     if (otel_lines_size(lines) != 1)
         return 1;
@@ -276,11 +288,13 @@ static int live_as_child(otel_span root, otel_lines *lines)
     otel_lines_free(lines);
     otel_span_end(root);
     assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.simple = true)), OTEL_OK);
+    otel_span_end(child_of(root, "below the parent's"));
+    otel_span_end(child_of(late, "below the parent's late one"));
     for (int i = 0; i < 200; i++)
         otel_span_end(hold_detached("child's"));
     otel_span_end(child_of(root, "below the parent's"));
     const otel_stats stats = traced_stats();
-    return stats.open != 0;
+    return stats.open != 0 || stats.withheld[OTEL_WITHHELD_LATE] != 0;
 }
 
 TEST(a_forked_child_has_none_of_the_sets)
@@ -289,15 +303,23 @@ TEST(a_forked_child_has_none_of_the_sets)
     otel_lines_begin();
     traced_touch("a");
     otel_lines *lines = otel_lines_end();
+    const otel_span gone = hold_detached("gone");
+    otel_span_cancel(gone);
+    const otel_context under_gone = {.span = gone};
+    const otel_span late =
+        otel_span_enter(traced.tracer, "late", OTEL_SPAN_OPTIONS(.parent = &under_gone));
     const pid_t child = fork();
     if (child == 0)
-        _exit(live_as_child(root, lines));
+        _exit(live_as_child(root, late, lines));
     check_forked(child);
 
     otel_lines_free(lines);
+    otel_span_end(late);
     otel_span_end(root);
     assert_string_equal(traced_tree(), "root");
-    assert_only_withheld(OTEL_WITHHELD_UNMOUNTED, 1);
+    const otel_stats stats = traced_stats();
+    assert_int_equal(stats.withheld[OTEL_WITHHELD_UNMOUNTED], 1);
+    assert_int_equal(stats.withheld[OTEL_WITHHELD_LATE], 1);
 }
 
 /* --- the table of roots that hold: api/held/hold_table.h --- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/line_test.c - specification of the pool of lines. */
 #include "api/record/line.h"
+#include "common/base/free_list.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
@@ -98,6 +99,18 @@ TEST(without_memory_nothing_is_used_up)
     struct oteli_line *line = oteli_line_get(NULL, 1);
     assert_int_equal(line->index, 0);
     oteli_line_put(line);
+}
+
+/* A thread that looked at a list's head must notice all that has happened since. */
+TEST(no_change_brings_the_head_of_a_list_back)
+{
+    uint64_t heads[100] = {0};
+    for (unsigned i = 1; i < 100; i++) {
+        heads[i] = oteli_free_list_next(heads[i - 1], 7);
+        assert_int_equal((uint32_t)heads[i], 7);
+        for (unsigned k = 0; k < i; k++)
+            assert_true(heads[k] != heads[i]);
+    }
 }
 
 TEST(many_lines_are_used_again)

@@ -287,6 +287,11 @@ TEST(what_only_one_format_knows_is_not_lost)
     const otel_context other = extract(oteli_propagator_of_list("b3,tracecontext"));
     (void)sent(B3, &other);
     assert_string_equal(carrier_text(&out), "b3: " TRACE "-" SPAN "-1\n");
+    in.count = 0;
+    carrier_add(&in, "traceparent", "00-" TRACE "-" SPAN "-00");
+    carrier_add(&in, "b3", TRACE "-" SPAN "-0");
+    const otel_context unsampled = extract(oteli_propagator_of_list("b3,tracecontext"));
+    assert_int_equal(otel_span_get_context(unsampled.span).flags, 0);
 }
 
 /* Where nobody has decided, the sampler decides as for a root. */

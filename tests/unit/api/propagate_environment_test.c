@@ -114,6 +114,7 @@ TEST(C15_a_process_knows_what_it_was_started_in)
     setenv("TRACEPARENT", PARENT, 1);
     setenv("TRACESTATE", "k=v", 1);
     setenv("BAGGAGE", "user=alice", 1);
+    setenv("BOXCARS", "user=bob", 1);
     const otel_context context = otel_extract_environment(NULL);
     unsetenv("TRACEPARENT");
     unsetenv("TRACESTATE");

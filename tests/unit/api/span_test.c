@@ -120,7 +120,15 @@ TEST_FAST_TOO(flags_say_sampled_and_keep_random_as_it_came)
         otel_span_end(span);
         assert_int_equal(otel_span_get_context(span).flags, rows[i].child);
         assert_false(otel_span_get_context(span).is_remote);
-        assert_int_equal(recorder_field(i, FLAGS).value, rows[i].child | 0x300);
+        assert_int_equal(recorder_field(2 * i, FLAGS).value, rows[i].child | 0x300);
+
+        const otel_span entered =
+            otel_span_enter(tracer(), "e", OTEL_SPAN_OPTIONS(.parent = &parent));
+        const otel_span below = otel_span_start(tracer(), "below", NULL);
+        otel_span_end(below);
+        otel_span_cancel(entered);
+        assert_int_equal(otel_span_get_context(below).flags, rows[i].child);
+        assert_int_equal(recorder_field(2 * i + 1, FLAGS).value, rows[i].child | 0x100);
     }
     const otel_span root = otel_span_start(tracer(), "root", NULL);
     otel_span_end(root);
@@ -443,10 +451,24 @@ TEST_FAST_TOO(the_steady_state_allocates_nothing)
         }
         work_of_every_kind(scope);
         const size_t before = oteli_leaks_count();
-        for (int i = 0; i < 100; i++)
+        for (int i = 0; i < 300; i++) /* more than a part of each pool has */
             work_of_every_kind(scope);
         assert_int_equal(oteli_leaks_count(), before);
     }
+}
+
+TEST_FAST_TOO(unwinding_ends_what_was_entered_after_the_mark)
+{
+    const otel_span_mark below_all = otel_span_mark_here();
+    const otel_span outer = otel_span_enter(tracer(), "outer", NULL);
+    const otel_span_mark mark = otel_span_mark_here();
+    otel_span_enter(tracer(), "a", NULL);
+    otel_span_enter(tracer(), "b", NULL);
+    otel_span_unwind(mark);
+    assert_int_equal(recorder.count, 2);
+    assert_true(same_span(otel_current_span(), outer));
+    otel_span_unwind(below_all);
+    assert_int_equal(recorder.count, 3);
 }
 
 /* --- handles: api/span/handle.h --- */

@@ -357,6 +357,11 @@ TEST(A27_an_invalid_member_changes_nothing_and_is_reported)
     assert_int_equal(strlen(set("", "a", value)), 258);
     assert_int_equal(strlen(set("", key, "1")), 258);
     assert_string_equal(set("b=2", key, value), "b=2"); /* 513 bytes fit nowhere */
+    char text[620];
+    snprintf(text, sizeof text, "b=%.299s,c=%.299s", value, value);
+    const char *cut = set(text, "A", "1"); /* what is too long goes all the same */
+    text[258] = '\0';
+    assert_string_equal(cut, text);
 }
 
 /* spec: A27 trace/api.md#tracestate MUST stable */
@@ -385,6 +390,11 @@ TEST(what_is_too_long_goes_and_the_new_member_last)
     assert_null(strstr(kept, "a=vv"));
     assert_non_null(strstr(kept, ",b=vv"));
     assert_non_null(strstr(kept, ",c=vv"));
+    snprintf(text, sizeof text, "b=%.100s,c=%.100s,d=%.100s,e=%.100s", value, value, value, value);
+    kept = set(text, "new", value); /* alone is long, and stays */
+    assert_memory_equal(kept, "new=000", 7);
+    assert_non_null(strstr(kept, ",c=00"));
+    assert_null(strstr(kept, ",d=00"));
 }
 
 TEST(a_result_is_whole_or_empty)

@@ -5,6 +5,7 @@
  * they go forward, whether any thread converts while another renews, with equal answers, and
  * whether no child process waits for a lock. */
 #include "common/clock/clock.h"
+#include "common/clock/time_units.h"
 #include "tests/support/unit.h"
 
 #include <pthread.h>
@@ -241,6 +242,14 @@ TEST(durations_in_ticks)
     assert_true(oteli_clock_ticks_of_ns(0) == 0);
     assert_true(oteli_clock_ticks_of_ns(SECOND_NS) - 3 * SECOND_NS + 5 <= 10);
     assert_true(oteli_clock_ticks_of_ns(UINT64_MAX) == UINT64_MAX);
+}
+
+TEST(milliseconds_are_rounded_up)
+{
+    assert_int_equal(oteli_ms_between(5, 4) + oteli_ms_between(5, 5), 0);
+    assert_int_equal(oteli_ms_between(5, 6), 1);
+    assert_int_equal(oteli_ms_between(5, 1000005), 1);
+    assert_int_equal(oteli_ms_between(5, 1000006), 2);
 }
 
 TEST(a_slew_is_followed_without_a_new_epoch)

@@ -35,6 +35,7 @@ static int listen_to_the_log(void **state)
     (void)state;
     memset(&said, 0, sizeof said);
     otel_log_set_handler(note, &said);
+    assert_false(oteli_log_is_default());
     oteli_log_set_level(OTEL_LOG_INFO);
     return 0;
 }
@@ -43,6 +44,7 @@ static int stop_listening(void **state)
 {
     (void)state;
     otel_log_set_handler(NULL, NULL);
+    assert_true(oteli_log_is_default());
     oteli_log_set_level(OTEL_LOG_INFO);
     return 0;
 }

@@ -92,10 +92,10 @@ TEST(garbage_is_full_success)
 
 TEST(unknown_fields_are_skipped)
 {
-    /* fixed64 number 5, partial_success {varint 9 = 1, rejected = 3, fixed32 7}, varint 2 */
+    /* fixed64 number 5, partial_success {varint 9 = 1, rejected = 3, fixed32 1}, varint 2 */
     static const char bytes[] = "\x29"
                                 "12345678"
-                                "\x0a\x09\x48\x01\x08\x03\x3d"
+                                "\x0a\x09\x48\x01\x08\x03\x0d"
                                 "abcd"
                                 "\x10\x07";
     assert_int_equal(read_partial(bytes, sizeof bytes - 1, false).rejected_spans, 3);
@@ -313,6 +313,10 @@ TEST(the_delay_of_retry_info_is_found)
         {"CAgSAXgaBQoDYS9iGjAKKHR5cGUuZ29vZ2xlYXBpcy5jb20vZ29vZ2xlLnJwYy5SZXRyeUluZm8SBAoC"
          "CAU=",
          5000},
+        /* 7936 s, which have a plus */
+        {"CAgSAXgaBQoDYS9iGjEKKHR5cGUuZ29vZ2xlYXBpcy5jb20vZ29vZ2xlLnJwYy5SZXRyeUluZm8SBQoD"
+         "CIA+",
+         7936000},
         /* 1 ns: rounded up */
         {"CAgSAXgaBQoDYS9iGjAKKHR5cGUuZ29vZ2xlYXBpcy5jb20vZ29vZ2xlLnJwYy5SZXRyeUluZm8SBAoC"
          "EAE=",

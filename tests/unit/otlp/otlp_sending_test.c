@@ -283,11 +283,12 @@ static void free_token(void *state)
 /* spec: X23 */
 TEST(X23_each_attempt_has_headers_of_its_own)
 {
-    static const otel_otlp_header constant[] = {{"authorization", "old"}, {"x-other", "stays"}};
+    static const otel_otlp_header constant[] = {
+        {"authorization", "old"}, {"x-other", "stays"}, {"x-step", "constant"}};
     struct token token = {0};
     char value[64];
     fixture_init(&fixture, SCRIPT({.status = 503}),
-                 OPTIONS(.headers = constant, .header_count = 2, .add_headers = add_token,
+                 OPTIONS(.headers = constant, .header_count = 3, .add_headers = add_token,
                          .add_headers_state = &token, .free_add_headers_state = free_token));
 
     fixture_deliver_fast(&fixture);

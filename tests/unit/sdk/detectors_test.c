@@ -252,6 +252,7 @@ TEST(R7_of_two_the_last_counts_and_a_bad_schema_url_alone_is_ignored)
         {"s{n=1}[v=1];t{m=1}[v=2]", "s{ n=1}[]@;t{ m=1}[ v=2]@;"},
         {"s{n=1}[v=1];t{m=1}[n=2]", "t{ m=1}[ n=2]@;"},
         {"service{n=1}@invalid-url", "service{ n=1}@;"}, /* which alone is ignored */
+        {"service{n=1}@urn:", "service{ n=1}@;"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_string_equal(parsed(rows[i][0]), rows[i][1]);

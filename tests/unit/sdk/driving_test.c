@@ -365,6 +365,10 @@ ATTENDED(a_loop_is_told_by_the_descriptor)
     const uint32_t before = fake->attended;
     poll_once();
     assert_true(fake->attended > before);
+
+    fake->descriptor_timeout_ms = 0;
+    poll_once();
+    assert_int_equal(otel_poll_timeout(), 0);
 }
 
 ATTENDED(a_loop_is_told_by_its_time)

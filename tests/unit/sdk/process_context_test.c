@@ -4,6 +4,7 @@
 #include "common/base/atomic.h"
 #include "common/wire.h"
 #include "sdk/lifecycle/engine.h"
+#include "sdk/lifecycle/published_settings.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"
@@ -46,15 +47,15 @@ static void stop(void)
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
 }
 
-/* Where the kernel lists a mapping of that name; 0: nowhere. */
-static uint64_t mapping(void)
+/* Where the kernel lists a mapping with this in its name; 0: nowhere. */
+static uint64_t mapping_of(const char *name)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[512];
     uint64_t start = 0;
     assert_non_null(maps);
     while (fgets(line, sizeof line, maps) != NULL)
-        if (strstr(line, "OTEL_CTX") != NULL)
+        if (strstr(line, name) != NULL)
             assert_int_equal(sscanf(line, "%" SCNx64, &start), 1);
     fclose(maps);
     return start;
@@ -136,6 +137,7 @@ static unsigned memory_files_refused; /* so many more */
 static int refused_with;
 static unsigned memory_files_opened;
 static unsigned times_named;
+static bool is_naming_refused;
 
 int __real_memfd_create(const char *name, unsigned flags);
 int __wrap_memfd_create(const char *name, unsigned flags);
@@ -162,7 +164,7 @@ int __wrap_prctl(int option, unsigned long two, unsigned long three, unsigned lo
     if (option == 0x53564d41 && two == 0 && three == (uintptr_t)context() && four >= 32 &&
         strcmp(name, "OTEL_CTX") == 0)
         times_named++;
-    return __real_prctl(option, two, three, four, five);
+    return is_naming_refused ? -1 : __real_prctl(option, two, three, four, five);
 }
 
 TEST(another_payload_takes_the_place_of_the_first_at_a_later_time_and_names_the_mapping)
@@ -193,7 +195,8 @@ TEST(a_kernel_that_knows_no_seal_against_execution_has_a_file_without)
     refused_with = EINVAL;
     start();
     assert_int_equal(memory_files_opened, 2);
-    assert_int_equal(mapping(), (uintptr_t)context());
+    assert_int_equal(mapping_of("OTEL_CTX"), (uintptr_t)context());
+    assert_true(mapping_of(OTELI_PUBLISHED_PREFIX "00:otel-c\t\t" OTEL_VERSION) != 0);
     stop();
 }
 
@@ -202,10 +205,13 @@ TEST(without_files_in_memory_there_is_anonymous_memory)
     memory_files_opened = 0;
     memory_files_refused = 2;
     refused_with = ENOSYS; /* or EPERM: system call filters */
+    is_naming_refused = true;
     start();
+    is_naming_refused = false;
     assert_int_equal(memory_files_opened, 1);
     assert_non_null(context());
     assert_memory_equal(context(), "OTEL_CTX", 8);
+    assert_int_equal(otel_thread_context_selftest(NULL, 0), OTEL_ERROR_SYSTEM);
     memory_files_refused = 0;
     stop();
 }

@@ -239,14 +239,17 @@ TEST(R7_entities_are_between_detectors_and_what_is_said)
     assert_int_equal(warnings, 1);
 }
 
-/* Another process is another instance, but only where nobody has said what it is. */
+#define SOMEBODYS "00000000-0000-4000-8000-000000000000"
+
+/* Another process is another instance, but only where the program has not said what it is. */
 TEST(a_renewed_resource_has_an_instance_of_its_own)
 {
     char parents[64];
     struct oteli_resource renewed;
     config.entities = (char *)(uintptr_t) "host{host.id=7}";
     config.resource_detectors = (char *)(uintptr_t)all_detectors;
-    make("a=b", NULL, NULL, 0);
+    const otel_attribute others = otel_attribute_of("another.pid", otel_value_int(getpid()));
+    make("a=b", NULL, &others, 1);
     snprintf(parents, sizeof parents, "%s", value_of("service.instance.id"));
 
     assert_int_equal(oteli_resource_renew(&renewed, &resource), OTEL_OK);
@@ -259,12 +262,13 @@ TEST(a_renewed_resource_has_an_instance_of_its_own)
     assert_string_not_equal(value_of("service.instance.id"), parents);
     assert_string_equal(value_of("service.instance.id"), renewed.instance);
     assert_string_equal(value_of("a"), "b");
+    assert_string_not_equal(value_of("another.pid"), "-");
 
-    make("service.instance.id=mine", NULL, NULL, 0);
+    make("service.instance.id=" SOMEBODYS, NULL, NULL, 0);
     assert_int_equal(oteli_resource_renew(&renewed, &resource), OTEL_OK);
     oteli_resource_fini(&resource);
     resource = renewed;
-    assert_string_equal(value_of("service.instance.id"), "mine");
+    assert_string_equal(value_of("service.instance.id"), SOMEBODYS);
 }
 
 /* spec: R5 resource/sdk.md#specifying-resource-information-via-an-environment-variable MUST

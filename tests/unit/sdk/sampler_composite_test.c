@@ -65,6 +65,15 @@ TEST(S10_composable_always_on_samples_with_threshold_zero)
     use(otel_composable_always_on());
     assert_outcome(NO_PARENT, "", 0, "+ot=th:0");
     assert_outcome(REMOTE, "a=b , ot=th:c", 0, "+ot=th:0,a=b");
+    char others[OTEL_TRACESTATE_SIZE] = "";
+    for (char key = 'a'; key < 'f'; key++)
+        snprintf(others + strlen(others), sizeof others - strlen(others), "%s%c=%098d",
+                 key == 'a' ? "" : ",", key, 0);
+    char expected[OTEL_TRACESTATE_SIZE + 20] = "+ot=th:0,";
+    strcat(expected, others); /* 512 bytes */
+    assert_outcome(REMOTE, others, 0, expected);
+    memcpy(others + strlen(others), ",f=1", 5);
+    assert_outcome(REMOTE, others, 0, expected); /* without the last */
     assert_description("ComposableAlwaysOn");
 }
 
@@ -380,6 +389,7 @@ TEST(a_pattern_stands_for_the_whole_text)
         assert_int_equal(
             oteli_pattern_matches(cases[i].pattern, cases[i].text, strlen(cases[i].text)),
             cases[i].matches);
+    assert_false(oteli_pattern_matches("ab*", "abc", 1));
     /* Quadratic and no worse: with backtracking into every star this would not come back. */
     char text[2001];
     memset(text, 'a', 2000);

@@ -338,6 +338,7 @@ static void record_only(const void *state, const otel_sampling_query *query,
 {
     (void)state;
     (void)query;
+    otel_span_end(otel_span_enter(NULL, "from inside a call: its parent is not told", NULL));
     result->decision = OTEL_SAMPLING_RECORD_ONLY;
 }
 
@@ -364,6 +365,7 @@ TEST(O1_spans_are_counted_by_parent_and_decision)
                  "span.started{none RECORD_ONLY} 2\n"
                  "span.started{local RECORD_ONLY} 3\n"
                  "span.started{remote RECORD_ONLY} 3\n"
+                 "span.started{} 8\n"
                  "span.started{none DROP} 0\n"
                  "span.started{local DROP} 0\n"
                  "span.started{remote DROP} 0\n"}};

@@ -116,6 +116,13 @@ TEST(a_full_queue_is_exported_before_the_tick_though_no_batch_is_full)
                                        "(queue_full 1)");
 }
 
+TEST(a_thread_that_stops_has_kept_an_eighth_of_its_share_of_the_queue_at_most)
+{
+    start(64, 64);
+    hand_spans(&hand, "a", 8);
+    assert_in_range(hand.engine->reserved, 8, 8 + 64 / 2 / 8);
+}
+
 /* All of the room is in lots of threads that do nothing: dropping must not become a
  * wake-up for each span. */
 TEST(a_queue_full_of_promises_wakes_the_worker_once)

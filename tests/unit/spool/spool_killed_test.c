@@ -250,6 +250,10 @@ TEST(a_child_that_does_nothing_does_not_keep_the_lock_for_its_parent)
     struct oteli_spool *other = open_one(REQUESTS);
     assert_int_equal(send_oldest(other, is_sent), 0);
     oteli_spool_close(other);
+    other = oteli_spool_open(files.path, "else", OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
+    assert_true(oteli_spool_first(other, &item)); /* the parent had both locks */
+    oteli_spool_settle(other, OTELI_CALL_DELIVERED, 0);
+    oteli_spool_close(other);
     close(end[1]); /* the child ends */
 }
 

@@ -262,6 +262,7 @@ TEST(an_empty_spool_wants_nothing)
 {
     start(NULL, 0);
 
+    assert_string_equal(fixture.log, ""); /* also where its directory has yet to be made */
     assert_int_equal(attend(), -1);
     assert_int_equal(descriptor(), -1);
     export_named("first");

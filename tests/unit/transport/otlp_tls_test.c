@@ -6,10 +6,12 @@
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -323,6 +325,16 @@ TEST(a_file_that_is_missing_is_hopeless_until_it_is_there)
 
     assert_arrives(transport);
     assert_string_equal(asking_log(), "");
+    for (char comment = 'a'; comment < 'c'; comment++) { /* a change that stat does not show */
+        char bytes[8192];
+        const size_t length = read_file("ca.pem", bytes, sizeof bytes - 1);
+        bytes[length] = comment;
+        write_file("late.pem", bytes, length + 1);
+        const struct timespec soon[2] = {{.tv_sec = 4000000000}, {.tv_sec = 4000000000}};
+        assert_int_equal(utimensat(AT_FDCWD, path("late.pem"), soon, 0), 0);
+        assert_arrives(transport);
+        assert_non_null(strstr(asking_log(), "late.pem has changed"));
+    }
     oteli_transport_free(transport);
     fault_peer_stop(peer);
 }
