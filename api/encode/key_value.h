@@ -9,13 +9,13 @@
 #ifndef OTELI_KEY_VALUE_H
 #define OTELI_KEY_VALUE_H
 
-#include "api/thread/sdk_slot.h"
+#include "api/encode/leaf_value.h"
 #include "common/base/internal_api.h"
 
 /* Protobuf's parsers refuse a whole request in which a message is more than 100 messages below the
  * outermost one (C++, Java, Python, C#, Rust). The value of an event's attribute is 6 below it, and
  * each map adds 3: KeyValueList, KeyValue, AnyValue. 6 + 31 * 3 = 99. */
-enum { OTELI_VALUE_DEPTH_MOST = 31, OTELI_VALUE_LARGEST = 0x7fffffff / 4 };
+enum { OTELI_VALUE_DEPTH_MOST = 31 };
 
 /* One KeyValue field about to be written: tag, length, key, value. */
 struct oteli_key_value {
@@ -26,7 +26,6 @@ struct oteli_key_value {
     size_t length_limit;
     uint32_t depth_limit;
     size_t value_bytes; /* of the AnyValue message */
-    size_t inner_bytes; /* of the ArrayValue message in it, where its elements are of one type */
     size_t bytes;       /* of the whole field */
 };
 
@@ -57,14 +56,5 @@ OTELI_LENT size_t oteli_key_values_size(const otel_attribute *attributes, size_t
 OTELI_LENT uint8_t *oteli_key_values_put(uint8_t *at, uint32_t field,
                                          const otel_attribute *attributes, size_t count,
                                          uint32_t limit, size_t value_length_limit);
-
-/* An AnyValue message that is a single value or an array of one type, of a value of any other
- * type an empty one. */
-size_t oteli_leaf_size(const otel_value *value, size_t length_limit);
-uint8_t *oteli_leaf_put(uint8_t *at, const otel_value *value, size_t length_limit);
-
-/* A text that must be UTF-8: its size with bad bytes replaced, and the copy. */
-size_t oteli_text_size(const char *text, size_t length);
-uint8_t *oteli_text_put(uint8_t *at, const char *text, size_t length, size_t size);
 
 #endif

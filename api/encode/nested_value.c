@@ -35,11 +35,6 @@ struct walk {
     struct level levels[OTELI_VALUE_DEPTH_MOST];
 };
 
-static bool is_container(const otel_value *value)
-{
-    return value->type == OTEL_VALUE_ARRAY || value->type == OTEL_VALUE_MAP;
-}
-
 static void descend(struct walk *walk, const otel_value *container)
 {
     struct level *level = &walk->levels[walk->depth++];
@@ -129,17 +124,18 @@ static bool go_on(struct walk *walk)
     const otel_value *element = next_element(walk);
     if (element == NULL)
         return true;
-    if (is_container(element)) {
+    if (oteli_value_is_nested(element)) {
         descend(walk, element);
         return true;
     }
     const size_t behind = walk->used;
-    const size_t size = oteli_leaf_size(element, walk->length_limit);
+    const otel_value leaf = oteli_value_cut(element, walk->length_limit);
+    const size_t size = oteli_leaf_size(&leaf, walk->length_limit);
     if (size == SIZE_MAX)
         return false;
     walk->used += size;
     if (walk->end != NULL)
-        oteli_leaf_put(walk->end - walk->used, element, walk->length_limit);
+        oteli_leaf_put(walk->end - walk->used, &leaf, walk->length_limit);
     finish_element(walk, behind);
     return true;
 }
