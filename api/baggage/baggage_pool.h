@@ -3,7 +3,7 @@
  * otel/baggage.h.
  *
  *     entry    name, value, metadata        packed, each with a final NUL
- *     builder  entries being put together   on the caller's stack (baggage.c)
+ *     builder  entries being put together   on the caller's stack (baggage_builder.c)
  *     pool     entries that do not change   numbered places, reused oldest first (baggage_pool.c)
  *     text     a W3C baggage header         parsed into a builder, written from a place
  *                                           (baggage_text.c)
@@ -13,6 +13,7 @@
 #ifndef OTELI_BAGGAGE_POOL_H
 #define OTELI_BAGGAGE_POOL_H
 
+#include "common/text/text.h"
 #include <otel/baggage.h>
 
 /* What W3C Baggage asks everybody to carry, and the most that we do. Bytes are those of the
@@ -57,15 +58,12 @@ struct oteli_baggage_builder {
 /* Begin with the entries of a baggage; {0}: with none. */
 void oteli_baggage_begin(struct oteli_baggage_builder *builder, otel_baggage from);
 
-/* An entry as somebody gives it. */
+/* An entry as it is given. */
 struct oteli_baggage_member {
-    const char *name;
-    size_t name_length;
-    const char *value;
-    size_t value_length;
-    const char *metadata;
-    size_t metadata_length; /* 0: none */
-    bool is_encoded;        /* the value has %xx in it */
+    otel_slice name;
+    otel_slice value;
+    otel_slice metadata; /* empty: none */
+    bool is_encoded;     /* the value has %xx in it */
 };
 
 /* Put an entry in, in the place of the one of this name. False, and nothing has changed: its
@@ -75,11 +73,28 @@ bool oteli_baggage_put(struct oteli_baggage_builder *builder,
                        const struct oteli_baggage_member *member);
 
 /* Take the entry of this name out. False: there is none. */
-bool oteli_baggage_drop(struct oteli_baggage_builder *builder, const char *name,
-                        size_t name_length);
+bool oteli_baggage_drop(struct oteli_baggage_builder *builder, otel_slice name);
 
 /* Keep what was put together. {0}: no entries, or no place in the pool. */
 otel_baggage oteli_baggage_finish(const struct oteli_baggage_builder *builder);
+
+/* The entry of this name; NULL: there is none. */
+const struct oteli_baggage_entry *oteli_baggage_find(const struct oteli_baggage_entries *entries,
+                                                     otel_slice name);
+
+/* Whether a character of a value stands on the wire as it is: baggage-octet, but for %. */
+static inline bool oteli_baggage_is_plain(char c)
+{
+    return c > ' ' && c <= '~' && c != '"' && c != ',' && c != '\\' && c != '%' && c != ';';
+}
+
+/* The same of metadata: there, a ; separates properties, and %xx is the sender's. */
+static inline bool oteli_baggage_is_plain_metadata(const char *at, const char *end)
+{
+    const bool is_code =
+        end - at > 2 && *at == '%' && oteli_hex_digit(at[1]) >= 0 && oteli_hex_digit(at[2]) >= 0;
+    return oteli_baggage_is_plain(*at) || *at == ';' || is_code;
+}
 
 /* --- the W3C header: baggage_text.c --- */
 
@@ -92,19 +107,6 @@ size_t oteli_baggage_parse(struct oteli_baggage_builder *builder, const char *te
  * send. OTELI_BAGGAGE_BYTES + 1 are enough; in less, as many members as fit. Entries whose
  * names are no tokens cannot be sent, and are left out. */
 size_t oteli_baggage_format(otel_baggage baggage, char *text, size_t size);
-
-/* How long a value is once it is clean UTF-8, and on the wire, which is never less. Metadata is
- * cleaned of blanks that mean nothing, too. */
-struct oteli_baggage_size {
-    size_t stored;
-    size_t wire;
-};
-struct oteli_baggage_size oteli_baggage_measure(const char *text, size_t length, bool is_encoded);
-struct oteli_baggage_size oteli_baggage_measure_metadata(const char *text, size_t length);
-
-/* Write it as clean UTF-8, as long as measured; returns the end. */
-char *oteli_baggage_clean(char *out, const char *text, size_t length, bool is_encoded);
-char *oteli_baggage_clean_metadata(char *out, const char *text, size_t length);
 
 /* --- the pool: baggage_pool.c --- */
 

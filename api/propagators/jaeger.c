@@ -96,11 +96,8 @@ static void gather(void *state, const char *name, size_t length)
     if (text == NULL || value_length > gathering->builder.text_left)
         return;
     gathering->builder.text_left -= (uint32_t)value_length;
-    const struct oteli_baggage_member member = {.name = header + PREFIX,
-                                                .name_length = length - PREFIX,
-                                                .value = text,
-                                                .value_length = value_length,
-                                                .metadata = "",
+    const struct oteli_baggage_member member = {.name = {header + PREFIX, length - PREFIX},
+                                                .value = {text, value_length},
                                                 .is_encoded = true};
     gathering->count += oteli_baggage_put(&gathering->builder, &member);
 }
