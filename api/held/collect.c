@@ -53,8 +53,7 @@ static struct oteli_open *find_stretch(const struct oteli_thread *thread)
     return NULL;
 }
 
-/* A closed set as the caller gets it: NULL when there is nothing in it. */
-static otel_lines *give_to_caller(otel_lines *lines)
+otel_lines *oteli_hold_give_to_caller(otel_lines *lines)
 {
     oteli_hold_close(lines);
     if (lines->count != 0)
@@ -75,39 +74,10 @@ otel_lines *otel_lines_end(void)
         open->hold = 0;
         oteli_thread_leave(thread, open);
         oteli_thread_cover(thread, open);
-        lines = give_to_caller(lines);
+        lines = oteli_hold_give_to_caller(lines);
     }
     oteli_thread_finish(thread);
     return lines;
-}
-
-/* The set that a span holds, joined, and from now on the caller's. */
-static otel_lines *claim(struct oteli_thread *thread, otel_span_ref span)
-{
-    struct oteli_open *local = oteli_thread_find(thread, span);
-    struct oteli_open *locked = local == NULL ? oteli_detached_lock(span) : NULL;
-    const struct oteli_open *open = local != NULL ? local : locked;
-    otel_lines *lines = NULL;
-    if (open != NULL && (open->traits.bits & OTELI_HOLDS) != 0 && oteli_open_hold(open) != 0 &&
-        !oteli_hold_at(open->hold)->is_collected) {
-        lines = oteli_hold_at(open->hold);
-        lines->is_collected = true;
-        oteli_hold_join(lines);
-    }
-    if (locked != NULL)
-        oteli_detached_unlock(locked);
-    return lines;
-}
-
-otel_lines *otel_span_collect(otel_span span)
-{
-    struct oteli_thread *thread = oteli_thread_own();
-    if (thread == NULL || !oteli_thread_begin(thread))
-        return NULL;
-    otel_lines *lines = claim(thread, otel_span_ref_of(&span));
-    oteli_thread_finish(thread);
-    otel_span_end(span);
-    return lines != NULL ? give_to_caller(lines) : NULL;
 }
 
 size_t otel_lines_size(const otel_lines *lines)

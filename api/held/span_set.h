@@ -89,6 +89,9 @@ OTELI_LENT void oteli_hold_leave(struct otel_lines *hold); /* the last one gives
  * into nanoseconds. */
 void oteli_hold_close(struct otel_lines *hold);
 
+/* Close it, for the caller who takes it; NULL, and it is left: there is nothing in it. */
+otel_lines *oteli_hold_give_to_caller(otel_lines *lines);
+
 /* Whether options ask for a held set; they may be of a program that knows no such thing. */
 static inline bool oteli_hold_is_wanted(const otel_span_options *options)
 {

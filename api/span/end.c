@@ -8,26 +8,8 @@
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"
 
+#include <otel/lines.h>
 #include <string.h>
-
-/* The worker sleeps until somebody has something for it. */
-static OTELI_COLD void wake_slow(void)
-{
-    struct oteli_thread *thread = oteli_self;
-    if (thread == &oteli_empty_thread || !oteli_thread_begin(thread))
-        return; /* nothing was committed here, or whoever is under way will look as well */
-    struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
-    if (sdk != NULL && sdk->generation == thread->generation && oteli_sdk_set_asleep(sdk, false))
-        sdk->wake(sdk);
-    oteli_sdk_return(thread);
-    oteli_thread_finish(thread);
-}
-
-static inline void wake(void)
-{
-    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_asleep, 0)))
-        wake_slow();
-}
 
 /* Record the end of a sampled span of this thread's SDK. */
 static inline void append(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
@@ -38,11 +20,6 @@ static inline void append(struct oteli_thread *thread, struct oteli_open *open, 
         oteli_append_plain(thread, open, size, end & ~OTELI_TICKS_BIT);
     else
         oteli_hold_end(thread, open, end);
-}
-
-void oteli_wake(void)
-{
-    wake();
 }
 
 /* The end of a recording span: now, or the time that the caller has given. */
@@ -122,7 +99,7 @@ static OTELI_NOINLINE void end_detached(otel_span_ref span, uint64_t end_ns,
         oteli_detached_give(thread, open);
     }
     oteli_thread_finish(thread);
-    wake();
+    oteli_wake();
 }
 
 static void end_detached_slow(otel_span_ref span, uint64_t end_ns)
@@ -139,7 +116,7 @@ static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
     if (place == OTELI_PLACE_LOCAL) {
         end_local(span, end_ns);
         if ((span.place & OTEL_SPAN_IS_RECORDING_) != 0)
-            wake(); /* for a span that records nothing there is nothing to do */
+            oteli_wake(); /* for a span that records nothing there is nothing to do */
     } else if (place == OTELI_PLACE_DETACHED) {
         end_detached_slow(span, end_ns);
     }
@@ -172,7 +149,32 @@ static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end
     oteli_open_no_attributes(open);
     oteli_thread_return(thread, open - 1);
     oteli_thread_finish(thread);
-    wake();
+    oteli_wake();
+}
+
+/* --- what longjmp has jumped past --- */
+
+/* Each span ends by the call that its function would have made, so it is held, processed and
+ * exported as any other. Processors that are told of an end may enter spans, and so move the
+ * stack. */
+static void close_place(const struct oteli_open *open)
+{
+    const uint64_t ref = open->self.opaque[3];
+    if (oteli_open_is_stretch(open))
+        otel_lines_free(otel_lines_end());
+    else if ((open->traits.bits & OTELI_IS_ATTACHED) != 0 && !oteli_context_is_of_span(open))
+        (void)otel_context_detach_n(open->token);
+    else if ((ref & OTELI_REF_OF_STACK) == 0)
+        otel_span_end_n((otel_span_ref){open->self.opaque[2], ref}, 0);
+}
+
+static OTELI_COLD void unwind(struct oteli_thread *thread, uint32_t depth)
+{
+    if (oteli_thread_is_busy(thread))
+        return;
+    for (size_t at = (size_t)(thread->top - thread->stack); at > depth; at--)
+        if (thread->stack + at <= thread->top)
+            close_place(&thread->stack[at]);
 }
 
 /* Scopes are lexical: what was entered in this one, and is open, was jumped past. */
@@ -181,7 +183,7 @@ static OTELI_NOINLINE void unwind_and_end(otel_span_ref span)
     struct oteli_thread *thread = oteli_self;
     const struct oteli_open *open = oteli_thread_find(thread, span);
     if (open != NULL)
-        oteli_unwind(thread, (uint32_t)(open - thread->stack));
+        unwind(thread, (uint32_t)(open - thread->stack));
     end_slow(span, 0);
 }
 
@@ -246,7 +248,7 @@ static OTELI_INLINE void end_fast(otel_span_ref span, uint64_t end_ns, bool is_s
     oteli_commit_to(thread, line, (uint32_t)(used + size), 1);
     oteli_thread_return(thread, open - 1);
     oteli_thread_finish(thread);
-    wake();
+    oteli_wake();
 }
 
 OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
@@ -257,6 +259,32 @@ OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
 OTELI_HOT void otel_span_end_scope_n(otel_span_ref span)
 {
     end_fast(span, 0, true);
+}
+
+/* --- from a mark on --- */
+
+/* How deep, and half of the span's id, which an ended span has not any more. */
+static uint64_t mark_of(const struct oteli_thread *thread, const struct oteli_open *open)
+{
+    const uint64_t depth = (uint64_t)(open - thread->stack) + 1;
+    return depth << 32 | (uint32_t)open->self.opaque[2];
+}
+
+otel_span_mark otel_span_mark_here(void)
+{
+    const struct oteli_thread *thread = oteli_self;
+    return (otel_span_mark){mark_of(thread, thread->top)};
+}
+
+void otel_span_unwind(otel_span_mark mark)
+{
+    struct oteli_thread *thread = oteli_self;
+    const uint64_t depth = (mark.opaque >> 32) - 1;
+    if (mark.opaque == 0 || depth >= (uint64_t)(thread->top - thread->stack))
+        return;
+    const struct oteli_open *open = &thread->stack[depth];
+    if ((open->self.opaque[3] & OTELI_REF_DEAD) != 0 || mark_of(thread, open) == mark.opaque)
+        unwind(thread, (uint32_t)depth);
 }
 
 /* --- ends that withhold --- */
@@ -320,4 +348,33 @@ void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns)
         oteli_thread_finish(thread);
     }
     otel_span_end(span);
+}
+
+/* The set that a span holds, joined, and from now on the caller's. */
+static otel_lines *claim_set(struct oteli_thread *thread, otel_span_ref span)
+{
+    struct oteli_open *local = oteli_thread_find(thread, span);
+    struct oteli_open *locked = local == NULL ? oteli_detached_lock(span) : NULL;
+    const struct oteli_open *open = local != NULL ? local : locked;
+    otel_lines *lines = NULL;
+    if (open != NULL && (open->traits.bits & OTELI_HOLDS) != 0 && oteli_open_hold(open) != 0 &&
+        !oteli_hold_at(open->hold)->is_collected) {
+        lines = oteli_hold_at(open->hold);
+        lines->is_collected = true;
+        oteli_hold_join(lines);
+    }
+    if (locked != NULL)
+        oteli_detached_unlock(locked);
+    return lines;
+}
+
+otel_lines *otel_span_collect(otel_span span)
+{
+    struct oteli_thread *thread = oteli_thread_own();
+    if (thread == NULL || !oteli_thread_begin(thread))
+        return NULL;
+    otel_lines *lines = claim_set(thread, otel_span_ref_of(&span));
+    oteli_thread_finish(thread);
+    otel_span_end(span);
+    return lines != NULL ? oteli_hold_give_to_caller(lines) : NULL;
 }

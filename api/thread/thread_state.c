@@ -328,6 +328,18 @@ void oteli_sdk_return(struct oteli_thread *thread)
         oteli_store_release_32(&thread->in_sdk, depth - 1);
 }
 
+void oteli_wake_slow(void)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (thread == &oteli_empty_thread || !oteli_thread_begin(thread))
+        return; /* nothing was committed here, or the call under way will look as well */
+    struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
+    if (sdk != NULL && sdk->generation == thread->generation && oteli_sdk_set_asleep(sdk, false))
+        sdk->wake(sdk);
+    oteli_sdk_return(thread);
+    oteli_thread_finish(thread);
+}
+
 bool oteli_sdk_wait_until_left(uint64_t deadline_ns)
 {
     const struct timespec pause = {0, 200 * 1000};

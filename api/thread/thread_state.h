@@ -431,14 +431,16 @@ void oteli_thread_settle(struct oteli_thread *thread);
 /* Let a cover repeat the place `below` it, or the newest under that which may be current. */
 void oteli_thread_show_again(struct oteli_thread *thread, struct oteli_open *cover);
 
-/* End and detach everything above the place at `depth` of the stack. The state is not held. */
-OTELI_COLD void oteli_unwind(struct oteli_thread *thread, uint32_t depth);
-
 /* The epoch of a child of `parent`: the parent's if that is open in this process. */
 uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *parent);
 
 /* Wake the worker if it sleeps: after something was committed. App threads, not busy. */
-void oteli_wake(void);
+OTELI_COLD void oteli_wake_slow(void);
+static inline void oteli_wake(void)
+{
+    if (OTELI_UNLIKELY(!oteli_is_relaxed_64(&oteli_asleep, 0)))
+        oteli_wake_slow();
+}
 
 /* Keep the SDK alive while this thread is inside one of its functions. NULL: gone. May be
  * nested, and each has its return. */
