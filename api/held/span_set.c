@@ -6,181 +6,16 @@
 #include "api/held/hold_table.h"
 #include "api/held/set_roots.h"
 #include "api/record/line_writer.h"
-#include "common/base/alloc.h"
-#include "common/base/slot_pool.h"
 #include "common/base/spin_lock.h"
 #include "common/clock/clock.h"
 
 #include <string.h>
-
-enum { PART = 64, PARTS = 16384 };
-enum { LARGEST_SET = 1 << 30 }; /* lengths have 32 bits */
-
-static void *parts[PARTS]; /* zeros: not in the file */
-
-static struct {
-    struct oteli_free_list furnished; /* free, with buffers for the next one … */
-    struct oteli_free_list bare;      /* … and without */
-    uint64_t bytes;                   /* of all buffers */
-    uint64_t bytes_limit;
-    struct oteli_slot_pool sets;
-} pool = {.bytes_limit = UINT64_MAX,
-          .sets = {.parts = parts,
-                   .part_count = PARTS,
-                   .slots_a_part = PART,
-                   .slot_size = sizeof(struct otel_lines)}};
-
-void oteli_holds_set_limit(uint64_t bytes)
-{
-    oteli_store_relaxed_64(&pool.bytes_limit, bytes);
-}
-
-static struct otel_lines *at_index(uint32_t index)
-{
-    return oteli_slot_at(parts, PART, sizeof(struct otel_lines), index);
-}
-
-static uint32_t *link_of(uint32_t index)
-{
-    static uint32_t nowhere;
-    struct otel_lines *hold = at_index(index);
-    return hold != NULL ? &hold->free_next : &nowhere;
-}
-
-struct otel_lines *oteli_hold_at(uint32_t hold)
-{
-    struct otel_lines *part = OTELI_LOAD_ACQUIRE_PTR(&parts[(hold - 1) / PART]);
-    return &part[(hold - 1) % PART]; /* it is there: its members have it */
-}
 
 static void set_state(struct otel_lines *hold, enum oteli_hold_state state)
 {
     oteli_spin_lock(&hold->lock);
     oteli_store_release_32(&hold->state, (uint32_t)state);
     oteli_spin_unlock(&hold->lock);
-}
-
-static enum oteli_hold_state state_of(const struct otel_lines *hold)
-{
-    return (enum oteli_hold_state)oteli_load_acquire_32(&hold->state);
-}
-
-struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint64_t trace_id[2])
-{
-    uint32_t index = oteli_free_list_pop(&pool.furnished, link_of);
-    if (index == OTELI_NO_PLACE)
-        index = oteli_free_list_pop(&pool.bare, link_of);
-    if (index == OTELI_NO_PLACE)
-        index = oteli_slot_new(&pool.sets);
-    struct otel_lines *hold = index != OTELI_NO_PLACE ? at_index(index) : NULL;
-    if (hold == NULL)
-        return NULL;
-    hold->index = index;
-    hold->generation = thread->generation;
-    oteli_half_copy(hold->trace_id, trace_id);
-    hold->count = 0;
-    hold->outer = 0;
-    hold->records.length = 0;
-    hold->has_error = hold->is_cancelled = hold->is_collected = hold->is_abandoned = false;
-    oteli_store_relaxed_32(&hold->is_unaccounted, 1);
-    oteli_store_relaxed_32(&hold->state, OTELI_HOLDING);
-    oteli_store_release_32(&hold->members, 1);
-    return hold;
-}
-
-void oteli_hold_join(struct otel_lines *hold)
-{
-    oteli_add_full_32(&hold->members, 1);
-}
-
-/* False: it is of before a fork, and the parent's. */
-static bool is_in_pool(const struct otel_lines *hold)
-{
-    return hold == at_index(hold->index);
-}
-
-/* Not below zero: after a fork, they may have been counted before it. */
-static void give_bytes_back(uint64_t bytes)
-{
-    uint64_t before;
-    do {
-        before = oteli_load_relaxed_64(&pool.bytes);
-    } while (before >= bytes && !oteli_cas_full_64(&pool.bytes, before, before - bytes));
-}
-
-static void strip(struct otel_lines *hold)
-{
-    give_bytes_back(hold->records.capacity);
-    oteli_buffer_fini(&hold->records);
-}
-
-void oteli_hold_leave(struct otel_lines *hold)
-{
-    if (!is_in_pool(hold) || oteli_add_full_32(&hold->members, UINT32_MAX) != 1)
-        return;
-    const uint32_t outer = hold->outer;
-    if (hold->records.capacity > OTELI_BUFFER_KEPT)
-        strip(hold);
-    oteli_free_list_push(hold->records.capacity != 0 ? &pool.furnished : &pool.bare, link_of,
-                         hold->index);
-    if (outer != 0)
-        oteli_hold_leave(oteli_hold_at(outer));
-}
-
-/* Take one buffer away from a set that nobody uses. */
-static bool strip_one(void)
-{
-    const uint32_t index = oteli_free_list_pop(&pool.furnished, link_of);
-    if (index == OTELI_NO_PLACE)
-        return false;
-    strip(at_index(index));
-    oteli_free_list_push(&pool.bare, link_of, index);
-    return true;
-}
-
-static bool reserve(uint64_t bytes)
-{
-    for (;;) {
-        const uint64_t before = oteli_load_relaxed_64(&pool.bytes);
-        const uint64_t limit = oteli_load_relaxed_64(&pool.bytes_limit);
-        if (before <= limit && bytes <= limit - before) {
-            if (oteli_cas_full_64(&pool.bytes, before, before + bytes))
-                return true;
-        } else if (!strip_one()) {
-            return false;
-        }
-    }
-}
-
-/* A buffer of so many bytes in the place of the one before. */
-static bool resize(struct oteli_buffer *records, size_t capacity)
-{
-    const uint64_t more = capacity - records->capacity;
-    if (capacity > LARGEST_SET || !reserve(more))
-        return false;
-    uint8_t *data = oteli_realloc(records->data, capacity);
-    if (data == NULL) {
-        give_bytes_back(more);
-        return false;
-    }
-    records->data = data;
-    records->capacity = (uint32_t)capacity;
-    return true;
-}
-
-/* Where `bytes` more go in the set, under the limit of all sets together: twice what there
- * was, or a little more than is needed where that is not to be had, or just that. */
-static uint8_t *room(struct otel_lines *hold, size_t bytes)
-{
-    struct oteli_buffer *records = &hold->records;
-    const size_t needed = (records->length + bytes + 7) & ~(size_t)7;
-    size_t twice = records->capacity != 0 ? records->capacity : OTELI_BUFFER_FIRST;
-    while (twice < needed)
-        twice *= 2;
-    if (needed <= records->capacity || resize(records, twice) ||
-        resize(records, needed + needed / 16) || resize(records, needed))
-        return records->data + records->length;
-    return NULL;
 }
 
 /* --- who belongs to a set --- */
@@ -212,7 +47,7 @@ static struct otel_lines *set_of(const struct oteli_thread *thread, const otel_s
  * kept. */
 static struct otel_lines *taker_of(struct otel_lines *hold)
 {
-    while (state_of(hold) == OTELI_KEPT && hold->outer != 0)
+    while (oteli_hold_state_of(hold) == OTELI_KEPT && hold->outer != 0)
         hold = oteli_hold_at(hold->outer);
     return hold;
 }
@@ -245,7 +80,7 @@ static bool is_member(const struct oteli_thread *thread, struct oteli_open *open
         hold = taker;
     }
     const bool is_of_another_sdk = hold != NULL && hold->generation != thread->generation;
-    if (is_of_another_sdk || (hold != NULL && state_of(hold) == OTELI_KEPT)) {
+    if (is_of_another_sdk || (hold != NULL && oteli_hold_state_of(hold) == OTELI_KEPT)) {
         oteli_hold_leave(hold);
         if (!oteli_span_is_collected(parent))
             return false; /* its trace is kept, or nobody will decide any more */
@@ -266,7 +101,7 @@ void oteli_hold_inherit(struct oteli_thread *thread, struct oteli_open *open,
         open->traits.is_unusual = true;
         *ref |= parent->opaque[3] & (bits | OTELI_REF_HOLDER);
         if (oteli_hold_is_wanted(options) && !oteli_span_is_collected(parent) && open->hold != 0 &&
-            state_of(oteli_hold_at(open->hold)) == OTELI_HOLDING)
+            oteli_hold_state_of(oteli_hold_at(open->hold)) == OTELI_HOLDING)
             begin_to_hold(thread, open, open->hold, trace_id, ref);
     } else if (oteli_hold_is_wanted(options) || (is_root && thread->limits.roots_hold)) {
         begin_to_hold(thread, open, 0, trace_id, ref);
@@ -282,9 +117,9 @@ static enum outcome add(struct otel_lines *hold, const struct oteli_open *open, 
 {
     enum outcome outcome = NOT_HOLDING;
     oteli_spin_lock(&hold->lock);
-    if (state_of(hold) == OTELI_HOLDING) {
-        uint8_t *at =
-            room(hold, oteli_compose_bound(open) + oteli_outermost_scratch(hold->count + 1));
+    if (oteli_hold_state_of(hold) == OTELI_HOLDING) {
+        uint8_t *at = oteli_hold_room(hold, oteli_compose_bound(open) +
+                                                oteli_outermost_scratch(hold->count + 1));
         outcome = at != NULL ? ADDED : NO_ROOM;
         if (at != NULL) {
             hold->records.length += oteli_compose((struct oteli_record *)(void *)at, open, end);
@@ -299,7 +134,7 @@ static enum outcome add(struct otel_lines *hold, const struct oteli_open *open, 
 /* Whether an answer was overtaken: the set has passed everything on meanwhile. */
 static bool is_overtaken(enum outcome outcome, const struct otel_lines *hold)
 {
-    return outcome == NOT_HOLDING && state_of(hold) == OTELI_KEPT && hold->outer != 0;
+    return outcome == NOT_HOLDING && oteli_hold_state_of(hold) == OTELI_KEPT && hold->outer != 0;
 }
 
 /* The same for the set that takes what `hold` would. */
@@ -361,9 +196,9 @@ static enum outcome add_all(struct otel_lines *outer, const struct otel_lines *h
 {
     enum outcome outcome = NOT_HOLDING;
     oteli_spin_lock(&outer->lock);
-    if (state_of(outer) == OTELI_HOLDING) {
-        uint8_t *at =
-            room(outer, hold->records.length + oteli_outermost_scratch(outer->count + hold->count));
+    if (oteli_hold_state_of(outer) == OTELI_HOLDING) {
+        uint8_t *at = oteli_hold_room(
+            outer, hold->records.length + oteli_outermost_scratch(outer->count + hold->count));
         outcome = at != NULL ? ADDED : NO_ROOM;
         if (at != NULL && hold->records.length != 0) {
             memcpy(at, hold->records.data, hold->records.length);
@@ -396,7 +231,7 @@ static void pass_on(struct oteli_thread *thread, struct otel_lines *hold)
     } while (is_overtaken(outcome, outer));
     if (outcome == NO_ROOM)
         oteli_thread_lose(thread, OTEL_DROP_HELD_LIMIT, hold->count);
-    else if (outcome == NOT_HOLDING && state_of(outer) == OTELI_KEPT)
+    else if (outcome == NOT_HOLDING && oteli_hold_state_of(outer) == OTELI_KEPT)
         hand_on(thread, hold);
     else if (outcome == NOT_HOLDING)
         refuse(thread, outer, hold->count);
@@ -424,7 +259,7 @@ static void decide(struct oteli_thread *thread, struct otel_lines *hold,
 
 static bool is_kept_for_good(const struct otel_lines *hold)
 {
-    return state_of(hold) == OTELI_KEPT && hold->outer == 0;
+    return oteli_hold_state_of(hold) == OTELI_KEPT && hold->outer == 0;
 }
 
 /* The end of a member, or of a span that is withheld. */
@@ -501,30 +336,11 @@ void oteli_hold_close(struct otel_lines *hold)
     set_state(hold, OTELI_CLOSED);
     if (hold->count == 0)
         return;
-    uint8_t *scratch = room(hold, oteli_outermost_scratch(hold->count));
+    uint8_t *scratch = oteli_hold_room(hold, oteli_outermost_scratch(hold->count));
     oteli_outermost_mark(hold->records.data, hold->records.length, scratch, hold->count);
     for (uint32_t at = 0; at < hold->records.length;) {
         struct oteli_record *record = (struct oteli_record *)(void *)(hold->records.data + at);
         at += record->size;
         oteli_record_convert(record);
     }
-}
-
-static void fini(void *set)
-{
-    oteli_buffer_fini(&((struct otel_lines *)set)->records);
-}
-
-void oteli_holds_free(void)
-{
-    oteli_slots_free(&pool.sets, fini);
-    oteli_holds_forget();
-}
-
-void oteli_holds_forget(void)
-{
-    oteli_slots_forget(&pool.sets);
-    pool.furnished.head = 0;
-    pool.bare.head = 0;
-    pool.bytes = 0;
 }

@@ -82,6 +82,14 @@ static inline uint32_t oteli_hold_index(const struct otel_lines *hold)
     return hold->index + 1; /* 0 is none */
 }
 
+static inline enum oteli_hold_state oteli_hold_state_of(const struct otel_lines *hold)
+{
+    return (enum oteli_hold_state)oteli_load_acquire_32(&hold->state);
+}
+
+/* Where `bytes` more go in the set; NULL: there is no room under the limit, or no memory. */
+uint8_t *oteli_hold_room(struct otel_lines *hold, size_t bytes);
+
 void oteli_hold_join(struct otel_lines *hold);             /* one member more */
 OTELI_LENT void oteli_hold_leave(struct otel_lines *hold); /* the last one gives it back */
 
