@@ -72,6 +72,12 @@ struct oteli_places {
     const struct oteli_thread *thread; /* … and where */
 };
 
+/* A fibre's stack (otel/fibre.h). */
+struct otel_stack {
+    uint32_t is_current; /* on some thread, which has the places; set by compare-and-swap */
+    struct oteli_places places;
+};
+
 /* What oteli_thread.fast holds in the state that is nobody's, and while a call is under way; and
  * the generation of a state that fits no SDK. */
 #define OTELI_NOBODYS UINT64_MAX
@@ -153,16 +159,8 @@ struct oteli_thread *oteli_thread_for_end(uint64_t generation);
 /* Room for one more open span on the stack. */
 OTELI_COLD bool oteli_thread_deepen(struct oteli_thread *thread);
 
-/* What states leave to the files above this one: lifetime.c has them. */
-struct oteli_thread_callbacks {
-    void (*exit)(void *thread);                 /* a thread ends, and this is its state */
-    void (*watch_forks)(void);                  /* children are to forget what is the parent's */
-    void (*lose_line)(struct oteli_line *line); /* nobody will read this line any further */
-};
-OTELI_NOT_LENT extern const struct oteli_thread_callbacks oteli_thread_callbacks;
-
-/* In a forked child: `kept`, or NULL, is the only state that there is. Stores only. */
-void oteli_threads_forget(struct oteli_thread *kept);
+/* Have forked children forget what is the parent's. */
+void oteli_threads_watch_forks(void);
 
 /* There are no states, and this thread's end is not told; for good: that of no thread is. */
 void oteli_threads_end(bool for_good);
@@ -177,7 +175,7 @@ void oteli_thread_count_from_zero(struct oteli_thread *thread);
 void oteli_open_record_no_more(struct oteli_open *open);
 
 /* How many forks this process has been through. */
-uint32_t oteli_thread_forks(void);
+OTELI_NOT_LENT extern uint32_t oteli_thread_forks;
 
 /* The places that are current here are of before a fork: they are the parent's. */
 void oteli_thread_disown(struct oteli_thread *thread);
@@ -205,8 +203,12 @@ void oteli_thread_abandon(struct oteli_thread *thread);
  * the fast way. */
 OTELI_COLD void oteli_thread_scope(struct oteli_thread *thread, bool is_scoped);
 
-/* Exchange the places of a fibre that are current here for the thread's own (fiber_stack.c). */
-void oteli_thread_leave_fibre(struct oteli_thread *thread);
+/* Make the places of a fibre current in place of those that are, or the thread's own (NULL). The
+ * caller has claimed the fibre. */
+void oteli_thread_switch(struct oteli_thread *thread, struct otel_stack *stack);
+
+/* Free a claimed fibre, after all spans in its places are abandoned. */
+void oteli_fibre_free(struct oteli_thread *thread, struct otel_stack *stack);
 
 /* The list of all states. */
 OTELI_LENT struct oteli_thread *oteli_threads(void);
@@ -296,6 +298,19 @@ static inline struct oteli_open *oteli_thread_attached(const struct oteli_thread
                                                        uint32_t attached)
 {
     return (struct oteli_open *)(void *)((char *)thread->stack + attached);
+}
+
+/* The place of the newest attached context, or the lowest one. */
+static inline struct oteli_open *oteli_thread_newest_attached(const struct oteli_thread *thread)
+{
+    return oteli_thread_attached(thread, thread->attached);
+}
+
+/* In bytes from the lowest place. */
+static inline uint32_t oteli_thread_distance(const struct oteli_thread *thread,
+                                             const struct oteli_open *open)
+{
+    return (uint32_t)((const char *)open - (const char *)thread->stack);
 }
 
 /* A place that repeats the context of one further down, over spans that are still open. */
@@ -399,9 +414,6 @@ static inline bool oteli_context_is_another(const struct oteli_thread *thread,
 /* Put a context, which a span is about to be entered in, on top; there is a place for it. */
 void oteli_context_put(struct oteli_thread *thread, const otel_context *context);
 
-/* The place of a span is left: detach the context that lies below it. */
-void oteli_context_take(struct oteli_thread *thread, struct oteli_open *context);
-
 static inline bool oteli_context_is_of_span(const struct oteli_open *open)
 {
     return (open->traits.bits & OTELI_IS_ATTACHED) != 0 && open->token == OTELI_TOKEN_OF_SPAN;
@@ -415,6 +427,14 @@ static inline bool oteli_thread_has_room(struct oteli_thread *thread, unsigned c
 }
 
 /* api/active/place_stack.c */
+
+/* Make a context current in a place that is the top, or the one above it. */
+void oteli_place_attach(struct oteli_thread *thread, struct oteli_open *open,
+                        const otel_context *context, uint64_t token, uint32_t epoch);
+
+/* Leave the place of a context. `in_order`: what was current before is put on top of the spans that
+ * were entered in it and are open. */
+void oteli_place_detach(struct oteli_thread *thread, struct oteli_open *open, bool in_order);
 
 /* A place of the stack is left, and the context that was put for it. If it is not the top it stays
  * until those above it have left too. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mark.pml - a worker that nobody needs sleeps without a timer, and the next span wakes it.
  *
- * Twin of: wake and wake_slow (api/span/end.c), oteli_commit (api/record/line_writer.h), oteli_sdk_set_asleep
- * and _is_asleep (api/thread/thread_state.c), notice_waking and on_tick (sdk/worker/worker.c).
+ * Twin of: oteli_wake and oteli_wake_slow (api/thread/thread_state.*), oteli_commit
+ * (api/record/line_writer.h), oteli_sdk_set_asleep and _is_asleep (api/thread/sdk_slot.c),
+ * notice_waking and on_tick (sdk/worker/worker.c).
  *
  * Abstracted: the bell is for this alone, so no number of spans is worth ringing it, and its
  * word is whether it has changed since the worker listened (bell.pml). A tick may come at any
