@@ -6,7 +6,7 @@
  * address is in nothing that is known (not often: reading it makes the program's own mmap wait).
  * What is not there any more is remembered until it is told to settle.
  *
- * Threads:  the profiler's thread. Owns its memory and a descriptor of /proc/self/mem. */
+ * Threads:  the profiler's thread. Owns its memory. */
 #ifndef OTELI_MAPPINGS_H
 #define OTELI_MAPPINGS_H
 
@@ -17,9 +17,10 @@ struct oteli_known_mapping {
     uint64_t start;
     uint64_t limit;
     uint64_t file_offset;
-    char *path; /* of a file that has been deleted: as it was, if the mapping has a build id, which
-                   keeps others from taking a new file for it; else as the kernel says it */
-    bool is_program; /* the one that was started */
+    const char *path; /* of a file that has been deleted: as it was, if the mapping has a build id,
+                         which keeps others from taking a new file for it, or was known before; else
+                         as the kernel says it */
+    bool is_program;  /* the one that was started */
     struct oteli_elf_identity identity;
 };
 
@@ -42,7 +43,7 @@ uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address, 
  * address that it knows. */
 uint32_t oteli_mappings_reads(const struct oteli_mappings *mappings);
 
-/* Of a number other than 0; valid until the next call of find. */
+/* Of a number other than 0; valid until the next settle. */
 const struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,
                                                     uint32_t number);
 

@@ -9,6 +9,7 @@
 #include "profiling/profile/interner.h"
 #include "profiling/symbols/elf_symbols.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

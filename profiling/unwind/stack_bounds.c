@@ -2,12 +2,13 @@
 /* profiling/unwind/stack_bounds.c - see stack_bounds.h. Owns the tables. */
 #include "profiling/unwind/stack_bounds.h"
 
-#include <stdio.h>
+#include "profiling/maps.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-enum { FIRST_REGIONS = 256, MOST_REGIONS = 1 << 16, LINE_BYTES = 512 };
+enum { FIRST_REGIONS = 256, MOST_REGIONS = 1 << 16 };
 
 static const uint64_t most_main_stack = UINT64_C(1) << 30;
 
@@ -34,27 +35,6 @@ bool oteli_stack_bounds_is_stale(const struct oteli_stack_bounds *bounds)
     return oteli_load_relaxed_32(&bounds->unknown) != bounds->unknown_seen;
 }
 
-/* "LOW-HIGH rwxp …". NULL: no such line; else where its rights are. */
-static const char *parse_range(const char *line, struct oteli_stack_region *region)
-{
-    char *end;
-    region->low = strtoull(line, &end, 16);
-    if (end == line || *end != '-')
-        return NULL;
-    const char *high = end + 1;
-    region->high = strtoull(high, &end, 16);
-    return end != high && *end == ' ' && region->low < region->high ? end + 1 : NULL;
-}
-
-bool oteli_stack_region_of_line(const char *line, struct oteli_stack_region *region, bool *is_main)
-{
-    const char *rights = parse_range(line, region);
-    if (rights == NULL || strlen(rights) < 4 || strncmp(rights, "rw", 2) != 0 || rights[3] != 'p')
-        return false;
-    *is_main = strstr(rights, "[stack]") != NULL;
-    return true;
-}
-
 /* The main thread's region grows downward as it is used, as far as its limit. */
 static void extend_main(struct oteli_stack_region *region, uint64_t floor)
 {
@@ -69,59 +49,43 @@ static void extend_main(struct oteli_stack_region *region, uint64_t floor)
         region->low = low;
 }
 
-static struct oteli_stack_table *grown(struct oteli_stack_table *table, size_t *room)
-{
-    const size_t wanted = table != NULL ? *room * 2 : FIRST_REGIONS;
-    struct oteli_stack_table *larger =
-        realloc(table, sizeof *larger + wanted * sizeof larger->regions[0]);
-    if (larger == NULL)
-        return NULL;
-    if (table == NULL)
-        larger->count = 0;
-    *room = wanted;
-    return larger;
-}
+struct reading {
+    struct oteli_stack_table *table;
+    size_t room;
+    uint64_t floor; /* where the range before ends */
+};
 
-/* Lines may be longer than ours: what is behind the first LINE_BYTES is a file's name. */
-static bool read_line(FILE *file, char *line)
+static bool have_room(struct reading *reading)
 {
-    if (fgets(line, LINE_BYTES, file) == NULL)
+    if (reading->table != NULL && reading->table->count < reading->room)
+        return true;
+    const size_t room = reading->table != NULL ? 2 * reading->room : FIRST_REGIONS;
+    struct oteli_stack_table *larger =
+        room <= MOST_REGIONS
+            ? realloc(reading->table, sizeof *larger + room * sizeof larger->regions[0])
+            : NULL;
+    if (larger == NULL)
         return false;
-    if (strchr(line, '\n') == NULL) {
-        int next;
-        do
-            next = getc(file);
-        while (next != '\n' && next != EOF);
-    }
+    if (reading->table == NULL)
+        larger->count = 0;
+    reading->table = larger;
+    reading->room = room;
     return true;
 }
 
-static struct oteli_stack_table *read_table(FILE *file)
+/* One that may be a stack: private, and it can be written. */
+static void take_range(void *state, const struct oteli_maps_range *range)
 {
-    size_t room = 0;
-    struct oteli_stack_table *table = grown(NULL, &room);
-    char line[LINE_BYTES];
-    uint64_t floor = 0;
-    while (table != NULL && table->count < MOST_REGIONS && read_line(file, line)) {
-        struct oteli_stack_region region;
-        bool is_main;
-        if (!oteli_stack_region_of_line(line, &region, &is_main)) {
-            if (parse_range(line, &region) != NULL)
-                floor = region.high;
-            continue;
-        }
-        if (is_main)
-            extend_main(&region, floor);
-        floor = region.high;
-        if (table->count == room) {
-            struct oteli_stack_table *larger = grown(table, &room);
-            if (larger == NULL)
-                break; /* what there is is right */
-            table = larger;
-        }
-        table->regions[table->count++] = region;
-    }
-    return table;
+    struct reading *reading = state;
+    struct oteli_stack_region region = {range->start, range->limit};
+    const uint64_t floor = reading->floor;
+    reading->floor = range->limit;
+    if (strncmp(range->rights, "rw", 2) != 0 || range->rights[3] != 'p')
+        return;
+    if (strcmp(range->path, "[stack]") == 0)
+        extend_main(&region, floor);
+    if (have_room(reading))
+        reading->table->regions[reading->table->count++] = region;
 }
 
 bool oteli_stack_bounds_read(struct oteli_stack_bounds *bounds)
@@ -129,15 +93,12 @@ bool oteli_stack_bounds_read(struct oteli_stack_bounds *bounds)
     if (bounds->retired != NULL)
         return false;
     bounds->unknown_seen = oteli_load_relaxed_32(&bounds->unknown);
-    FILE *file = fopen("/proc/self/maps", "re");
-    if (file == NULL)
-        return false;
-    struct oteli_stack_table *table = read_table(file);
-    fclose(file);
-    if (table == NULL)
+    struct reading reading = {.table = NULL};
+    (void)oteli_maps_read("/proc/self/maps", take_range, &reading);
+    if (reading.table == NULL)
         return false;
     bounds->retired = bounds->table;
-    OTELI_STORE_RELEASE_PTR(&bounds->table, table);
+    OTELI_STORE_RELEASE_PTR(&bounds->table, reading.table);
     return true;
 }
 

@@ -46,7 +46,4 @@ void oteli_stack_bounds_settle(struct oteli_stack_bounds *bounds);
 
 void oteli_stack_bounds_fini(struct oteli_stack_bounds *bounds);
 
-/* For its test: one line of /proc/self/maps. False: no region that may be a stack. */
-bool oteli_stack_region_of_line(const char *line, struct oteli_stack_region *region, bool *is_main);
-
 #endif

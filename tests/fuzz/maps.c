@@ -3,23 +3,23 @@
  * files and as memory: anything may stand there. */
 #include "tests/fuzz/fuzz.h"
 
+#include "profiling/maps.h"
 #include "profiling/symbols/elf_identity.h"
-#include "profiling/symbols/maps.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 static void lines(const uint8_t *data, size_t size)
 {
-    static struct oteli_maps_range range;
+    struct oteli_maps_range range;
     while (size != 0) {
         const uint8_t *newline = memchr(data, '\n', size);
         const size_t length = newline != NULL ? (size_t)(newline - data) : size;
         char *line = fuzz_text(data, length);
         if (line == NULL)
             return;
-        if (oteli_maps_parse(line, length, &range) &&
-            (range.start >= range.limit || strnlen(range.path, PATH_MAX) == PATH_MAX))
+        if (oteli_maps_parse(line, &range) &&
+            (range.start >= range.limit || range.path < line || range.path > line + strlen(line)))
             abort();
         free(line);
         const size_t taken = length + (newline != NULL);

@@ -200,25 +200,6 @@ TEST(the_page_that_the_stack_pointer_is_in_is_read_without_the_kernel)
     stack = usual;
 }
 
-TEST(reads_lines_of_maps)
-{
-    struct oteli_stack_region region;
-    bool is_main;
-    assert_true(oteli_stack_region_of_line("7f1c00000000-7f1c00021000 rw-p 00000000 00:00 0 \n",
-                                           &region, &is_main));
-    assert_true(region.low == 0x7f1c00000000 && region.high == 0x7f1c00021000);
-    assert_false(is_main);
-    assert_true(oteli_stack_region_of_line("7ffe1000-7ffe2000 rw-p 00000000 00:00 0   [stack]\n",
-                                           &region, &is_main));
-    assert_true(is_main);
-    assert_false(oteli_stack_region_of_line("400000-401000 r-xp 00000000 08:01 5  /bin/x\n",
-                                            &region, &is_main));
-    assert_false(oteli_stack_region_of_line("400000-401000 rw-s 00000000 00:05 5  /dev/x\n",
-                                            &region, &is_main));
-    assert_false(oteli_stack_region_of_line("", &region, &is_main));
-    assert_false(oteli_stack_region_of_line("nonsense", &region, &is_main));
-}
-
 TEST(knows_how_far_stacks_reach)
 {
     struct oteli_stack_bounds bounds = {0};

@@ -5,7 +5,7 @@
 #include "profiling/symbols/mappings.h"
 
 #include "common/clock/clock.h"
-#include "profiling/symbols/maps.h"
+#include "profiling/maps.h"
 #include "profiling/symbols/symbolizer.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
@@ -27,7 +27,9 @@
 
 static bool parse(const char *line, struct oteli_maps_range *range)
 {
-    return oteli_maps_parse(line, strlen(line), range);
+    static char copy_of_line[256];
+    snprintf(copy_of_line, sizeof copy_of_line, "%s", line);
+    return oteli_maps_parse(copy_of_line, range);
 }
 
 TEST(lines_of_the_kernel_are_read)
@@ -35,24 +37,21 @@ TEST(lines_of_the_kernel_are_read)
     static const struct {
         const char *line, *expected;
     } table[] = {
-        {"55a1c0400000-55a1c0452000 r-xp 00002000 fd:01 1573211"
-         "                    /usr/bin/a program\\012with a line",
-         "55a1c0400000-55a1c0452000 x 2000 fd:1 1573211 /usr/bin/a program\nwith a line"},
-        {"7f0000000000-7f0000001000 rw-p 00000000 00:00 0 ",
-         "7f0000000000-7f0000001000 - 0 0:0 0 "},
-        {"7f0000000000-7f0000001000 rw-p 00000000 00:00 0", "7f0000000000-7f0000001000 - 0 0:0 0 "},
+        {"55a1c0400000-55a1c0452000 r-xp 00002000 fd:01 1573211                    /usr/bin/a b\n",
+         "55a1c0400000-55a1c0452000 r-xp 2000 fd00000001 1573211 /usr/bin/a b"},
+        {"7f0000000000-7f0000001000 rw-p 00000000 00:00 0 \n",
+         "7f0000000000-7f0000001000 rw-p 0 0 0 "},
         {"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0   [vsyscall]",
-         "ffffffffff600000-ffffffffff601000 x 0 0:0 0 [vsyscall]"},
+         "ffffffffff600000-ffffffffff601000 --xp 0 0 0 [vsyscall]"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         struct oteli_maps_range range;
         char text[256];
         assert_true(parse(table[i].line, &range));
         snprintf(text, sizeof text,
-                 "%" PRIx64 "-%" PRIx64 " %c %" PRIx64 " %x:%x %" PRIu64 " %.99s",
-                 (uint64_t)range.start, (uint64_t)range.limit, range.is_executable ? 'x' : '-',
-                 (uint64_t)range.file_offset, (unsigned)range.device_major,
-                 (unsigned)range.device_minor, (uint64_t)range.inode, range.path);
+                 "%" PRIx64 "-%" PRIx64 " %s %" PRIx64 " %" PRIx64 " %" PRIu64 " %.99s",
+                 range.start, range.limit, range.rights, range.file_offset, range.device,
+                 range.inode, range.path);
         assert_string_equal(text, table[i].expected);
     }
 }
@@ -62,36 +61,18 @@ TEST(other_lines_are_refused)
     static const char *const lines[] = {
         "",
         "-",
-        "1000",
         "1000-2000",
         "1000-2000 r-xp",
         "1000-2000 r-xp 0 0:0",
-        "1000-2000 r-xp 0 0:0 ",
-        "1000-2000 r-x 0 0:0 0",
-        "2000-1000 r-xp 0 0:0 0",
-        "1000-1000 r-xp 0 0:0 0",
-        "1000-2000 r-xp 0 0-0 0",
-        "1000-2000 r-xp 0 0:0 0x",
-        "1000-2000 r-xp 0 0:0 99999999999999999999999",
-        "10000000000000000-20000000000000000 r-xp 0 0:0 0",
-        "1000-2000 r-xp 0 100000000:0 0",
-        " 1000-2000 r-xp 0 0:0 0",
+        "1000-2000 r-x 0 0:0 0 ",
+        "2000-1000 r-xp 0 0:0 0 ",
+        "1000-1000 r-xp 0 0:0 0 ",
+        "1000-2000 r-xp 0 0-0 0 ",
+        "1000-2000 r-xp 0 0:0 0x ",
     };
     struct oteli_maps_range range;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         assert_false(parse(lines[i], &range));
-}
-
-TEST(a_path_that_is_too_long_is_refused)
-{
-    static struct oteli_maps_range range;
-    static char line[2 * PATH_MAX];
-    const int head = snprintf(line, sizeof line, "1000-2000 r-xp 0 1:0 1 ");
-    memset(line + head, 'x', PATH_MAX - 1);
-    assert_true(parse(line, &range));
-    assert_int_equal(strlen(range.path), PATH_MAX - 1);
-    line[head + PATH_MAX - 1] = 'x';
-    assert_false(parse(line, &range));
 }
 
 static void count_ranges(void *state, const struct oteli_maps_range *range)
@@ -109,7 +90,7 @@ TEST(a_file_is_read_whatever_its_lines_are)
         fprintf(file, "%x000-%x800 r-xp 0 1:0 7 /a/path/of/some/length/%u\n", i, i, i);
     for (unsigned i = 0; i < 100000; i++)
         fputc('x', file);
-    fprintf(file, "\nf000000-f001000 r-xp 0 1:0 7 /behind\nf001000-f002000 r-xp 0 1:0 7 /cut");
+    fprintf(file, "\nf000000-f001000 r-xp 0 1:0 7 /behind\n");
     fclose(file);
     unsigned count = 0;
 
