@@ -14,7 +14,6 @@
 #include "common/clock/time_units.h"
 #include "profiling/profile/profile_builder.h"
 #include "profiling/sample.h"
-#include "profiling/unwind/leaf_return_address.h"
 
 #include <pthread.h>
 
@@ -65,7 +64,6 @@ struct otel_profiler {
     struct oteli_profile_builder *builder;
     struct oteli_profile_builder *spare; /* has what is being exported, or nothing */
     otel_profiler_stats counted;
-    struct oteli_calls calls;
     struct oteli_resolved resolved;
     uint64_t most_drain_ns;
     uint64_t busy_drain_ns;

@@ -102,7 +102,7 @@ static void count_found(otel_profiler_stats *counted, enum oteli_found found)
 static void take(void *state, const struct oteli_sample *sample)
 {
     struct otel_profiler *profiler = state;
-    oteli_resolve(sample, &profiler->calls, &profiler->resolved);
+    oteli_resolve(sample, &profiler->resolved);
     count_found(&profiler->counted, profiler->resolved.found);
     if (!oteli_profile_builder_add(profiler->builder, &profiler->resolved))
         profiler->counted.dropped++;

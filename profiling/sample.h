@@ -51,9 +51,7 @@ struct oteli_resolved {
 
 /* Frames first, then (if there are bytes of the stack) the scan, then the thread's own context. A
  * span of the thread's context that is not the label's wins over it: it was entered further in. */
-struct oteli_calls; /* leaf_return_address.h */
-void oteli_resolve(const struct oteli_sample *sample, struct oteli_calls *calls,
-                   struct oteli_resolved *resolved);
+void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *resolved);
 
 /* Where samples come from. */
 struct oteli_source_options {

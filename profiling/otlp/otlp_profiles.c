@@ -89,8 +89,7 @@ static void add(uint64_t *sum, uint64_t more)
 static struct sums sums_of(const struct encoder *encoder, uint32_t identity)
 {
     struct sums sums;
-    const uint8_t *key = oteli_interner_at(&encoder->identities, identity);
-    memcpy(&sums, key + encoder->identities.rows[identity].length, sizeof sums);
+    memcpy(&sums, oteli_interner_tail(&encoder->identities, identity), sizeof sums);
     return sums;
 }
 
@@ -112,8 +111,7 @@ static bool add_sample(struct encoder *encoder, const struct oteli_profile_sampl
     struct sums sums = sums_of(encoder, identity);
     add(&sums.of[TIME_SUM], sample->cpu_ns);
     add(&sums.of[COUNT_SUM], sample->count);
-    uint8_t *key = oteli_interner_at(identities, identity);
-    memcpy(key + identities->rows[identity].length, &sums, sizeof sums);
+    memcpy(oteli_interner_tail(identities, identity), &sums, sizeof sums);
     return true;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_BYTES = 4096, LEAST_ROWS = 64, FAR_TOO_MUCH = 8 };
+enum { LEAST_BYTES = 4096, LEAST_ROWS = 64 };
 
 void oteli_interner_init(struct oteli_interner *table, uint32_t most_rows, uint32_t most_bytes,
                          uint32_t tail_size, uint32_t seed)
@@ -163,33 +163,4 @@ void oteli_interner_rewind(struct oteli_interner *table, uint32_t count)
         table->used = row->offset;
         table->count--;
     }
-}
-
-static void give_back(void **memory, uint32_t *room, uint32_t used, size_t size, uint32_t least)
-{
-    if (*room <= least || *room / FAR_TOO_MUCH < used)
-        return;
-    void *smaller = realloc(*memory, *room / 2 * size);
-    if (smaller != NULL) {
-        *memory = smaller;
-        *room /= 2;
-    }
-}
-
-void oteli_interner_clear(struct oteli_interner *table)
-{
-    void *bytes = table->bytes;
-    void *rows = table->rows;
-    give_back(&bytes, &table->room, table->used, 1, LEAST_BYTES);
-    give_back(&rows, &table->row_room, table->count, sizeof *table->rows, LEAST_ROWS);
-    table->bytes = bytes;
-    table->rows = rows;
-    const bool is_far_too_much = table->slot_count > 2 * LEAST_ROWS &&
-                                 table->slot_count / (2 * FAR_TOO_MUCH) >= table->count;
-    table->count = 0;
-    table->used = 0;
-    if (is_far_too_much && use_slots(table, table->slot_count / 2))
-        return;
-    if (table->slot_count != 0)
-        memset(table->slots, 0, table->slot_count * sizeof *table->slots);
 }

@@ -7,7 +7,6 @@
  * indices; so a table whose rows have the same size is an array of structs, and the table of rows
  * that differ is an array of their elements.
  *
- * Memory is kept when a table is emptied, and half of what is far too much given back each time.
  * What was added last can be taken back, so that a row of another table that did not fit leaves
  * nothing behind in this one.
  *
@@ -40,8 +39,9 @@ struct oteli_interner {
 /* Empty, and without memory yet. `seed` makes it different which rows collide. */
 void oteli_interner_init(struct oteli_interner *table, uint32_t most_rows, uint32_t most_bytes,
                          uint32_t tail_size, uint32_t seed);
+
+/* It is empty, and without memory, again. */
 void oteli_interner_fini(struct oteli_interner *table);
-void oteli_interner_clear(struct oteli_interner *table);
 
 /* The index of this row, which is added with a tail of zeros if it is not there. false: no memory,
  * or the table is full. */
@@ -59,6 +59,12 @@ void oteli_interner_rewind(struct oteli_interner *table, uint32_t count);
 static inline void *oteli_interner_at(const struct oteli_interner *table, uint32_t index)
 {
     return table->bytes + table->rows[index].offset;
+}
+
+/* The tail, at any address. */
+static inline void *oteli_interner_tail(const struct oteli_interner *table, uint32_t index)
+{
+    return table->bytes + table->rows[index].offset + table->rows[index].length;
 }
 
 #endif

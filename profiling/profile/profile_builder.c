@@ -103,7 +103,7 @@ static bool begin(struct oteli_profile_builder *builder)
 {
     free_made(builder);
     for (size_t i = 0; i < TABLES; i++)
-        oteli_interner_clear(&builder->tables[i]);
+        oteli_interner_fini(&builder->tables[i]);
     builder->tables[STRINGS].most_rows = STRINGS_MAX;
     builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX;
     builder->span_links = builder->root_links = 0;
@@ -213,7 +213,7 @@ static void forget_callers(struct oteli_profile_builder *builder)
     if (oteli_mappings_reads(builder->mappings) == builder->maps_reads)
         return;
     builder->maps_reads = oteli_mappings_reads(builder->mappings);
-    oteli_interner_clear(&builder->tables[CALLERS]);
+    oteli_interner_fini(&builder->tables[CALLERS]);
 }
 
 /* A frame in no code, and what is behind it, is what a walk finds that lost its way: functions
@@ -401,21 +401,26 @@ void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t 
     const struct oteli_interner *locations = &builder->tables[LOCATIONS];
     if (builder->names == NULL)
         builder->names = oteli_names_new();
-    struct oteli_name_question *questions = malloc((locations->count + 1) * sizeof *questions);
-    if (builder->names != NULL && questions != NULL && !builder->is_finished) {
+    struct oteli_elf_place *places = malloc((locations->count + 1) * sizeof *places);
+    if (builder->names != NULL && places != NULL && !builder->is_finished) {
         size_t count = 0;
         for (uint32_t i = 0; i < locations->count; i++) {
             const struct oteli_profile_location *location = oteli_interner_at(locations, i);
-            if (location->mapping != 0)
-                questions[count++] =
-                    (struct oteli_name_question){location->mapping, i, location->address};
+            if (location->mapping == 0)
+                continue;
+            const struct oteli_known_mapping *known =
+                oteli_mappings_at(builder->mappings, location->mapping);
+            places[count++] = (struct oteli_elf_place){.offset = location->address - known->start +
+                                                                 known->file_offset,
+                                                       .index = i,
+                                                       .mapping = location->mapping};
         }
         builder->tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX;
         builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX;
-        oteli_names_find(builder->names, builder->mappings, questions, count, NAMES_NS, deadline_ns,
+        oteli_names_find(builder->names, builder->mappings, places, count, NAMES_NS, deadline_ns,
                          take_name, builder);
     }
-    free(questions);
+    free(places);
 }
 
 /* ---- the profile -------------------------------------------------------------------------- */

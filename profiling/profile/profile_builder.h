@@ -2,7 +2,7 @@
 /* profiling/profile/profile_builder.h - makes the profile of an interval from samples: equal ones
  * (stack, labels, link, thread) become one with a count.
  *
- * Memory is kept from interval to interval, and bounded.
+ * Memory is bounded.
  *
  * Threads:  the profiler's thread. */
 #ifndef OTELI_PROFILE_BUILDER_H

@@ -311,7 +311,7 @@ static void tell(struct reader *reader, oteli_elf_take *take, void *state)
             length = read_name(reader, place->found.name);
         name = place->found.name;
         if (length != 0)
-            take(state, place->index, reader->buffer.name, length);
+            take(state, place, reader->buffer.name, length);
     }
 }
 

@@ -24,10 +24,11 @@ struct oteli_elf_function {
     uint8_t rank;     /* global 3, weak 2, local 1 */
 };
 
-/* A place in the file: offset and index are the caller's, all else is the reader's. */
+/* A place in the file: the first three are the caller's, all else is the reader's. */
 struct oteli_elf_place {
     uint64_t offset;
     uint32_t index;
+    uint32_t mapping; /* of oteli_mappings_find; the reader does not look at it */
     uint64_t address; /* as the file counts */
     uint64_t nearest; /* where the last function begins that does so between this place and the one
                          before */
@@ -47,8 +48,9 @@ enum oteli_elf_outcome {
     OTELI_ELF_LATE        /* it took too long, or there is no memory: nothing is known */
 };
 
-/* Called with the index of a place. The name has a NUL behind it, and is valid during the call. */
-typedef void oteli_elf_take(void *state, uint32_t index, const char *name, size_t length);
+/* The name has a NUL behind it, and is valid during the call. */
+typedef void oteli_elf_take(void *state, const struct oteli_elf_place *place, const char *name,
+                            size_t length);
 
 /* Look for all of these places, which are brought into another order. A function covers its size,
  * or, without one (assembler), everything up to the next function or the end of its section. Of

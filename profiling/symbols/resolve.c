@@ -55,11 +55,10 @@ static size_t copy_frames(const struct oteli_sample *sample, struct oteli_resolv
 }
 
 /* The caller of a leaf function that has no frame. */
-static void add_missing_caller(const struct oteli_sample *sample, struct oteli_calls *calls,
-                               struct oteli_resolved *resolved)
+static void add_missing_caller(const struct oteli_sample *sample, struct oteli_resolved *resolved)
 {
     uint64_t caller;
-    if (resolved->depth == OTELI_FRAMES_MAX || !oteli_missing_caller(calls, sample, &caller))
+    if (resolved->depth == OTELI_FRAMES_MAX || !oteli_missing_caller(sample, &caller))
         return;
     memmove(&resolved->frames[2], &resolved->frames[1],
             (resolved->depth - 1) * sizeof resolved->frames[0]);
@@ -131,8 +130,7 @@ static void add_label_of_span(struct oteli_resolved *resolved)
     memcpy(resolved->root_id, label->root_id, sizeof resolved->root_id);
 }
 
-void oteli_resolve(const struct oteli_sample *sample, struct oteli_calls *calls,
-                   struct oteli_resolved *resolved)
+void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *resolved)
 {
     int trampolines[OTELI_LABELS_NESTED];
     resolved->sample = sample;
@@ -141,7 +139,7 @@ void oteli_resolve(const struct oteli_sample *sample, struct oteli_calls *calls,
     resolved->label_count = 0;
     memset(resolved->root_id, 0, sizeof resolved->root_id);
     size_t count = copy_frames(sample, resolved, trampolines);
-    add_missing_caller(sample, calls, resolved);
+    add_missing_caller(sample, resolved);
     resolved->found = OTELI_FOUND_BY_CHAIN;
     if (count == 0 && sample->stack_size != 0) {
         count = oteli_trampolines_scan(sample->stack, sample->stack_size, sample->stack_address,

@@ -28,33 +28,23 @@ enum {
 enum { SLOW_NS = 10 * 1000 * 1000, PARTS = 300 };
 #define A_WHILE_NS (UINT64_C(60) * 1000 * 1000 * 1000)
 
-/* A row of places: the key, and in the tail what it is called. */
-struct place {
-    uint32_t image;
-    uint32_t unused;
+/* What a place is remembered by; in the tail the row of its name, 0: it has none. */
+struct key {
+    uint64_t image;
     uint64_t offset; /* in the file */
-    uint32_t name;   /* row; 0: none */
-    uint32_t unused_too;
 };
-enum { PLACE_KEY = offsetof(struct place, name) };
 
 struct oteli_names {
     struct oteli_interner images; /* identity and path; in the tail when it may be read again */
     struct oteli_interner places;
     struct oteli_interner names;
-    struct oteli_names_counts counts;
     bool is_full;
 };
 
 /* Questions that are being answered. */
 struct asking {
     struct oteli_names *names;
-    const struct oteli_known_mapping *known; /* of those that are being looked at */
-    uint32_t image;
-    struct oteli_elf_place *places; /* those that nothing is remembered of; their indices are those
-                                       of questions */
-    size_t count;
-    const struct oteli_name_question *questions;
+    uint32_t image; /* that is being looked at */
     struct oteli_elf_limit limit;
     oteli_names_take *take;
     void *state;
@@ -65,9 +55,9 @@ struct asking {
 static void forget(struct oteli_names *names)
 {
     uint32_t index;
-    oteli_interner_clear(&names->images);
-    oteli_interner_clear(&names->places);
-    oteli_interner_clear(&names->names);
+    oteli_interner_fini(&names->images);
+    oteli_interner_fini(&names->places);
+    oteli_interner_fini(&names->names);
     names->is_full = !oteli_interner_add(&names->names, "", 1, &index);
 }
 
@@ -78,8 +68,7 @@ struct oteli_names *oteli_names_new(void)
         return NULL;
     const uint32_t seed = (uint32_t)(oteli_monotonic_ns() ^ (uintptr_t)names >> 4);
     oteli_interner_init(&names->images, IMAGES_MAX, IMAGE_BYTES_MAX, sizeof(uint64_t), seed);
-    oteli_interner_init(&names->places, PLACES_MAX, PLACES_MAX * (uint32_t)sizeof(struct place),
-                        sizeof(struct place) - PLACE_KEY, seed);
+    oteli_interner_init(&names->places, PLACES_MAX, UINT32_MAX, sizeof(uint32_t), seed);
     oteli_interner_init(&names->names, NAMES_MAX, NAME_BYTES_MAX, 0, seed);
     forget(names);
     return names;
@@ -95,11 +84,6 @@ void oteli_names_free(struct oteli_names *names)
     free(names);
 }
 
-struct oteli_names_counts oteli_names_counted(const struct oteli_names *names)
-{
-    return names->counts;
-}
-
 static bool find_image(struct oteli_names *names, const struct oteli_known_mapping *known,
                        uint32_t *image)
 {
@@ -110,176 +94,127 @@ static bool find_image(struct oteli_names *names, const struct oteli_known_mappi
     return oteli_interner_add(&names->images, key, sizeof known->identity + length, image);
 }
 
-/* Where it stands until when an image is left alone: anywhere, so it is copied. */
-static void *rest_of(struct oteli_names *names, uint32_t image)
-{
-    uint8_t *key = oteli_interner_at(&names->images, image);
-    return key + names->images.rows[image].length;
-}
-
-static bool may_read(struct oteli_names *names, uint32_t image)
+static bool may_read(const struct oteli_names *names, uint32_t image)
 {
     uint64_t until_ns;
-    memcpy(&until_ns, rest_of(names, image), sizeof until_ns);
+    memcpy(&until_ns, oteli_interner_tail(&names->images, image), sizeof until_ns);
     return oteli_monotonic_ns() >= until_ns;
 }
 
 static void leave_alone(struct oteli_names *names, uint32_t image, uint64_t for_ns)
 {
     const uint64_t until_ns = oteli_monotonic_ns() + for_ns;
-    memcpy(rest_of(names, image), &until_ns, sizeof until_ns);
+    memcpy(oteli_interner_tail(&names->images, image), &until_ns, sizeof until_ns);
 }
 
-static struct place place_of(const struct asking *asking, uint64_t address)
+/* That the place is called so, by the row of its name; 0: it keeps what it has, or has none. */
+static void remember(const struct asking *asking, uint64_t offset, uint32_t name)
 {
-    struct place place;
-    memset(&place, 0, sizeof place);
-    place.image = asking->image;
-    place.offset = address - asking->known->start + asking->known->file_offset;
-    return place;
-}
-
-/* That a place is called so, by the row of its name. */
-static void remember(struct oteli_names *names, const struct place *place)
-{
+    const struct key key = {asking->image, offset};
+    struct oteli_names *names = asking->names;
     uint32_t index;
-    if (!oteli_interner_add(&names->places, place, PLACE_KEY, &index)) {
+    if (!oteli_interner_add(&names->places, &key, sizeof key, &index))
         names->is_full = true;
-        return;
-    }
-    struct place *row = oteli_interner_at(&names->places, index);
-    row->name = place->name;
+    else if (name != 0)
+        memcpy(oteli_interner_tail(&names->places, index), &name, sizeof name);
 }
 
 /* Answer it from memory, if that says anything about it. */
-static bool answer(struct asking *asking, const struct oteli_name_question *question)
+static bool answer(const struct asking *asking, const struct oteli_elf_place *place)
 {
-    struct oteli_names *names = asking->names;
-    const struct place key = place_of(asking, question->address);
+    const struct key key = {asking->image, place->offset};
+    const struct oteli_names *names = asking->names;
     uint32_t index;
-    if (!oteli_interner_find(&names->places, &key, PLACE_KEY, &index))
+    uint32_t name;
+    if (!oteli_interner_find(&names->places, &key, sizeof key, &index))
         return false;
-    const struct place *row = oteli_interner_at(&names->places, index);
-    names->counts.remembered++;
-    if (row->name == 0)
-        return true;
-    names->counts.named++;
-    asking->take(asking->state, question->index, oteli_interner_at(&names->names, row->name),
-                 names->names.rows[row->name].length - 1);
+    memcpy(&name, oteli_interner_tail(&names->places, index), sizeof name);
+    if (name != 0)
+        asking->take(asking->state, place->index, oteli_interner_at(&names->names, name),
+                     names->names.rows[name].length - 1);
     return true;
 }
 
 /* ---- what is read ------------------------------------------------------------------------- */
 
-static void take_name(void *state, uint32_t index, const char *name, size_t length)
+static void take_name(void *state, const struct oteli_elf_place *place, const char *name,
+                      size_t length)
 {
     const struct asking *asking = state;
-    struct oteli_names *names = asking->names;
-    const struct oteli_name_question *question = &asking->questions[index];
-    struct place place = place_of(asking, question->address);
-    names->counts.named++;
-    if (oteli_interner_add(&names->names, name, length + 1, &place.name))
-        remember(names, &place);
+    uint32_t index;
+    if (oteli_interner_add(&asking->names->names, name, length + 1, &index))
+        remember(asking, place->offset, index);
     else
-        names->is_full = true;
-    asking->take(asking->state, question->index, name, length);
+        asking->names->is_full = true;
+    asking->take(asking->state, place->index, name, length);
 }
 
-/* Of what has been told in the meantime, a place keeps its name: it is there already. */
-static void remember_nameless(struct asking *asking)
+static void read_names(struct asking *asking, const struct oteli_known_mapping *known,
+                       struct oteli_elf_place *places, size_t count)
 {
-    for (size_t i = 0; i < asking->count; i++) {
-        const struct place place =
-            place_of(asking, asking->questions[asking->places[i].index].address);
-        uint32_t index;
-        if (!oteli_interner_add(&asking->names->places, &place, PLACE_KEY, &index))
-            asking->names->is_full = true;
-    }
-}
-
-static void read_names(struct asking *asking)
-{
-    struct oteli_names *names = asking->names;
     const uint64_t start_ns = oteli_thread_time_ns();
     enum oteli_elf_outcome outcome = OTELI_ELF_NO_SYMBOLS;
-    const int fd = oteli_mappings_open(asking->known);
+    const int fd = oteli_mappings_open(known);
     if (fd >= 0) {
-        outcome = oteli_elf_find_functions(fd, asking->places, asking->count, &asking->limit,
-                                           take_name, asking);
+        outcome = oteli_elf_find_functions(fd, places, count, &asking->limit, take_name, asking);
         close(fd);
     }
     const uint64_t took_ns = oteli_thread_time_ns() - start_ns;
     if (outcome == OTELI_ELF_NO_SYMBOLS) {
-        names->counts.refused++;
-        leave_alone(names, asking->image, A_WHILE_NS);
-        if (asking->known->path[0] == '/')
-            OTELI_LOG(OTEL_LOG_DEBUG, "profiler: no names of functions in %s: %s",
-                      asking->known->path,
+        leave_alone(asking->names, asking->image, A_WHILE_NS);
+        if (known->path[0] == '/')
+            OTELI_LOG(OTEL_LOG_DEBUG, "profiler: no names of functions in %s: %s", known->path,
                       fd >= 0 ? "there is no symbol table"
                               : "the file is not there, or not the one that is mapped");
         return;
     }
-    if (outcome == OTELI_ELF_LATE)
-        names->counts.late++;
-    else
-        remember_nameless(asking);
+    for (size_t i = 0; i < count && outcome == OTELI_ELF_DONE; i++)
+        remember(asking, places[i].offset, 0);
     if (outcome == OTELI_ELF_LATE || took_ns >= SLOW_NS)
-        leave_alone(names, asking->image, took_ns * PARTS);
+        leave_alone(asking->names, asking->image, took_ns * PARTS);
 }
 
 /* ---- questions ---------------------------------------------------------------------------- */
 
 /* Those of one mapping. */
-static void answer_run(struct asking *asking, size_t first, size_t end)
+static void answer_run(struct asking *asking, const struct oteli_known_mapping *known,
+                       struct oteli_elf_place *places, size_t count)
 {
-    const struct oteli_name_question *questions = asking->questions;
-    if (!find_image(asking->names, asking->known, &asking->image)) {
+    if (!find_image(asking->names, known, &asking->image)) {
         asking->names->is_full = true;
         return;
     }
-    asking->count = 0;
-    for (size_t i = first; i < end; i++) {
-        if (answer(asking, &questions[i]))
-            continue;
-        struct oteli_elf_place *place = &asking->places[asking->count++];
-        place->offset = place_of(asking, questions[i].address).offset;
-        place->index = (uint32_t)i;
-    }
-    if (asking->count != 0 && may_read(asking->names, asking->image))
-        read_names(asking);
+    size_t unknown = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!answer(asking, &places[i]))
+            places[unknown++] = places[i];
+    if (unknown != 0 && may_read(asking->names, asking->image))
+        read_names(asking, known, places, unknown);
 }
 
-static int compare_questions(const void *one, const void *other)
+static int compare_mappings(const void *one, const void *other)
 {
-    const struct oteli_name_question *left = one;
-    const struct oteli_name_question *right = other;
+    const struct oteli_elf_place *left = one;
+    const struct oteli_elf_place *right = other;
     return (left->mapping > right->mapping) - (left->mapping < right->mapping);
 }
 
 void oteli_names_find(struct oteli_names *names, const struct oteli_mappings *mappings,
-                      struct oteli_name_question *questions, size_t count, uint64_t budget_ns,
+                      struct oteli_elf_place *places, size_t count, uint64_t budget_ns,
                       uint64_t deadline_ns, oteli_names_take *take, void *state)
 {
     struct asking asking = {.names = names,
-                            .questions = questions,
                             .limit = {oteli_thread_time_ns() + budget_ns, deadline_ns},
                             .take = take,
                             .state = state};
-    if (names->is_full) {
-        names->counts.forgotten++;
+    if (names->is_full)
         forget(names);
-    }
-    asking.places = malloc((count + 1) * sizeof *asking.places);
-    if (asking.places == NULL)
-        return;
-    names->counts.asked += count;
-    qsort(questions, count, sizeof *questions, compare_questions);
+    qsort(places, count, sizeof *places, compare_mappings);
     for (size_t first = 0, end; first < count; first = end) {
         end = first + 1;
-        while (end < count && questions[end].mapping == questions[first].mapping)
+        while (end < count && places[end].mapping == places[first].mapping)
             end++;
-        asking.known = oteli_mappings_at(mappings, questions[first].mapping);
-        answer_run(&asking, first, end);
+        answer_run(&asking, oteli_mappings_at(mappings, places[first].mapping), places + first,
+                   end - first);
     }
-    free(asking.places);
 }

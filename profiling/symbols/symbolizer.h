@@ -2,7 +2,7 @@
 /* profiling/symbols/symbolizer.h - what functions are called, for receivers that have none of our
  * programs.
  *
- *     questions ─▶ what is remembered ─▶ the file's symbol table (elf_symbols.h) ─▶ names
+ *     places ─▶ what is remembered ─▶ the file's symbol table (elf_symbols.h) ─▶ names
  *
  * Names come from the file of a mapping if that is still what is mapped, which its build id or hash
  * says. What a place is called is remembered by build, path and place, whether it has a name or
@@ -16,23 +16,8 @@
 #ifndef OTELI_SYMBOLIZER_H
 #define OTELI_SYMBOLIZER_H
 
+#include "profiling/symbols/elf_symbols.h"
 #include "profiling/symbols/mappings.h"
-
-struct oteli_name_question {
-    uint32_t mapping; /* of oteli_mappings_find, not 0 */
-    uint32_t index;   /* the caller's */
-    uint64_t address;
-};
-
-/* Since the first. */
-struct oteli_names_counts {
-    uint64_t asked;
-    uint64_t named;
-    uint64_t remembered; /* of those asked: nothing was read for them */
-    uint64_t refused;    /* files without symbols, or which are not there, or others by now */
-    uint64_t late;       /* readings that took too long */
-    uint64_t forgotten;  /* times that there was too much */
-};
 
 struct oteli_names;
 
@@ -40,15 +25,13 @@ struct oteli_names;
 struct oteli_names *oteli_names_new(void);
 void oteli_names_free(struct oteli_names *names);
 
-/* Called with the index of a question that has an answer, which is valid during the call. */
+/* Called with the index of a place that has a name, which is valid during the call. */
 typedef void oteli_names_take(void *state, uint32_t index, const char *name, size_t length);
 
-/* Answer these questions, which are brought into another order, within this time: of the thread's
- * on the processor, and until then on the monotonic clock. */
+/* Find the names of these places, which are changed, within this time: of the thread's on the
+ * processor, and until then on the monotonic clock. */
 void oteli_names_find(struct oteli_names *names, const struct oteli_mappings *mappings,
-                      struct oteli_name_question *questions, size_t count, uint64_t budget_ns,
+                      struct oteli_elf_place *places, size_t count, uint64_t budget_ns,
                       uint64_t deadline_ns, oteli_names_take *take, void *state);
-
-struct oteli_names_counts oteli_names_counted(const struct oteli_names *names);
 
 #endif

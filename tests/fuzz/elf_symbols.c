@@ -14,8 +14,9 @@ struct answers {
     char *names[PLACES]; /* NULL: none */
 };
 
-static void take(void *state, uint32_t index, const char *name, size_t length)
+static void take(void *state, const struct oteli_elf_place *place, const char *name, size_t length)
 {
+    const uint32_t index = place->index;
     struct answers *answers = state;
     if (index >= PLACES || answers->names[index] != NULL || length == 0 ||
         length > OTELI_SYMBOL_NAME_MAX || strlen(name) != length)

@@ -18,7 +18,6 @@
  * or 3 sigma. */
 #include "common/base/atomic.h"
 #include "profiling/sample.h"
-#include "profiling/unwind/leaf_return_address.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
 #include "tests/support/split_work.h"
@@ -199,10 +198,9 @@ static char query_of(const struct oteli_resolved *resolved)
 static void take(void *state, const struct oteli_sample *sample)
 {
     static struct oteli_resolved resolved_one; /* of the only thread that drains */
-    static struct oteli_calls calls;
     struct oteli_resolved *resolved = &resolved_one;
     (void)state;
-    oteli_resolve(sample, &calls, resolved);
+    oteli_resolve(sample, resolved);
     const uint64_t count = oteli_load_relaxed_64(&sample_count);
     if (count == SAMPLES_MOST)
         return;

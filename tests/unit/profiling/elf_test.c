@@ -146,8 +146,9 @@ static const struct oteli_elf_limit endless = {UINT64_MAX, UINT64_MAX};
 static char names[ASKED_MOST][64];
 static size_t longest;
 
-static void take(void *state, uint32_t index, const char *name, size_t length)
+static void take(void *state, const struct oteli_elf_place *place, const char *name, size_t length)
 {
+    const uint32_t index = place->index;
     (void)state;
     assert_true(index < ASKED_MOST);
     assert_int_equal(strlen(name), length);

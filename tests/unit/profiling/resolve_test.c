@@ -71,7 +71,6 @@ bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct o
 
 static uint64_t frames[OTELI_FRAMES_MAX];
 static uint64_t stack[16];
-static struct oteli_calls calls;
 static struct oteli_resolved resolved;
 
 static uint64_t marker(unsigned index)
@@ -97,7 +96,6 @@ static int set_up(void **state)
     for (unsigned i = 2; i <= 5; i++)
         know(i);
     memset(&resolved, 0xAA, sizeof resolved);
-    memset(&calls, 0, sizeof calls);
     sample = (struct oteli_sample){.time_ns = TIME, .periods = 1, .frames = frames};
     return 0;
 }
@@ -141,7 +139,7 @@ static void resolve(const char *chain)
     sample.depth = 0;
     for (const char *at = chain; at != NULL; at = strchr(at + 1, ' '))
         frames[sample.depth++] = frame_of(*at == ' ' ? at + 1 : at);
-    oteli_resolve(&sample, &calls, &resolved);
+    oteli_resolve(&sample, &resolved);
     assert_ptr_equal(resolved.sample, &sample);
 }
 
@@ -256,7 +254,7 @@ TEST(labels_and_frames_above_the_most_are_left_out)
     for (sample.depth = 0; sample.depth < OTELI_FRAMES_MAX; sample.depth++)
         frames[sample.depth] =
             sample.depth % 2 != 0 ? marker((unsigned)sample.depth / 2 % KNOWN) : 0x600;
-    oteli_resolve(&sample, &calls, &resolved);
+    oteli_resolve(&sample, &resolved);
     assert_int_equal(resolved.depth, OTELI_FRAMES_MAX);
     assert_int_equal(resolved.label_count, OTELI_LABELS_NESTED);
     assert_int_equal(resolved.labels[7].start_ns, 7);
@@ -299,7 +297,7 @@ static void resolve_leaf(uint64_t top_of_stack, uint64_t next)
     frames[0] = in_code(LEAF);
     frames[1] = next;
     sample.depth = 2;
-    oteli_resolve(&sample, &calls, &resolved);
+    oteli_resolve(&sample, &resolved);
 }
 
 /* The caller of a leaf without a frame is on top of the stack. */
@@ -334,21 +332,6 @@ TEST(the_missing_caller_is_put_in_where_it_is_one)
     const uint64_t caller = put_call(40, 64);
     resolve_leaf(caller, caller); /* it is there, and not put in again */
     assert_frames(2, (const uint64_t[]){in_code(LEAF), caller});
-}
-
-TEST(code_is_read_once_and_again_after_a_second)
-{
-    memset(code, 0x90, sizeof code);
-    const uint64_t caller = put_call(40, 64);
-    sample.time_ns = 7000000000;
-    resolve_leaf(caller, in_code(NEXT));
-    memset(code, 0x90, sizeof code);
-    sample.time_ns += 999999999;
-    resolve_leaf(caller, in_code(NEXT));
-    assert_frames(3, (const uint64_t[]){in_code(LEAF), caller, in_code(NEXT)});
-    sample.time_ns += 1;
-    resolve_leaf(caller, in_code(NEXT));
-    assert_frames(2, (const uint64_t[]){in_code(LEAF), in_code(NEXT)});
 }
 
 #endif
