@@ -26,8 +26,6 @@ enum {
     SAMPLES_MAX = 64 * 1024,
     STACKS_MAX = 64 * 1024,
     STACK_BYTES_MAX = 8 * 1024 * 1024,
-    CALLERS_MAX = 16 * 1024, /* those above are looked up each time */
-    CALLER_BYTES_MAX = 4 * 1024 * 1024,
     LOCATIONS_MAX = 128 * 1024,
     LABEL_SETS_MAX = 64 * 1024,
     LABEL_SET_BYTES_MAX = 2 * 1024 * 1024,
@@ -49,7 +47,7 @@ enum {
     SAMPLE_KEY = offsetof(struct oteli_profile_sample, count)
 };
 
-enum table { STRINGS, LOCATIONS, STACKS, CALLERS, LINKS, LABEL_SETS, THREADS, SAMPLES, TABLES };
+enum table { STRINGS, LOCATIONS, STACKS, LINKS, LABEL_SETS, THREADS, SAMPLES, TABLES };
 
 /* What finish makes besides. */
 struct made {
@@ -62,7 +60,6 @@ struct made {
 struct oteli_profile_builder {
     struct oteli_interner tables[TABLES];
     struct oteli_mappings *mappings;
-    uint32_t maps_reads;       /* when callers were looked up that are remembered */
     struct oteli_names *names; /* NULL: nobody has asked for any */
     uint64_t period_ns;
     uint32_t max_links;
@@ -125,7 +122,6 @@ static void init_tables(struct oteli_profile_builder *builder)
     oteli_interner_init(&tables[LOCATIONS], LOCATIONS_MAX, LOCATIONS_MAX * location,
                         location - LOCATION_KEY, seed);
     oteli_interner_init(&tables[STACKS], STACKS_MAX, STACK_BYTES_MAX, 0, seed);
-    oteli_interner_init(&tables[CALLERS], CALLERS_MAX, CALLER_BYTES_MAX, sizeof(uint32_t), seed);
     oteli_interner_init(&tables[LINKS], 2 * LINKS_MAX + 1, (2 * LINKS_MAX + 1) * link,
                         link - LINK_KEY, seed);
     oteli_interner_init(&tables[LABEL_SETS], LABEL_SETS_MAX, LABEL_SET_BYTES_MAX, 0, seed);
@@ -180,42 +176,6 @@ static bool add_location(struct oteli_profile_builder *builder,
            oteli_interner_add(&builder->tables[LOCATIONS], &location, LOCATION_KEY, index);
 }
 
-/* Most samples have callers that have been seen before in this interval: a row of callers says by
- * which stack. What is mapped where must be the same. */
-static const uint32_t *find_callers(const struct oteli_profile_builder *builder,
-                                    const uint64_t *frames, size_t count, uint32_t *stack)
-{
-    const struct oteli_interner *callers = &builder->tables[CALLERS];
-    uint32_t row;
-    if (oteli_mappings_reads(builder->mappings) != builder->maps_reads ||
-        !oteli_interner_find(callers, frames, count * sizeof *frames, &row))
-        return NULL;
-    memcpy(stack, (const uint8_t *)oteli_interner_at(callers, row) + count * sizeof *frames,
-           sizeof *stack);
-    return oteli_interner_at(&builder->tables[STACKS], *stack);
-}
-
-static void remember_callers(struct oteli_profile_builder *builder, const uint64_t *frames,
-                             size_t count, uint32_t stack)
-{
-    struct oteli_interner *callers = &builder->tables[CALLERS];
-    uint32_t row;
-    if (oteli_mappings_reads(builder->mappings) == builder->maps_reads &&
-        oteli_interner_add(callers, frames, count * sizeof *frames, &row))
-        memcpy((uint8_t *)oteli_interner_at(callers, row) + count * sizeof *frames, &stack,
-               sizeof stack);
-}
-
-/* Before anything is added that would have to be taken back. */
-static void forget_callers(struct oteli_profile_builder *builder)
-{
-    oteli_mappings_follow(builder->mappings);
-    if (oteli_mappings_reads(builder->mappings) == builder->maps_reads)
-        return;
-    builder->maps_reads = oteli_mappings_reads(builder->mappings);
-    oteli_interner_fini(&builder->tables[CALLERS]);
-}
-
 /* A frame in no code, and what is behind it, is what a walk finds that lost its way: functions
  * without frame pointers lead it anywhere. */
 static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_resolved *resolved,
@@ -223,31 +183,15 @@ static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_
 {
     uint32_t locations[OTELI_FRAMES_MAX];
     const size_t depth = resolved->depth < OTELI_FRAMES_MAX ? resolved->depth : OTELI_FRAMES_MAX;
-    const uint64_t *const callers = resolved->frames + 1;
     size_t count = 0;
-    bool is_code = depth != 0;
-    if (depth != 0 && !add_location(builder, resolved, count++, &locations[0], &is_code))
-        return false;
-    const uint32_t *known = depth > 1 ? find_callers(builder, callers, depth - 1, index) : NULL;
-    if (known != NULL && known[0] == locations[0])
-        return true;
-    if (known != NULL) {
-        memcpy(locations + 1, known + 1, (depth - 1) * sizeof *known);
-        count = depth;
-    }
-    while (count < depth) {
+    for (bool is_code = true; count < depth; count++) {
         if (!add_location(builder, resolved, count, &locations[count], &is_code))
             return false;
         if (!is_code)
             break;
-        count++;
     }
-    if (!oteli_interner_add(&builder->tables[STACKS], locations, count * sizeof locations[0],
-                            index))
-        return false;
-    if (known == NULL && depth > 1 && count == depth)
-        remember_callers(builder, callers, depth - 1, *index);
-    return true;
+    return oteli_interner_add(&builder->tables[STACKS], locations, count * sizeof locations[0],
+                              index);
 }
 
 static bool is_zero(const uint8_t *id, size_t size)
@@ -363,7 +307,7 @@ bool oteli_profile_builder_add(struct oteli_profile_builder *builder,
     if (builder->has_been_idle)
         oteli_mappings_settle(builder->mappings);
     builder->has_been_idle = false;
-    forget_callers(builder);
+    oteli_mappings_follow(builder->mappings);
     for (size_t i = 0; i < TABLES; i++)
         counts[i] = builder->tables[i].count;
     const uint32_t span_links = builder->span_links;

@@ -52,7 +52,6 @@ struct oteli_mappings {
     struct ranges live; /* of these, by address */
     uint64_t ask_at_ns;
     uint64_t read_at_ns;
-    uint32_t reads;
     struct oteli_loader_count loader;
 };
 
@@ -194,7 +193,6 @@ static void read_maps(struct oteli_mappings *mappings)
     struct reading reading = {
         .mappings = mappings, .before = mappings->live, .count_before = mappings->all.count};
     mappings->live = (struct ranges){0};
-    mappings->reads++;
     for (size_t i = 0; i < mappings->all.count; i++)
         mappings->all.ranges[i]->is_live = false;
     (void)oteli_maps_read(MAPS, take_range, &reading);
@@ -314,11 +312,6 @@ uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address, 
     if (!range->is_identified)
         identify(range);
     return range->number;
-}
-
-uint32_t oteli_mappings_reads(const struct oteli_mappings *mappings)
-{
-    return mappings->reads;
 }
 
 const struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,

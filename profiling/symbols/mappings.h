@@ -39,10 +39,6 @@ void oteli_mappings_follow(struct oteli_mappings *mappings);
  * mapping. */
 uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address, bool *is_code);
 
-/* How often the file has been read: while this does not change, neither does what find says of an
- * address that it knows. */
-uint32_t oteli_mappings_reads(const struct oteli_mappings *mappings);
-
 /* Of a number other than 0; valid until the next settle. */
 const struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,
                                                     uint32_t number);

@@ -321,41 +321,6 @@ TEST(a_stack_ends_where_there_is_no_code)
     assert_int_equal(profile->stacks[1].count, 2);
 }
 
-TEST(the_same_callers_of_other_leaves_are_other_stacks)
-{
-    sample(100, 200);
-    add();
-    sample(104, 200);
-    add();
-    sample(104, 200);
-    add();
-    sample(100, 200);
-    add();
-    expect(finish(), "2 2000 | 100 199 | - | | tester\n"
-                     "2 2000 | 104 199 | - | | tester\n");
-    sample(108, 200);
-    add();
-    expect(finish(), "1 1000 | 108 199 | - | | tester\n");
-}
-
-/* Where callers were no code once, they are looked at again. */
-TEST(callers_may_become_code)
-{
-    uint8_t *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(page, MAP_FAILED);
-    sample_at(code() + 100, (uintptr_t)page + 50);
-    add();
-    assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
-    oteli_fake_clock.monotonic_ns += A_SECOND_NS;
-    sample_at(code() + 100, (uintptr_t)page + 50);
-    add();
-    const otel_profile *profile = finish();
-    assert_int_equal(profile->sample_count, 2);
-    assert_int_equal(profile->stacks[profile->samples[0].stack].count, 1);
-    assert_int_equal(profile->stacks[profile->samples[1].stack].count, 2);
-    munmap(page, 4096);
-}
-
 TEST(of_equal_keys_the_innermost_counts)
 {
     sample(1, 0);
