@@ -3,8 +3,7 @@
  * between calls.
  *
  * Places are sorted by address; each symbol looks by bisection for the first place that is not
- * before it. What covers that place and those behind it is noted there; so is where it begins, by
- * which a function without a size ends.
+ * before it. What covers that place and those behind it is noted there.
  *
  * Source: elf(5). */
 #include "profiling/symbols/elf_symbols.h"
@@ -20,9 +19,6 @@ enum {
     SYMBOLS = 2048, /* that are read at once */
     SECTIONS = 64,  /* the same */
     SECTIONS_MAX = 1 << 17,
-    STEPS = 1 << 18, /* between two looks at the clock */
-    SYMBOL_STEPS = 16,
-    READ_STEPS = 64,
     SHORT_NAME = 128,
     UNDERSCORES = 8
 };
@@ -42,8 +38,6 @@ struct reader {
     struct oteli_elf_place *places;
     size_t count; /* of those that are in code */
     const struct oteli_elf_limit *limit;
-    size_t steps; /* since the last look at the clock */
-    bool is_late;
     union {
         Elf64_Sym symbols[SYMBOLS];
         Elf64_Shdr sections[SECTIONS];
@@ -51,16 +45,10 @@ struct reader {
     } buffer;
 };
 
-/* So much work is done. False: it has been too much. */
-static bool go_on(struct reader *reader, size_t steps)
+static bool is_late(const struct reader *reader)
 {
-    reader->steps += steps;
-    if (reader->steps >= STEPS) {
-        reader->steps = 0;
-        reader->is_late |= oteli_thread_time_ns() >= reader->limit->cpu_ns ||
-                           oteli_monotonic_ns() >= reader->limit->deadline_ns;
-    }
-    return !reader->is_late;
+    return oteli_thread_time_ns() >= reader->limit->cpu_ns ||
+           oteli_monotonic_ns() >= reader->limit->deadline_ns;
 }
 
 /* ---- tables ------------------------------------------------------------------------------- */
@@ -143,8 +131,7 @@ static void sort_places(struct reader *reader, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct oteli_elf_place *place = &reader->places[i];
         place->address = address_of(reader, place->offset);
-        place->nearest = 0;
-        place->found = place->endless = none;
+        place->found = none;
     }
     qsort(reader->places, count, sizeof *reader->places, compare_places);
     while (count != 0 && reader->places[count - 1].address == UINT64_MAX)
@@ -170,12 +157,11 @@ static size_t first_from(const struct reader *reader, uint64_t address)
 /* ---- symbols ------------------------------------------------------------------------------ */
 
 /* How many stand in front of a name, as far as that matters. */
-static size_t underscores(struct reader *reader, uint32_t name)
+static size_t underscores(const struct reader *reader, uint32_t name)
 {
     char text[UNDERSCORES];
     size_t got;
     size_t count = 0;
-    (void)go_on(reader, READ_STEPS);
     if (!oteli_elf_read_some(reader->fd, reader->strings.offset + name, text, sizeof text, &got))
         return UNDERSCORES;
     while (count < got && text[count] == '_')
@@ -183,7 +169,7 @@ static size_t underscores(struct reader *reader, uint32_t name)
     return count;
 }
 
-static bool is_better(struct reader *reader, const struct oteli_elf_function *function,
+static bool is_better(const struct reader *reader, const struct oteli_elf_function *function,
                       const struct oteli_elf_function *known)
 {
     if (known->name == 0 || function->start != known->start)
@@ -214,65 +200,30 @@ static uint8_t rank_of(const struct reader *reader, const Elf64_Sym *symbol)
 
 static void note(struct reader *reader, const Elf64_Sym *symbol)
 {
-    const struct oteli_elf_function function = {.start = symbol->st_value,
-                                                .name = symbol->st_name,
-                                                .section = symbol->st_shndx,
-                                                .rank = rank_of(reader, symbol)};
+    const struct oteli_elf_function function = {
+        .start = symbol->st_value, .name = symbol->st_name, .rank = rank_of(reader, symbol)};
     size_t i = function.rank != 0 ? first_from(reader, function.start) : reader->count;
-    if (i == reader->count)
-        return;
-    struct oteli_elf_place *place = &reader->places[i];
-    if (function.start > place->nearest)
-        place->nearest = function.start;
-    if (symbol->st_size == 0 && is_better(reader, &function, &place->endless))
-        place->endless = function;
-    for (; i < reader->count && reader->places[i].address - function.start < symbol->st_size; i++) {
-        if (!go_on(reader, 1))
-            return;
+    for (; i < reader->count && reader->places[i].address - function.start < symbol->st_size; i++)
         if (is_better(reader, &function, &reader->places[i].found))
             reader->places[i].found = function;
-    }
 }
 
-/* False: the file has less than it says. */
-static bool read_symbols(struct reader *reader)
+/* Not DONE where the file has less than it says, or it takes too long. */
+static enum oteli_elf_outcome read_symbols(struct reader *reader)
 {
     Elf64_Sym *symbols = reader->buffer.symbols;
     const uint64_t count = reader->symbols.size / sizeof *symbols;
-    for (uint64_t first = 0; first < count && !reader->is_late; first += SYMBOLS) {
+    for (uint64_t first = 0; first < count; first += SYMBOLS) {
         const size_t some = count - first < SYMBOLS ? (size_t)(count - first) : SYMBOLS;
+        if (is_late(reader))
+            return OTELI_ELF_LATE;
         if (!oteli_elf_read(reader->fd, reader->symbols.offset + first * sizeof *symbols, symbols,
                             some * sizeof *symbols))
-            return false;
+            return OTELI_ELF_NO_SYMBOLS;
         for (size_t i = 0; i < some; i++)
             note(reader, &symbols[i]);
-        (void)go_on(reader, SYMBOL_STEPS * some);
     }
-    return true;
-}
-
-static bool is_in_section(struct reader *reader, uint16_t index, uint64_t address)
-{
-    Elf64_Shdr section;
-    (void)go_on(reader, READ_STEPS);
-    return read_section(reader, index, &section) && (section.sh_flags & SHF_EXECINSTR) != 0 &&
-           address >= section.sh_addr && address - section.sh_addr < section.sh_size;
-}
-
-/* Places that no function with a size covers. */
-static void use_endless(struct reader *reader)
-{
-    struct oteli_elf_function last = {.name = 0};
-    uint64_t nearest = 0;
-    for (size_t i = 0; i < reader->count && !reader->is_late; i++) {
-        struct oteli_elf_place *place = &reader->places[i];
-        nearest = place->nearest > nearest ? place->nearest : nearest;
-        if (place->endless.name != 0)
-            last = place->endless;
-        if (place->found.name == 0 && last.name != 0 && last.start == nearest &&
-            is_in_section(reader, last.section, place->address))
-            place->found = last;
-    }
+    return OTELI_ELF_DONE;
 }
 
 /* ---- names -------------------------------------------------------------------------------- */
@@ -326,14 +277,9 @@ enum oteli_elf_outcome oteli_elf_find_functions(int fd, struct oteli_elf_place *
     reader->fd = fd;
     reader->places = places;
     reader->limit = limit;
-    reader->steps = STEPS; /* so that the first look at the clock is soon */
-    reader->is_late = false;
     if (oteli_elf_read_head(fd, 0, &reader->head, reader->segments) && find_table(reader)) {
         sort_places(reader, count);
-        if (read_symbols(reader)) {
-            use_endless(reader);
-            outcome = reader->is_late ? OTELI_ELF_LATE : OTELI_ELF_DONE;
-        }
+        outcome = read_symbols(reader);
     }
     if (outcome == OTELI_ELF_DONE)
         tell(reader, take, state);

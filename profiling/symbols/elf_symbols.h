@@ -19,9 +19,8 @@ enum { OTELI_SYMBOL_NAME_MAX = 4095 }; /* bytes; who has a longer one has none *
 /* A function, as the reader knows it. */
 struct oteli_elf_function {
     uint64_t start;
-    uint32_t name;    /* in the table of strings; 0: there is no function */
-    uint16_t section; /* that it is in */
-    uint8_t rank;     /* global 3, weak 2, local 1 */
+    uint32_t name; /* in the table of strings; 0: there is no function */
+    uint8_t rank;  /* global 3, weak 2, local 1 */
 };
 
 /* A place in the file: the first three are the caller's, all else is the reader's. */
@@ -30,10 +29,7 @@ struct oteli_elf_place {
     uint32_t index;
     uint32_t mapping; /* of oteli_mappings_find; the reader does not look at it */
     uint64_t address; /* as the file counts */
-    uint64_t nearest; /* where the last function begins that does so between this place and the one
-                         before */
     struct oteli_elf_function found;
-    struct oteli_elf_function endless; /* the last one without a size between the same two */
 };
 
 /* How long it may take. */
@@ -52,9 +48,8 @@ enum oteli_elf_outcome {
 typedef void oteli_elf_take(void *state, const struct oteli_elf_place *place, const char *name,
                             size_t length);
 
-/* Look for all of these places, which are brought into another order. A function covers its size,
- * or, without one (assembler), everything up to the next function or the end of its section. Of
- * several the one that begins last counts, then a global before a weak before a local one, then one
+/* Look for all of these places, which are brought into another order. A function covers its size.
+ * Of several the one that begins last counts, then a global before a weak before a local one, then one
  * with fewer underscores in front (malloc, and not __libc_malloc), then the first in the table. */
 enum oteli_elf_outcome oteli_elf_find_functions(int fd, struct oteli_elf_place *places,
                                                 size_t count, const struct oteli_elf_limit *limit,

@@ -191,8 +191,6 @@ static const struct symbol {
 } symbols[] = {
     {"second", 0x200, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
     {"first", 0x100, 0x20, STB_LOCAL, STT_FUNC, TEXT},
-    {"assembler", 0x400, 0, STB_LOCAL, STT_FUNC, TEXT},
-    {"behind", 0x480, 0x10, STB_LOCAL, STT_FUNC, TEXT},
     {"local", 0x500, 0x10, STB_LOCAL, STT_FUNC, TEXT},
     {"weak", 0x500, 0x10, STB_WEAK, STT_FUNC, TEXT},
     {"global", 0x500, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
@@ -202,8 +200,7 @@ static const struct symbol {
     {"_malloc", 0x600, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
     {"one_of_two", 0x700, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
     {"other", 0x700, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
-    {"__start", 0x800, 0, STB_GLOBAL, STT_FUNC, TEXT},
-    {"start", 0x800, 0, STB_LOCAL, STT_FUNC, TEXT},
+    {"endless", 0x800, 0, STB_GLOBAL, STT_FUNC, TEXT},
     {"chosen", 0x880, 0x10, STB_GLOBAL, STT_GNU_IFUNC, TEXT},
     {"object", 0x900, 0x10, STB_GLOBAL, STT_OBJECT, TEXT},
     {"label", 0x900, 0x10, STB_GLOBAL, STT_NOTYPE, TEXT},
@@ -212,9 +209,6 @@ static const struct symbol {
     {"memcpy@@GLIBC_2.14", 0xb00, 0x10, STB_GLOBAL, STT_FUNC, TEXT},
     {"outer", 0x1080, 0x300, STB_GLOBAL, STT_FUNC, TEXT},
     {"inner", 0x1100, 0x40, STB_LOCAL, STT_FUNC, TEXT},
-    {"before", 0x1040, 0, STB_WEAK, STT_FUNC, TEXT},
-    {"nothing", 0x1044, 0, STB_LOCAL, STT_FUNC, TEXT},
-    {"last", 0x3000, 0, STB_GLOBAL, STT_FUNC, TEXT},
 };
 
 static void add_symbols(void)
@@ -232,20 +226,10 @@ TEST(each_place_has_the_best_name_of_the_functions_that_are_there)
         uint64_t place;
         const char *name;
     } expected[] = {
-        {0x0ff, ""},           {0x100, "first"},
-        {0x11f, "first"},      {0x120, ""},
-        {0x20f, "second"},     {0x210, ""},
-        {0x3ff, ""},           {0x400, "assembler"},
-        {0x47f, "assembler"},  {0x480, "behind"},
-        {0x490, ""}, /* not the one before that */
-        {0x508, "global"},     {0x608, "malloc"},
-        {0x708, "one_of_two"}, {0x808, "__start"},
-        {0x888, "chosen"},     {0x908, ""},
-        {0xb00, "memcpy"},     {0x1040, "before"},
-        {0x107c, "nothing"},   {0x113c, "inner"},
-        {0x1140, "outer"},     {0x1380, ""},
-        {0x3000, "last"},      {CODE_SIZE / 2 - 1, "last"},
-        {CODE_SIZE / 2, ""}, /* another section */
+        {0x0ff, ""},           {0x100, "first"},  {0x11f, "first"},  {0x120, ""},
+        {0x20f, "second"},     {0x210, ""},       {0x508, "global"}, {0x608, "malloc"},
+        {0x708, "one_of_two"}, {0x800, ""},       {0x888, "chosen"}, {0x908, ""},
+        {0xb00, "memcpy"},     {0x113c, "inner"}, {0x1140, "outer"}, {0x1380, ""},
     };
     add_symbols();
     image_file();
@@ -359,7 +343,7 @@ TEST(a_file_that_is_cut_off_has_no_names_or_the_right_ones)
     const uint64_t offsets[] = {CODE_OFFSET + 0x100, CODE_OFFSET + 0x200};
     size_t named = 0;
     add("first", 0x100, 0x10, STB_LOCAL);
-    add("second", 0x200, 0, STB_LOCAL);
+    add("second", 0x200, 0x10, STB_LOCAL);
     image_file();
     for (size_t size = sizeof image; size != 0; size -= size > 4096 ? 512 : 1) {
         assert_int_equal(ftruncate(fd, (off_t)size), 0);
