@@ -8,7 +8,6 @@
 #include "common/clock/time_units.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +17,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum {
-    FIRST_ROOM = 64,
-    CHECKED_A_SCAN = 32,
-    STATUS_BYTES = 4096,
-    NUMBER_BYTES = 18 /* a tab, sixteen digits, and the end of the line */
-};
+enum { FIRST_ROOM = 64, CHECKED_A_SCAN = 32 };
 
 bool oteli_thread_timers_init(struct oteli_thread_timers *timers, uint64_t period_ns,
                               int signal_number, uint32_t tag)
@@ -38,37 +32,22 @@ static clockid_t clock_of(pid_t thread)
     return (clockid_t)((~(unsigned)thread << 3) | 6);
 }
 
-/* The hexadecimal number behind a word; before it there may be more than fits here, such as the
- * groups of a user who has many. 0: there is none. */
-static unsigned long long number_behind(int file, const char *word)
-{
-    char text[STATUS_BYTES];
-    const size_t needed = strlen(word) + NUMBER_BYTES;
-    size_t filled = 0;
-    for (;;) {
-        const ssize_t length = read(file, text + filled, sizeof text - 1 - filled);
-        filled += length > 0 ? (size_t)length : 0;
-        text[filled] = '\0';
-        const char *found = strstr(text, word);
-        if (found != NULL && (length <= 0 || filled - (size_t)(found - text) >= needed))
-            return strtoull(found + strlen(word), NULL, 16);
-        if (length <= 0)
-            return 0;
-        const size_t kept = filled < needed ? filled : needed;
-        memmove(text, text + filled - kept, kept);
-        filled = kept;
-    }
-}
-
 bool oteli_thread_blocks(pid_t thread, int signal_number)
 {
+    static const char word[] = "SigBlk:";
     char path[48];
+    char *line = NULL;
+    size_t room = 0;
+    unsigned long long blocked = 0;
     snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)thread);
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
+    FILE *status = fopen(path, "re");
+    if (status == NULL)
         return false;
-    const unsigned long long blocked = number_behind(file, "\nSigBlk:");
-    close(file);
+    while (getline(&line, &room, status) > 0)
+        if (strncmp(line, word, sizeof word - 1) == 0)
+            blocked = strtoull(line + sizeof word - 1, NULL, 16);
+    free(line);
+    fclose(status);
     return (blocked >> (signal_number - 1) & 1) != 0;
 }
 
@@ -79,11 +58,6 @@ static uint64_t first_turn(struct oteli_thread_timers *timers)
     uint64_t high;
     const uint64_t low = oteli_multiply(timers->random.state, timers->random.step, &high);
     return 1 + (low ^ high) % timers->period_ns;
-}
-
-static struct timespec duration(uint64_t ns)
-{
-    return oteli_ns_timespec(ns);
 }
 
 /* Whether it has been seen blocking the signal, but not often enough. */
@@ -111,8 +85,8 @@ static int arm(struct oteli_thread_timers *timers, struct oteli_timed_thread *ti
         timers->refused++;
         return errno;
     }
-    const struct itimerspec turns = {.it_interval = duration(timers->period_ns),
-                                     .it_value = duration(first_turn(timers))};
+    const struct itimerspec turns = {.it_interval = oteli_ns_timespec(timers->period_ns),
+                                     .it_value = oteli_ns_timespec(first_turn(timers))};
     timed->has_timer = timer_settime(timed->timer, 0, &turns, NULL) == 0;
     if (!timed->has_timer)
         timer_delete(timed->timer);
