@@ -12,7 +12,6 @@
 #include "common/clock/clock.h"
 #include "common/log.h"
 #include "common/os/fork.h"
-#include "common/text/utf8.h"
 #include "profiling/labels/label_pool.h"
 
 #include <assert.h>
@@ -274,16 +273,6 @@ static bool read_entry(const struct entry *entry, uint64_t number, struct words 
     return oteli_load_relaxed_64(&entry->number) == number;
 }
 
-/* Programs may say what they like; profiles are UTF-8. */
-static void mend(char *text, size_t length)
-{
-    for (size_t at = 0; at < length; at++) {
-        at += oteli_utf8_valid_prefix(text + at, length - at);
-        if (at < length)
-            text[at] = '?';
-    }
-}
-
 static void tell(const struct words *words, struct oteli_label *label)
 {
     *label = (struct oteli_label){.start_ns = words->start_ns,
@@ -293,7 +282,6 @@ static void tell(const struct words *words, struct oteli_label *label)
     memcpy(label->root_id, &words->root_id, sizeof label->root_id);
     memcpy(label->around_id, &words->around_id, sizeof label->around_id);
     memcpy(label->text, words->text, label->text_length);
-    mend(label->text, label->text_length);
 }
 
 bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *label)

@@ -10,6 +10,7 @@
 #define OTELI_LABELS_H
 
 #include <otel/profile.h>
+#include <string.h>
 
 enum { OTELI_LABEL_HISTORY = 8 };
 
@@ -21,8 +22,15 @@ struct oteli_label {
     uint8_t root_id[8];   /* the local root's; zero: none */
     uint8_t around_id[8]; /* the span that was current where it was made; zero: none */
     uint16_t text_length;
-    char text[OTEL_PROFILE_LABEL_BYTES]; /* key NUL value NUL, and so on */
+    char text[OTEL_PROFILE_LABEL_BYTES]; /* key NUL value NUL, and so on; as the program said it */
 };
+
+/* Whether an id of a span is none: zero. */
+static inline bool oteli_is_no_id(const uint8_t id[8])
+{
+    static const uint8_t none[8];
+    return memcmp(id, none, sizeof none) == 0;
+}
 
 /* What trampoline `index` stood for at that time. false: its history does not go back that far. */
 bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *label);

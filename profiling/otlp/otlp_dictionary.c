@@ -192,7 +192,7 @@ static uint32_t location_at(struct oteli_otlp_dictionary *dictionary, uint32_t p
 }
 
 static uint32_t put_stack(struct oteli_otlp_dictionary *dictionary,
-                          const struct oteli_profile_stack *stack)
+                          const struct oteli_profile_range *stack)
 {
     if (stack->count == 0)
         return 0;

@@ -60,7 +60,7 @@ static void put_attributes(struct encoder *encoder, const struct oteli_profile_s
 {
     const otel_profile *profile = encoder->profile;
     const struct oteli_profile_thread *thread = &profile->threads[sample->thread];
-    const struct oteli_profile_label_set *labels = &profile->label_sets[sample->label_set];
+    const struct oteli_profile_range *labels = &profile->label_sets[sample->label_set];
     struct oteli_otlp_dictionary *dictionary = &encoder->dictionary;
     const size_t begun = oteli_protobuf_begin(&encoder->sample, SAMPLE_ATTRIBUTES);
     oteli_protobuf_packed(&encoder->sample, oteli_otlp_dictionary_number(dictionary, "thread.id",

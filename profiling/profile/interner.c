@@ -149,18 +149,3 @@ bool oteli_interner_add(struct oteli_interner *table, const void *key, size_t le
     table->slots[slot] = table->count;
     return true;
 }
-
-void oteli_interner_rewind(struct oteli_interner *table, uint32_t count)
-{
-    const uint32_t mask = table->slot_count - 1;
-    while (table->count > count) {
-        /* The newest row: nothing was probed past its slot later on. */
-        const struct oteli_interner_row *row = &table->rows[table->count - 1];
-        uint32_t slot = row->hash & mask;
-        while (table->slots[slot] != table->count)
-            slot = (slot + 1) & mask;
-        table->slots[slot] = 0;
-        table->used = row->offset;
-        table->count--;
-    }
-}

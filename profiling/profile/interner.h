@@ -7,9 +7,6 @@
  * indices; so a table whose rows have the same size is an array of structs, and the table of rows
  * that differ is an array of their elements.
  *
- * What was added last can be taken back, so that a row of another table that did not fit leaves
- * nothing behind in this one.
- *
  * Threads:  one thread at a time for a table. */
 #ifndef OTELI_INTERNER_H
 #define OTELI_INTERNER_H
@@ -51,9 +48,6 @@ bool oteli_interner_add(struct oteli_interner *table, const void *key, size_t le
 /* Whether there is such a row, and its index. */
 bool oteli_interner_find(const struct oteli_interner *table, const void *key, size_t length,
                          uint32_t *index);
-
-/* Take back what was added since there were `count` rows. */
-void oteli_interner_rewind(struct oteli_interner *table, uint32_t count);
 
 /* The key of a row, with its tail behind it; until the next one is added. */
 static inline void *oteli_interner_at(const struct oteli_interner *table, uint32_t index)

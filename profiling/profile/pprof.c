@@ -8,6 +8,7 @@
  *
  * Source: google/pprof, proto/profile.proto. */
 #include "common/text/text.h"
+#include "profiling/labels/labels.h"
 #include "profiling/profile/gzip.h"
 #include "profiling/profile/profile_model.h"
 #include "profiling/profile/protobuf_writer.h"
@@ -132,18 +133,10 @@ static void put_label(struct encoder *encoder, const char *key, uint32_t field, 
     oteli_protobuf_end(&encoder->file, begun);
 }
 
-static bool is_zero(const uint8_t *id, size_t size)
-{
-    uint8_t seen = 0;
-    for (size_t i = 0; i < size; i++)
-        seen |= id[i];
-    return seen == 0;
-}
-
 static void put_link(struct encoder *encoder, const struct oteli_profile_link *link)
 {
     const struct names *names = encoder->names;
-    const bool has_root = !is_zero(link->root_id, sizeof link->root_id);
+    const bool has_root = !oteli_is_no_id(link->root_id);
     if (names->trace != NULL)
         put_label(encoder, names->trace, LABEL_TEXT,
                   string_of_bytes(encoder, link->trace_id, sizeof link->trace_id));
@@ -165,7 +158,7 @@ static bool is_taken(const struct names *names, const char *key)
     return false;
 }
 
-static void put_pairs(struct encoder *encoder, const struct oteli_profile_label_set *set)
+static void put_pairs(struct encoder *encoder, const struct oteli_profile_range *set)
 {
     const otel_profile *profile = encoder->profile;
     for (uint32_t i = 0; i < set->count; i++) {
@@ -188,7 +181,7 @@ static void put_thread(struct encoder *encoder, const struct oteli_profile_threa
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
-static void put_locations_of(struct encoder *encoder, const struct oteli_profile_stack *stack)
+static void put_locations_of(struct encoder *encoder, const struct oteli_profile_range *stack)
 {
     if (stack->count == 0)
         return;

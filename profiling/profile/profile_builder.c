@@ -53,8 +53,8 @@ enum table { STRINGS, LOCATIONS, STACKS, LINKS, LABEL_SETS, THREADS, SAMPLES, TA
 struct made {
     const char **strings;
     struct oteli_profile_mapping *mappings;
-    struct oteli_profile_stack *stacks;
-    struct oteli_profile_label_set *label_sets;
+    struct oteli_profile_range *stacks;
+    struct oteli_profile_range *label_sets;
 };
 
 struct oteli_profile_builder {
@@ -194,14 +194,6 @@ static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_
                               index);
 }
 
-static bool is_zero(const uint8_t *id, size_t size)
-{
-    uint8_t seen = 0;
-    for (size_t i = 0; i < size; i++)
-        seen |= id[i];
-    return seen == 0;
-}
-
 /* The link to this span, which is added while its kind has less than its share. *index is 0 where
  * it has not. */
 static bool add_link(struct oteli_profile_builder *builder, const struct oteli_profile_link *link,
@@ -217,7 +209,7 @@ static bool add_link(struct oteli_profile_builder *builder, const struct oteli_p
         ++*of_kind;
     }
     struct oteli_profile_link *row = oteli_interner_at(links, *index);
-    if (*index != 0 && is_zero(row->root_id, sizeof row->root_id))
+    if (*index != 0 && oteli_is_no_id(row->root_id))
         memcpy(row->root_id, link->root_id, sizeof row->root_id);
     return true;
 }
@@ -237,7 +229,7 @@ static bool find_link(struct oteli_profile_builder *builder, const struct oteli_
     if (*index != 0)
         return true;
     builder->links_over++;
-    if (is_zero(link.root_id, sizeof link.root_id))
+    if (oteli_is_no_id(link.root_id))
         return true;
     memcpy(link.span_id, link.root_id, sizeof link.span_id);
     return add_link(builder, &link, &builder->root_links, index);
@@ -301,28 +293,15 @@ void oteli_profile_builder_follow(struct oteli_profile_builder *builder,
 bool oteli_profile_builder_add(struct oteli_profile_builder *builder,
                                const struct oteli_resolved *resolved)
 {
-    uint32_t counts[TABLES];
     if (builder->is_finished && !begin(builder))
         return false;
     if (builder->has_been_idle)
         oteli_mappings_settle(builder->mappings);
     builder->has_been_idle = false;
     oteli_mappings_follow(builder->mappings);
-    for (size_t i = 0; i < TABLES; i++)
-        counts[i] = builder->tables[i].count;
-    const uint32_t span_links = builder->span_links;
-    const uint32_t root_links = builder->root_links;
-    const uint64_t links_over = builder->links_over;
-    if (add_rows(builder, resolved)) {
-        builder->samples++;
-        return true;
-    }
-    for (size_t i = 0; i < TABLES; i++)
-        oteli_interner_rewind(&builder->tables[i], counts[i]);
-    builder->span_links = span_links;
-    builder->root_links = root_links;
-    builder->links_over = links_over;
-    return false;
+    const bool is_added = add_rows(builder, resolved);
+    builder->samples += is_added;
+    return is_added;
 }
 
 uint64_t oteli_profile_builder_samples(const struct oteli_profile_builder *builder)
@@ -369,30 +348,22 @@ void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t 
 
 /* ---- the profile -------------------------------------------------------------------------- */
 
-/* Rows of a table as how many elements of this size come before them, and how many they have. */
-static uint32_t first_of(const struct oteli_interner_row *row, size_t size)
+/* Where the elements of each row stand among those of all rows. NULL: no memory. */
+static struct oteli_profile_range *make_ranges(const struct oteli_interner *table, uint32_t size)
 {
-    return (uint32_t)(row->offset / size);
+    struct oteli_profile_range *ranges = malloc((table->count + 1) * sizeof *ranges);
+    for (uint32_t i = 0; ranges != NULL && i < table->count; i++)
+        ranges[i] = (struct oteli_profile_range){.first = table->rows[i].offset / size,
+                                                 .count = table->rows[i].length / size};
+    return ranges;
 }
 
 static bool make_rows(struct oteli_profile_builder *builder)
 {
-    const struct oteli_interner *stacks = &builder->tables[STACKS];
-    const struct oteli_interner *sets = &builder->tables[LABEL_SETS];
     struct made *made = &builder->made;
-    made->stacks = malloc((stacks->count + 1) * sizeof *made->stacks);
-    made->label_sets = malloc((sets->count + 1) * sizeof *made->label_sets);
-    if (made->stacks == NULL || made->label_sets == NULL)
-        return false;
-    for (uint32_t i = 0; i < stacks->count; i++)
-        made->stacks[i] = (struct oteli_profile_stack){
-            .first = first_of(&stacks->rows[i], sizeof(uint32_t)),
-            .count = stacks->rows[i].length / (uint32_t)sizeof(uint32_t)};
-    for (uint32_t i = 0; i < sets->count; i++)
-        made->label_sets[i] = (struct oteli_profile_label_set){
-            .first = first_of(&sets->rows[i], sizeof(struct oteli_profile_pair)),
-            .count = sets->rows[i].length / (uint32_t)sizeof(struct oteli_profile_pair)};
-    return true;
+    made->stacks = make_ranges(&builder->tables[STACKS], sizeof(uint32_t));
+    made->label_sets = make_ranges(&builder->tables[LABEL_SETS], sizeof(struct oteli_profile_pair));
+    return made->stacks != NULL && made->label_sets != NULL;
 }
 
 static bool make_strings(struct oteli_profile_builder *builder)

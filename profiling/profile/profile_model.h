@@ -7,7 +7,8 @@
  *        ├────▶ links (trace, span)
  *        └────▶ label sets ─▶ keys and values ─▶ strings
  *
- * No two rows of a table are equal, and each is referred to by something.
+ * No two rows of a table are equal, and each is referred to by something, but for
+ * rows of samples that did not fit.
  *
  * Threads:  the profiler's thread. */
 #ifndef OTELI_PROFILE_MODEL_H
@@ -35,8 +36,8 @@ struct oteli_profile_location {
     uint32_t name;    /* of the function as its symbol has it, string; 0: not known */
 };
 
-struct oteli_profile_stack {
-    uint32_t first; /* in location_of_stack, leaf first */
+struct oteli_profile_range {
+    uint32_t first;
     uint32_t count;
 };
 
@@ -49,11 +50,6 @@ struct oteli_profile_link {
 struct oteli_profile_pair {
     uint32_t key; /* strings */
     uint32_t value;
-};
-
-struct oteli_profile_label_set {
-    uint32_t first; /* in pairs, sorted by key */
-    uint32_t count;
 };
 
 struct oteli_profile_thread {
@@ -89,12 +85,12 @@ struct otel_profile {
     const struct oteli_profile_location *locations;
     size_t location_count;
     const uint32_t *location_of_stack;
-    const struct oteli_profile_stack *stacks;
+    const struct oteli_profile_range *stacks; /* in location_of_stack, leaf first */
     size_t stack_count;
     const struct oteli_profile_link *links;
     size_t link_count;
     const struct oteli_profile_pair *pairs;
-    const struct oteli_profile_label_set *label_sets;
+    const struct oteli_profile_range *label_sets; /* in pairs, sorted by key */
     size_t label_set_count;
     const struct oteli_profile_thread *threads;
     size_t thread_count;

@@ -12,15 +12,6 @@
 
 #include <string.h>
 
-static bool is_zero(const uint8_t *id, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        if (id[i] != 0)
-            return false;
-    }
-    return true;
-}
-
 /* --- frames --- */
 
 /* Copy the frames, and find trampolines, innermost first. One of them is up to three frames: where
@@ -84,7 +75,7 @@ static const struct oteli_label *take_span_of_labels(struct oteli_resolved *reso
 {
     for (size_t i = 0; i < resolved->label_count; i++) {
         const struct oteli_label *label = &resolved->labels[i];
-        if (is_zero(label->span_id, sizeof label->span_id))
+        if (oteli_is_no_id(label->span_id))
             continue;
         memcpy(resolved->trace_id, label->trace_id, sizeof resolved->trace_id);
         memcpy(resolved->span_id, label->span_id, sizeof resolved->span_id);

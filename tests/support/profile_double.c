@@ -60,7 +60,7 @@ uint32_t profile_double_stack(struct profile_double *made, const uint32_t *locat
         first = made->stacks[i].first + made->stacks[i].count;
     for (uint32_t i = 0; i < count; i++)
         made->location_of_stack[first + i] = locations[i];
-    made->stacks[made->profile.stack_count] = (struct oteli_profile_stack){first, count};
+    made->stacks[made->profile.stack_count] = (struct oteli_profile_range){first, count};
     return (uint32_t)made->profile.stack_count++;
 }
 
@@ -85,8 +85,7 @@ uint32_t profile_double_labels(struct profile_double *made, const char *const *t
     for (uint32_t i = 0; i < count; i++)
         made->pairs[first + i] = (struct oteli_profile_pair){
             profile_double_text(made, texts[2 * i]), profile_double_text(made, texts[2 * i + 1])};
-    made->label_sets[made->profile.label_set_count] =
-        (struct oteli_profile_label_set){first, count};
+    made->label_sets[made->profile.label_set_count] = (struct oteli_profile_range){first, count};
     return (uint32_t)made->profile.label_set_count++;
 }
 

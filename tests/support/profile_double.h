@@ -20,10 +20,10 @@ struct profile_double {
     struct oteli_profile_mapping mappings[PROFILE_DOUBLE_MOST];
     struct oteli_profile_location locations[PROFILE_DOUBLE_MOST];
     uint32_t location_of_stack[4 * PROFILE_DOUBLE_MOST];
-    struct oteli_profile_stack stacks[PROFILE_DOUBLE_MOST];
+    struct oteli_profile_range stacks[PROFILE_DOUBLE_MOST];
     struct oteli_profile_link links[PROFILE_DOUBLE_MOST];
     struct oteli_profile_pair pairs[PROFILE_DOUBLE_MOST];
-    struct oteli_profile_label_set label_sets[PROFILE_DOUBLE_MOST];
+    struct oteli_profile_range label_sets[PROFILE_DOUBLE_MOST];
     struct oteli_profile_thread threads[PROFILE_DOUBLE_MOST];
     struct oteli_profile_sample samples[PROFILE_DOUBLE_MOST];
 };

@@ -108,7 +108,7 @@ static void tell_location(const struct check *check, size_t i, FILE *text)
 /* Its keys are sorted, and each is there once. */
 static void tell_set(const struct check *check, size_t i, FILE *text)
 {
-    const struct oteli_profile_label_set *set = &check->profile->label_sets[i];
+    const struct oteli_profile_range *set = &check->profile->label_sets[i];
     const char *last = ""; /* which is no key */
     for (uint32_t j = 0; j < set->count; j++) {
         const struct oteli_profile_pair *pair = &check->profile->pairs[set->first + j];
@@ -186,6 +186,8 @@ static void check_table(const struct check *check, enum table table)
     free(rows);
 }
 
+static bool has_refused; /* a sample, whose rows may be there */
+
 /* Indices are inside their tables, rows are different, and each but the first ones, which stand for
  * nothing, is referred to. */
 static void profile_check(const otel_profile *profile)
@@ -212,7 +214,7 @@ static void profile_check(const otel_profile *profile)
         const bool has_none =
             table == STRINGS || table == MAPPINGS || table == LINKS || table == SETS;
         for (size_t i = has_none; table != SAMPLES && i < check.counts[table]; i++)
-            assert_true(check.used[table][i]);
+            assert_true(check.used[table][i] || has_refused);
         free(check.used[table]);
     }
 }
@@ -230,8 +232,8 @@ static uint64_t number(const uint8_t *id)
 static void say_sample(FILE *text, const otel_profile *profile,
                        const struct oteli_profile_sample *sample, uint64_t base)
 {
-    const struct oteli_profile_stack *stack = &profile->stacks[sample->stack];
-    const struct oteli_profile_label_set *set = &profile->label_sets[sample->label_set];
+    const struct oteli_profile_range *stack = &profile->stacks[sample->stack];
+    const struct oteli_profile_range *set = &profile->label_sets[sample->label_set];
     const struct oteli_profile_link *link = &profile->links[sample->link];
     fprintf(text, "%" PRIu64 " %" PRIu64 " |", sample->count, sample->cpu_ns);
     for (uint32_t i = 0; i < stack->count; i++)
@@ -521,9 +523,10 @@ TEST(without_memory_less_is_there_and_nothing_is_left)
         all_tried = !oteli_leaks_failed();
         assert_true(!all_tried || (is_added && profile != NULL));
         if (profile != NULL) {
+            has_refused = !is_added;
             profile_check(profile);
+            has_refused = false;
             assert_int_equal(profile->sample_count, is_added);
-            assert_int_equal(profile->link_count, is_added ? 2 : 1);
         }
         if (profile != NULL && is_added) {
             const char *name = profile->strings[profile->locations[0].name];
