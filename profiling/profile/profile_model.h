@@ -7,8 +7,8 @@
  *        ├────▶ links (trace, span)
  *        └────▶ label sets ─▶ keys and values ─▶ strings
  *
- * No two rows of a table are equal, and each is referred to by something, but for
- * rows of samples that did not fit.
+ * No two rows of a table are equal, and each is referred to by something, but for those of samples
+ * that did not fit.
  *
  * Threads:  the profiler's thread. */
 #ifndef OTELI_PROFILE_MODEL_H

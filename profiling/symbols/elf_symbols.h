@@ -49,8 +49,9 @@ typedef void oteli_elf_take(void *state, const struct oteli_elf_place *place, co
                             size_t length);
 
 /* Look for all of these places, which are brought into another order. A function covers its size.
- * Of several the one that begins last counts, then a global before a weak before a local one, then one
- * with fewer underscores in front (malloc, and not __libc_malloc), then the first in the table. */
+ * Of several the one that begins last counts, then a global before a weak before a local one, then
+ * one with fewer underscores in front (malloc, and not __libc_malloc), then the first in the
+ * table. */
 enum oteli_elf_outcome oteli_elf_find_functions(int fd, struct oteli_elf_place *places,
                                                 size_t count, const struct oteli_elf_limit *limit,
                                                 oteli_elf_take *take, void *state);
