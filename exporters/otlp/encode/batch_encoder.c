@@ -21,8 +21,7 @@ enum {
 
 enum {
     HEAD_BYTES_MAX = 1 + OTELI_VARINT_MAX, /* tag and length of any field above */
-    SLOTS_AT_FIRST = 16,
-    USUAL_BYTES_MAX = 1024 * 1024 /* of requests with more than one span */
+    USUAL_BYTES_MAX = 1024 * 1024          /* of requests with more than one span */
 };
 
 void oteli_encoder_init(struct oteli_encoder *encoder, size_t max_request_bytes, size_t room_before)
@@ -40,7 +39,6 @@ void oteli_encoder_fini(struct oteli_encoder *encoder)
     oteli_reusable_buffer_free(&encoder->buffer);
     free(encoder->spans);
     free(encoder->groups);
-    free(encoder->slots);
     oteli_encoder_init(encoder, encoder->max_request_bytes, encoder->room_before);
 }
 
@@ -106,51 +104,21 @@ static void *grown(void *array, size_t *room, size_t count, size_t element_bytes
     return larger;
 }
 
-static size_t slot_of(const struct oteli_encoder *encoder, const otel_scope_view *scope)
-{
-    const uint64_t hash = (uint64_t)(uintptr_t)scope * UINT64_C(0x9e3779b97f4a7c15);
-    size_t slot = (size_t)(hash >> 32) & (encoder->slot_count - 1);
-    while (encoder->slots[slot] != 0 && encoder->groups[encoder->slots[slot] - 1].scope != scope)
-        slot = (slot + 1) & (encoder->slot_count - 1);
-    return slot;
-}
-
-/* Size the hash table and enter all groups that there are. */
-static bool index_groups(struct oteli_encoder *encoder, size_t slot_count)
-{
-    if (slot_count > encoder->slot_room) {
-        size_t *larger = realloc(encoder->slots, slot_count * sizeof *larger);
-        if (larger == NULL)
-            return false;
-        encoder->slots = larger;
-        encoder->slot_room = slot_count;
-    }
-    encoder->slot_count = slot_count;
-    memset(encoder->slots, 0, slot_count * sizeof *encoder->slots);
-    for (size_t i = 0; i < encoder->group_count; i++)
-        encoder->slots[slot_of(encoder, encoder->groups[i].scope)] = i + 1;
-    return true;
-}
-
 /* The group of a scope that is not that of the span before; made if there is none. NULL:
- * no memory. */
+ * no memory. Programs have few scopes. */
 static OTELI_COLD struct oteli_encode_group *group_of(struct oteli_encoder *encoder,
                                                       const otel_scope_view *scope)
 {
-    if (encoder->group_count * 2 >= encoder->slot_count &&
-        !index_groups(encoder, encoder->slot_count * 2))
+    for (size_t i = encoder->group_count; i-- != 0;)
+        if (encoder->groups[i].scope == scope)
+            return &encoder->groups[i];
+    struct oteli_encode_group *groups =
+        grown(encoder->groups, &encoder->group_room, encoder->group_count + 1, sizeof *groups);
+    if (groups == NULL)
         return NULL;
-    const size_t slot = slot_of(encoder, scope);
-    if (encoder->slots[slot] == 0) {
-        struct oteli_encode_group *groups =
-            grown(encoder->groups, &encoder->group_room, encoder->group_count + 1, sizeof *groups);
-        if (groups == NULL)
-            return NULL;
-        encoder->groups = groups;
-        encoder->groups[encoder->group_count] = (struct oteli_encode_group){.scope = scope};
-        encoder->slots[slot] = ++encoder->group_count;
-    }
-    return &encoder->groups[encoder->slots[slot] - 1];
+    encoder->groups = groups;
+    groups[encoder->group_count] = (struct oteli_encode_group){.scope = scope};
+    return &groups[encoder->group_count++];
 }
 
 /* First pass: sort spans into groups until the batch or the limit is reached. The bound
@@ -168,8 +136,6 @@ static enum oteli_encode_result collect(struct oteli_encoder *encoder, const ote
     if (spans == NULL)
         return OTELI_ENCODE_NO_MEMORY;
     encoder->spans = spans;
-    if (!index_groups(encoder, SLOTS_AT_FIRST))
-        return OTELI_ENCODE_NO_MEMORY;
     struct oteli_encode_group *group = NULL;
     size_t at_most = HEAD_BYTES_MAX + envelope->bytes;
     size_t i = 0;

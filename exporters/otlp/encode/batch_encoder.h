@@ -49,9 +49,6 @@ struct oteli_encoder {
     struct oteli_encode_group *groups;
     size_t group_count;
     size_t group_room;
-    size_t *slots;     /* hash table from scope to 1 + its group; 0 is empty */
-    size_t slot_count; /* in use for this request, a power of two */
-    size_t slot_room;
 };
 
 enum oteli_encode_result {
