@@ -28,13 +28,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { TEXT_KEPT = 1 << 20 }; /* a larger buffer is given back after its batch */
-
 struct file_exporter {
     struct oteli_sink sink;
     struct oteli_owned_fd wake[2]; /* a byte sent to [1] ends a wait; none of a regular file */
-    struct oteli_otlp_json encoder;
-    size_t sent; /* of the encoder's text */
+    struct oteli_text text;
+    size_t sent; /* of the text */
     size_t line; /* where this export's begins in it */
 };
 
@@ -43,26 +41,22 @@ struct file_exporter {
 /* Append the batch as a line to what the text has. */
 static bool add_line(struct file_exporter *file, otel_export *call)
 {
-    file->line = file->encoder.text.length;
-    if (oteli_otlp_json_add(&file->encoder, call->batch)) {
-        OTELI_JSON_ADD(&file->encoder.text, "\n");
-        if (!file->encoder.text.failed)
-            return true;
-    }
-    file->encoder.text.length = file->line;
-    file->encoder.text.failed = false;
+    file->line = file->text.length;
+    (void)oteli_otlp_json_add(&file->text, call->batch, 0, otel_batch_size(call->batch), SIZE_MAX);
+    OTELI_JSON_ADD(&file->text, "\n");
+    if (!file->text.failed)
+        return true;
+    file->text.length = file->line;
+    file->text.failed = false;
     otel_export_drop(call, OTEL_DROP_NO_MEMORY, otel_batch_size(call->batch));
     return false;
 }
 
 static void forget_text(struct file_exporter *file)
 {
-    struct oteli_text *text = &file->encoder.text;
     file->sent = 0;
     file->line = 0;
-    oteli_text_reset(text);
-    if (text->capacity > TEXT_KEPT)
-        oteli_text_fini(text);
+    oteli_text_reset(&file->text);
 }
 
 static void drop_unwritten(const struct file_exporter *file, otel_export *call)
@@ -79,8 +73,7 @@ static void drop_unwritten(const struct file_exporter *file, otel_export *call)
 static otel_export_result export_to_file(void *state, otel_export *call)
 {
     struct file_exporter *file = state;
-    if (add_line(file, call) &&
-        !oteli_sink_append(&file->sink, file->encoder.text.data, file->encoder.text.length))
+    if (add_line(file, call) && !oteli_sink_append(&file->sink, file->text.data, file->text.length))
         drop_unwritten(file, call);
     forget_text(file);
     return OTEL_EXPORT_DONE;
@@ -91,7 +84,7 @@ static otel_export_result export_to_file(void *state, otel_export *call)
 /* Send what there is room for. False: there will be none, and errno says why. */
 static bool push(struct file_exporter *file)
 {
-    const struct oteli_text *text = &file->encoder.text;
+    const struct oteli_text *text = &file->text;
     while (file->sent < text->length) {
         const ssize_t sent =
             oteli_sink_push(&file->sink, text->data + file->sent, text->length - file->sent);
@@ -112,7 +105,7 @@ static void fail(struct file_exporter *file, otel_export *call)
     drop_unwritten(file, call);
     forget_text(file);
     if (is_torn)
-        OTELI_JSON_ADD(&file->encoder.text, "\n");
+        OTELI_JSON_ADD(&file->text, "\n");
 }
 
 /* There is no time left. */
@@ -122,7 +115,7 @@ static void give_up(struct file_exporter *file, otel_export *call)
     otel_export_drop(call, is_begun ? OTEL_DROP_UNCONFIRMED : OTEL_DROP_EXPORT_TIMEOUT,
                      otel_batch_size(call->batch));
     if (!is_begun)
-        file->encoder.text.length = file->line;
+        file->text.length = file->line;
 }
 
 static otel_export_result go_on(struct file_exporter *file, otel_export *call)
@@ -131,13 +124,13 @@ static otel_export_result go_on(struct file_exporter *file, otel_export *call)
         fail(file, call);
         return OTEL_EXPORT_DONE;
     }
-    return file->encoder.text.length == 0 ? OTEL_EXPORT_DONE : OTEL_EXPORT_PENDING;
+    return file->text.length == 0 ? OTEL_EXPORT_DONE : OTEL_EXPORT_PENDING;
 }
 
 static otel_export_result export_to_stream(void *state, otel_export *call)
 {
     struct file_exporter *file = state;
-    struct oteli_text *text = &file->encoder.text;
+    struct oteli_text *text = &file->text;
     if (file->sent != 0) {
         memmove(text->data, text->data + file->sent, text->length - file->sent);
         text->length -= file->sent;
@@ -183,14 +176,14 @@ static otel_status flush_stream(void *state, int64_t timeout_ms)
     struct file_exporter *file = state;
     const uint64_t ns = timeout_ms > 0 ? (uint64_t)timeout_ms * 1000000 : 0;
     const uint64_t deadline_ns = oteli_monotonic_ns() + ns;
-    while (push(file) && file->encoder.text.length != 0) {
+    while (push(file) && file->text.length != 0) {
         const uint64_t now_ns = oteli_monotonic_ns();
         if (now_ns >= deadline_ns)
             return OTEL_ERROR_TIMEOUT;
         const uint64_t left_ms = (deadline_ns - now_ns) / 1000000 + 1;
         wait_for_room(file, left_ms < 1000 ? (int)left_ms : 1000);
     }
-    if (file->encoder.text.length == 0)
+    if (file->text.length == 0)
         return OTEL_OK;
     forget_text(file);
     return OTEL_ERROR_EXPORT_FAILED;
@@ -201,12 +194,12 @@ static otel_status flush_stream(void *state, int64_t timeout_ms)
 static void file_free(void *state)
 {
     struct file_exporter *file = state;
-    if (file->encoder.text.length != 0)
+    if (file->text.length != 0)
         (void)push(file);
     oteli_owned_fd_close(&file->wake[0]);
     oteli_owned_fd_close(&file->wake[1]);
     oteli_sink_close(&file->sink);
-    oteli_otlp_json_fini(&file->encoder);
+    oteli_text_fini(&file->text);
     free(file);
 }
 

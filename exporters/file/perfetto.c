@@ -29,7 +29,6 @@
 enum {
     SPANS_WAITING_MAX = 10000,
     BYTES_WAITING_MAX = 16 << 20,
-    TEXT_KEPT = 1 << 20,
     RECENT = 8192, /* spans that were written and that an arrow can begin at; a power of two */
     SECONDS_A_DAY = 86400
 };
@@ -96,8 +95,6 @@ static bool write_events(struct perfetto *perfetto)
         errno = error;
     }
     oteli_text_reset(text);
-    if (text->capacity > TEXT_KEPT)
-        oteli_text_fini(text);
     return is_written;
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_AT_FIRST = 4096 };
+enum { BYTES_AT_FIRST = 4096, BYTES_KEPT = 2 << 20 };
 
 void oteli_text_fini(struct oteli_text *json)
 {
@@ -22,6 +22,8 @@ void oteli_text_reset(struct oteli_text *json)
 {
     json->length = 0;
     json->failed = false;
+    if (json->capacity > BYTES_KEPT)
+        oteli_text_fini(json);
 }
 
 /* Where `more` bytes can be written; NULL: no memory. */

@@ -8,6 +8,8 @@
 #ifndef OTELI_JSON_TEXT_H
 #define OTELI_JSON_TEXT_H
 
+#include "common/base/internal_api.h"
+
 #include <otel/exporter.h>
 
 struct oteli_text {
@@ -17,9 +19,9 @@ struct oteli_text {
     bool failed;
 };
 
-void oteli_text_fini(struct oteli_text *json);
+OTELI_LENT void oteli_text_fini(struct oteli_text *json);
 
-/* Forget what is in it, a failure too, and keep the memory. */
+/* Forget what is in it, a failure too, and keep the memory unless it is huge. */
 void oteli_text_reset(struct oteli_text *json);
 
 /* Append as it is. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/json/otlp_json.c - the contracts are in otlp_json.h. One thread at a time; owns the
- * memory of its encoder, borrows the batch for the call. */
+/* exporters/json/otlp_json.c - the contracts are in otlp_json.h. One thread at a time; owns
+ * nothing, borrows the batch for the call. */
 #include "exporters/json/otlp_json.h"
 
 #include "common/wire.h"
 #include "exporters/json/json_value.h"
-#include <stdlib.h>
 
 enum {
     RESOURCE_DROPPED_ATTRIBUTES = 2,
@@ -17,19 +16,7 @@ enum {
     ENTITY_DESCRIPTION_KEY = 4
 };
 
-enum {
-    USUAL_BYTES_MAX = 1024 * 1024, /* of requests with more than one span */
-    ALWAYS_KEPT = 64 * 1024        /* a text of this size is never given back */
-};
-
-void oteli_otlp_json_fini(struct oteli_otlp_json *encoder)
-{
-    oteli_text_fini(&encoder->text);
-    oteli_text_fini(&encoder->parts);
-    free(encoder->groups);
-    free(encoder->spans);
-    *encoder = (struct oteli_otlp_json){0};
-}
+enum { USUAL_BYTES_MAX = 1024 * 1024 }; /* of requests with more than one span */
 
 /* ---- members of objects, each behind a comma ------------------------------------------ */
 
@@ -263,89 +250,24 @@ static void add_scope(struct oteli_text *json, const otel_scope_view *scope)
     oteli_json_close(json, object);
 }
 
-/* ---- groups --------------------------------------------------------------------------- */
+/* ---- a request ------------------------------------------------------------------------ */
 
-/* The array with room for `count` elements; false: no memory, and it is as before. */
-static bool grow(void **array, size_t *room, size_t count, size_t element_bytes)
+static const otel_scope_view *scope_of(const otel_batch *batch, size_t index)
 {
-    if (count <= *room)
-        return true;
-    void *larger = realloc(*array, (count + count / 2) * element_bytes);
-    if (larger == NULL)
-        return false;
-    *array = larger;
-    *room = count + count / 2;
+    const otel_scope_view *scope;
+    (void)otel_batch_span_otlp(batch, index, &scope);
+    return scope;
+}
+
+/* Whether no span from number `first` on has the scope of this one. Programs have few scopes, so
+ * one that has it is mostly near. */
+static bool is_first_of_scope(const otel_batch *batch, size_t first, size_t index)
+{
+    const otel_scope_view *scope = scope_of(batch, index);
+    for (size_t i = index; i != first; i--)
+        if (scope_of(batch, i - 1) == scope)
+            return false;
     return true;
-}
-
-/* Room for the spans and their groups, of which there are none yet. */
-static bool begin_groups(struct oteli_otlp_json *encoder, size_t span_count)
-{
-    void *spans = encoder->spans;
-    const bool has_room = grow(&spans, &encoder->span_room, span_count, sizeof *encoder->spans);
-    encoder->spans = spans;
-    encoder->group_count = 0;
-    return has_room;
-}
-
-/* The group of a scope; NULL: it has none yet. Programs have few scopes, and the span before was
- * mostly of the same: looking from the newest back is quick. */
-static struct oteli_json_group *group_of(struct oteli_otlp_json *encoder,
-                                         const otel_scope_view *scope)
-{
-    for (size_t at = encoder->group_count; at != 0; at--) {
-        if (encoder->groups[at - 1].scope == scope)
-            return &encoder->groups[at - 1];
-    }
-    return NULL;
-}
-
-/* Put span `index` behind the others of its scope. */
-static bool add_to_group(struct oteli_otlp_json *encoder, const otel_scope_view *scope,
-                         size_t index)
-{
-    struct oteli_json_group *group = group_of(encoder, scope);
-    encoder->spans[index].next = SIZE_MAX;
-    if (group != NULL) {
-        encoder->spans[group->last].next = index;
-        group->last = index;
-        return true;
-    }
-    void *groups = encoder->groups;
-    const bool has_room =
-        grow(&groups, &encoder->group_room, encoder->group_count + 1, sizeof *encoder->groups);
-    encoder->groups = groups;
-    if (has_room)
-        encoder->groups[encoder->group_count++] = (struct oteli_json_group){scope, index, index};
-    return has_room;
-}
-
-static bool group_spans(struct oteli_otlp_json *encoder, const otel_batch *batch)
-{
-    const size_t count = otel_batch_size(batch);
-    bool has_room = begin_groups(encoder, count);
-    for (size_t i = 0; i < count && has_room; i++) {
-        const otel_scope_view *scope;
-        (void)otel_batch_span_otlp(batch, i, &scope);
-        has_room = add_to_group(encoder, scope, i);
-    }
-    return has_room;
-}
-
-/* ---- what is around the spans ------------------------------------------------------------- */
-
-static void open_scope_spans(struct oteli_text *json, const otel_scope_view *scope)
-{
-    OTELI_JSON_ADD(json, "{\"scope\":");
-    add_scope(json, scope);
-    OTELI_JSON_ADD(json, ",\"spans\":[");
-}
-
-static void close_scope_spans(struct oteli_text *json, const otel_scope_view *scope)
-{
-    OTELI_JSON_ADD(json, "]");
-    add_text(json, ",\"schemaUrl\":", scope->schema_url);
-    OTELI_JSON_ADD(json, "}");
 }
 
 static void open_request(struct oteli_text *json, const otel_batch *batch)
@@ -362,134 +284,84 @@ static void close_request(struct oteli_text *json, const otel_batch *batch)
     OTELI_JSON_ADD(json, "}]}");
 }
 
-/* ---- a whole batch -------------------------------------------------------------------- */
-
-static void add_scope_spans(struct oteli_otlp_json *encoder, const otel_batch *batch,
-                            const struct oteli_json_group *group)
+static void open_scope_spans(struct oteli_text *json, const otel_scope_view *scope, bool is_first)
 {
-    struct oteli_text *json = &encoder->text;
-    open_scope_spans(json, group->scope);
-    for (size_t i = group->first; i != SIZE_MAX; i = encoder->spans[i].next) {
-        otel_span_view span;
-        otel_batch_span(batch, i, &span);
-        if (i != group->first)
-            OTELI_JSON_ADD(json, ",");
-        add_span(json, &span);
-    }
-    close_scope_spans(json, group->scope);
+    if (!is_first)
+        OTELI_JSON_ADD(json, ",");
+    OTELI_JSON_ADD(json, "{\"scope\":");
+    add_scope(json, scope);
+    OTELI_JSON_ADD(json, ",\"spans\":[");
 }
 
-bool oteli_otlp_json_add(struct oteli_otlp_json *encoder, const otel_batch *batch)
+static void close_scope_spans(struct oteli_text *json, const otel_scope_view *scope)
 {
-    struct oteli_text *json = &encoder->text;
-    if (!group_spans(encoder, batch))
-        return false;
+    OTELI_JSON_ADD(json, "]");
+    add_text(json, ",\"schemaUrl\":", scope->schema_url);
+    OTELI_JSON_ADD(json, "}");
+}
+
+static void add_next_span(struct oteli_text *json, const otel_batch *batch, size_t index,
+                          bool is_first)
+{
+    otel_span_view span;
+    otel_batch_span(batch, index, &span);
+    if (!is_first)
+        OTELI_JSON_ADD(json, ",");
+    add_span(json, &span);
+}
+
+bool oteli_otlp_json_add(struct oteli_text *json, const otel_batch *batch, size_t first, size_t end,
+                         size_t max_bytes)
+{
+    const size_t most = max_bytes < SIZE_MAX - json->length ? json->length + max_bytes : SIZE_MAX;
     open_request(json, batch);
-    for (size_t i = 0; i < encoder->group_count; i++) {
-        if (i != 0)
-            OTELI_JSON_ADD(json, ",");
-        add_scope_spans(encoder, batch, &encoder->groups[i]);
+    for (size_t i = first; i < end && json->length <= most; i++) {
+        if (!is_first_of_scope(batch, first, i))
+            continue;
+        const otel_scope_view *scope = scope_of(batch, i);
+        open_scope_spans(json, scope, i == first);
+        for (size_t k = i; k < end && json->length <= most; k++)
+            if (scope_of(batch, k) == scope)
+                add_next_span(json, batch, k, k == i);
+        close_scope_spans(json, scope);
     }
     close_request(json, batch);
-    return !json->failed;
+    return !json->failed && json->length <= most;
 }
 
-/* ---- a request ------------------------------------------------------------------------ */
-
-/* How many bytes there are around no spans at all: of the request, of a scope. `text` is where
- * it is tried out. */
-static size_t request_bytes(struct oteli_text *text, const otel_batch *batch)
+/* How many spans a request may have that cannot have all. They are written one after the other,
+ * with what else a request of them has, to see how long it is: where each belongs shows only when
+ * it is known which fit. */
+static size_t count_that_fits(struct oteli_text *json, const otel_batch *batch, size_t first,
+                              size_t end, size_t usual, size_t max_bytes)
 {
-    oteli_text_reset(text);
-    open_request(text, batch);
-    close_request(text, batch);
-    return text->length;
+    open_request(json, batch);
+    close_request(json, batch);
+    for (size_t i = first; i < end; i++) {
+        const bool is_new = is_first_of_scope(batch, first, i);
+        if (is_new) {
+            open_scope_spans(json, scope_of(batch, i), i == first);
+            close_scope_spans(json, scope_of(batch, i));
+        }
+        add_next_span(json, batch, i, is_new);
+        if (json->length > (i == first ? max_bytes : usual) || json->failed)
+            return i - first;
+    }
+    return end - first;
 }
 
-static size_t scope_spans_bytes(struct oteli_text *text, const otel_scope_view *scope)
-{
-    oteli_text_reset(text);
-    open_scope_spans(text, scope);
-    close_scope_spans(text, scope);
-    return text->length;
-}
-
-/* Make the texts of spans, and sort these into groups, until a request of them would be longer
- * than the limits. Gives how many it has. */
-static size_t make_parts(struct oteli_otlp_json *encoder, const otel_batch *batch, size_t first,
-                         size_t count, size_t max_bytes)
+size_t oteli_otlp_json_request(struct oteli_text *json, const otel_batch *batch, size_t first,
+                               size_t max_spans, size_t max_bytes)
 {
     const size_t usual = max_bytes < USUAL_BYTES_MAX ? max_bytes : USUAL_BYTES_MAX;
-    struct oteli_text *parts = &encoder->parts;
-    size_t total = request_bytes(&encoder->text, batch);
-    for (size_t i = 0; i < count && !encoder->text.failed; i++) {
-        otel_span_view span;
-        const size_t start = parts->length;
-        otel_batch_span(batch, first + i, &span);
-        add_span(parts, &span);
-        size_t more = parts->length - start;
-        if (group_of(encoder, span.scope) != NULL)
-            more += 1; /* a comma */
-        else
-            more += scope_spans_bytes(&encoder->text, span.scope) + (encoder->group_count != 0);
-        total += more;
-        if (total > (i == 0 ? max_bytes : usual) || parts->failed || encoder->text.failed)
-            return i;
-        encoder->spans[i].end = parts->length;
-        if (!add_to_group(encoder, span.scope, i)) {
-            parts->failed = true;
-            return i;
-        }
-    }
-    return count;
-}
-
-static void copy_scope_spans(struct oteli_otlp_json *encoder, const struct oteli_json_group *group)
-{
-    struct oteli_text *json = &encoder->text;
-    open_scope_spans(json, group->scope);
-    for (size_t i = group->first; i != SIZE_MAX; i = encoder->spans[i].next) {
-        const size_t start = i != 0 ? encoder->spans[i - 1].end : 0;
-        if (i != group->first)
-            OTELI_JSON_ADD(json, ",");
-        oteli_text_add(json, encoder->parts.data + start, encoder->spans[i].end - start);
-    }
-    close_scope_spans(json, group->scope);
-}
-
-static void give_back(struct oteli_text *json, size_t recent)
-{
-    if (json->capacity > ALWAYS_KEPT && json->capacity / 4 > recent)
-        oteli_text_fini(json);
-    oteli_text_reset(json);
-}
-
-/* Which spans fit is known only when they were made, and their place only when it is known which
- * fit: so each is made once, and copied to its place. */
-size_t oteli_otlp_json_request(struct oteli_otlp_json *encoder, const otel_batch *batch,
-                               size_t first, size_t max_spans, size_t max_bytes)
-{
-    struct oteli_text *json = &encoder->text;
     const size_t left = otel_batch_size(batch) - first;
-    const size_t most = left < max_spans ? left : max_spans;
-    encoder->recent -= encoder->recent / 8;
-    give_back(json, encoder->recent);
-    give_back(&encoder->parts, encoder->recent);
-    json->failed = !begin_groups(encoder, most);
-    const size_t count = json->failed ? 0 : make_parts(encoder, batch, first, most, max_bytes);
-    const bool has_failed = json->failed || encoder->parts.failed;
+    size_t count = left < max_spans ? left : max_spans;
     oteli_text_reset(json);
-    json->failed = has_failed;
-    if (count == 0 || has_failed)
-        return 0;
-    open_request(json, batch);
-    for (size_t i = 0; i < encoder->group_count; i++) {
-        if (i != 0)
-            OTELI_JSON_ADD(json, ",");
-        copy_scope_spans(encoder, &encoder->groups[i]);
-    }
-    close_request(json, batch);
-    if (json->length > encoder->recent)
-        encoder->recent = json->length;
-    return json->failed ? 0 : count;
+    if (oteli_otlp_json_add(json, batch, first, first + count, usual))
+        return count;
+    json->length = 0;
+    count = count_that_fits(json, batch, first, first + count, usual, max_bytes);
+    json->length = 0;
+    return count != 0 && oteli_otlp_json_add(json, batch, first, first + count, max_bytes) ? count
+                                                                                           : 0;
 }

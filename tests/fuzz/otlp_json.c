@@ -181,11 +181,11 @@ static void check(const struct oteli_text *json)
 
 static void check_otlp(const struct batch_double *batch)
 {
-    struct oteli_otlp_json encoder = {0};
-    fuzz_check(oteli_otlp_json_add(&encoder, batch_double_view(batch)));
-    check(&encoder.text);
-    fuzz_check(memchr(encoder.text.data, '\n', encoder.text.length) == NULL);
-    oteli_otlp_json_fini(&encoder);
+    struct oteli_text json = {0};
+    fuzz_check(oteli_otlp_json_add(&json, batch_double_view(batch), 0, batch->size, SIZE_MAX));
+    check(&json);
+    fuzz_check(memchr(json.data, '\n', json.length) == NULL);
+    oteli_text_fini(&json);
 }
 
 static void check_trace_events(const struct batch_double *batch)

@@ -46,7 +46,7 @@ void oteli_request_fini(struct oteli_request *request)
 {
     oteli_encoder_fini(&request->encoder);
     if (request->json != NULL)
-        oteli_otlp_json_fini(request->json);
+        oteli_text_fini(request->json);
     free(request->json);
     oteli_compressor_free(request->compressor);
     oteli_reusable_buffer_free(&request->framed);
@@ -71,13 +71,13 @@ static bool compress(struct oteli_request *request)
 static enum oteli_encode_result encode_json(struct oteli_request *request, const otel_batch *batch,
                                             size_t first, size_t max_spans)
 {
-    struct oteli_otlp_json *json = request->json;
+    struct oteli_text *json = request->json;
     request->spans =
         oteli_otlp_json_request(json, batch, first, max_spans, request->encoder.max_request_bytes);
     if (request->spans == 0)
-        return json->text.failed ? OTELI_ENCODE_NO_MEMORY : OTELI_ENCODE_TOO_LARGE;
-    request->plain = json->text.data;
-    request->plain_length = json->text.length;
+        return json->failed ? OTELI_ENCODE_NO_MEMORY : OTELI_ENCODE_TOO_LARGE;
+    request->plain = json->data;
+    request->plain_length = json->length;
     return OTELI_ENCODE_OK;
 }
 

@@ -18,7 +18,7 @@
 #include <otel/otlp.h>
 
 struct oteli_compressor;
-struct oteli_otlp_json;
+struct oteli_text;
 
 struct oteli_request {
     /* Of the request that was made or wrapped last; until the next call. */
@@ -30,7 +30,7 @@ struct oteli_request {
 
     otel_otlp_protocol protocol;
     struct oteli_encoder encoder;
-    struct oteli_otlp_json *json;        /* NULL: the protocol is not JSON */
+    struct oteli_text *json;             /* NULL: the protocol is not JSON */
     struct oteli_compressor *compressor; /* NULL: nothing is compressed */
     struct oteli_reusable_buffer framed; /* a copy of somebody else's plain bytes behind a frame */
 };

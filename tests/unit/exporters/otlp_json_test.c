@@ -257,10 +257,10 @@ static void add(struct batch_double *batch, const otel_scope_view *scope, otel_s
 
 static void assert_encoded(struct batch_double *batch, const char *expected)
 {
-    struct oteli_otlp_json encoder = {0};
-    assert_true(oteli_otlp_json_add(&encoder, batch_double_view(batch)));
-    assert_text(&encoder.text, expected);
-    oteli_otlp_json_fini(&encoder);
+    struct oteli_text text = {0};
+    assert_true(oteli_otlp_json_add(&text, batch_double_view(batch), 0, batch->size, SIZE_MAX));
+    assert_text(&text, expected);
+    oteli_text_fini(&text);
     batch_double_fini(batch);
 }
 
@@ -326,14 +326,15 @@ TEST(without_memory_it_says_so)
     for (size_t i = 0; i < 20; i++)
         add(&batch, &scope, wire_text(FULL_SPAN("n")));
     for (size_t nth = 1;; nth++) {
-        struct oteli_otlp_json encoder = {0};
+        struct oteli_text text = {0};
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
-        const bool is_done = oteli_otlp_json_add(&encoder, batch_double_view(&batch));
+        const bool is_done =
+            oteli_otlp_json_add(&text, batch_double_view(&batch), 0, batch.size, SIZE_MAX);
         const bool all_tried = !oteli_leaks_failed();
-        oteli_otlp_json_fini(&encoder);
-        oteli_leaks_check();
         assert_int_equal(is_done, all_tried);
+        oteli_text_fini(&text);
+        oteli_leaks_check();
         if (all_tried)
             break;
     }
