@@ -8,6 +8,8 @@
  *     frame: what is left of the array or map, and whether it has elements so far */
 #include "exporters/json/json_value.h"
 
+#include <string.h>
+
 struct frame {
     otel_slice rest;
     bool is_map;
@@ -21,79 +23,58 @@ static bool is_container(const otel_value_view *value)
 
 /* ---- scalars -------------------------------------------------------------------------- */
 
-static void add_plain_integer(struct oteli_text *json, int64_t integer)
+/* OTLP's are always strings. */
+static void add_integer(struct oteli_text *json, int64_t integer, enum oteli_json_form form)
 {
     const int64_t exact_max = INT64_C(1) << 53;
-    const bool is_exact = integer >= -exact_max && integer <= exact_max;
-    if (!is_exact)
+    const bool is_number =
+        form == OTELI_JSON_PLAIN && integer >= -exact_max && integer <= exact_max;
+    if (!is_number)
         OTELI_JSON_ADD(json, "\"");
     oteli_json_add_signed(json, integer);
-    if (!is_exact)
+    if (!is_number)
         OTELI_JSON_ADD(json, "\"");
 }
 
-static void add_plain_scalar(struct oteli_text *json, const otel_value_view *value)
-{
-    switch (value->type) {
-    case OTEL_VALUE_STRING:
-        oteli_json_add_string(json, value->slice);
-        break;
-    case OTEL_VALUE_BOOL:
-        oteli_text_add(json, value->boolean ? "true" : "false", value->boolean ? 4 : 5);
-        break;
-    case OTEL_VALUE_INT:
-        add_plain_integer(json, value->integer);
-        break;
-    case OTEL_VALUE_DOUBLE:
-        oteli_json_add_double(json, value->real);
-        break;
-    case OTEL_VALUE_BYTES:
-        oteli_json_add_base64(json, value->slice);
-        break;
-    default:
-        OTELI_JSON_ADD(json, "null");
-        break;
-    }
-}
-
-static void add_otlp_scalar(struct oteli_text *json, const otel_value_view *value)
-{
-    switch (value->type) {
-    case OTEL_VALUE_STRING:
-        OTELI_JSON_ADD(json, "{\"stringValue\":");
-        oteli_json_add_string(json, value->slice);
-        break;
-    case OTEL_VALUE_BOOL:
-        OTELI_JSON_ADD(json, "{\"boolValue\":");
-        oteli_text_add(json, value->boolean ? "true" : "false", value->boolean ? 4 : 5);
-        break;
-    case OTEL_VALUE_INT:
-        OTELI_JSON_ADD(json, "{\"intValue\":\"");
-        oteli_json_add_signed(json, value->integer);
-        OTELI_JSON_ADD(json, "\"");
-        break;
-    case OTEL_VALUE_DOUBLE:
-        OTELI_JSON_ADD(json, "{\"doubleValue\":");
-        oteli_json_add_double(json, value->real);
-        break;
-    case OTEL_VALUE_BYTES:
-        OTELI_JSON_ADD(json, "{\"bytesValue\":");
-        oteli_json_add_base64(json, value->slice);
-        break;
-    default:
-        OTELI_JSON_ADD(json, "{");
-        break;
-    }
-    OTELI_JSON_ADD(json, "}");
-}
-
+/* A scalar in OTLP is an object whose only member says what type it is of. */
 static void add_scalar(struct oteli_text *json, const otel_value_view *value,
                        enum oteli_json_form form)
 {
+    static const char *const members[] = {
+        [OTEL_VALUE_STRING] = "\"stringValue\":", [OTEL_VALUE_BOOL] = "\"boolValue\":",
+        [OTEL_VALUE_INT] = "\"intValue\":",       [OTEL_VALUE_DOUBLE] = "\"doubleValue\":",
+        [OTEL_VALUE_BYTES] = "\"bytesValue\":",
+    };
+    const bool is_typed =
+        (size_t)value->type < sizeof members / sizeof *members && members[value->type] != NULL;
+    if (form == OTELI_JSON_OTLP) {
+        OTELI_JSON_ADD(json, "{");
+        if (is_typed)
+            oteli_text_add(json, members[value->type], strlen(members[value->type]));
+    }
+    switch (value->type) {
+    case OTEL_VALUE_STRING:
+        oteli_json_add_string(json, value->slice);
+        break;
+    case OTEL_VALUE_BOOL:
+        oteli_text_add(json, value->boolean ? "true" : "false", value->boolean ? 4 : 5);
+        break;
+    case OTEL_VALUE_INT:
+        add_integer(json, value->integer, form);
+        break;
+    case OTEL_VALUE_DOUBLE:
+        oteli_json_add_double(json, value->real);
+        break;
+    case OTEL_VALUE_BYTES:
+        oteli_json_add_base64(json, value->slice);
+        break;
+    default:
+        if (form == OTELI_JSON_PLAIN)
+            OTELI_JSON_ADD(json, "null");
+        break;
+    }
     if (form == OTELI_JSON_OTLP)
-        add_otlp_scalar(json, value);
-    else
-        add_plain_scalar(json, value);
+        OTELI_JSON_ADD(json, "}");
 }
 
 /* ---- keys ----------------------------------------------------------------------------- */
