@@ -14,7 +14,7 @@
 
 #include "common/config/configuration.h"
 #include "common/log.h"
-#include "common/os/signal_guard.h"
+#include "common/os/quiet_write.h"
 #include "common/text/text.h"
 #include "exporters/console/render.h"
 #include <errno.h>
@@ -35,25 +35,11 @@ struct console {
 
 /* ---- drawing -------------------------------------------------------------------------- */
 
-static bool write_whole(int fd, const char *data, size_t length)
-{
-    while (length != 0) {
-        struct oteli_signal_guard guard;
-        oteli_signal_guard_begin(&guard);
-        const ssize_t written = write(fd, data, length);
-        oteli_signal_guard_end(&guard, written < 0 ? errno : 0);
-        if (written < 0 && errno != EINTR)
-            return false;
-        data += written > 0 ? written : 0;
-        length -= written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 static bool put(const struct console *console, const struct oteli_text *text)
 {
     if (console->stream == NULL)
-        return write_whole(console->descriptor, text->data, text->length);
+        return oteli_quiet_write_all(console->descriptor, text->data, text->length, -1) ==
+               text->length;
     struct oteli_signal_guard guard;
     oteli_signal_guard_begin(&guard);
     const bool is_written = fwrite(text->data, 1, text->length, console->stream) == text->length &&

@@ -7,7 +7,7 @@
  * others find another file there, or none, and open that. */
 #include "exporters/file/file_sink.h"
 #include "common/os/descriptor.h"
-#include "common/os/signal_guard.h"
+#include "common/os/quiet_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,20 +22,6 @@
 #include <unistd.h>
 
 enum { ROTATED_FILES = 3, NUMBER_CHARACTERS = 24 };
-
-/* ---- without the signals of write ----------------------------------------------------- */
-
-ssize_t oteli_write_quietly(int fd, const char *text, size_t length, off_t offset)
-{
-    struct oteli_signal_guard guard;
-    oteli_signal_guard_begin(&guard);
-    ssize_t written;
-    do {
-        written = offset < 0 ? write(fd, text, length) : pwrite(fd, text, length, offset);
-    } while (written < 0 && errno == EINTR);
-    oteli_signal_guard_end(&guard, written < 0 ? errno : 0);
-    return written;
-}
 
 /* ---- opening -------------------------------------------------------------------------- */
 
@@ -221,23 +207,18 @@ static void cut_off(const struct oteli_sink *sink, size_t bytes)
 
 bool oteli_sink_append(struct oteli_sink *sink, const char *text, size_t length)
 {
-    size_t done = 0;
     if (!prepare_file(sink, length)) {
         errno = EBADF;
         return false;
     }
-    while (done < length) {
-        const ssize_t written = oteli_write_quietly(sink->held.fd, text + done, length - done, -1);
-        if (written <= 0) {
-            const int error = written < 0 ? errno : EIO;
-            if (done != 0)
-                cut_off(sink, done);
-            errno = error;
-            return false;
-        }
-        done += (size_t)written;
-    }
-    return true;
+    const size_t done = oteli_quiet_write_all(sink->held.fd, text, length, -1);
+    if (done == length)
+        return true;
+    const int error = errno;
+    if (done != 0)
+        cut_off(sink, done);
+    errno = error;
+    return false;
 }
 
 static bool has_room(int fd)
@@ -256,10 +237,9 @@ ssize_t oteli_sink_push(const struct oteli_sink *sink, const char *text, size_t 
     if (sink->kind == OTELI_SINK_SOCKET)
         written = send(sink->held.fd, text, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     else if (sink->kind == OTELI_SINK_STREAM)
-        written = oteli_write_quietly(sink->held.fd, text, length, -1);
+        written = oteli_quiet_write(sink->held.fd, text, length, -1);
     else if (has_room(sink->held.fd)) /* a pipe that can be written to has room for this much */
-        written =
-            oteli_write_quietly(sink->held.fd, text, length < PIPE_BUF ? length : PIPE_BUF, -1);
+        written = oteli_quiet_write(sink->held.fd, text, length < PIPE_BUF ? length : PIPE_BUF, -1);
     else
         return 0;
     if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))

@@ -54,8 +54,4 @@ bool oteli_sink_append(struct oteli_sink *sink, const char *text, size_t length)
 /* Of anything else: how many bytes went, 0 when there is no room now; -1: see errno. */
 ssize_t oteli_sink_push(const struct oteli_sink *sink, const char *text, size_t length);
 
-/* As write, or as pwrite at an offset that is not -1, but EPIPE and EFBIG come without their
- * signals, and EINTR never. */
-ssize_t oteli_write_quietly(int fd, const char *text, size_t length, off_t offset);
-
 #endif

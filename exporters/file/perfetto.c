@@ -15,6 +15,7 @@
 
 #include "common/log.h"
 #include "common/os/descriptor.h"
+#include "common/os/quiet_write.h"
 #include "common/text/error_text.h"
 #include "common/text/text.h"
 #include "exporters/file/file_sink.h"
@@ -56,19 +57,6 @@ struct perfetto {
 
 /* ---- the file ------------------------------------------------------------------------- */
 
-static bool write_at(int fd, const char *text, size_t length, off_t offset)
-{
-    size_t done = 0;
-    while (done < length) {
-        const ssize_t written =
-            oteli_write_quietly(fd, text + done, length - done, offset + (off_t)done);
-        if (written <= 0)
-            return false;
-        done += (size_t)written;
-    }
-    return true;
-}
-
 /* Write the events that are in the text. False: they are lost, the file is as it was. */
 static bool write_events(struct perfetto *perfetto)
 {
@@ -78,7 +66,8 @@ static bool write_events(struct perfetto *perfetto)
         return true;
     oteli_text_add(text, tail, sizeof tail - 1);
     const int fd = oteli_owned_fd_is_ours(&perfetto->held) ? perfetto->held.fd : -1;
-    const bool is_written = !text->failed && write_at(fd, text->data, text->length, perfetto->end);
+    const bool is_written = !text->failed && oteli_quiet_write_all(fd, text->data, text->length,
+                                                                   perfetto->end) == text->length;
     if (is_written) {
         perfetto->end += (off_t)length;
         perfetto->said.events = perfetto->events.has_events;
@@ -88,7 +77,7 @@ static bool write_events(struct perfetto *perfetto)
         struct oteli_error_text why;
         OTELI_LOG(OTEL_LOG_ERROR, "perfetto exporter: a trace could not be written: %s",
                   oteli_error_text(error, &why));
-        (void)write_at(fd, tail, sizeof tail - 1, perfetto->end);
+        (void)oteli_quiet_write_all(fd, tail, sizeof tail - 1, perfetto->end);
         (void)!ftruncate(fd, perfetto->end + (off_t)sizeof tail - 1);
         perfetto->said = perfetto->written;
         perfetto->events.has_events = perfetto->said.events;

@@ -290,12 +290,6 @@ CALL(int, socketpair, SOCKETPAIR, -1, (int family, int type, int protocol, int p
 CALL(int, stat, STAT, -1, (const char *path, struct stat *status), (path, status))
 CALL(int, unlinkat, UNLINKAT, -1, (int fd, const char *path, int flags), (fd, path, flags))
 CALL(ssize_t, write, WRITE, -1, (int fd, const void *bytes, size_t length), (fd, bytes, length))
-/* Of a short one only the first byte is written. */
-ssize_t writev(int fd, const struct iovec *parts, int count)
-{
-    REAL(writev);
-    size_t length = 2;
-    if (is_met_with_length(FAILING_WRITEV, &length))
-        return -1;
-    return length == 2 ? real(fd, parts, count) : write(fd, parts[0].iov_base, 1);
-}
+CALL_WITH_LENGTH(ssize_t, pwrite, PWRITE, -1,
+                 (int fd, const void *bytes, size_t length, off_t offset),
+                 (fd, bytes, length, offset))

@@ -63,7 +63,7 @@
     X(STAT, stat, EIO, ENOMEM, EACCES, ENOENT)                                                   \
     X(UNLINKAT, unlinkat, EACCES, EIO, EROFS, EBUSY, ENOMEM)                                     \
     X(WRITE, write, EAGAIN, EINTR, EIO, EPIPE, EBADF)                                            \
-    X(WRITEV, writev, FAILING_SHORT, EINTR, EIO, ENOSPC, EDQUOT, EFBIG, EROFS)
+    X(PWRITE, pwrite, FAILING_SHORT, EINTR, EIO, ENOSPC, EDQUOT, EFBIG, EROFS)
 enum failing_call { FAILING_LIST(FAILING_CALL) FAILING_CALLS };
 
 enum { FAILING_SHORT = -1 }; /* as an error: it succeeds, but for one byte only */

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -185,18 +184,14 @@ WRAP(int, renameat, SPOOL_RENAMEAT, (int from, const char *old, int to, const ch
      (from, old, to, new))
 WRAP(int, unlinkat, SPOOL_UNLINKAT, (int fd, const char *path, int flags), (fd, path, flags))
 
-ssize_t __real_writev(int fd, const struct iovec *parts, int count);
-ssize_t __wrap_writev(int fd, const struct iovec *parts, int count);
-ssize_t __wrap_writev(int fd, const struct iovec *parts, int count)
+ssize_t __real_pwrite(int fd, const void *bytes, size_t size, off_t offset);
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset);
+ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
-    if (fails(SPOOL_WRITEV))
+    const size_t most = spool_calls.most_written;
+    if (fails(SPOOL_PWRITE))
         return -1;
-    if (spool_calls.most_written == 0)
-        return __real_writev(fd, parts, count);
-    struct iovec part = parts[0];
-    if (part.iov_len > spool_calls.most_written)
-        part.iov_len = spool_calls.most_written;
-    return __real_writev(fd, &part, 1);
+    return __real_pwrite(fd, bytes, most != 0 && size > most ? most : size, offset);
 }
 
 int __real_clock_gettime(clockid_t id, struct timespec *now);

@@ -60,14 +60,14 @@ enum spool_call {
     SPOOL_READ,
     SPOOL_RENAMEAT,
     SPOOL_UNLINKAT,
-    SPOOL_WRITEV,
+    SPOOL_PWRITE,
     SPOOL_CALLS
 };
 
 /* What the wrapped calls do. */
 struct spool_calls {
     int errors[SPOOL_CALLS]; /* each call of this kind fails with this; 0: it does not */
-    size_t most_written;     /* by one writev; 0: everything */
+    size_t most_written;     /* by one pwrite; 0: everything */
     size_t count;            /* calls so far */
     size_t kill_at;          /* the process is killed before this one (1: the first); 0: never */
     size_t fail_at;          /* this one fails … */

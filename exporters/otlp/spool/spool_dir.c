@@ -2,7 +2,7 @@
 /* exporters/otlp/spool/spool_dir.c - see spool_dir.h. */
 #include "exporters/otlp/spool/spool_dir.h"
 #include "common/os/descriptor.h"
-#include "common/os/signal_guard.h"
+#include "common/os/quiet_write.h"
 #include "exporters/otlp/spool/spool_fork_lock.h"
 
 #include <dirent.h>
@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 static const char lock_name[] = "lock";
@@ -175,44 +174,6 @@ bool oteli_spool_dir_each(const struct oteli_spool_dir *dir,
     return error == 0;
 }
 
-/* To write beyond the limit of a process for files raises a signal, where nobody blocks it. */
-static ssize_t write_quietly(int fd, const struct iovec *parts, int count)
-{
-    struct oteli_signal_guard guard;
-    oteli_signal_guard_begin(&guard);
-    ssize_t written;
-    do {
-        written = writev(fd, parts, count);
-    } while (written < 0 && errno == EINTR);
-    oteli_signal_guard_end(&guard, written < 0 ? errno : 0);
-    return written;
-}
-
-static bool write_all(int fd, const uint8_t head[OTELI_SPOOL_HEAD], const void *request,
-                      size_t length)
-{
-    struct iovec parts[2] = {{(void *)(uintptr_t)head, OTELI_SPOOL_HEAD},
-                             {(void *)(uintptr_t)request, length}};
-    int first = 0;
-    while (first < 2) {
-        const ssize_t written = write_quietly(fd, &parts[first], 2 - first);
-        if (written < 0)
-            return false;
-        size_t left = (size_t)written;
-        while (first < 2 && left >= parts[first].iov_len)
-            left -= parts[first++].iov_len;
-        if (first < 2) {
-            parts[first].iov_base = (char *)parts[first].iov_base + left;
-            parts[first].iov_len -= left;
-        }
-        if (first < 2 && written == 0) {
-            errno = ENOSPC;
-            return false;
-        }
-    }
-    return true;
-}
-
 static int make_file(const struct oteli_spool_dir *dir, const char *name)
 {
     return openat(dir->own.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -229,7 +190,9 @@ bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli
     const int fd = make_file(dir, temporary);
     if (fd < 0)
         return false;
-    bool is_done = write_all(fd, head, request, file->length);
+    bool is_done =
+        oteli_quiet_write_all(fd, head, OTELI_SPOOL_HEAD, 0) == OTELI_SPOOL_HEAD &&
+        oteli_quiet_write_all(fd, request, file->length, OTELI_SPOOL_HEAD) == file->length;
     if (!is_done)
         close_quietly(fd);
     else if (close(fd) != 0 && errno != EINTR) /* some file systems only say here */

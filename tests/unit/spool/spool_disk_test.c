@@ -270,7 +270,7 @@ static const int errors[] = {ENOSPC, EDQUOT, EROFS, EIO, EMFILE, ENFILE, ENOMEM,
 
 TEST(whatever_fails_in_a_put_leaves_nothing_behind_and_works_again)
 {
-    static const enum spool_call calls[] = {SPOOL_OPENAT, SPOOL_WRITEV, SPOOL_RENAMEAT,
+    static const enum spool_call calls[] = {SPOOL_OPENAT, SPOOL_PWRITE, SPOOL_RENAMEAT,
                                             SPOOL_CLOSE};
     make_directory();
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)

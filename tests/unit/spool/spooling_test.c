@@ -378,7 +378,7 @@ TEST(a_file_is_compressed_like_a_batch)
 TEST(with_a_full_disk_an_export_goes_on_as_without_a_spool)
 {
     start(SCRIPT(BUSY, BUSY));
-    spool_calls.errors[SPOOL_WRITEV] = ENOSPC;
+    spool_calls.errors[SPOOL_PWRITE] = ENOSPC;
     fixture_export(&fixture);
     fixture_finish_fast(&fixture);
 
@@ -395,11 +395,11 @@ TEST(with_a_full_disk_and_nobody_there_spans_are_counted_as_dropped)
     char url[64];
     snprintf(url, sizeof url, "http://127.0.0.1:%u/v1/traces", http_sink_closed_port());
     start_with(NULL, 0, OTEL_OTLP_OPTIONS(.endpoint = url));
-    spool_calls.errors[SPOOL_WRITEV] = ENOSPC;
+    spool_calls.errors[SPOOL_PWRITE] = ENOSPC;
     fixture_export(&fixture);
     fixture_finish_fast(&fixture);
     assert_only_dropped(&fixture, OTEL_DROP_RETRY_EXHAUSTED, 3);
-    spool_calls.errors[SPOOL_WRITEV] = 0;
+    spool_calls.errors[SPOOL_PWRITE] = 0;
 
     export_named("later");
 
