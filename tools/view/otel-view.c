@@ -236,10 +236,11 @@ int main(int argc, char **argv)
     if (early >= 0)
         return early;
     const int signals = open_signals();
-    if (signals < 0 || !view_spans_init(&view.spans, stdout)) {
+    if (signals < 0) {
         fprintf(stderr, "otel-view: cannot start: %s\n", strerror(errno));
         return 1;
     }
+    view_spans_init(&view.spans, stdout);
     if (!view_http_start(&view.http, view.port, take_request, &view)) {
         fprintf(stderr, "otel-view: cannot listen on 127.0.0.1:%u: %s\n", (unsigned)view.port,
                 strerror(errno));

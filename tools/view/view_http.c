@@ -16,8 +16,7 @@
 #include <strings.h>
 
 enum {
-    BODY_MAX = 64 << 20,    /* one request, also after decompression: OTLP's limit */
-    BODIES_MAX = 256 << 20, /* all requests that are being received */
+    BODY_MAX = 64 << 20, /* one request, also after decompression: OTLP's limit */
     CONNECTIONS_MAX = 256,
     CONNECTION_TIMEOUT_S = 120, /* exporters keep connections between two batches */
     WHY_BYTES = 200
@@ -29,8 +28,9 @@ enum {
 enum { RPC_INVALID_ARGUMENT = 3, RPC_UNAVAILABLE = 14 };
 
 struct request {
-    uint8_t *body;
-    size_t length, capacity;
+    FILE *stream; /* of what has come of the body; NULL: nothing, or all */
+    char *body;
+    size_t length;
     enum view_encoding encoding;
     bool is_answered;
     unsigned refused; /* the status to answer once the rest of the body has passed by; or 0 */
@@ -132,28 +132,23 @@ static bool accept_head(struct MHD_Connection *connection, struct request *reque
 /* ---- a request's body ----------------------------------------------------------------- */
 
 /* Returns the status to refuse the request with, or 0. */
-static unsigned append(struct view_http *http, struct request *request, const char *data,
-                       size_t length)
+static unsigned append(struct request *request, const char *data, size_t length)
 {
-    if (request->length + length > BODY_MAX)
+    if (request->stream == NULL)
+        request->stream = open_memstream(&request->body, &request->length);
+    if (request->stream == NULL)
+        return MHD_HTTP_SERVICE_UNAVAILABLE;
+    if ((size_t)ftell(request->stream) + length > BODY_MAX)
         return MHD_HTTP_CONTENT_TOO_LARGE;
-    if (length > request->capacity - request->length) {
-        size_t capacity = request->capacity < 65536 ? 65536 : request->capacity * 2;
-        while (capacity - request->length < length)
-            capacity *= 2;
-        const size_t more = capacity - request->capacity;
-        if (http->body_bytes + more > BODIES_MAX)
-            return MHD_HTTP_SERVICE_UNAVAILABLE;
-        uint8_t *larger = realloc(request->body, capacity);
-        if (larger == NULL)
-            return MHD_HTTP_SERVICE_UNAVAILABLE;
-        http->body_bytes += more;
-        request->body = larger;
-        request->capacity = capacity;
-    }
-    memcpy(request->body + request->length, data, length);
-    request->length += length;
-    return 0;
+    return fwrite(data, 1, length, request->stream) == length ? 0 : MHD_HTTP_SERVICE_UNAVAILABLE;
+}
+
+/* All of the body has come. */
+static void close_body(struct request *request)
+{
+    if (request->stream != NULL && fclose(request->stream) != 0)
+        request->refused = MHD_HTTP_SERVICE_UNAVAILABLE;
+    request->stream = NULL;
 }
 
 static enum MHD_Result answer_refusal(struct MHD_Connection *connection, unsigned status)
@@ -179,8 +174,8 @@ static enum MHD_Result take_compressed(struct view_http *http, struct MHD_Connec
     uint8_t *body;
     size_t length;
     enum MHD_Result result;
-    switch (
-        view_inflate(request->encoding, request->body, request->length, BODY_MAX, &body, &length)) {
+    switch (view_inflate(request->encoding, (const uint8_t *)request->body, request->length,
+                         BODY_MAX, &body, &length)) {
     case VIEW_INFLATE_DONE:
         result = take_plain(http, connection, body, length);
         free(body);
@@ -223,19 +218,19 @@ static enum MHD_Result on_request(void *state, struct MHD_Connection *connection
         const size_t length = *data_length;
         *data_length = 0;
         if (!request->is_answered && request->refused == 0)
-            request->refused = append(http, request, data, length);
+            request->refused = append(request, data, length);
         return MHD_YES;
     }
     if (request->is_answered)
         return MHD_YES;
     request->is_answered = true;
+    close_body(request);
     if (request->refused != 0)
         return answer_refusal(connection, request->refused);
     if (request->encoding != VIEW_IDENTITY)
         return take_compressed(http, connection, request);
-    static const uint8_t nothing;
-    return take_plain(http, connection, request->body != NULL ? request->body : &nothing,
-                      request->length);
+    const char *body = request->body != NULL ? request->body : "";
+    return take_plain(http, connection, (const uint8_t *)body, request->length);
 }
 
 static void on_completed(void *state, struct MHD_Connection *connection, void **slot,
@@ -247,8 +242,8 @@ static void on_completed(void *state, struct MHD_Connection *connection, void **
     (void)code;
     if (request == NULL)
         return;
-    http->body_bytes -= request->capacity;
     http->in_flight--;
+    close_body(request);
     free(request->body);
     free(request);
     *slot = NULL;

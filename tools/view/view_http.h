@@ -23,7 +23,6 @@ struct view_http {
     view_take *take;
     void *state;
     uint16_t port;
-    size_t body_bytes;  /* of all bodies that are being received */
     unsigned in_flight; /* requests that are not answered to the end yet */
 };
 

@@ -4,125 +4,65 @@
  * Runs on otel-view's only thread; what it returns is the caller's. */
 #include "tools/view/view_inflate.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
-
-#ifdef OTEL_VIEW_HAVE_ZLIB
 #include <zlib.h>
-#endif
+
 #ifdef OTEL_VIEW_HAVE_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
-/* What has come out, and room for more: up to one byte more than allowed, to see whether there
- * is one. */
-struct output {
-    uint8_t *bytes;
-    size_t length, capacity, max;
-};
-
-/* DONE: there is room. */
-static inline enum view_inflate_result make_room(struct output *output)
-{
-    if (output->length < output->capacity)
-        return VIEW_INFLATE_DONE;
-    if (output->capacity > output->max)
-        return VIEW_INFLATE_TOO_LARGE;
-    size_t capacity = output->capacity == 0 ? 65536 : output->capacity * 2;
-    capacity = capacity > output->max ? output->max + 1 : capacity;
-    uint8_t *larger = realloc(output->bytes, capacity);
-    if (larger == NULL)
-        return VIEW_INFLATE_NO_MEMORY;
-    output->bytes = larger;
-    output->capacity = capacity;
-    return VIEW_INFLATE_DONE;
-}
-
-#ifdef OTEL_VIEW_HAVE_ZLIB
 /* windowBits of zlib: the largest window, and a gzip header. */
 #define GZIP_WINDOW (15 + 16)
 
-static enum view_inflate_result inflate_all(z_stream *stream, struct output *output)
+static enum view_inflate_result inflate_gzip(const uint8_t *bytes, size_t length, uint8_t *out,
+                                             size_t room, size_t *out_length)
 {
-    for (;;) {
-        const enum view_inflate_result room = make_room(output);
-        if (room != VIEW_INFLATE_DONE)
-            return room;
-        stream->next_out = output->bytes + output->length;
-        stream->avail_out = (uInt)(output->capacity - output->length);
-        const int answer = inflate(stream, Z_NO_FLUSH);
-        output->length = output->capacity - stream->avail_out;
-        if (answer == Z_STREAM_END && stream->avail_in == 0)
-            return VIEW_INFLATE_DONE;
-        if (answer == Z_STREAM_END && inflateReset(stream) == Z_OK)
-            continue; /* RFC 1952: there may be several members, one behind the other */
-        if (answer != Z_OK || (stream->avail_in == 0 && stream->avail_out != 0))
-            return VIEW_INFLATE_BAD;
-    }
-}
-
-static enum view_inflate_result inflate_gzip(const uint8_t *bytes, size_t length,
-                                             struct output *output)
-{
-    z_stream stream = {.next_in = (z_const Bytef *)(uintptr_t)bytes, .avail_in = (uInt)length};
+    z_stream stream = {.next_in = (z_const Bytef *)(uintptr_t)bytes,
+                       .avail_in = (uInt)length,
+                       .next_out = out,
+                       .avail_out = (uInt)room};
     if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK)
         return VIEW_INFLATE_NO_MEMORY;
-    const enum view_inflate_result result = inflate_all(&stream, output);
+    int answer;
+    do /* RFC 1952: there may be several members, one behind the other */
+        answer = inflate(&stream, Z_FINISH);
+    while (answer == Z_STREAM_END && stream.avail_in != 0 && inflateReset(&stream) == Z_OK);
+    *out_length = room - stream.avail_out;
     inflateEnd(&stream);
-    return result;
+    if (answer == Z_STREAM_END)
+        return VIEW_INFLATE_DONE;
+    return stream.avail_out == 0 ? VIEW_INFLATE_TOO_LARGE : VIEW_INFLATE_BAD;
 }
-#else
-static enum view_inflate_result inflate_gzip(const uint8_t *bytes, size_t length,
-                                             struct output *output)
-{
-    (void)bytes, (void)length, (void)output;
-    return VIEW_INFLATE_ABSENT;
-}
-#endif
 
+static enum view_inflate_result inflate_zstd(const uint8_t *bytes, size_t length, uint8_t *out,
+                                             size_t room, size_t *out_length)
+{
 #ifdef OTEL_VIEW_HAVE_ZSTD
-static enum view_inflate_result inflate_zstd(const uint8_t *bytes, size_t length,
-                                             struct output *output)
-{
-    ZSTD_DStream *stream = ZSTD_createDStream();
-    ZSTD_inBuffer in = {.src = bytes, .size = length};
-    enum view_inflate_result result = stream != NULL ? make_room(output) : VIEW_INFLATE_NO_MEMORY;
-    bool is_over = false;
-    while (result == VIEW_INFLATE_DONE && !is_over) {
-        ZSTD_outBuffer out = {output->bytes, output->capacity, output->length};
-        const size_t answer = ZSTD_decompressStream(stream, &out, &in);
-        output->length = out.pos;
-        is_over = answer == 0 && in.pos == in.size;
-        if (ZSTD_isError(answer) || (!is_over && in.pos == in.size && out.pos < out.size))
-            result = VIEW_INFLATE_BAD;
-        else if (!is_over)
-            result = make_room(output);
-    }
-    ZSTD_freeDStream(stream);
-    return result;
-}
+    *out_length = ZSTD_decompress(out, room, bytes, length);
+    if (ZSTD_getErrorCode(*out_length) == ZSTD_error_dstSize_tooSmall)
+        return VIEW_INFLATE_TOO_LARGE;
+    return length == 0 || ZSTD_isError(*out_length) ? VIEW_INFLATE_BAD : VIEW_INFLATE_DONE;
 #else
-static enum view_inflate_result inflate_zstd(const uint8_t *bytes, size_t length,
-                                             struct output *output)
-{
-    (void)bytes, (void)length, (void)output;
+    (void)bytes, (void)length, (void)out, (void)room, (void)out_length;
     return VIEW_INFLATE_ABSENT;
-}
 #endif
+}
 
 enum view_inflate_result view_inflate(enum view_encoding encoding, const uint8_t *bytes,
                                       size_t length, size_t max, uint8_t **out, size_t *out_length)
 {
-    struct output output = {.max = max};
-    enum view_inflate_result result = encoding == VIEW_GZIP ? inflate_gzip(bytes, length, &output)
-                                                            : inflate_zstd(bytes, length, &output);
-    if (result == VIEW_INFLATE_DONE && output.length > max)
+    /* One byte more than allowed, to see whether there is one. Pages that are not written to cost
+     * nothing. */
+    *out = malloc(max + 1);
+    if (*out == NULL)
+        return VIEW_INFLATE_NO_MEMORY;
+    enum view_inflate_result result = encoding == VIEW_GZIP
+                                          ? inflate_gzip(bytes, length, *out, max + 1, out_length)
+                                          : inflate_zstd(bytes, length, *out, max + 1, out_length);
+    if (result == VIEW_INFLATE_DONE && *out_length > max)
         result = VIEW_INFLATE_TOO_LARGE;
-    if (result != VIEW_INFLATE_DONE) {
-        free(output.bytes);
-        output.bytes = NULL;
-    }
-    *out = output.bytes;
-    *out_length = output.length;
+    if (result != VIEW_INFLATE_DONE)
+        free(*out);
     return result;
 }

@@ -9,6 +9,8 @@
 #include "exporters/console/render.h"
 #include "exporters/trace/trace_tree.h"
 #include "sdk/view/span_view.h"
+#include <search.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,19 +29,19 @@ enum { SPANS_WAITING_MAX = 100000, BYTES_WAITING_MAX = 256 << 20 };
 #define PATIENCE_NS UINT64_C(5000000000)
 #define LOOK_NS UINT64_C(50000000) /* between looks at what waits */
 
-bool view_spans_init(struct view_spans *spans, FILE *out)
+void view_spans_init(struct view_spans *spans, FILE *out)
 {
     *spans = (struct view_spans){.out = out, .terminal = fileno(out)};
     if (isatty(spans->terminal) == 0)
         spans->terminal = -1;
     spans->colour = spans->terminal >= 0 && oteli_env_get("NO_COLOR") == NULL;
-    return view_seen_init(&spans->seen);
 }
 
 void view_spans_fini(struct view_spans *spans)
 {
     oteli_trace_buffer_fini(&spans->waiting);
-    view_seen_fini(&spans->seen);
+    tdestroy(spans->seen, free);
+    tdestroy(spans->seen_before, free);
 }
 
 /* ---- drawing -------------------------------------------------------------------------- */
@@ -135,10 +137,50 @@ static void read_span(otel_slice otlp, otel_span_view *span)
         span->status = OTEL_SPAN_STATUS_UNSET;
 }
 
+/* ---- each span once ------------------------------------------------------------------- */
+
+/* A sender that gets no answer sends its request again, long after its traces have been drawn. The
+ * ids of the last SEEN_MAX spans and more are kept: when there are so many, those before them are
+ * forgotten. */
+enum { SEEN_MAX = 1 << 17 };
+
+struct span_ids {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+};
+
+static int compare_ids(const void *left, const void *right)
+{
+    return memcmp(left, right, sizeof(struct span_ids));
+}
+
+/* Whether a span has been here; remember it. */
+static bool is_seen(struct view_spans *spans, const otel_span_view *span)
+{
+    struct span_ids *ids = malloc(sizeof *ids);
+    if (ids == NULL)
+        return false;
+    memcpy(ids->trace_id, span->trace_id, sizeof ids->trace_id);
+    memcpy(ids->span_id, span->span_id, sizeof ids->span_id);
+    const bool was_before = tfind(ids, &spans->seen_before, compare_ids) != NULL;
+    struct span_ids *const *kept = was_before ? NULL : tsearch(ids, &spans->seen, compare_ids);
+    if (kept == NULL || *kept != ids) {
+        free(ids);
+        return was_before || kept != NULL;
+    }
+    if (++spans->seen_count == SEEN_MAX) {
+        tdestroy(spans->seen_before, free);
+        spans->seen_before = spans->seen;
+        spans->seen = NULL;
+        spans->seen_count = 0;
+    }
+    return false;
+}
+
 static bool add_span(struct view_spans *spans, const otel_span_view *span, otel_slice service,
                      bool keep, uint64_t now_ns)
 {
-    if (view_seen_again(&spans->seen, span->trace_id, span->span_id)) {
+    if (is_seen(spans, span)) {
         spans->twice++;
         return true;
     }

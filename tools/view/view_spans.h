@@ -9,7 +9,6 @@
 #define VIEW_SPANS_H
 
 #include "exporters/trace/trace_buffer.h"
-#include "tools/view/view_seen.h"
 #include <stdio.h>
 
 struct view_spans {
@@ -18,13 +17,14 @@ struct view_spans {
     bool colour;
     struct oteli_trace_buffer waiting;
     uint64_t look_ns, last_look_ns; /* at what waits: now, and before */
-    struct view_seen seen;
+    void *seen, *seen_before;       /* ids of spans: trees of tsearch */
+    size_t seen_count;
     uint64_t received; /* spans, each once */
     uint64_t twice;    /* and how often one of them came again */
     bool failed;       /* `out` takes no more */
 };
 
-bool view_spans_init(struct view_spans *spans, FILE *out);
+void view_spans_init(struct view_spans *spans, FILE *out);
 void view_spans_fini(struct view_spans *spans);
 
 /* Count the spans of an ExportTraceServiceRequest and, if `keep`, take them in to be drawn. Its
