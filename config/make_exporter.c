@@ -38,43 +38,57 @@ static size_t merge_headers(const struct oteli_exporter_setting *setting,
     return count;
 }
 
-static otel_status make_otlp_with(const struct oteli_exporter_setting *setting, const char *url,
-                                  const otel_otlp_header *listed, size_t listed_count,
-                                  otel_exporter *exporter)
+bool oteli_make_otlp_options(const struct oteli_exporter_setting *setting,
+                             struct oteli_made_otlp *otlp)
 {
-    otel_otlp_header *headers = calloc(listed_count + setting->header_count + 1, sizeof *headers);
-    if (headers == NULL)
-        return OTEL_ERROR_NO_MEMORY;
-    const size_t count = merge_headers(setting, listed, listed_count, headers);
+    *otlp = (struct oteli_made_otlp){.url = NULL};
+    if ((setting->endpoint != NULL && !oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, setting->protocol,
+                                                           NULL, setting->endpoint, &otlp->url)) ||
+        (setting->headers_list != NULL &&
+         !oteli_otlp_headers_parse("headers_list", setting->headers_list, &otlp->listed,
+                                   &otlp->listed_count)))
+        goto fail;
+    otlp->headers = calloc(otlp->listed_count + setting->header_count + 1, sizeof *otlp->headers);
+    if (otlp->headers == NULL)
+        goto fail;
     const size_t most =
         setting->max_request_bytes == OTEL_ZERO ? SIZE_MAX : (size_t)setting->max_request_bytes;
-    const otel_status status = otel_otlp_exporter_new(
-        OTEL_OTLP_OPTIONS(.endpoint = url, .headers = headers, .header_count = count,
-                          .timeout_ms = setting->timeout_ms, .max_request_bytes = most,
-                          .protocol = setting->protocol, .compression = setting->compression,
-                          .max_response_bytes = (size_t)setting->max_response_bytes,
-                          .ca_file = setting->ca_file, .key_file = setting->key_file,
-                          .certificate_file = setting->certificate_file,
-                          .insecure = setting->insecure),
-        exporter);
-    free(headers);
-    return status;
+    otlp->options = (otel_otlp_options){
+        .size = sizeof otlp->options,
+        .endpoint = otlp->url,
+        .headers = otlp->headers,
+        .header_count = merge_headers(setting, otlp->listed, otlp->listed_count, otlp->headers),
+        .timeout_ms = setting->timeout_ms,
+        .max_request_bytes = most,
+        .max_response_bytes = (size_t)setting->max_response_bytes,
+        .protocol = setting->protocol,
+        .compression = setting->compression,
+        .ca_file = setting->ca_file,
+        .key_file = setting->key_file,
+        .certificate_file = setting->certificate_file,
+        .insecure = setting->insecure,
+    };
+    return true;
+fail:
+    oteli_made_otlp_fini(otlp);
+    return false;
+}
+
+void oteli_made_otlp_fini(struct oteli_made_otlp *otlp)
+{
+    oteli_otlp_headers_free(otlp->listed, otlp->listed_count);
+    free(otlp->headers);
+    free(otlp->url);
+    *otlp = (struct oteli_made_otlp){.url = NULL};
 }
 
 static otel_status make_otlp(const struct oteli_exporter_setting *setting, otel_exporter *exporter)
 {
-    char *url = NULL;
-    otel_otlp_header *listed = NULL;
-    size_t listed_count = 0;
-    otel_status status = OTEL_ERROR_NO_MEMORY;
-    if (setting->endpoint != NULL &&
-        !oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, setting->protocol, NULL, setting->endpoint, &url))
-        return status;
-    if (setting->headers_list == NULL ||
-        oteli_otlp_headers_parse("headers_list", setting->headers_list, &listed, &listed_count))
-        status = make_otlp_with(setting, url, listed, listed_count, exporter);
-    oteli_otlp_headers_free(listed, listed_count);
-    free(url);
+    struct oteli_made_otlp otlp;
+    if (!oteli_make_otlp_options(setting, &otlp))
+        return OTEL_ERROR_NO_MEMORY;
+    const otel_status status = otel_otlp_exporter_new(&otlp.options, exporter);
+    oteli_made_otlp_fini(&otlp);
     return status;
 }
 

@@ -195,6 +195,19 @@ void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *p
 struct oteli_component_setting oteli_component_read(otel_component_type type,
                                                     const struct oteli_item *item);
 
+/* What the setting of an OTLP exporter means: options whose texts are the setting's or below.
+ * False: no memory, or its endpoint cannot be used, and there is nothing to free. */
+struct oteli_made_otlp {
+    otel_otlp_options options;
+    char *url;
+    otel_otlp_header *listed; /* of headers_list */
+    size_t listed_count;
+    otel_otlp_header *headers; /* all of them */
+};
+bool oteli_make_otlp_options(const struct oteli_exporter_setting *setting,
+                             struct oteli_made_otlp *otlp);
+void oteli_made_otlp_fini(struct oteli_made_otlp *otlp);
+
 /* Make what the settings say; each says in the log why it cannot. */
 otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
                                 struct oteli_faults *faults, otel_exporter *exporter);

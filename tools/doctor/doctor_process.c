@@ -14,28 +14,6 @@
 
 /* ---- may we look? --------------------------------------------------------------------- */
 
-/* Whether all users that the process is are this one; otherwise *other is one that is not. */
-static bool is_ours(long pid, unsigned *other)
-{
-    char path[64];
-    char line[256] = "";
-    snprintf(path, sizeof path, "/proc/%ld/status", pid);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, "Uid:", 4) == 0)
-            break;
-    }
-    if (file != NULL)
-        fclose(file);
-    bool are_ours = true;
-    char *at = line + strlen("Uid:");
-    for (int i = 0; i < 3 && are_ours; i++) { /* real, effective, saved */
-        *other = (unsigned)strtoul(at, &at, 10);
-        are_ours = *other == geteuid();
-    }
-    return are_ours;
-}
-
 /* Which rule it is that keeps us from looking, for which the kernel says `error`. */
 static enum doctor_process_state rule_of(struct doctor_process *process, int error)
 {
@@ -48,7 +26,8 @@ static enum doctor_process_state rule_of(struct doctor_process *process, int err
     snprintf(process->words, sizeof process->words, "%s", strerror(error));
     if (geteuid() == 0)
         return DOCTOR_PROCESS_FORBIDDEN;
-    if (!is_ours(process->pid, &process->user))
+    process->user = entry.st_uid;
+    if (process->user != geteuid())
         return DOCTOR_PROCESS_OF_ANOTHER;
     /* The kernel gives root the entries of a process that is not dumpable. */
     snprintf(path, sizeof path, "/proc/%ld/maps", process->pid);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tools/view/view_inflate.h - undo a request's Content-Encoding: gzip or zstd.
  *
- * zstd needs libzstd (OTEL_VIEW_HAVE_ZSTD); without it that encoding answers VIEW_INFLATE_ABSENT. */
+ * zstd needs libzstd (OTEL_VIEW_HAVE_ZSTD); without it that encoding answers
+ * VIEW_INFLATE_ABSENT. */
 #ifndef VIEW_INFLATE_H
 #define VIEW_INFLATE_H
 

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { MOST_LINES = 500, LONGEST_PATH = 512 };
 
@@ -23,11 +22,7 @@ struct doctor_yaml {
     struct oteli_faults faults;
     struct oteli_settings settings;
     struct oteli_processor_setting processor; /* the one that sends OTLP */
-    char *endpoint;
-    otel_otlp_header *listed;
-    size_t listed_count;
-    otel_otlp_header *headers; /* their texts are in the list or in the pool */
-    size_t header_count;
+    struct oteli_made_otlp otlp;
 };
 
 /* ---- the lines ------------------------------------------------------------------------ */
@@ -145,32 +140,6 @@ static bool find_exporter(struct doctor_yaml *yaml)
     return false;
 }
 
-/* Those of `headers`, and those of the list that are not among them, as the exporter has them. */
-static bool merge_headers(struct doctor_yaml *yaml, struct doctor_settings_seen *seen)
-{
-    const struct oteli_exporter_setting *exporter = &yaml->processor.exporter;
-    doctor_log_forget();
-    if (exporter->headers_list != NULL &&
-        !oteli_otlp_headers_parse("headers_list", exporter->headers_list, &yaml->listed,
-                                  &yaml->listed_count))
-        return false;
-    snprintf(seen->header_fault, sizeof seen->header_fault, "%s", doctor_log_last());
-    yaml->headers = calloc(yaml->listed_count + exporter->header_count + 1, sizeof *yaml->headers);
-    if (yaml->headers == NULL)
-        return false;
-    for (size_t i = 0; i < yaml->listed_count; i++) {
-        size_t j = 0;
-        while (j < exporter->header_count &&
-               strcasecmp(exporter->headers[j].name, yaml->listed[i].name) != 0)
-            j++;
-        if (j == exporter->header_count)
-            yaml->headers[yaml->header_count++] = yaml->listed[i];
-    }
-    for (size_t i = 0; i < exporter->header_count; i++)
-        yaml->headers[yaml->header_count++] = exporter->headers[i];
-    return true;
-}
-
 static bool take_route(struct doctor_yaml *yaml, const char *path, struct doctor_route *route,
                        struct doctor_record *record)
 {
@@ -180,30 +149,18 @@ static bool take_route(struct doctor_yaml *yaml, const char *path, struct doctor
     snprintf(target->protocol_from, sizeof target->protocol_from, "the exporter's protocol");
     target->url_is_whole = true;
     target->url_is_default = exporter->endpoint == NULL;
-    if (exporter->endpoint != NULL &&
-        !oteli_otlp_endpoint(OTELI_SIGNAL_TRACES, exporter->protocol, NULL, exporter->endpoint,
-                             &yaml->endpoint)) {
+    doctor_log_forget();
+    const bool is_usable = oteli_make_otlp_options(exporter, &yaml->otlp);
+    snprintf(record->settings.header_fault, sizeof record->settings.header_fault, "%s",
+             doctor_log_last());
+    if (!is_usable && exporter->endpoint != NULL) {
         snprintf(record->settings.url_fault, sizeof record->settings.url_fault,
                  "endpoint in %.300s", path);
         doctor_url_hint(exporter->endpoint, record->settings.url_hint,
                         sizeof record->settings.url_hint);
-        return true;
     }
-    if (!merge_headers(yaml, &record->settings))
-        return false;
-    const otel_otlp_options given = {
-        .size = sizeof given,
-        .endpoint = yaml->endpoint,
-        .headers = yaml->headers,
-        .header_count = yaml->header_count,
-        .timeout_ms = exporter->timeout_ms,
-        .protocol = exporter->protocol,
-        .compression = exporter->compression,
-        .ca_file = exporter->ca_file,
-        .key_file = exporter->key_file,
-        .certificate_file = exporter->certificate_file,
-        .insecure = exporter->insecure,
-    };
+    if (!is_usable)
+        return exporter->endpoint != NULL;
     const struct doctor_tls_files files = {
         .ca = exporter->ca_file,
         .ca_name = "tls.ca_file",
@@ -212,7 +169,7 @@ static bool take_route(struct doctor_yaml *yaml, const char *path, struct doctor
         .key = exporter->key_file,
         .key_name = "tls.key_file",
     };
-    return doctor_route_take(route, &given, &files, record);
+    return doctor_route_take(route, &yaml->otlp.options, &files, record);
 }
 
 struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_settings *settings,
@@ -244,9 +201,7 @@ void doctor_yaml_free(struct doctor_yaml *yaml)
 {
     if (yaml == NULL)
         return;
-    oteli_otlp_headers_free(yaml->listed, yaml->listed_count);
-    free(yaml->headers);
-    free(yaml->endpoint);
+    oteli_made_otlp_fini(&yaml->otlp);
     oteli_pool_fini(&yaml->pool);
     free(yaml);
 }
