@@ -27,80 +27,117 @@ static void extend(otel_slice *slice, const struct oteli_field *field)
     slice->length = (size_t)((const char *)(field->bytes + field->length) - slice->data);
 }
 
-static void read_status(otel_span_view *span, otel_slice status)
+/* What becomes of a field: where it is put in a view, and as what. */
+struct place {
+    enum {
+        LEFT_OUT,
+        POINTER, /* to its bytes */
+        SLICE,
+        REPEATED, /* a slice of this and others of its number */
+        NUMBER,
+        SHORT_NUMBER,
+        KIND,
+        STATUS, /* a message with two fields for the same view */
+        STATUS_CODE
+    } as;
+    size_t offset;
+};
+
+struct places {
+    const struct place *by_number;
+    uint32_t count;
+};
+
+#define SPAN(as, member)                     \
+    {                                        \
+        as, offsetof(otel_span_view, member) \
+    }
+static const struct place span_places[] = {
+    [1] = SPAN(POINTER, trace_id),
+    [2] = SPAN(POINTER, span_id),
+    [3] = SPAN(SLICE, tracestate),
+    [4] = SPAN(POINTER, parent_span_id),
+    [5] = SPAN(SLICE, name),
+    [6] = SPAN(KIND, kind),
+    [7] = SPAN(NUMBER, start_ns),
+    [8] = SPAN(NUMBER, end_ns),
+    [OTEL_FIELD_SPAN_ATTRIBUTE] = SPAN(REPEATED, attributes),
+    [10] = SPAN(SHORT_NUMBER, dropped_attributes_count),
+    [11] = SPAN(REPEATED, events),
+    [12] = SPAN(SHORT_NUMBER, dropped_events_count),
+    [13] = SPAN(REPEATED, links),
+    [14] = SPAN(SHORT_NUMBER, dropped_links_count),
+    [15] = SPAN(STATUS, status),
+    [16] = SPAN(SHORT_NUMBER, flags),
+};
+static const struct place status_places[] = {
+    [2] = SPAN(SLICE, status_message),
+    [3] = SPAN(STATUS_CODE, status),
+};
+
+#define EVENT(as, member)                     \
+    {                                         \
+        as, offsetof(otel_event_view, member) \
+    }
+static const struct place event_places[] = {
+    [1] = EVENT(NUMBER, time_ns),
+    [2] = EVENT(SLICE, name),
+    [OTEL_FIELD_EVENT_ATTRIBUTE] = EVENT(REPEATED, attributes),
+    [4] = EVENT(SHORT_NUMBER, dropped_attributes_count),
+};
+
+#define LINK(as, member)                     \
+    {                                        \
+        as, offsetof(otel_link_view, member) \
+    }
+static const struct place link_places[] = {
+    [1] = LINK(POINTER, trace_id),
+    [2] = LINK(POINTER, span_id),
+    [3] = LINK(SLICE, tracestate),
+    [OTEL_FIELD_LINK_ATTRIBUTE] = LINK(REPEATED, attributes),
+    [5] = LINK(SHORT_NUMBER, dropped_attributes_count),
+    [6] = LINK(SHORT_NUMBER, flags),
+};
+
+#define PLACES(list) ((struct places){(list), sizeof(list) / sizeof(list)[0]})
+
+static void read_fields(void *view, struct places places, otel_slice message)
 {
-    const uint8_t *at = (const uint8_t *)status.data;
-    const uint8_t *end = at + status.length;
+    const uint8_t *from = (const uint8_t *)message.data;
+    const uint8_t *const end = from + message.length;
     struct oteli_field field;
-    while (oteli_next_field(&at, end, &field)) {
-        if (field.number == 2)
-            span->status_message = bytes_of(&field);
-        else if (field.number == 3)
-            span->status = (otel_span_status)field.value;
-    }
-}
-
-static void read_bytes_field(otel_span_view *span, const struct oteli_field *field)
-{
-    switch (field->number) {
-    case 1:
-        span->trace_id = field->bytes;
-        break;
-    case 2:
-        span->span_id = field->bytes;
-        break;
-    case 3:
-        span->tracestate = bytes_of(field);
-        break;
-    case 4:
-        span->parent_span_id = field->bytes;
-        break;
-    case 5:
-        span->name = bytes_of(field);
-        break;
-    case OTEL_FIELD_SPAN_ATTRIBUTE:
-        extend(&span->attributes, field);
-        break;
-    case 11:
-        extend(&span->events, field);
-        break;
-    case 13:
-        extend(&span->links, field);
-        break;
-    case 15:
-        read_status(span, bytes_of(field));
-        break;
-    default:
-        break;
-    }
-}
-
-static void read_number_field(otel_span_view *span, const struct oteli_field *field)
-{
-    switch (field->number) {
-    case 6:
-        span->kind = (otel_span_kind)(field->value - 1);
-        break;
-    case 7:
-        span->start_ns = field->value;
-        break;
-    case 8:
-        span->end_ns = field->value;
-        break;
-    case 10:
-        span->dropped_attributes_count = (uint32_t)field->value;
-        break;
-    case 12:
-        span->dropped_events_count = (uint32_t)field->value;
-        break;
-    case 14:
-        span->dropped_links_count = (uint32_t)field->value;
-        break;
-    case 16:
-        span->flags = (uint32_t)field->value;
-        break;
-    default:
-        break;
+    while (oteli_next_field(&from, end, &field)) {
+        const struct place place = field.number < places.count ? places.by_number[field.number]
+                                                               : (struct place){LEFT_OUT, 0};
+        void *const at = (char *)view + place.offset;
+        switch (place.as) {
+        case LEFT_OUT:
+            break;
+        case POINTER:
+            *(const uint8_t **)at = field.bytes;
+            break;
+        case SLICE:
+            *(otel_slice *)at = bytes_of(&field);
+            break;
+        case REPEATED:
+            extend(at, &field);
+            break;
+        case NUMBER:
+            *(uint64_t *)at = field.value;
+            break;
+        case SHORT_NUMBER:
+            *(uint32_t *)at = (uint32_t)field.value;
+            break;
+        case KIND:
+            *(otel_span_kind *)at = (otel_span_kind)(field.value - 1);
+            break;
+        case STATUS:
+            read_fields(view, PLACES(status_places), bytes_of(&field));
+            break;
+        case STATUS_CODE:
+            *(otel_span_status *)at = (otel_span_status)field.value;
+            break;
+        }
     }
 }
 
@@ -114,18 +151,10 @@ void oteli_span_view_fill(otel_span_view *span, otel_slice otlp, const otel_scop
         .attributes = nothing,
         .events = nothing,
         .links = nothing,
+        .otlp = otlp,
+        .scope = scope,
     };
-    span->otlp = otlp;
-    span->scope = scope;
-    const uint8_t *at = (const uint8_t *)otlp.data;
-    const uint8_t *end = at + otlp.length;
-    struct oteli_field field;
-    while (oteli_next_field(&at, end, &field)) {
-        if (field.wire_type == OTELI_WIRE_BYTES)
-            read_bytes_field(span, &field);
-        else
-            read_number_field(span, &field);
-    }
+    read_fields(span, PLACES(span_places), otlp);
 }
 
 /* The next field of this number at the front of `rest`. */
@@ -218,19 +247,7 @@ bool otel_event_next(otel_slice *rest, otel_event_view *event)
     if (!next_of(rest, 11, &message))
         return false;
     *event = (otel_event_view){.name = nothing, .attributes = nothing};
-    const uint8_t *at = message.bytes;
-    const uint8_t *end = at + message.length;
-    struct oteli_field field;
-    while (oteli_next_field(&at, end, &field)) {
-        if (field.number == 1)
-            event->time_ns = field.value;
-        else if (field.number == 2)
-            event->name = bytes_of(&field);
-        else if (field.number == OTEL_FIELD_EVENT_ATTRIBUTE)
-            extend(&event->attributes, &field);
-        else if (field.number == 4)
-            event->dropped_attributes_count = (uint32_t)field.value;
-    }
+    read_fields(event, PLACES(event_places), bytes_of(&message));
     return true;
 }
 
@@ -240,32 +257,6 @@ bool otel_link_next(otel_slice *rest, otel_link_view *link)
     if (!next_of(rest, 13, &message))
         return false;
     *link = (otel_link_view){.tracestate = nothing, .attributes = nothing};
-    const uint8_t *at = message.bytes;
-    const uint8_t *end = at + message.length;
-    struct oteli_field field;
-    while (oteli_next_field(&at, end, &field)) {
-        switch (field.number) {
-        case 1:
-            link->trace_id = field.bytes;
-            break;
-        case 2:
-            link->span_id = field.bytes;
-            break;
-        case 3:
-            link->tracestate = bytes_of(&field);
-            break;
-        case OTEL_FIELD_LINK_ATTRIBUTE:
-            extend(&link->attributes, &field);
-            break;
-        case 5:
-            link->dropped_attributes_count = (uint32_t)field.value;
-            break;
-        case 6:
-            link->flags = (uint32_t)field.value;
-            break;
-        default:
-            break;
-        }
-    }
+    read_fields(link, PLACES(link_places), bytes_of(&message));
     return true;
 }
