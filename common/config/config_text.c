@@ -2,8 +2,7 @@
 /* common/config/config_text.c - the contracts are in common/config/config_text.h, and for the ratio
  * and for what is shown in common/config/configuration.h. Runs while the SDK starts; owns nothing.
  *
- * strtol and strtod are not used: they take signs and hexadecimal, follow the locale's
- * decimal point, and answer through errno. */
+ * strtol is not used: it takes signs and hexadecimal, and answers through errno. */
 #include "common/config/config_text.h"
 
 #include "common/text/secrets.h"
@@ -166,85 +165,12 @@ otel_status oteli_setting_parse(const struct oteli_config_row *row, otel_slice t
     return OTEL_OK;
 }
 
-/* A decimal number as its digits say it: mantissa * 10^exponent. */
-struct decimal {
-    uint64_t mantissa;
-    int64_t exponent;
-    size_t digits;
-};
-
-enum { EXPONENT_FAR = 100000 };
-
-/* Read digits from the front of `rest`; those behind the point count down the exponent. */
-static void read_digits(otel_slice *rest, bool behind_point, struct decimal *decimal)
-{
-    while (rest->length != 0 && rest->data[0] >= '0' && rest->data[0] <= '9') {
-        if (decimal->mantissa < UINT64_C(1000000000000000000)) {
-            decimal->mantissa = decimal->mantissa * 10 + (uint64_t)(rest->data[0] - '0');
-            decimal->exponent -= behind_point;
-        } else {
-            decimal->exponent += !behind_point; /* too small to matter, but it is a place */
-        }
-        decimal->digits++;
-        rest->data++;
-        rest->length--;
-    }
-}
-
-/* Read "e-5" from the front of `rest`; a lone "e" is left there, as junk. */
-static void read_exponent(otel_slice *rest, struct decimal *decimal)
-{
-    if (rest->length < 2 || oteli_to_lower(rest->data[0]) != 'e')
-        return;
-    size_t at = 1;
-    const bool negative = rest->data[at] == '-';
-    if (negative || rest->data[at] == '+')
-        at++;
-    const size_t first = at;
-    int64_t exponent = 0;
-    while (at < rest->length && rest->data[at] >= '0' && rest->data[at] <= '9') {
-        if (exponent < EXPONENT_FAR)
-            exponent = exponent * 10 + (rest->data[at] - '0');
-        at++;
-    }
-    if (at == first)
-        return;
-    decimal->exponent += negative ? -exponent : exponent;
-    rest->data += at;
-    rest->length -= at;
-}
-
 bool oteli_parse_ratio(const char *text, double *ratio)
 {
-    otel_slice rest = oteli_trim(oteli_slice_of(text));
-    struct decimal decimal = {.mantissa = 0};
-    read_digits(&rest, false, &decimal);
-    if (rest.length != 0 && rest.data[0] == '.') {
-        rest.data++;
-        rest.length--;
-        read_digits(&rest, true, &decimal);
-    }
-    if (decimal.digits == 0)
-        return false;
-    read_exponent(&rest, &decimal);
-    if (rest.length != 0)
-        return false;
-    if (decimal.mantissa == 0) {
-        *ratio = 0;
-        return true;
-    }
-    if (decimal.exponent > 0)
-        return false;
-    /* One rounding by the division, as long as the digits fit in a double: 10^22 is the
-     * largest power of ten that is exact. */
-    double value = (double)decimal.mantissa;
-    for (int64_t left = -decimal.exponent; left > 0 && value > 0;) {
-        double power = 1;
-        for (int i = 0; i < 22 && left > 0; i++, left--)
-            power *= 10;
-        value /= power;
-    }
-    if (value > 1)
+    const otel_slice number = oteli_trim(oteli_slice_of(text));
+    double value;
+    if (number.length == 0 || number.data[0] == '-' || number.data[0] == '+' ||
+        !oteli_parse_decimal(number, &value) || value > 1)
         return false;
     *ratio = value;
     return true;

@@ -2,6 +2,8 @@
 /* common/text/text.c - the contracts are in common/text/text.h. Any thread; owns nothing. */
 #include "common/text/text.h"
 
+#include <errno.h>
+#include <locale.h>
 #include <stdlib.h>
 
 static bool is_blank(char c)
@@ -121,5 +123,55 @@ bool oteli_parse_whole(otel_slice text, int64_t *number)
         sum = sum * 10 + digit;
     }
     *number = sum;
+    return true;
+}
+
+static void skip_digits(otel_slice *text, size_t *count)
+{
+    for (; text->length != 0 && text->data[0] >= '0' && text->data[0] <= '9'; text->length--) {
+        text->data++;
+        (*count)++;
+    }
+}
+
+static void skip_one(otel_slice *text, char one, char other)
+{
+    if (text->length != 0 && (text->data[0] == one || text->data[0] == other)) {
+        text->data++;
+        text->length--;
+    }
+}
+
+/* strtod also takes hexadecimal and words. */
+static bool is_decimal(otel_slice text)
+{
+    size_t digits = 0;
+    size_t exponent_digits = 0;
+    skip_one(&text, '-', '+');
+    skip_digits(&text, &digits);
+    skip_one(&text, '.', '.');
+    skip_digits(&text, &digits);
+    if (text.length == 0 || digits == 0)
+        return digits != 0;
+    const bool has_exponent = oteli_to_lower(text.data[0]) == 'e';
+    skip_one(&text, 'e', 'E');
+    skip_one(&text, '-', '+');
+    skip_digits(&text, &exponent_digits);
+    return has_exponent && exponent_digits != 0 && text.length == 0;
+}
+
+bool oteli_parse_decimal(otel_slice text, double *number)
+{
+    if (!is_decimal(text))
+        return false;
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
+    if (plain == NULL)
+        return false;
+    const locale_t before = uselocale(plain);
+    const int saved_errno = errno;
+    *number = strtod(text.data, NULL);
+    errno = saved_errno;
+    uselocale(before);
+    freelocale(plain);
     return true;
 }

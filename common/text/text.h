@@ -2,7 +2,8 @@
 /* common/text/text.h - cut, compare and decode pieces of text that somebody else wrote.
  *
  * A piece is an otel_slice: it points into the text and is not NUL-terminated. Nothing
- * here depends on the locale or on errno, and only oteli_slice_copy allocates.
+ * here depends on the locale or on errno, and only oteli_slice_copy and oteli_parse_decimal
+ * allocate.
  *
  * Threads:  any thread; no state. */
 #ifndef OTELI_TEXT_H
@@ -74,7 +75,7 @@ static inline const char *oteli_plural(uint64_t count)
 OTELI_LENT char *oteli_slice_copy(otel_slice text);
 
 /* What an ASCII character is worth as a hexadecimal digit; -1: it is none. */
-int oteli_hex_digit(char c);
+OTELI_LENT int oteli_hex_digit(char c);
 
 /* Whether the name of a header can be this: RFC 9110, 5.6.2 "token". */
 OTELI_LENT bool oteli_is_token(const char *text, size_t length);
@@ -110,5 +111,9 @@ OTELI_LENT bool oteli_percent_decode(const char *text, size_t length, char *out,
 /* Read decimal digits, with blanks around them and nothing else: no sign, no unit. false:
  * there is something else, or the number is above INT64_MAX. */
 OTELI_LENT bool oteli_parse_whole(otel_slice text, int64_t *number);
+
+/* Read a decimal number, perhaps with a sign, a point and an exponent, behind which no digit
+ * stands. false: there is something else, or no memory. */
+OTELI_LENT bool oteli_parse_decimal(otel_slice text, double *number);
 
 #endif

@@ -5,10 +5,7 @@
 #include "config/read/node.h"
 #include "common/text/text.h"
 
-#include <errno.h>
-#include <locale.h>
 #include <math.h>
-#include <stdlib.h>
 
 static bool is_one_of(const char *text, const char *const *words)
 {
@@ -16,14 +13,6 @@ static bool is_one_of(const char *text, const char *const *words)
         if (strcmp(text, words[i]) == 0)
             return true;
     return false;
-}
-
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    const char lower = oteli_to_lower(c);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 99;
 }
 
 /* Digits of a base to the end; their value in *value, and whether it is exact in *fits. */
@@ -35,7 +24,7 @@ static bool read_integer(const char *text, unsigned base, uint64_t *value, bool 
     if (*text == '\0')
         return false;
     for (; *text != '\0'; text++) {
-        const unsigned digit = (unsigned)digit_of(*text);
+        const unsigned digit = (unsigned)oteli_hex_digit(*text); /* of none: large */
         if (digit >= base)
             return false;
         *fits = *fits && *value <= (UINT64_MAX - digit) / base;
@@ -68,49 +57,6 @@ static bool resolve_integer(struct oteli_node *node)
     return true;
 }
 
-static const char *skip_digits(const char *text, size_t *count)
-{
-    for (; *text >= '0' && *text <= '9'; text++)
-        (*count)++;
-    return text;
-}
-
-/* strtod also takes hexadecimal and words; the core schema has decimal numbers only. */
-static bool is_decimal(const char *text)
-{
-    size_t digits = 0;
-    text += *text == '-' || *text == '+';
-    text = skip_digits(text, &digits);
-    if (*text == '.')
-        text = skip_digits(text + 1, &digits);
-    if (digits == 0)
-        return false;
-    if (*text == 'e' || *text == 'E') {
-        size_t exponent_digits = 0;
-        text++;
-        text += *text == '-' || *text == '+';
-        text = skip_digits(text, &exponent_digits);
-        if (exponent_digits == 0)
-            return false;
-    }
-    return *text == '\0';
-}
-
-/* Whatever the locale of the program has between whole and part. */
-static double decimal_value(const char *text)
-{
-    const locale_t plain = newlocale(LC_ALL_MASK, "C", NULL);
-    if (plain == NULL)
-        return NAN;
-    const locale_t before = uselocale(plain);
-    const int errno_before = errno;
-    const double value = strtod(text, NULL);
-    errno = errno_before;
-    uselocale(before);
-    freelocale(plain);
-    return value;
-}
-
 static bool resolve_float(struct oteli_node *node)
 {
     static const char *const infinities[] = {".inf", ".Inf", ".INF", NULL};
@@ -121,9 +67,7 @@ static bool resolve_float(struct oteli_node *node)
         node->real = NAN;
     else if (is_one_of(text + has_sign, infinities))
         node->real = *text == '-' ? -INFINITY : INFINITY;
-    else if (is_decimal(text))
-        node->real = decimal_value(text);
-    else
+    else if (!oteli_parse_decimal((otel_slice){text, node->length}, &node->real))
         return false;
     node->kind = OTELI_NODE_FLOAT;
     return true;
