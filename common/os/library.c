@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -78,4 +77,17 @@ oteli_code *oteli_load(const char *library, const char *name, const char *own, o
     if (loaded == NULL && is_own)
         loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     return loaded != NULL ? find(loaded, name) : NULL;
+}
+
+bool oteli_is_named(const char *name, const void *variable, oteli_code *inside)
+{
+    if (&dlopen == NULL || &dlclose == NULL || &dlsym == NULL)
+        return false;
+    if (dlsym(RTLD_DEFAULT, name) == variable)
+        return true;
+    void *own = dlopen(name_of((const void *)(uintptr_t)inside), RTLD_LAZY | RTLD_NOLOAD);
+    const bool is_own = own != NULL && dlsym(own, name) == variable;
+    if (own != NULL)
+        (void)dlclose(own);
+    return is_own;
 }

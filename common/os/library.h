@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/os/library.h - keep a library loaded to which threads may still return, and load one.
+/* common/os/library.h - keep a library loaded to which threads may still return, load one, and
+ * ask whether a name leads to a variable.
  *
  * To stay loaded is one more reference to the loaded object, as dlopen counts them, which is never
- * given back: dlclose leaves the object mapped. Both calls wait for the dynamic linker's lock, so
- * neither is made while a lock of ours is held.
+ * given back: dlclose leaves the object mapped. All calls wait for the dynamic linker's lock, so
+ * none is made while a lock of ours is held.
  *
  * Threads:  any thread. */
 #ifndef OTELI_LIBRARY_H
 #define OTELI_LIBRARY_H
 
 #include "common/base/internal_api.h"
+#include <stdbool.h>
 
 /* Any function, for its address. */
 typedef void oteli_code(void);
@@ -26,5 +28,9 @@ OTELI_LENT void oteli_stay_loaded(oteli_code *inside);
  * loaded would bring a copy of it instead of finding it here. */
 OTELI_LENT oteli_code *oteli_load(const char *library, const char *name, const char *own,
                                   oteli_code *inside);
+
+/* Whether the dynamic symbol table says `name` of the variable at this address: that of the program
+ * and what it was started with, or else of the object that has the function `inside`. */
+OTELI_LENT bool oteli_is_named(const char *name, const void *variable, oteli_code *inside);
 
 #endif

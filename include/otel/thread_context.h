@@ -42,10 +42,9 @@ OTEL_API extern OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_
 #endif
 
 /* In library otel-sdk. Whether a reader outside would find what is published: the symbol is in the
- * dynamic symbol table of the object that defines it, and reached in a way that readers know; and,
- * while an SDK runs, the process's context is mapped and as it should be. Any thread; reads
- * /proc/self. OTEL_OK, or OTEL_ERROR_UNSUPPORTED or _SYSTEM with one sentence in `why` (NULL: not
- * wanted), cut to `size`. */
+ * dynamic symbol table of the object that defines it; and, while an SDK runs, the process's context
+ * is mapped and as it should be. Any thread; reads /proc/self. OTEL_OK, or OTEL_ERROR_UNSUPPORTED
+ * or _SYSTEM with one sentence in `why` (NULL: not wanted), cut to `size`. */
 OTEL_API otel_status otel_thread_context_selftest(char *why, size_t size);
 
 OTEL_END_DECLS

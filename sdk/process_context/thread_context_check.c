@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/process_context/thread_context_check.c - otel_thread_context_selftest: look at what is
  * published as a reader outside would. Any thread. */
-#include "sdk/process_context/thread_context_check.h"
+#include "api/thread/context_record.h"
 #include "common/base/atomic.h"
+#include "common/os/library.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "sdk/process_context/process_context.h"
 
@@ -33,61 +34,6 @@ static bool is_listed(const void *mapping)
     return is_found;
 }
 
-/* A field's tag and what of it can be wrong in a payload; false: it is. Values of other kinds
- * than bytes are not in one. */
-static bool next_bytes(const uint8_t **at, const uint8_t *end, uint64_t *field,
-                       const uint8_t **bytes, size_t *length)
-{
-    uint64_t numbers[2] = {0, 0};
-    for (unsigned i = 0; i < 2; i++) {
-        unsigned shift = 0;
-        do {
-            if (*at == end || shift > 28)
-                return false;
-            numbers[i] |= (uint64_t)(**at & 0x7f) << shift;
-            shift += 7;
-        } while ((*(*at)++ & 0x80) != 0);
-    }
-    if ((numbers[0] & 7) != 2 || numbers[1] > (uint64_t)(end - *at))
-        return false;
-    *field = numbers[0] >> 3;
-    *bytes = *at;
-    *length = (size_t)numbers[1];
-    *at += *length;
-    return true;
-}
-
-static bool is_key(const uint8_t *pair, size_t length, const char *key)
-{
-    const uint8_t *at = pair;
-    uint64_t field;
-    const uint8_t *bytes;
-    size_t size;
-    return next_bytes(&at, pair + length, &field, &bytes, &size) && field == 1 &&
-           size == strlen(key) && memcmp(bytes, key, size) == 0;
-}
-
-/* The resource, and the two attributes without which records cannot be read, each once. */
-static bool decodes(const uint8_t *payload, size_t size)
-{
-    const uint8_t *at = payload;
-    const uint8_t *const end = payload + size;
-    unsigned resources = 0;
-    unsigned schemas = 0;
-    unsigned maps = 0;
-    while (at != end) {
-        uint64_t field;
-        const uint8_t *bytes;
-        size_t length;
-        if (!next_bytes(&at, end, &field, &bytes, &length))
-            return false;
-        resources += field == 1;
-        schemas += field == 2 && is_key(bytes, length, "threadlocal.schema_version");
-        maps += field == 2 && is_key(bytes, length, "threadlocal.attribute_key_map");
-    }
-    return resources == 1 && schemas == 1 && maps == 1;
-}
-
 static const char *wrong_in(const struct oteli_process_context *context)
 {
     if (!is_listed(context))
@@ -96,9 +42,6 @@ static const char *wrong_in(const struct oteli_process_context *context)
         context->version != OTELI_PROCESS_CONTEXT_VERSION ||
         oteli_load_relaxed_64(&context->published_at) == 0)
         return "the header of the process's context is not what readers look for";
-    if (context->payload_size > OTELI_PROCESS_CONTEXT_MAX ||
-        !decodes((const uint8_t *)(uintptr_t)context->payload, context->payload_size))
-        return "the process's context does not say how the records of threads are to be read";
     return NULL;
 }
 
@@ -116,9 +59,22 @@ static const char *wrong_in_process(void)
     return why;
 }
 
+/* How the variable is reached needs no look: its declaration makes that initial-exec. */
+static const char *wrong_in_symbols(void)
+{
+#if !defined(__x86_64__) && !defined(__aarch64__)
+    return "readers know thread-local memory of x86-64 and AArch64 only";
+#endif
+    if (oteli_is_named("otel_thread_ctx_v1", oteli_thread_ctx_address(),
+                       (oteli_code *)otel_thread_context_selftest))
+        return NULL;
+    return "otel_thread_ctx_v1 is not in the dynamic symbol table of what defines it: link with "
+           "-Wl,--export-dynamic-symbol=otel_thread_ctx_v1, and not with -static";
+}
+
 otel_status otel_thread_context_selftest(char *why, size_t size)
 {
-    const char *wrong = oteli_thread_context_elf();
+    const char *wrong = wrong_in_symbols();
     if (wrong != NULL)
         return say(OTEL_ERROR_UNSUPPORTED, why, size, wrong);
     wrong = wrong_in_process();
