@@ -5,6 +5,7 @@
 #include "config/build_options.h"
 
 #include "common/config/configuration.h"
+#include "common/text/pattern.h"
 #include "common/text/text.h"
 
 #include <stdlib.h>
@@ -53,51 +54,12 @@ void oteli_options_free(const otel_sdk_options *options)
 
 /* --- Tracers --- */
 
-/* The bytes of the first character. */
-static size_t character(otel_slice text)
-{
-    size_t length = text.length != 0;
-    while (length != 0 && length < text.length && ((uint8_t)text.data[length] & 0xC0) == 0x80)
-        length++;
-    return length;
-}
-
-/* `?` is one character, `*` any number. After the last `*` that was met, as much as needed is
- * skipped, and no more is ever gone back to. */
-static bool is_like(otel_slice text, const char *pattern)
-{
-    const char *star = NULL;
-    otel_slice behind_star = text;
-    while (text.length != 0) {
-        size_t length = 1;
-        if (*pattern == '*') {
-            star = pattern++;
-            behind_star = text;
-            continue;
-        }
-        if (*pattern == '?')
-            length = character(text);
-        if (*pattern != '\0' && (*pattern == '?' || *pattern == *text.data)) {
-            pattern++;
-            text = (otel_slice){text.data + length, text.length - length};
-            continue;
-        }
-        if (star == NULL)
-            return false;
-        pattern = star + 1;
-        behind_star = (otel_slice){behind_star.data + 1, behind_star.length - 1};
-        text = behind_star;
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == '\0';
-}
-
 bool oteli_file_enables_tracer(void *state, const otel_scope_view *scope)
 {
     const struct oteli_settings *settings = state;
     for (size_t i = 0; i < settings->tracer_count; i++)
-        if (is_like(scope->name, settings->tracers[i].pattern))
+        if (oteli_pattern_matches(settings->tracers[i].pattern, scope->name.data,
+                                  scope->name.length))
             return settings->tracers[i].is_enabled;
     return settings->are_tracers_enabled;
 }

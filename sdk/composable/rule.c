@@ -2,8 +2,8 @@
 /* sdk/composable/rule.c - the contracts are in rule.h. App threads. */
 #include "sdk/composable/rule.h"
 
+#include "common/text/pattern.h"
 #include "sdk/composable/consistent.h"
-#include "sdk/composable/pattern.h"
 #include "sdk/composable/sampler_description.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/sampler_composite_test.c - specification of CompositeSampler, of the composable
  * samplers, and of the conditions and patterns of rules. */
-#include "sdk/composable/pattern.h"
+#include "common/text/pattern.h"
 #include "sdk/composable/rule.h"
 
 #include "tests/support/sampling.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/composable/pattern.c - the contract is in pattern.h. Any thread; owns nothing. */
-#include "sdk/composable/pattern.h"
+/* common/text/pattern.c - the contract is in pattern.h. Any thread; owns nothing. */
+#include "common/text/pattern.h"
 
 /* Bytes of the character at `text`; of what is no UTF-8, each byte is one. */
 static size_t character(const char *text, size_t length)
