@@ -1,40 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/lifecycle/fork_engine.c - see fork_engine.h. */
 #include "sdk/lifecycle/fork_engine.h"
-#include "common/log.h"
 #include "sdk/worker/on_idle.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static otel_export_result drop_as_forked(void *state, otel_export *call)
-{
-    (void)state;
-    otel_export_drop(call, OTEL_DROP_FORKED_CHILD, otel_batch_size(call->batch));
-    return OTEL_EXPORT_DONE;
-}
-
-static bool can_be_renewed(const otel_exporter *exporter)
-{
-    const size_t needed = offsetof(otel_exporter, renew) + sizeof exporter->renew;
-    return exporter->size >= needed && exporter->renew != NULL;
-}
-
-/* A pipeline that cannot go on does not take the others with it. */
-static void renew_exporter(otel_exporter *renewed, const otel_exporter *parents)
-{
-    otel_exporter made = {0};
-    otel_status status = OTEL_OK;
-    if (can_be_renewed(parents))
-        status = parents->renew(parents->state, &made);
-    if (status != OTEL_OK)
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s: nothing is exported in this forked child: %s",
-                         parents->name, otel_status_string(status));
-    if (status == OTEL_OK && made.export_batch != NULL)
-        *renewed = made;
-    else
-        *renewed = OTEL_EXPORTER(.name = parents->name, .export_batch = drop_as_forked);
-}
 
 static otel_status renew_pipelines(struct oteli_engine *engine, const struct oteli_engine *parents)
 {
@@ -44,7 +14,7 @@ static otel_status renew_pipelines(struct oteli_engine *engine, const struct ote
         return OTEL_ERROR_NO_MEMORY;
     engine->pipeline_count = count;
     for (size_t i = 0; i < count; i++)
-        renew_exporter(&engine->pipelines[i].exporter, &parents->pipelines[i].exporter);
+        engine->pipelines[i].exporter = oteli_exporter_renew(&parents->pipelines[i].exporter);
     for (size_t i = 0; i < count; i++)
         oteli_attend_init(&engine->pipelines[i]);
     return OTEL_OK;

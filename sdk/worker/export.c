@@ -9,7 +9,7 @@
 #include "sdk/worker/on_idle.h"
 
 #include <inttypes.h>
-#include <limits.h>
+#include <stddef.h>
 #include <string.h>
 
 void otel_export_reject(otel_export *call, size_t count)
@@ -141,15 +141,43 @@ static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call 
         tell(pipeline, lost, reason);
 }
 
+/* The exporter has answered, or its time is over. */
+static void end_call(struct oteli_pipeline *pipeline, struct oteli_call *call, uint64_t started_ns,
+                     otel_export_result result)
+{
+    if (result == OTEL_EXPORT_PENDING)
+        time_out(call);
+    count_call(pipeline, call, oteli_monotonic_ns() - started_ns);
+    oteli_attend_soon(pipeline);
+}
+
+void oteli_pipeline_export(struct oteli_pipeline *pipeline, const otel_batch *batch,
+                           uint64_t deadline_ns)
+{
+    const otel_exporter *exporter = &pipeline->exporter;
+    const uint64_t started_ns = oteli_monotonic_ns();
+    struct oteli_call call = {.view = {.batch = batch, .deadline_ns = deadline_ns}};
+    otel_export_result result = exporter->export_batch(exporter->state, &call.view);
+    bool is_over = exporter->poll == NULL;
+    while (result == OTEL_EXPORT_PENDING && !is_over) {
+        const int left_ms = oteli_ms_until(deadline_ns);
+        is_over = left_ms == 0;
+        result = exporter->poll(exporter->state, &call.view, left_ms, is_over);
+    }
+    end_call(pipeline, &call, started_ns, result);
+}
+
+void oteli_pipeline_drop(struct oteli_pipeline *pipeline, otel_drop_reason reason, uint64_t count)
+{
+    oteli_count(&pipeline->dropped[reason], count);
+    tell(pipeline, count, reason);
+}
+
 /* The exporter of the current pipeline has answered, or its time is over. */
 static void settle(struct oteli_engine *engine, otel_export_result result)
 {
     struct oteli_sending *sending = &engine->sending;
-    if (result == OTEL_EXPORT_PENDING)
-        time_out(&sending->call);
-    count_call(&engine->pipelines[sending->pipeline], &sending->call,
-               oteli_monotonic_ns() - sending->started_ns);
-    oteli_attend_soon(&engine->pipelines[sending->pipeline]);
+    end_call(&engine->pipelines[sending->pipeline], &sending->call, sending->started_ns, result);
     sending->pipeline++;
 }
 
@@ -258,4 +286,31 @@ void oteli_export_fini(struct oteli_engine *engine)
             exporter->free(exporter->state);
         *exporter = (otel_exporter){.name = exporter->name};
     }
+}
+
+static otel_export_result drop_as_forked(void *state, otel_export *call)
+{
+    (void)state;
+    otel_export_drop(call, OTEL_DROP_FORKED_CHILD, otel_batch_size(call->batch));
+    return OTEL_EXPORT_DONE;
+}
+
+static bool can_be_renewed(const otel_exporter *exporter)
+{
+    const size_t needed = offsetof(otel_exporter, renew) + sizeof exporter->renew;
+    return exporter->size >= needed && exporter->renew != NULL;
+}
+
+otel_exporter oteli_exporter_renew(const otel_exporter *parents)
+{
+    otel_exporter made = {0};
+    otel_status status = OTEL_OK;
+    if (can_be_renewed(parents))
+        status = parents->renew(parents->state, &made);
+    if (status != OTEL_OK)
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s: nothing is exported in this forked child: %s",
+                         parents->name, otel_status_string(status));
+    if (status == OTEL_OK && made.export_batch != NULL)
+        return made;
+    return OTEL_EXPORTER(.name = parents->name, .export_batch = drop_as_forked);
 }

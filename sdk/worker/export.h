@@ -85,4 +85,15 @@ uint64_t oteli_export_deadline(const struct oteli_engine *engine, uint64_t start
 /* Make an export that waits look at its deadline again. Any thread. */
 void oteli_export_wake(struct oteli_engine *engine);
 
+/* Export a batch through one pipeline that is of no engine, from beginning to end. */
+void oteli_pipeline_export(struct oteli_pipeline *pipeline, const otel_batch *batch,
+                           uint64_t deadline_ns);
+
+/* Count spans that its exporter is not given, and say so in the log. */
+void oteli_pipeline_drop(struct oteli_pipeline *pipeline, otel_drop_reason reason, uint64_t count);
+
+/* In a forked child: an exporter like the parent's. One that cannot be made drops what it is given
+ * as OTEL_DROP_FORKED_CHILD, and does not take others with it. */
+otel_exporter oteli_exporter_renew(const otel_exporter *parents);
+
 #endif
