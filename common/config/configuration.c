@@ -69,9 +69,8 @@ struct loader {
     struct oteli_config *config;
     const otel_sdk_options *options;
     bool read_environment;
-    bool given[ROW_COUNT];               /* by code or by the environment, and good … */
-    bool in_code[ROW_COUNT];             /* … by code */
-    struct oteli_config_origin *origins; /* NULL: nobody asks */
+    bool given[ROW_COUNT];                 /* by code or by the environment, and good */
+    struct oteli_config_problem *problems; /* NULL: nobody asks */
 };
 
 static bool is_text(const struct oteli_config_row *row)
@@ -84,25 +83,24 @@ static void *field_of(struct oteli_config *config, const struct oteli_config_row
     return (char *)config + row->offset;
 }
 
-/* Remember, for who asks for origins, what is wrong with a value. */
+/* Remember, for who asks for problems, what is wrong with a value. */
 __attribute__((format(printf, 3, 4))) static void note_problem(const struct loader *loader,
                                                                size_t index, const char *format,
                                                                ...)
 {
-    if (loader->origins == NULL)
+    if (loader->problems == NULL)
         return;
-    struct oteli_config_origin *origin = &loader->origins[index];
+    struct oteli_config_problem *problem = &loader->problems[index];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(origin->problem, sizeof origin->problem, format, arguments);
+    vsnprintf(problem->text, sizeof problem->text, format, arguments);
     va_end(arguments);
 }
 
-static void note_origin(const struct loader *loader, size_t index, enum oteli_config_source source)
+static bool is_from(const struct oteli_config *config, size_t index,
+                    enum oteli_config_source source)
 {
-    loader->config->givers[index].source = (uint8_t)source;
-    if (loader->origins != NULL)
-        loader->origins[index].source = source;
+    return config->givers[index].source == source;
 }
 
 /* The row whose giver gave the value of a field. */
@@ -312,12 +310,12 @@ static otel_status load_row(struct loader *loader, size_t index)
     struct oteli_setting setting = {.text = NULL};
     bool given = false;
     otel_status status = from_code(loader, row, &setting, &given);
-    loader->in_code[index] = given;
-    note_origin(loader, index, given ? OTELI_FROM_CODE : OTELI_FROM_DEFAULT);
+    uint8_t *source = &loader->config->givers[index].source;
+    *source = given ? OTELI_FROM_CODE : OTELI_FROM_DEFAULT;
     if (status == OTEL_OK && !given && loader->read_environment) {
         status = from_environment(loader, index, &setting, &given);
         if (given)
-            note_origin(loader, index, OTELI_FROM_ENVIRONMENT);
+            *source = OTELI_FROM_ENVIRONMENT;
     }
     if (status == OTEL_OK && !given)
         status = from_default(row, &setting);
@@ -353,10 +351,8 @@ static otel_status apply_fallbacks(struct loader *loader)
         if (loader->given[fallbacks[i].specific])
             continue;
         const struct oteli_config_row *specific = &oteli_config_rows[fallbacks[i].specific];
-        note_origin(loader, fallbacks[i].specific, OTELI_FROM_GENERAL);
-        loader->config->givers[fallbacks[i].specific].general = (uint8_t)fallbacks[i].general;
-        if (loader->origins != NULL)
-            loader->origins[fallbacks[i].specific].general = fallbacks[i].general;
+        loader->config->givers[fallbacks[i].specific] =
+            (struct oteli_config_giver){OTELI_FROM_GENERAL, (uint8_t)fallbacks[i].general};
         void *to = field_of(loader->config, specific);
         const void *from = field_of(loader->config, &oteli_config_rows[fallbacks[i].general]);
         if (specific->type == OTELI_TYPE_BOOL) {
@@ -387,8 +383,8 @@ static void fit_batch_to_queue(struct loader *loader)
     const int64_t queue = config->bsp_max_queue_size;
     const int64_t batch = config->bsp_max_export_batch_size;
     const bool is_of_environment =
-        config->givers[ROW_bsp_max_queue_size].source == OTELI_FROM_ENVIRONMENT ||
-        config->givers[ROW_bsp_max_export_batch_size].source == OTELI_FROM_ENVIRONMENT;
+        is_from(config, ROW_bsp_max_queue_size, OTELI_FROM_ENVIRONMENT) ||
+        is_from(config, ROW_bsp_max_export_batch_size, OTELI_FROM_ENVIRONMENT);
     const char *variables =
         is_of_environment ? " (OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BSP_MAX_QUEUE_SIZE)" : "";
     if (batch > queue) {
@@ -411,13 +407,13 @@ static void fit_batch_to_queue(struct loader *loader)
 static void part_sampler_from_argument(const struct loader *loader)
 {
     struct oteli_config *config = loader->config;
-    if (loader->in_code[ROW_traces_sampler_arg] || config->traces_sampler_arg == NULL)
-        return;
-    if (loader->given[ROW_traces_sampler] && !loader->in_code[ROW_traces_sampler])
+    if (is_from(config, ROW_traces_sampler_arg, OTELI_FROM_CODE) ||
+        is_from(config, ROW_traces_sampler, OTELI_FROM_ENVIRONMENT) ||
+        config->traces_sampler_arg == NULL)
         return;
     free(config->traces_sampler_arg);
     config->traces_sampler_arg = NULL;
-    note_origin(loader, ROW_traces_sampler_arg, OTELI_FROM_DEFAULT);
+    config->givers[ROW_traces_sampler_arg].source = OTELI_FROM_DEFAULT;
     note_problem(
         loader, ROW_traces_sampler_arg,
         "is for the sampler that OTEL_TRACES_SAMPLER names, and that names none; it counts "
@@ -434,7 +430,7 @@ static otel_status settle_ratio(const struct loader *loader)
         (given != NULL && oteli_parse_ratio(given, &ratio)))
         return OTEL_OK;
     if (given != NULL) {
-        const bool in_code = loader->in_code[ROW_traces_sampler_arg];
+        const bool in_code = is_from(config, ROW_traces_sampler_arg, OTELI_FROM_CODE);
         char shown[201];
         OTELI_LOG_ALWAYS(
             in_code ? OTEL_LOG_ERROR : OTEL_LOG_WARN, "%s=\"%s\" is no number from 0 to 1%s",
@@ -443,7 +439,7 @@ static otel_status settle_ratio(const struct loader *loader)
         if (in_code)
             return OTEL_ERROR_INVALID_ARGUMENT;
         note_problem(loader, ROW_traces_sampler_arg, "is no number from 0 to 1; using 1.0");
-        note_origin(loader, ROW_traces_sampler_arg, OTELI_FROM_DEFAULT);
+        config->givers[ROW_traces_sampler_arg].source = OTELI_FROM_DEFAULT;
     }
     free(given);
     config->traces_sampler_arg = oteli_slice_copy(oteli_slice_of("1.0"));
@@ -451,7 +447,7 @@ static otel_status settle_ratio(const struct loader *loader)
 }
 
 static otel_status load(struct oteli_config *config, const otel_sdk_options *options,
-                        bool read_environment, struct oteli_config_origin *origins,
+                        bool read_environment, struct oteli_config_problem *problems,
                         bool sets_log_level)
 {
     memset(config, 0, sizeof *config);
@@ -461,10 +457,10 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
         .config = config,
         .options = options,
         .read_environment = read_environment && !oteli_config_ignores_environment(options),
-        .origins = origins,
+        .problems = problems,
     };
-    if (origins != NULL)
-        memset(origins, 0, ROW_COUNT * sizeof *origins);
+    if (problems != NULL)
+        memset(problems, 0, ROW_COUNT * sizeof *problems);
     otel_status status = OTEL_OK;
     for (size_t i = 0; i < ROW_COUNT && status == OTEL_OK; i++) {
         status = load_row(&loader, i);
@@ -489,7 +485,7 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
 otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_options *options,
                               bool read_environment)
 {
-    return oteli_config_load_with_origins(config, options, read_environment, NULL);
+    return load(config, options, read_environment, NULL, true);
 }
 
 otel_status oteli_config_look(struct oteli_config *config)
@@ -497,11 +493,11 @@ otel_status oteli_config_look(struct oteli_config *config)
     return load(config, NULL, true, NULL, false);
 }
 
-otel_status oteli_config_load_with_origins(struct oteli_config *config,
-                                           const otel_sdk_options *options, bool read_environment,
-                                           struct oteli_config_origin *origins)
+otel_status oteli_config_load_with_problems(struct oteli_config *config,
+                                            const otel_sdk_options *options, bool read_environment,
+                                            struct oteli_config_problem *problems)
 {
-    return load(config, options, read_environment, origins, true);
+    return load(config, options, read_environment, problems, true);
 }
 
 void oteli_config_fini(struct oteli_config *config)

@@ -98,18 +98,16 @@ OTELI_LENT bool oteli_config_ignores_environment(const otel_sdk_options *options
 OTELI_LENT const char *oteli_config_origin(const struct oteli_config *config, const void *field);
 OTELI_LENT const char *oteli_config_called(const struct oteli_config *config, const void *field);
 
-/* The same for tools that show it. */
-struct oteli_config_origin {
-    enum oteli_config_source source;
-    size_t general;    /* OTELI_FROM_GENERAL: that row */
-    char problem[528]; /* what is wrong with what was given and what is used instead, as the end
-                          of a sentence that begins with the value; "" for nothing */
+/* What is wrong with what was given for a row and what is used instead, as the end of a sentence
+ * that begins with the value; "" for nothing. */
+struct oteli_config_problem {
+    char text[528];
 };
 
-/* The same as oteli_config_load, and says where everything comes from: in `origins`, one a row. */
-otel_status oteli_config_load_with_origins(struct oteli_config *config,
-                                           const otel_sdk_options *options, bool read_environment,
-                                           struct oteli_config_origin *origins);
+/* The same as oteli_config_load, for tools: one problem a row. */
+otel_status oteli_config_load_with_problems(struct oteli_config *config,
+                                            const otel_sdk_options *options, bool read_environment,
+                                            struct oteli_config_problem *problems);
 
 /* The rows as data, for the generator of docs/CONFIGURATION.md and for tools. */
 struct oteli_config_row {

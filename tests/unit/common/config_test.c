@@ -29,7 +29,7 @@ static void note(void *state, otel_log_level level, const char *message)
 }
 
 static struct oteli_config config; /* of `load`, until the next */
-static struct oteli_config_origin *origins;
+static struct oteli_config_problem *problems;
 
 static int begin(void **state)
 {
@@ -47,8 +47,8 @@ static int end(void **state)
 {
     (void)state;
     oteli_config_fini(&config);
-    free(origins);
-    origins = NULL;
+    free(problems);
+    problems = NULL;
     oteli_leaks_check();
     otel_log_set_handler(NULL, NULL);
     return 0;
@@ -57,9 +57,9 @@ static int end(void **state)
 static void load(const otel_sdk_options *options)
 {
     oteli_config_fini(&config);
-    if (origins == NULL)
-        origins = calloc(oteli_config_row_count, sizeof *origins);
-    assert_int_equal(oteli_config_load_with_origins(&config, options, true, origins), OTEL_OK);
+    if (problems == NULL)
+        problems = calloc(oteli_config_row_count, sizeof *problems);
+    assert_int_equal(oteli_config_load_with_problems(&config, options, true, problems), OTEL_OK);
 }
 
 AROUND_EACH(begin, end);
@@ -420,12 +420,13 @@ static void assert_origins(const char *expected)
         while (strncmp(oteli_config_rows[row].variable, expected, name) != 0 ||
                oteli_config_rows[row].variable[name] != '\0')
             assert_true(++row < oteli_config_row_count);
-        const struct oteli_config_origin *origin = &origins[row];
-        const bool is_general = origin->source == OTELI_FROM_GENERAL;
+        const struct oteli_config_giver *giver = &config.givers[row];
+        const char *problem = problems[row].text;
+        const bool is_general = giver->source == OTELI_FROM_GENERAL;
         snprintf(text, sizeof text, "%s %s%s%s%s%s\n", oteli_config_rows[row].variable,
-                 words[origin->source], is_general ? " " : "",
-                 is_general ? oteli_config_rows[origin->general].variable : "",
-                 origin->problem[0] != '\0' ? ": " : "", origin->problem);
+                 words[giver->source], is_general ? " " : "",
+                 is_general ? oteli_config_rows[giver->general].variable : "",
+                 problem[0] != '\0' ? ": " : "", problem);
         if (strlen(text) != length + 1 || strncmp(text, expected, length) != 0)
             fail_msg("%snot\n%.*s", text, (int)length, expected);
         expected += length + 1;

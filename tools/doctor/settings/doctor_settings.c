@@ -27,12 +27,9 @@ static const void *field_of(const struct doctor_settings *settings,
 
 static const char *source_of(const struct doctor_settings *settings, size_t index)
 {
-    const struct oteli_config_origin *origin = &settings->origins[index];
-    if (origin->source == OTELI_FROM_GENERAL) {
-        index = origin->general;
-        origin = &settings->origins[index];
-    }
-    return origin->source == OTELI_FROM_DEFAULT ? the_default : oteli_config_rows[index].variable;
+    const void *field = field_of(settings, &oteli_config_rows[index]);
+    const char *origin = oteli_config_origin(&settings->config, field);
+    return strcmp(origin, "default") == 0 ? the_default : origin;
 }
 
 /* What the report says of its origin. */
@@ -53,7 +50,7 @@ static void describe_problem(const struct doctor_settings *settings, size_t inde
                              size_t size)
 {
     out[0] = '\0';
-    const char *problem = settings->origins[index].problem;
+    const char *problem = settings->problems[index].text;
     if (problem[0] == '\0')
         return;
     const char *variable = oteli_config_rows[index].variable;
@@ -93,10 +90,11 @@ bool doctor_settings_add(struct doctor_settings *settings, const char *name, con
 bool doctor_settings_load(struct doctor_settings *settings, const char *endpoint)
 {
     settings->endpoint = endpoint;
-    settings->origins = calloc(oteli_config_row_count, sizeof *settings->origins);
-    if (settings->origins == NULL)
+    settings->problems = calloc(oteli_config_row_count, sizeof *settings->problems);
+    if (settings->problems == NULL)
         return false;
-    if (oteli_config_load_with_origins(&settings->config, NULL, true, settings->origins) != OTEL_OK)
+    if (oteli_config_load_with_problems(&settings->config, NULL, true, settings->problems) !=
+        OTEL_OK)
         return false;
     bool fine = true;
     for (size_t i = 0; fine && i < oteli_config_row_count; i++) {
@@ -113,9 +111,9 @@ bool doctor_settings_load(struct doctor_settings *settings, const char *endpoint
 
 void doctor_settings_fini(struct doctor_settings *settings)
 {
-    if (settings->origins != NULL)
+    if (settings->problems != NULL)
         oteli_config_fini(&settings->config);
-    free(settings->origins);
+    free(settings->problems);
     for (size_t i = 0; i < settings->count; i++) {
         free(settings->list[i].name);
         free(settings->list[i].value);

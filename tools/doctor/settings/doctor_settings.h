@@ -19,7 +19,7 @@ struct doctor_setting {
 
 struct doctor_settings {
     struct oteli_config config;
-    struct oteli_config_origin *origins; /* one a row */
+    struct oteli_config_problem *problems; /* one a row */
     struct doctor_setting *list;
     size_t count;
     const char *endpoint; /* of the command line; NULL: there is none */
