@@ -141,7 +141,7 @@ static bool find_service_name(const struct oteli_settings *settings, otel_slice 
         *name = oteli_slice_of(is_text ? attribute->value.as.string : "");
         return true;
     }
-    otel_slice rest = oteli_slice_of(settings->attributes_list);
+    otel_slice rest = oteli_slice_of(settings->options.resource_attributes);
     otel_slice pair, key, value;
     bool is_there = false;
     while (oteli_list_next(&rest, &pair)) {
@@ -176,13 +176,9 @@ static otel_status set_resource(const struct oteli_settings *settings, struct ot
         options->service_name = NULL;
     else if (settings->detects_service && options->service_name == NULL)
         options->service_name = oteli_env_get("OTEL_SERVICE_NAME");
-    if (settings->attributes_list != NULL)
-        options->resource_attributes = settings->attributes_list;
-    if (settings->schema_url != NULL)
-        options->resource_schema_url = settings->schema_url;
-    if (settings->detectors != NULL)
-        options->resource_detectors = settings->detectors;
-    else if (options->resource_detectors == NULL)
+    if (settings->options.resource_schema_url != NULL)
+        options->resource_schema_url = settings->options.resource_schema_url;
+    if (options->resource_detectors == NULL)
         options->resource_detectors = "none";
     return OTEL_OK;
 }
@@ -193,7 +189,7 @@ static otel_status make_sampler(const struct oteli_settings *settings, struct ot
                                 struct oteli_creation *creation)
 {
     otel_sdk_options *options = &creation->options;
-    if (settings->sampler_count == 0)
+    if (settings->sampler == NULL)
         return OTEL_OK;
     free_sampler(options->sampler);
     options->sampler = NULL;
@@ -210,67 +206,21 @@ static otel_status make_sampler(const struct oteli_settings *settings, struct ot
     return status;
 }
 
-/* --- Numbers and words --- */
-
-static void set_number(int64_t *option, int64_t said)
-{
-    if (said != 0)
-        *option = said;
-}
-
-static void set_limits(const struct oteli_settings *settings, otel_sdk_options *options)
-{
-    const struct oteli_limit_setting *all = &settings->limits;
-    const struct oteli_limit_setting *span = &settings->span_limits;
-    set_number(&options->attribute_value_length_limit, all->attribute_value_length);
-    set_number(&options->attribute_value_depth_limit, all->attribute_value_depth);
-    set_number(&options->attribute_count_limit, all->attribute_count);
-    set_number(&options->span_attribute_value_length_limit, span->attribute_value_length);
-    set_number(&options->attribute_value_depth_limit, span->attribute_value_depth);
-    set_number(&options->span_attribute_count_limit, span->attribute_count);
-    set_number(&options->span_event_count_limit, span->event_count);
-    set_number(&options->span_link_count_limit, span->link_count);
-    set_number(&options->event_attribute_count_limit, span->event_attribute_count);
-    set_number(&options->link_attribute_count_limit, span->link_attribute_count);
-    set_number(&options->bsp_schedule_delay, settings->batch.schedule_delay_ms);
-    set_number(&options->bsp_export_timeout, settings->batch.export_timeout_ms);
-    set_number(&options->bsp_max_queue_size, settings->batch.max_queue_size);
-    set_number(&options->bsp_max_export_batch_size, settings->batch.max_export_batch_size);
-}
+/* --- Words --- */
 
 static void set_words(const struct oteli_settings *settings, otel_sdk_options *options)
 {
     options->ignore_environment = true;
     options->traces_exporter = "none";
     options->sdk_disabled = settings->is_disabled ? "true" : "false";
-    if (settings->log_level != NULL)
-        options->log_level = settings->log_level;
-    if (settings->propagators != NULL) {
-        options->propagators = settings->propagators;
+    if (settings->options.propagators != NULL)
         options->propagator = NULL;
-    } else if (options->propagators == NULL) {
+    else if (options->propagators == NULL)
         options->propagators = "none";
-    }
     if (settings->has_tracer_rules) {
         options->tracer_enabled = oteli_file_enables_tracer;
         options->tracer_enabled_state = (void *)(uintptr_t)settings;
     }
-}
-
-static void set_profiler(const struct oteli_profiler_setting *profiler, otel_sdk_options *options)
-{
-    set_number(&options->profiler_hz, profiler->hz);
-    set_number(&options->profiler_signal, profiler->signal);
-    if (profiler->source != NULL)
-        options->profiler = profiler->source;
-    if (profiler->out != NULL)
-        options->profiler_out = profiler->out;
-    if (profiler->endpoint != NULL)
-        options->profiler_endpoint = profiler->endpoint;
-    if (profiler->label_style != NULL)
-        options->pprof_label_style = profiler->label_style;
-    if (profiler->names != NULL)
-        options->profiler_names = profiler->names;
 }
 
 otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_options *own,
@@ -281,9 +231,8 @@ otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_o
     otel_status status = oteli_options_copy(own, options);
     if (status != OTEL_OK)
         return status;
-    set_limits(settings, options);
+    oteli_config_put_over(options, &settings->options);
     set_words(settings, options);
-    set_profiler(&settings->profiler, options);
     status = make_processors(settings, faults, creation);
     if (status == OTEL_OK)
         status = set_resource(settings, faults, creation);

@@ -52,7 +52,7 @@ static otel_status start_with(struct loaded *loaded, const char *path,
     const struct oteli_start_file file = {.path = path,
                                           .exporters = creation.file_exporters,
                                           .processors = creation.file_processors,
-                                          .has_sampler = loaded->settings.sampler_count != 0};
+                                          .has_sampler = loaded->settings.sampler != NULL};
     status = oteli_start_as(&creation.options, &file);
     oteli_creation_free(&creation);
     return status;

@@ -1,172 +1,243 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/make_sampler.c - samplers as their settings say, from the last part to the first; see
- * settings.h for the order. Start/stop only. */
+/* config/make_sampler.c - make the sampler that a configuration file describes, with those that it
+ * is made of. Start/stop only; what is made is the caller's.
+ *
+ * The schema has been checked: each sampler is a mapping with one key. Samplers are made of
+ * samplers, at most as deep as a document may be nested. */
+#include "config/registry.h"
 #include "config/settings.h"
 
 #include <otel/jaeger_remote.h>
+#include <otel/sampler.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* One that has been made and not been given away is one or the other. */
-struct made {
-    otel_sampler sampler;
-    otel_composable composable;
+struct maker {
+    struct oteli_pool *pool; /* of texts */
+    struct oteli_faults *faults;
+    const char *service_name;
 };
 
-static otel_sampler take_sampler(struct made *made, size_t part)
+static otel_status make_sampler(const struct maker *maker, const struct oteli_node *node,
+                                otel_sampler *sampler);
+static otel_status make_composable(const struct maker *maker, const struct oteli_node *node,
+                                   otel_composable *composable);
+
+static void free_sampler(const otel_sampler *sampler)
 {
-    const otel_sampler sampler = made[part].sampler;
-    made[part].sampler = (otel_sampler){.size = 0};
-    return sampler;
+    if (sampler->free != NULL)
+        sampler->free(sampler->state);
 }
 
-static otel_composable take_composable(struct made *made, size_t part)
+static double ratio_of(const struct oteli_node *body)
 {
-    const otel_composable composable = made[part].composable;
-    made[part].composable = (otel_composable){.size = 0};
-    return composable;
+    const struct oteli_node *ratio = oteli_node_value(body, "ratio");
+    return ratio != NULL ? ratio->real : 1;
 }
 
-/* What is not given is zeroed, which is the default, except for the root. */
-static otel_status make_parent_based(const struct oteli_sampler_setting *setting, struct made *made,
+/* One that is not given stays what it is. */
+static otel_status make_part(const struct maker *maker, const struct oteli_node *body,
+                             const char *key, otel_sampler *part)
+{
+    const struct oteli_node *node = oteli_node_value(body, key);
+    return node != NULL ? make_sampler(maker, node, part) : OTEL_OK;
+}
+
+static otel_status make_parent_based(const struct maker *maker, const struct oteli_node *body,
                                      otel_sampler *sampler)
 {
-    otel_sampler parts[OTELI_SAMPLER_PARTS] = {{.size = 0}};
-    for (size_t i = 0; i < OTELI_SAMPLER_PARTS; i++)
-        if (setting->parts[i] != 0)
-            parts[i] = take_sampler(made, setting->parts[i]);
-    if (setting->parts[0] == 0)
-        parts[0] = otel_sampler_always_on();
-    const otel_parent_based_options options = {
-        .size = sizeof options,
-        .root = parts[0],
-        .remote_parent_sampled = parts[1],
-        .remote_parent_not_sampled = parts[2],
-        .local_parent_sampled = parts[3],
-        .local_parent_not_sampled = parts[4],
+    otel_parent_based_options options = {.size = sizeof options, .root = otel_sampler_always_on()};
+    const struct {
+        const char *key;
+        otel_sampler *part;
+    } parts[] = {
+        {"root", &options.root},
+        {"remote_parent_sampled", &options.remote_parent_sampled},
+        {"remote_parent_not_sampled", &options.remote_parent_not_sampled},
+        {"local_parent_sampled", &options.local_parent_sampled},
+        {"local_parent_not_sampled", &options.local_parent_not_sampled},
     };
-    return otel_sampler_parent_based(&options, sampler);
+    const size_t count = sizeof parts / sizeof parts[0];
+    otel_status status = OTEL_OK;
+    for (size_t i = 0; i < count && status == OTEL_OK; i++)
+        status = make_part(maker, body, parts[i].key, parts[i].part);
+    if (status == OTEL_OK)
+        return otel_sampler_parent_based(&options, sampler);
+    for (size_t i = 0; i < count; i++)
+        free_sampler(parts[i].part);
+    return status;
 }
 
-static otel_status make_rule_based(const struct oteli_sampler_setting *setting, struct made *made,
+static otel_status make_always_record(const struct maker *maker, const struct oteli_node *body,
+                                      otel_sampler *sampler)
+{
+    otel_sampler root = {.size = 0};
+    const otel_status status = make_part(maker, body, "root", &root);
+    return status == OTEL_OK ? otel_sampler_always_record(root, sampler) : status;
+}
+
+static otel_status make_composite(const struct maker *maker, const struct oteli_node *body,
+                                  otel_sampler *sampler)
+{
+    otel_composable root;
+    const otel_status status = make_composable(maker, body, &root);
+    return status == OTEL_OK ? otel_sampler_composite(root, sampler) : status;
+}
+
+static otel_status make_jaeger_remote(const struct maker *maker, const struct oteli_node *body,
+                                      otel_sampler *sampler)
+{
+    otel_sampler initial = {.size = 0};
+    const otel_status status = make_part(maker, body, "initial_sampler", &initial);
+    if (status != OTEL_OK)
+        return status;
+    return otel_sampler_jaeger_remote(
+        OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = oteli_read_text(body, "endpoint"),
+                                   .service_name = maker->service_name,
+                                   .polling_interval_ms = oteli_read_number(body, "interval"),
+                                   .initial = initial),
+        sampler);
+}
+
+static otel_status make_registered(const struct oteli_item *item, otel_sampler *sampler)
+{
+    const struct oteli_component_setting component =
+        oteli_component_read(OTEL_COMPONENT_SAMPLER, item);
+    return component.provider->create(component.provider->state, component.properties, sampler);
+}
+
+/* Whoever fails first says so, and none of those that are made of it. */
+static void report(const struct maker *maker, size_t faults_before, const struct oteli_item *item,
+                   otel_status status)
+{
+    if (status != OTEL_OK && maker->faults->count == faults_before)
+        oteli_fault(maker->faults, item->key_place, "this sampler cannot be made: %s",
+                    otel_status_string(status));
+}
+
+static otel_status make_sampler(const struct maker *maker, const struct oteli_node *node,
+                                otel_sampler *sampler)
+{
+    const size_t faults_before = maker->faults->count;
+    const struct oteli_item *item = node->items;
+    const struct oteli_node *body = item->value;
+    otel_sampler made = {.size = 0};
+    otel_status status = OTEL_OK;
+    if (strcmp(item->key, "always_on") == 0)
+        made = otel_sampler_always_on();
+    else if (strcmp(item->key, "always_off") == 0)
+        made = otel_sampler_always_off();
+    else if (strcmp(item->key, "trace_id_ratio_based") == 0)
+        status = otel_sampler_trace_id_ratio(ratio_of(body), &made);
+    else if (strcmp(item->key, "probability/development") == 0)
+        status = otel_sampler_probability(ratio_of(body), &made);
+    else if (strcmp(item->key, "parent_based") == 0)
+        status = make_parent_based(maker, body, &made);
+    else if (strcmp(item->key, "always_record") == 0)
+        status = make_always_record(maker, body, &made);
+    else if (strcmp(item->key, "composite/development") == 0)
+        status = make_composite(maker, body, &made);
+    else if (strcmp(item->key, "jaeger_remote/development") == 0)
+        status = make_jaeger_remote(maker, body, &made);
+    else
+        status = make_registered(item, &made);
+    report(maker, faults_before, item, status);
+    if (status == OTEL_OK)
+        *sampler = made;
+    return status;
+}
+
+/* --- Samplers that are composed of others --- */
+
+/* The bits of the words in a list, of which the first is 1. */
+static unsigned bits_of(const struct oteli_node *list, const char *const *words, unsigned count)
+{
+    unsigned bits = 0;
+    for (const struct oteli_item *item = list != NULL ? list->items : NULL; item != NULL;
+         item = item->next)
+        for (unsigned i = 0; i < count; i++)
+            if (strcmp(item->value->text, words[i]) == 0)
+                bits |= 1U << i;
+    return bits;
+}
+
+static otel_status make_rule(const struct maker *maker, const struct oteli_node *node,
+                             otel_sampling_rule *rule)
+{
+    static const char *const kinds[] = {"internal", "server", "client", "producer", "consumer"};
+    static const char *const parents[] = {"none", "local", "remote"}; /* OTEL_RULE_PARENT_… */
+    const struct oteli_node *values = oteli_node_value(node, "attribute_values");
+    const struct oteli_node *patterns = oteli_node_value(node, "attribute_patterns");
+    struct oteli_pool *pool = maker->pool;
+    rule->attribute_key = oteli_read_text(values, "key");
+    rule->attribute_values =
+        oteli_read_texts(values, "values", pool, maker->faults, &rule->attribute_value_count);
+    rule->pattern_key = oteli_read_text(patterns, "key");
+    rule->included =
+        oteli_read_texts(patterns, "included", pool, maker->faults, &rule->included_count);
+    rule->excluded =
+        oteli_read_texts(patterns, "excluded", pool, maker->faults, &rule->excluded_count);
+    rule->kinds = bits_of(oteli_node_value(node, "span_kinds"), kinds, 5);
+    rule->parents = bits_of(oteli_node_value(node, "parent"), parents, 3);
+    if (maker->faults->has_no_memory)
+        return OTEL_ERROR_NO_MEMORY;
+    return make_composable(maker, oteli_node_value(node, "sampler"), &rule->sampler);
+}
+
+static otel_status make_rule_based(const struct maker *maker, const struct oteli_node *body,
                                    otel_composable *composable)
 {
-    otel_sampling_rule *rules = calloc(setting->rule_count + 1, sizeof *rules);
+    const struct oteli_node *list = oteli_node_value(body, "rules");
+    const size_t count = list != NULL ? list->count : 0;
+    otel_sampling_rule *rules = calloc(count + 1, sizeof *rules);
     if (rules == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    for (size_t i = 0; i < setting->rule_count; i++) {
-        const struct oteli_rule_setting *from = &setting->rules[i];
-        rules[i] = (otel_sampling_rule){
-            .attribute_key = from->value_key,
-            .attribute_values = from->values,
-            .attribute_value_count = from->value_count,
-            .pattern_key = from->pattern_key,
-            .included = from->included,
-            .included_count = from->included_count,
-            .excluded = from->excluded,
-            .excluded_count = from->excluded_count,
-            .kinds = from->kinds,
-            .parents = from->parents,
-            .sampler = take_composable(made, from->sampler),
-        };
+    const struct oteli_item *item = count != 0 ? list->items : NULL;
+    otel_status status = OTEL_OK;
+    for (size_t i = 0; item != NULL && status == OTEL_OK; item = item->next)
+        status = make_rule(maker, item->value, &rules[i++]);
+    if (status == OTEL_OK) {
+        status = otel_composable_rule_based(rules, count, composable);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            if (rules[i].sampler.free != NULL)
+                rules[i].sampler.free(rules[i].sampler.state);
     }
-    const otel_status status = otel_composable_rule_based(rules, setting->rule_count, composable);
     free(rules);
     return status;
 }
 
-static otel_status make_composable(const struct oteli_sampler_setting *setting, struct made *made,
+static otel_status make_parent_threshold(const struct maker *maker, const struct oteli_node *body,
+                                         otel_composable *composable)
+{
+    otel_composable root;
+    const otel_status status = make_composable(maker, oteli_node_value(body, "root"), &root);
+    return status == OTEL_OK ? otel_composable_parent_threshold(root, composable) : status;
+}
+
+static otel_status make_composable(const struct maker *maker, const struct oteli_node *node,
                                    otel_composable *composable)
 {
-    switch (setting->kind) {
-    case OTELI_COMPOSABLE_ALWAYS_OFF:
-        *composable = otel_composable_always_off();
-        return OTEL_OK;
-    case OTELI_COMPOSABLE_PROBABILITY:
-        return otel_composable_probability(setting->ratio, composable);
-    case OTELI_COMPOSABLE_PARENT_THRESHOLD:
-        return otel_composable_parent_threshold(take_composable(made, setting->parts[0]),
-                                                composable);
-    case OTELI_COMPOSABLE_RULE_BASED:
-        return make_rule_based(setting, made, composable);
-    default:
+    const size_t faults_before = maker->faults->count;
+    const struct oteli_item *item = node->items;
+    otel_status status = OTEL_OK;
+    if (strcmp(item->key, "always_on") == 0)
         *composable = otel_composable_always_on();
-        return OTEL_OK;
-    }
-}
-
-static otel_status make_jaeger_remote(const struct oteli_sampler_setting *setting,
-                                      struct made *made, const char *service_name,
-                                      otel_sampler *sampler)
-{
-    otel_sampler initial = {.size = 0};
-    if (setting->parts[0] != 0)
-        initial = take_sampler(made, setting->parts[0]);
-    return otel_sampler_jaeger_remote(
-        OTEL_JAEGER_REMOTE_OPTIONS(.endpoint = setting->endpoint, .service_name = service_name,
-                                   .polling_interval_ms = setting->interval_ms, .initial = initial),
-        sampler);
-}
-
-static otel_status make_one(const struct oteli_sampler_setting *setting, struct made *made,
-                            const char *service_name, struct made *one)
-{
-    switch (setting->kind) {
-    case OTELI_SAMPLER_ALWAYS_ON:
-        one->sampler = otel_sampler_always_on();
-        return OTEL_OK;
-    case OTELI_SAMPLER_ALWAYS_OFF:
-        one->sampler = otel_sampler_always_off();
-        return OTEL_OK;
-    case OTELI_SAMPLER_RATIO:
-        return otel_sampler_trace_id_ratio(setting->ratio, &one->sampler);
-    case OTELI_SAMPLER_PROBABILITY:
-        return otel_sampler_probability(setting->ratio, &one->sampler);
-    case OTELI_SAMPLER_PARENT_BASED:
-        return make_parent_based(setting, made, &one->sampler);
-    case OTELI_SAMPLER_ALWAYS_RECORD:
-        return otel_sampler_always_record(take_sampler(made, setting->parts[0]), &one->sampler);
-    case OTELI_SAMPLER_COMPOSITE:
-        return otel_sampler_composite(take_composable(made, setting->parts[0]), &one->sampler);
-    case OTELI_SAMPLER_JAEGER_REMOTE:
-        return make_jaeger_remote(setting, made, service_name, &one->sampler);
-    case OTELI_SAMPLER_REGISTERED:
-        return setting->component.provider->create(setting->component.provider->state,
-                                                   setting->component.properties, &one->sampler);
-    default:
-        return make_composable(setting, made, &one->composable);
-    }
-}
-
-/* Parts that nobody has taken, because what they are for could not be made. */
-static void free_made(struct made *made, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (made[i].sampler.free != NULL)
-            made[i].sampler.free(made[i].sampler.state);
-        if (made[i].composable.free != NULL)
-            made[i].composable.free(made[i].composable.state);
-    }
+    else if (strcmp(item->key, "always_off") == 0)
+        *composable = otel_composable_always_off();
+    else if (strcmp(item->key, "probability") == 0)
+        status = otel_composable_probability(ratio_of(item->value), composable);
+    else if (strcmp(item->key, "parent_threshold") == 0)
+        status = make_parent_threshold(maker, item->value, composable);
+    else
+        status = make_rule_based(maker, item->value, composable);
+    report(maker, faults_before, item, status);
+    return status;
 }
 
 otel_status oteli_make_sampler(const struct oteli_settings *settings, const char *service_name,
                                struct oteli_faults *faults, otel_sampler *sampler)
 {
-    const size_t count = settings->sampler_count;
-    struct made *made = calloc(count, sizeof *made);
-    otel_status status = made != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
-    for (size_t i = count; i-- > 0 && status == OTEL_OK;) {
-        struct made one = {.sampler = {.size = 0}};
-        status = make_one(&settings->samplers[i], made, service_name, &one);
-        if (status == OTEL_OK)
-            made[i] = one;
-        else
-            oteli_fault(faults, settings->samplers[i].place, "this sampler cannot be made: %s",
-                        otel_status_string(status));
-    }
-    if (status == OTEL_OK)
-        *sampler = take_sampler(made, 0);
-    if (made != NULL)
-        free_made(made, count);
-    free(made);
-    return status;
+    const struct maker maker = {settings->pool, faults, service_name};
+    return make_sampler(&maker, settings->sampler, sampler);
 }

@@ -12,62 +12,12 @@
 
 #include <otel/config.h>
 #include <otel/otlp.h>
+#include <otel/sdk.h>
 
 /* Of the program's own: its name has been registered. */
 struct oteli_component_setting {
     const otel_component_provider *provider;
     const otel_properties *properties; /* NULL: there are none */
-};
-
-/* --- Samplers: config/read/read_sampler.c --- */
-
-enum oteli_sampler_kind {
-    OTELI_SAMPLER_ALWAYS_ON,
-    OTELI_SAMPLER_ALWAYS_OFF,
-    OTELI_SAMPLER_RATIO,
-    OTELI_SAMPLER_PROBABILITY,
-    OTELI_SAMPLER_PARENT_BASED,
-    OTELI_SAMPLER_ALWAYS_RECORD,
-    OTELI_SAMPLER_COMPOSITE,
-    OTELI_SAMPLER_JAEGER_REMOTE,
-    OTELI_SAMPLER_REGISTERED,
-    OTELI_COMPOSABLE_ALWAYS_ON,
-    OTELI_COMPOSABLE_ALWAYS_OFF,
-    OTELI_COMPOSABLE_PROBABILITY,
-    OTELI_COMPOSABLE_PARENT_THRESHOLD,
-    OTELI_COMPOSABLE_RULE_BASED
-};
-
-enum { OTELI_SAMPLER_PARTS = 5 };
-
-/* A rule of the rule-based sampler; texts that are NULL and counts that are 0: no condition. */
-struct oteli_rule_setting {
-    const char *value_key;
-    const char *const *values;
-    size_t value_count;
-    const char *pattern_key;
-    const char *const *included;
-    size_t included_count;
-    const char *const *excluded;
-    size_t excluded_count;
-    unsigned kinds;   /* 1 << OTEL_SPAN_KIND_… */
-    unsigned parents; /* OTEL_RULE_PARENT_… */
-    size_t sampler;   /* its place among all samplers */
-};
-
-/* Samplers lie in an array, each before those that it is made of, which it knows by their
- * places. The sampler of the file is the first; no other refers to place 0. */
-struct oteli_sampler_setting {
-    enum oteli_sampler_kind kind;
-    double ratio;
-    size_t parts[OTELI_SAMPLER_PARTS]; /* 0: not given. PARENT_BASED: root, remote sampled and
-                                          not, local sampled and not; others: the first only */
-    const char *endpoint;              /* JAEGER_REMOTE; NULL: the default */
-    int64_t interval_ms;               /* the same; 0: the default */
-    struct oteli_rule_setting *rules;
-    size_t rule_count;
-    struct oteli_component_setting component; /* REGISTERED */
-    struct oteli_place place;
 };
 
 /* --- Processors: config/read/read_processor.c --- */
@@ -112,69 +62,31 @@ struct oteli_processor_setting {
     struct oteli_component_setting component;
 };
 
-struct oteli_batch_setting {
-    int64_t schedule_delay_ms;
-    int64_t export_timeout_ms;
-    int64_t max_queue_size;
-    int64_t max_export_batch_size;
-};
-
 /* --- All of it: config/read/read.c --- */
-
-struct oteli_limit_setting {
-    int64_t attribute_value_length;
-    int64_t attribute_value_depth;
-    int64_t attribute_count;
-    int64_t event_count;
-    int64_t link_count;
-    int64_t event_attribute_count;
-    int64_t link_attribute_count;
-};
 
 struct oteli_tracer_setting {
     const char *pattern; /* of its name, with ? and * */
     bool is_enabled;
 };
 
-/* As OTEL_C_PROFILER and its like; NULL and 0: not said. */
-struct oteli_profiler_setting {
-    const char *source;
-    int64_t hz;
-    int64_t signal;
-    const char *out;
-    const char *endpoint;
-    const char *label_style;
-    const char *names;
-};
-
 struct oteli_settings {
-    bool is_disabled;        /* by `disabled`, or because there is no tracer_provider */
-    const char *log_level;   /* as OTEL_LOG_LEVEL; NULL: not said */
-    const char *propagators; /* as OTEL_PROPAGATORS; NULL: not said */
+    struct oteli_pool *pool;  /* that everything is in */
+    bool is_disabled;         /* by `disabled`, or because there is no tracer_provider */
+    otel_sdk_options options; /* what it says of settings; NULL and 0: nothing */
 
     const otel_attribute *attributes;
     size_t attribute_count;
-    const char *attributes_list; /* as OTEL_RESOURCE_ATTRIBUTES; those above beat these */
-    const char *schema_url;
-    const char *detectors; /* as OTEL_C_RESOURCE_DETECTORS; NULL: not said */
     bool detects_service;
-
-    struct oteli_limit_setting limits; /* the general ones */
-    struct oteli_limit_setting span_limits;
 
     const struct oteli_processor_setting *processors;
     size_t processor_count;
-    struct oteli_batch_setting batch; /* of all batch processors */
 
-    const struct oteli_sampler_setting *samplers;
-    size_t sampler_count; /* 0: the default one */
+    const struct oteli_node *sampler; /* NULL: the default one */
 
     bool has_tracer_rules;
     const struct oteli_tracer_setting *tracers; /* the first that matches counts */
     size_t tracer_count;
     bool are_tracers_enabled; /* where none matches */
-
-    struct oteli_profiler_setting profiler;
 };
 
 /* Read a document that oteli_schema_check has found nothing wrong with. What is wrong with
@@ -183,8 +95,6 @@ void oteli_settings_read(const struct oteli_node *root, struct oteli_pool *pool,
                          struct oteli_faults *faults, struct oteli_settings *settings);
 
 /* Parts of it. */
-void oteli_samplers_read(const struct oteli_node *sampler, struct oteli_pool *pool,
-                         struct oteli_faults *faults, struct oteli_settings *settings);
 void oteli_processors_read(const struct oteli_node *processors, struct oteli_pool *pool,
                            struct oteli_faults *faults, struct oteli_settings *settings);
 void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *pool,
@@ -212,8 +122,7 @@ void oteli_made_otlp_fini(struct oteli_made_otlp *otlp);
 otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
                                 struct oteli_faults *faults, otel_exporter *exporter);
 
-/* The first of settings->samplers, with all that it is made of. One that asks a server asks for
- * the rules of this service (NULL: unknown). */
+/* One that asks a server asks for the rules of this service (NULL: unknown). */
 otel_status oteli_make_sampler(const struct oteli_settings *settings, const char *service_name,
                                struct oteli_faults *faults, otel_sampler *sampler);
 

@@ -251,6 +251,23 @@ bool oteli_config_ignores_environment(const otel_sdk_options *options)
            options->ignore_environment;
 }
 
+void oteli_config_put_over(otel_sdk_options *options, const otel_sdk_options *over)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const struct oteli_config_row *row = &oteli_config_rows[i];
+        if (row->option_offset < 0)
+            continue;
+        void *to = (char *)options + row->option_offset;
+        const void *from = (const char *)over + row->option_offset;
+        if (!IS_TEXT_IN_CODE(row->type)) {
+            if (*(const int64_t *)from != 0)
+                *(int64_t *)to = *(const int64_t *)from;
+        } else if (*(const char *const *)from != NULL) {
+            *(const char **)to = *(const char *const *)from;
+        }
+    }
+}
+
 /* What has no row. Half of the two functions is none. */
 static void take_rowless(struct oteli_config *config, const otel_sdk_options *options)
 {

@@ -92,6 +92,9 @@ OTELI_LENT void oteli_config_fini(struct oteli_config *config);
 /* Whether the options (or NULL) say that no variable counts. */
 OTELI_LENT bool oteli_config_ignores_environment(const otel_sdk_options *options);
 
+/* Put what `over` has for settings, as far as it is set, over what `options` have. */
+OTELI_LENT void oteli_config_put_over(otel_sdk_options *options, const otel_sdk_options *over);
+
 /* For messages about the value of a field of `config`: where it comes from, as "default", "code"
  * or a variable; and by which name its giver knows it: a variable, or
  * "otel_sdk_options." and a member, which is static text as well. */

@@ -20,17 +20,23 @@ static const char *log_level_of(const char *severity)
     return NULL;
 }
 
-static struct oteli_limit_setting limits_of(const struct oteli_node *limits)
+static void read_limits(const struct oteli_node *general, const struct oteli_node *span,
+                        otel_sdk_options *options)
 {
-    return (struct oteli_limit_setting){
-        .attribute_value_length = oteli_read_number(limits, "attribute_value_length_limit"),
-        .attribute_value_depth = oteli_read_number(limits, "attribute_value_depth_limit"),
-        .attribute_count = oteli_read_number(limits, "attribute_count_limit"),
-        .event_count = oteli_read_number(limits, "event_count_limit"),
-        .link_count = oteli_read_number(limits, "link_count_limit"),
-        .event_attribute_count = oteli_read_number(limits, "event_attribute_count_limit"),
-        .link_attribute_count = oteli_read_number(limits, "link_attribute_count_limit"),
-    };
+    options->attribute_value_length_limit =
+        oteli_read_number(general, "attribute_value_length_limit");
+    options->attribute_count_limit = oteli_read_number(general, "attribute_count_limit");
+    options->attribute_value_depth_limit = oteli_read_number(span, "attribute_value_depth_limit");
+    if (options->attribute_value_depth_limit == 0)
+        options->attribute_value_depth_limit =
+            oteli_read_number(general, "attribute_value_depth_limit");
+    options->span_attribute_value_length_limit =
+        oteli_read_number(span, "attribute_value_length_limit");
+    options->span_attribute_count_limit = oteli_read_number(span, "attribute_count_limit");
+    options->span_event_count_limit = oteli_read_number(span, "event_count_limit");
+    options->span_link_count_limit = oteli_read_number(span, "link_count_limit");
+    options->event_attribute_count_limit = oteli_read_number(span, "event_attribute_count_limit");
+    options->link_attribute_count_limit = oteli_read_number(span, "link_attribute_count_limit");
 }
 
 /* --- Propagators --- */
@@ -87,7 +93,7 @@ static void read_propagators(const struct oteli_node *node, struct oteli_pool *p
                         (int)(name.length < 80 ? name.length : 80), name.data);
         else if (name.length != 4 || memcmp(name.data, "none", 4) != 0)
             add_name(names, name);
-    settings->propagators = names[0] != '\0' ? names : "none";
+    settings->options.propagators = names[0] != '\0' ? names : "none";
 }
 
 /* --- Tracers --- */
@@ -116,21 +122,18 @@ static void read_tracers(const struct oteli_node *configurator, struct oteli_poo
 /* --- The profiler --- */
 
 /* One that is there, even if nothing is said of it, is to run. */
-static struct oteli_profiler_setting profiler_of(const struct oteli_node *own)
+static void read_profiler(const struct oteli_node *own, otel_sdk_options *options)
 {
     const struct oteli_node *profiler = oteli_node_value(own, "profiler");
-    struct oteli_profiler_setting setting = {
-        .source = oteli_read_text(profiler, "source"),
-        .hz = oteli_read_number(profiler, "hz"),
-        .signal = oteli_read_number(profiler, "signal"),
-        .out = oteli_read_text(profiler, "out"),
-        .endpoint = oteli_read_text(profiler, "endpoint"),
-        .label_style = oteli_read_text(profiler, "label_style"),
-        .names = oteli_read_text(profiler, "names"),
-    };
-    if (setting.source == NULL && oteli_node_find(own, "profiler") != NULL)
-        setting.source = "auto";
-    return setting;
+    options->profiler = oteli_read_text(profiler, "source");
+    options->profiler_hz = oteli_read_number(profiler, "hz");
+    options->profiler_signal = oteli_read_number(profiler, "signal");
+    options->profiler_out = oteli_read_text(profiler, "out");
+    options->profiler_endpoint = oteli_read_text(profiler, "endpoint");
+    options->pprof_label_style = oteli_read_text(profiler, "label_style");
+    options->profiler_names = oteli_read_text(profiler, "names");
+    if (options->profiler == NULL && oteli_node_find(own, "profiler") != NULL)
+        options->profiler = "auto";
 }
 
 void oteli_settings_read(const struct oteli_node *root, struct oteli_pool *pool,
@@ -138,18 +141,21 @@ void oteli_settings_read(const struct oteli_node *root, struct oteli_pool *pool,
 {
     const struct oteli_node *provider = oteli_node_value(root, "tracer_provider");
     *settings = (struct oteli_settings){
+        .pool = pool,
+        .sampler = oteli_node_value(provider, "sampler"),
         .is_disabled = provider == NULL || oteli_read_bool(root, "disabled", false),
-        .log_level = log_level_of(oteli_read_text(root, "log_level")),
-        .limits = limits_of(oteli_node_value(root, "attribute_limits")),
-        .span_limits = limits_of(oteli_node_value(provider, "limits")),
-        .profiler = profiler_of(oteli_node_value(oteli_node_value(root, "distribution"), "otel-c")),
+        .options = {.size = sizeof settings->options,
+                    .log_level = log_level_of(oteli_read_text(root, "log_level"))},
     };
+    read_limits(oteli_node_value(root, "attribute_limits"), oteli_node_value(provider, "limits"),
+                &settings->options);
+    read_profiler(oteli_node_value(oteli_node_value(root, "distribution"), "otel-c"),
+                  &settings->options);
     if (provider == NULL)
         oteli_doubt(faults, root->place, "there is no tracer_provider: spans are not recorded");
     read_propagators(oteli_node_value(root, "propagator"), pool, faults, settings);
     oteli_resource_read(oteli_node_value(root, "resource"), pool, faults, settings);
     oteli_processors_read(oteli_node_value(provider, "processors"), pool, faults, settings);
-    oteli_samplers_read(oteli_node_value(provider, "sampler"), pool, faults, settings);
     read_tracers(oteli_node_value(provider, "tracer_configurator/development"), pool, faults,
                  settings);
 }

@@ -3,6 +3,7 @@
  * only.
  *
  * All batch processors share one queue here, so they must agree on its settings. */
+#include "common/config/configuration.h"
 #include "config/settings.h"
 
 #include <inttypes.h>
@@ -81,46 +82,41 @@ static void read_exporter(const struct oteli_node *node, struct oteli_pool *pool
     }
 }
 
-/* Their defaults are told apart from nothing here, so that 512 and nothing are the same. */
-static struct oteli_batch_setting batch_of(const struct oteli_node *node)
+/* A default that is not said and one that is are the same. */
+static int64_t number_or(const struct oteli_node *mapping, const char *key, int64_t otherwise)
 {
-    const struct oteli_batch_setting given = {
-        .schedule_delay_ms = oteli_read_number(node, "schedule_delay"),
-        .export_timeout_ms = oteli_read_number(node, "export_timeout"),
-        .max_queue_size = oteli_read_number(node, "max_queue_size"),
-        .max_export_batch_size = oteli_read_number(node, "max_export_batch_size"),
-    };
-    return (struct oteli_batch_setting){
-        .schedule_delay_ms = given.schedule_delay_ms != 0 ? given.schedule_delay_ms : 5000,
-        .export_timeout_ms = given.export_timeout_ms != 0 ? given.export_timeout_ms : 30000,
-        .max_queue_size = given.max_queue_size != 0 ? given.max_queue_size : 2048,
-        .max_export_batch_size =
-            given.max_export_batch_size != 0 ? given.max_export_batch_size : 512,
-    };
+    const int64_t number = oteli_read_number(mapping, key);
+    return number != 0 ? number : otherwise;
 }
 
-static bool is_same_batch(const struct oteli_batch_setting *a, const struct oteli_batch_setting *b)
+static bool is_same_batch(const otel_sdk_options *a, const otel_sdk_options *b)
 {
-    return a->schedule_delay_ms == b->schedule_delay_ms &&
-           a->export_timeout_ms == b->export_timeout_ms && a->max_queue_size == b->max_queue_size &&
-           a->max_export_batch_size == b->max_export_batch_size;
+    return a->bsp_schedule_delay == b->bsp_schedule_delay &&
+           a->bsp_export_timeout == b->bsp_export_timeout &&
+           a->bsp_max_queue_size == b->bsp_max_queue_size &&
+           a->bsp_max_export_batch_size == b->bsp_max_export_batch_size;
 }
 
 static void read_batch(const struct oteli_item *item, struct oteli_faults *faults,
                        struct oteli_settings *settings, bool is_first, size_t index)
 {
-    struct oteli_batch_setting batch = batch_of(item->value);
-    if (is_first && batch.max_export_batch_size > batch.max_queue_size)
+    const int64_t queue = number_or(item->value, "max_queue_size", 2048);
+    const int64_t size = number_or(item->value, "max_export_batch_size", 512);
+    const otel_sdk_options batch = {
+        .bsp_schedule_delay = number_or(item->value, "schedule_delay", 5000),
+        .bsp_export_timeout = number_or(item->value, "export_timeout", 30000),
+        .bsp_max_queue_size = queue,
+        .bsp_max_export_batch_size = size < queue ? size : queue,
+    };
+    if (is_first && size > queue)
         oteli_doubt(faults, item->key_place,
                     "tracer_provider.processors[%zu].batch has batches of %" PRId64
                     " spans, which do not fit in its queue of %" PRId64
                     "; using batches of %" PRId64,
-                    index, batch.max_export_batch_size, batch.max_queue_size, batch.max_queue_size);
-    if (batch.max_export_batch_size > batch.max_queue_size)
-        batch.max_export_batch_size = batch.max_queue_size;
+                    index, size, queue, queue);
     if (is_first)
-        settings->batch = batch;
-    else if (!is_same_batch(&batch, &settings->batch))
+        oteli_config_put_over(&settings->options, &batch);
+    else if (!is_same_batch(&batch, &settings->options))
         oteli_fault(faults, item->key_place,
                     "tracer_provider.processors[%zu].batch has other settings than the batch "
                     "processor before it, and all of them share one queue in this build",

@@ -93,15 +93,15 @@ static void read_detectors(const struct oteli_node *list, struct oteli_pool *poo
         length += strlen(name);
         settings->detects_service = settings->detects_service || strcmp(name, "service") == 0;
     }
-    settings->detectors = names;
+    settings->options.resource_detectors = names;
 }
 
 void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *pool,
                          struct oteli_faults *faults, struct oteli_settings *settings)
 {
     const struct oteli_node *detection = oteli_node_value(resource, "detection/development");
-    settings->attributes_list = oteli_read_text(resource, "attributes_list");
-    settings->schema_url = oteli_read_text(resource, "schema_url");
+    settings->options.resource_attributes = oteli_read_text(resource, "attributes_list");
+    settings->options.resource_schema_url = oteli_read_text(resource, "schema_url");
     read_attributes(oteli_node_value(resource, "attributes"), pool, faults, settings);
     read_detectors(oteli_node_value(detection, "detectors"), pool, faults, settings);
 }

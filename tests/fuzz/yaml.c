@@ -12,21 +12,14 @@ const char *__lsan_default_suppressions(void)
     return "leak:libfyaml.so";
 }
 
-static void check_samplers(const struct oteli_settings *settings)
+static void check_sampler(const struct oteli_settings *settings, struct oteli_faults *faults)
 {
-    for (size_t i = 0; i < settings->sampler_count; i++) {
-        const struct oteli_sampler_setting *sampler = &settings->samplers[i];
-        if (!(sampler->ratio >= 0 && sampler->ratio <= 1))
-            abort();
-        for (size_t part = 0; part < OTELI_SAMPLER_PARTS; part++)
-            if (sampler->parts[part] != 0 &&
-                (sampler->parts[part] <= i || sampler->parts[part] >= settings->sampler_count))
-                abort();
-        for (size_t rule = 0; rule < sampler->rule_count; rule++)
-            if (sampler->rules[rule].sampler <= i ||
-                sampler->rules[rule].sampler >= settings->sampler_count)
-                abort();
-    }
+    otel_sampler sampler = {.size = 0};
+    if (settings->sampler == NULL ||
+        oteli_make_sampler(settings, NULL, faults, &sampler) != OTEL_OK)
+        return;
+    if (sampler.free != NULL)
+        sampler.free(sampler.state);
 }
 
 static void check_settings(const struct oteli_settings *settings)
@@ -41,7 +34,6 @@ static void check_settings(const struct oteli_settings *settings)
         length += strlen(settings->tracers[i].pattern);
     if (length > OTELI_POOL_MOST || (!settings->is_disabled && settings->processor_count == 0))
         abort();
-    check_samplers(settings);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -54,8 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         oteli_file_parse((const char *)data, size, &pool, &faults, &settings);
     if ((status == OTEL_OK) != (faults.count == 0))
         abort();
-    if (status == OTEL_OK)
+    if (status == OTEL_OK) {
         check_settings(&settings);
+        check_sampler(&settings, &faults);
+    }
     oteli_pool_fini(&pool);
     return 0;
 }

@@ -29,13 +29,13 @@ AROUND_ALL(config_path_make, config_path_remove);
 static const char *setting(void)
 {
     static char text[256];
-    const struct oteli_profiler_setting *profiler = &config_file.settings.profiler;
+    const otel_sdk_options *read = &config_file.settings.options;
     snprintf(text, sizeof text, "%s %u Hz, signal %d, %s, %s, %s, %s",
-             profiler->source != NULL ? profiler->source : "none", (unsigned)profiler->hz,
-             (int)profiler->signal, profiler->out != NULL ? profiler->out : "-",
-             profiler->endpoint != NULL ? profiler->endpoint : "-",
-             profiler->label_style != NULL ? profiler->label_style : "-",
-             profiler->names != NULL ? profiler->names : "-");
+             read->profiler != NULL ? read->profiler : "none", (unsigned)read->profiler_hz,
+             (int)read->profiler_signal, read->profiler_out != NULL ? read->profiler_out : "-",
+             read->profiler_endpoint != NULL ? read->profiler_endpoint : "-",
+             read->pprof_label_style != NULL ? read->pprof_label_style : "-",
+             read->profiler_names != NULL ? read->profiler_names : "-");
     return text;
 }
 

@@ -78,10 +78,10 @@ TEST(D4_processors_and_exporters_are_read)
     assert_int_equal(config_file.settings.processor_count, 7);
     assert_false(config_file.settings.is_disabled);
     assert_int_equal(processors[0].kind, OTELI_PROCESSOR_BATCH);
-    assert_int_equal(config_file.settings.batch.schedule_delay_ms, OTEL_ZERO);
-    assert_int_equal(config_file.settings.batch.export_timeout_ms, 1000);
-    assert_int_equal(config_file.settings.batch.max_queue_size, 100);
-    assert_int_equal(config_file.settings.batch.max_export_batch_size, 10);
+    assert_int_equal(config_file.settings.options.bsp_schedule_delay, OTEL_ZERO);
+    assert_int_equal(config_file.settings.options.bsp_export_timeout, 1000);
+    assert_int_equal(config_file.settings.options.bsp_max_queue_size, 100);
+    assert_int_equal(config_file.settings.options.bsp_max_export_batch_size, 10);
     assert_int_equal(otlp->kind, OTELI_EXPORTER_OTLP);
     assert_string_equal(otlp->endpoint, "https://c.example/v1/traces");
     assert_int_equal(otlp->header_count, 1);
@@ -129,17 +129,16 @@ TEST(D4_limits_are_read_and_null_is_the_default)
                   "  attribute_value_length_limit: 4096\n"
                   "  attribute_value_depth_limit:\n"
                   "  attribute_count_limit: 64\n");
-    const struct oteli_limit_setting *span = &config_file.settings.span_limits;
-    assert_int_equal(span->attribute_value_length, 10);
-    assert_int_equal(span->attribute_value_depth, 3);
-    assert_int_equal(span->attribute_count, OTEL_ZERO);
-    assert_int_equal(span->event_count, 0);
-    assert_int_equal(span->link_count, 5);
-    assert_int_equal(span->event_attribute_count, 6);
-    assert_int_equal(span->link_attribute_count, 7);
-    assert_int_equal(config_file.settings.limits.attribute_value_length, 4096);
-    assert_int_equal(config_file.settings.limits.attribute_value_depth, 0);
-    assert_int_equal(config_file.settings.limits.attribute_count, 64);
+    const otel_sdk_options *read = &config_file.settings.options;
+    assert_int_equal(read->span_attribute_value_length_limit, 10);
+    assert_int_equal(read->attribute_value_depth_limit, 3);
+    assert_int_equal(read->span_attribute_count_limit, OTEL_ZERO);
+    assert_int_equal(read->span_event_count_limit, 0);
+    assert_int_equal(read->span_link_count_limit, 5);
+    assert_int_equal(read->event_attribute_count_limit, 6);
+    assert_int_equal(read->link_attribute_count_limit, 7);
+    assert_int_equal(read->attribute_value_length_limit, 4096);
+    assert_int_equal(read->attribute_count_limit, 64);
 }
 
 /* spec: D4 configuration/sdk.md#create MUST stable */
@@ -171,9 +170,10 @@ TEST(D4_the_resource_is_read_with_types)
     assert_true(a[5].value.as.booleans[0] && !a[5].value.as.booleans[1]);
     assert_int_equal(a[6].value.as.integers[1], 16);
     assert_true(a[7].value.as.reals[0] == 1.5 && a[7].value.as.reals[1] == 2);
-    assert_string_equal(config_file.settings.attributes_list, "a=1,b=2");
-    assert_string_equal(config_file.settings.schema_url, "https://opentelemetry.io/schemas/1.37.0");
-    assert_string_equal(config_file.settings.detectors, "process,host,service");
+    assert_string_equal(config_file.settings.options.resource_attributes, "a=1,b=2");
+    assert_string_equal(config_file.settings.options.resource_schema_url,
+                        "https://opentelemetry.io/schemas/1.37.0");
+    assert_string_equal(config_file.settings.options.resource_detectors, "process,host,service");
     assert_true(config_file.settings.detects_service);
 }
 
@@ -197,64 +197,92 @@ TEST(D4_propagators_are_merged_each_once)
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         good(table[i].text);
         if (table[i].expected == NULL)
-            assert_null(config_file.settings.propagators);
+            assert_null(config_file.settings.options.propagators);
         else
-            assert_string_equal(config_file.settings.propagators, table[i].expected);
+            assert_string_equal(config_file.settings.options.propagators, table[i].expected);
     }
 }
 
-/* spec: D4 configuration/sdk.md#create MUST stable */
-TEST(D4_samplers_of_samplers_are_read)
+/* The sampler of a good file; the caller's. */
+static otel_sampler sampler_of(const char *text)
 {
-    good(PROVIDER "  sampler:\n"
-                  "    parent_based:\n"
-                  "      root: {trace_id_ratio_based: {ratio: 0.25}}\n"
-                  "      local_parent_not_sampled:\n"
-                  "        always_record: {root: {always_off: }}\n");
-    const struct oteli_sampler_setting *s = config_file.settings.samplers;
-    assert_int_equal(config_file.settings.sampler_count, 4);
-    assert_int_equal(s[0].kind, OTELI_SAMPLER_PARENT_BASED);
-    assert_int_equal(s[s[0].parts[0]].kind, OTELI_SAMPLER_RATIO);
-    assert_true(s[s[0].parts[0]].ratio == 0.25);
-    assert_int_equal(s[0].parts[1], 0);
-    assert_int_equal(s[s[0].parts[4]].kind, OTELI_SAMPLER_ALWAYS_RECORD);
-    assert_int_equal(s[s[s[0].parts[4]].parts[0]].kind, OTELI_SAMPLER_ALWAYS_OFF);
+    otel_sampler sampler = {.size = 0};
+    good(text);
+    assert_int_equal(
+        oteli_make_sampler(&config_file.settings, "shop", &config_file.faults, &sampler), OTEL_OK);
+    return sampler;
+}
 
-    good(PROVIDER "  sampler: {probability/development: }\n");
-    assert_int_equal(config_file.settings.samplers[0].kind, OTELI_SAMPLER_PROBABILITY);
-    assert_true(config_file.settings.samplers[0].ratio == 1);
+static void assert_sampler(const char *text, const char *expected)
+{
+    char found[256];
+    const otel_sampler sampler = sampler_of(text);
+    sampler.describe(sampler.state, found, sizeof found);
+    assert_string_equal(found, expected);
+    if (sampler.free != NULL)
+        sampler.free(sampler.state);
+}
+
+/* spec: D4 configuration/sdk.md#create MUST stable */
+TEST(D4_samplers_of_samplers_are_made)
+{
+    assert_sampler(PROVIDER "  sampler:\n"
+                            "    parent_based:\n"
+                            "      root: {trace_id_ratio_based: {ratio: 0.25}}\n"
+                            "      local_parent_not_sampled:\n"
+                            "        always_record: {root: {always_off: }}\n",
+                   "ParentBased{root:TraceIdRatioBased{0.250000},remoteParentSampled:"
+                   "AlwaysOnSampler,remoteParentNotSampled:AlwaysOffSampler,localParentSampled:"
+                   "AlwaysOnSampler,localParentNotSampled:AlwaysRecord{AlwaysOffSampler}}");
+    assert_sampler(PROVIDER "  sampler: {probability/development: }\n",
+                   "ProbabilitySampler{1.000000}");
+    assert_sampler(PROVIDER "  sampler: {composite/development: {rule_based: {rules: [\n"
+                            "    {sampler: {always_on: }},\n"
+                            "    {sampler: {parent_threshold: {root: {probability: {ratio: 0.5}}}}}"
+                            "]}}}\n",
+                   "CompositeSampler{ComposableRuleBased{ComposableAlwaysOn,"
+                   "ComposableParentThreshold{root:ComposableProbability{0.500000}}}}");
+}
+
+static bool is_sampled(const otel_sampler *sampler, otel_span_kind kind, const char *key,
+                       const char *value)
+{
+    static const uint8_t trace_id[16] = {1};
+    const otel_attribute attribute = otel_attribute_of(key, otel_value_string(value));
+    const otel_sampling_query query = {.parent_tracestate = "",
+                                       .trace_id = trace_id,
+                                       .kind = kind,
+                                       .attributes = &attribute,
+                                       .attribute_count = 1};
+    otel_sampling_result result = {.decision = OTEL_SAMPLING_DROP};
+    sampler->sample(sampler->state, &query, &result);
+    return result.decision == OTEL_SAMPLING_RECORD_AND_SAMPLE;
 }
 
 /* spec: D4 configuration/sdk.md#create MUST development */
-TEST(D4_rules_are_read)
+TEST(D4_rules_have_conditions)
 {
-    good(PROVIDER "  sampler:\n"
-                  "    composite/development:\n"
-                  "      rule_based:\n"
-                  "        rules:\n"
-                  "          - attribute_values: {key: k, values: [a, \"404\"]}\n"
-                  "            attribute_patterns: {key: p, included: [x*], excluded: [xy?]}\n"
-                  "            span_kinds: [client, server]\n"
-                  "            parent: [none, remote]\n"
-                  "            sampler: {always_off: }\n"
-                  "          - sampler: {parent_threshold: {root: {probability: {ratio: 0.5}}}}\n");
-    const struct oteli_sampler_setting *s = config_file.settings.samplers;
-    assert_int_equal(s[0].kind, OTELI_SAMPLER_COMPOSITE);
-    const struct oteli_sampler_setting *rules = &s[s[0].parts[0]];
-    assert_int_equal(rules->kind, OTELI_COMPOSABLE_RULE_BASED);
-    assert_int_equal(rules->rule_count, 2);
-    const struct oteli_rule_setting *first = &rules->rules[0];
-    assert_string_equal(first->value_key, "k");
-    assert_string_equal(first->values[1], "404");
-    assert_string_equal(first->pattern_key, "p");
-    assert_string_equal(first->included[0], "x*");
-    assert_string_equal(first->excluded[0], "xy?");
-    assert_int_equal(first->kinds, 1 << OTEL_SPAN_KIND_CLIENT | 1 << OTEL_SPAN_KIND_SERVER);
-    assert_int_equal(first->parents, OTEL_RULE_PARENT_NONE | OTEL_RULE_PARENT_REMOTE);
-    assert_int_equal(s[first->sampler].kind, OTELI_COMPOSABLE_ALWAYS_OFF);
-    const struct oteli_sampler_setting *last = &s[rules->rules[1].sampler];
-    assert_int_equal(last->kind, OTELI_COMPOSABLE_PARENT_THRESHOLD);
-    assert_true(s[last->parts[0]].ratio == 0.5);
+    const otel_sampler sampler =
+        sampler_of(PROVIDER "  sampler:\n"
+                            "    composite/development:\n"
+                            "      rule_based:\n"
+                            "        rules:\n"
+                            "          - parent: [remote, local]\n"
+                            "            sampler: {always_on: }\n"
+                            "          - attribute_values: {key: k, values: [a, \"404\"]}\n"
+                            "            span_kinds: [client, server]\n"
+                            "            parent: [none]\n"
+                            "            sampler: {always_on: }\n"
+                            "          - attribute_patterns: {key: p, included: [x*], "
+                            "excluded: [xy?]}\n"
+                            "            sampler: {always_on: }\n");
+    assert_true(is_sampled(&sampler, OTEL_SPAN_KIND_CLIENT, "k", "404"));
+    assert_true(is_sampled(&sampler, OTEL_SPAN_KIND_SERVER, "k", "a"));
+    assert_false(is_sampled(&sampler, OTEL_SPAN_KIND_PRODUCER, "k", "a"));
+    assert_false(is_sampled(&sampler, OTEL_SPAN_KIND_SERVER, "k", "b"));
+    assert_true(is_sampled(&sampler, OTEL_SPAN_KIND_INTERNAL, "p", "xy"));
+    assert_false(is_sampled(&sampler, OTEL_SPAN_KIND_INTERNAL, "p", "xyz"));
+    sampler.free(sampler.state);
 }
 
 TEST(tracers_and_the_level_of_the_log_are_read)
@@ -271,7 +299,7 @@ TEST(tracers_and_the_level_of_the_log_are_read)
     assert_int_equal(config_file.settings.tracer_count, 2);
     assert_string_equal(config_file.settings.tracers[0].pattern, "shop.*");
     assert_true(config_file.settings.tracers[1].is_enabled);
-    assert_string_equal(config_file.settings.log_level, "warn");
+    assert_string_equal(config_file.settings.options.log_level, "warn");
 }
 
 /* spec: D1 configuration/data-model.md#versioning-policy-and-stability-guarantees SHOULD stable */
@@ -525,7 +553,10 @@ TEST(faults_beyond_a_hundred_are_only_counted)
 TEST(every_allocation_may_fail)
 {
     static const char text[] =
-        PROVIDER "  sampler: {parent_based: {root: {always_on: }}}\n"
+        PROVIDER "  sampler: {parent_based: {root: {trace_id_ratio_based: },\n"
+                 "    local_parent_sampled: {composite/development: {rule_based: {rules: [\n"
+                 "      {attribute_values: {key: k, values: [a]}, sampler: {always_on: }},\n"
+                 "      {sampler: {parent_threshold: {root: {probability: }}}}]}}}}}\n"
                  "  tracer_configurator/development: {tracers: [{name: a, config: {}}]}\n"
                  "resource: {attributes: [{name: a, value: [b], type: string_array}],\n"
                  "  detection/development: {detectors: [{host: }]}}\n"
@@ -533,7 +564,13 @@ TEST(every_allocation_may_fail)
     for (size_t nth = 1;; nth++) {
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
+        otel_sampler sampler = {.size = 0};
         config_file_read(text);
+        if (config_file.status == OTEL_OK)
+            config_file.status =
+                oteli_make_sampler(&config_file.settings, "shop", &config_file.faults, &sampler);
+        if (sampler.free != NULL)
+            sampler.free(sampler.state);
         const bool has_failed = oteli_leaks_failed();
         assert_int_equal(config_file.status, has_failed ? OTEL_ERROR_NO_MEMORY : OTEL_OK);
         config_file_free();

@@ -117,7 +117,7 @@ static void examine(const struct doctor_yaml *yaml, const char *path,
     if (settings->is_disabled)
         snprintf(seen->disabled_by, sizeof seen->disabled_by,
                  "%.300s, which says disabled or has no tracer_provider", path);
-    if (settings->sampler_count != 0 && settings->samplers[0].kind == OTELI_SAMPLER_ALWAYS_OFF)
+    if (settings->sampler != NULL && strcmp(settings->sampler->items->key, "always_off") == 0)
         snprintf(seen->sampler_is, sizeof seen->sampler_is, "the sampler always_off in %.300s",
                  path);
     if (yaml->processor.exporter.kind != OTELI_EXPORTER_OTLP ||
@@ -212,10 +212,10 @@ otel_status doctor_yaml_start(struct doctor_yaml *yaml, unsigned timeout_ms)
     yaml->processor.exporter.timeout_ms = timeout_ms;
     settings.processors = &yaml->processor;
     settings.processor_count = 1;
-    settings.sampler_count = 0; /* the default takes every root */
+    settings.sampler = NULL; /* the default takes every root */
     settings.has_tracer_rules = false;
-    settings.log_level = "info";
-    settings.profiler.source = "off";
+    settings.options.log_level = "info";
+    settings.options.profiler = "off";
     struct oteli_creation creation;
     const otel_status status = oteli_create(&settings, NULL, &yaml->faults, &creation);
     if (status != OTEL_OK)
