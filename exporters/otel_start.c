@@ -61,7 +61,8 @@ static otel_status make_named(otel_slice name, const struct oteli_config *config
 static otel_status gather(struct oteli_engine_options *start, otel_exporter **list_out,
                           size_t *count_out)
 {
-    otel_exporter *list = calloc(start->exporter_count + OTELI_NAMED_EXPORTERS, sizeof *list);
+    otel_exporter *list =
+        calloc(start->program.exporter_count + OTELI_NAMED_EXPORTERS, sizeof *list);
     if (list == NULL)
         return OTEL_ERROR_NO_MEMORY;
     size_t count = 0;
@@ -76,10 +77,11 @@ static otel_status gather(struct oteli_engine_options *start, otel_exporter **li
         free(list);
         return status;
     }
-    if (start->exporter_count != 0)
-        memcpy(list + count, start->exporters, start->exporter_count * sizeof *list);
+    if (start->program.exporter_count != 0)
+        memcpy(list + count, start->program.exporters,
+               start->program.exporter_count * sizeof *list);
     *list_out = list;
-    *count_out = count + start->exporter_count;
+    *count_out = count + start->program.exporter_count;
     return OTEL_OK;
 }
 
@@ -153,15 +155,15 @@ otel_status oteli_start_as(const otel_sdk_options *options, const struct oteli_s
     }
     otel_exporter *exporters = NULL;
     otel_sampler sampler;
-    if (!config.sdk_disabled && start.sampler == NULL) {
+    if (!config.sdk_disabled && start.program.sampler == NULL) {
         status = oteli_start_sampler(&start, &sampler);
-        start.sampler = sampler.sample != NULL ? &sampler : NULL;
+        start.program.sampler = sampler.sample != NULL ? &sampler : NULL;
         start.origins.is_sampler_named = true;
     }
     if (status == OTEL_OK && !config.sdk_disabled) {
-        status = gather(&start, &exporters, &start.exporter_count);
+        status = gather(&start, &exporters, &start.program.exporter_count);
         if (status == OTEL_OK)
-            start.exporters = exporters;
+            start.program.exporters = exporters;
     }
     if (status == OTEL_OK)
         status = oteli_start(&start);

@@ -47,8 +47,8 @@ static bool find_in_text(const char *attributes, char out[NAME_SIZE])
 /* The name under which the server knows this program: that of the resource. */
 static void find_service_name(const struct oteli_engine_options *start, char out[NAME_SIZE])
 {
-    for (size_t i = start->resource_count; i-- > 0;) {
-        const otel_attribute *attribute = &start->resource[i];
+    for (size_t i = start->program.resource_count; i-- > 0;) {
+        const otel_attribute *attribute = &start->program.resource[i];
         if (attribute->key == NULL || strcmp(attribute->key, "service.name") != 0 ||
             attribute->value.type != OTEL_VALUE_STRING)
             continue;

@@ -48,7 +48,7 @@ static void put_exporters(struct oteli_announcement *message,
 {
     const struct oteli_start_origins *origins = &options->origins;
     const struct oteli_config *config = options->config;
-    for (size_t i = 0; i < options->exporter_count; i++) {
+    for (size_t i = 0; i < options->program.exporter_count; i++) {
         const char *endpoint = i < OTELI_NAMED_EXPORTERS ? origins->endpoints[i] : NULL;
         const char *origin = "code";
         if (origins->file != NULL && i < origins->file->exporters)
@@ -56,10 +56,10 @@ static void put_exporters(struct oteli_announcement *message,
         else if (i < origins->exporters_named)
             origin = oteli_config_origin(config, &config->traces_exporter);
         if (endpoint != NULL)
-            put_way(message, &options->exporters[i], endpoint,
+            put_way(message, &options->program.exporters[i], endpoint,
                     oteli_config_origin(config, &config->exporter_otlp_traces_protocol));
         else
-            put_way(message, &options->exporters[i], origin, origin);
+            put_way(message, &options->program.exporters[i], origin, origin);
         message->has_default =
             message->has_default || (endpoint != NULL && strcmp(endpoint, "default") == 0);
     }
@@ -69,7 +69,7 @@ static void put_processors(struct oteli_announcement *message,
                            const struct oteli_engine_options *options)
 {
     const struct oteli_start_file *file = options->origins.file;
-    for (size_t i = 0; i < options->processor_count; i++) {
+    for (size_t i = 0; i < options->program.processor_count; i++) {
         const otel_processor processor = oteli_processors_known(options, i);
         const otel_exporter *exporter = oteli_simple_processor_exporter(&processor);
         const otel_exporter by_name = {.name = processor.name};
@@ -83,7 +83,7 @@ static void put_sampler(struct oteli_announcement *message,
 {
     const struct oteli_config *config = options->config;
     const struct oteli_start_file *file = options->origins.file;
-    const otel_sampler *sampler = options->sampler;
+    const otel_sampler *sampler = options->program.sampler;
     if (sampler != NULL && !options->origins.is_sampler_named) {
         char text[200] = "of the program";
         if (sampler->describe != NULL)

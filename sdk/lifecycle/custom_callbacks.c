@@ -20,13 +20,13 @@ static otel_sampler known_part_of(const otel_sampler *sampler)
 void oteli_hooks_init(struct oteli_hooks *hooks, const struct oteli_engine_options *options)
 {
     *hooks = (struct oteli_hooks){
-        .generate_ids = options->generate_ids,
-        .generate_ids_state = options->generate_ids_state,
-        .tracer_enabled = options->tracer_enabled,
-        .tracer_enabled_state = options->tracer_enabled_state,
+        .generate_ids = options->program.generate_ids,
+        .generate_ids_state = options->program.generate_ids_state,
+        .tracer_enabled = options->program.tracer_enabled,
+        .tracer_enabled_state = options->program.tracer_enabled_state,
     };
-    if (options->sampler != NULL)
-        hooks->sampler = known_part_of(options->sampler);
+    if (options->program.sampler != NULL)
+        hooks->sampler = known_part_of(options->program.sampler);
 }
 
 void oteli_hooks_install(const struct oteli_hooks *hooks, struct oteli_sdk *sdk)

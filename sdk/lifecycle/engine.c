@@ -160,10 +160,11 @@ void oteli_engine_rest(struct oteli_engine *engine)
 static bool set_program(struct oteli_engine *engine, const struct oteli_engine_options *options)
 {
     struct oteli_program *program = &engine->sdk.program;
-    program->has_processors = options->processor_count != 0;
-    program->ids_are_random = options->generated_ids_are_random;
+    program->has_processors = options->program.processor_count != 0;
+    program->ids_are_random = options->program.generated_ids_are_random;
     program->gets_exports = engine->sdk.synchronous;
-    program->has_no_outlet = options->processor_count == 0 && options->exporter_count == 0;
+    program->has_no_outlet =
+        options->program.processor_count == 0 && options->program.exporter_count == 0;
     oteli_hooks_init(&engine->hooks, options);
     oteli_hooks_install(&engine->hooks, &engine->sdk);
     return oteli_processors_init(&engine->processors, options, &engine->resource);
@@ -179,9 +180,10 @@ static void set_processor(struct oteli_engine *engine, const struct oteli_config
 
 static void set_thread(struct oteli_engine *engine, const struct oteli_engine_options *options)
 {
-    engine->thread_stack_bytes = options->thread_stack_bytes;
-    engine->thread_started = options->thread_started;
-    engine->thread_started_state = options->thread_started_state;
+    const int64_t stack_bytes = options->program.thread_stack_bytes;
+    engine->thread_stack_bytes = stack_bytes > 0 ? (size_t)stack_bytes : 0;
+    engine->thread_started = options->program.thread_started;
+    engine->thread_started_state = options->program.thread_started_state;
 }
 
 static bool init_batches(struct oteli_engine *engine, size_t capacity)
@@ -214,12 +216,12 @@ otel_status oteli_engine_furnish(struct oteli_engine *engine, size_t batch_capac
 /* Take the exporters over; from here on oteli_engine_free frees them. */
 static bool adopt(struct oteli_engine *engine, const struct oteli_engine_options *options)
 {
-    const size_t count = options->exporter_count;
+    const size_t count = options->program.exporter_count;
     engine->pipelines = calloc(count != 0 ? count : 1, sizeof *engine->pipelines);
     if (engine->pipelines == NULL)
         return false;
     for (size_t i = 0; i < count; i++)
-        engine->pipelines[i].exporter = options->exporters[i];
+        engine->pipelines[i].exporter = options->program.exporters[i];
     for (size_t i = 0; i < count; i++)
         oteli_attend_init(&engine->pipelines[i]);
     engine->pipeline_count = count;
@@ -228,9 +230,9 @@ static bool adopt(struct oteli_engine *engine, const struct oteli_engine_options
 
 void oteli_start_discard(const struct oteli_engine_options *options)
 {
-    for (size_t i = 0; i < options->exporter_count; i++)
-        if (options->exporters[i].free != NULL)
-            options->exporters[i].free(options->exporters[i].state);
+    for (size_t i = 0; i < options->program.exporter_count; i++)
+        if (options->program.exporters[i].free != NULL)
+            options->program.exporters[i].free(options->program.exporters[i].state);
     oteli_processors_discard(options);
     oteli_hooks_discard(options);
 }
@@ -238,8 +240,8 @@ void oteli_start_discard(const struct oteli_engine_options *options)
 /* An exporter whose constructor has failed is often all zero. */
 static bool can_export(const struct oteli_engine_options *options)
 {
-    for (size_t i = 0; i < options->exporter_count; i++) {
-        const otel_exporter *exporter = &options->exporters[i];
+    for (size_t i = 0; i < options->program.exporter_count; i++) {
+        const otel_exporter *exporter = &options->program.exporters[i];
         if (exporter->export_batch != NULL)
             continue;
         OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "exporter %zu (%s) has no export_batch", i,
@@ -254,7 +256,7 @@ otel_status oteli_engine_new(const struct oteli_engine_options *options,
 {
     const struct oteli_config *config = options->config;
     /* Without an exporter the worker takes spans away as well: no other place is as cheap. */
-    const bool synchronous = options->simple && options->exporter_count != 0;
+    const bool synchronous = options->program.simple && options->program.exporter_count != 0;
     if (!can_export(options)) {
         oteli_start_discard(options);
         return OTEL_ERROR_INVALID_ARGUMENT;
@@ -276,13 +278,13 @@ otel_status oteli_engine_new(const struct oteli_engine_options *options,
     set_thread(engine, options);
     oteli_lines_set_limit((uint64_t)config->queue_max_bytes);
     oteli_holds_set_limit((uint64_t)config->held_max_bytes);
-    otel_status status =
-        oteli_resource_init(&engine->resource, config, options->resource, options->resource_count);
+    otel_status status = oteli_resource_init(&engine->resource, config, options->program.resource,
+                                             options->program.resource_count);
     if (status == OTEL_OK && !has_program)
         status = OTEL_ERROR_NO_MEMORY;
     if (status == OTEL_OK)
         status = oteli_engine_furnish(engine, (size_t)config->bsp_max_export_batch_size,
-                                      options->threadless && !synchronous);
+                                      options->program.threadless && !synchronous);
     if (status == OTEL_OK) {
         *engine_out = engine;
         return OTEL_OK;

@@ -198,7 +198,7 @@ static void give_inheritance_up(void)
 
 static otel_status set_propagator(const struct oteli_engine_options *options)
 {
-    const otel_propagator *propagator = options->propagator;
+    const otel_propagator *propagator = options->program.propagator;
     if (propagator == NULL)
         propagator = oteli_propagator_of_list(options->config->propagators);
     if (propagator == NULL)
@@ -223,19 +223,19 @@ static otel_status begin_locked(const struct oteli_engine_options *options)
 static void stay_loaded(const struct oteli_engine_options *options)
 {
     oteli_stay_loaded((oteli_code *)stay_loaded);
-    oteli_stay_loaded((oteli_code *)options->thread_started);
-    oteli_stay_loaded((oteli_code *)options->tracer_enabled);
-    oteli_stay_loaded((oteli_code *)options->generate_ids);
-    if (options->sampler != NULL)
-        oteli_stay_loaded((oteli_code *)options->sampler->sample);
-    for (size_t i = 0; i < options->processor_count; i++) {
+    oteli_stay_loaded((oteli_code *)options->program.thread_started);
+    oteli_stay_loaded((oteli_code *)options->program.tracer_enabled);
+    oteli_stay_loaded((oteli_code *)options->program.generate_ids);
+    if (options->program.sampler != NULL)
+        oteli_stay_loaded((oteli_code *)options->program.sampler->sample);
+    for (size_t i = 0; i < options->program.processor_count; i++) {
         const otel_processor processor = oteli_processors_known(options, i);
         oteli_stay_loaded((oteli_code *)processor.on_start);
         oteli_stay_loaded((oteli_code *)processor.on_ending);
         oteli_stay_loaded((oteli_code *)processor.on_end);
     }
-    for (size_t i = 0; i < options->exporter_count; i++)
-        oteli_stay_loaded((oteli_code *)options->exporters[i].export_batch);
+    for (size_t i = 0; i < options->program.exporter_count; i++)
+        oteli_stay_loaded((oteli_code *)options->program.exporters[i].export_batch);
 }
 
 /* The engine is made and freed without the lock, and so are exporters. */
@@ -514,29 +514,15 @@ otel_status otel_shutdown(int64_t timeout_ms)
 
 struct oteli_engine_options oteli_start_options(const otel_sdk_options *options)
 {
-    otel_sdk_options known = {0};
+    struct oteli_engine_options start = {.config = NULL};
+    otel_sdk_options *program = &start.program;
     if (options != NULL)
-        memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
-    return (struct oteli_engine_options){
-        .resource = known.resource,
-        .resource_count = known.resource_count,
-        .exporters = known.exporters,
-        .exporter_count = known.exporters != NULL ? known.exporter_count : 0,
-        .simple = known.simple,
-        .threadless = known.threadless,
-        .thread_stack_bytes = known.thread_stack_bytes > 0 ? (size_t)known.thread_stack_bytes : 0,
-        .thread_started = known.thread_started,
-        .thread_started_state = known.thread_started_state,
-        .sampler = known.sampler,
-        .processors = known.processors,
-        .processor_count = known.processors != NULL ? known.processor_count : 0,
-        .generate_ids = known.generate_ids,
-        .generate_ids_state = known.generate_ids_state,
-        .generated_ids_are_random = known.generated_ids_are_random,
-        .tracer_enabled = known.tracer_enabled,
-        .tracer_enabled_state = known.tracer_enabled_state,
-        .propagator = known.propagator,
-    };
+        memcpy(program, options, options->size < sizeof *program ? options->size : sizeof *program);
+    if (program->exporters == NULL)
+        program->exporter_count = 0;
+    if (program->processors == NULL)
+        program->processor_count = 0;
+    return start;
 }
 
 otel_status otel_start_with(const otel_sdk_options *options)
@@ -545,7 +531,7 @@ otel_status otel_start_with(const otel_sdk_options *options)
     struct oteli_engine_options start = oteli_start_options(options);
     start.config = &config;
     otel_status status = oteli_config_load(&config, options, false);
-    if (status == OTEL_OK && start.sampler == NULL &&
+    if (status == OTEL_OK && start.program.sampler == NULL &&
         !oteli_sampler_is_known(config.traces_sampler)) {
         oteli_config_fini(&config);
         status = OTEL_ERROR_UNSUPPORTED; /* otel_start makes it */

@@ -8,6 +8,7 @@
 #include "common/config/configuration.h"
 #include <otel/processor.h>
 #include <otel/sampler.h>
+#include <otel/sdk.h>
 
 enum { OTELI_NAMED_EXPORTERS = 3 }; /* that traces_exporter has words for */
 
@@ -28,24 +29,7 @@ struct oteli_start_file {
 
 struct oteli_engine_options {
     const struct oteli_config *config;
-    const otel_attribute *resource;
-    size_t resource_count;
-    const otel_exporter *exporters; /* adopted, also on failure */
-    size_t exporter_count;
-    bool simple;
-    bool threadless;
-    size_t thread_stack_bytes;
-    void (*thread_started)(void *state);
-    void *thread_started_state;
-    const otel_sampler *sampler;      /* adopted likewise; NULL: the one that has a name */
-    const otel_processor *processors; /* adopted likewise */
-    size_t processor_count;
-    void (*generate_ids)(void *state, uint8_t *trace_id, uint8_t *span_id);
-    void *generate_ids_state;
-    bool generated_ids_are_random;
-    bool (*tracer_enabled)(void *state, const otel_scope_view *scope);
-    void *tracer_enabled_state;
-    const otel_propagator *propagator; /* NULL: as the configuration says */
+    otel_sdk_options program; /* exporters, processors and sampler are adopted, also on failure */
 
     /* For the message of the start: what is not said here is from code. */
     struct oteli_start_origins origins;

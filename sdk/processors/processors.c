@@ -12,7 +12,7 @@
 
 otel_processor oteli_processors_known(const struct oteli_engine_options *options, size_t index)
 {
-    const otel_processor *list = options->processors;
+    const otel_processor *list = options->program.processors;
     const size_t size = list->size != 0 ? list->size : sizeof *list;
     otel_processor known = {0};
     memcpy(&known, (const uint8_t *)list + index * size, size < sizeof known ? size : sizeof known);
@@ -34,11 +34,11 @@ bool oteli_processors_init(struct oteli_processors *processors,
                            const struct oteli_engine_options *options,
                            const struct oteli_resource *resource)
 {
-    if (!furnish(processors, options->processor_count, resource)) {
+    if (!furnish(processors, options->program.processor_count, resource)) {
         oteli_processors_discard(options);
         return false;
     }
-    for (; processors->count < options->processor_count; processors->count++)
+    for (; processors->count < options->program.processor_count; processors->count++)
         processors->list[processors->count] = oteli_processors_known(options, processors->count);
     return true;
 }
@@ -150,7 +150,7 @@ void oteli_processors_fini(struct oteli_processors *processors)
 
 void oteli_processors_discard(const struct oteli_engine_options *options)
 {
-    for (size_t i = 0; i < options->processor_count; i++) {
+    for (size_t i = 0; i < options->program.processor_count; i++) {
         const otel_processor unused = oteli_processors_known(options, i);
         if (unused.free != NULL)
             unused.free(unused.state);

@@ -18,11 +18,11 @@ void hand_start(struct hand_engine *hand, const otel_sdk_options *options)
     assert_null(oteli_clock_start("fake"));
     const struct oteli_engine_options start = {
         .config = &hand->config,
-        .resource = options->resource,
-        .resource_count = options->resource_count,
-        .exporters = options->exporters,
-        .exporter_count = options->exporter_count,
-        .simple = options->simple,
+        .program.resource = options->resource,
+        .program.resource_count = options->resource_count,
+        .program.exporters = options->exporters,
+        .program.exporter_count = options->exporter_count,
+        .program.simple = options->simple,
     };
     assert_int_equal(oteli_engine_new(&start, &hand->engine), OTEL_OK);
     oteli_sdk_install(&hand->engine->sdk);
