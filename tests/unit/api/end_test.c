@@ -267,7 +267,7 @@ TEST_QUEUED_FAST_TOO(attributes_that_a_parent_collects_are_not_those_of_its_chil
     otel_lines_begin();
     const otel_span outer = enter("outer");
     const otel_span inner = enter("inner");
-    otel_span_set_int(inner, "k", 1);
+    otel_span_set_int(outer, "k", 1); /* where the child's inner one will be, above a stretch */
     recorder_in_child(place_has_attributes, NULL);
     otel_span_end(inner);
     otel_span_end(outer);

@@ -111,10 +111,10 @@ TEST(C15_keys_are_those_that_are_normalized)
 /* spec: C15 context/env-carriers.md#propagator-mechanisms MUST development */
 TEST(C15_a_process_knows_what_it_was_started_in)
 {
+    setenv("TRAJECTORYS", PARENT "0", 1);
     setenv("TRACEPARENT", PARENT, 1);
     setenv("TRACESTATE", "k=v", 1);
     setenv("BAGGAGE", "user=alice", 1);
-    setenv("BOXCARS", "user=bob", 1);
     const otel_context context = otel_extract_environment(NULL);
     unsetenv("TRACEPARENT");
     unsetenv("TRACESTATE");

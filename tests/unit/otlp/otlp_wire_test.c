@@ -72,7 +72,7 @@ TEST(R25_R42_an_answer_or_head_that_is_too_large_is_cut_off)
     static const struct fault_answer answers[] = {
         {.body_repeats = FAULT_ENDLESS},
         {.body = zeros, .body_length = sizeof zeros, .body_repeats = 1000, .in_gzip = true},
-        {.headers = "X-More: of the same and more\r\n", .header_repeats = 9500}, /* 285 KB */
+        {.headers = "X-More: of the same and more\r\n", .header_repeats = 12000}, /* 360 KB */
         {.headers = "X-More: of the same and more\r\n", .header_repeats = FAULT_ENDLESS},
     };
     static const int statuses[] = {200, 500};

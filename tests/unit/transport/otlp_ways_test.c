@@ -263,8 +263,10 @@ TEST(X13_an_answer_is_read_up_to_its_limit)
 {
     enum { LIMIT = 100000 };
     static char body[LIMIT + 1];
-    static const struct fault_answer script[] = {{.body = body, .body_length = LIMIT},
-                                                 {.body = body, .body_length = LIMIT + 1}};
+    static const struct fault_answer script[] = {
+        {.body = body, .body_length = LIMIT},
+        {.body = body, .body_length = LIMIT + 1},
+        {.headers = "X-More: of the same and more\r\n", .header_repeats = 9500}}; /* 285 KB */
     struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){FAULT_SCRIPT(script)});
     struct oteli_transport *transport = oteli_transport_new(
         ASKING_OPTIONS(.url = fault_peer_url(peer), .max_response_bytes = LIMIT));
@@ -276,6 +278,8 @@ TEST(X13_an_answer_is_read_up_to_its_limit)
     assert_int_equal(answer.status, 200);
     assert_true(answer.is_too_long);
     assert_true(answer.body.is_cut);
+    answer = post(transport);
+    assert_true(answer.is_too_long);
 
     oteli_transport_free(transport);
     fault_peer_stop(peer);
