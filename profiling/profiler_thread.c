@@ -77,24 +77,13 @@ static void publish(struct otel_profiler *profiler)
 
 static void count_found(otel_profiler_stats *counted, enum oteli_found found)
 {
+    uint64_t *const counts[] = {[OTELI_FOUND_BY_CHAIN] = &counted->by_chain,
+                                [OTELI_FOUND_BY_SCAN] = &counted->by_scan,
+                                [OTELI_FOUND_BY_THREAD] = &counted->by_thread,
+                                [OTELI_UNLABELLED] = &counted->unlabelled,
+                                [OTELI_NO_HISTORY] = &counted->no_history};
     counted->samples++;
-    switch (found) {
-    case OTELI_FOUND_BY_CHAIN:
-        counted->by_chain++;
-        break;
-    case OTELI_FOUND_BY_SCAN:
-        counted->by_scan++;
-        break;
-    case OTELI_FOUND_BY_THREAD:
-        counted->by_thread++;
-        break;
-    case OTELI_NO_HISTORY:
-        counted->no_history++;
-        break;
-    case OTELI_UNLABELLED:
-        counted->unlabelled++;
-        break;
-    }
+    ++*counts[found];
 }
 
 /* --- samples --- */

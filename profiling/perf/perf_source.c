@@ -37,12 +37,12 @@
 
 enum { LOOKS = 16, LOOK_NS = 1000 * 1000 * 1000 };
 
-/* A thread with events of our making, one a ring; -1: none. */
+/* An event of our making: of a thread, on the processor of a ring. */
 struct watched {
     pid_t thread;
+    unsigned ring;
+    int event;        /* -1: none, because the thread has ended, or has inherited another */
     bool is_doubtful; /* it may have inherited others before */
-    unsigned rings;   /* the first so many have been looked at for it */
-    int *events;
 };
 
 struct perf_source {
@@ -57,7 +57,7 @@ struct perf_source {
     struct watched *watched;
     size_t watched_count;
     size_t watched_room;
-    bool has_doubt;                 /* one of them is doubtful */
+    size_t doubt_from;              /* from this one on some are doubtful */
     struct oteli_thread_list found; /* at the last look */
 
     uint64_t lost;
@@ -111,66 +111,46 @@ static int open_rings(struct perf_source *source)
     return 0;
 }
 
-static struct watched *new_watched(struct perf_source *source, pid_t thread)
+static bool add_watched(struct perf_source *source, struct watched watched)
 {
-    if (source->watched_count == source->watched_room) {
-        const size_t room = source->watched_room == 0 ? 16 : 2 * source->watched_room;
-        if (!oteli_perf_move(&source->watched, source->watched_count * sizeof *source->watched,
+    const size_t count = source->watched_count;
+    if (count == source->watched_room) {
+        const size_t room = count == 0 ? 16 : 2 * count;
+        if (!oteli_perf_move(&source->watched, count * sizeof *source->watched,
                              room * sizeof *source->watched))
-            return NULL;
+            return false;
         source->watched_room = room;
     }
-    struct watched *watched = &source->watched[source->watched_count];
-    *watched = (struct watched){.thread = thread};
+    source->watched[count] = watched;
     oteli_fence_before_stores();
-    source->watched_count++;
-    return watched;
-}
-
-/* Room for an event of each ring; none in those before `first` that are new for it. */
-static bool have_events(struct watched *watched, unsigned first, unsigned ring_count)
-{
-    if (!oteli_perf_move(&watched->events, watched->rings * sizeof *watched->events,
-                         ring_count * sizeof *watched->events))
-        return false;
-    for (unsigned i = watched->rings; i < ring_count; i++)
-        watched->events[i] = -1;
-    oteli_fence_before_stores();
-    if (watched->rings < first)
-        watched->rings = first;
+    source->watched_count = count + 1;
     return true;
 }
 
-/* Give a thread events of the rings from `first` on. */
-static int watch(struct perf_source *source, struct watched *watched, unsigned first)
+/* Give a thread an event of a ring. 0, or -errno. */
+static int watch(struct perf_source *source, pid_t thread, unsigned ring, bool is_doubtful)
 {
-    if (!have_events(watched, first, source->ring_count))
+    int event = oteli_perf_open(&source->options, thread, (int)source->cpus[ring]);
+    if (event == -ESRCH || event == -ENODEV)
+        event = -1;
+    else if (event < 0)
+        return event;
+    if (!add_watched(source, (struct watched){thread, ring, event, is_doubtful})) {
+        oteli_perf_close(event);
         return -ENOMEM;
-    const unsigned from = watched->rings;
-    watched->rings = source->ring_count;
-    for (unsigned i = from; i < source->ring_count; i++) {
-        const int event = oteli_perf_open(&source->options, watched->thread, (int)source->cpus[i]);
-        if (event == -ESRCH) /* it has ended */
-            return 0;
-        if (event == -ENODEV)
-            continue;
-        if (event < 0)
-            return event;
-        watched->events[i] = event;
-        if (ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, source->rings[i].event) != 0)
-            return -errno;
     }
+    if (event >= 0 && ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, source->rings[ring].event) != 0)
+        return -errno;
     return 0;
 }
 
-/* Among the first so many; NULL: it is not there. */
-static struct watched *find_watched(struct perf_source *source, size_t count, pid_t thread)
+/* Among the first so many. */
+static bool is_watched(const struct perf_source *source, size_t count, pid_t thread, unsigned ring)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (source->watched[i].thread == thread)
-            return &source->watched[i];
-    }
-    return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (source->watched[i].thread == thread && source->watched[i].ring == ring)
+            return true;
+    return false;
 }
 
 /* Give those of the threads that were found events of the rings from `first` on which have none.
@@ -179,23 +159,19 @@ static int watch_found(struct perf_source *source, unsigned first, bool is_doubt
 {
     const size_t known = source->watched_count;
     int count = 0;
-    for (size_t i = 0; i < source->found.count; i++) {
-        struct watched *watched = find_watched(source, known, source->found.ids[i]);
-        if (watched != NULL && watched->rings == source->ring_count)
-            continue;
-        if ((source->watched_count + 2) * source->ring_count > oteli_perf_budget())
-            return -EMFILE;
-        if (watched == NULL)
-            watched = new_watched(source, source->found.ids[i]);
-        if (watched == NULL)
-            return -ENOMEM;
-        watched->is_doubtful = watched->is_doubtful || is_doubtful;
-        source->has_doubt = source->has_doubt || is_doubtful;
-        const int result = watch(source, watched, first);
-        if (result != 0)
-            return result;
-        count++;
-    }
+    if (is_doubtful && source->doubt_from > known)
+        source->doubt_from = known;
+    for (size_t i = 0; i < source->found.count; i++)
+        for (unsigned ring = first; ring < source->ring_count; ring++) {
+            if (is_watched(source, known, source->found.ids[i], ring))
+                continue;
+            if (source->watched_count + source->ring_count >= oteli_perf_budget())
+                return -EMFILE;
+            const int result = watch(source, source->found.ids[i], ring, is_doubtful);
+            if (result != 0)
+                return result;
+            count++;
+        }
     return count;
 }
 
@@ -231,6 +207,7 @@ static struct perf_source *new_source(const struct oteli_source_options *options
     if (source == NULL)
         return NULL;
     source->options = *options;
+    source->doubt_from = SIZE_MAX;
     source->reader.format = oteli_perf_format(options);
     source->reader.take = take_from_ring;
     source->reader.state = source;
@@ -258,16 +235,13 @@ static int start(const struct oteli_source_options *options, void **state)
  * would be counted twice. */
 static void settle_doubt(struct perf_source *source, uint64_t event, pid_t thread)
 {
-    for (size_t i = 0; i < source->watched_count; i++) {
-        struct watched *watched = &source->watched[i];
-        if (!watched->is_doubtful || watched->thread != thread ||
-            source->draining >= watched->rings)
-            continue;
-        int *own = &watched->events[source->draining];
+    for (size_t i = source->doubt_from; i < source->watched_count; i++) {
+        struct watched *own = &source->watched[i];
         uint64_t id;
-        if (*own >= 0 && ioctl(*own, PERF_EVENT_IOC_ID, &id) == 0 && id != event) {
-            const int closed = *own;
-            *own = -1; /* first: its number may be somebody else's afterwards, also in a child */
+        if (own->is_doubtful && own->thread == thread && own->ring == source->draining &&
+            own->event >= 0 && ioctl(own->event, PERF_EVENT_IOC_ID, &id) == 0 && id != event) {
+            const int closed = own->event;
+            own->event = -1; /* first: its number may be another's afterwards, also in a child */
             oteli_perf_close(closed);
         }
     }
@@ -276,8 +250,7 @@ static void settle_doubt(struct perf_source *source, uint64_t event, pid_t threa
 static void take_from_ring(void *state, uint64_t event, const struct oteli_sample *sample)
 {
     struct perf_source *source = state;
-    if (source->has_doubt)
-        settle_doubt(source, event, sample->thread);
+    settle_doubt(source, event, sample->thread);
     source->take(source->take_state, sample);
 }
 
@@ -319,11 +292,8 @@ static void drain(void *state, oteli_take_sample *take, void *take_state,
 static void stop(void *state)
 {
     struct perf_source *source = state;
-    for (size_t i = 0; i < source->watched_count; i++) {
-        for (unsigned ring = 0; ring < source->watched[i].rings; ring++)
-            oteli_perf_close(source->watched[i].events[ring]);
-        free(source->watched[i].events);
-    }
+    for (size_t i = 0; i < source->watched_count; i++)
+        oteli_perf_close(source->watched[i].event);
     for (unsigned i = 0; i < source->ring_count; i++)
         oteli_perf_ring_close(&source->rings[i]);
     free(source->watched);
@@ -338,12 +308,9 @@ static void stop(void *state)
 static void forget(void *state)
 {
     struct perf_source *source = state;
-    for (size_t i = 0; i < source->watched_count; i++) {
-        for (unsigned ring = 0; ring < source->watched[i].rings; ring++) {
-            if (source->watched[i].events[ring] >= 0)
-                close(source->watched[i].events[ring]);
-        }
-    }
+    for (size_t i = 0; i < source->watched_count; i++)
+        if (source->watched[i].event >= 0)
+            close(source->watched[i].event);
     for (unsigned i = 0; i < source->ring_count; i++)
         close(source->rings[i].event);
 }

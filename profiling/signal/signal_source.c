@@ -32,18 +32,22 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* The words of a sample in the buffer. */
-enum {
-    SHAPE, /* depth, and which of the following are there */
-    TIME,
-    THREAD, /* and, in the lower half, periods */
-    STACK_ADDRESS,
-    STACK_TOP,
-    CONTEXT,
-    FRAMES = CONTEXT + (sizeof(otel_thread_context_record) + 7) / 8,
-    MOST_WORDS = FRAMES + OTELI_FRAMES_MAX
+/* A sample in the buffer, in front of its frames. */
+struct head {
+    uint64_t time_ns;
+    uint64_t periods;
+    uint64_t stack_address;
+    uint64_t stack_top;
+    uint32_t thread;
+    bool has_top;
+    bool has_context;
+    otel_thread_context_record context;
 };
-enum { DEPTH_MASK = 0xff, HAS_CONTEXT = 0x100, HAS_TOP = 0x200 };
+enum {
+    WORD = sizeof(uint64_t),
+    HEAD_WORDS = (sizeof(struct head) + WORD - 1) / WORD,
+    MOST_WORDS = HEAD_WORDS + OTELI_FRAMES_MAX
+};
 
 /* Looking for threads and stacks takes one part in LOOK_SHARE of a processor, and while threads
  * come one in BUSY_SHARE, unless that would mean to look more seldom than once in LONGEST_PAUSE_MS.
@@ -93,46 +97,31 @@ static struct {
     struct sigaction before;
 } taken;
 
-struct writing {
-    struct oteli_sample_buffer *buffer;
-    uint64_t at;
-};
-
-static bool put_context(struct writing *writing)
-{
-    const otel_thread_context_record *context = otel_thread_ctx_v1;
-    uint64_t words[FRAMES - CONTEXT] = {0};
-    if (context == NULL || context->valid != 1)
-        return false;
-    memcpy(words, context, sizeof *context);
-    for (uint32_t i = 0; i < FRAMES - CONTEXT; i++)
-        oteli_sample_buffer_put(writing->buffer, writing->at, CONTEXT + i, words[i]);
-    return true;
-}
-
 /* What a signal says, and a stack that has been walked. */
 static void write_sample(struct session *session, const siginfo_t *info,
                          const struct oteli_registers *at, struct oteli_walk_room *room,
-                         uint64_t depth)
+                         uint32_t depth)
 {
-    struct writing writing = {.buffer = &session->buffer};
-    const uint32_t words = FRAMES + (uint32_t)depth;
-    if (!oteli_sample_buffer_reserve(&session->buffer, words, &writing.at))
+    struct oteli_sample_buffer *buffer = &session->buffer;
+    const otel_thread_context_record *context = otel_thread_ctx_v1;
+    uint64_t words[HEAD_WORDS];
+    uint64_t place;
+    if (!oteli_sample_buffer_reserve(buffer, HEAD_WORDS + depth, &place))
         return;
-    uint64_t top = 0;
-    const uint64_t overrun = info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
-    const uint64_t thread = (uint32_t)(uintptr_t)info->si_value.sival_ptr;
-    uint64_t shape = depth | (put_context(&writing) ? HAS_CONTEXT : 0);
-    if (oteli_stack_view_word(&room->view, at->sp, &top))
-        shape |= HAS_TOP;
-    oteli_sample_buffer_put(&session->buffer, writing.at, SHAPE, shape);
-    oteli_sample_buffer_put(&session->buffer, writing.at, TIME, oteli_monotonic_ns());
-    oteli_sample_buffer_put(&session->buffer, writing.at, THREAD, thread << 32 | (overrun + 1));
-    oteli_sample_buffer_put(&session->buffer, writing.at, STACK_ADDRESS, at->sp);
-    oteli_sample_buffer_put(&session->buffer, writing.at, STACK_TOP, top);
+    struct head head = {.time_ns = oteli_monotonic_ns(),
+                        .periods = 1 + (info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0),
+                        .stack_address = at->sp,
+                        .thread = (uint32_t)(uintptr_t)info->si_value.sival_ptr,
+                        .has_context = context != NULL && context->valid == 1};
+    head.has_top = oteli_stack_view_word(&room->view, at->sp, &head.stack_top);
+    if (head.has_context)
+        head.context = *context;
+    memcpy(words, &head, sizeof head);
+    for (uint32_t i = 0; i < HEAD_WORDS; i++)
+        oteli_sample_buffer_put(buffer, place, i, words[i]);
     for (uint32_t i = 0; i < depth; i++)
-        oteli_sample_buffer_put(&session->buffer, writing.at, FRAMES + i, room->frames[i]);
-    oteli_sample_buffer_publish(&session->buffer, writing.at, words);
+        oteli_sample_buffer_put(buffer, place, HEAD_WORDS + i, room->frames[i]);
+    oteli_sample_buffer_publish(buffer, place, HEAD_WORDS + depth);
 }
 
 /* In the handler. */
@@ -150,7 +139,7 @@ static void record(struct session *session, const siginfo_t *info, const void *c
     room->frames[0] = at.pc;
     const size_t callers =
         oteli_frame_walk(&at, &room->view, OTELI_FRAMES_MAX - 1, room->frames + 1);
-    write_sample(session, info, &at, room, 1 + callers);
+    write_sample(session, info, &at, room, 1 + (uint32_t)callers);
     oteli_walk_rooms_give(&session->rooms, room);
 }
 
@@ -428,21 +417,23 @@ static int start(const struct oteli_source_options *options, void **source)
     return 0;
 }
 
-static void take_one(struct session *session, uint64_t *words, oteli_take_sample *take, void *state)
+static void take_one(struct session *session, const uint64_t *words, uint32_t count,
+                     oteli_take_sample *take, void *state)
 {
-    struct oteli_sample sample = {.time_ns = words[TIME],
-                                  .periods = (uint32_t)words[THREAD],
-                                  .thread = (pid_t)(words[THREAD] >> 32),
-                                  .frames = words + FRAMES,
-                                  .depth = words[SHAPE] & DEPTH_MASK,
-                                  .has_context = (words[SHAPE] & HAS_CONTEXT) != 0};
-    if ((words[SHAPE] & HAS_TOP) != 0) {
-        sample.stack = &words[STACK_TOP];
-        sample.stack_size = sizeof words[STACK_TOP];
-        sample.stack_address = words[STACK_ADDRESS];
+    struct head head;
+    memcpy(&head, words, sizeof head);
+    struct oteli_sample sample = {.time_ns = head.time_ns,
+                                  .periods = head.periods,
+                                  .thread = (pid_t)head.thread,
+                                  .frames = words + HEAD_WORDS,
+                                  .depth = count - HEAD_WORDS,
+                                  .has_context = head.has_context,
+                                  .context = head.context};
+    if (head.has_top) {
+        sample.stack = &head.stack_top;
+        sample.stack_size = sizeof head.stack_top;
+        sample.stack_address = head.stack_address;
     }
-    if (sample.has_context)
-        memcpy(&sample.context, words + CONTEXT, sizeof sample.context);
     session->periods += sample.periods;
     session->missed_periods += sample.periods - 1;
     take(state, &sample);
@@ -453,8 +444,9 @@ static void drain(void *source, oteli_take_sample *take, void *state,
 {
     struct session *session = source;
     uint64_t words[MOST_WORDS];
-    while (oteli_sample_buffer_take(&session->buffer, words, MOST_WORDS) != 0)
-        take_one(session, words, take, state);
+    for (uint32_t count;
+         (count = oteli_sample_buffer_take(&session->buffer, words, MOST_WORDS)) != 0;)
+        take_one(session, words, count, take, state);
     counts->lost = oteli_load_relaxed_64(&session->buffer.lost);
     counts->missed_periods = session->missed_periods;
     counts->processor_ns = used_since_start(session);
