@@ -201,25 +201,17 @@ static int start_with_rings(struct perf_source *source)
 
 static void take_from_ring(void *state, uint64_t event, const struct oteli_sample *sample);
 
-static struct perf_source *new_source(const struct oteli_source_options *options)
+static int start(const struct oteli_source_options *options, void **state)
 {
     struct perf_source *source = calloc(1, sizeof *source);
     if (source == NULL)
-        return NULL;
+        return ENOMEM;
     source->options = *options;
     source->doubt_from = SIZE_MAX;
     source->reader.format = oteli_perf_format(options);
     source->reader.take = take_from_ring;
     source->reader.state = source;
     source->reader.lost = &source->lost;
-    return source;
-}
-
-static int start(const struct oteli_source_options *options, void **state)
-{
-    struct perf_source *source = new_source(options);
-    if (source == NULL)
-        return ENOMEM;
     const int result = -start_with_rings(source);
     if (result != 0) {
         stop(source);
