@@ -17,7 +17,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { FIRST_ROOM = 64, CHECKED_A_SCAN = 32 };
+enum { CHECKED_A_SCAN = 32 };
 
 bool oteli_thread_timers_init(struct oteli_thread_timers *timers, uint64_t period_ns,
                               int signal_number, uint32_t tag)
@@ -79,12 +79,8 @@ static int arm(struct oteli_thread_timers *timers, struct oteli_timed_thread *ti
         return 0;
     }
     timed->looks = 0;
-    if (timer_create(clock_of(timed->thread), &event, &timed->timer) != 0) {
-        if (errno == EINVAL || errno == ESRCH)
-            return 0;
-        timers->refused++;
-        return errno;
-    }
+    if (timer_create(clock_of(timed->thread), &event, &timed->timer) != 0)
+        return errno == EINVAL || errno == ESRCH ? 0 : errno;
     const struct itimerspec turns = {.it_interval = oteli_ns_timespec(timers->period_ns),
                                      .it_value = oteli_ns_timespec(first_turn(timers))};
     timed->has_timer = timer_settime(timed->timer, 0, &turns, NULL) == 0;
@@ -106,45 +102,6 @@ static int compare(const void *one, const void *other)
     const pid_t a = *(const pid_t *)one;
     const pid_t b = *(const pid_t *)other;
     return (a > b) - (a < b);
-}
-
-static bool make_room(struct oteli_thread_timers *timers, size_t needed)
-{
-    size_t room = timers->room != 0 ? timers->room : FIRST_ROOM;
-    while (room < needed)
-        room *= 2;
-    if (room == timers->room)
-        return true;
-    struct oteli_timed_thread *threads = realloc(timers->threads, room * sizeof *threads);
-    if (threads == NULL)
-        return false;
-    timers->threads = threads;
-    struct oteli_timed_thread *spare = realloc(timers->spare, room * sizeof *spare);
-    if (spare == NULL)
-        return false;
-    timers->spare = spare;
-    timers->room = room;
-    return true;
-}
-
-/* The threads that there are, upward and each once, in `spare`; all without a timer. 0 or an errno,
- * and then those of them that there was memory for. */
-static int list_threads(struct oteli_thread_timers *timers, size_t *count)
-{
-    struct oteli_thread_list *found = &timers->found;
-    *count = 0;
-    int error = oteli_thread_list_read(found);
-    if (found->count == 0)
-        return error;
-    qsort(found->ids, found->count, sizeof *found->ids, compare);
-    if (!make_room(timers, found->count)) {
-        error = ENOMEM;
-        found->count = found->count < timers->room ? found->count : timers->room;
-    }
-    for (size_t i = 0; i < found->count; i++)
-        if (i == 0 || found->ids[i] != found->ids[i - 1])
-            timers->spare[(*count)++] = (struct oteli_timed_thread){.thread = found->ids[i]};
-    return error;
 }
 
 /* The kernel knows nothing more of the thread that it was made for. */
@@ -182,15 +139,18 @@ static void check_some(struct oteli_thread_timers *timers)
     }
 }
 
-int oteli_thread_timers_scan(struct oteli_thread_timers *timers)
+/* Those of the threads that there are, upward and each once, with the timers that they have, and
+ * with new ones. 0, or an errno where one was refused. */
+static int follow(struct oteli_thread_timers *timers, const struct oteli_thread_list *found,
+                  struct oteli_timed_thread *threads, size_t *count)
 {
-    size_t count;
-    int error = list_threads(timers, &count);
-    if (error != 0 && count == 0)
-        return error;
+    int error = 0;
     size_t old = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct oteli_timed_thread *timed = &timers->spare[i];
+    for (size_t i = 0; i < found->count; i++) {
+        if (i != 0 && found->ids[i] == found->ids[i - 1])
+            continue;
+        struct oteli_timed_thread *timed = &threads[(*count)++];
+        *timed = (struct oteli_timed_thread){.thread = found->ids[i]};
         while (old < timers->count && timers->threads[old].thread < timed->thread)
             disarm(&timers->threads[old++]);
         if (old < timers->count && timers->threads[old].thread == timed->thread) {
@@ -199,16 +159,32 @@ int oteli_thread_timers_scan(struct oteli_thread_timers *timers)
                 continue;
         }
         const int refused = arm(timers, timed);
-        if (error == 0)
-            error = refused;
+        error = error != 0 ? error : refused;
     }
     while (old < timers->count)
         disarm(&timers->threads[old++]);
-    struct oteli_timed_thread *before = timers->threads;
-    timers->threads = timers->spare;
-    timers->spare = before;
-    timers->count = count;
-    check_some(timers);
+    return error;
+}
+
+int oteli_thread_timers_scan(struct oteli_thread_timers *timers)
+{
+    struct oteli_thread_list found = {.count = 0};
+    size_t count = 0;
+    int error = oteli_thread_list_read(&found);
+    struct oteli_timed_thread *threads = calloc(found.count + 1, sizeof *threads);
+    if (found.count != 0 && threads != NULL) {
+        qsort(found.ids, found.count, sizeof *found.ids, compare);
+        const int refused = follow(timers, &found, threads, &count);
+        error = error != 0 ? error : refused;
+        free(timers->threads);
+        timers->threads = threads;
+        timers->count = count;
+        check_some(timers);
+    } else {
+        error = threads == NULL ? ENOMEM : error;
+        free(threads);
+    }
+    oteli_thread_list_fini(&found);
     return error;
 }
 
@@ -216,11 +192,7 @@ void oteli_thread_timers_fini(struct oteli_thread_timers *timers)
 {
     for (size_t i = 0; i < timers->count; i++)
         disarm(&timers->threads[i]);
-    oteli_thread_list_fini(&timers->found);
     free(timers->threads);
-    free(timers->spare);
     timers->threads = NULL;
-    timers->spare = NULL;
     timers->count = 0;
-    timers->room = 0;
 }

@@ -35,16 +35,12 @@ struct oteli_thread_timers {
     int signal_number;
     uint32_t tag; /* in the upper half of each signal's value; in the lower one its thread */
     struct oteli_random random;
-    struct oteli_thread_list found;     /* at the last scan */
     struct oteli_timed_thread *threads; /* upward */
     size_t count;
-    struct oteli_timed_thread *spare; /* the next scan's */
-    size_t room;                      /* of each of the two */
-    size_t next_check;                /* whose timer, */
-    size_t next_mask;                 /* and whose signals are looked at next */
-    uint64_t blocking;                /* threads that have no timer because they block the signal */
-    uint64_t refused;                 /* … because the kernel had none */
-    uint64_t armed;                   /* timers that were made since the start */
+    size_t next_check; /* whose timer, */
+    size_t next_mask;  /* and whose signals are looked at next */
+    uint64_t blocking; /* threads that have no timer because they block the signal */
+    uint64_t armed;    /* timers that were made since the start */
 };
 
 /* False: no random numbers. */
