@@ -4,9 +4,8 @@
  *
  * The handler runs on any thread at any moment, so it takes no lock, allocates nothing, and reads
  * nothing but the session that is published, its own stack, and what its thread publishes. Who
- * stops takes the session back, then waits until nobody is inside; a handler that does not leave
- * (its thread may have been stopped) keeps the session in memory, and so does the next one that
- * comes late.
+ * stops takes the session back, then waits until no handler is inside; one that does not leave (its
+ * thread may have been stopped) keeps the session in memory for ever.
  *
  * A signal that is still pending when the handler goes would end the program. So the signal is
  * ignored for a moment, which makes the kernel forget it for all threads, those that block it
@@ -77,18 +76,16 @@ struct session {
     uint64_t used_before_ns;
     bool has_warned_of_unseen;
     bool has_lost_signal; /* to a handler of the program's */
-    struct session *next_left;
 };
 
 static struct session *active; /* what handlers work for */
 static uint32_t inside;        /* handlers; full */
 static uint32_t last_tag;
-static struct session *left; /* sessions that a handler may still be in */
+static struct session *kept; /* the last one that a handler stayed in; never looked at */
 
 /* In a forked child, where they are never looked at. */
 static struct {
     struct session *active;
-    struct session *left;
     void *source;
 } of_parent;
 
@@ -235,17 +232,6 @@ static void free_session(struct session *session)
     free(session);
 }
 
-static void free_left(void)
-{
-    if (!is_nobody_inside())
-        return;
-    while (left != NULL) {
-        struct session *next = left->next_left;
-        free_session(left);
-        left = next;
-    }
-}
-
 /* The threads that are new, and stacks that handlers have asked for. */
 static int look_around(struct session *session)
 {
@@ -360,9 +346,10 @@ static void stop(void *source)
     const struct timespec wait = {0, LAST_WAIT_NS};
     for (unsigned i = 0; i < LAST_WAITS && !is_nobody_inside(); i++)
         nanosleep(&wait, NULL);
-    session->next_left = left;
-    left = session;
-    free_left();
+    if (is_nobody_inside())
+        free_session(session);
+    else
+        OTELI_STORE_RELEASE_PTR(&kept, session);
 }
 
 /* In a forked child, where no other thread is inside, and no timer; also where the parent has no
@@ -371,10 +358,8 @@ static void stop(void *source)
 static void forget_sessions(void)
 {
     of_parent.active = active;
-    of_parent.left = left;
     OTELI_STORE_RELEASE_PTR(&active, (struct session *)NULL);
     oteli_store_relaxed_32(&inside, 0);
-    left = NULL;
 }
 
 static int start(const struct oteli_source_options *options, void **source)
@@ -386,7 +371,6 @@ static int start(const struct oteli_source_options *options, void **source)
     if (!oteli_signal_is_usable(options->signal_number))
         return EINVAL;
     oteli_fork_add(forget_sessions);
-    free_left();
     struct session *session = calloc(1, sizeof *session);
     if (session == NULL)
         return ENOMEM;
