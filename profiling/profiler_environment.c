@@ -6,10 +6,10 @@
 #include "common/base/atomic.h"
 #include "common/log.h"
 #include "common/os/fork.h"
-#include "profiling/profiler_settings.h"
 #include "profiling/signal/signal_source.h"
 #include "sdk/lifecycle/shutdown_hook.h"
 
+#include <otel/profiler.h>
 #include <string.h>
 
 static otel_profiler *started; /* atomic; NULL: none */
@@ -38,11 +38,22 @@ static void forget(void)
     oteli_store_release_any(&started, NULL);
 }
 
+static bool is_word(const char *given, const char *word)
+{
+    return given != NULL && strcmp(given, word) == 0;
+}
+
 static otel_profile_exporter exporter_of(const otel_profiler_words *words)
 {
-    if (words->out == NULL || strcmp(words->out, "otlp") == 0)
-        return otel_otlp_profile_exporter(words->otlp);
-    return otel_pprof_file_exporter(words->out, oteli_pprof_style_of_word(words->label_style));
+    const otel_pprof_style style = is_word(words->label_style, "datadog")     ? OTEL_PPROF_DATADOG
+                                   : is_word(words->label_style, "pyroscope") ? OTEL_PPROF_PYROSCOPE
+                                                                              : OTEL_PPROF_OTEL;
+    otel_profile_exporter exporter = words->out == NULL || is_word(words->out, "otlp")
+                                         ? otel_otlp_profile_exporter(words->otlp)
+                                         : otel_pprof_file_exporter(words->out, style);
+    if (is_word(words->names, "on") || is_word(words->names, "off"))
+        exporter.wants_names = is_word(words->names, "on");
+    return exporter;
 }
 
 static otel_status start(const otel_profiler_words *words)
@@ -50,7 +61,11 @@ static otel_status start(const otel_profiler_words *words)
     otel_profiler_options options = {.size = sizeof options,
                                      .frequency_hz = words->frequency_hz,
                                      .signal_number = words->signal_number};
-    if (!oteli_profiler_source_of_word(words->source, &options.source))
+    if (is_word(words->source, "perf"))
+        options.source = OTEL_PROFILER_PERF;
+    else if (is_word(words->source, "signal"))
+        options.source = OTEL_PROFILER_SIGNAL;
+    else if (!is_word(words->source, "on") && !is_word(words->source, "auto"))
         return OTEL_ERROR_INVALID_ARGUMENT;
     if (otel_profiler_of_environment() != NULL)
         return OTEL_ERROR_ALREADY_STARTED;
@@ -63,8 +78,6 @@ static otel_status start(const otel_profiler_words *words)
     options.exporter = exporter_of(words);
     if (options.exporter.state == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    options.exporter.wants_names =
-        oteli_profiler_names_of_word(words->names, options.exporter.wants_names);
     otel_profiler *profiler = NULL;
     const otel_status status = otel_profiler_start(&options, &profiler);
     if (status != OTEL_OK)

@@ -8,10 +8,10 @@
  * The samples are made by hand, of real addresses, so that the text that pprof makes of the file is
  * the same every time. */
 #include "profiling/profile/profile_builder.h"
-#include "profiling/profiler_settings.h"
 #include "tests/support/resolved_sample.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { SAMPLES_A = 70, SAMPLES_B = 30, PERIOD_NS = 10 * 1000 * 1000, IN_THE_FUNCTION = 4 };
 
@@ -72,14 +72,16 @@ int main(int argc, char **argv)
         return 2;
     serve(true);
     struct oteli_profile_builder *builder = oteli_profile_builder_new(PERIOD_NS, 100);
-    otel_profile_exporter exporter =
-        otel_pprof_file_exporter(argv[1], oteli_pprof_style_of_word(argv[2]));
+    const otel_pprof_style style = strcmp(argv[2], "datadog") == 0     ? OTEL_PPROF_DATADOG
+                                   : strcmp(argv[2], "pyroscope") == 0 ? OTEL_PPROF_PYROSCOPE
+                                                                       : OTEL_PPROF_OTEL;
+    otel_profile_exporter exporter = otel_pprof_file_exporter(argv[1], style);
     if (builder == NULL || exporter.state == NULL)
         return 1;
     for (unsigned i = 0; i < SAMPLES_A; i++)
         if (!add(builder, true) || (i < SAMPLES_B && !add(builder, false)))
             return 1;
-    if (oteli_profiler_names_of_word(argv[3], exporter.wants_names))
+    if (argc == 4 && strcmp(argv[3], "on") == 0)
         oteli_profile_builder_name(builder, UINT64_MAX);
     const otel_profile *profile = oteli_profile_builder_finish(builder);
     const otel_status status = exporter.export_profile(exporter.state, profile, 1000);
