@@ -68,7 +68,6 @@ struct otel_profiler {
     uint64_t most_drain_ns;
     uint64_t busy_drain_ns;
     uint64_t drain_ns; /* from one to the next */
-    uint64_t calm_drains;
     uint64_t next_drain_ns;
     uint64_t next_export_ns;
 };

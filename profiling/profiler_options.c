@@ -28,8 +28,6 @@ enum {
     MOST_DRAIN_MS = 200 /* so that histories of labels go back as far */
 };
 
-static const uint64_t ns_per_s = 1000000000;
-
 static uint64_t half_full_ns(const struct oteli_source_options *source, uint32_t stack_bytes)
 {
     return source->ring_bytes / (SAMPLE_BYTES + stack_bytes) * source->period_ns / 2;
@@ -95,7 +93,7 @@ otel_status oteli_profiler_plan(const otel_profiler_options *options,
         options->stack_scan_bytes < OTEL_ZERO || options->stack_scan_bytes > MOST_SCAN_BYTES ||
         !oteli_signal_is_usable(signal_number))
         return OTEL_ERROR_INVALID_ARGUMENT;
-    const uint64_t period_ns = ns_per_s / hz;
+    const uint64_t period_ns = OTELI_NS_PER_S / hz;
     *plan = (struct oteli_profiler_plan){
         .wanted = options->source,
         .source = {.period_ns = period_ns,

@@ -19,7 +19,7 @@
 enum {
     EXPORT_TIMEOUT_MS = 10000,
     LEAST_DRAIN_NS = 5 * OTELI_NS_PER_MS,
-    CALM_DRAINS = 64, /* after which the interval grows again */
+    SLOWLY = 256, /* the interval grows again by such a part of it, each time */
     KEPT_NS = 50 * OTELI_NS_PER_MS
 };
 
@@ -111,15 +111,12 @@ static void set_pace(struct otel_profiler *profiler)
  * above all while nothing happens. */
 static void adapt(struct otel_profiler *profiler, uint64_t samples, uint64_t troubled)
 {
-    if (troubled != 0 && troubled * 16 >= samples) {
-        profiler->calm_drains = 0;
+    if (troubled == 0 || troubled * 16 < samples)
+        profiler->drain_ns += profiler->drain_ns / (samples == 0 ? 4 : SLOWLY);
+    else if (profiler->drain_ns > 2 * LEAST_DRAIN_NS)
         profiler->drain_ns /= 2;
-        if (profiler->drain_ns < LEAST_DRAIN_NS)
-            profiler->drain_ns = LEAST_DRAIN_NS;
-    } else if (++profiler->calm_drains >= CALM_DRAINS || samples == 0) {
-        profiler->calm_drains = 0;
-        profiler->drain_ns += profiler->drain_ns / 4;
-    }
+    else
+        profiler->drain_ns = LEAST_DRAIN_NS;
     const uint64_t most_ns = samples != 0 ? profiler->busy_drain_ns : profiler->most_drain_ns;
     if (profiler->drain_ns > most_ns)
         profiler->drain_ns = most_ns;

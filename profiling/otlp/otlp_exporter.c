@@ -25,13 +25,11 @@ struct exporter {
 static bool make_ids(struct oteli_otlp_origin *origin)
 {
     struct oteli_random random;
-    if (!oteli_random_seed(&random))
-        return false;
+    _Static_assert(sizeof random == OTELI_PROFILE_ID, "a seed is as random as an id");
     for (size_t i = 0; i < OTELI_OTLP_PROFILES; i++) {
-        uint64_t second;
-        const uint64_t first = oteli_random_pair(&random, &second);
-        memcpy(origin->ids[i], &first, sizeof first);
-        memcpy(origin->ids[i] + sizeof first, &second, sizeof second);
+        if (!oteli_random_seed(&random))
+            return false;
+        memcpy(origin->ids[i], &random, sizeof random);
     }
     return true;
 }

@@ -30,8 +30,6 @@ bool oteli_gzip(const void *bytes, size_t length, void **compressed, size_t *com
         free(out);
         return false;
     }
-    /* What was too much is given back: the bound is a little more than there was to compress. */
-    void *shorter = realloc(out, *compressed_length);
-    *compressed = shorter != NULL ? shorter : out;
+    *compressed = out;
     return true;
 }

@@ -30,7 +30,6 @@ struct pprof_files {
     otel_pprof_style style;
     unsigned long number; /* of the newest file */
     struct oteli_identity identity;
-    uint64_t named_for; /* the generation that `service` is of; UINT64_MAX: of none */
     char service[NAME_MAX_BYTES];
     char directory[]; /* absolute, where it exists */
 };
@@ -86,16 +85,12 @@ static otel_slice service_of(const struct oteli_identity *identity)
 static void find_service(struct pprof_files *files)
 {
     (void)oteli_identity_renew(&files->identity); /* without memory it is as it was */
-    if (files->named_for == files->identity.generation)
-        return;
     otel_slice name = service_of(&files->identity);
     if (name.length == 0)
         name = oteli_slice_of(program_invocation_short_name);
     set_service(files, name);
     if (files->service[0] == '\0')
         set_service(files, oteli_slice_of("program"));
-    if (files->identity.resource != NULL)
-        files->named_for = files->identity.generation;
 }
 
 /* ---- a file ------------------------------------------------------------------------------- */
@@ -218,7 +213,6 @@ otel_profile_exporter otel_pprof_file_exporter(const char *directory, otel_pprof
     if (files == NULL)
         return (otel_profile_exporter){0};
     files->style = style;
-    files->named_for = UINT64_MAX;
     memcpy(files->directory, place, length + 1);
     find_service(files); /* the environment is read here, if at all, and not on the other thread */
     return (otel_profile_exporter){

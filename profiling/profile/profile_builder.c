@@ -14,12 +14,10 @@
 #include "profiling/symbols/mappings.h"
 #include "profiling/symbols/symbolizer.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 /* How much an interval may have: all tables together, full, take some 40 MiB. */
 enum {
@@ -235,18 +233,17 @@ static bool find_link(struct oteli_profile_builder *builder, const struct oteli_
     return add_link(builder, &link, &builder->root_links, index);
 }
 
-static size_t read_name(pid_t thread, char *name, size_t size)
+static size_t read_name(pid_t thread, char *name, int size)
 {
     char path[64];
+    name[0] = '\0';
     snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)thread);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
         return 0;
-    const ssize_t length = read(fd, name, size);
-    close(fd);
-    if (length <= 0)
-        return 0;
-    return name[length - 1] == '\n' ? (size_t)length - 1 : (size_t)length;
+    const size_t length = fgets(name, size, file) != NULL ? strcspn(name, "\n") : 0;
+    fclose(file);
+    return length;
 }
 
 static bool add_thread(struct oteli_profile_builder *builder, pid_t id, uint32_t *index)
@@ -438,13 +435,6 @@ static bool make_mappings(struct oteli_profile_builder *builder)
     return is_made;
 }
 
-static uint64_t unix_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return oteli_timespec_ns(now);
-}
-
 static void describe(struct oteli_profile_builder *builder)
 {
     const struct oteli_interner *tables = builder->tables;
@@ -473,11 +463,12 @@ static void describe(struct oteli_profile_builder *builder)
 const otel_profile *oteli_profile_builder_finish(struct oteli_profile_builder *builder)
 {
     const uint64_t now_ns = oteli_monotonic_ns();
-    const uint64_t now_unix_ns = unix_ns();
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
     bool is_made = !builder->is_finished || begin(builder);
     is_made = is_made && make_mappings(builder) && make_rows(builder) && make_strings(builder);
     builder->profile.duration_ns = now_ns - builder->start_ns;
-    builder->profile.start_unix_ns = now_unix_ns - builder->profile.duration_ns;
+    builder->profile.start_unix_ns = oteli_timespec_ns(now) - builder->profile.duration_ns;
     builder->start_ns = now_ns;
     builder->is_finished = true;
     describe(builder);
