@@ -56,10 +56,10 @@ static bool is_in(const struct range *ranges, size_t count, uint32_t point)
 static bool is_harmful(uint32_t point)
 {
     static const struct range harmful[] = {
-        {0x00, 0x1f},        {0x7f, 0x9f},     {0xad, 0xad},     {0x061c, 0x061c},
-        {0x180e, 0x180e},    {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},
-        {0xfeff, 0xfeff},    {0xfff0, 0xfffb}, {0xe000, 0xf8ff}, {0xe0000, 0xe007f},
-        {0xf0000, 0x10ffff},
+        {0x00, 0x1f},       {0x7f, 0x9f},        {0xad, 0xad},     {0x061c, 0x061c},
+        {0x180e, 0x180e},   {0x200b, 0x200f},    {0x2028, 0x202e}, {0x2060, 0x206f},
+        {0xfeff, 0xfeff},   {0xfff0, 0xfffb},    {0xfffe, 0xffff}, {0xe000, 0xf8ff},
+        {0xe0000, 0xe007f}, {0xf0000, 0x10ffff},
     };
     return is_in(harmful, sizeof harmful / sizeof harmful[0], point);
 }
@@ -133,6 +133,13 @@ static struct glyph next_glyph(const char *at, size_t left)
     else
         glyph.columns = columns_of(point);
     return glyph;
+}
+
+bool oteli_text_is_safe(otel_slice unsafe, size_t *bytes)
+{
+    const struct glyph glyph = next_glyph(unsafe.data, unsafe.length);
+    *bytes = glyph.bytes;
+    return glyph.length == 0;
 }
 
 size_t oteli_text_safe_columns(otel_slice unsafe, size_t limit)

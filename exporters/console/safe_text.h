@@ -23,6 +23,10 @@ void oteli_text_add_hex(struct oteli_text *text, const void *bytes, size_t lengt
  * that it took. */
 size_t oteli_text_add_safe(struct oteli_text *text, otel_slice unsafe, size_t columns);
 
+/* Whether the character at the front of a text, which is not empty, is shown as it is; and its
+ * bytes. */
+bool oteli_text_is_safe(otel_slice unsafe, size_t *bytes);
+
 /* How many columns that takes uncut; counting stops above `limit`. */
 size_t oteli_text_safe_columns(otel_slice unsafe, size_t limit);
 

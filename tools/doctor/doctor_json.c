@@ -27,11 +27,26 @@ static void add_number(struct oteli_text *json, const char *key, int64_t number)
     oteli_json_add_signed(json, number);
 }
 
-static void add_result(struct oteli_text *json, enum doctor_result result)
+/* An object, which oteli_json_close ends: a step of the way, with what came of it. */
+static size_t open_step(struct oteli_text *json, const char *name, enum doctor_result result)
 {
     static const char *const words[] = {
         [DOCTOR_NOT_TRIED] = "not_tried", [DOCTOR_FINE] = "fine", [DOCTOR_FAILED] = "failed"};
+    if (name != NULL) {
+        OTELI_JSON_ADD(json, ",");
+        oteli_json_add_string(json, oteli_slice_of(name));
+        OTELI_JSON_ADD(json, ":");
+    }
+    const size_t object = oteli_json_open(json);
     add_text(json, "result", words[result]);
+    return object;
+}
+
+/* What stands between the elements of an array. */
+static void add_comma(struct oteli_text *json, size_t index)
+{
+    if (index != 0)
+        OTELI_JSON_ADD(json, ",");
 }
 
 static void add_settings(struct oteli_text *json, const struct doctor_settings *settings)
@@ -39,8 +54,7 @@ static void add_settings(struct oteli_text *json, const struct doctor_settings *
     OTELI_JSON_ADD(json, ",\"settings\":[");
     for (size_t i = 0; i < settings->count; i++) {
         const struct doctor_setting *setting = &settings->list[i];
-        if (i != 0)
-            OTELI_JSON_ADD(json, ",");
+        add_comma(json, i);
         const size_t object = oteli_json_open(json);
         add_text(json, "name", setting->name);
         add_text(json, "value", setting->value);
@@ -50,8 +64,7 @@ static void add_settings(struct oteli_text *json, const struct doctor_settings *
     }
     OTELI_JSON_ADD(json, "],\"slips\":[");
     for (size_t i = 0; i < settings->slip_count; i++) {
-        if (i != 0)
-            OTELI_JSON_ADD(json, ",");
+        add_comma(json, i);
         oteli_json_add_string(json, oteli_slice_of(settings->slips[i]));
     }
     OTELI_JSON_ADD(json, "]");
@@ -62,10 +75,8 @@ static void add_files(struct oteli_text *json, const struct doctor_record *recor
     OTELI_JSON_ADD(json, ",\"files\":[");
     for (size_t i = 0; i < record->file_count; i++) {
         const struct doctor_file *file = &record->files[i];
-        if (i != 0)
-            OTELI_JSON_ADD(json, ",");
-        const size_t object = oteli_json_open(json);
-        add_result(json, file->is_bad ? DOCTOR_FAILED : DOCTOR_FINE);
+        add_comma(json, i);
+        const size_t object = open_step(json, NULL, file->is_bad ? DOCTOR_FAILED : DOCTOR_FINE);
         add_text(json, "name", file->name);
         add_text(json, "path", file->path);
         add_text(json, "state", file->state);
@@ -76,20 +87,15 @@ static void add_files(struct oteli_text *json, const struct doctor_record *recor
 
 static void add_connect(struct oteli_text *json, const struct doctor_record *record)
 {
-    OTELI_JSON_ADD(json, ",\"name\":");
-    size_t object = oteli_json_open(json);
-    add_result(json, record->name.result);
+    size_t object = open_step(json, "name", record->name.result);
     add_text(json, "problem", record->name.problem);
     oteli_json_close(json, object);
 
-    OTELI_JSON_ADD(json, ",\"connect\":");
-    object = oteli_json_open(json);
-    add_result(json, record->connect.result);
+    object = open_step(json, "connect", record->connect.result);
     OTELI_JSON_ADD(json, ",\"addresses\":[");
     for (size_t i = 0; i < record->connect.count; i++) {
         const struct doctor_address *address = &record->connect.addresses[i];
-        if (i != 0)
-            OTELI_JSON_ADD(json, ",");
+        add_comma(json, i);
         const size_t one = oteli_json_open(json);
         add_text(json, "address", address->text);
         add_text(json, "result", doctor_connect_words(address->error));
@@ -102,9 +108,7 @@ static void add_connect(struct oteli_text *json, const struct doctor_record *rec
 
 static void add_tls(struct oteli_text *json, const struct doctor_tls *tls)
 {
-    OTELI_JSON_ADD(json, ",\"tls\":");
-    const size_t object = oteli_json_open(json);
-    add_result(json, tls->result);
+    const size_t object = open_step(json, "tls", tls->result);
     add_text(json, "version", tls->version);
     add_text(json, "names", tls->names);
     add_text(json, "issuer", tls->issuer);
@@ -116,9 +120,7 @@ static void add_tls(struct oteli_text *json, const struct doctor_tls *tls)
 static void add_answer(struct oteli_text *json, const struct doctor_record *record)
 {
     const struct doctor_http *http = &record->http;
-    OTELI_JSON_ADD(json, ",\"http\":");
-    size_t object = oteli_json_open(json);
-    add_result(json, http->result);
+    size_t object = open_step(json, "http", http->result);
     if (http->status != 0)
         add_number(json, "status", http->status);
     add_text(json, "content_type", http->content_type);
@@ -126,9 +128,7 @@ static void add_answer(struct oteli_text *json, const struct doctor_record *reco
     add_text(json, "words", http->words);
     oteli_json_close(json, object);
 
-    OTELI_JSON_ADD(json, ",\"otlp\":");
-    object = oteli_json_open(json);
-    add_result(json, record->otlp.result);
+    object = open_step(json, "otlp", record->otlp.result);
     if (record->otlp.grpc_status >= 0)
         add_number(json, "grpc_status", record->otlp.grpc_status);
     add_text(json, "words", record->otlp.words);
@@ -137,9 +137,7 @@ static void add_answer(struct oteli_text *json, const struct doctor_record *reco
 
 static void add_span(struct oteli_text *json, const struct doctor_span *span)
 {
-    OTELI_JSON_ADD(json, ",\"span\":");
-    const size_t object = oteli_json_open(json);
-    add_result(json, span->result);
+    const size_t object = open_step(json, "span", span->result);
     add_text(json, "why", span->why_not_tried);
     add_text(json, "trace_id", span->trace_id);
     add_text(json, "counters", span->counters);
@@ -171,8 +169,7 @@ bool doctor_report_json(const struct doctor_report *report, FILE *out)
     add_span(&json, &record->span);
     OTELI_JSON_ADD(&json, ",\"log\":[");
     for (size_t i = 0; i < doctor_log_count(); i++) {
-        if (i != 0)
-            OTELI_JSON_ADD(&json, ",");
+        add_comma(&json, i);
         oteli_json_add_string(&json, oteli_slice_of(doctor_log_line(i)));
     }
     OTELI_JSON_ADD(&json, "]");

@@ -2,7 +2,7 @@
 /* tools/flame/flame_text.c - see flame_text.h. One thread. */
 #include "tools/flame/flame_text.h"
 
-#include "common/text/utf8.h"
+#include "exporters/console/safe_text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -15,59 +15,27 @@ static const struct {
 
 static const char replacement[] = "\xef\xbf\xbd";
 
-/* How many bytes of UTF-8 to leave out here: control characters, what turns the direction of text
- * or ends lines, and what XML does not have. */
-static size_t bad_bytes(const char *at, size_t left)
-{
-    const uint8_t first = (uint8_t)at[0];
-    const uint8_t second = left > 1 ? (uint8_t)at[1] : 0;
-    const uint8_t third = left > 2 ? (uint8_t)at[2] : 0;
-    if (first < 0x20 || first == 0x7f)
-        return 1;
-    if (first == 0xc2)
-        return second < 0xa0 ? 2 : 0;
-    const bool is_bad = (first == 0xe2 && second == 0x80 && third >= 0xa8 && third <= 0xae) ||
-                        (first == 0xe2 && second == 0x81 && third >= 0xa6 && third <= 0xa9) ||
-                        (first == 0xef && second == 0xbf && third >= 0xbe);
-    return is_bad ? 3 : 0;
-}
-
 /* What XML has another word for. */
 static const char *entity_of(char byte)
 {
-    switch (byte) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return NULL;
-    }
+    static const char *const entities[] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
+    const size_t at = (unsigned char)byte;
+    return at < sizeof entities / sizeof entities[0] ? entities[at] : NULL;
 }
 
 static void put(FILE *out, const char *text, bool is_markup)
 {
-    for (size_t left = strlen(text), valid = 0; left != 0;) {
-        if (valid == 0)
-            valid = oteli_utf8_valid_prefix(text, left);
-        const size_t bad = valid == 0 ? 1 : bad_bytes(text, valid);
+    size_t bytes;
+    for (size_t left = strlen(text); left != 0; left -= bytes, text += bytes) {
+        const bool is_safe = oteli_text_is_safe((otel_slice){text, left}, &bytes);
         const char *entity = is_markup ? entity_of(*text) : NULL;
-        if (bad != 0)
+        if (!is_safe)
             fputs(*text >= '\t' && *text <= '\r' ? " " : replacement, out);
         else if (entity != NULL)
             fputs(entity, out);
         else
-            fputc(*text, out);
-        const size_t step = bad != 0 ? bad : 1;
-        valid -= valid != 0 ? step : 0;
-        left -= step;
-        text += step;
+            fwrite(text, 1, bytes, out);
     }
 }
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /* How many letters have to be put in, taken out, replaced or swapped with their neighbour to make
- * one name the other, letters in any case; at most `limit` + 1. */
-size_t doctor_distance(const char *a, const char *b, size_t limit);
+ * one name the other, letters in any case; SIZE_MAX for names that are too long. */
+size_t doctor_distance(const char *a, const char *b);
 
 /* The variable that `name` was probably meant to be; NULL: it is one of ours, one that others read
  * (OpenTelemetry has more variables than we have), or nothing like any. */
