@@ -37,11 +37,11 @@ static const char *correct(const struct doctor_target *target)
     return target->url_is_default ? "set" : "correct";
 }
 
-const char *doctor_protocol_word(enum doctor_protocol protocol)
+const char *doctor_protocol_word(otel_otlp_protocol protocol)
 {
-    static const char *const words[] = {[DOCTOR_HTTP_PROTOBUF] = "http/protobuf",
-                                        [DOCTOR_HTTP_JSON] = "http/json",
-                                        [DOCTOR_GRPC] = "grpc"};
+    static const char *const words[] = {[OTEL_OTLP_HTTP_PROTOBUF] = "http/protobuf",
+                                        [OTEL_OTLP_HTTP_JSON] = "http/json",
+                                        [OTEL_OTLP_GRPC] = "grpc"};
     return words[protocol];
 }
 
@@ -328,7 +328,7 @@ static bool diagnose_tls(const struct doctor_record *r, struct doctor_diagnosis 
     case DOCTOR_TLS_FILES:
         return say(d, "tls.files", "A file that TLS needs cannot be used: %s.", tls->words);
     default:
-        if (tls->problem == DOCTOR_TLS_NO_HTTP1 && to->protocol != DOCTOR_GRPC)
+        if (tls->problem == DOCTOR_TLS_NO_HTTP1 && to->protocol != OTEL_OTLP_GRPC)
             return say_grpc_port(to, d);
         return diagnose_certificate(r, d) ||
                say(d, "tls.failed", "TLS with %s does not come about: %s.", to->host, tls->words);
@@ -338,7 +338,7 @@ static bool diagnose_tls(const struct doctor_record *r, struct doctor_diagnosis 
 /* A server of HTTP says no to gRPC's path or media type, and has no grpc-status. */
 static bool is_http_port(const struct doctor_record *r)
 {
-    if (r->target.protocol != DOCTOR_GRPC)
+    if (r->target.protocol != OTEL_OTLP_GRPC)
         return false;
     if (r->http.result == DOCTOR_FAILED)
         return r->http.speech == DOCTOR_SPEECH_HTTP1 || r->http.version[0] == '1';
@@ -349,7 +349,7 @@ static bool is_http_port(const struct doctor_record *r)
 
 static bool is_grpc_port(const struct doctor_record *r)
 {
-    return r->target.protocol != DOCTOR_GRPC && r->http.result == DOCTOR_FAILED &&
+    return r->target.protocol != OTEL_OTLP_GRPC && r->http.result == DOCTOR_FAILED &&
            (r->http.speech == DOCTOR_SPEECH_HTTP2 ||
             (r->target.is_tls && r->http.speech == DOCTOR_SPEECH_HTTP2_IN_TLS));
 }
@@ -495,7 +495,7 @@ static bool diagnose_grpc(const struct doctor_record *r, struct doctor_diagnosis
     const int status = r->otlp.grpc_status;
     char room[2 * DOCTOR_TEXT];
     const char *said = quote(r->otlp.words, room);
-    if (to->protocol != DOCTOR_GRPC || r->otlp.result != DOCTOR_FAILED)
+    if (to->protocol != OTEL_OTLP_GRPC || r->otlp.result != DOCTOR_FAILED)
         return false;
     switch (status) {
     case 12:

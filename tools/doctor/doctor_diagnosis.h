@@ -13,7 +13,7 @@ struct doctor_diagnosis {
 };
 
 /* "http/protobuf" */
-const char *doctor_protocol_word(enum doctor_protocol protocol);
+const char *doctor_protocol_word(otel_otlp_protocol protocol);
 
 void doctor_diagnose(const struct doctor_record *record, struct doctor_diagnosis *diagnosis);
 

@@ -9,6 +9,7 @@
 #ifndef DOCTOR_RECORD_H
 #define DOCTOR_RECORD_H
 
+#include <otel/otlp.h>
 #include <otel/sdk.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,10 +71,8 @@ struct doctor_process {
 };
 
 /* --- Where spans go. --- */
-enum doctor_protocol { DOCTOR_HTTP_PROTOBUF, DOCTOR_HTTP_JSON, DOCTOR_GRPC };
-
 struct doctor_target {
-    enum doctor_protocol protocol;
+    otel_otlp_protocol protocol;
     char protocol_from[DOCTOR_SHORT]; /* the name of the setting */
     char url[DOCTOR_TEXT];            /* without secrets */
     char url_from[DOCTOR_SHORT];      /* the name of the setting */

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { FAILED = 1, USAGE = 2, LINES_MAX = 20, FIRST_BYTES = 1 << 16 };
+enum { FAILED = 1, USAGE = 2, LINES_MAX = 20 };
 
 /* Of a profile, unpacked: a day's has a hundredth of that. Decoded it may take fifty times as much,
  * if its messages are empty. */
@@ -65,27 +65,21 @@ static bool has_ending(const char *name, const char *ending)
 /* All bytes, unpacked, to be freed; the file is closed. NULL: *fault says why. */
 static char *read_all(gzFile file, size_t *length, const char **fault)
 {
-    size_t room = FIRST_BYTES;
-    char *bytes = malloc(room);
+    char *bytes = NULL;
+    FILE *out = open_memstream(&bytes, length);
+    char piece[1 << 14];
+    long left = MOST_BYTES;
     int got = 0;
-    *length = 0;
-    *fault = "is too large";
-    while (bytes != NULL && (got = gzread(file, bytes + *length, (unsigned)(room - *length))) > 0) {
-        *length += (size_t)got;
-        if (*length < room)
-            continue;
-        room *= 2;
-        char *larger = room <= MOST_BYTES ? realloc(bytes, room) : NULL;
-        if (larger == NULL)
-            free(bytes);
-        bytes = larger;
-    }
     int error;
+    while (out != NULL && left > 0 && (got = gzread(file, piece, sizeof piece)) > 0)
+        left -= (long)fwrite(piece, 1, (size_t)got, out);
     gzerror(file, &error);
     gzclose(file);
-    if (bytes != NULL && error == Z_OK)
+    if (out != NULL && fclose(out) == 0 && left > 0 && error == Z_OK)
         return bytes;
-    if (bytes != NULL)
+    if (left <= 0)
+        *fault = "is too large";
+    else if (error != Z_OK)
         *fault = error == Z_ERRNO ? "cannot be read" : "is a gzip file that is broken or cut off";
     free(bytes);
     return NULL;

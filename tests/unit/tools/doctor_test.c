@@ -177,7 +177,7 @@ TEST(every_status_of_grpc_has_a_sentence)
                                           [16] = "grpc.denied"};
     for (int status = 1; status <= 16; status++) {
         struct doctor_record record = unhealthy();
-        record.target.protocol = DOCTOR_GRPC;
+        record.target.protocol = OTEL_OTLP_GRPC;
         snprintf(record.http.version, sizeof record.http.version, "2");
         record.otlp.grpc_status = status;
         assert_rule(&record, known[status] != NULL ? known[status] : "grpc.failed");
@@ -202,7 +202,7 @@ TEST(ports_of_other_protocols)
     record.http.timed_out = true;
     assert_rule(&record, "http.silent");
     record.http = (struct doctor_http){.result = DOCTOR_FAILED, .speech = DOCTOR_SPEECH_HTTP1};
-    record.target.protocol = DOCTOR_GRPC;
+    record.target.protocol = OTEL_OTLP_GRPC;
     assert_rule(&record, "speech.http_port");
     record.target.is_tls = true;
     record.tls.result = DOCTOR_FAILED;

@@ -81,7 +81,7 @@ static void read_body(const struct oteli_response_body *body, struct doctor_reco
     struct doctor_http *http = &record->http;
     struct doctor_otlp *otlp = &record->otlp;
     http->is_html = is_type(http, "text/html") || begins_as_html(body);
-    if (record->target.protocol == DOCTOR_GRPC || http->is_html)
+    if (record->target.protocol == OTEL_OTLP_GRPC || http->is_html)
         return;
     if (!is_type(http, "application/x-protobuf")) {
         doctor_one_line((const char *)body->bytes, body->length, http->words, sizeof http->words);
@@ -115,9 +115,9 @@ static bool is_otlp(const struct doctor_record *record)
     const struct doctor_http *http = &record->http;
     if (http->status != 200)
         return false;
-    if (record->target.protocol == DOCTOR_GRPC)
+    if (record->target.protocol == OTEL_OTLP_GRPC)
         return record->otlp.grpc_status == 0;
-    if (record->target.protocol == DOCTOR_HTTP_JSON)
+    if (record->target.protocol == OTEL_OTLP_HTTP_JSON)
         return is_type(http, "application/json");
     return is_type(http, "application/x-protobuf") || http->content_type[0] == '\0';
 }
@@ -149,8 +149,9 @@ static void read_answer(const struct oteli_transport_response *answer, bool time
 static bool post(struct oteli_transport *transport, const struct doctor_target *target,
                  struct oteli_transport_response *answer)
 {
-    static const char *const bodies[] = {
-        [DOCTOR_HTTP_PROTOBUF] = "", [DOCTOR_HTTP_JSON] = "{}", [DOCTOR_GRPC] = "\0\0\0\0"};
+    static const char *const bodies[] = {[OTEL_OTLP_HTTP_PROTOBUF] = "",
+                                         [OTEL_OTLP_HTTP_JSON] = "{}",
+                                         [OTEL_OTLP_GRPC] = "\0\0\0\0"};
     static const size_t lengths[] = {0, 2, 5};
     const struct oteli_transport_request request = {.body = bodies[target->protocol],
                                                     .length = lengths[target->protocol],
@@ -223,7 +224,7 @@ static enum doctor_speech ask_with_tls(const struct doctor_route *route,
     snprintf(endpoint, sizeof endpoint, "https://%.1s%s%s:%u/v1/traces", brackets, target->host,
              brackets[0] != '\0' ? brackets + 1 : "", target->port);
     other.target.is_tls = true;
-    other.target.protocol = protocol == OTEL_OTLP_GRPC ? DOCTOR_GRPC : target->protocol;
+    other.target.protocol = protocol;
     const otel_otlp_options given = {.size = sizeof given,
                                      .endpoint = endpoint,
                                      .protocol = protocol,
@@ -276,7 +277,7 @@ void doctor_request(const struct doctor_route *route, const struct doctor_peer *
     ask(&route->options.given, record);
     if (is_odd(record))
         http->speech = find_speech(route, peer, record);
-    if (http->status == 404 && target->protocol != DOCTOR_GRPC &&
+    if (http->status == 404 && target->protocol != OTEL_OTLP_GRPC &&
         strcmp(target->path, "/v1/traces") != 0)
         http->status_elsewhere = ask_elsewhere(route, record);
 }

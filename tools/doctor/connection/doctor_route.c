@@ -110,12 +110,7 @@ static void describe_proxy(const struct doctor_route *route, struct doctor_targe
 static void describe(const struct doctor_route *route, struct doctor_target *target)
 {
     const struct oteli_options *options = &route->options;
-    static const enum doctor_protocol protocols[] = {
-        [OTEL_OTLP_HTTP_PROTOBUF] = DOCTOR_HTTP_PROTOBUF,
-        [OTEL_OTLP_HTTP_JSON] = DOCTOR_HTTP_JSON,
-        [OTEL_OTLP_GRPC] = DOCTOR_GRPC,
-    };
-    target->protocol = protocols[options->given.protocol];
+    target->protocol = options->given.protocol;
     snprintf(target->url, sizeof target->url, "%s", options->endpoint.name);
     target->is_tls = strncasecmp(options->endpoint.url, "https:", 6) == 0;
     split(options->endpoint.url, false, target->host, &target->port, target->path,

@@ -166,28 +166,19 @@ static enum doctor_tls_problem problem_of_chain(const char *words)
 static enum doctor_tls_problem problem_of_server(const struct doctor_tls_watch *watch,
                                                  const char *words)
 {
-    enum {
-        HANDSHAKE_FAILURE = 40,
-        BAD_CERTIFICATE = 42,
-        CERTIFICATE_UNKNOWN = 46,
-        UNKNOWN_CA = 48,
-        PROTOCOL_VERSION = 70,
-        NO_APPLICATION_PROTOCOL = 120,
-        CERTIFICATE_REQUIRED = 116
-    };
     const struct doctor_tls *seen = watch->seen;
-    if (watch->alert == CERTIFICATE_REQUIRED)
+    if (watch->alert == SSL_AD_CERTIFICATE_REQUIRED)
         return DOCTOR_TLS_WANTS_CERTIFICATE;
-    if (watch->alert == PROTOCOL_VERSION || says(words, "unsupported protocol") ||
+    if (watch->alert == SSL_AD_PROTOCOL_VERSION || says(words, "unsupported protocol") ||
         says(words, "no protocols available"))
         return DOCTOR_TLS_VERSION;
-    if (watch->alert == NO_APPLICATION_PROTOCOL)
+    if (watch->alert == SSL_AD_NO_APPLICATION_PROTOCOL)
         return DOCTOR_TLS_NO_HTTP1;
     if (seen->wants_certificate && !seen->has_certificate)
         return DOCTOR_TLS_WANTS_CERTIFICATE;
     const bool is_about_certificate =
-        watch->alert == HANDSHAKE_FAILURE || watch->alert == UNKNOWN_CA ||
-        (watch->alert >= BAD_CERTIFICATE && watch->alert <= CERTIFICATE_UNKNOWN);
+        watch->alert == SSL_AD_HANDSHAKE_FAILURE || watch->alert == SSL_AD_UNKNOWN_CA ||
+        (watch->alert >= SSL_AD_BAD_CERTIFICATE && watch->alert <= SSL_AD_CERTIFICATE_UNKNOWN);
     if (seen->has_certificate && (is_about_certificate || watch->alert < 0) &&
         seen->wants_certificate)
         return DOCTOR_TLS_REFUSES_CERTIFICATE;
