@@ -152,15 +152,11 @@ static bool is_up_to_date(const struct oteli_spool *spool, const struct timespec
 static void remove_done(struct oteli_spool *spool)
 {
     struct oteli_spool_index *index = &spool->index;
-    for (size_t i = index->first; i < index->first + index->count;) {
+    for (size_t i = index->count; i-- != 0;) {
         struct oteli_spool_entry *entry = &index->entries[i];
         if (entry->state == OTELI_SPOOL_IS_DONE &&
-            oteli_spool_dir_remove(&spool->dir, &entry->file, OTELI_SPOOL_WHOLE)) {
-            i += entry == &index->entries[index->first]; /* the others close up otherwise */
+            oteli_spool_dir_remove(&spool->dir, &entry->file, OTELI_SPOOL_WHOLE))
             oteli_spool_index_forget(index, entry);
-        } else {
-            i++;
-        }
     }
 }
 

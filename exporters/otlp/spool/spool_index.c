@@ -21,25 +21,15 @@ void oteli_spool_index_fini(struct oteli_spool_index *index)
     oteli_spool_index_init(index);
 }
 
-static struct oteli_spool_entry *begin_of(const struct oteli_spool_index *index)
-{
-    return index->entries != NULL ? index->entries + index->first : NULL;
-}
-
 static struct oteli_spool_entry *end_of(const struct oteli_spool_index *index)
 {
-    return index->entries != NULL ? begin_of(index) + index->count : NULL;
+    return index->entries != NULL ? index->entries + index->count : NULL;
 }
 
 bool oteli_spool_index_fit(struct oteli_spool_index *index)
 {
-    if (index->first + index->count < index->room)
+    if (index->count < index->room)
         return true;
-    if (index->first > index->count) { /* more places are free in front than are in use */
-        memmove(index->entries, begin_of(index), index->count * sizeof *index->entries);
-        index->first = 0;
-        return true;
-    }
     const size_t room = index->room != 0 ? 2 * index->room : ROOM_AT_FIRST;
     struct oteli_spool_entry *entries = realloc(index->entries, room * sizeof *entries);
     if (entries == NULL)
@@ -75,7 +65,7 @@ void oteli_spool_index_add(struct oteli_spool_index *index, const struct oteli_s
 {
     struct oteli_spool_entry *at = end_of(index);
     index->count++;
-    for (; at != begin_of(index) && oteli_spool_file_compare(&at[-1].file, file) > 0; at--)
+    for (; at != index->entries && oteli_spool_file_compare(&at[-1].file, file) > 0; at--)
         at[0] = at[-1];
     at->file = *file;
     at->born_ns = born_ns;
@@ -85,9 +75,8 @@ void oteli_spool_index_add(struct oteli_spool_index *index, const struct oteli_s
 struct oteli_spool_entry *oteli_spool_index_next(const struct oteli_spool_index *index,
                                                  const struct oteli_spool_entry *entry)
 {
-    struct oteli_spool_entry *at = begin_of(index);
-    if (entry != NULL)
-        at += entry - at + 1;
+    struct oteli_spool_entry *at =
+        entry != NULL ? index->entries + (entry - index->entries) + 1 : index->entries;
     for (; at != end_of(index); at++)
         if (at->state == OTELI_SPOOL_WAITS)
             return at;
@@ -104,7 +93,7 @@ static int compare(const void *a, const void *b)
 void oteli_spool_index_sort(struct oteli_spool_index *index)
 {
     if (index->count != 0)
-        qsort(begin_of(index), index->count, sizeof *index->entries, compare);
+        qsort(index->entries, index->count, sizeof *index->entries, compare);
 }
 
 struct oteli_spool_entry *oteli_spool_index_find(const struct oteli_spool_index *index,
@@ -113,7 +102,7 @@ struct oteli_spool_entry *oteli_spool_index_find(const struct oteli_spool_index 
     const struct oteli_spool_entry wanted = {.file = *file};
     if (index->count == 0)
         return NULL;
-    return bsearch(&wanted, begin_of(index), index->count, sizeof wanted, compare);
+    return bsearch(&wanted, index->entries, index->count, sizeof wanted, compare);
 }
 
 void oteli_spool_index_settle(struct oteli_spool_index *index, struct oteli_spool_entry *entry,
@@ -138,12 +127,8 @@ void oteli_spool_index_disown(struct oteli_spool_index *index, struct oteli_spoo
 
 void oteli_spool_index_forget(struct oteli_spool_index *index, struct oteli_spool_entry *entry)
 {
-    const size_t before = (size_t)(entry - begin_of(index));
     index->count--;
-    if (before == 0)
-        index->first++;
-    else
-        memmove(entry, entry + 1, (index->count - before) * sizeof *entry);
+    memmove(entry, entry + 1, (size_t)(end_of(index) - entry) * sizeof *entry);
 }
 
 /* ---- reading the directory ------------------------------------------------------------ */
@@ -188,7 +173,7 @@ static void lose(struct oteli_spool_index *index, struct oteli_spool_entry *know
 /* Go through both, what was known and what is there, in order. */
 static void merge(struct oteli_spool_index *index, struct oteli_spool_index *found)
 {
-    struct oteli_spool_entry *known = begin_of(index);
+    struct oteli_spool_entry *known = index->entries;
     struct oteli_spool_entry *const known_end = end_of(index);
     for (size_t i = 0; i < found->count; i++) {
         struct oteli_spool_entry *entry = &found->entries[i];
@@ -221,7 +206,6 @@ bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_
     index->foreign = found->foreign;
     free(index->entries);
     index->entries = found->entries;
-    index->first = 0;
     index->count = found->count;
     index->room = found->room;
     return true;

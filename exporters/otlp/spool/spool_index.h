@@ -35,8 +35,7 @@ struct oteli_spool_clock {
 int64_t oteli_spool_born_ns(const struct oteli_spool_clock *clock, uint64_t written_unix_ns);
 
 struct oteli_spool_index {
-    struct oteli_spool_entry *entries; /* `count` of them, in order, from number `first` on */
-    size_t first;
+    struct oteli_spool_entry *entries; /* `count` of them, in order */
     size_t count;
     size_t room;
     size_t waiting; /* of these */
