@@ -11,10 +11,7 @@
 #include <inttypes.h>
 #include <poll.h>
 
-enum {
-    PREPARED_BYTES_MAX = 512 * 1024,
-    BLIND_MS = 10 /* between looks at what no descriptor speaks for */
-};
+enum { BLIND_MS = 10 }; /* between looks at what no descriptor speaks for */
 
 static uint64_t deadline_of(const struct oteli_batch_export *batch_export, const otel_export *call)
 {
@@ -38,22 +35,6 @@ static enum oteli_encode_result make(const struct oteli_batch_export *batch_expo
         result = oteli_request_make(request, batch, first, fits);
     }
     return result;
-}
-
-static enum oteli_encode_result make_or_take(struct oteli_batch_export *batch_export,
-                                             struct oteli_request_slot *slot,
-                                             const otel_batch *batch, size_t most)
-{
-    if (batch_export->is_prepared && slot->first == 0) {
-        struct oteli_request *prepared = batch_export->spare;
-        batch_export->is_prepared = false;
-        batch_export->spare = slot->request;
-        slot->request = prepared;
-        if (oteli_size_limit_spans(&batch_export->size_limit, prepared->spans,
-                                   prepared->plain_length) == prepared->spans)
-            return OTELI_ENCODE_OK;
-    }
-    return make(batch_export, slot->request, batch, slot->first, most);
 }
 
 static void lose_too_large(const struct oteli_batch_export *batch_export, otel_export *call)
@@ -109,11 +90,11 @@ static bool make_next(struct oteli_batch_export *batch_export, otel_export *call
             slot->most = SIZE_MAX;
             slot->suspect_end = 0;
         }
-        switch (
-            make_or_take(batch_export, slot, call->batch, is_new ? slot->most : most_of(slot))) {
+        switch (make(batch_export, &slot->request, call->batch, slot->first,
+                     is_new ? slot->most : most_of(slot))) {
         case OTELI_ENCODE_OK:
             if (is_new) {
-                slot->end = slot->first + slot->request->spans;
+                slot->end = slot->first + slot->request.spans;
                 batch_export->next = slot->end;
             }
             return true;
@@ -138,13 +119,12 @@ static void accept(struct oteli_batch_export *batch_export, otel_export *call,
                    const struct oteli_request_slot *slot)
 {
     const struct oteli_outcome *outcome = &slot->request_call.outcome;
-    const size_t spans = slot->request->spans;
+    const size_t spans = slot->request.spans;
     OTELI_LOG_ALWAYS(OTEL_LOG_DEBUG, "OTLP export to %s: %zu span%s, %zu bytes, in %" PRIu64 " ms",
-                     batch_export->receiver->name, spans, oteli_plural(spans),
-                     slot->request->length,
+                     batch_export->receiver->name, spans, oteli_plural(spans), slot->request.length,
                      (oteli_monotonic_ns() - slot->started_ns) / OTELI_NS_PER_MS);
     oteli_culprit_accepted(&batch_export->culprit);
-    oteli_size_limit_accepted(&batch_export->size_limit, slot->request->plain_length,
+    oteli_size_limit_accepted(&batch_export->size_limit, slot->request.plain_length,
                               slot->most != SIZE_MAX, batch_export->max_request_bytes);
     if (outcome->rejected != 0) {
         const size_t rejected = outcome->rejected < spans ? (size_t)outcome->rejected : spans;
@@ -163,9 +143,9 @@ static bool keep(struct oteli_batch_export *batch_export, otel_export *call,
                  const struct oteli_request_slot *slot)
 {
     if (batch_export->spool_sender == NULL ||
-        !oteli_spool_sender_keep(batch_export->spool_sender, slot->request))
+        !oteli_spool_sender_keep(batch_export->spool_sender, &slot->request))
         return false;
-    otel_export_spool(call, slot->request->spans);
+    otel_export_spool(call, slot->request.spans);
     return true;
 }
 
@@ -174,7 +154,7 @@ static void lose(const struct oteli_batch_export *batch_export, otel_export *cal
                  const struct oteli_request_slot *slot, otel_drop_reason reason)
 {
     const struct oteli_request_call *request_call = &slot->request_call;
-    const size_t spans = slot->request->spans;
+    const size_t spans = slot->request.spans;
     const bool may_be_there = request_call->may_have_arrived;
     otel_export_drop(call, may_be_there ? OTEL_DROP_UNCONFIRMED : reason, spans);
     OTELI_LOG_LOST(OTEL_LOG_ERROR, spans, "OTLP export to %s failed: %s; %zu span%s lost%s",
@@ -188,7 +168,7 @@ static void give_up(struct oteli_batch_export *batch_export, otel_export *call,
 {
     const struct oteli_request_call *request_call = &slot->request_call;
     const bool may_be_there = request_call->end == OTELI_CALL_UNCONFIRMED;
-    const size_t spans = slot->request->spans;
+    const size_t spans = slot->request.spans;
     const size_t left = leave_rest(batch_export, call, slot);
     const size_t unsent = may_be_there ? left - spans : left;
     if (may_be_there)
@@ -205,7 +185,7 @@ static void give_up(struct oteli_batch_export *batch_export, otel_export *call,
 /* true: the slot goes on with smaller requests. */
 static bool halve(struct oteli_batch_export *batch_export, struct oteli_request_slot *slot)
 {
-    const struct oteli_request *request = slot->request;
+    const struct oteli_request *request = &slot->request;
     if (request->spans < 2)
         return false;
     oteli_size_limit_too_large(&batch_export->size_limit, request->spans, request->plain_length);
@@ -220,7 +200,7 @@ static bool halve(struct oteli_batch_export *batch_export, struct oteli_request_
 static bool look_for_culprit(struct oteli_batch_export *batch_export,
                              struct oteli_request_slot *slot)
 {
-    const struct oteli_request *request = slot->request;
+    const struct oteli_request *request = &slot->request;
     slot->suspect_end = 0;
     if (!slot->request_call.outcome.is_about_content || slot->request_call.may_have_arrived ||
         !oteli_culprit_halve(&batch_export->culprit, request->spans, oteli_monotonic_ns()))
@@ -246,7 +226,7 @@ static void note(struct oteli_batch_export *batch_export,
  * after the time of the whole export only. */
 static void say_away(struct oteli_batch_export *batch_export, const struct oteli_request_slot *slot)
 {
-    const size_t spans = slot->request->spans;
+    const size_t spans = slot->request.spans;
     if (!batch_export->is_away)
         OTELI_LOG(OTEL_LOG_WARN, "OTLP export to %s: %s; %zu span%s for the next attempt",
                   batch_export->receiver->name, slot->request_call.outcome.problem, spans,
@@ -286,7 +266,7 @@ static void settle(struct oteli_batch_export *batch_export, otel_export *call,
         give_up(batch_export, call, slot);
         return;
     }
-    slot->first += slot->request->spans;
+    slot->first += slot->request.spans;
 }
 
 /* --- The slots --- */
@@ -301,12 +281,12 @@ static void start(struct oteli_batch_export *batch_export, otel_export *call,
         if (batch_export->spool_sender != NULL &&
             oteli_spool_sender_is_away(batch_export->spool_sender) &&
             keep(batch_export, call, slot)) {
-            slot->first += slot->request->spans;
+            slot->first += slot->request.spans;
             continue;
         }
         request_call->hurries = call->is_stopping;
         slot->started_ns = oteli_monotonic_ns();
-        oteli_request_call_begin(request_call, slot->request->bytes, slot->request->length,
+        oteli_request_call_begin(request_call, slot->request.bytes, slot->request.length,
                                  deadline_of(batch_export, call));
         slot->kept_after = 0;
         slot->is_busy = oteli_request_call_is_pending(request_call);
@@ -341,7 +321,7 @@ static void go_on(struct oteli_batch_export *batch_export, otel_export *call,
     } else if (request_call->state != OTELI_CALL_WAITING) {
         return;
     } else if (keep_instead(batch_export, call, slot)) {
-        slot->first += slot->request->spans;
+        slot->first += slot->request.spans;
     } else {
         say_away(batch_export, slot);
         return;
@@ -402,8 +382,6 @@ otel_export_result oteli_batch_export_begin(struct oteli_batch_export *batch_exp
                                             otel_export *call)
 {
     const uint64_t now_ns = oteli_monotonic_ns();
-    batch_export->is_prepared = batch_export->prepared == call->batch;
-    batch_export->prepared = NULL;
     batch_export->call = call;
     batch_export->deadline_ns = batch_export->timeout_ns > UINT64_MAX - now_ns
                                     ? UINT64_MAX
@@ -450,25 +428,6 @@ otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *batch_exp
             go_on(batch_export, call, &batch_export->slots[i], 0);
     }
     return result_of(batch_export);
-}
-
-/* To make a large request early saves little of the time that it takes to send it, and costs a
- * second copy of it. Its spans are likely to be as large as those on their way. */
-static bool is_worth_it(const struct oteli_batch_export *batch_export, const otel_batch *next)
-{
-    const struct oteli_request *request = batch_export->slots[0].request;
-    const size_t size = otel_batch_size(next);
-    const size_t span =
-        request->spans != 0 ? request->plain_length / request->spans : 0; /* not known yet */
-    return size != 0 && span * size <= PREPARED_BYTES_MAX;
-}
-
-void oteli_batch_export_prepare(struct oteli_batch_export *batch_export, const otel_batch *next)
-{
-    const bool is_made =
-        is_worth_it(batch_export, next) &&
-        make(batch_export, batch_export->spare, next, 0, SIZE_MAX) == OTELI_ENCODE_OK;
-    batch_export->prepared = is_made ? next : NULL;
 }
 
 int oteli_batch_export_descriptor(struct oteli_batch_export *batch_export, int *timeout_ms)

@@ -10,9 +10,6 @@
  * which it was (culprit.h). There is one slot, unless several requests may be on their way at a
  * time.
  *
- * There is one request more than slots: while each of theirs is on its way, and may have to be
- * sent again, the spare one can hold the first of the batch that comes next.
- *
  * With a spool no request waits here to be tried again: what finds the receiver away goes to disk,
  * and while it is away all the others do too. What the disk does not take goes on as without one.
  *
@@ -49,7 +46,7 @@ enum { OTELI_REQUEST_SLOTS_MAX = 16 };
 
 struct oteli_request_slot {
     struct oteli_request_call request_call;
-    struct oteli_request *request;
+    struct oteli_request request;
     bool is_busy;        /* its request is on its way */
     uint64_t started_ns; /* when it was sent first */
     size_t first;        /* span of the request */
@@ -68,16 +65,12 @@ struct oteli_batch_export {
     size_t slot_count;
     struct oteli_request_slot *slots;
 
-    struct oteli_request *requests; /* one more than slots */
-    struct oteli_request *spare;
     struct oteli_size_limit size_limit;
     struct oteli_culprit culprit;
-    const otel_batch *prepared; /* its first request is the spare one; NULL: none */
-    bool is_away;               /* the receiver, and the log has said it */
+    bool is_away; /* the receiver, and the log has said it */
 
     /* Of the batch that is being exported. */
     const otel_export *call; /* NULL: none */
-    bool is_prepared;        /* and its first request has not been taken yet */
     uint64_t deadline_ns;    /* our own; that of the call may be earlier */
     size_t next;             /* first span that no slot has taken */
 };
@@ -88,9 +81,6 @@ otel_export_result oteli_batch_export_begin(struct oteli_batch_export *batch_exp
 /* Go on for at most `timeout_ms`. `abandon`: no time is left, and it is done after this call. */
 otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *batch_export,
                                             otel_export *call, int timeout_ms, bool abandon);
-
-/* Make the first request of the next batch. What cannot be made is left to its own export. */
-void oteli_batch_export_prepare(struct oteli_batch_export *batch_export, const otel_batch *next);
 
 /* While an export is pending: as otel_exporter.descriptor. */
 int oteli_batch_export_descriptor(struct oteli_batch_export *batch_export, int *timeout_ms);

@@ -37,12 +37,6 @@ static otel_export_result poll_export(void *state, otel_export *call, int timeou
     return oteli_batch_export_go_on(&exporter->batch_export, call, timeout_ms, abandon);
 }
 
-static void prepare(void *state, const otel_batch *next)
-{
-    struct otlp_exporter *exporter = state;
-    oteli_batch_export_prepare(&exporter->batch_export, next);
-}
-
 static int descriptor(void *state, int *timeout_ms)
 {
     struct otlp_exporter *exporter = state;
@@ -103,12 +97,11 @@ static void dismantle(struct otlp_exporter *exporter)
 {
     struct oteli_batch_export *batch_export = &exporter->batch_export;
     oteli_spool_sender_free(batch_export->spool_sender);
-    for (size_t i = 0; batch_export->slots != NULL && i < batch_export->slot_count; i++)
+    for (size_t i = 0; batch_export->slots != NULL && i < batch_export->slot_count; i++) {
         oteli_request_call_fini(&batch_export->slots[i].request_call);
-    for (size_t i = 0; batch_export->requests != NULL && i <= batch_export->slot_count; i++)
-        oteli_request_fini(&batch_export->requests[i]);
+        oteli_request_fini(&batch_export->slots[i].request);
+    }
     free(batch_export->slots);
-    free(batch_export->requests);
     free(exporter->name);
     free(exporter);
 }
@@ -140,19 +133,14 @@ static struct otlp_exporter *new_exporter(size_t slot_count, const struct oteli_
     batch_export->max_request_bytes = max_request_bytes;
     batch_export->slot_count = slot_count;
     batch_export->slots = calloc(slot_count, sizeof *batch_export->slots);
-    batch_export->requests = calloc(slot_count + 1, sizeof *batch_export->requests);
-    bool is_whole =
-        made->name != NULL && batch_export->slots != NULL && batch_export->requests != NULL;
-    for (size_t i = 0; is_whole && i <= slot_count; i++)
-        is_whole = oteli_request_init(&batch_export->requests[i], receiver->protocol, compression,
-                                      max_request_bytes);
+    bool is_whole = made->name != NULL && batch_export->slots != NULL;
+    for (size_t i = 0; is_whole && i < slot_count; i++)
+        is_whole = oteli_request_init(&batch_export->slots[i].request, receiver->protocol,
+                                      compression, max_request_bytes);
     if (!is_whole) {
         dismantle(made);
         return NULL;
     }
-    for (size_t i = 0; i < slot_count; i++)
-        batch_export->slots[i].request = &batch_export->requests[i];
-    batch_export->spare = &batch_export->requests[slot_count];
     return made;
 }
 
@@ -167,8 +155,8 @@ static void hand_out(struct otlp_exporter *made, otel_exporter *exporter)
     };
     *exporter = OTEL_EXPORTER(.name = names[made->receiver.protocol], .state = made,
                               .export_batch = export_batch, .poll = poll_export, .wake = wake,
-                              .free = free_exporter, .prepare = prepare, .descriptor = descriptor,
-                              .renew = renew, .attend = attend, .destination = made->name,
+                              .free = free_exporter, .descriptor = descriptor, .renew = renew,
+                              .attend = attend, .destination = made->name,
                               .finish = made->batch_export.spool_sender != NULL ? finish : NULL);
 }
 

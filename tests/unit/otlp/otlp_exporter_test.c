@@ -54,7 +54,6 @@ TEST(an_empty_batch_is_not_sent)
     fixture_init(&fixture, NULL, 0, NULL);
     batch_double_fini(&fixture.batch);
 
-    fixture.exporter.prepare(fixture.exporter.state, batch_double_view(&fixture.batch));
     assert_true(fixture_export(&fixture));
 
     assert_int_equal(http_sink_connections(fixture.sink), 0);
@@ -314,21 +313,10 @@ static void add(struct batch_double *batch, const char *name)
     batch_double_add(batch, &scope, span, sizeof span - 1);
 }
 
-static void prepare(const struct batch_double *batch)
-{
-    fixture.exporter.prepare(fixture.exporter.state, batch_double_view(batch));
-}
-
 static otel_export_result start(const struct batch_double *batch)
 {
     fixture.call = export_double_of(batch, UINT64_MAX);
     return fixture.exporter.export_batch(fixture.exporter.state, &fixture.call.export);
-}
-
-static void deliver(const struct batch_double *batch)
-{
-    if (start(batch) == OTEL_EXPORT_PENDING)
-        fixture_finish(&fixture);
 }
 
 static void abandon(void)
@@ -337,142 +325,8 @@ static void abandon(void)
                      OTEL_EXPORT_DONE);
 }
 
-static void assert_ends_with(size_t request, const char *name)
-{
-    const struct http_sink_request *got = http_sink_request(fixture.sink, request);
-    const size_t length = strlen(name);
-    assert_true(got->body_length > length);
-    assert_memory_equal(got->body + got->body_length - length, name, length);
-}
-
-/* A span that changes afterwards shows when it was read. */
-TEST(it_is_encoded_meanwhile)
-{
-    fixture_init(&fixture, NULL, 0, NULL);
-    batch_double_fini(&fixture.batch);
-    add(&fixture.batch, "one");
-
-    prepare(&fixture.batch);
-    memcpy(fixture.batch.spans[0].bytes + 2, "two", 3);
-    fixture_deliver(&fixture);
-    fixture_deliver(&fixture);
-
-    assert_all_delivered(&fixture);
-    assert_ends_with(0, "one");
-    assert_ends_with(1, "two");
-}
-
-TEST(the_pending_request_can_still_be_sent_again)
-{
-    struct batch_double next = {0};
-    fixture_init(&fixture, SCRIPT({.status = 503}, {.status = 503}), NULL);
-    for (int i = 0; i < 100; i++)
-        add(&next, "nxt");
-    assert_false(fixture_export(&fixture));
-
-    prepare(&next);
-    fixture_finish_fast(&fixture);
-    assert_all_delivered(&fixture);
-    deliver(&next);
-
-    assert_all_delivered(&fixture);
-    assert_int_equal(http_sink_requests(fixture.sink), 4);
-    for (size_t i = 0; i < 3; i++)
-        assert_ends_with(i, "\x12\x07\x2a\x05three");
-    assert_ends_with(3, "\x12\x05\x2a\x03nxt");
-    assert_true(http_sink_request(fixture.sink, 3)->body_length > 700);
-    batch_double_fini(&next);
-}
-
-/* Two spans of three letters make a request of 30 bytes. */
-TEST(both_can_need_several_requests)
-{
-    static const char *const names[] = {"aaa", "bbb", "ccc", "ddd", "eee", "fff", "ggg"};
-    struct batch_double next = {0};
-    fixture_init(&fixture, NULL, 0, OPTIONS(.max_request_bytes = 30));
-    batch_double_fini(&fixture.batch);
-    for (size_t i = 0; i < COUNT(names); i++)
-        add(i < 4 ? &fixture.batch : &next, names[i]);
-    assert_false(fixture_export(&fixture));
-
-    prepare(&next);
-    fixture_finish(&fixture);
-    deliver(&next);
-
-    assert_all_delivered(&fixture);
-    assert_int_equal(http_sink_requests(fixture.sink), 4);
-    static const char *const last[] = {"bbb", "ddd", "fff", "ggg"};
-    for (size_t i = 0; i < 4; i++) {
-        assert_ends_with(i, last[i]);
-        assert_int_equal(http_sink_request(fixture.sink, i)->body_length, i < 3 ? 30 : 23);
-    }
-    batch_double_fini(&next);
-}
-
-TEST(a_span_that_is_too_large_is_reported_by_its_own_export)
-{
-    struct batch_double next = {0};
-    fixture_init(&fixture, NULL, 0, OPTIONS(.max_request_bytes = 24));
-    batch_double_fini(&fixture.batch);
-    add(&fixture.batch, "fst");
-    batch_double_add(&next, &scope, "\x2a\x05large", 7);
-    add(&next, "snd");
-    assert_false(fixture_export(&fixture));
-
-    prepare(&next);
-    fixture_finish(&fixture);
-    assert_all_delivered(&fixture);
-    assert_string_equal(fixture.log, "");
-    deliver(&next);
-
-    assert_only_dropped(&fixture, OTEL_DROP_TOO_LARGE, 1);
-    assert_int_equal(http_sink_requests(fixture.sink), 2);
-    assert_ends_with(1, "snd");
-    batch_double_fini(&next);
-}
-
-/* There may be memory again by then. */
-TEST(without_memory_it_is_encoded_when_its_turn_comes)
-{
-    for (size_t nth = 1;; nth++) {
-        fixture_init(&fixture, NULL, 0, NULL);
-
-        oteli_leaks_fail_at(nth);
-        prepare(&fixture.batch);
-        const bool all_tried = !oteli_leaks_failed();
-        fixture_deliver(&fixture);
-
-        assert_all_delivered(&fixture);
-        assert_int_equal(http_sink_requests(fixture.sink), 1);
-        assert_string_equal(fixture.log, "");
-        fixture_fini(&fixture);
-        if (all_tried)
-            break;
-    }
-}
-
-/* Not one that was sent, as the one before. */
-TEST(it_is_given_up_like_any_other)
-{
-    struct batch_double next = {0};
-    fixture_init(&fixture, SCRIPT({.then = HTTP_SINK_HANG}), NULL);
-    add(&next, "nxt");
-    fixture_send(&fixture, 1);
-    prepare(&next);
-    abandon();
-    assert_only_dropped(&fixture, OTEL_DROP_UNCONFIRMED, 3);
-
-    fixture.call = export_double_of(&next, 1);
-    assert_int_equal(fixture.exporter.export_batch(fixture.exporter.state, &fixture.call.export),
-                     OTEL_EXPORT_DONE);
-
-    assert_only_dropped(&fixture, OTEL_DROP_RETRY_EXHAUSTED, 1);
-    assert_int_equal(http_sink_requests(fixture.sink), 1);
-    batch_double_fini(&next);
-}
-
 /* Nobody listens, so that nobody else allocates. */
-TEST(the_memory_of_two_requests_is_enough_for_ever)
+TEST(the_memory_of_a_request_is_enough_for_ever)
 {
     char endpoint[64];
     struct batch_double next = {0};
@@ -488,10 +342,8 @@ TEST(the_memory_of_two_requests_is_enough_for_ever)
         if (i == 1)
             count = oteli_leaks_count();
         assert_int_equal(start(&fixture.batch), OTEL_EXPORT_PENDING);
-        prepare(&next);
         abandon();
         assert_int_equal(start(&next), OTEL_EXPORT_PENDING);
-        prepare(&fixture.batch);
         abandon();
     }
 

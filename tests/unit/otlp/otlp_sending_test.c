@@ -128,31 +128,6 @@ TEST(requests_grow_again_when_more_is_taken)
     assert_int_equal(requests, 1);
 }
 
-/* Made for the batch that comes next before the receiver said what it takes. */
-TEST(a_prepared_request_is_made_smaller_too)
-{
-    enum { SPANS = 100, SPAN = KIB, LIMIT = 30 * KIB };
-    fixture_init(&fixture, NULL, 0, NULL);
-    http_sink_limit(fixture.sink, LIMIT);
-    numbered_batch(SPANS, SPAN);
-    struct batch_double next = {.resource = fixture.batch.resource};
-    for (size_t i = 0; i < SPANS; i++)
-        add_numbered(&next, SPANS + i, SPAN);
-
-    assert_false(fixture_export(&fixture));
-    fixture.exporter.prepare(fixture.exporter.state, batch_double_view(&next));
-    fixture_finish(&fixture);
-    const size_t refused = refused_requests(LIMIT);
-    fixture.call = export_double_of(&next, UINT64_MAX);
-    assert_int_equal(fixture.exporter.export_batch(fixture.exporter.state, &fixture.call.export),
-                     OTEL_EXPORT_PENDING);
-    fixture_finish(&fixture);
-
-    assert_int_equal(refused_requests(LIMIT), refused);
-    assert_int_equal(count_distinct(LIMIT), 2 * SPANS);
-    batch_double_fini(&next);
-}
-
 /* The parts of a batch share its time. */
 TEST(halves_that_find_no_time_are_given_up)
 {
