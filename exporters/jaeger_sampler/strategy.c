@@ -2,16 +2,17 @@
 /* exporters/jaeger_sampler/strategy.c - the contracts are in strategy.h. */
 #include "exporters/jaeger_sampler/strategy.h"
 
-#include "common/config/configuration.h"
+#include "common/text/text.h"
 #include "exporters/otlp/protocol/json_reader.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Its thousandths fit into 64 bits, in which they are described. */
 #define RATE_MAX 1e15
 
-enum { NUMBER_LENGTH_MAX = 63, EXPONENT_MAX = 18 };
+enum { NUMBER_LENGTH_MAX = 63 };
 
 static void set_rate(struct oteli_rate *rate, double per_second)
 {
@@ -42,53 +43,36 @@ static void set_probability(struct oteli_operation *operation, double probabilit
     operation->ratio = oteli_ratio_of(probability);
 }
 
-/* A probability, which is nothing but a number from 0 to 1. */
+/* A number, whatever the program's locale says of points. False: it is none. */
+static bool read_number(struct oteli_json *json, double *number)
+{
+    otel_slice digits;
+    char text[NUMBER_LENGTH_MAX + 1];
+    if (!oteli_json_number(json, &digits))
+        return false;
+    const locale_t c_locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    if (digits.length > NUMBER_LENGTH_MAX || c_locale == (locale_t)0) {
+        oteli_json_refuse(json);
+        return false;
+    }
+    *number = strtod_l(oteli_slice_put(text, digits), NULL, c_locale);
+    freelocale(c_locale);
+    return true;
+}
+
 static void read_probability(struct oteli_json *json, double *probability)
 {
-    otel_slice number;
-    char text[NUMBER_LENGTH_MAX + 1];
-    if (!oteli_json_number(json, &number))
-        return;
-    if (number.length > NUMBER_LENGTH_MAX) {
-        oteli_json_refuse(json);
-        return;
-    }
-    memcpy(text, number.data, number.length);
-    text[number.length] = '\0';
-    if (!oteli_parse_ratio(text, probability))
+    if (read_number(json, probability) && !(*probability >= 0 && *probability <= 1))
         oteli_json_refuse(json);
 }
 
-/* A rate: any number from 0, to a few digits. What is larger than anybody needs is that much. */
+/* What is larger than anybody needs is that much. */
 static void read_rate(struct oteli_json *json, double *rate)
 {
-    otel_slice number;
-    if (!oteli_json_number(json, &number))
-        return;
-    double value = 0;
-    double place = 1; /* of the digit, behind the point; it may become too small to count */
-    bool is_behind_point = false;
-    size_t i = 0;
-    for (; i < number.length && number.data[i] != 'e' && number.data[i] != 'E'; i++) {
-        if (number.data[i] == '-') {
-            oteli_json_refuse(json);
-            return;
-        }
-        if (number.data[i] == '.') {
-            is_behind_point = true;
-            continue;
-        }
-        const double digit = number.data[i] - '0';
-        value = is_behind_point ? value + digit * (place /= 10) : value * 10 + digit;
-    }
-    const bool is_negative = i + 1 < number.length && number.data[i + 1] == '-';
-    int exponent = 0;
-    for (i++; i < number.length; i++)
-        if (number.data[i] >= '0' && exponent < EXPONENT_MAX)
-            exponent = exponent * 10 + (number.data[i] - '0');
-    for (; exponent > 0 && (is_negative || value < RATE_MAX); exponent--)
-        value = is_negative ? value / 10 : value * 10;
-    *rate = value < RATE_MAX ? value : RATE_MAX;
+    if (read_number(json, rate) && !(*rate >= 0))
+        oteli_json_refuse(json);
+    else if (*rate > RATE_MAX)
+        *rate = RATE_MAX;
 }
 
 /* {"samplingRate": 0.5}; what is left out is 0. */

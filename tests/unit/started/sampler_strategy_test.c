@@ -97,11 +97,11 @@ TEST(S12_operations_have_probabilities_of_their_own)
 
 TEST(a_rate_may_be_written_in_many_ways)
 {
-    char zeros[401];
+    char zeros[41];
     char answers[3][512];
     memset(zeros, '0', sizeof zeros - 1);
     zeros[sizeof zeros - 1] = '\0';
-    snprintf(answers[0], sizeof answers[0], RATE("2.%s"), zeros);
+    snprintf(answers[0], sizeof answers[0], RATE("2.%.40s"), zeros);
     snprintf(answers[1], sizeof answers[1], RATE("0.02e%.10s2"), zeros);
     snprintf(answers[2], sizeof answers[2], RATE("2%.16se-16"), zeros);
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
