@@ -9,8 +9,6 @@
 #include "common/text/error_text.h"
 #include "common/text/text.h"
 #include "exporters/start_otlp.h"
-#include "exporters/start_profiler.h"
-#include "exporters/start_sampler.h"
 #include "sdk/lifecycle/sdk_start.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/start_profiler.c - see start_profiler.h. Start/stop only; owns nothing: the profiler
- * stops with otel_shutdown. */
-#include "exporters/start_profiler.h"
+/* exporters/start_profiler.c - OTEL_C_PROFILER: the contract is in otel_start.h. Start/stop only;
+ * owns nothing: the profiler stops with otel_shutdown. */
+#include "exporters/otel_start.h"
 
 #include "common/log.h"
 #include "common/os/library.h"

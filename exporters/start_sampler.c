@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/start_sampler.c - OTEL_TRACES_SAMPLER=jaeger_remote and parentbased_jaeger_remote.
  * Start/stop only; owns nothing. */
-#include "exporters/start_sampler.h"
+#include "exporters/otel_start.h"
 
 #include "common/log.h"
 #include "common/text/secrets.h"

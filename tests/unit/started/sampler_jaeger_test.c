@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/started/sampler_jaeger_test.c - specification of otel/jaeger_remote.h: the sampler
  * against a scripted server. An answer has been taken by the time that the next question comes. */
-#include "exporters/start_sampler.h"
+#include "exporters/otel_start.h"
 #include "sdk/lifecycle/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "sdk/worker/helper_thread.h"
