@@ -3,6 +3,7 @@
  * reads dates: strptime follows the locale, timegm may read TZ from the environment. */
 #include "exporters/otlp/call/retry.h"
 
+#include "common/text/text.h"
 #include "exporters/otlp/transport/transport.h"
 
 enum { LEAST_MS = 100, FIRST_MS = 1000, LONGEST_MS = 10000, CONNECT_LONGEST_MS = 5000 };
@@ -38,32 +39,13 @@ int64_t oteli_retry_connect_ms(uint64_t left_ms)
     return left_ms / 2 < CONNECT_LONGEST_MS ? (int64_t)(left_ms / 2) : CONNECT_LONGEST_MS;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool parse_seconds(const char *text, uint64_t *wait_ms)
-{
-    uint64_t seconds = 0;
-    if (*text == '\0')
-        return false;
-    for (; *text != '\0'; text++) {
-        if (!is_digit(*text))
-            return false;
-        if (seconds <= UINT64_MAX / 100000)
-            seconds = seconds * 10 + (uint64_t)(*text - '0');
-        else
-            seconds = UINT64_MAX / 1000;
-    }
-    *wait_ms = seconds >= UINT64_MAX / 1000 ? UINT64_MAX : seconds * 1000;
-    return true;
-}
-
 bool oteli_retry_after_ms(const char *text, int64_t now_unix_s, uint64_t *wait_ms)
 {
-    if (parse_seconds(text, wait_ms))
+    int64_t seconds;
+    if (oteli_parse_whole(oteli_slice_of(text), &seconds)) {
+        *wait_ms = seconds < INT64_MAX / 1000 ? (uint64_t)seconds * 1000 : UINT64_MAX;
         return true;
+    }
     int64_t until;
     if (!oteli_transport_date(text, &until))
         return false;

@@ -16,9 +16,8 @@
  * half as much more, at most 10 s. */
 uint64_t oteli_retry_backoff_ms(unsigned retry, uint32_t random);
 
-/* Read a Retry-After value: seconds, or a date as libcurl reads it. A date that
- * has passed is no wait; a number too large for the type is the largest. false: it is
- * neither. */
+/* Read a Retry-After value: seconds, or a date as libcurl reads it. A date that has passed is no
+ * wait. false: it is neither, or too large a number. */
 bool oteli_retry_after_ms(const char *text, int64_t now_unix_s, uint64_t *wait_ms);
 
 /* The back-off, and not less than what the server asks for plus up to a fifth of it, so
