@@ -2,6 +2,7 @@
 /* exporters/otlp/protocol/grpc.c - the contracts are in grpc.h. Any thread; owns nothing. */
 #include "exporters/otlp/protocol/grpc.h"
 #include "common/clock/time_units.h"
+#include "common/text/text.h"
 
 #include "exporters/otlp/protocol/protobuf_reader.h"
 
@@ -109,20 +110,12 @@ bool oteli_grpc_code_is_retryable(int code)
     return code >= 0 && code < CODE_COUNT && codes[code].is_retryable;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    const char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 const char *oteli_grpc_text(const char *grpc_message, char *out, size_t size)
 {
     size_t length = 0;
     for (const char *at = grpc_message; *at != '\0' && length < size - 1; at++) {
-        const int high = *at == '%' ? hex_digit(at[1]) : -1;
-        const int low = high >= 0 ? hex_digit(at[2]) : -1;
+        const int high = *at == '%' ? oteli_hex_digit(at[1]) : -1;
+        const int low = high >= 0 ? oteli_hex_digit(at[2]) : -1;
         const int c = low < 0 ? *at : high << 4 | low;
         out[length++] = (char)c;
         at += low < 0 ? 0 : 2;

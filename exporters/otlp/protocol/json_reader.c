@@ -2,6 +2,7 @@
 /* exporters/otlp/protocol/json_reader.c - the contracts are in json_reader.h. Owns nothing. */
 #include "exporters/otlp/protocol/json_reader.h"
 
+#include "common/text/text.h"
 #include "common/text/utf8.h"
 
 #include <stdint.h>
@@ -101,7 +102,7 @@ bool oteli_json_element(struct oteli_json *json, bool *first)
 
 bool oteli_json_is(otel_slice key, const char *name)
 {
-    return key.length == strlen(name) && memcmp(key.data, name, key.length) == 0;
+    return oteli_is_text(key, name);
 }
 
 static bool take_word(struct oteli_json *json, const char *word)
@@ -167,11 +168,6 @@ bool oteli_json_number(struct oteli_json *json, otel_slice *number)
     return true;
 }
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 /* One character or escape of a string. */
 static bool scan_character(struct oteli_json *json)
 {
@@ -185,7 +181,7 @@ static bool scan_character(struct oteli_json *json)
     if (escape != 'u')
         return escape != '\0' && strchr("\"\\/bfnrt", escape) != NULL;
     for (unsigned i = 0; i < 4; i++, json->at++)
-        if (json->at == json->end || !is_hex(*json->at))
+        if (json->at == json->end || oteli_hex_digit(*json->at) < 0)
             return false;
     return true;
 }
@@ -213,11 +209,8 @@ bool oteli_json_string(struct oteli_json *json, otel_slice *string)
 static uint32_t parse_unit(const char *digits)
 {
     uint32_t unit = 0;
-    for (unsigned i = 0; i < 4; i++) {
-        const char c = digits[i];
-        const int digit = c <= '9' ? c - '0' : c <= 'F' ? c - 'A' + 10 : c - 'a' + 10;
-        unit = unit << 4 | (uint32_t)digit;
-    }
+    for (unsigned i = 0; i < 4; i++)
+        unit = unit << 4 | (uint32_t)oteli_hex_digit(digits[i]);
     return unit;
 }
 

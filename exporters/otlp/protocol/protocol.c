@@ -22,16 +22,6 @@ enum { DECOMPRESSED_MAX = 4096 }; /* of an answer's message, what is looked at *
 
 /* ---- texts ---------------------------------------------------------------------------- */
 
-static bool contains(const char *text, const char *wanted)
-{
-    const size_t length = strlen(wanted);
-    for (; *text != '\0'; text++) {
-        if (strncasecmp(text, wanted, length) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Whether an error's text is about the size of the request, and not of something in it. */
 static bool says_too_large(const char *text)
 {
@@ -55,7 +45,7 @@ static bool says_too_large(const char *text)
         "message length too large",
     };
     for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++) {
-        if (contains(text, phrases[i]))
+        if (strcasestr(text, phrases[i]) != NULL)
             return true;
     }
     return false;
@@ -63,9 +53,9 @@ static bool says_too_large(const char *text)
 
 static bool is_json(otel_otlp_protocol protocol, const char *content_type)
 {
-    if (content_type != NULL && contains(content_type, "json"))
+    if (content_type != NULL && strcasestr(content_type, "json") != NULL)
         return true;
-    if (content_type != NULL && contains(content_type, "protobuf"))
+    if (content_type != NULL && strcasestr(content_type, "protobuf") != NULL)
         return false;
     return protocol == OTEL_OTLP_HTTP_JSON;
 }
