@@ -228,22 +228,6 @@ static void draw_detail(struct drawing *drawing, const struct oteli_tree_node *n
     drawing->line.length = 0;
 }
 
-static const char *kind_word(otel_span_kind kind)
-{
-    switch (kind) {
-    case OTEL_SPAN_KIND_SERVER:
-        return "server";
-    case OTEL_SPAN_KIND_CLIENT:
-        return "client";
-    case OTEL_SPAN_KIND_PRODUCER:
-        return "producer";
-    case OTEL_SPAN_KIND_CONSUMER:
-        return "consumer";
-    default:
-        return "";
-    }
-}
-
 /* "  @service kind", each only where it says something new. Returns the columns. */
 static size_t add_tags(const struct drawing *drawing, const struct oteli_tree_node *node,
                        struct oteli_text *tags)
@@ -251,7 +235,8 @@ static size_t add_tags(const struct drawing *drawing, const struct oteli_tree_no
     const bool new_service = node->service.length != 0 &&
                              (node->parent == OTELI_TREE_NONE ||
                               !same(node->service, drawing->tree.nodes[node->parent].service));
-    const char *kind = kind_word(node->view->kind);
+    const char *kind =
+        node->view->kind != OTEL_SPAN_KIND_INTERNAL ? oteli_span_kind_name(node->view->kind) : "";
     size_t columns = 0;
     if (new_service) {
         oteli_text_add_string(tags, "  @");

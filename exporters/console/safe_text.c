@@ -29,16 +29,6 @@ void oteli_text_add_spaces(struct oteli_text *text, size_t count)
     oteli_text_add_format(text, "%*s", (int)count, "");
 }
 
-void oteli_text_add_hex(struct oteli_text *text, const void *bytes, size_t length)
-{
-    static const char digits[] = "0123456789abcdef";
-    const uint8_t *at = bytes;
-    for (size_t i = 0; i < length; i++) {
-        const char pair[2] = {digits[at[i] >> 4], digits[at[i] & 15]};
-        oteli_text_add(text, pair, sizeof pair);
-    }
-}
-
 struct range {
     uint32_t first, last;
 };

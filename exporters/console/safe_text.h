@@ -15,7 +15,6 @@ void oteli_text_add_string(struct oteli_text *text, const char *string);
 void oteli_text_add_format(struct oteli_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void oteli_text_add_spaces(struct oteli_text *text, size_t count);
-void oteli_text_add_hex(struct oteli_text *text, const void *bytes, size_t length);
 
 /* Append what came from elsewhere: whatever could move a terminal's cursor, change its
  * state or turn the direction of writing is shown as an escape, and so is every byte

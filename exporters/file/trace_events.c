@@ -4,6 +4,7 @@
 #include "exporters/file/trace_events.h"
 
 #include "exporters/json/json_value.h"
+#include "exporters/trace/trace_buffer.h"
 
 /* ---- pieces --------------------------------------------------------------------------- */
 
@@ -103,24 +104,6 @@ void oteli_trace_track(struct oteli_trace_events *events, uint32_t track)
 
 /* ---- spans ---------------------------------------------------------------------------- */
 
-static const char *kind_name(otel_span_kind kind)
-{
-    switch (kind) {
-    case OTEL_SPAN_KIND_INTERNAL:
-        return "internal";
-    case OTEL_SPAN_KIND_SERVER:
-        return "server";
-    case OTEL_SPAN_KIND_CLIENT:
-        return "client";
-    case OTEL_SPAN_KIND_PRODUCER:
-        return "producer";
-    case OTEL_SPAN_KIND_CONSUMER:
-        return "consumer";
-    default:
-        return "unspecified";
-    }
-}
-
 static void add_status(struct oteli_text *json, const otel_span_view *span)
 {
     if (span->status != OTEL_SPAN_STATUS_UNSET) {
@@ -171,7 +154,7 @@ static void add_span_args(struct oteli_text *json, const otel_span_view *span)
         oteli_json_add_hex(json, span->parent_span_id, 8);
     }
     OTELI_JSON_ADD(json, ",\"kind\":");
-    add_text(json, kind_name(span->kind));
+    add_text(json, oteli_span_kind_name(span->kind));
     add_status(json, span);
     OTELI_JSON_ADD(json, ",\"attributes\":");
     add_attributes(json, span->attributes, OTEL_FIELD_SPAN_ATTRIBUTE);

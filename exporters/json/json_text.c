@@ -119,19 +119,24 @@ void oteli_json_add_string(struct oteli_text *json, otel_slice string)
     OTELI_JSON_ADD(json, "\"");
 }
 
-void oteli_json_add_hex(struct oteli_text *json, const uint8_t *bytes, size_t length)
+void oteli_text_add_hex(struct oteli_text *text, const uint8_t *bytes, size_t length)
 {
     static const char digits[] = "0123456789abcdef";
-    char *at = room_for(json, 2 * length + 2);
+    char *at = room_for(text, 2 * length);
     if (at == NULL)
         return;
-    *at++ = '"';
     for (size_t i = 0; i < length; i++) {
         *at++ = digits[bytes[i] >> 4];
         *at++ = digits[bytes[i] & 15];
     }
-    *at = '"';
-    json->length += 2 * length + 2;
+    text->length += 2 * length;
+}
+
+void oteli_json_add_hex(struct oteli_text *json, const uint8_t *bytes, size_t length)
+{
+    OTELI_JSON_ADD(json, "\"");
+    oteli_text_add_hex(json, bytes, length);
+    OTELI_JSON_ADD(json, "\"");
 }
 
 void oteli_json_add_base64(struct oteli_text *json, otel_slice bytes)

@@ -31,6 +31,9 @@ void oteli_text_add(struct oteli_text *json, const char *data, size_t length);
 /* Append in quotes, escaped; what is not UTF-8 becomes U+FFFD byte by byte. */
 void oteli_json_add_string(struct oteli_text *json, otel_slice string);
 
+/* Append as lower-case hexadecimal digits. */
+void oteli_text_add_hex(struct oteli_text *text, const uint8_t *bytes, size_t length);
+
 /* Append in quotes, as lower-case hexadecimal digits or as base64 (RFC 4648, padded). */
 void oteli_json_add_hex(struct oteli_text *json, const uint8_t *bytes, size_t length);
 void oteli_json_add_base64(struct oteli_text *json, otel_slice bytes);

@@ -123,6 +123,16 @@ bool oteli_is_local_root(const otel_span_view *view)
     return view->parent_span_id == NULL || (view->flags & PARENT_IS_REMOTE) != 0;
 }
 
+const char *oteli_span_kind_name(otel_span_kind kind)
+{
+    static const char *const names[] = {
+        [OTEL_SPAN_KIND_INTERNAL] = "internal", [OTEL_SPAN_KIND_SERVER] = "server",
+        [OTEL_SPAN_KIND_CLIENT] = "client",     [OTEL_SPAN_KIND_PRODUCER] = "producer",
+        [OTEL_SPAN_KIND_CONSUMER] = "consumer",
+    };
+    return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unspecified";
+}
+
 otel_slice oteli_service_of(otel_slice resource)
 {
     otel_attribute_view attribute;

@@ -45,6 +45,9 @@ void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
 /* Whether a span has no parent in its own process. */
 bool oteli_is_local_root(const otel_span_view *view);
 
+/* What a kind is called: "server". */
+const char *oteli_span_kind_name(otel_span_kind kind);
+
 /* The service.name among the attributes of a resource; empty: there is none. */
 otel_slice oteli_service_of(otel_slice resource);
 
