@@ -109,17 +109,15 @@ static unsigned take_request(void *state, const uint8_t *body, size_t length, ch
         snprintf(why, why_size, "the body is no ExportTraceServiceRequest");
         return refuse(400, why);
     }
-    const char *problem;
-    const uint64_t before = view->spans.received + view->spans.twice;
     const otel_slice bytes = {(const char *)body, length};
-    const bool added = view_spans_add(&view->spans, bytes, !view->json, view->last_ns, &problem);
+    const bool added = view_spans_add(&view->spans, bytes, !view->json, view->last_ns);
     if (added && view->json)
         print_json(view, request);
     protobuf_c_message_free_unpacked(request, NULL);
     if (added)
         return 200;
-    snprintf(why, why_size, "%s", problem);
-    return refuse(view->spans.received + view->spans.twice == before ? 400 : 503, why);
+    snprintf(why, why_size, "no memory");
+    return refuse(503, why);
 }
 
 /* ---- the loop ------------------------------------------------------------------------- */

@@ -12,6 +12,8 @@
 struct level {
     struct oteli_protobuf_reader reader;
     const ProtobufCMessageDescriptor *type;
+    bool has_trace_id;
+    bool has_span_id;
 };
 
 struct walk {
@@ -41,13 +43,19 @@ static bool has_length(const struct oteli_field *bytes, size_t wanted, bool may_
 
 static bool check_bytes(struct walk *walk, const char *name, const struct oteli_field *bytes)
 {
-    if (strcmp(name, "trace_id") == 0 && !has_length(bytes, 16, false))
-        return complain(walk, name, "is not 16 bytes with one that is not zero");
-    if (strcmp(name, "span_id") == 0 && !has_length(bytes, 8, false))
-        return complain(walk, name, "is not 8 bytes with one that is not zero");
-    if (strcmp(name, "parent_span_id") == 0 && !has_length(bytes, 8, true))
-        return complain(walk, name, "is neither empty nor 8 bytes");
-    return true;
+    struct level *level = &walk->levels[walk->depth - 1];
+    if (strcmp(name, "trace_id") == 0) {
+        level->has_trace_id = true;
+        return has_length(bytes, 16, false) ||
+               complain(walk, name, "is not 16 bytes with one that is not zero");
+    }
+    if (strcmp(name, "span_id") == 0) {
+        level->has_span_id = true;
+        return has_length(bytes, 8, false) ||
+               complain(walk, name, "is not 8 bytes with one that is not zero");
+    }
+    return strcmp(name, "parent_span_id") != 0 || has_length(bytes, 8, true) ||
+           complain(walk, name, "is neither empty nor 8 bytes");
 }
 
 static bool check_delimited(struct walk *walk, const ProtobufCFieldDescriptor *field,
@@ -94,6 +102,9 @@ static bool check_next(struct walk *walk)
     struct oteli_field found;
     switch (oteli_protobuf_next(&level->reader, &found)) {
     case OTELI_PROTOBUF_END:
+        if (strcmp(level->type->short_name, "Span") == 0 &&
+            (!level->has_trace_id || !level->has_span_id))
+            return complain(walk, NULL, "has no trace_id or no span_id");
         walk->depth--;
         return true;
     case OTELI_PROTOBUF_CUT:
@@ -119,7 +130,7 @@ bool view_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, si
                 char *why, size_t why_size)
 {
     struct walk walk = {.depth = 1, .why = why, .why_size = why_size};
-    walk.levels[0] = (struct level){{bytes, bytes + length}, type};
+    walk.levels[0] = (struct level){.reader = {bytes, bytes + length}, .type = type};
     while (walk.depth > 0)
         if (!check_next(&walk))
             return false;

@@ -194,30 +194,10 @@ static bool add_span(struct view_spans *spans, const otel_span_view *span, otel_
     return true;
 }
 
-/* An id that is absent has no length that view_check could have seen. */
-static bool has_ids(otel_slice request)
+bool view_spans_add(struct view_spans *spans, otel_slice request, bool keep, uint64_t now_ns)
 {
     otel_slice group, scope, otlp;
     otel_span_view span;
-    while (next_message(&request, REQUEST_RESOURCE_SPANS, &group))
-        while (next_message(&group, RESOURCE_SPANS_SCOPES, &scope))
-            while (next_message(&scope, SCOPE_SPANS_SPANS, &otlp)) {
-                read_span(otlp, &span);
-                if (span.trace_id == NULL || span.span_id == NULL)
-                    return false;
-            }
-    return true;
-}
-
-bool view_spans_add(struct view_spans *spans, otel_slice request, bool keep, uint64_t now_ns,
-                    const char **why)
-{
-    otel_slice group, scope, otlp;
-    otel_span_view span;
-    *why = "Span: has no trace_id or no span_id";
-    if (!has_ids(request))
-        return false;
-    *why = "no memory";
     bool all_added = true;
     while (next_message(&request, REQUEST_RESOURCE_SPANS, &group)) {
         otel_slice rest = group;

@@ -28,10 +28,8 @@ void view_spans_init(struct view_spans *spans, FILE *out);
 void view_spans_fini(struct view_spans *spans);
 
 /* Count the spans of an ExportTraceServiceRequest and, if `keep`, take them in to be drawn. Its
- * bytes have passed view_check. False when a span has no id, or there is no memory: `why` says
- * so. */
-bool view_spans_add(struct view_spans *spans, otel_slice request, bool keep, uint64_t now_ns,
-                    const char **why);
+ * bytes have passed view_check. False: no memory. */
+bool view_spans_add(struct view_spans *spans, otel_slice request, bool keep, uint64_t now_ns);
 
 /* Draw what is ready, or everything. */
 void view_spans_draw_ready(struct view_spans *spans, uint64_t now_ns);

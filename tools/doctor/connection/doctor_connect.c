@@ -143,7 +143,7 @@ void doctor_connect(struct doctor_record *record, struct doctor_peer *peer)
         snprintf(record->name.problem, sizeof record->name.problem, "%s", gai_strerror(error));
         return;
     }
-    struct doctor_peer peers[DOCTOR_ADDRESSES];
+    struct doctor_peer peers[DOCTOR_ADDRESSES] = {{.length = 0}};
     for (const struct addrinfo *info = found; info != NULL && seen->count < DOCTOR_ADDRESSES;
          info = info->ai_next) {
         char *text = seen->addresses[seen->count].text;
