@@ -308,29 +308,6 @@ TEST(X10_partial_success_is_counted_by_every_protocol)
     }
 }
 
-/* As the Collector refuses it, and as gRPC servers do. */
-TEST(X13_a_receivers_limit_is_kept_to_by_every_protocol)
-{
-    for (size_t i = 0; i < 2 * COUNT(protocols); i++) {
-        struct fixture fixture;
-        struct fault_peer *peer = fault_peer_start(&(struct fault_peer_options){
-            .max_request_bytes = 20000,
-            .refusal = i % 2 == 0 ? FAULT_REFUSAL_413 : FAULT_REFUSAL_400});
-        begin(&fixture, peer,
-              OPTIONS(.protocol = protocols[i / 2], .compression = OTEL_OTLP_COMPRESSION_GZIP,
-                      .concurrency = 1 + (uint32_t)i % 2),
-              200, 1000);
-        add_span(&fixture.batch, 200, 30000);
-
-        fixture_deliver(&fixture);
-
-        assert_only_dropped(&fixture, OTEL_DROP_TOO_LARGE, 1);
-        assert_int_equal(fault_peer_spans(peer).taken, 200);
-        assert_int_equal(fault_peer_spans(peer).taken_repeatedly, 0);
-        end(&fixture, peer);
-    }
-}
-
 /* spec: X13 protocol/otlp.md#otlphttp-response MUST stable */
 TEST(X13_an_answer_above_the_limit_is_final)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an exporter that lives inside somebody else's process owes it: descriptors, fork,
- * environment, signals and threads; and what options turn into on the wire. */
+/* What an exporter that lives inside somebody else's process owes it: descriptors, fork, signals
+ * and threads; and what options turn into on the wire. That it leaves the environment alone is in
+ * tests/integration/no_environment_test.c. */
 #include "common/os/signal_guard.h"
 #include "exporters/otlp/transport/socket.h"
-#include "tests/support/leaks.h"
 #include "tests/support/otlp_fixture.h"
 #include "tests/support/unit.h"
 
@@ -26,27 +26,6 @@
 static struct fixture fixture;
 
 AROUND_EACH(NULL, fixture_end);
-
-static bool is_counting_getenv;
-static int getenv_calls;
-
-/* In front of libc's for all libraries of this program. */
-char *getenv(const char *name)
-{
-    const size_t length = strlen(name);
-    if (is_counting_getenv)
-        getenv_calls++;
-    for (char **entry = environ; *entry != NULL; entry++) {
-        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
-            return *entry + length + 1;
-    }
-    return NULL;
-}
-
-char *secure_getenv(const char *name)
-{
-    return getenv(name);
-}
 
 /* The next socket from `fd` on whose peer is the receiver; -1: none. */
 static int connected_socket(int fd, const struct http_sink *sink)
@@ -81,53 +60,6 @@ TEST(options_turn_into_headers)
     assert_non_null(strstr(request->head, "\r\nContent-Type: application/x-protobuf\r\n"));
     assert_null(strstr(request->head, "text/plain"));
     assert_non_null(strstr(fixture.log, "content-type is set by the OTLP exporter itself"));
-}
-
-TEST(no_memory_is_an_error_and_no_leak)
-{
-    static const otel_otlp_header header = {"X", "1"};
-    for (size_t nth = 1;; nth++) {
-        otel_exporter exporter = {0};
-        otel_exporter renewed = {0};
-        oteli_leaks_begin();
-        oteli_leaks_fail_at(nth);
-        otel_status status = otel_otlp_exporter_new(
-            OPTIONS(.headers = &header, .header_count = 1, .spool_directory = "/nowhere"),
-            &exporter);
-        if (status == OTEL_OK)
-            status = exporter.renew(exporter.state, &renewed);
-        const bool all_tried = !oteli_leaks_failed();
-        assert_int_equal(status, all_tried ? OTEL_OK : OTEL_ERROR_NO_MEMORY);
-        if (renewed.free != NULL)
-            renewed.free(renewed.state);
-        if (exporter.free != NULL)
-            exporter.free(exporter.state);
-        oteli_leaks_check();
-        if (all_tried)
-            break;
-    }
-}
-
-TEST(the_environment_is_read_in_the_constructor_only)
-{
-    char endpoint[64];
-    fixture_init(&fixture, NULL, 0, NULL);
-    snprintf(endpoint, sizeof endpoint, "http://localhost:%u/",
-             (unsigned)http_sink_port(fixture.sink));
-    fixture.exporter.free(fixture.exporter.state);
-    is_counting_getenv = true;
-    getenv_calls = 0;
-    assert_int_equal(otel_otlp_exporter_new(OPTIONS(.endpoint = endpoint), &fixture.exporter),
-                     OTEL_OK);
-    assert_true(getenv_calls > 0); /* it is ours that is called */
-    getenv_calls = 0;
-
-    fixture_deliver(&fixture);
-    fixture_deliver(&fixture);
-
-    is_counting_getenv = false;
-    assert_all_delivered(&fixture);
-    assert_int_equal(getenv_calls, 0);
 }
 
 /* In a child: 0, or the number of the step that failed. */
@@ -303,7 +235,7 @@ TEST(exporters_come_and_go_on_many_threads)
 {
     pthread_t threads[16];
     for (size_t i = 0; i < COUNT(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, make_and_free, &getenv_calls), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, make_and_free, &fixture), 0);
     for (size_t i = 0; i < COUNT(threads); i++) {
         void *failed;
         assert_int_equal(pthread_join(threads[i], &failed), 0);

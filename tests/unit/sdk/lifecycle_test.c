@@ -151,31 +151,6 @@ TEST(neither_flush_nor_shutdown_wait_for_a_simple_export_that_hangs)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void start_and_leave_open(otel_span spans[2])
-{
-    otel_tracer *tracer = otel_tracer_get("test", NULL);
-    assert_int_equal(start(false), OTEL_OK);
-    spans[0] = otel_span_enter(tracer, "local", NULL);
-    spans[1] = otel_span_start(tracer, "detached", NULL);
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-    assert_string_equal(faked_sums(0), "2 started, 2 open, 0 ended: delivered 0, dropped 0");
-}
-
-TEST(a_span_of_the_sdk_before_is_no_span_of_this_one)
-{
-    otel_span spans[2];
-    start_and_leave_open(spans);
-    assert_int_equal(start(false), OTEL_OK);
-
-    otel_span_end(spans[1]);
-    otel_span_end(spans[0]);
-    faked_span("new");
-    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-
-    assert_string_equal(fake->text, "new|");
-    assert_string_equal(faked_sums(0), "1 started, 1 ended: delivered 1, dropped 0");
-}
-
 TEST(a_disabled_sdk_starts_and_stops_and_does_nothing)
 {
     assert_int_equal(faked_start(1, &(otel_sdk_options){.sdk_disabled = "true"}), OTEL_OK);

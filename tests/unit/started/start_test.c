@@ -181,27 +181,3 @@ TEST(a_start_while_running_frees_the_exporters_it_got)
     assert_int_equal(fake.frees, 1);
     assert_string_equal(pipelines(), "console_exporter");
 }
-
-/* libcurl and the console allocate what we do not count; the exporter that was adopted is
- * freed once and what otel_start itself allocates does not stay. */
-TEST(every_allocation_of_a_start_may_fail)
-{
-    setenv("OTEL_TRACES_EXPORTER", "none", 1);
-    for (size_t nth = 1;; nth++) {
-        memset(&fake, 0, sizeof fake);
-        oteli_leaks_begin();
-        oteli_leaks_fail_at(nth);
-        const otel_status status = start_with_fake();
-        const bool has_failed = oteli_leaks_failed();
-        if (status == OTEL_OK)
-            assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-        else
-            assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
-        assert_int_equal(fake.frees, 1);
-        oteli_lifecycle_reset();
-        oteli_api_reset();
-        oteli_leaks_check();
-        if (!has_failed)
-            break;
-    }
-}

@@ -4,13 +4,9 @@
 #include "tests/support/unit.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* Compilers know what malloc and free do, and leave out what cannot matter: these
  * are what they cannot see through. */
@@ -93,36 +89,6 @@ TEST(the_chosen_allocation_fails_once)
     assert_int_equal(oteli_leaks_live(), 1);
     free(first);
     oteli_leaks_check();
-}
-
-static atomic_bool is_over;
-
-static void *allocate_until_it_is_over(void *unused)
-{
-    while (!atomic_load(&is_over))
-        free(allocate(16));
-    return unused;
-}
-
-/* Whatever another thread was doing when it was forked. */
-TEST(a_forked_child_allocates)
-{
-    enum { FORKS = 100, HANGS_AFTER_S = 60 };
-    pthread_t busy;
-    assert_int_equal(pthread_create(&busy, NULL, allocate_until_it_is_over, NULL), 0);
-    for (unsigned i = 0; i < FORKS; i++) {
-        const pid_t child = fork();
-        if (child == 0) {
-            alarm(HANGS_AFTER_S);
-            free(allocate(8));
-            _exit(0);
-        }
-        int status = -1;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_int_equal(status, 0);
-    }
-    atomic_store(&is_over, true);
-    pthread_join(busy, NULL);
 }
 
 /* Not in the list of tests: the one below runs it, and wants it to fail. */
