@@ -7,50 +7,10 @@
 #include "common/config/configuration.h"
 #include "common/text/pattern.h"
 #include "common/text/text.h"
+#include "sdk/lifecycle/sdk_start.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* --- The program's own --- */
-
-otel_status oteli_options_copy(const otel_sdk_options *own, otel_sdk_options *options)
-{
-    *options = (otel_sdk_options){.size = sizeof *options};
-    if (own == NULL)
-        return OTEL_OK;
-    if (own->size == 0)
-        return OTEL_ERROR_INVALID_ARGUMENT;
-    memcpy(options, own, own->size < sizeof *options ? own->size : sizeof *options);
-    options->size = sizeof *options;
-    return OTEL_OK;
-}
-
-static void free_exporters(const otel_exporter *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (list[i].free != NULL)
-            list[i].free(list[i].state);
-}
-
-static void free_processors(const otel_processor *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (list[i].free != NULL)
-            list[i].free(list[i].state);
-}
-
-static void free_sampler(const otel_sampler *sampler)
-{
-    if (sampler != NULL && sampler->free != NULL)
-        sampler->free(sampler->state);
-}
-
-void oteli_options_free(const otel_sdk_options *options)
-{
-    free_exporters(options->exporters, options->exporter_count);
-    free_processors(options->processors, options->processor_count);
-    free_sampler(options->sampler);
-}
 
 /* --- Tracers --- */
 
@@ -103,18 +63,15 @@ static otel_status make_processors(const struct oteli_settings *settings,
     const size_t count = settings->processor_count;
     creation->exporters = calloc(count + own.exporter_count + 1, sizeof *creation->exporters);
     creation->processors = calloc(count + own.processor_count + 1, sizeof *creation->processors);
+    if (creation->exporters == NULL || creation->processors == NULL) {
+        oteli_fault_no_memory(faults);
+        return OTEL_ERROR_NO_MEMORY;
+    }
     options->exporters = creation->exporters;
     options->exporter_count = 0;
     options->processors = creation->processors;
     options->processor_count = 0;
-    otel_status status = OTEL_ERROR_NO_MEMORY;
-    if (creation->exporters == NULL || creation->processors == NULL) {
-        free_exporters(own.exporters, own.exporter_count);
-        free_processors(own.processors, own.processor_count);
-        oteli_fault_no_memory(faults);
-        return status;
-    }
-    status = OTEL_OK;
+    otel_status status = OTEL_OK;
     for (size_t i = 0; i < count && status == OTEL_OK && !settings->is_disabled; i++)
         status = make_processor(&settings->processors[i], faults, creation);
     creation->file_exporters = options->exporter_count;
@@ -191,7 +148,8 @@ static otel_status make_sampler(const struct oteli_settings *settings, struct ot
     otel_sdk_options *options = &creation->options;
     if (settings->sampler == NULL)
         return OTEL_OK;
-    free_sampler(options->sampler);
+    if (options->sampler != NULL && options->sampler->free != NULL)
+        options->sampler->free(options->sampler->state);
     options->sampler = NULL;
     if (settings->is_disabled)
         return OTEL_OK;
@@ -228,18 +186,20 @@ otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_o
 {
     *creation = (struct oteli_creation){.exporters = NULL};
     otel_sdk_options *options = &creation->options;
-    otel_status status = oteli_options_copy(own, options);
-    if (status != OTEL_OK)
-        return status;
+    if (own != NULL && own->size == 0)
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    *options = oteli_start_options(own).program;
+    options->size = sizeof *options;
     oteli_config_put_over(options, &settings->options);
     set_words(settings, options);
-    status = make_processors(settings, faults, creation);
+    otel_status status = make_processors(settings, faults, creation);
     if (status == OTEL_OK)
         status = set_resource(settings, faults, creation);
     if (status == OTEL_OK)
         status = make_sampler(settings, faults, creation);
     if (status != OTEL_OK) {
-        oteli_options_free(options);
+        const struct oteli_engine_options unused = {.program = *options};
+        oteli_start_discard(&unused);
         oteli_creation_free(creation);
     }
     return status;

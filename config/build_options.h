@@ -27,12 +27,6 @@ otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_o
                          struct oteli_faults *faults, struct oteli_creation *creation);
 void oteli_creation_free(struct oteli_creation *creation);
 
-/* Free what otel_start would have adopted. */
-void oteli_options_free(const otel_sdk_options *options);
-
-/* Copy the options of a program (or NULL), as far as their size goes. */
-otel_status oteli_options_copy(const otel_sdk_options *own, otel_sdk_options *options);
-
 /* For otel_sdk_options.tracer_enabled; `state` are the settings. */
 bool oteli_file_enables_tracer(void *state, const otel_scope_view *scope);
 

@@ -68,9 +68,8 @@ otel_status otel_start_from_file(const char *path, const otel_sdk_options *optio
     if (status == OTEL_OK) {
         status = start_with(loaded, path, options, &faults);
     } else {
-        otel_sdk_options own;
-        if (oteli_options_copy(options, &own) == OTEL_OK)
-            oteli_options_free(&own);
+        const struct oteli_engine_options own = oteli_start_options(options);
+        oteli_start_discard(&own);
     }
     if (status == OTEL_OK) {
         keep(loaded->settings.has_tracer_rules ? loaded : NULL);

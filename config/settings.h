@@ -131,6 +131,10 @@ const char *oteli_read_text(const struct oteli_node *mapping, const char *key);
 bool oteli_read_bool(const struct oteli_node *mapping, const char *key, bool otherwise);
 int64_t oteli_read_number(const struct oteli_node *mapping, const char *key);
 
+/* The keys of a list of mappings with one each, as "key,key". NULL: no memory, or no list. */
+char *oteli_read_keys(const struct oteli_node *list, struct oteli_pool *pool,
+                      struct oteli_faults *faults);
+
 /* A list of texts as an array; `count` is 0 without a list. NULL: no memory, or no list. */
 const char *const *oteli_read_texts(const struct oteli_node *mapping, const char *key,
                                     struct oteli_pool *pool, struct oteli_faults *faults,

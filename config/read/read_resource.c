@@ -70,32 +70,6 @@ static void read_attributes(const struct oteli_node *list, struct oteli_pool *po
     settings->attributes = attributes;
 }
 
-/* "process,host". */
-static void read_detectors(const struct oteli_node *list, struct oteli_pool *pool,
-                           struct oteli_faults *faults, struct oteli_settings *settings)
-{
-    if (list == NULL)
-        return;
-    size_t size = 1;
-    for (const struct oteli_item *item = list->items; item != NULL; item = item->next)
-        size += strlen(item->value->items->key) + 1;
-    char *names = oteli_pool_take(pool, size);
-    if (names == NULL) {
-        oteli_fault_no_memory(faults);
-        return;
-    }
-    size_t length = 0;
-    for (const struct oteli_item *item = list->items; item != NULL; item = item->next) {
-        const char *name = item->value->items->key;
-        if (length != 0)
-            names[length++] = ',';
-        memcpy(names + length, name, strlen(name));
-        length += strlen(name);
-        settings->detects_service = settings->detects_service || strcmp(name, "service") == 0;
-    }
-    settings->options.resource_detectors = names;
-}
-
 void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *pool,
                          struct oteli_faults *faults, struct oteli_settings *settings)
 {
@@ -103,5 +77,7 @@ void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *p
     settings->options.resource_attributes = oteli_read_text(resource, "attributes_list");
     settings->options.resource_schema_url = oteli_read_text(resource, "schema_url");
     read_attributes(oteli_node_value(resource, "attributes"), pool, faults, settings);
-    read_detectors(oteli_node_value(detection, "detectors"), pool, faults, settings);
+    const char *detectors = oteli_read_keys(oteli_node_value(detection, "detectors"), pool, faults);
+    settings->options.resource_detectors = detectors;
+    settings->detects_service = detectors != NULL && strstr(detectors, "service") != NULL;
 }

@@ -4,6 +4,8 @@
 #include "config/registry.h"
 #include "config/settings.h"
 
+#include <string.h>
+
 struct oteli_component_setting oteli_component_read(otel_component_type type,
                                                     const struct oteli_item *item)
 {
@@ -50,4 +52,26 @@ const char *const *oteli_read_texts(const struct oteli_node *mapping, const char
     for (const struct oteli_item *item = list->items; item != NULL; item = item->next)
         texts[(*count)++] = item->value->text;
     return texts;
+}
+
+char *oteli_read_keys(const struct oteli_node *list, struct oteli_pool *pool,
+                      struct oteli_faults *faults)
+{
+    size_t size = 1;
+    if (list == NULL)
+        return NULL;
+    for (const struct oteli_item *item = list->items; item != NULL; item = item->next)
+        size += strlen(item->value->items->key) + 1;
+    char *const keys = oteli_pool_take(pool, size);
+    if (keys == NULL) {
+        oteli_fault_no_memory(faults);
+        return NULL;
+    }
+    char *end = keys;
+    for (const struct oteli_item *item = list->items; item != NULL; item = item->next) {
+        if (end != keys)
+            *end++ = ',';
+        end = stpcpy(end, item->value->items->key);
+    }
+    return keys;
 }
