@@ -5,7 +5,9 @@
 #include "common/base/atomic.h"
 #include "common/text/utf8.h"
 
+#include <inttypes.h>
 #include <otel/trace.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LONGEST_REPLACED = 3 * OTELI_NAME_MOST }; /* of oteli_utf8_replace */
@@ -27,15 +29,7 @@ static uintptr_t address_of(const void *bytes, size_t count)
 
 size_t oteli_name_in_hex(const void *bytes, size_t count, char name[OTELI_HEX_MOST])
 {
-    const uintptr_t address = address_of(bytes, count);
-    size_t digits = 1;
-    while (digits < 2 * sizeof address && address >> (4 * digits) != 0)
-        digits++;
-    name[0] = '0';
-    name[1] = 'x';
-    for (size_t i = 0; i < digits; i++)
-        name[2 + i] = "0123456789abcdef"[address >> (4 * (digits - 1 - i)) & 15];
-    return 2 + digits;
+    return (size_t)snprintf(name, OTELI_HEX_MOST, "0x%" PRIxPTR, address_of(bytes, count));
 }
 
 /* The length of what is left when the first `length` bytes of a text that goes on do not

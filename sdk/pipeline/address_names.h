@@ -14,7 +14,7 @@ enum { OTELI_NAME_MOST = 512 };
 size_t oteli_name_look_up(const void *bytes, size_t count, char name[OTELI_NAME_MOST]);
 
 /* "0x…" of an address, likewise. */
-enum { OTELI_HEX_MOST = 2 + 2 * sizeof(void *) };
+enum { OTELI_HEX_MOST = sizeof "0x" + 2 * sizeof(void *) };
 size_t oteli_name_in_hex(const void *bytes, size_t count, char name[OTELI_HEX_MOST]);
 
 #endif

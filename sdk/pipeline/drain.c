@@ -155,15 +155,22 @@ static void retire(struct oteli_engine *engine)
     }
 }
 
+/* The line of a thread of this engine; NULL: there is none. */
+static struct oteli_line *line_of(const struct oteli_engine *engine,
+                                  const struct oteli_thread *thread)
+{
+    if (thread == NULL || oteli_load_acquire_64(&thread->generation) != engine->sdk.generation)
+        return NULL;
+    return OTELI_LOAD_ACQUIRE_PTR(&thread->line);
+}
+
 /* Take what was committed in a thread's line when the visit began; what comes later waits
  * for the next pass, or a thread that is faster than the exporter would keep us for ever.
  * If the thread has changed its line meanwhile, the rest is in the ring. */
 static bool visit(struct oteli_engine *engine, const struct oteli_thread *thread)
 {
     struct oteli_harvest *harvest = &engine->harvest;
-    if (oteli_load_acquire_64(&thread->generation) != engine->sdk.generation)
-        return true;
-    struct oteli_line *line = OTELI_LOAD_ACQUIRE_PTR(&thread->line);
+    struct oteli_line *line = line_of(engine, thread);
     if (line == NULL || (harvest->line != NULL && harvest->line != line))
         return true;
     if (harvest->line == NULL) {
@@ -184,41 +191,31 @@ static void fetch_head(const struct oteli_line *line)
 /* Other cores have written all that a visit looks at, and each thing says where the next one
  * is. So it is fetched while those before it are visited: the state of the thread after the
  * next, the head of the next one's line. */
-static void look_ahead(const struct oteli_engine *engine, const struct oteli_thread *thread)
+static void look_ahead(const struct oteli_engine *engine, const struct oteli_thread *next)
 {
-    const struct oteli_thread *next = thread->next;
-    if (next == NULL)
-        return;
-    if (next->next != NULL) {
+    if (next != NULL && next->next != NULL) {
         __builtin_prefetch(next->next);
         __builtin_prefetch(&next->next->next);
     }
-    if (oteli_load_acquire_64(&next->generation) == engine->sdk.generation) {
-        const struct oteli_line *line = OTELI_LOAD_ACQUIRE_PTR(&next->line);
-        fetch_head(line);
-    }
+    fetch_head(line_of(engine, next));
 }
 
 /* And the first records of the line that comes next. */
-static void look_into_next(const struct oteli_engine *engine, const struct oteli_thread *thread)
+static void look_into_next(const struct oteli_engine *engine, const struct oteli_thread *next)
 {
-    const struct oteli_thread *next = thread->next;
-    if (next == NULL || oteli_load_acquire_64(&next->generation) != engine->sdk.generation)
-        return;
-    const struct oteli_line *line = OTELI_LOAD_ACQUIRE_PTR(&next->line);
-    if (line == NULL)
-        return;
-    fetch_first(line, line->consumed, committed_in(line));
+    const struct oteli_line *line = line_of(engine, next);
+    if (line != NULL)
+        fetch_first(line, line->consumed, committed_in(line));
 }
 
 static bool visit_threads(struct oteli_engine *engine)
 {
     struct oteli_harvest *harvest = &engine->harvest;
     while (harvest->thread != NULL) {
-        look_ahead(engine, harvest->thread);
+        look_ahead(engine, harvest->thread->next);
         if (!visit(engine, harvest->thread))
             return false;
-        look_into_next(engine, harvest->thread);
+        look_into_next(engine, harvest->thread->next);
         harvest->thread = harvest->thread->next;
         harvest->line = NULL;
     }
@@ -282,9 +279,7 @@ uint64_t oteli_harvest_leftover(const struct oteli_engine *engine)
             count += spans_left(line);
     }
     for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
-        if (oteli_load_acquire_64(&at->generation) != engine->sdk.generation)
-            continue;
-        const struct oteli_line *line = OTELI_LOAD_ACQUIRE_PTR(&at->line);
+        const struct oteli_line *line = line_of(engine, at);
         if (line != NULL)
             count += spans_left(line);
     }
