@@ -253,11 +253,12 @@ static void format_and_call(otel_log_level level, bool is_news, struct left_out 
         default_handler(level, is_news, line);
 }
 
-static void write_line(struct oteli_log_site *site, otel_log_level level, uint64_t lost,
-                       const char *format, va_list arguments) __attribute__((format(printf, 4, 0)));
+static void write_line(struct oteli_log_site *site, otel_log_level level, bool is_news,
+                       uint64_t lost, const char *format, va_list arguments)
+    __attribute__((format(printf, 5, 0)));
 
-static void write_line(struct oteli_log_site *site, otel_log_level level, uint64_t lost,
-                       const char *format, va_list arguments)
+static void write_line(struct oteli_log_site *site, otel_log_level level, bool is_news,
+                       uint64_t lost, const char *format, va_list arguments)
 {
     if (inside || (uint32_t)level > oteli_load_relaxed_32(&top_level))
         return;
@@ -265,7 +266,7 @@ static void write_line(struct oteli_log_site *site, otel_log_level level, uint64
     struct left_out left_out = {0};
     if (site == NULL || may_speak(shared_site(site), lost, &left_out)) {
         inside = true;
-        format_and_call(level, false, left_out, format, arguments);
+        format_and_call(level, is_news, left_out, format, arguments);
         inside = false;
     }
     errno = errno_before;
@@ -275,7 +276,7 @@ void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const ch
 {
     va_list arguments;
     va_start(arguments, format);
-    write_line(site, level, 0, format, arguments);
+    write_line(site, level, false, 0, format, arguments);
     va_end(arguments);
 }
 
@@ -284,20 +285,14 @@ void oteli_log_write_lost(struct oteli_log_site *site, otel_log_level level, uin
 {
     va_list arguments;
     va_start(arguments, format);
-    write_line(site, level, lost, format, arguments);
+    write_line(site, level, false, lost, format, arguments);
     va_end(arguments);
 }
 
 void oteli_log_tell(bool is_news, const char *format, ...)
 {
-    if (inside || (uint32_t)OTEL_LOG_INFO > oteli_load_relaxed_32(&top_level))
-        return;
-    const int errno_before = errno;
     va_list arguments;
     va_start(arguments, format);
-    inside = true;
-    format_and_call(OTEL_LOG_INFO, is_news, (struct left_out){0}, format, arguments);
-    inside = false;
+    write_line(NULL, OTEL_LOG_INFO, is_news, 0, format, arguments);
     va_end(arguments);
-    errno = errno_before;
 }
