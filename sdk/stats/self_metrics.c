@@ -136,19 +136,16 @@ static bool describe_not_processed(otel_metric *metric, const struct oteli_engin
 }
 
 /* One queue serves all exporters; what it does is told by the first of them. */
-static bool describe_processor(otel_metric *metric, const struct oteli_engine *engine, size_t place)
+static bool describe_processor(otel_metric *metric, const struct oteli_engine *engine,
+                               const otel_stats *stats, size_t place)
 {
-    if (engine->pipeline_count == 0)
-        return false;
     const bool has_queue = !engine->sdk.synchronous;
     const struct oteli_pipeline *first = &engine->pipelines[0];
     const uint64_t inflight = inflight_of(first);
-    otel_stats stats = {.size = sizeof stats};
-    oteli_stats_fill(&stats, engine, 0);
     bool is_there = has_queue;
     if (place == AT_QUEUE_SIZE) {
         begin(metric, "otel.sdk.processor.span.queue.size", OTEL_METRIC_UP_DOWN_COUNTER,
-              at_least_zero(stats.queued, inflight));
+              at_least_zero(stats->queued, inflight));
     } else if (place == AT_QUEUE_CAPACITY) {
         begin(metric, "otel.sdk.processor.span.queue.capacity", OTEL_METRIC_UP_DOWN_COUNTER,
               engine->queue_size);
@@ -158,32 +155,23 @@ static bool describe_processor(otel_metric *metric, const struct oteli_engine *e
         is_there = true;
     } else {
         is_there =
-            describe_not_processed(metric, engine, &stats, (unsigned)(place - AT_NOT_PROCESSED));
+            describe_not_processed(metric, engine, stats, (unsigned)(place - AT_NOT_PROCESSED));
     }
     add_component(metric, has_queue ? "batching_span_processor" : "simple_span_processor", 0);
     return is_there;
 }
 
-static bool describe_live(otel_metric *metric, const struct oteli_engine *engine)
+static bool describe_live(otel_metric *metric, const otel_stats *stats)
 {
-    otel_stats stats = {.size = sizeof stats};
-    if (engine->pipeline_count == 0)
-        return false;
-    oteli_stats_fill(&stats, engine, 0);
-    begin(metric, "otel.sdk.span.live", OTEL_METRIC_UP_DOWN_COUNTER, stats.open);
+    begin(metric, "otel.sdk.span.live", OTEL_METRIC_UP_DOWN_COUNTER, stats->open);
     add_attribute(metric, "otel.span.sampling_result", "RECORD_AND_SAMPLE");
     return true;
 }
 
 /* The semantic conventions have no name for these: they are not started only, and no failure. */
-static bool describe_withheld(otel_metric *metric, const struct oteli_engine *engine,
-                              unsigned reason)
+static bool describe_withheld(otel_metric *metric, const otel_stats *stats, unsigned reason)
 {
-    otel_stats stats = {.size = sizeof stats};
-    if (engine->pipeline_count == 0)
-        return false;
-    oteli_stats_fill(&stats, engine, 0);
-    begin(metric, "otel_c.span.withheld", OTEL_METRIC_COUNTER, stats.withheld[reason]);
+    begin(metric, "otel_c.span.withheld", OTEL_METRIC_COUNTER, stats->withheld[reason]);
     add_attribute(metric, "otel_c.withheld.reason",
                   otel_withheld_reason_string((otel_withheld_reason)reason));
     return metric->value != 0;
@@ -244,14 +232,19 @@ static bool describe_exporter(otel_metric *metric, const struct oteli_engine *en
 
 static bool describe(otel_metric *metric, struct oteli_engine *engine, size_t place)
 {
+    otel_stats stats = {.size = sizeof stats};
     if (place < AT_LIVE)
         return describe_started(metric, engine, place - AT_STARTED);
-    if (place == AT_LIVE)
-        return describe_live(metric, engine);
-    if (place < AT_QUEUE_SIZE)
-        return describe_withheld(metric, engine, (unsigned)(place - AT_WITHHELD));
+    if (engine->pipeline_count == 0)
+        return false;
     if (place < AT_EXPORTERS)
-        return describe_processor(metric, engine, place);
+        oteli_stats_fill(&stats, engine, 0);
+    if (place == AT_LIVE)
+        return describe_live(metric, &stats);
+    if (place < AT_QUEUE_SIZE)
+        return describe_withheld(metric, &stats, (unsigned)(place - AT_WITHHELD));
+    if (place < AT_EXPORTERS)
+        return describe_processor(metric, engine, &stats, place);
     const size_t behind = place - AT_EXPORTERS;
     return describe_exporter(metric, engine, behind / EXPORTER_PLACES,
                              (unsigned)(behind % EXPORTER_PLACES));
