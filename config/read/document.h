@@ -10,7 +10,7 @@
 #ifndef OTELI_DOCUMENT_H
 #define OTELI_DOCUMENT_H
 
-#include "config/pool.h"
+#include "common/base/pool.h"
 #include "config/read/node.h"
 
 enum {

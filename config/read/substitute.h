@@ -5,7 +5,7 @@
 #ifndef OTELI_SUBSTITUTE_H
 #define OTELI_SUBSTITUTE_H
 
-#include "config/pool.h"
+#include "common/base/pool.h"
 
 #include <otel/exporter.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/composable/annotating.c - ComposableAnnotating: what another sampler decides, and attributes
  * for the spans that are sampled. App threads; owns that sampler and copies of the attributes. */
+#include "common/base/pool.h"
 #include "common/log.h"
 #include "sdk/composable/sampler_description.h"
 #include "sdk/sampling/owned_sampler.h"
@@ -10,6 +11,7 @@
 
 struct annotating {
     otel_composable inner;
+    struct oteli_pool pool; /* of the attributes */
     otel_attribute *attributes;
     size_t count;
 };
@@ -60,117 +62,84 @@ static size_t describe(const void *state, char *text, size_t size)
     return words.length;
 }
 
-static void free_strings(const char *const *strings, size_t count)
-{
-    for (size_t i = 0; strings != NULL && i < count; i++)
-        free((void *)(uintptr_t)strings[i]);
-    free((void *)(uintptr_t)strings);
-}
-
-static void free_value(const otel_value *value)
-{
-    if (value->type == OTEL_VALUE_STRING_ARRAY)
-        free_strings(value->as.strings, value->length);
-    else if (value->type != OTEL_VALUE_BOOL && value->type != OTEL_VALUE_INT &&
-             value->type != OTEL_VALUE_DOUBLE)
-        free((void *)(uintptr_t)value->as.bytes);
-}
-
-static void free_attributes(otel_attribute *attributes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free((char *)(uintptr_t)attributes[i].key);
-        free_value(&attributes[i].value);
-    }
-    free(attributes);
-}
-
 static void free_state(void *state)
 {
     struct annotating *annotating = state;
     oteli_composable_free(&annotating->inner);
-    free_attributes(annotating->attributes, annotating->count);
+    oteli_pool_fini(&annotating->pool);
     free(annotating);
 }
 
-/* A NULL among strings stays one. */
-static const char *const *copy_strings(const char *const *strings, size_t count)
+static const void *copy_bytes(struct oteli_pool *pool, const void *bytes, size_t length)
 {
-    const char **copies = calloc(count != 0 ? count : 1, sizeof *copies);
-    for (size_t i = 0; copies != NULL && i < count; i++) {
-        if (strings[i] == NULL)
-            continue;
-        copies[i] = strdup(strings[i]);
-        if (copies[i] == NULL) {
-            free_strings(copies, count);
-            return NULL;
-        }
-    }
-    return copies;
-}
-
-static const void *copy_bytes(const void *bytes, size_t length)
-{
-    void *copy = malloc(length != 0 ? length : 1);
+    void *copy = oteli_pool_take(pool, length);
     if (copy != NULL && length != 0)
         memcpy(copy, bytes, length);
     return copy;
 }
 
-/* After an error `copy` has nothing to free. What points nowhere is empty. */
-static otel_status copy_value(const otel_value *value, otel_value *copy)
+/* A NULL among strings stays one. */
+static const char *const *copy_strings(struct oteli_pool *pool, const char *const *strings,
+                                       size_t count)
+{
+    const char **copies = oteli_pool_array(pool, count, sizeof *copies);
+    for (size_t i = 0; copies != NULL && i < count; i++) {
+        if (strings[i] == NULL)
+            continue;
+        copies[i] = oteli_pool_text(pool, strings[i], strlen(strings[i]));
+        if (copies[i] == NULL)
+            return NULL;
+    }
+    return copies;
+}
+
+/* What points nowhere is empty. */
+static otel_status copy_value(struct oteli_pool *pool, const otel_value *value, otel_value *copy)
 {
     *copy = *value;
     if (value->type == OTEL_VALUE_BOOL || value->type == OTEL_VALUE_INT ||
-        value->type == OTEL_VALUE_DOUBLE)
+        value->type == OTEL_VALUE_DOUBLE || value->type == OTEL_VALUE_EMPTY)
         return OTEL_OK;
     if (value->as.bytes == NULL)
         copy->length = 0;
     switch (value->type) {
-    case OTEL_VALUE_EMPTY:
-        *copy = otel_value_empty();
-        return OTEL_OK;
     case OTEL_VALUE_STRING:
     case OTEL_VALUE_BYTES:
-        copy->as.bytes = copy_bytes(value->as.bytes, copy->length);
+        copy->as.bytes = copy_bytes(pool, value->as.bytes, copy->length);
         break;
     case OTEL_VALUE_STRING_ARRAY:
-        copy->as.strings = copy_strings(value->as.strings, copy->length);
+        copy->as.strings = copy_strings(pool, value->as.strings, copy->length);
         break;
     case OTEL_VALUE_BOOL_ARRAY:
-        copy->as.bytes = copy_bytes(value->as.bytes, copy->length * sizeof(bool));
+        copy->as.bytes = copy_bytes(pool, value->as.bytes, copy->length * sizeof(bool));
         break;
     case OTEL_VALUE_INT_ARRAY:
-        copy->as.bytes = copy_bytes(value->as.bytes, copy->length * sizeof(int64_t));
+        copy->as.bytes = copy_bytes(pool, value->as.bytes, copy->length * sizeof(int64_t));
         break;
     case OTEL_VALUE_DOUBLE_ARRAY:
-        copy->as.bytes = copy_bytes(value->as.bytes, copy->length * sizeof(double));
+        copy->as.bytes = copy_bytes(pool, value->as.bytes, copy->length * sizeof(double));
         break;
     default:
-        *copy = otel_value_empty();
         return OTEL_ERROR_INVALID_ARGUMENT;
     }
-    if (copy->as.bytes != NULL)
-        return OTEL_OK;
-    *copy = otel_value_empty();
-    return OTEL_ERROR_NO_MEMORY;
+    return copy->as.bytes != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
 }
 
-static otel_status copy_attributes(const otel_attribute *attributes, size_t count,
-                                   otel_attribute **copies)
+static otel_status copy_attributes(struct annotating *annotating, const otel_attribute *attributes,
+                                   size_t count)
 {
-    *copies = calloc(count != 0 ? count : 1, sizeof **copies);
-    if (*copies == NULL)
-        return OTEL_ERROR_NO_MEMORY;
-    otel_status status = OTEL_OK;
+    struct oteli_pool *pool = &annotating->pool;
+    otel_attribute *copies = oteli_pool_array(pool, count, sizeof *copies);
+    otel_status status = copies != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; status == OTEL_OK && i < count; i++) {
-        status = copy_value(&attributes[i].value, &(*copies)[i].value);
-        (*copies)[i].key = strdup(attributes[i].key != NULL ? attributes[i].key : "");
-        if (status == OTEL_OK && (*copies)[i].key == NULL)
+        const char *key = attributes[i].key != NULL ? attributes[i].key : "";
+        status = copy_value(pool, &attributes[i].value, &copies[i].value);
+        copies[i].key = oteli_pool_text(pool, key, strlen(key));
+        if (status == OTEL_OK && copies[i].key == NULL)
             status = OTEL_ERROR_NO_MEMORY;
     }
-    if (status != OTEL_OK)
-        free_attributes(*copies, count);
+    annotating->attributes = copies;
+    annotating->count = count;
     return status;
 }
 
@@ -184,13 +153,12 @@ otel_status otel_composable_annotating(otel_composable inner, const otel_attribu
     status = OTEL_ERROR_NO_MEMORY;
     if (annotating == NULL)
         goto fail;
-    status = copy_attributes(attributes, count, &annotating->attributes);
-    if (status != OTEL_OK) {
-        free(annotating);
-        goto fail;
-    }
     annotating->inner = inner;
-    annotating->count = count;
+    status = copy_attributes(annotating, attributes, count);
+    if (status != OTEL_OK) {
+        free_state(annotating);
+        return status;
+    }
     *composable = OTEL_COMPOSABLE(.state = annotating, .intend = intend, .describe = describe,
                                   .free = free_state);
     return OTEL_OK;

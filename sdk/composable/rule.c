@@ -6,67 +6,39 @@
 #include "sdk/composable/consistent.h"
 #include "sdk/composable/sampler_description.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-static void free_list(const char *const *list, size_t count)
+static bool copy_text(struct oteli_pool *pool, const char *from, const char **to)
 {
-    for (size_t i = 0; list != NULL && i < count; i++)
-        free((char *)(uintptr_t)list[i]);
-    free((void *)(uintptr_t)list);
-}
-
-void oteli_rule_fini(otel_sampling_rule *rule)
-{
-    free((char *)(uintptr_t)rule->name_pattern);
-    free((char *)(uintptr_t)rule->attribute_key);
-    free((char *)(uintptr_t)rule->pattern_key);
-    free_list(rule->attribute_values, rule->attribute_value_count);
-    free_list(rule->attribute_patterns, rule->attribute_pattern_count);
-    free_list(rule->included, rule->included_count);
-    free_list(rule->excluded, rule->excluded_count);
-    *rule = (otel_sampling_rule){.name_pattern = NULL};
-}
-
-static bool copy_text(const char *from, const char **to)
-{
-    *to = from != NULL ? strdup(from) : NULL;
+    *to = from != NULL ? oteli_pool_text(pool, from, strlen(from)) : NULL;
     return from == NULL || *to != NULL;
 }
 
-static bool copy_list(const char *const *from, size_t count, const char *const **to)
+static bool copy_list(struct oteli_pool *pool, const char *const *from, size_t count,
+                      const char *const **to)
 {
-    if (count == 0)
-        return true;
-    const char **list = calloc(count, sizeof *list);
+    const char **list = oteli_pool_array(pool, count, sizeof *list);
     *to = list;
     bool is_whole = list != NULL;
     for (size_t i = 0; is_whole && i < count; i++)
-        is_whole = copy_text(from[i] != NULL ? from[i] : "", &list[i]);
+        is_whole = copy_text(pool, from[i] != NULL ? from[i] : "", &list[i]);
     return is_whole;
 }
 
-otel_status oteli_rule_init(otel_sampling_rule *rule, const otel_sampling_rule *from)
+bool oteli_rule_init(otel_sampling_rule *rule, struct oteli_pool *pool,
+                     const otel_sampling_rule *from)
 {
-    *rule = (otel_sampling_rule){.attribute_value_count = from->attribute_value_count,
-                                 .attribute_pattern_count = from->attribute_pattern_count,
-                                 .included_count = from->included_count,
-                                 .excluded_count = from->excluded_count,
-                                 .kinds = from->kinds,
-                                 .parents = from->parents,
-                                 .predicate = from->predicate,
-                                 .predicate_state = from->predicate_state};
-    if (copy_text(from->name_pattern, &rule->name_pattern) &&
-        copy_text(from->attribute_key, &rule->attribute_key) &&
-        copy_text(from->pattern_key, &rule->pattern_key) &&
-        copy_list(from->attribute_values, from->attribute_value_count, &rule->attribute_values) &&
-        copy_list(from->attribute_patterns, from->attribute_pattern_count,
-                  &rule->attribute_patterns) &&
-        copy_list(from->included, from->included_count, &rule->included) &&
-        copy_list(from->excluded, from->excluded_count, &rule->excluded))
-        return OTEL_OK;
-    oteli_rule_fini(rule);
-    return OTEL_ERROR_NO_MEMORY;
+    *rule = *from;
+    rule->sampler = (otel_composable){.size = 0};
+    return copy_text(pool, from->name_pattern, &rule->name_pattern) &&
+           copy_text(pool, from->attribute_key, &rule->attribute_key) &&
+           copy_text(pool, from->pattern_key, &rule->pattern_key) &&
+           copy_list(pool, from->attribute_values, from->attribute_value_count,
+                     &rule->attribute_values) &&
+           copy_list(pool, from->attribute_patterns, from->attribute_pattern_count,
+                     &rule->attribute_patterns) &&
+           copy_list(pool, from->included, from->included_count, &rule->included) &&
+           copy_list(pool, from->excluded, from->excluded_count, &rule->excluded);
 }
 
 static bool is_one_of(const char *const *values, size_t count, const char *text, size_t length)

@@ -6,12 +6,12 @@
 #ifndef OTELI_RULE_H
 #define OTELI_RULE_H
 
+#include "common/base/pool.h"
 #include <otel/sampler.h>
 
-/* A rule whose texts are copies of its own; its sampler is left out. After an error there is
- * nothing to free. OTEL_ERROR_NO_MEMORY. */
-otel_status oteli_rule_init(otel_sampling_rule *rule, const otel_sampling_rule *from);
-void oteli_rule_fini(otel_sampling_rule *rule);
+/* A rule whose texts are copies in the pool; its sampler is left out. False: no memory. */
+bool oteli_rule_init(otel_sampling_rule *rule, struct oteli_pool *pool,
+                     const otel_sampling_rule *from);
 
 bool oteli_rule_matches(const otel_sampling_rule *rule, const otel_sampling_query *query);
 

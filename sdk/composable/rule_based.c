@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 struct rule_based {
+    struct oteli_pool pool; /* of the rules' texts */
     size_t count;
     otel_sampling_rule rules[];
 };
@@ -44,10 +45,9 @@ static size_t describe(const void *state, char *text, size_t size)
 static void free_state(void *state)
 {
     struct rule_based *based = state;
-    for (size_t i = 0; i < based->count; i++) {
+    for (size_t i = 0; i < based->count; i++)
         oteli_composable_free(&based->rules[i].sampler);
-        oteli_rule_fini(&based->rules[i]);
-    }
+    oteli_pool_fini(&based->pool);
     free(based);
 }
 
@@ -63,11 +63,11 @@ otel_status otel_composable_rule_based(const otel_sampling_rule *rules, size_t c
         based = calloc(1, sizeof *based + count * sizeof based->rules[0]);
     if (status == OTEL_OK && based == NULL)
         status = OTEL_ERROR_NO_MEMORY;
-    for (size_t i = 0; status == OTEL_OK && i < count; i++) {
-        status = oteli_rule_init(&based->rules[i], &rules[i]);
-        based->count += status == OTEL_OK;
-    }
+    for (size_t i = 0; status == OTEL_OK && i < count; i++)
+        if (!oteli_rule_init(&based->rules[i], &based->pool, &rules[i]))
+            status = OTEL_ERROR_NO_MEMORY;
     if (status == OTEL_OK) {
+        based->count = count;
         for (size_t i = 0; i < count; i++)
             based->rules[i].sampler = rules[i].sampler;
         *composable = OTEL_COMPOSABLE(.state = based, .intend = intend, .describe = describe,

@@ -12,22 +12,11 @@
 
 enum { LONGEST_FILE = 65536 };
 
-/* Memory of the facts; they are a list because nothing is ever given back alone. */
-struct oteli_facts_piece {
-    struct oteli_facts_piece *next;
-    _Alignas(max_align_t) char bytes[];
-};
-
 void *oteli_facts_keep(struct oteli_facts *facts, size_t size)
 {
-    struct oteli_facts_piece *piece = facts->failed ? NULL : malloc(sizeof *piece + size);
-    if (piece == NULL) {
-        facts->failed = true;
-        return NULL;
-    }
-    piece->next = facts->pieces;
-    facts->pieces = piece;
-    return piece->bytes;
+    void *memory = facts->failed ? NULL : oteli_pool_take(&facts->pool, size);
+    facts->failed = memory == NULL;
+    return memory;
 }
 
 char *oteli_facts_copy(struct oteli_facts *facts, otel_slice text)
@@ -140,21 +129,13 @@ void oteli_facts_merge(struct oteli_facts *facts, struct oteli_facts *updating)
         facts->schema_url = NULL;
     facts->failed |= updating->failed;
 
-    struct oteli_facts_piece **last = &facts->pieces;
-    while (*last != NULL)
-        last = &(*last)->next;
-    *last = updating->pieces;
-    updating->pieces = NULL;
+    oteli_pool_adopt(&facts->pool, &updating->pool);
     oteli_facts_fini(updating);
 }
 
 void oteli_facts_fini(struct oteli_facts *facts)
 {
-    while (facts->pieces != NULL) {
-        struct oteli_facts_piece *piece = facts->pieces;
-        facts->pieces = piece->next;
-        free(piece);
-    }
+    oteli_pool_fini(&facts->pool);
     free(facts->attributes);
     *facts = (struct oteli_facts){0};
 }

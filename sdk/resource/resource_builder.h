@@ -12,9 +12,8 @@
 #ifndef OTELI_RESOURCE_BUILDER_H
 #define OTELI_RESOURCE_BUILDER_H
 
+#include "common/base/pool.h"
 #include <otel/exporter.h>
-
-struct oteli_facts_piece;
 
 struct oteli_facts {
     otel_attribute *attributes;
@@ -23,7 +22,7 @@ struct oteli_facts {
     const char *schema_url; /* NULL: none. Static, or there as long as the facts */
     bool has_two_schemas;   /* of which none is right: there is no URL any more */
     bool failed;            /* no memory */
-    struct oteli_facts_piece *pieces;
+    struct oteli_pool pool;
 };
 
 /* Set an attribute; a key that is there gets the new value, also an empty one. NULL and "" are

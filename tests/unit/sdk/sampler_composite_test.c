@@ -400,9 +400,10 @@ TEST(a_pattern_stands_for_the_whole_text)
 static bool matches(const otel_sampling_rule *rule, const struct question *question)
 {
     otel_sampling_rule owned;
-    assert_int_equal(oteli_rule_init(&owned, rule), OTEL_OK);
+    struct oteli_pool pool = {.blocks = NULL};
+    assert_true(oteli_rule_init(&owned, &pool, rule));
     const bool matched = oteli_rule_matches(&owned, &question->query);
-    oteli_rule_fini(&owned);
+    oteli_pool_fini(&pool);
     return matched;
 }
 
@@ -552,15 +553,15 @@ TEST(no_memory_is_an_error_and_no_leak)
                                      .pattern_key = "p",
                                      .excluded = list,
                                      .excluded_count = 2};
-    otel_status status = OTEL_ERROR_NO_MEMORY;
-    for (size_t nth = 1; status != OTEL_OK; nth++) {
+    bool is_made = false;
+    for (size_t nth = 1; !is_made; nth++) {
         otel_sampling_rule owned;
+        struct oteli_pool pool = {.blocks = NULL};
         oteli_leaks_check();
         oteli_leaks_begin();
         oteli_leaks_fail_at(nth);
-        status = oteli_rule_init(&owned, &rule);
-        assert_int_equal(status, oteli_leaks_failed() ? OTEL_ERROR_NO_MEMORY : OTEL_OK);
-        if (status == OTEL_OK)
-            oteli_rule_fini(&owned);
+        is_made = oteli_rule_init(&owned, &pool, &rule);
+        assert_int_equal(is_made, !oteli_leaks_failed());
+        oteli_pool_fini(&pool);
     }
 }

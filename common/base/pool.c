@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/pool.c - see pool.h: blocks in a list, and a place in the newest. */
-#include "config/pool.h"
+/* common/base/pool.c - see pool.h: blocks in a list, and a place in the newest. */
+#include "common/base/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 16 << 10, ALIGNMENT = 16 };
+enum { LEAST_BYTES = 1 << 10, BLOCK_BYTES = 16 << 10, ALIGNMENT = 16 };
 
 struct oteli_pool_block {
     struct oteli_pool_block *older;
@@ -16,7 +16,8 @@ struct oteli_pool_block {
 
 static struct oteli_pool_block *add_block(struct oteli_pool *pool, size_t least)
 {
-    const size_t size = least > BLOCK_BYTES ? least : BLOCK_BYTES;
+    const size_t usual = pool->taken == 0 ? LEAST_BYTES : BLOCK_BYTES;
+    const size_t size = least > usual ? least : usual;
     if (size > OTELI_POOL_MOST - pool->taken)
         return NULL;
     struct oteli_pool_block *block = malloc(sizeof *block + size);
@@ -54,6 +55,16 @@ char *oteli_pool_text(struct oteli_pool *pool, const char *data, size_t length)
     if (text != NULL && length != 0)
         memcpy(text, data, length);
     return text;
+}
+
+void oteli_pool_adopt(struct oteli_pool *pool, struct oteli_pool *other)
+{
+    struct oteli_pool_block **last = &pool->blocks;
+    while (*last != NULL)
+        last = &(*last)->older;
+    *last = other->blocks;
+    pool->taken += other->taken;
+    *other = (struct oteli_pool){.blocks = NULL};
 }
 
 void oteli_pool_fini(struct oteli_pool *pool)
