@@ -3,6 +3,7 @@
  * state. */
 #include "api/context/tracestate_pool.h"
 #include "api/span/handle.h"
+#include "common/text/text.h"
 
 #include <string.h>
 
@@ -67,24 +68,14 @@ bool otel_span_context_is_valid(const otel_span_context *context)
            memcmp(context->span_id, zeros, sizeof context->span_id) != 0;
 }
 
-static void write_hex(const uint8_t *bytes, size_t count, char *hex)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < count; i++) {
-        hex[2 * i] = digits[bytes[i] >> 4];
-        hex[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    hex[2 * count] = '\0';
-}
-
 void otel_trace_id_hex(const otel_span_context *context, char hex[33])
 {
-    write_hex(context->trace_id, sizeof context->trace_id, hex);
+    (void)oteli_hex_put(hex, context->trace_id, sizeof context->trace_id);
 }
 
 void otel_span_id_hex(const otel_span_context *context, char hex[17])
 {
-    write_hex(context->span_id, sizeof context->span_id, hex);
+    (void)oteli_hex_put(hex, context->span_id, sizeof context->span_id);
 }
 
 size_t otel_span_context_tracestate(const otel_span_context *context, char *text, size_t size)

@@ -11,13 +11,7 @@ enum { MOST_REPEATS = 64 };
 /* -1: it is none. */
 static int digit(char c, enum oteli_hex_case digits)
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (digits == OTELI_HEX_ANY && c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
+    return digits == OTELI_HEX_LOWER && c >= 'A' && c <= 'F' ? -1 : oteli_hex_digit(c);
 }
 
 bool oteli_hex_read(const char *text, size_t bytes, enum oteli_hex_case digits, uint8_t *out)
