@@ -187,34 +187,9 @@ void oteli_complain(const struct oteli_complaint *complaint)
     }
 }
 
-/* Two lists, of which the first has precedence nowhere: they are one event's attributes. */
-struct two_lists {
-    const otel_attribute *a;
-    size_t a_count;
-    const otel_attribute *b;
-    size_t b_count;
-};
-
-/* The attributes of an event as one list, in memory that the caller frees if it is not
- * `small`. NULL: no memory. */
-static const otel_attribute *join(const struct two_lists *lists, otel_attribute *small,
-                                  size_t small_count)
-{
-    if (lists->a_count == 0)
-        return lists->b;
-    const size_t count = lists->a_count + lists->b_count;
-    otel_attribute *joined = count <= small_count ? small : oteli_malloc(count * sizeof *joined);
-    if (joined == NULL)
-        return NULL;
-    memcpy(joined, lists->a, lists->a_count * sizeof *joined);
-    if (lists->b_count != 0)
-        memcpy(joined + lists->a_count, lists->b, lists->b_count * sizeof *joined);
-    return joined;
-}
-
 void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *limits,
                           const char *name, uint64_t time, const otel_attribute *attributes,
-                          size_t count, const otel_attribute *first, size_t first_count)
+                          size_t count)
 {
     open->traits.is_unusual = true;
     if (open->unusual.event_count >= limits->events) {
@@ -222,20 +197,14 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
         oteli_open_complain(open, OTELI_TOO_MANY_EVENTS);
         return;
     }
-    otel_attribute small[16];
-    const struct two_lists lists = {first, first_count, attributes, attributes ? count : 0};
-    const otel_attribute *all = join(&lists, small, sizeof small / sizeof small[0]);
-    const size_t all_count = lists.a_count + lists.b_count;
-    if (all == NULL && all_count != 0) {
-        open->unusual.dropped_events++;
-        return;
-    }
+    if (attributes == NULL)
+        count = 0;
     const size_t name_length = name != NULL ? strlen(name) : 0;
     const size_t name_size = oteli_text_size(name, name_length);
     const struct oteli_list_limits list_limits = {limits->event_attributes, limits->value_depth,
                                                   limits->value_length};
     uint32_t dropped;
-    const size_t attribute_bytes = oteli_list_size(all, all_count, &list_limits, &dropped);
+    const size_t attribute_bytes = oteli_list_size(attributes, count, &list_limits, &dropped);
     if (dropped != 0)
         oteli_open_complain(open, OTELI_TOO_MANY_EVENT_ATTRIBUTES);
     const size_t size = 9 + (name_size ? oteli_bytes_field_size(EVENT_NAME, name_size) : 0) +
@@ -243,23 +212,21 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
                         (dropped ? oteli_varint_field_size(EVENT_DROPPED, dropped) : 0);
     uint8_t *at =
         oteli_buffer_room(&open->unusual.events, oteli_bytes_field_size(SPAN_EVENTS, size));
-    if (at != NULL) {
-        at = oteli_put_bytes_head(at, SPAN_EVENTS, size);
-        at = oteli_put_fixed64(oteli_put_tag(at, EVENT_TIME, OTELI_WIRE_FIXED64), time);
-        if (name_size != 0) {
-            at = oteli_put_bytes_head(at, EVENT_NAME, name_size);
-            at = oteli_text_put(at, name, name_length, name_size);
-        }
-        at = oteli_list_put(at, EVENT_ATTRIBUTES, all, all_count, &list_limits);
-        if (dropped != 0)
-            at = oteli_put_varint_field(at, EVENT_DROPPED, dropped);
-        open->unusual.events.length = (uint32_t)(at - open->unusual.events.data);
-        open->unusual.event_count++;
-    } else {
+    if (at == NULL) {
         open->unusual.dropped_events++;
+        return;
     }
-    if (lists.a_count != 0 && all != small)
-        free((void *)(uintptr_t)all);
+    at = oteli_put_bytes_head(at, SPAN_EVENTS, size);
+    at = oteli_put_fixed64(oteli_put_tag(at, EVENT_TIME, OTELI_WIRE_FIXED64), time);
+    if (name_size != 0) {
+        at = oteli_put_bytes_head(at, EVENT_NAME, name_size);
+        at = oteli_text_put(at, name, name_length, name_size);
+    }
+    at = oteli_list_put(at, EVENT_ATTRIBUTES, attributes, count, &list_limits);
+    if (dropped != 0)
+        at = oteli_put_varint_field(at, EVENT_DROPPED, dropped);
+    open->unusual.events.length = (uint32_t)(at - open->unusual.events.data);
+    open->unusual.event_count++;
 }
 
 /* A link as it will be: sizes and what of it is left out. */
@@ -363,9 +330,8 @@ void oteli_open_set_status(struct oteli_open *open, otel_span_status status,
     const size_t length = strlen(description);
     const size_t size = oteli_text_size(description, length);
     uint8_t *at = oteli_buffer_room(&open->unusual.message, size);
-    if (at == NULL) {
+    if (at == NULL)
         return;
-    }
     oteli_text_put(at, description, length, size);
     open->unusual.message.length = (uint32_t)size;
 }

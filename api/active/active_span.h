@@ -258,7 +258,7 @@ void oteli_open_set_many(struct oteli_open *open, const struct oteli_limits *lim
 
 void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *limits,
                           const char *name, uint64_t time, const otel_attribute *attributes,
-                          size_t count, const otel_attribute *first, size_t first_count);
+                          size_t count);
 void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *limits,
                          const otel_link *link);
 /* Write a link without attributes as a Span.links field; at most 600 bytes. */

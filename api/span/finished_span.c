@@ -134,7 +134,7 @@ static void describe(const struct oteli_thread *thread, struct oteli_open *open,
         const otel_finished_event *event = &span->events[i];
         const uint64_t given = event->time_ns & ~OTELI_TICKS_BIT;
         oteli_open_add_event(open, limits, event->name, event->time_ns != 0 ? given : end,
-                             event->attributes, event->attribute_count, NULL, 0);
+                             event->attributes, event->attribute_count);
     }
     for (size_t i = 0; span->links != NULL && i < span->link_count; i++)
         oteli_open_add_link(open, limits, &span->links[i]);

@@ -6,6 +6,7 @@
 #include "api/active/detached_pool.h"
 #include "api/active/fast_attribute.h"
 #include "api/thread/thread_state.h"
+#include "common/base/alloc.h"
 #include "common/clock/clock.h"
 
 #include <string.h>
@@ -213,9 +214,8 @@ void otel_span_set_bool_n(otel_span_ref span, const char *key, size_t key_length
     otel_span_set_value_n(span, key, key_length, &any);
 }
 
-static void add_event(otel_span span, const char *name, uint64_t time_ns,
-                      const otel_attribute *attributes, size_t count, const otel_attribute *first,
-                      size_t first_count)
+void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
+                            const otel_attribute *attributes, size_t count)
 {
     struct oteli_thread *owner;
     struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
@@ -223,30 +223,37 @@ static void add_event(otel_span span, const char *name, uint64_t time_ns,
         return;
     const uint64_t time =
         time_ns != 0 ? time_ns & ~OTELI_TICKS_BIT : oteli_ticks() | OTELI_TICKS_BIT;
-    oteli_open_add_event(open, &owner->limits, name, time, attributes, count, first, first_count);
+    oteli_open_add_event(open, &owner->limits, name, time, attributes, count);
     let_go(otel_span_ref_of(&span), owner, open);
-}
-
-void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
-                            const otel_attribute *attributes, size_t count)
-{
-    add_event(span, name, time_ns, attributes, count, NULL, 0);
 }
 
 void otel_span_record_exception(otel_span span, const char *type, const char *message,
                                 const char *stacktrace, const otel_attribute *attributes,
                                 size_t count)
 {
-    otel_attribute known[3];
-    size_t known_count = 0;
+    enum { KNOWN = 3, FEW = 16 };
+    otel_attribute few[FEW];
+    otel_attribute *all = few;
+    size_t known = 0;
+    if (attributes == NULL || (otel_span_ref_of(&span).place & OTEL_SPAN_IS_RECORDING_) == 0)
+        count = 0;
+    if (count > FEW - KNOWN)
+        all = oteli_malloc((KNOWN + count) * sizeof *all);
+    if (all == NULL) { /* no memory: without the program's attributes */
+        all = few;
+        count = 0;
+    }
     if (type != NULL)
-        known[known_count++] = otel_attribute_of("exception.type", otel_value_string(type));
+        all[known++] = otel_attribute_of("exception.type", otel_value_string(type));
     if (message != NULL)
-        known[known_count++] = otel_attribute_of("exception.message", otel_value_string(message));
+        all[known++] = otel_attribute_of("exception.message", otel_value_string(message));
     if (stacktrace != NULL)
-        known[known_count++] =
-            otel_attribute_of("exception.stacktrace", otel_value_string(stacktrace));
-    add_event(span, "exception", 0, attributes, count, known, known_count);
+        all[known++] = otel_attribute_of("exception.stacktrace", otel_value_string(stacktrace));
+    if (count != 0)
+        memcpy(all + known, attributes, count * sizeof *all);
+    otel_span_add_event_at(span, "exception", 0, all, known + count);
+    if (all != few)
+        free(all);
 }
 
 void otel_span_add_link(otel_span span, const otel_link *link)

@@ -52,10 +52,9 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open
 }
 
 /* Without an SDK: the parent goes on as it is, so that propagation passes through. */
-static void pass_on(otel_span *span, const struct oteli_thread *thread,
-                    const otel_span_options *options)
+static void start_nothing(otel_span *span, const otel_span_options *options)
 {
-    *span = *oteli_span_parent_of(thread, options, false);
+    *span = *oteli_span_parent_of(oteli_self, options, false);
     span->opaque[3] &= ~(OTEL_SPAN_IS_OPEN_ | OTEL_SPAN_IS_RECORDING_ | OTELI_REF_OF_STACK);
 }
 
@@ -64,7 +63,7 @@ static void refuse(otel_span *span, struct oteli_thread *thread, const otel_span
 {
     oteli_span_count(thread->counts.recorded, oteli_span_parent_of(thread, options, false));
     oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
-    pass_on(span, thread, options);
+    start_nothing(span, options);
 }
 
 /* The same from inside another call of this thread, which may be in the middle of changing
@@ -73,7 +72,7 @@ static void refuse_reentrant(otel_span *span, struct oteli_thread *thread,
                              const otel_span_options *options)
 {
     oteli_add_full_64(&thread->counts.reentrant, 1);
-    pass_on(span, thread, options);
+    start_nothing(span, options);
 }
 
 /* A place that repeats a parent, which records nothing: it is a member of whatever the parent is
@@ -106,7 +105,7 @@ static const otel_context *context_to_put(const struct oteli_thread *thread,
  * calls further down propagate; and so is its baggage, also where there is no parent. */
 static void enter_nothing(otel_span *span, const otel_span_options *options)
 {
-    pass_on(span, oteli_self, options);
+    start_nothing(span, options);
     const otel_context *put = context_to_put(oteli_self, options);
     if (options == NULL || options->root || options->parent == NULL ||
         (!oteli_span_is_valid(span) && put == NULL))
@@ -124,20 +123,6 @@ static void enter_nothing(otel_span *span, const otel_span_options *options)
         oteli_thread_push(thread, open);
     }
     oteli_thread_finish(thread);
-}
-
-/* This thread's state, for the SDK that runs now; NULL where there is no span to be had, and
- * `*span` is what there is instead. */
-static OTELI_COLD struct oteli_thread *make_fit(otel_span *span, const otel_span_options *options)
-{
-    if (oteli_thread_is_busy(oteli_self)) {
-        refuse_reentrant(span, oteli_self, options);
-        return NULL;
-    }
-    struct oteli_thread *thread = oteli_thread_is_silent() ? NULL : oteli_thread_refresh();
-    if (thread == NULL)
-        pass_on(span, oteli_self, options);
-    return thread;
 }
 
 /* --- the long way: where the program decides about spans, or has processors --- */
@@ -222,12 +207,6 @@ static void open_roundabout(struct oteli_thread *thread, struct oteli_open *open
     open_judged(thread, open, parent, &question.about, &result, made);
 }
 
-/* A tracer that the program has not enabled is as one without an SDK. */
-static bool is_disabled(struct oteli_thread *thread, const otel_tracer *tracer)
-{
-    return thread->program.asks_tracers && !oteli_tracer_is_enabled(thread, tracer);
-}
-
 /* Open one in the way that this thread's spans go. */
 static OTELI_INLINE void open_either_way(struct oteli_thread *thread, struct oteli_open *open,
                                          otel_tracer *tracer, const char *name, size_t name_length,
@@ -242,28 +221,47 @@ static OTELI_INLINE void open_either_way(struct oteli_thread *thread, struct ote
 
 /* --- any way --- */
 
-static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const char *name,
-                                     size_t name_length, const otel_span_options *options)
+/* This thread's state, held, for a span of the SDK that runs now. NULL: there is no such span, and
+ * `*span` is what the caller gets instead; where there is no SDK for it, or the program has not
+ * enabled the tracer, `without` says what that is. */
+static OTELI_INLINE struct oteli_thread *begin(otel_span *span, const otel_tracer *tracer,
+                                               const otel_span_options *options,
+                                               void (*without)(otel_span *span,
+                                                               const otel_span_options *options))
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
         if (oteli_load_acquire_64(&oteli_generation) == 0) {
-            enter_nothing(span, options);
-            return;
+            without(span, options);
+            return NULL;
         }
-        thread = make_fit(span, options);
-        if (thread == NULL)
-            return;
+        if (oteli_thread_is_busy(thread)) {
+            refuse_reentrant(span, thread, options);
+            return NULL;
+        }
+        thread = oteli_thread_is_silent() ? NULL : oteli_thread_refresh();
+        if (thread == NULL) {
+            start_nothing(span, options);
+            return NULL;
+        }
     }
+    if (OTELI_UNLIKELY(thread->program.asks_tracers) && !oteli_tracer_is_enabled(thread, tracer)) {
+        without(span, options);
+        return NULL;
+    }
+    if (OTELI_LIKELY(oteli_thread_begin(thread)))
+        return thread;
+    refuse_reentrant(span, thread, options);
+    return NULL;
+}
+
+static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const char *name,
+                                     size_t name_length, const otel_span_options *options)
+{
+    struct oteli_thread *const thread = begin(span, tracer, options, enter_nothing);
+    if (thread == NULL)
+        return;
     const bool is_roundabout = thread->is_roundabout;
-    if (OTELI_UNLIKELY(is_roundabout && is_disabled(thread, tracer))) {
-        enter_nothing(span, options);
-        return;
-    }
-    if (OTELI_UNLIKELY(!oteli_thread_begin(thread))) {
-        refuse_reentrant(span, thread, options);
-        return;
-    }
     otel_context context = {0};
     const otel_context *put = context_to_put(thread, options);
     if (!oteli_thread_has_room(thread, put != NULL ? 2 : 1)) {
@@ -288,23 +286,17 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
         oteli_processing_start(span, &context);
 }
 
-/* The context has attributes for it: as if the options had them. */
-static OTELI_COLD void enter_scoped(otel_span *span, otel_tracer *tracer, const char *name,
-                                    size_t name_length, const otel_span_options *options)
-{
-    struct oteli_scoped scoped;
-    oteli_scoped_begin(&scoped, oteli_self->values, options);
-    enter_any(span, tracer, name, name_length, &scoped.options);
-    oteli_scoped_end(&scoped);
-}
-
 static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, const char *name,
                                       size_t name_length, const otel_span_options *options)
 {
-    if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
-        enter_scoped(span, tracer, name, name_length, options);
-    else
+    if (OTELI_LIKELY(!oteli_scoped_applies(oteli_self, options))) {
         enter_any(span, tracer, name, name_length, options);
+        return;
+    }
+    struct oteli_scoped scoped; /* the options with the attributes of the context */
+    oteli_scoped_begin(&scoped, oteli_self->values, options);
+    enter_any(span, tracer, name, name_length, &scoped.options);
+    oteli_scoped_end(&scoped);
 }
 
 /* What the sampler says to a child of this parent; where that is remote, or has something to hand
@@ -552,25 +544,10 @@ static OTELI_INLINE void publish(otel_span *span, struct oteli_thread *thread,
 static OTELI_NOINLINE void start_any(otel_span *span, otel_tracer *tracer, const char *name,
                                      size_t name_length, const otel_span_options *options)
 {
-    struct oteli_thread *thread = oteli_self;
-    if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
-        if (oteli_load_acquire_64(&oteli_generation) == 0) {
-            pass_on(span, thread, options);
-            return;
-        }
-        thread = make_fit(span, options);
-        if (thread == NULL)
-            return;
-    }
+    struct oteli_thread *const thread = begin(span, tracer, options, start_nothing);
+    if (thread == NULL)
+        return;
     const bool is_roundabout = thread->is_roundabout;
-    if (OTELI_UNLIKELY(is_roundabout && is_disabled(thread, tracer))) {
-        pass_on(span, thread, options);
-        return;
-    }
-    if (OTELI_UNLIKELY(!oteli_thread_begin(thread))) {
-        refuse_reentrant(span, thread, options);
-        return;
-    }
     otel_context context = {0};
     struct oteli_open *open = oteli_detached_take(thread);
     if (OTELI_LIKELY(open != NULL)) {
@@ -589,22 +566,17 @@ static OTELI_NOINLINE void start_any(otel_span *span, otel_tracer *tracer, const
         oteli_processing_start(span, &context);
 }
 
-static OTELI_COLD void start_scoped(otel_span *span, otel_tracer *tracer, const char *name,
-                                    size_t name_length, const otel_span_options *options)
-{
-    struct oteli_scoped scoped;
-    oteli_scoped_begin(&scoped, oteli_self->values, options);
-    start_any(span, tracer, name, name_length, &scoped.options);
-    oteli_scoped_end(&scoped);
-}
-
 static OTELI_NOINLINE void start_slow(otel_span *span, otel_tracer *tracer, const char *name,
                                       size_t name_length, const otel_span_options *options)
 {
-    if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
-        start_scoped(span, tracer, name, name_length, options);
-    else
+    if (OTELI_LIKELY(!oteli_scoped_applies(oteli_self, options))) {
         start_any(span, tracer, name, name_length, options);
+        return;
+    }
+    struct oteli_scoped scoped; /* the options with the attributes of the context */
+    oteli_scoped_begin(&scoped, oteli_self->values, options);
+    start_any(span, tracer, name, name_length, &scoped.options);
+    oteli_scoped_end(&scoped);
 }
 
 /* A child of the current span, or a root, without options, while the record of an ended span
