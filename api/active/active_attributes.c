@@ -118,7 +118,7 @@ void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, 
     /* A key that is not UTF-8 is known by what it becomes. */
     char small[256];
     char *clean = NULL;
-    if (plan.key_bytes != key_length || !oteli_utf8_is_valid(key, key_length)) {
+    if (plan.key_bytes != key_length) {
         clean = plan.key_bytes <= sizeof small ? small : oteli_malloc(plan.key_bytes);
         if (clean == NULL) {
             open->unusual.dropped_attributes++;

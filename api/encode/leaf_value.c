@@ -20,7 +20,7 @@ size_t oteli_text_size(const char *text, size_t length)
 
 uint8_t *oteli_text_put(uint8_t *at, const char *text, size_t length, size_t size)
 {
-    if (size == length && oteli_utf8_is_valid(text, length))
+    if (size == length) /* a byte that is replaced makes a text longer */
         return oteli_put_bytes(at, text, length);
     oteli_utf8_replace(text, length, (char *)at);
     return at + size;

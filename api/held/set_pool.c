@@ -5,10 +5,10 @@
 #include "common/base/alloc.h"
 #include "common/base/slot_pool.h"
 
-enum { PART = 64, PARTS = 16384 };
+enum { PART = OTELI_HOLD_PART, PARTS = OTELI_HOLD_PARTS };
 enum { LARGEST_SET = 1 << 30 }; /* lengths have 32 bits */
 
-static void *parts[PARTS]; /* zeros: not in the file */
+void *oteli_hold_parts[PARTS]; /* zeros: not in the file */
 
 static struct {
     struct oteli_free_list furnished; /* free, with buffers for the next one … */
@@ -17,7 +17,7 @@ static struct {
     uint64_t bytes_limit;
     struct oteli_slot_pool sets;
 } pool = {.bytes_limit = UINT64_MAX,
-          .sets = {.parts = parts,
+          .sets = {.parts = oteli_hold_parts,
                    .part_count = PARTS,
                    .slots_a_part = PART,
                    .slot_size = sizeof(struct otel_lines)}};
@@ -29,7 +29,7 @@ void oteli_holds_set_limit(uint64_t bytes)
 
 static struct otel_lines *at_index(uint32_t index)
 {
-    return oteli_slot_at(parts, PART, sizeof(struct otel_lines), index);
+    return oteli_slot_at(oteli_hold_parts, PART, sizeof(struct otel_lines), index);
 }
 
 static uint32_t *link_of(uint32_t index)
@@ -37,12 +37,6 @@ static uint32_t *link_of(uint32_t index)
     static uint32_t nowhere;
     struct otel_lines *hold = at_index(index);
     return hold != NULL ? &hold->free_next : &nowhere;
-}
-
-struct otel_lines *oteli_hold_at(uint32_t hold)
-{
-    struct otel_lines *part = OTELI_LOAD_ACQUIRE_PTR(&parts[(hold - 1) / PART]);
-    return &part[(hold - 1) % PART]; /* it is there: its members have it */
 }
 
 struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint64_t trace_id[2])
@@ -66,11 +60,6 @@ struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint6
     oteli_store_relaxed_32(&hold->state, OTELI_HOLDING);
     oteli_store_release_32(&hold->members, 1);
     return hold;
-}
-
-void oteli_hold_join(struct otel_lines *hold)
-{
-    oteli_add_full_32(&hold->members, 1);
 }
 
 /* False: it is of before a fork, and the parent's. */

@@ -74,8 +74,18 @@ struct oteli_mount {
 /* A new set with one member, or NULL without memory. */
 struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint64_t trace_id[2]);
 
-/* The set whose index a place on the stack or in the pool of detached spans has. */
-struct otel_lines *oteli_hold_at(uint32_t hold);
+/* The parts of the pool (slot_pool.h), for oteli_hold_at. */
+enum { OTELI_HOLD_PART = 64, OTELI_HOLD_PARTS = 16384 };
+OTELI_NOT_LENT extern void *oteli_hold_parts[OTELI_HOLD_PARTS];
+
+/* The set whose index a place on the stack or in the pool of detached spans has; its part is
+ * there, because the set has members. */
+static inline struct otel_lines *oteli_hold_at(uint32_t hold)
+{
+    struct otel_lines *part =
+        OTELI_LOAD_ACQUIRE_PTR(&oteli_hold_parts[(hold - 1) / OTELI_HOLD_PART]);
+    return &part[(hold - 1) % OTELI_HOLD_PART];
+}
 
 static inline uint32_t oteli_hold_index(const struct otel_lines *hold)
 {
@@ -90,7 +100,12 @@ static inline enum oteli_hold_state oteli_hold_state_of(const struct otel_lines 
 /* Where `bytes` more go in the set; NULL: there is no room under the limit, or no memory. */
 uint8_t *oteli_hold_room(struct otel_lines *hold, size_t bytes);
 
-void oteli_hold_join(struct otel_lines *hold);             /* one member more */
+/* One member more. */
+static inline void oteli_hold_join(struct otel_lines *hold)
+{
+    oteli_add_full_32(&hold->members, 1);
+}
+
 OTELI_LENT void oteli_hold_leave(struct otel_lines *hold); /* the last one gives it back */
 
 /* Close the set of a stretch or a trace that was taken: mark its outermost spans, turn ticks

@@ -18,22 +18,8 @@ static size_t capacity_of(const struct oteli_thread *thread)
     return thread->line != NULL ? thread->line->capacity : 0;
 }
 
-/* A line with room, in place of the full one; that one stays current until the worker can
- * find it in the ring. */
-static bool next_line(struct oteli_thread *thread, struct oteli_sdk *sdk, size_t bound)
-{
-    struct oteli_line *line =
-        thread->line != NULL ? oteli_line_get(thread, bound) : oteli_line_keep(thread);
-    if (line == NULL)
-        return false;
-    if (thread->line != NULL)
-        sdk->hand_over(sdk, thread->line);
-    thread->used = 0;
-    thread->line_end = line->capacity - OTELI_RAW_SLACK;
-    OTELI_STORE_RELEASE_PTR(&thread->line, line);
-    return true;
-}
-
+/* This thread's line, or where that is full another one in its place; the full one stays current
+ * until the worker can find it in the ring. */
 static bool find_place(struct oteli_thread *thread, struct oteli_sdk *sdk, size_t bound,
                        struct place *place)
 {
@@ -45,8 +31,18 @@ static bool find_place(struct oteli_thread *thread, struct oteli_sdk *sdk, size_
         place->record = oteli_line_record(place->own, 0);
         return true;
     }
-    if (thread->used + bound > capacity_of(thread) && !next_line(thread, sdk, bound))
-        return false;
+    if (thread->used + bound > capacity_of(thread)) {
+        struct oteli_line *const full = thread->line;
+        struct oteli_line *const next =
+            full != NULL ? oteli_line_get(thread, bound) : oteli_line_keep(thread);
+        if (next == NULL)
+            return false;
+        if (full != NULL)
+            sdk->hand_over(sdk, full);
+        thread->used = 0;
+        thread->line_end = next->capacity - OTELI_RAW_SLACK;
+        OTELI_STORE_RELEASE_PTR(&thread->line, next);
+    }
     place->record = oteli_line_record(thread->line, thread->used);
     return true;
 }

@@ -52,7 +52,8 @@ uint32_t oteli_compose(struct oteli_record *record, const struct oteli_open *ope
 {
     uint8_t *const message = (uint8_t *)(record + 1);
     uint8_t *at = oteli_compose_ids(message, open);
-    at = put_tracestate(at, open);
+    if (oteli_open_tracestate(open) != 0) /* few have one, and the call would cost each span */
+        at = put_tracestate(at, open);
     at = oteli_compose_parent(at, open);
     if (open->name_length != 0)
         at = oteli_put_bytes_field(at, OTELI_SPAN_NAME, oteli_open_name(open), open->name_length);

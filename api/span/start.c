@@ -286,17 +286,23 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
         oteli_processing_start(span, &context);
 }
 
-static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, const char *name,
-                                      size_t name_length, const otel_span_options *options)
+/* The context has attributes for it: as if the options had them. */
+static OTELI_COLD void enter_scoped(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
 {
-    if (OTELI_LIKELY(!oteli_scoped_applies(oteli_self, options))) {
-        enter_any(span, tracer, name, name_length, options);
-        return;
-    }
-    struct oteli_scoped scoped; /* the options with the attributes of the context */
+    struct oteli_scoped scoped;
     oteli_scoped_begin(&scoped, oteli_self->values, options);
     enter_any(span, tracer, name, name_length, &scoped.options);
     oteli_scoped_end(&scoped);
+}
+
+static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, const char *name,
+                                      size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
+        enter_scoped(span, tracer, name, name_length, options);
+    else
+        enter_any(span, tracer, name, name_length, options);
 }
 
 /* What the sampler says to a child of this parent; where that is remote, or has something to hand
@@ -566,17 +572,23 @@ static OTELI_NOINLINE void start_any(otel_span *span, otel_tracer *tracer, const
         oteli_processing_start(span, &context);
 }
 
-static OTELI_NOINLINE void start_slow(otel_span *span, otel_tracer *tracer, const char *name,
-                                      size_t name_length, const otel_span_options *options)
+/* The context has attributes for it: as if the options had them. */
+static OTELI_COLD void start_scoped(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options)
 {
-    if (OTELI_LIKELY(!oteli_scoped_applies(oteli_self, options))) {
-        start_any(span, tracer, name, name_length, options);
-        return;
-    }
-    struct oteli_scoped scoped; /* the options with the attributes of the context */
+    struct oteli_scoped scoped;
     oteli_scoped_begin(&scoped, oteli_self->values, options);
     start_any(span, tracer, name, name_length, &scoped.options);
     oteli_scoped_end(&scoped);
+}
+
+static OTELI_NOINLINE void start_slow(otel_span *span, otel_tracer *tracer, const char *name,
+                                      size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
+        start_scoped(span, tracer, name, name_length, options);
+    else
+        start_any(span, tracer, name, name_length, options);
 }
 
 /* A child of the current span, or a root, without options, while the record of an ended span
