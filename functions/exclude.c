@@ -2,10 +2,10 @@
 /* functions/exclude.c - sorted ranges of addresses, and a table of recent answers.
  *
  * Asked by app threads, without a lock. There are two tables, which take turns: an update takes
- * the next ticket, fills that ticket's table, and publishes the ticket. Whoever asks reads the
- * table of the published ticket, and counts what was read unless an update has come round to that
- * table again in the meantime. So memory of tables stays while anybody may ask, but it is used
- * again: there is as much as for the largest tables, however often modules come and go.
+ * the next ticket, fills that ticket's table, and publishes the ticket. A thread that asks reads
+ * the table of the published ticket, and asks again when an update has taken that table meanwhile.
+ * So memory of tables stays while threads may ask, but it is used again: there is as much as for
+ * the largest tables, however often modules come and go.
  *
  *     taken      moves before a table is touched
  *     published  the ticket whose table is valid; 0: none */

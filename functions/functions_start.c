@@ -2,10 +2,9 @@
 /* functions/functions_start.c - puts the parts together when the library is loaded, and answers
  * otel/functions.h.
  *
- * There is nobody to call us: a program that is traced without being touched has no line for
- * it. So this runs when the library is loaded, before main. It reads three settings and, if
- * functions are excluded by name, the symbol tables. Spans are made once the program has
- * started an SDK. */
+ * A program that is traced without being changed calls nothing of this library. So this runs when
+ * the library is loaded, before main. It reads three settings and, if functions are excluded by
+ * name, the symbol tables. Spans are made once the program has started an SDK. */
 #include <otel/functions.h>
 
 #include "common/os/fork.h"

@@ -33,7 +33,7 @@ void oteli_detached_publish(struct oteli_open *open, const otel_span *span);
 /* Lock the record of a handle if the span is still open in it; NULL otherwise. */
 struct oteli_open *oteli_detached_lock(otel_span_ref span);
 
-/* Hide a locked record, which is unlocked, and show it again, locked: nobody finds it meanwhile. */
+/* Unlock a locked record and make no handle find it; and the reverse. */
 void oteli_detached_hide(struct oteli_open *open);
 void oteli_detached_show(struct oteli_open *open, otel_span_ref span);
 
@@ -50,7 +50,7 @@ void oteli_detached_put_back(struct oteli_open *open, const struct oteli_ending 
 /* Whether a record is still in the pool, and not of before a fork. */
 bool oteli_detached_is_known(const struct oteli_open *open);
 
-/* The same when nobody has the lock at this moment; NULL also when somebody has. */
+/* The same without waiting: NULL also while another thread has the lock. */
 static inline struct oteli_open *oteli_detached_try_lock(otel_span_ref span)
 {
     const uint32_t index = oteli_ref_slot(span.place);

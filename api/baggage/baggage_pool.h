@@ -120,7 +120,7 @@ otel_baggage oteli_baggage_store(const struct oteli_baggage_entries *entries);
 /* In a forked child: held is what the program keeps. Stores only. */
 void oteli_baggages_forget(void);
 
-/* The process ends, or a test: what nobody holds is given back. */
+/* The process ends, or a test: free the memory in which no baggage is held. */
 void oteli_baggages_free(void);
 
 /* The entry at this offset; NULL: there is none. */

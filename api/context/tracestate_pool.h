@@ -35,7 +35,7 @@ OTELI_LENT size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_
  * too much goes: members over 128 bytes first, then from the right. */
 size_t oteli_tracestate_clean(const char *text, size_t length, char *clean);
 
-/* In a forked child: nobody holds one, and nobody is making one. Stores only. */
+/* In a forked child: none is held, and none is being made. Stores only. */
 void oteli_tracestates_forget(void);
 
 void oteli_tracestates_free(void);

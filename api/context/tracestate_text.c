@@ -140,7 +140,7 @@ size_t oteli_tracestate_clean(const char *text, size_t length, char *clean)
 
 /* --- otel/tracestate.h --- */
 
-/* The members of a text that somebody else wrote; none if it is not valid. */
+/* The members of a text; none if it is not valid. */
 static size_t members_of(const char *tracestate, struct member *members)
 {
     if (tracestate == NULL)

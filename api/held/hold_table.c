@@ -48,7 +48,8 @@ static struct holder *find(struct row *row, const uint64_t trace_id[2], uint32_t
     return NULL;
 }
 
-/* Nobody's place, or that of the oldest verdict, or of the oldest of all. */
+/* The place for a new root: a free one, or that of the oldest root that is decided, or of the
+ * oldest root. */
 static struct holder *least_needed(struct row *row)
 {
     struct holder *least = &row->ways[0];

@@ -96,7 +96,7 @@ void oteli_hold_leave(struct otel_lines *hold)
         oteli_hold_leave(oteli_hold_at(outer));
 }
 
-/* Take one buffer away from a set that nobody uses. */
+/* Free the buffer of one set that is not in use. */
 static bool strip_one(void)
 {
     const uint32_t index = oteli_free_list_pop(&pool.furnished, link_of);

@@ -83,7 +83,7 @@ static bool is_member(const struct oteli_thread *thread, struct oteli_open *open
     if (is_of_another_sdk || (hold != NULL && oteli_hold_state_of(hold) == OTELI_KEPT)) {
         oteli_hold_leave(hold);
         if (!oteli_span_is_collected(parent))
-            return false; /* its trace is kept, or nobody will decide any more */
+            return false; /* its trace is kept, or its SDK has stopped */
         hold = NULL;
         open->traits.end_as = OTELI_END_LATE;
     }

@@ -6,7 +6,7 @@
  *
  * or one header for each of them: x-b3-traceid, x-b3-spanid, x-b3-sampled (or x-b3-flags: 1,
  * which is what `d` is in one header), x-b3-parentspanid. A trace id may have 64 bits, the
- * sampling may be missing (nobody has decided yet) or stand alone, and the parent's id is of no
+ * sampling may be missing (not decided yet) or stand alone, and the parent's id is of no
  * use to us. Both propagators read both.
  *
  * Source: B3 Propagation; OpenTelemetry specification, context/api-propagators.md
@@ -173,7 +173,7 @@ static otel_context extract(const void *state, const otel_context *context,
 
 /* --- out --- */
 
-/* '\0': nobody has decided. */
+/* '\0': not decided yet. */
 static char sampling_of(const otel_context *context)
 {
     const uint64_t bits = context->span.opaque[3];

@@ -174,7 +174,7 @@ struct oteli_line *oteli_line_get(struct oteli_thread *owner, size_t size)
     return line;
 }
 
-/* In this order, so that nobody finds more room than there is. */
+/* In this order, so that no thread finds more room than there is. */
 struct oteli_line *oteli_line_keep(struct oteli_thread *owner)
 {
     oteli_add_full_64(&pool.units_used, 1);

@@ -89,7 +89,7 @@ struct oteli_line *oteli_line_get(struct oteli_thread *owner, size_t size);
 struct oteli_line *oteli_line_keep(struct oteli_thread *owner);
 void oteli_line_keep_no_more(void);
 
-/* Give a line back that nobody else knows: also its owner has another by now. Any thread. */
+/* Give back a line that no other thread uses: its owner has another one by now. Any thread. */
 OTELI_LENT void oteli_line_put(struct oteli_line *line);
 
 /* Bytes of all lines that are not in the pool (tests), and of those beyond the one of each

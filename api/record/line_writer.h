@@ -2,17 +2,16 @@
 /* api/record/line_writer.h - put records into this thread's line, and see to it that there is a
  * line.
  *
- * App threads, the state being held (oteli_thread_begin). The order in here is what the
- * worker and the statistics rely on: `ended` is counted before the record is committed, and
- * whether the worker sleeps is looked at after it (end.c). */
+ * App threads, the state being held (oteli_thread_begin). The worker and the statistics rely on
+ * this order: `ended` is counted, the record is committed, and then the thread looks whether the
+ * worker sleeps (oteli_wake). */
 #ifndef OTELI_LINE_WRITER_H
 #define OTELI_LINE_WRITER_H
 
 #include "api/record/raw_record.h"
 #include "api/thread/thread_state.h"
 
-/* Behind the last record, which has room, the line is used up to here; the worker may read so
- * far from now on. */
+/* The line is used up to `used` from now on, and the worker may read so far. */
 static OTELI_INLINE void oteli_commit_to(struct oteli_thread *thread, struct oteli_line *line,
                                          uint32_t used, uint32_t spans)
 {
@@ -26,8 +25,8 @@ static inline void oteli_commit(struct oteli_thread *thread, uint32_t size, uint
     oteli_commit_to(thread, thread->line, thread->used + size, spans);
 }
 
-/* Whether an ended span, whose record would end here in the line, goes where the last one went,
- * without further thought. */
+/* Whether a span that has ended is written behind the last record at once: nothing about it is
+ * unusual, the thread has quota, and its record would end at `used`, which is in the line. */
 static OTELI_INLINE bool oteli_is_plain_to(const struct oteli_thread *thread,
                                            const struct oteli_open *open, size_t used)
 {
@@ -35,7 +34,7 @@ static OTELI_INLINE bool oteli_is_plain_to(const struct oteli_thread *thread,
            used <= thread->line_end;
 }
 
-/* The same of a record of this size. */
+/* Whether that is so of a record of this size. */
 static inline bool oteli_is_plain(const struct oteli_thread *thread, const struct oteli_open *open,
                                   uint32_t size)
 {

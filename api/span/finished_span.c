@@ -2,7 +2,7 @@
 /* api/span/finished_span.c - spans that are handed in when they have ended: otel/record.h. App
  * threads.
  *
- * One is put together in the place above the top of the thread's stack, which nobody can see,
+ * One is put together in the place above the top of the thread's stack, which is not current,
  * with the buffers that are there; it is appended like any other, and the place is left again.
  * The top does not move, so nothing becomes current. */
 #include "api/context/tracestate_pool.h"

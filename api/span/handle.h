@@ -9,7 +9,7 @@
  *         byte 0    bit 0    it is a span's
  *                   bit 1    a decision without a trace: oteli_span_of_decision
  *                   bit 2    it is collected
- *                   bit 3    nobody has decided whether to sample; not inherited
+ *                   bit 3    deferred: the sampling is not decided yet; not inherited
  *                   bit 4-7  tracestate reference, its lowest four bits
  *         byte 1    bit 0-1  W3C flags
  *                   bit 4-7  tracestate reference, the next four bits
@@ -19,8 +19,8 @@
  *                   bit 2    it records             (OTEL_SPAN_IS_RECORDING_)
  *                   bit 3    it is held back
  *                   bit 4    the span is of another process
- *                   bit 5-6  of places of the stack: a mention, left already
- *                   bit 7    somebody wants to see this trace, whatever it costs
+ *                   bit 5-6  of places of the stack: attached, dead
+ *                   bit 7    debug (B3, Jaeger): always sampled
  *                   bit 8-11 which of the holding roots of its trace (hold_table.h)
  *                   bit 12-31 slot: depth on the thread's stack, or pool index
  *

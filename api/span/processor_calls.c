@@ -221,7 +221,7 @@ struct oteli_open *oteli_processing_end_detached(struct oteli_thread *thread,
                                                  struct oteli_open *open, otel_span_ref span,
                                                  uint64_t end)
 {
-    if ((open->traits.bits & OTELI_IS_ENDING) != 0) { /* it is aside, and nobody else's */
+    if ((open->traits.bits & OTELI_IS_ENDING) != 0) { /* it is aside, and this thread's */
         oteli_thread_finish(thread);
         return NULL;
     }
@@ -247,7 +247,7 @@ struct oteli_open *oteli_processing_end_detached(struct oteli_thread *thread,
     return open;
 }
 
-/* --- a span that ended elsewhere: nobody knows it here --- */
+/* --- a span that is handed in when it has ended: no handle names it --- */
 
 bool oteli_processing_record(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
 {

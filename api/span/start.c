@@ -353,7 +353,7 @@ static OTELI_INLINE void show_unsampled(otel_span *span, struct oteli_thread *th
 }
 
 /* A root that does not record: ids, so that its children know that it was not sampled. The span
- * id is made of the trace id: nobody will see the two but as a context. */
+ * id is made of the trace id: the two are seen as a context only. */
 static OTELI_INLINE void enter_unsampled_root(otel_span *span, struct oteli_thread *thread,
                                               struct oteli_open *open, uint64_t generation)
 {

@@ -123,7 +123,7 @@ static const otel_span *oteli_span_parent_of(const struct oteli_thread *thread,
     return parent;
 }
 
-/* Nobody else has the span yet, so what is left out can be said at once. */
+/* No other thread has the span yet, so the log can be told at once what is left out. */
 static void oteli_span_complain(struct oteli_open *open)
 {
     struct oteli_complaint complaint;
@@ -167,7 +167,7 @@ static OTELI_COLD void oteli_span_inherit(struct oteli_thread *thread, struct ot
     if ((made->ref & OTELI_REF_SAMPLED) != 0) {
         oteli_hold_inherit(thread, open, parent, options, trace_id, &made->ref);
     } else {
-        made->ref |= parent_ref & OTELI_REF_COLLECTED; /* its trace is nobody's either */
+        made->ref |= parent_ref & OTELI_REF_COLLECTED; /* it has ids of no trace either */
         open->hold = 0;
     }
 }

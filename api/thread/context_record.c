@@ -21,7 +21,7 @@ const void *oteli_thread_ctx_address(void)
     return &otel_thread_ctx_v1;
 }
 
-/* What is said of a span whose trace nobody else could know, and where there is no memory. */
+/* Shown for a span that is collected, which has ids of no trace, and without memory. */
 static const otel_thread_context_record nothing;
 
 static bool is_known(const otel_span *span)

@@ -6,15 +6,15 @@
  * costs a pointer. A place is written before it becomes current, and the thread's pointer is set
  * to it then; the place below it keeps what was published before, and leaving sets the pointer to
  * that again: mostly what the place below shows, but it may be what another library has published
- * through the same pointer. So whoever stops the thread, at any instruction, or interrupts it with
- * a signal, finds the context of before or that of after, and never half of one. A place that may
- * be shown is not written, but for what is not the record's; where it has to be, a copy is shown
- * meanwhile. Memory that a stack has grown out of stays, with the records in it.
+ * through the same pointer. So a reader that stops the thread, at any instruction, or interrupts it
+ * with a signal, finds the context of before or that of after, and never half of one. The record of
+ * a place that may be shown is not written; where it has to be, a copy is shown meanwhile. Memory
+ * that a stack has grown out of stays, with the records in it.
  *
- * A handle can say more than a record may: a tracestate, that nobody has decided about the trace,
+ * A handle can say more than a record may: a tracestate, that the sampling is not decided yet,
  * or that the span is collected. Such a place shows a record that is apart, or that there is none.
  *
- * Threads:  a thread's records and pointer are its own; whoever reads them has stopped it. */
+ * Threads:  a thread's records and pointer are its own; a reader has stopped it. */
 #ifndef OTELI_CONTEXT_RECORD_H
 #define OTELI_CONTEXT_RECORD_H
 

@@ -178,9 +178,9 @@ static inline void oteli_notice_fork(void)
         oteli_fork_notice();
 }
 
-/* The generation of the SDK whose queue has no room; 0: none. Whoever finds that out says so,
- * and looks once more; whoever makes room takes it back. So a thread that drops spans needs no
- * more than a look. */
+/* The generation of the SDK whose queue has no room; 0: none. The thread that finds the
+ * queue full sets it, and looks at the queue once more; the thread that makes room clears it. So a
+ * thread that drops spans only reads it. */
 OTELI_LENT extern uint64_t oteli_full;
 
 /* The SDK behind oteli_generation; only between oteli_sdk_borrow and _return. */

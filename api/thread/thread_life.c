@@ -160,7 +160,7 @@ struct oteli_thread *oteli_thread_own(void)
         if (has_exit_key)
             pthread_setspecific(exit_key, thread);
         oteli_self = thread;
-        oteli_store_relaxed_32(&otel_is_in_use_, 1); /* whoever has one can attach contexts */
+        oteli_store_relaxed_32(&otel_is_in_use_, 1); /* this thread can attach contexts */
     }
     errno = saved_errno;
     return thread;

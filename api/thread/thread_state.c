@@ -130,7 +130,7 @@ bool oteli_thread_is_silent(void)
 }
 
 /* Borrowing is a hazard pointer: say that we are inside, then look whether the SDK is
- * still installed. Whoever frees it uninstalls first, then looks whether we are inside.
+ * still installed. The thread that frees it uninstalls it first, then looks whether we are inside.
  * Both have a full fence between, so one of the two sees the other. */
 struct oteli_sdk *oteli_sdk_borrow(struct oteli_thread *thread)
 {

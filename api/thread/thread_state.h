@@ -3,7 +3,7 @@
  * open spans, its line, its random numbers and its counters.
  *
  * One thread-local pointer leads here. Until a thread needs state of its own it points at
- * one static, empty state that nobody writes to and that fits no SDK's generation: no
+ * one static, empty state that is never written and fits no SDK's generation: no
  * SDK, a thread's first span and a changed SDK are then the same cold branch.
  *
  * The stack's places hold the contexts that are current one after the other: entered spans
@@ -33,7 +33,7 @@ enum oteli_origin {
     OTELI_ORIGINS = 3
 };
 
-/* Counted by the owner with relaxed stores, read by anybody. */
+/* Counted by the owner with relaxed stores, read by any thread. */
 struct oteli_thread_counts {
     uint64_t ended;
     /* by enum oteli_origin */
@@ -78,8 +78,8 @@ struct otel_stack {
     struct oteli_places places;
 };
 
-/* What oteli_thread.fast holds in the state that is nobody's, and while a call is under way; and
- * the generation of a state that fits no SDK. */
+/* What oteli_thread.fast holds in the empty state, and while a call is under way; and the
+ * generation of a state that fits no SDK. */
 #define OTELI_NOBODYS UINT64_MAX
 #define OTELI_BUSY (UINT64_MAX - 1)
 #define OTELI_NO_GENERATION (OTELI_NEVER_FAST - 1)
@@ -101,7 +101,7 @@ struct oteli_thread {
     bool is_roundabout; /* program.is_roundabout */
     bool is_scoped;     /* the current context has attributes for spans */
     struct oteli_limits limits;
-    struct oteli_thread_counts counts; /* read by anybody */
+    struct oteli_thread_counts counts; /* read by any thread */
 
     /* of the owner: now and then */
     _Alignas(OTELI_CACHELINE) struct oteli_open *stack; /* open_capacity places */

@@ -29,7 +29,7 @@ struct oteli_slot_ring {
     uint32_t next;    /* monotonic cursor, taken modulo `count`; atomic */
 };
 
-/* Take the oldest slot that is not held, to be filled. NULL: all are held, or there is no memory. */
+/* Take the oldest slot that is not held, to be filled. NULL: all are held, or no memory. */
 void *oteli_slot_claim(struct oteli_slot_ring *ring, uint32_t *index);
 
 /* It is filled and can be held from now on. Returns how often it was, which is never 0. */

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The walks of spans in docs/ARCHITECTURE.md, held against the code: each function of a table is
 in the file that the row names, and one of the functions above it calls it, but for those in bold.
-The first one has at most 20 files and 53 functions."""
+The first one has at most 20 files and 51 functions."""
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MOST_FILES, MOST_FUNCTIONS = 20, 53
+MOST_FILES, MOST_FUNCTIONS = 20, 51
 ROW = re.compile(r"^\| `([\w./-]+)`[^|]*\| (.*?) \|$", re.M)
 
 
