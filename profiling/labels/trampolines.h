@@ -12,11 +12,13 @@
 #ifndef OTELI_TRAMPOLINES_H
 #define OTELI_TRAMPOLINES_H
 
+#include "profiling/labels/trampolines_shape.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { OTELI_TRAMPOLINES = 1024, OTELI_NO_TRAMPOLINE = -1 };
+enum { OTELI_TRAMPOLINES = OTELI_TRAMPOLINE_COUNT, OTELI_NO_TRAMPOLINE = -1 };
 
 /* The trampoline that an address of code lies in, from 0; OTELI_NO_TRAMPOLINE: none. */
 int oteli_trampoline_of(uint64_t address);

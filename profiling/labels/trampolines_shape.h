@@ -5,6 +5,7 @@
 #define OTELI_TRAMPOLINES_SHAPE_H
 
 #define OTELI_TRAMPOLINE_COUNT 1024
+#define OTELI_TRAMPOLINE_RECORD 16 /* the first word of a record is its address and this */
 
 /* STRIDE is from one trampoline to the next; the marker is the address MARKER bytes into it. */
 #if defined(__linux__) && defined(__x86_64__) && defined(__LP64__)

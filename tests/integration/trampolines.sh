@@ -9,7 +9,7 @@
 #   trampolines.sh aarch64     cross compiled, and run by QEMU
 source "$(dirname "${BASH_SOURCE[0]}")/../gates/lib.sh"
 
-readonly sources=(profiling/labels/trampolines.S profiling/labels/trampolines.c tests/support/dead_records.c)
+readonly sources=(profiling/labels/trampolines.S profiling/labels/trampolines.c profiling/labels/trampolines_unwound.c tests/support/dead_records.c)
 readonly flags=(-g -Iinclude -I. -D_GNU_SOURCE -pthread -Wall -Wextra -Werror)
 run=() # what runs a program
 work=$(mktemp -d)
