@@ -67,7 +67,7 @@ struct perf_source {
     struct oteli_perf_reader reader;
 };
 
-/* --- start --- */
+/* --- rings and events --- */
 
 /* Of one processor, without any event that writes to it. -ENODEV: it is off. */
 static int open_ring(struct perf_source *source, unsigned cpu)
@@ -188,8 +188,6 @@ static int watch_all(struct perf_source *source, unsigned first)
     return 0;
 }
 
-static void stop(void *state);
-
 static int start_with_rings(struct perf_source *source)
 {
     int result = -oteli_perf_clock_offset(&source->reader.format.clock_offset_ns);
@@ -197,28 +195,6 @@ static int start_with_rings(struct perf_source *source)
         result = open_rings(source);
     source->next_look_ns = oteli_monotonic_ns() + LOOK_NS;
     return result != 0 ? result : watch_all(source, 0);
-}
-
-static void take_from_ring(void *state, uint64_t event, const struct oteli_sample *sample);
-
-static int start(const struct oteli_source_options *options, void **state)
-{
-    struct perf_source *source = calloc(1, sizeof *source);
-    if (source == NULL)
-        return ENOMEM;
-    source->options = *options;
-    source->doubt_from = SIZE_MAX;
-    source->reader.format = oteli_perf_format(options);
-    source->reader.take = take_from_ring;
-    source->reader.state = source;
-    source->reader.lost = &source->lost;
-    const int result = -start_with_rings(source);
-    if (result != 0) {
-        stop(source);
-        return result;
-    }
-    *state = source;
-    return 0;
 }
 
 /* --- drain --- */
@@ -279,7 +255,7 @@ static void drain(void *state, oteli_take_sample *take, void *take_state,
     *counts = (struct oteli_source_counts){.lost = source->lost, .ring_bytes = source->least_ring};
 }
 
-/* --- stop --- */
+/* --- stop and start --- */
 
 static void stop(void *state)
 {
@@ -305,6 +281,26 @@ static void forget(void *state)
             close(source->watched[i].event);
     for (unsigned i = 0; i < source->ring_count; i++)
         close(source->rings[i].event);
+}
+
+static int start(const struct oteli_source_options *options, void **state)
+{
+    struct perf_source *source = calloc(1, sizeof *source);
+    if (source == NULL)
+        return ENOMEM;
+    source->options = *options;
+    source->doubt_from = SIZE_MAX;
+    source->reader.format = oteli_perf_format(options);
+    source->reader.take = take_from_ring;
+    source->reader.state = source;
+    source->reader.lost = &source->lost;
+    const int result = -start_with_rings(source);
+    if (result != 0) {
+        stop(source);
+        return result;
+    }
+    *state = source;
+    return 0;
 }
 
 const struct oteli_source oteli_perf_source = {start, drain, stop, forget};

@@ -108,11 +108,12 @@ static void write_sample(struct session *session, const siginfo_t *info,
     struct head head = {.time_ns = oteli_monotonic_ns(),
                         .periods = 1 + (info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0),
                         .stack_address = at->sp,
-                        .thread = (uint32_t)(uintptr_t)info->si_value.sival_ptr,
-                        .has_context = context != NULL && context->valid == 1};
+                        .thread = (uint32_t)(uintptr_t)info->si_value.sival_ptr};
     head.has_top = oteli_stack_view_word(&room->view, at->sp, &head.stack_top);
-    if (head.has_context)
+    if (context != NULL && context->valid == 1) {
+        head.has_context = true;
         head.context = *context;
+    }
     memcpy(words, &head, sizeof head);
     for (uint32_t i = 0; i < HEAD_WORDS; i++)
         oteli_sample_buffer_put(buffer, place, i, words[i]);

@@ -127,11 +127,10 @@ static int compare_places(const void *one, const void *other)
 
 static void sort_places(struct reader *reader, size_t count)
 {
-    static const struct oteli_elf_function none;
     for (size_t i = 0; i < count; i++) {
         struct oteli_elf_place *place = &reader->places[i];
         place->address = address_of(reader, place->offset);
-        place->found = none;
+        place->found = (struct oteli_elf_function){0};
     }
     qsort(reader->places, count, sizeof *reader->places, compare_places);
     while (count != 0 && reader->places[count - 1].address == UINT64_MAX)
