@@ -12,12 +12,11 @@
  * so that a reader never sees a torn one. So at most one line is kept.
  *
  * Runs on the exporter thread, or on the thread that ends a span where `simple` was chosen; the
- * constructor on the caller's, wake on any. Owns its state and the sink. */
+ * constructor on the caller's. Owns its state and the sink. */
 #include <otel/file.h>
 
 #include "common/clock/clock.h"
 #include "common/log.h"
-#include "common/os/descriptor.h"
 #include "common/text/error_text.h"
 #include "exporters/file/file_sink.h"
 #include "exporters/json/otlp_json.h"
@@ -25,12 +24,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+enum { TURN_MS = 100 }; /* the longest wait for room at a time */
 
 struct file_exporter {
     struct oteli_sink sink;
-    struct oteli_owned_fd wake[2]; /* a byte sent to [1] ends a wait; none of a regular file */
     struct oteli_text text;
     size_t sent; /* of the text */
     size_t line; /* where this export's begins in it */
@@ -139,35 +137,23 @@ static otel_export_result export_to_stream(void *state, otel_export *call)
     return add_line(file, call) ? go_on(file, call) : OTEL_EXPORT_DONE;
 }
 
-static void wait_for_room(const struct file_exporter *file, int timeout_ms)
+/* For a moment: the exporter thread may be asked for something else meanwhile. */
+static void wait_for_room(const struct file_exporter *file, uint64_t timeout_ms)
 {
-    const int wake_fd = oteli_owned_fd_is_ours(&file->wake[0]) ? file->wake[0].fd : -1;
-    struct pollfd wanted[] = {{.fd = file->sink.held.fd, .events = POLLOUT},
-                              {.fd = wake_fd, .events = POLLIN}};
-    char woken[64];
-    if (poll(wanted, 2, timeout_ms) > 0 && wanted[1].revents != 0)
-        (void)!recv(wake_fd, woken, sizeof woken, MSG_DONTWAIT);
+    struct pollfd wanted = {.fd = file->sink.held.fd, .events = POLLOUT};
+    (void)poll(&wanted, 1, timeout_ms < TURN_MS ? (int)timeout_ms : TURN_MS);
 }
 
 static otel_export_result poll_stream(void *state, otel_export *call, int timeout_ms, bool abandon)
 {
     struct file_exporter *file = state;
     if (!abandon && timeout_ms > 0)
-        wait_for_room(file, timeout_ms);
+        wait_for_room(file, (uint64_t)timeout_ms);
     const otel_export_result result = go_on(file, call);
     if (result == OTEL_EXPORT_DONE || !abandon)
         return result;
     give_up(file, call);
     return OTEL_EXPORT_DONE;
-}
-
-static void wake(void *state)
-{
-    const struct file_exporter *file = state;
-    const int saved_errno = errno;
-    if (oteli_owned_fd_is_ours(&file->wake[1]))
-        (void)!send(file->wake[1].fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-    errno = saved_errno;
 }
 
 /* Finish a line that was begun in an export that was given up. */
@@ -180,8 +166,7 @@ static otel_status flush_stream(void *state, int64_t timeout_ms)
         const uint64_t now_ns = oteli_monotonic_ns();
         if (now_ns >= deadline_ns)
             return OTEL_ERROR_TIMEOUT;
-        const uint64_t left_ms = (deadline_ns - now_ns) / 1000000 + 1;
-        wait_for_room(file, left_ms < 1000 ? (int)left_ms : 1000);
+        wait_for_room(file, (deadline_ns - now_ns) / 1000000 + 1);
     }
     if (file->text.length == 0)
         return OTEL_OK;
@@ -196,8 +181,6 @@ static void file_free(void *state)
     struct file_exporter *file = state;
     if (file->text.length != 0)
         (void)push(file);
-    oteli_owned_fd_close(&file->wake[0]);
-    oteli_owned_fd_close(&file->wake[1]);
     oteli_sink_close(&file->sink);
     oteli_text_fini(&file->text);
     free(file);
@@ -209,29 +192,19 @@ static otel_status renew(const void *state, otel_exporter *renewed);
 static otel_status hand_out(struct oteli_sink *sink, otel_exporter *exporter)
 {
     struct file_exporter *file = calloc(1, sizeof *file);
-    const bool is_file = sink->kind == OTELI_SINK_FILE;
-    int pair[2] = {-1, -1};
-    if (file == NULL ||
-        (!is_file && (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 ||
-                      oteli_descriptor_lift_pair(pair) != 0))) {
-        const int error = errno;
+    if (file == NULL) {
         oteli_sink_close(sink);
-        free(file);
-        errno = error;
-        return file == NULL ? OTEL_ERROR_NO_MEMORY : OTEL_ERROR_SYSTEM;
+        return OTEL_ERROR_NO_MEMORY;
     }
     file->sink = *sink;
-    for (int i = 0; i < 2; i++)
-        file->wake[i] = oteli_owned_fd_of(pair[i]);
     *exporter =
         OTEL_EXPORTER(.name = sink->path != NULL ? "otlp_file_exporter" : "otlp_stdout_exporter",
                       .state = file, .export_batch = export_to_file, .free = file_free,
                       .renew = renew,
                       .destination = file->sink.path != NULL ? file->sink.path : "stdout");
-    if (!is_file) {
+    if (sink->kind != OTELI_SINK_FILE) {
         exporter->export_batch = export_to_stream;
         exporter->poll = poll_stream;
-        exporter->wake = wake;
         exporter->flush = flush_stream;
     }
     return OTEL_OK;
@@ -241,8 +214,6 @@ static otel_status renew(const void *state, otel_exporter *renewed)
 {
     const struct file_exporter *parents = state;
     struct oteli_sink sink;
-    oteli_owned_fd_close(&parents->wake[0]);
-    oteli_owned_fd_close(&parents->wake[1]);
     const otel_status status = oteli_sink_reopen(&sink, &parents->sink);
     return status == OTEL_OK ? hand_out(&sink, renewed) : status;
 }

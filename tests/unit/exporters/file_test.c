@@ -353,7 +353,6 @@ TEST(a_full_pipe_is_pending_until_somebody_reads)
     open_fifo();
     assert_int_equal(begin_export(&exporter, 'a', LARGE), OTEL_EXPORT_PENDING);
     assert_int_equal(poll_now(false), OTEL_EXPORT_PENDING);
-    exporter.wake(exporter.state); /* which ends the wait for room */
     assert_int_equal(exporter.poll(exporter.state, &call.export, INT32_MAX, false),
                      OTEL_EXPORT_PENDING);
 
@@ -587,7 +586,6 @@ TEST(what_has_taken_the_place_of_a_pipe_is_left_alone)
     take_places(&places);
 
     const size_t lost = export_to(&exporter, 'b', 1);
-    exporter.wake(exporter.state);
     free_exporter();
     const bool are_left = are_untouched(&places);
     give_places_back(&places);
