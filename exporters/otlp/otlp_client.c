@@ -17,7 +17,7 @@
 
 enum phase { CLOSED, OPEN, WOKEN };
 
-struct oteli_posting {
+struct oteli_otlp_client {
     struct oteli_receiver receiver;
     struct oteli_request_call request_call;
     struct oteli_request request;
@@ -32,18 +32,18 @@ struct oteli_posting {
 };
 
 /* All of it but what the program gave. */
-static void dismantle(struct oteli_posting *posting)
+static void dismantle(struct oteli_otlp_client *client)
 {
-    oteli_request_call_fini(&posting->request_call);
-    oteli_request_fini(&posting->request);
-    free(posting->name);
-    free(posting);
+    oteli_request_call_fini(&client->request_call);
+    oteli_request_fini(&client->request);
+    free(client->name);
+    free(client);
 }
 
-static struct oteli_posting *make(const struct oteli_options *options)
+static struct oteli_otlp_client *make(const struct oteli_options *options)
 {
     const otel_otlp_options *given = &options->given;
-    struct oteli_posting *made = calloc(1, sizeof *made);
+    struct oteli_otlp_client *made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
     made->name = strdup(options->endpoint.name);
@@ -65,110 +65,110 @@ static struct oteli_posting *make(const struct oteli_options *options)
     return made;
 }
 
-otel_status oteli_posting_new(const otel_otlp_options *given, enum oteli_otlp_signal signal,
-                              struct oteli_posting **posting)
+otel_status oteli_otlp_client_new(const otel_otlp_options *given, enum oteli_otlp_signal signal,
+                                  struct oteli_otlp_client **client)
 {
     struct oteli_options options;
-    *posting = NULL;
+    *client = NULL;
     const otel_status status = oteli_options_init(&options, signal, given);
     if (status != OTEL_OK)
         return status;
-    *posting = make(&options);
+    *client = make(&options);
     oteli_options_fini(&options);
-    return *posting != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
+    return *client != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
 }
 
-void oteli_posting_free(struct oteli_posting *posting)
+void oteli_otlp_client_free(struct oteli_otlp_client *client)
 {
-    if (posting == NULL)
+    if (client == NULL)
         return;
-    if (posting->free_add_headers_state != NULL)
-        posting->free_add_headers_state(posting->receiver.add_headers_state);
-    dismantle(posting);
+    if (client->free_add_headers_state != NULL)
+        client->free_add_headers_state(client->receiver.add_headers_state);
+    dismantle(client);
 }
 
-const char *oteli_posting_receiver(const struct oteli_posting *posting)
+const char *oteli_otlp_client_receiver(const struct oteli_otlp_client *client)
 {
-    return posting->name;
+    return client->name;
 }
 
-size_t oteli_posting_max_bytes(const struct oteli_posting *posting)
+size_t oteli_otlp_client_max_bytes(const struct oteli_otlp_client *client)
 {
-    return posting->max_bytes;
+    return client->max_bytes;
 }
 
-static uint64_t deadline_of(const struct oteli_posting *posting, int64_t timeout_ms)
+static uint64_t deadline_of(const struct oteli_otlp_client *client, int64_t timeout_ms)
 {
-    if (posting->timeout_ms >= 0 && posting->timeout_ms < timeout_ms)
-        timeout_ms = posting->timeout_ms;
+    if (client->timeout_ms >= 0 && client->timeout_ms < timeout_ms)
+        timeout_ms = client->timeout_ms;
     return oteli_deadline_ns(timeout_ms);
 }
 
-void oteli_posting_open(struct oteli_posting *posting, int64_t timeout_ms,
-                        struct oteli_meanwhile meanwhile)
+void oteli_otlp_client_open(struct oteli_otlp_client *client, int64_t timeout_ms,
+                            struct oteli_meanwhile meanwhile)
 {
-    posting->deadline_ns = deadline_of(posting, timeout_ms);
-    posting->meanwhile = meanwhile;
-    oteli_store_release_32(&posting->phase, OPEN);
+    client->deadline_ns = deadline_of(client, timeout_ms);
+    client->meanwhile = meanwhile;
+    oteli_store_release_32(&client->phase, OPEN);
 }
 
-void oteli_posting_close(struct oteli_posting *posting)
+void oteli_otlp_client_close(struct oteli_otlp_client *client)
 {
-    oteli_store_release_32(&posting->phase, CLOSED);
+    oteli_store_release_32(&client->phase, CLOSED);
 }
 
-static bool is_woken(const struct oteli_posting *posting)
+static bool is_woken(const struct oteli_otlp_client *client)
 {
-    return oteli_load_acquire_32(&posting->phase) == WOKEN;
+    return oteli_load_acquire_32(&client->phase) == WOKEN;
 }
 
 /* How long to wait now. */
-static int patience_ms(const struct oteli_posting *posting, bool ends)
+static int patience_ms(const struct oteli_otlp_client *client, bool ends)
 {
     if (ends)
         return 0;
-    return posting->meanwhile.run != NULL ? posting->meanwhile.run(posting->meanwhile.state)
-                                          : INT_MAX;
+    return client->meanwhile.run != NULL ? client->meanwhile.run(client->meanwhile.state) : INT_MAX;
 }
 
 /* Until the end, or until somebody does not want to wait for it. */
-static void deliver(struct oteli_posting *posting)
+static void deliver(struct oteli_otlp_client *client)
 {
-    struct oteli_request_call *request_call = &posting->request_call;
+    struct oteli_request_call *request_call = &client->request_call;
     oteli_fence_full(); /* either this sees the wake, or who wakes finds what there is to wake */
     bool has_ended = !oteli_request_call_is_pending(request_call);
     while (!has_ended) {
-        const bool ends = is_woken(posting);
-        has_ended = oteli_request_call_go_on(request_call, patience_ms(posting, ends),
-                                             ends ? 0 : posting->deadline_ns);
+        const bool ends = is_woken(client);
+        has_ended = oteli_request_call_go_on(request_call, patience_ms(client, ends),
+                                             ends ? 0 : client->deadline_ns);
     }
     oteli_transport_rest(request_call->transport);
 }
 
 /* Whether it need not be tried. One that cannot be made smaller shows what the receiver takes
  * now. */
-static bool is_too_large(const struct oteli_posting *posting, const struct oteli_message *message)
+static bool is_too_large(const struct oteli_otlp_client *client,
+                         const struct oteli_message *message)
 {
-    return message->length > posting->max_bytes ||
-           oteli_size_limit_spans(&posting->size_limit, message->items, message->length) !=
+    return message->length > client->max_bytes ||
+           oteli_size_limit_spans(&client->size_limit, message->items, message->length) !=
                message->items;
 }
 
-static void learn(struct oteli_posting *posting, const struct oteli_message *message,
-                  const struct oteli_posted *posted)
+static void learn(struct oteli_otlp_client *client, const struct oteli_message *message,
+                  const struct oteli_otlp_result *result)
 {
-    if (posted->is_delivered)
-        oteli_size_limit_accepted(&posting->size_limit, message->length, message->is_part,
-                                  posting->max_bytes);
-    else if (posted->is_too_large)
-        oteli_size_limit_too_large(&posting->size_limit, message->items, message->length);
+    if (result->is_delivered)
+        oteli_size_limit_accepted(&client->size_limit, message->length, message->is_part,
+                                  client->max_bytes);
+    else if (result->is_too_large)
+        oteli_size_limit_too_large(&client->size_limit, message->items, message->length);
 }
 
-static struct oteli_posted result_of(const struct oteli_request_call *request_call)
+static struct oteli_otlp_result result_of(const struct oteli_request_call *request_call)
 {
     const struct oteli_outcome *outcome = &request_call->outcome;
     const bool is_delivered = request_call->end == OTELI_CALL_DELIVERED;
-    return (struct oteli_posted){
+    return (struct oteli_otlp_result){
         .is_delivered = is_delivered,
         .is_too_large = request_call->end == OTELI_CALL_TOO_LARGE,
         .has_no_service = !is_delivered && outcome->has_no_service,
@@ -181,26 +181,27 @@ static struct oteli_posted result_of(const struct oteli_request_call *request_ca
     };
 }
 
-struct oteli_posted oteli_posting_post(struct oteli_posting *posting,
-                                       const struct oteli_message *message)
+struct oteli_otlp_result oteli_otlp_client_post(struct oteli_otlp_client *client,
+                                                const struct oteli_message *message)
 {
-    struct oteli_request *request = &posting->request;
-    if (is_too_large(posting, message))
-        return (struct oteli_posted){.is_too_large = true, .text = "it is too large"};
+    struct oteli_request *request = &client->request;
+    if (is_too_large(client, message))
+        return (struct oteli_otlp_result){.is_too_large = true, .text = "it is too large"};
     if (!oteli_request_wrap(request, message->bytes, message->length, 0))
-        return (struct oteli_posted){.has_no_memory = true, .text = "no memory for the request"};
-    oteli_request_call_begin(&posting->request_call, request->bytes, request->length,
-                             is_woken(posting) ? 0 : posting->deadline_ns);
-    deliver(posting);
-    const struct oteli_posted posted = result_of(&posting->request_call);
-    learn(posting, message, &posted);
-    return posted;
+        return (struct oteli_otlp_result){.has_no_memory = true,
+                                          .text = "no memory for the request"};
+    oteli_request_call_begin(&client->request_call, request->bytes, request->length,
+                             is_woken(client) ? 0 : client->deadline_ns);
+    deliver(client);
+    const struct oteli_otlp_result result = result_of(&client->request_call);
+    learn(client, message, &result);
+    return result;
 }
 
-void oteli_posting_wake(struct oteli_posting *posting)
+void oteli_otlp_client_wake(struct oteli_otlp_client *client)
 {
-    if (!oteli_cas_full_32(&posting->phase, OPEN, WOKEN))
+    if (!oteli_cas_full_32(&client->phase, OPEN, WOKEN))
         return;
     oteli_fence_full();
-    oteli_request_call_wake(&posting->request_call);
+    oteli_request_call_wake(&client->request_call);
 }

@@ -4,25 +4,25 @@
  * are those of spans (request_call.h), and so is what it remembers of how large a message may be
  * (size_limit.h); what becomes of a message is the caller's to count and to log, and to halve.
  *
- * Threads:  one thread at a time; oteli_posting_wake from any thread. */
+ * Threads:  one thread at a time; oteli_otlp_client_wake from any thread. */
 #ifndef OTELI_OTLP_CLIENT_H
 #define OTELI_OTLP_CLIENT_H
 
 #include "common/base/internal_api.h"
 #include "exporters/otlp/endpoint.h"
 
-struct oteli_posting;
+struct oteli_otlp_client;
 
 /* As otel_otlp_exporter_new, which says what the errors mean; `given` may be NULL. What it says of
  * spooling and of requests at a time does not count. */
-OTELI_LENT otel_status oteli_posting_new(const otel_otlp_options *given,
-                                         enum oteli_otlp_signal signal,
-                                         struct oteli_posting **posting);
-OTELI_LENT void oteli_posting_free(struct oteli_posting *posting);
+OTELI_LENT otel_status oteli_otlp_client_new(const otel_otlp_options *given,
+                                             enum oteli_otlp_signal signal,
+                                             struct oteli_otlp_client **client);
+OTELI_LENT void oteli_otlp_client_free(struct oteli_otlp_client *client);
 
 /* The receiver as it may stand in a log line, and the most bytes that a message may have. */
-OTELI_LENT const char *oteli_posting_receiver(const struct oteli_posting *posting);
-OTELI_LENT size_t oteli_posting_max_bytes(const struct oteli_posting *posting);
+OTELI_LENT const char *oteli_otlp_client_receiver(const struct oteli_otlp_client *client);
+OTELI_LENT size_t oteli_otlp_client_max_bytes(const struct oteli_otlp_client *client);
 
 /* A message. What is known to be too large is not sent if it can be made smaller instead. */
 struct oteli_message {
@@ -33,7 +33,7 @@ struct oteli_message {
 };
 
 /* What became of a message. The text stays until the next one is posted. */
-struct oteli_posted {
+struct oteli_otlp_result {
     bool is_delivered;
     bool is_too_large; /* for the receiver, or for us: then there was no attempt */
     bool has_no_memory;
@@ -54,16 +54,16 @@ struct oteli_meanwhile {
 
 /* Begin with messages that belong together, which have `timeout_ms` for all of them, and not more
  * than the options allow; and be done with them. */
-OTELI_LENT void oteli_posting_open(struct oteli_posting *posting, int64_t timeout_ms,
-                                   struct oteli_meanwhile meanwhile);
-OTELI_LENT void oteli_posting_close(struct oteli_posting *posting);
+OTELI_LENT void oteli_otlp_client_open(struct oteli_otlp_client *client, int64_t timeout_ms,
+                                       struct oteli_meanwhile meanwhile);
+OTELI_LENT void oteli_otlp_client_close(struct oteli_otlp_client *client);
 
 /* Between the two: wait for the end of a message. */
-OTELI_LENT struct oteli_posted oteli_posting_post(struct oteli_posting *posting,
-                                                  const struct oteli_message *message);
+OTELI_LENT struct oteli_otlp_result oteli_otlp_client_post(struct oteli_otlp_client *client,
+                                                           const struct oteli_message *message);
 
 /* Have the post that waits come back, and those that follow until the close not wait at all. While
  * it is closed nothing happens: what comes too late is not meant for the next messages. */
-OTELI_LENT void oteli_posting_wake(struct oteli_posting *posting);
+OTELI_LENT void oteli_otlp_client_wake(struct oteli_otlp_client *client);
 
 #endif

@@ -18,7 +18,7 @@
 #include <string.h>
 
 struct exporter {
-    struct oteli_posting *posting;
+    struct oteli_otlp_client *client;
     struct oteli_identity identity;
 };
 
@@ -73,12 +73,12 @@ static bool is_divisible(const struct part *part)
 static void send_part(struct sending *sending, const struct part *part);
 
 static void send_halves(struct sending *sending, const struct part *part,
-                        const struct oteli_posted *posted)
+                        const struct oteli_otlp_result *result)
 {
     struct part first = *part;
     struct part second = *part;
     OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export of a profile to %s: %s; in two parts instead",
-              oteli_posting_receiver(sending->exporter->posting), posted->text);
+              oteli_otlp_client_receiver(sending->exporter->client), result->text);
     first.halvings = second.halvings = part->halvings + 1;
     first.profile.sample_count = (part->profile.sample_count + 1) / 2;
     second.profile.samples += first.profile.sample_count;
@@ -110,16 +110,16 @@ static bool lacks_path(const char *receiver)
 }
 
 /* Profiles are new enough for most receivers not to have them, so what is missing is said. */
-static void say_no_service(const struct exporter *exporter, const struct oteli_posted *posted)
+static void say_no_service(const struct exporter *exporter, const struct oteli_otlp_result *result)
 {
-    const char *receiver = oteli_posting_receiver(exporter->posting);
-    const bool is_http = strncmp(posted->text, "HTTP", 4) == 0;
+    const char *receiver = oteli_otlp_client_receiver(exporter->client);
+    const bool is_http = strncmp(result->text, "HTTP", 4) == 0;
     if (is_http && lacks_path(receiver)) {
         OTELI_LOG(
             OTEL_LOG_ERROR,
             "%s does not take profiles (%s): an endpoint for profiles alone is used as it is, "
             "so /v1development/profiles has to be behind it",
-            receiver, posted->text);
+            receiver, result->text);
         return;
     }
     OTELI_LOG(
@@ -127,19 +127,19 @@ static void say_no_service(const struct exporter *exporter, const struct oteli_p
         "%s does not take profiles (%s): it needs OTLP 1.10 and profiles switched on, for the "
         "OpenTelemetry Collector 0.148 with --feature-gates=service.profilesSupport and a "
         "pipeline \"profiles\"",
-        receiver, posted->text);
+        receiver, result->text);
 }
 
 static void accept(struct sending *sending, const struct part *part,
-                   const struct oteli_posted *posted)
+                   const struct oteli_otlp_result *result)
 {
-    const char *receiver = oteli_posting_receiver(sending->exporter->posting);
-    if (posted->rejected != 0)
+    const char *receiver = oteli_otlp_client_receiver(sending->exporter->client);
+    if (result->rejected != 0)
         OTELI_LOG(OTEL_LOG_ERROR, "%s rejected %" PRIu64 " of %d profiles: %s", receiver,
-                  posted->rejected, OTELI_OTLP_PROFILES, posted->text);
-    else if (posted->text[0] != '\0')
-        OTELI_LOG(OTEL_LOG_WARN, "%s accepted all profiles and warns: %s", receiver, posted->text);
-    if (posted->rejected < OTELI_OTLP_PROFILES)
+                  result->rejected, OTELI_OTLP_PROFILES, result->text);
+    else if (result->text[0] != '\0')
+        OTELI_LOG(OTEL_LOG_WARN, "%s accepted all profiles and warns: %s", receiver, result->text);
+    if (result->rejected < OTELI_OTLP_PROFILES)
         sending->delivered += samples_of(&part->profile);
     else
         (void)lose(sending, part, false, OTEL_ERROR_EXPORT_FAILED);
@@ -159,28 +159,28 @@ static void lose_above_limit(struct sending *sending, const struct part *part, s
         OTEL_LOG_ERROR,
         "a profile of %zu bytes is larger than an OTLP request may be (%zu bytes), and cannot "
         "be parted; %" PRIu64 " samples are lost",
-        length, oteli_posting_max_bytes(sending->exporter->posting), samples);
+        length, oteli_otlp_client_max_bytes(sending->exporter->client), samples);
 }
 
 /* A part that is not sent again. */
 static void lose_part(struct sending *sending, const struct part *part,
-                      const struct oteli_posted *posted)
+                      const struct oteli_otlp_result *result)
 {
-    if (posted->is_too_large)
+    if (result->is_too_large)
         sending->refusals++;
     const bool ends =
-        posted->has_no_time || posted->has_no_service || sending->refusals == REFUSALS_MOST;
+        result->has_no_time || result->has_no_service || sending->refusals == REFUSALS_MOST;
     const uint64_t samples = lose(
-        sending, part, ends, posted->has_no_time ? OTEL_ERROR_TIMEOUT : OTEL_ERROR_EXPORT_FAILED);
-    if (posted->has_no_service)
-        say_no_service(sending->exporter, posted);
+        sending, part, ends, result->has_no_time ? OTEL_ERROR_TIMEOUT : OTEL_ERROR_EXPORT_FAILED);
+    if (result->has_no_service)
+        say_no_service(sending->exporter, result);
     else
         OTELI_LOG(OTEL_LOG_ERROR,
                   "OTLP export of a profile to %s failed after %u attempt%s: %s; %" PRIu64
                   " samples are lost%s",
-                  oteli_posting_receiver(sending->exporter->posting), posted->attempts,
-                  posted->attempts == 1 ? "" : "s", posted->text, samples,
-                  posted->may_have_arrived ? ", or arrived unconfirmed" : "");
+                  oteli_otlp_client_receiver(sending->exporter->client), result->attempts,
+                  result->attempts == 1 ? "" : "s", result->text, samples,
+                  result->may_have_arrived ? ", or arrived unconfirmed" : "");
 }
 
 static void send_part(struct sending *sending, const struct part *part)
@@ -201,18 +201,18 @@ static void send_part(struct sending *sending, const struct part *part)
         return;
     }
     message.bytes = bytes;
-    const struct oteli_posted posted = oteli_posting_post(exporter->posting, &message);
+    const struct oteli_otlp_result result = oteli_otlp_client_post(exporter->client, &message);
     free(bytes);
-    if (posted.is_delivered)
-        accept(sending, part, &posted);
-    else if (posted.has_no_memory)
+    if (result.is_delivered)
+        accept(sending, part, &result);
+    else if (result.has_no_memory)
         lose_without_memory(sending, part);
-    else if (posted.is_too_large && is_divisible(part))
-        send_halves(sending, part, &posted);
-    else if (posted.is_too_large && posted.attempts == 0)
+    else if (result.is_too_large && is_divisible(part))
+        send_halves(sending, part, &result);
+    else if (result.is_too_large && result.attempts == 0)
         lose_above_limit(sending, part, message.length);
     else
-        lose_part(sending, part, &posted);
+        lose_part(sending, part, &result);
 }
 
 /* --- A profile --- */
@@ -241,16 +241,17 @@ static otel_status export_profile(void *state, const otel_profile *profile, int6
     struct exporter *exporter = state;
     if (profile->sample_count == 0)
         return OTEL_OK;
-    oteli_posting_open(exporter->posting, timeout_ms, (struct oteli_meanwhile){take_in, &profile});
+    oteli_otlp_client_open(exporter->client, timeout_ms,
+                           (struct oteli_meanwhile){take_in, &profile});
     const otel_status status = send_all(exporter, profile);
-    oteli_posting_close(exporter->posting);
+    oteli_otlp_client_close(exporter->client);
     return status;
 }
 
 static void wake(void *state)
 {
     struct exporter *exporter = state;
-    oteli_posting_wake(exporter->posting);
+    oteli_otlp_client_wake(exporter->client);
 }
 
 static void free_exporter(void *state)
@@ -258,7 +259,7 @@ static void free_exporter(void *state)
     struct exporter *exporter = state;
     if (exporter == NULL)
         return;
-    oteli_posting_free(exporter->posting);
+    oteli_otlp_client_free(exporter->client);
     oteli_identity_fini(&exporter->identity);
     free(exporter);
 }
@@ -271,18 +272,18 @@ static bool asks_for_json(const otel_otlp_options *options)
 }
 
 /* As otel_otlp_exporter_new says; after an error what add_headers needs stays the caller's. */
-static otel_status new_posting(const otel_otlp_options *options, struct oteli_posting **posting)
+static otel_status new_client(const otel_otlp_options *options, struct oteli_otlp_client **client)
 {
     struct oteli_config config;
     struct oteli_start_otlp otlp;
     if (options != NULL)
-        return oteli_posting_new(options, OTELI_SIGNAL_PROFILES, posting);
+        return oteli_otlp_client_new(options, OTELI_SIGNAL_PROFILES, client);
     otel_status status = oteli_config_look(&config);
     if (status != OTEL_OK)
         return status;
     status = OTEL_ERROR_NO_MEMORY;
     if (oteli_start_otlp_init(&otlp, OTELI_SIGNAL_PROFILES, &config)) {
-        status = oteli_posting_new(&otlp.options, OTELI_SIGNAL_PROFILES, posting);
+        status = oteli_otlp_client_new(&otlp.options, OTELI_SIGNAL_PROFILES, client);
         oteli_start_otlp_fini(&otlp);
     }
     oteli_config_fini(&config);
@@ -299,7 +300,7 @@ otel_profile_exporter otel_otlp_profile_exporter(const otel_otlp_options *option
     }
     struct exporter *made = calloc(1, sizeof *made);
     const otel_status status =
-        made != NULL ? new_posting(options, &made->posting) : OTEL_ERROR_NO_MEMORY;
+        made != NULL ? new_client(options, &made->client) : OTEL_ERROR_NO_MEMORY;
     if (status != OTEL_OK) {
         OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "there is no OTLP exporter for profiles: %s",
                          otel_status_string(status));
