@@ -378,38 +378,32 @@ static bool read_one(struct oteli_spool *spool, struct oteli_spool_entry *entry,
                      bool *is_over)
 {
     struct oteli_error_text text;
-    switch (oteli_spool_dir_read(&spool->dir, &entry->file, &spool->buffer)) {
-    case OTELI_SPOOL_READ:
-        break;
-    case OTELI_SPOOL_NOT_WHOLE:
-        throw_away(spool, entry);
-        return false;
-    case OTELI_SPOOL_NO_FILE:
-        disown(spool, entry);
-        return false;
-    case OTELI_SPOOL_GONE:
-        oteli_spool_index_settle(&spool->index, entry, OTELI_SPOOL_TAKEN, 0);
-        oteli_spool_index_forget(&spool->index, entry);
-        return false;
-    case OTELI_SPOOL_UNREADABLE:
-        OTELI_LOG(OTEL_LOG_WARN, "a file in %s/%s cannot be read now: %s", spool->dir.parent,
-                  spool->dir.name, oteli_spool_dir_problem(errno, &text));
-        ++*unreadable;
-        return false;
-    case OTELI_SPOOL_NOT_NOW:
-        *is_over = true;
-        return false;
-    }
-    switch (oteli_spool_content_check(&entry->file, spool->format, spool->buffer.bytes,
-                                      (size_t)oteli_spool_file_bytes(&entry->file))) {
+    enum oteli_spool_content content =
+        oteli_spool_dir_read(&spool->dir, &entry->file, &spool->buffer);
+    if (content == OTELI_SPOOL_GOOD)
+        content = oteli_spool_content_check(&entry->file, spool->format, spool->buffer.bytes,
+                                            (size_t)oteli_spool_file_bytes(&entry->file));
+    switch (content) {
     case OTELI_SPOOL_GOOD:
         return true;
     case OTELI_SPOOL_TORN:
         throw_away(spool, entry);
-        return false;
+        break;
     case OTELI_SPOOL_FOREIGN:
         disown(spool, entry);
-        return false;
+        break;
+    case OTELI_SPOOL_GONE:
+        oteli_spool_index_settle(&spool->index, entry, OTELI_SPOOL_TAKEN, 0);
+        oteli_spool_index_forget(&spool->index, entry);
+        break;
+    case OTELI_SPOOL_UNREADABLE:
+        OTELI_LOG(OTEL_LOG_WARN, "a file in %s/%s cannot be read now: %s", spool->dir.parent,
+                  spool->dir.name, oteli_spool_dir_problem(errno, &text));
+        ++*unreadable;
+        break;
+    case OTELI_SPOOL_NOT_NOW:
+        *is_over = true;
+        break;
     }
     return false;
 }

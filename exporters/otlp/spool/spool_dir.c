@@ -205,46 +205,46 @@ bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli
     return false;
 }
 
-static enum oteli_spool_read read_all(int fd, uint8_t *bytes, size_t size)
+static enum oteli_spool_content read_all(int fd, uint8_t *bytes, size_t size)
 {
     size_t length = 0;
     while (length < size) {
         const ssize_t got = read(fd, bytes + length, size - length);
         if (got == 0)
-            return OTELI_SPOOL_NOT_WHOLE;
+            return OTELI_SPOOL_TORN;
         if (got < 0 && errno != EINTR)
             return OTELI_SPOOL_UNREADABLE;
         length += got > 0 ? (size_t)got : 0;
     }
-    return OTELI_SPOOL_READ;
+    return OTELI_SPOOL_GOOD;
 }
 
-static enum oteli_spool_read read_open(int fd, const struct oteli_spool_file *file,
-                                       struct oteli_reusable_buffer *buffer)
+static enum oteli_spool_content read_open(int fd, const struct oteli_spool_file *file,
+                                          struct oteli_reusable_buffer *buffer)
 {
     const uint64_t size = oteli_spool_file_bytes(file);
     struct stat status;
     if (fstat(fd, &status) != 0)
         return OTELI_SPOOL_UNREADABLE;
     if (!S_ISREG(status.st_mode))
-        return OTELI_SPOOL_NO_FILE;
+        return OTELI_SPOOL_FOREIGN;
     if ((uint64_t)status.st_size != size)
-        return OTELI_SPOOL_NOT_WHOLE;
+        return OTELI_SPOOL_TORN;
     if (!oteli_reusable_buffer_fit(buffer, (size_t)size))
         return OTELI_SPOOL_NOT_NOW;
     return read_all(fd, buffer->bytes, (size_t)size);
 }
 
-enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
-                                           const struct oteli_spool_file *file,
-                                           struct oteli_reusable_buffer *buffer)
+enum oteli_spool_content oteli_spool_dir_read(const struct oteli_spool_dir *dir,
+                                              const struct oteli_spool_file *file,
+                                              struct oteli_reusable_buffer *buffer)
 {
     char name[OTELI_SPOOL_NAME];
     oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
     /* Without O_NONBLOCK a FIFO that nobody writes to would never be open. */
     const int fd = openat(dir->own.fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0) {
-        const enum oteli_spool_read result = read_open(fd, file, buffer);
+        const enum oteli_spool_content result = read_open(fd, file, buffer);
         close_quietly(fd);
         return result;
     }
@@ -261,7 +261,7 @@ enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
     case EPERM:
     case ENXIO:
     case ENOTDIR:
-        return OTELI_SPOOL_NO_FILE;
+        return OTELI_SPOOL_FOREIGN;
     default:
         return OTELI_SPOOL_UNREADABLE;
     }

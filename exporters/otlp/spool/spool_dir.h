@@ -51,17 +51,11 @@ bool oteli_spool_dir_each(const struct oteli_spool_dir *dir,
 bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
                            const uint8_t head[OTELI_SPOOL_HEAD], const void *request);
 
-enum oteli_spool_read {
-    OTELI_SPOOL_READ,      /* whatever it is: `buffer` has what its name promises */
-    OTELI_SPOOL_NOT_WHOLE, /* of another size */
-    OTELI_SPOOL_NO_FILE,   /* a link, a directory, or nothing that we may read */
-    OTELI_SPOOL_GONE,
-    OTELI_SPOOL_UNREADABLE, /* the disk has an error, which may pass */
-    OTELI_SPOOL_NOT_NOW     /* no memory, or no descriptor */
-};
-enum oteli_spool_read oteli_spool_dir_read(const struct oteli_spool_dir *dir,
-                                           const struct oteli_spool_file *file,
-                                           struct oteli_reusable_buffer *buffer);
+/* Read a file into `buffer`. OTELI_SPOOL_GOOD: it has as many bytes as its name promises, whatever
+ * they are. */
+enum oteli_spool_content oteli_spool_dir_read(const struct oteli_spool_dir *dir,
+                                              const struct oteli_spool_file *file,
+                                              struct oteli_reusable_buffer *buffer);
 
 /* Give a whole file the name that says another time. */
 bool oteli_spool_dir_restamp(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,

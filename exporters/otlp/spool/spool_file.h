@@ -63,10 +63,14 @@ enum oteli_spool_name oteli_spool_name_read(const char *name, struct oteli_spool
 void oteli_spool_head_write(const struct oteli_spool_file *file, otel_otlp_protocol format,
                             const void *request, uint8_t head[OTELI_SPOOL_HEAD]);
 
+/* What is behind a name. The last three only show when it is read. */
 enum oteli_spool_content {
     OTELI_SPOOL_GOOD,
-    OTELI_SPOOL_TORN,   /* it was ours */
-    OTELI_SPOOL_FOREIGN /* of a newer version, or of another format */
+    OTELI_SPOOL_TORN,    /* it was ours */
+    OTELI_SPOOL_FOREIGN, /* of a newer version, of another format, or no file that we may read */
+    OTELI_SPOOL_GONE,
+    OTELI_SPOOL_UNREADABLE, /* the disk has an error, which may pass */
+    OTELI_SPOOL_NOT_NOW     /* no memory, or no descriptor */
 };
 
 /* Whether the content of a file, `size` bytes, is what its name promises. */
