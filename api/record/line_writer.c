@@ -155,7 +155,7 @@ void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open, uint
         oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, 1);
         return;
     }
-    const struct passage passage = {open, end, NULL, oteli_compose_bound(open)};
+    const struct passage passage = {.open = open, .end = end, .bound = oteli_compose_bound(open)};
     if (!open->traits.is_unusual && (end & OTELI_TICKS_BIT) != 0 && lot_of(thread) == 0)
         refill(thread);
     const uint32_t size = oteli_raw_size(open);
@@ -167,7 +167,7 @@ void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open, uint
 
 void oteli_append_copy(struct oteli_thread *thread, const struct oteli_record *record)
 {
-    const struct passage passage = {NULL, 0, record, record->size};
+    const struct passage passage = {.kept = record, .bound = record->size};
     pass(thread, &passage);
 }
 

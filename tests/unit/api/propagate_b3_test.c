@@ -292,6 +292,13 @@ TEST(what_only_one_format_knows_is_not_lost)
     carrier_add(&in, "b3", TRACE "-" SPAN "-0");
     const otel_context unsampled = extract(oteli_propagator_of_list("b3,tracecontext"));
     assert_int_equal(otel_span_get_context(unsampled.span).flags, 0);
+
+    otel_span_context own = otel_span_get_context(unsampled.span);
+    own.is_remote = false;
+    own.flags = OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM;
+    const otel_context local = {.span = otel_span_wrap(&own)};
+    const otel_context found = otel_propagator_extract(B3, &local, carrier_get, &in);
+    assert_int_equal(otel_span_get_context(found.span).flags, 0); /* that was found by none */
 }
 
 /* Where nobody has decided, the sampler decides as for a root. */

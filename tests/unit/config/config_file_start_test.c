@@ -259,10 +259,14 @@ TEST(exporters_of_the_program_come_after_those_of_the_file)
 {
     struct fake_exporter own = {.frees = 0};
     const otel_exporter exporter = fake_exporter(&own);
+    const otel_processor processor = {.size = sizeof processor, .name = "own"};
     config_path_write(FAKE);
-    assert_int_equal(otel_start_from_file(config_path, OTEL_SDK_OPTIONS(.exporters = &exporter,
-                                                                        .exporter_count = 1)),
-                     OTEL_OK);
+    assert_int_equal(
+        otel_start_from_file(config_path,
+                             OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                              .processors = &processor, .processor_count = 1)),
+        OTEL_OK);
+    assert_non_null(strstr(last_message, " to own (code)"));
     trace("test", "a");
 
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
