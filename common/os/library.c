@@ -79,15 +79,49 @@ oteli_code *oteli_load(const char *library, const char *name, const char *own, o
     return loaded != NULL ? find(loaded, name) : NULL;
 }
 
+/* What this is linked into has a dynamic section, or there is none at these addresses. */
+#pragma weak _DYNAMIC
+extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
+
+static uintptr_t dynamic_value(int64_t tag)
+{
+    for (const ElfW(Dyn) *entry = _DYNAMIC; entry != NULL && entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == tag)
+            return entry->d_un.d_val;
+    return 0;
+}
+
+/* Some C libraries have added the object's address to what the section says, others have not. */
+static uintptr_t dynamic_address(int64_t tag)
+{
+    const uintptr_t value = dynamic_value(tag);
+    const uintptr_t base = (uintptr_t)__ehdr_start;
+    return value < base ? value + base : value;
+}
+
+/* A static program may have a table of symbols of which dlsym knows nothing. The table ends where
+ * that of the names begins, or before. */
+static bool is_in_own_table(const char *name)
+{
+    const uintptr_t end = dynamic_address(DT_STRTAB);
+    const size_t size = dynamic_value(DT_STRSZ);
+    const ElfW(Sym) *symbol = (const ElfW(Sym) *)dynamic_address(DT_SYMTAB);
+    for (; symbol != NULL && (uintptr_t)(symbol + 1) <= end; symbol++)
+        if (symbol->st_shndx != SHN_UNDEF && symbol->st_name < size &&
+            strcmp((const char *)end + symbol->st_name, name) == 0)
+            return true;
+    return false;
+}
+
 bool oteli_is_named(const char *name, const void *variable, oteli_code *inside)
 {
     if (&dlopen == NULL || &dlclose == NULL || &dlsym == NULL)
-        return false;
+        return is_in_own_table(name);
     if (dlsym(RTLD_DEFAULT, name) == variable)
         return true;
     void *own = dlopen(name_of((const void *)(uintptr_t)inside), RTLD_LAZY | RTLD_NOLOAD);
     const bool is_own = own != NULL && dlsym(own, name) == variable;
     if (own != NULL)
         (void)dlclose(own);
-    return is_own;
+    return is_own || is_in_own_table(name);
 }
