@@ -2,7 +2,6 @@
 /* sdk/composable/composable.c - ComposableAlwaysOn, ComposableAlwaysOff, ComposableProbability and
  * ComposableParentThreshold. App threads; each owns what it was given. */
 #include "sdk/composable/consistent.h"
-#include "sdk/composable/probability.h"
 #include "sdk/composable/sampler_description.h"
 #include "sdk/sampling/owned_sampler.h"
 

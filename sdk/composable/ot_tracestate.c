@@ -208,6 +208,12 @@ void oteli_threshold_text(int64_t threshold, char text[OTELI_TH_SIZE])
     text[length] = '\0';
 }
 
+bool oteli_probability_is_valid(double ratio)
+{
+    const double least = 1.0 / (double)OTELI_THRESHOLD_END;
+    return ratio == 0 || (ratio >= least && ratio <= 1);
+}
+
 int64_t oteli_threshold_of(double ratio)
 {
     /* Leading digits f say only that the ratio is small, so they do not count. */

@@ -40,6 +40,9 @@ bool oteli_ot_write(const char *tracestate, const struct oteli_ot *ot, int64_t t
 /* The threshold as the value of th: hexadecimal digits without the zeros at the end. */
 void oteli_threshold_text(int64_t threshold, char text[OTELI_TH_SIZE]);
 
+/* Whether it is a probability: from 2^-56 to 1, or 0: never. */
+bool oteli_probability_is_valid(double ratio);
+
 /* The threshold that keeps this part of all traces, from 0 (exclusive) to 1: with four
  * significant digits, so that th stays short. The part that is kept is that of the threshold. */
 int64_t oteli_threshold_of(double ratio);

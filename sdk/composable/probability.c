@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/composable/probability.c - ProbabilitySampler. App threads; a sampler owns its state. */
-#include "sdk/composable/probability.h"
-
 #include "common/log.h"
 #include "sdk/composable/consistent.h"
 #include "sdk/composable/sampler_description.h"
@@ -13,12 +11,6 @@ struct probability {
     int64_t threshold;
     uint32_t has_warned; /* any thread */
 };
-
-bool oteli_probability_is_valid(double ratio)
-{
-    const double least = 1.0 / (double)OTELI_THRESHOLD_END;
-    return ratio == 0 || (ratio >= least && ratio <= 1);
-}
 
 static bool presumes(const otel_sampling_query *query, const struct oteli_ot *ot)
 {
