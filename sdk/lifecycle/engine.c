@@ -5,6 +5,7 @@
 #include "common/clock/time_units.h"
 #include "common/log.h"
 #include "sdk/pipeline/queue.h"
+#include "sdk/sampling/ratio_sampler.h"
 #include "sdk/worker/drive.h"
 #include "sdk/worker/on_idle.h"
 #include "sdk/worker/simple_export.h"
@@ -42,7 +43,7 @@ static OTELI_COLD void warn_below(const struct oteli_engine *engine, const otel_
     if (!otel_span_context_is_valid(&context))
         return;
     (void)otel_span_context_tracestate(&context, tracestate, sizeof tracestate);
-    oteli_sampler_warn((struct oteli_sampler *)(uintptr_t)&engine->sampler, tracestate);
+    oteli_ratio_warn((uint32_t *)(uintptr_t)&engine->sampler.has_warned, tracestate);
 }
 
 static bool sample(const struct oteli_sdk *sdk, const struct oteli_sampling *about)
@@ -50,7 +51,7 @@ static bool sample(const struct oteli_sdk *sdk, const struct oteli_sampling *abo
     const struct oteli_engine *engine = (const struct oteli_engine *)(const void *)sdk;
     if (OTELI_UNLIKELY(oteli_load_relaxed_32(&engine->sampler.has_warned) == 0))
         warn_below(engine, about->parent);
-    return oteli_sampler_ratio(&engine->sampler, about->trace_id);
+    return oteli_ratio_samples(&engine->sampler.ratio, about->trace_id);
 }
 
 static const struct oteli_engine *engine_of(const struct oteli_sdk *sdk)

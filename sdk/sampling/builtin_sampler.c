@@ -2,7 +2,6 @@
 /* sdk/sampling/builtin_sampler.c - built-in samplers. Start/stop only, but for the ratio (app
  * threads). */
 #include "sdk/sampling/builtin_sampler.h"
-#include "sdk/sampling/ratio_sampler.h"
 
 #include <string.h>
 
@@ -45,14 +44,4 @@ bool oteli_sampler_is_known(const char *name)
         if (strcmp(samplers[i].name, name) == 0)
             return true;
     return false;
-}
-
-void oteli_sampler_warn(struct oteli_sampler *sampler, const char *parent_tracestate)
-{
-    oteli_ratio_warn(&sampler->has_warned, parent_tracestate);
-}
-
-bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16])
-{
-    return oteli_ratio_samples(&sampler->ratio, trace_id);
 }

@@ -23,10 +23,4 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
 /* Whether the SDK itself has a sampler of that name. */
 bool oteli_sampler_is_known(const char *name);
 
-/* The ratio decides for a span that has a parent, with this tracestate: warn about that, once.
- * App threads. */
-void oteli_sampler_warn(struct oteli_sampler *sampler, const char *parent_tracestate);
-
-bool oteli_sampler_ratio(const struct oteli_sampler *sampler, const uint8_t trace_id[16]);
-
 #endif
