@@ -53,8 +53,9 @@ static void complain_of_full(struct oteli_engine *engine)
 }
 
 /* Spans wait that did not before, so there is something to make room with. */
-static void announce(struct oteli_engine *engine, uint32_t spans)
+void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t spans)
 {
+    struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
     oteli_bell_announce(&engine->bell, spans);
     if (oteli_load_relaxed_32(&engine->full_is_futile) == 0)
         return;
@@ -73,7 +74,7 @@ uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended)
 {
     struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
     if (ended != 0)
-        announce(engine, ended);
+        oteli_queue_announce(sdk, ended);
     for (;;) {
         const uint64_t reserved = oteli_load_relaxed_64(&engine->reserved);
         if (reserved >= engine->queue_size) {
@@ -102,15 +103,9 @@ bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count)
     }
 }
 
-void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t count)
-{
-    announce((struct oteli_engine *)(void *)sdk, count);
-}
-
 void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count)
 {
-    struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
-    oteli_queue_free_room(engine, count);
+    oteli_queue_free_room((struct oteli_engine *)(void *)sdk, count);
 }
 
 void oteli_queue_press(struct oteli_sdk *sdk)
@@ -120,12 +115,10 @@ void oteli_queue_press(struct oteli_sdk *sdk)
 
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line)
 {
-    struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
-    oteli_ring_put(&engine->ring, line);
+    oteli_ring_put(&((struct oteli_engine *)(void *)sdk)->ring, line);
 }
 
 void oteli_queue_wake(struct oteli_sdk *sdk)
 {
-    struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
-    oteli_bell_ring(&engine->bell);
+    oteli_bell_ring(&((struct oteli_engine *)(void *)sdk)->bell);
 }

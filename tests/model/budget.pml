@@ -2,8 +2,8 @@
 /* budget.pml - the room in the queue: lots, what is freed again, and the complaint that there
  * is none.
  *
- * Twin of: oteli_queue_take_lot, lot_size, announce, complain_of_full, say_full, unsay_full and
- * oteli_queue_free_room (sdk/pipeline/queue.c), has_lot, oteli_commit and the look at `oteli_full`
+ * Twin of: oteli_queue_take_lot, lot_size, oteli_queue_announce, complain_of_full, say_full,
+ * unsay_full and oteli_queue_free_room (sdk/pipeline/queue.c), has_lot, oteli_commit and the look at `oteli_full`
  * (api/record/line_writer.c, .h), take_from and oteli_harvest_release (sdk/pipeline/drain.c), and of sdk/worker/worker.c
  * what has to do with `full_is_futile`.
  *
