@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/spool/spool_count.c - see spool_count.h. Owns the sums. */
 #include "exporters/otlp/spool/spool_count.h"
-#include "common/base/atomic.h"
 #include "common/base/spin_lock.h"
+#include "common/os/fork.h"
 
 #include <otel/spool.h>
 #include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
 
-static uint32_t holder; /* of the sums: its process; 0: nobody. Atomic */
+static uint32_t lock; /* of the sums */
 static struct {
-    uint32_t process; /* whose they are */
     uint64_t ways[OTELI_SPOOL_WAYS];
     uint64_t rejected;
     uint64_t waiting;
@@ -23,26 +20,22 @@ static struct {
     uint64_t left_bytes;
 } sums;
 
-/* In a forked child, whoever held the sums of its parent does not exist, and they are not its
- * own. */
+/* In a forked child: the sums were its parent's, and so was a thread that had the lock. */
+static void forget(void)
+{
+    memset(&sums, 0, sizeof sums);
+    lock = 0;
+}
+
 static void begin(void)
 {
-    const uint32_t self = (uint32_t)getpid();
-    for (unsigned turn = 0;; turn++) {
-        const uint32_t seen = oteli_load_relaxed_32(&holder);
-        if (seen != self && oteli_cas_full_32(&holder, seen, self))
-            break;
-        oteli_spin_wait(turn);
-    }
-    if (sums.process != self) {
-        memset(&sums, 0, sizeof sums);
-        sums.process = self;
-    }
+    oteli_fork_add(forget);
+    oteli_spin_lock(&lock);
 }
 
 static void end(void)
 {
-    oteli_store_release_32(&holder, 0);
+    oteli_spin_unlock(&lock);
 }
 
 void oteli_spool_comes(enum oteli_spool_way way, uint64_t spans, uint64_t bytes)
