@@ -27,8 +27,7 @@ static void skip_blanks(struct oteli_json *json)
         json->at++;
 }
 
-/* The next character that is no blank; 0: there is none. */
-static char look(struct oteli_json *json)
+char oteli_json_next(struct oteli_json *json)
 {
     skip_blanks(json);
     return json->at != json->end ? *json->at : '\0';
@@ -36,7 +35,7 @@ static char look(struct oteli_json *json)
 
 static bool take(struct oteli_json *json, char wanted)
 {
-    if (look(json) != wanted)
+    if (oteli_json_next(json) != wanted)
         return false;
     json->at++;
     return true;
@@ -308,7 +307,7 @@ bool oteli_json_text(struct oteli_json *json, char **text)
 static void skip_plain(struct oteli_json *json)
 {
     otel_slice ignored;
-    const char next = look(json);
+    const char next = oteli_json_next(json);
     if (next == '"')
         (void)oteli_json_string(json, &ignored);
     else if (next == '-' || (next >= '0' && next <= '9'))
@@ -325,7 +324,7 @@ void oteli_json_skip(struct oteli_json *json)
     bool has_value = true; /* one stands here, to be taken */
     while (!json->failed) {
         otel_slice key;
-        const char next = look(json);
+        const char next = oteli_json_next(json);
         if (has_value && (next == '{' || next == '[')) {
             const unsigned level = json->depth;
             first = next == '{' ? oteli_json_object(json) : oteli_json_array(json);

@@ -35,6 +35,9 @@ struct oteli_json oteli_json_begin(const char *text, size_t length);
 /* Whether all of it was good, and there is nothing behind it. */
 bool oteli_json_end(struct oteli_json *json);
 
+/* The character that a value begins with, without taking it; 0: there is no more. */
+char oteli_json_next(struct oteli_json *json);
+
 /* Enter an object or an array; false: it is none. The answer is the `first` of the loop. */
 bool oteli_json_object(struct oteli_json *json);
 bool oteli_json_array(struct oteli_json *json);

@@ -17,18 +17,10 @@ static bool is_sound(struct oteli_json *json, const struct oteli_response_body *
 }
 
 /* Where a value is not what is expected here, it is as if it were not there. */
-static char next_character(const struct oteli_json *json)
-{
-    const char *at = json->at;
-    while (at != json->end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
-        at++;
-    return at != json->end ? *at : '\0';
-}
-
 static void read_message(struct oteli_json *json, char *message, size_t size)
 {
     otel_slice string;
-    if (next_character(json) != '"') {
+    if (oteli_json_next(json) != '"') {
         oteli_json_skip(json);
     } else if (oteli_json_string(json, &string)) {
         const size_t length = oteli_json_copy(string, message, size);
@@ -40,7 +32,7 @@ static void read_message(struct oteli_json *json, char *message, size_t size)
 static uint64_t read_count(struct oteli_json *json)
 {
     otel_slice digits;
-    const char next = next_character(json);
+    const char next = oteli_json_next(json);
     if (next != '"' && next != '-' && (next < '0' || next > '9')) {
         oteli_json_skip(json);
         return 0;
@@ -82,7 +74,7 @@ uint64_t oteli_response_json_partial_success(const struct oteli_response_body *b
     for (bool first = oteli_json_object(&json); oteli_json_member(&json, &first, &key);) {
         const bool is_it =
             oteli_json_is(key, "partialSuccess") || oteli_json_is(key, "partial_success");
-        if (is_it && next_character(&json) == '{')
+        if (is_it && oteli_json_next(&json) == '{')
             rejected = read_partial_success(&json, message, size);
         else
             oteli_json_skip(&json);
