@@ -56,17 +56,6 @@ size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets)
     return count;
 }
 
-size_t oteli_sockets_of_curl_to_poll(const struct oteli_sockets *sockets,
-                                     struct pollfd polled[OTELI_SOCKETS_MAX])
-{
-    size_t count = 0;
-    for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
-        if (is_of_curl(&sockets->owned[i]))
-            polled[count++] = (struct pollfd){.fd = sockets->owned[i].socket.fd, .events = POLLIN};
-    }
-    return count;
-}
-
 bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {

@@ -8,7 +8,6 @@
 
 #include "common/os/owned_fd.h"
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,10 +40,6 @@ void oteli_sockets_forget_all_but(struct oteli_sockets *sockets, const int pair[
 
 /* How many sockets curl has; more than one while it tries several addresses. */
 size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets);
-
-/* The same sockets for poll, to read from; so many. */
-size_t oteli_sockets_of_curl_to_poll(const struct oteli_sockets *sockets,
-                                     struct pollfd polled[OTELI_SOCKETS_MAX]);
 
 /* Whether one of these is connected to somebody. */
 bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets);

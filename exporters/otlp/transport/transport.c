@@ -360,13 +360,10 @@ static void forget_wakes(const struct oteli_transport *transport)
         (void)recv(transport->waker[0], woken, sizeof woken, MSG_DONTWAIT);
 }
 
-static void wait_for_receiver(struct oteli_transport *transport, int timeout_ms)
+static void wait_for_wake(const struct oteli_transport *transport, int timeout_ms)
 {
-    struct pollfd watched[OTELI_SOCKETS_MAX + 1];
-    const size_t count = oteli_sockets_of_curl_to_poll(&transport->sockets, watched);
-    watched[count] = (struct pollfd){.fd = transport->waker[0], .events = POLLIN};
-    (void)poll(watched, count + 1, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
-    if (watched[count].revents != 0)
+    struct pollfd waker = {.fd = transport->waker[0], .events = POLLIN};
+    if (poll(&waker, 1, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS) > 0)
         forget_wakes(transport);
 }
 
@@ -388,7 +385,7 @@ bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
     if (timeout_ms == 0 && transport->watch.fd != -1)
         forget_wakes(transport);
     if (timeout_ms > 0 && transport->is_running && is_choked(transport))
-        wait_for_receiver(transport, timeout_ms);
+        wait_for_wake(transport, timeout_ms);
     else if (timeout_ms > 0 && transport->is_running) /* curl has done before what it could */
         sleep_on(transport, timeout_ms);
     const bool is_through = drive(transport);
