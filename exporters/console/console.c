@@ -22,9 +22,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Beyond either, all traces are drawn as they are. */
-enum { SPANS_WAITING_MAX = 10000, BYTES_WAITING_MAX = 16 << 20 };
-
 struct console {
     FILE *stream;   /* NULL: in a forked child */
     int descriptor; /* of the stream; -1: it has none */
@@ -79,8 +76,9 @@ static bool draw(void *state, const struct oteli_waiting_trace *trace)
 }
 
 /* Gives how many spans could not be drawn. */
-static size_t draw_traces(struct console *console, bool all)
+static size_t draw_traces(void *state, bool all)
 {
+    struct console *console = state;
     struct pass pass = {.console = console, .all = all};
     oteli_trace_buffer_visit(&console->waiting, draw, &pass);
     return pass.lost;
@@ -91,26 +89,7 @@ static size_t draw_traces(struct console *console, bool all)
 static otel_export_result export_batch(void *state, otel_export *call)
 {
     struct console *console = state;
-    const otel_slice service = oteli_service_of(otel_batch_resource(call->batch));
-    const size_t count = otel_batch_size(call->batch);
-    size_t kept = 0;
-    bool has_root = false;
-    for (size_t i = 0; i < count; i++) {
-        otel_span_view view;
-        otel_batch_span(call->batch, i, &view);
-        kept += oteli_trace_buffer_keep(&console->waiting, &view, service, 0);
-        has_root |= oteli_is_local_root(&view);
-    }
-    if (kept < count)
-        otel_export_drop(call, OTEL_DROP_NO_MEMORY, count - kept);
-    const bool all =
-        console->waiting.count > SPANS_WAITING_MAX || console->waiting.bytes > BYTES_WAITING_MAX;
-    /* Only now: within a batch a child may come behind its root. */
-    const size_t lost = has_root || all ? draw_traces(console, all) : 0;
-    /* Those of earlier batches have been counted as delivered. */
-    if (lost != 0)
-        otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, lost < kept ? lost : kept);
-    return OTEL_EXPORT_DONE;
+    return oteli_trace_buffer_export(&console->waiting, call, draw_traces, console);
 }
 
 static otel_status flush(void *state, int64_t timeout_ms)

@@ -28,8 +28,6 @@
 #include <unistd.h>
 
 enum {
-    SPANS_WAITING_MAX = 10000,
-    BYTES_WAITING_MAX = 16 << 20,
     RECENT = 8192, /* spans that were written and that an arrow can begin at; a power of two */
     SECONDS_A_DAY = 86400
 };
@@ -182,8 +180,9 @@ static bool take_trace(void *state, const struct oteli_waiting_trace *trace)
 }
 
 /* Write the traces whose root is here, or all. Gives how many spans were lost. */
-static size_t write_traces(struct perfetto *perfetto, bool all)
+static size_t write_traces(void *state, bool all)
 {
+    struct perfetto *perfetto = state;
     struct pass pass = {.perfetto = perfetto, .all = all};
     if (perfetto->waiting.count == 0)
         return 0;
@@ -212,26 +211,9 @@ static void name_process(struct perfetto *perfetto, otel_slice resource)
 static otel_export_result export_batch(void *state, otel_export *call)
 {
     struct perfetto *perfetto = state;
-    const size_t count = otel_batch_size(call->batch);
-    bool has_root = false;
-    size_t kept = 0;
     if (!perfetto->said.process)
         name_process(perfetto, otel_batch_resource(call->batch));
-    for (size_t i = 0; i < count; i++) {
-        otel_span_view view;
-        otel_batch_span(call->batch, i, &view);
-        kept += oteli_trace_buffer_keep(&perfetto->waiting, &view, (otel_slice){0}, 0);
-        has_root |= oteli_is_local_root(&view);
-    }
-    if (kept < count)
-        otel_export_drop(call, OTEL_DROP_NO_MEMORY, count - kept);
-    const bool all =
-        perfetto->waiting.count > SPANS_WAITING_MAX || perfetto->waiting.bytes > BYTES_WAITING_MAX;
-    const size_t lost = has_root || all ? write_traces(perfetto, all) : 0;
-    /* Those of earlier batches have been counted as delivered. */
-    if (lost != 0)
-        otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, lost < kept ? lost : kept);
-    return OTEL_EXPORT_DONE;
+    return oteli_trace_buffer_export(&perfetto->waiting, call, write_traces, perfetto);
 }
 
 static otel_status flush(void *state, int64_t timeout_ms)

@@ -66,17 +66,30 @@ static void add_attributes(struct oteli_text *json, otel_slice attributes, uint3
     OTELI_JSON_ADD(json, "]");
 }
 
+/* What stands before an element of a list, of which there are `count` so far: `member` before the
+ * first; and behind the last. */
+static void begin_element(struct oteli_text *json, const char *member, size_t *count)
+{
+    if ((*count)++ == 0)
+        oteli_text_add(json, member, strlen(member));
+    else
+        OTELI_JSON_ADD(json, ",");
+}
+
+static void end_list(struct oteli_text *json, size_t count)
+{
+    if (count != 0)
+        OTELI_JSON_ADD(json, "]");
+}
+
 /* ---- spans ---------------------------------------------------------------------------- */
 
 static void add_events(struct oteli_text *json, otel_slice events)
 {
     otel_event_view event;
-    bool is_first = true;
+    size_t count = 0;
     while (otel_event_next(&events, &event)) {
-        if (is_first)
-            MEMBER(json, "events");
-        oteli_text_add(json, is_first ? "[" : ",", 1);
-        is_first = false;
+        begin_element(json, ",\"events\":[", &count);
         const size_t object = oteli_json_open(json);
         add_time(json, ",\"timeUnixNano\":", event.time_ns);
         add_text(json, ",\"name\":", event.name);
@@ -84,19 +97,15 @@ static void add_events(struct oteli_text *json, otel_slice events)
         add_count(json, ",\"droppedAttributesCount\":", event.dropped_attributes_count);
         oteli_json_close(json, object);
     }
-    if (!is_first)
-        OTELI_JSON_ADD(json, "]");
+    end_list(json, count);
 }
 
 static void add_links(struct oteli_text *json, otel_slice links)
 {
     otel_link_view link;
-    bool is_first = true;
+    size_t count = 0;
     while (otel_link_next(&links, &link)) {
-        if (is_first)
-            MEMBER(json, "links");
-        oteli_text_add(json, is_first ? "[" : ",", 1);
-        is_first = false;
+        begin_element(json, ",\"links\":[", &count);
         const size_t object = oteli_json_open(json);
         add_id(json, ",\"traceId\":", link.trace_id, 16);
         add_id(json, ",\"spanId\":", link.span_id, 8);
@@ -106,8 +115,7 @@ static void add_links(struct oteli_text *json, otel_slice links)
         add_count(json, ",\"flags\":", link.flags);
         oteli_json_close(json, object);
     }
-    if (!is_first)
-        OTELI_JSON_ADD(json, "]");
+    end_list(json, count);
 }
 
 static void add_status(struct oteli_text *json, const otel_span_view *span)
@@ -177,16 +185,14 @@ static void add_strings(struct oteli_text *json, const char *member, otel_slice 
                         uint32_t number)
 {
     struct oteli_field field;
-    bool is_first = true;
+    size_t count = 0;
     while (take_field(&message, &field)) {
         if (field.number != number)
             continue;
-        oteli_text_add(json, is_first ? member : ",", is_first ? strlen(member) : 1);
+        begin_element(json, member, &count);
         oteli_json_add_string(json, text_of(&field));
-        is_first = false;
     }
-    if (!is_first)
-        OTELI_JSON_ADD(json, "]");
+    end_list(json, count);
 }
 
 static void add_entity(struct oteli_text *json, otel_slice entity)
@@ -208,18 +214,14 @@ static void add_entity(struct oteli_text *json, otel_slice entity)
 static void add_entities(struct oteli_text *json, otel_slice resource)
 {
     struct oteli_field field;
-    bool is_first = true;
+    size_t count = 0;
     while (take_field(&resource, &field)) {
         if (field.number != RESOURCE_ENTITY)
             continue;
-        if (is_first)
-            MEMBER(json, "entityRefs");
-        oteli_text_add(json, is_first ? "[" : ",", 1);
-        is_first = false;
+        begin_element(json, ",\"entityRefs\":[", &count);
         add_entity(json, text_of(&field));
     }
-    if (!is_first)
-        OTELI_JSON_ADD(json, "]");
+    end_list(json, count);
 }
 
 static bool has_attributes(otel_slice attributes, uint32_t field)

@@ -8,7 +8,12 @@
 /* The bit of a span's flags that says that its parent is another process's span. */
 #define PARENT_IS_REMOTE 0x200u
 
-enum { ROOM_AT_FIRST = 64 };
+enum { ROOM_AT_FIRST = 64, SPANS_MAX = 10000, BYTES_MAX = 16 << 20 };
+
+static bool is_local_root(const otel_span_view *view)
+{
+    return view->parent_span_id == NULL || (view->flags & PARENT_IS_REMOTE) != 0;
+}
 
 static size_t bytes_of(const struct oteli_waiting_span *span)
 {
@@ -80,7 +85,7 @@ static size_t find_traces(const struct oteli_trace_buffer *buffer,
             traces[count++] = (struct oteli_waiting_trace){.spans = span};
         struct oteli_waiting_trace *trace = &traces[count - 1];
         trace->count++;
-        trace->has_root |= oteli_is_local_root(view);
+        trace->has_root |= is_local_root(view);
         trace->end_ns = view->end_ns > trace->end_ns ? view->end_ns : trace->end_ns;
         trace->came_ns = span->came_ns > trace->came_ns ? span->came_ns : trace->came_ns;
     }
@@ -118,9 +123,28 @@ void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
     close_holes(buffer);
 }
 
-bool oteli_is_local_root(const otel_span_view *view)
+otel_export_result oteli_trace_buffer_export(struct oteli_trace_buffer *buffer, otel_export *call,
+                                             size_t (*write)(void *state, bool all), void *state)
 {
-    return view->parent_span_id == NULL || (view->flags & PARENT_IS_REMOTE) != 0;
+    const otel_slice service = oteli_service_of(otel_batch_resource(call->batch));
+    const size_t count = otel_batch_size(call->batch);
+    size_t kept = 0;
+    bool has_root = false;
+    for (size_t i = 0; i < count; i++) {
+        otel_span_view view;
+        otel_batch_span(call->batch, i, &view);
+        kept += oteli_trace_buffer_keep(buffer, &view, service, 0);
+        has_root |= is_local_root(&view);
+    }
+    if (kept < count)
+        otel_export_drop(call, OTEL_DROP_NO_MEMORY, count - kept);
+    const bool all = buffer->count > SPANS_MAX || buffer->bytes > BYTES_MAX;
+    /* Only now: within a batch a child may come behind its root. */
+    const size_t lost = has_root || all ? write(state, all) : 0;
+    /* Those of earlier batches have been counted as delivered. */
+    if (lost != 0)
+        otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, lost < kept ? lost : kept);
+    return OTEL_EXPORT_DONE;
 }
 
 const char *oteli_span_kind_name(otel_span_kind kind)

@@ -42,8 +42,11 @@ void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
                               bool (*take)(void *state, const struct oteli_waiting_trace *trace),
                               void *state);
 
-/* Whether a span has no parent in its own process. */
-bool oteli_is_local_root(const otel_span_view *view);
+/* Keep the spans of an export call. Then, if one of them is the root of a trace in this process, or
+ * more than 10,000 spans or 16 MiB wait, have `write` take what waits: the traces whose root has
+ * come, or all. It gives how many spans it has lost. */
+otel_export_result oteli_trace_buffer_export(struct oteli_trace_buffer *buffer, otel_export *call,
+                                             size_t (*write)(void *state, bool all), void *state);
 
 /* What a kind is called: "server". */
 const char *oteli_span_kind_name(otel_span_kind kind);
