@@ -58,7 +58,7 @@ struct made {
 struct oteli_profile_builder {
     struct oteli_interner tables[TABLES];
     struct oteli_mappings *mappings;
-    struct oteli_names *names; /* NULL: nobody has asked for any */
+    struct oteli_symbolizer *symbolizer; /* NULL: nobody has asked for any */
     uint64_t period_ns;
     uint32_t max_links;
     uint32_t span_links; /* of the samples' own spans */
@@ -152,7 +152,7 @@ void oteli_profile_builder_free(struct oteli_profile_builder *builder)
     free_made(builder);
     for (size_t i = 0; i < TABLES; i++)
         oteli_interner_fini(&builder->tables[i]);
-    oteli_names_free(builder->names);
+    oteli_symbolizer_free(builder->symbolizer);
     oteli_mappings_free(builder->mappings);
     free(builder);
 }
@@ -265,11 +265,9 @@ static bool add_rows(struct oteli_profile_builder *builder, const struct oteli_r
     struct oteli_profile_sample key = {0};
     struct oteli_interner *tables = builder->tables;
     uint32_t index;
-    const size_t label_count =
-        resolved->label_count < OTELI_LABELS_NESTED ? resolved->label_count : OTELI_LABELS_NESTED;
     if (!add_stack(builder, resolved, &key.stack) ||
         !oteli_profile_label_set(&tables[STRINGS], &tables[LABEL_SETS], resolved->labels,
-                                 label_count, &key.label_set) ||
+                                 resolved->label_count, &key.label_set) ||
         !add_thread(builder, resolved->sample->thread, &key.thread) ||
         !find_link(builder, resolved, &key.link) ||
         !oteli_interner_add(&tables[SAMPLES], &key, SAMPLE_KEY, &index))
@@ -319,10 +317,10 @@ static void take_name(void *state, uint32_t index, const char *name, size_t leng
 void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t deadline_ns)
 {
     const struct oteli_interner *locations = &builder->tables[LOCATIONS];
-    if (builder->names == NULL)
-        builder->names = oteli_names_new();
+    if (builder->symbolizer == NULL)
+        builder->symbolizer = oteli_symbolizer_new();
     struct oteli_elf_place *places = malloc((locations->count + 1) * sizeof *places);
-    if (builder->names != NULL && places != NULL && !builder->is_finished) {
+    if (builder->symbolizer != NULL && places != NULL && !builder->is_finished) {
         size_t count = 0;
         for (uint32_t i = 0; i < locations->count; i++) {
             const struct oteli_profile_location *location = oteli_interner_at(locations, i);
@@ -337,8 +335,8 @@ void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t 
         }
         builder->tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX;
         builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX;
-        oteli_names_find(builder->names, builder->mappings, places, count, NAMES_NS, deadline_ns,
-                         take_name, builder);
+        oteli_symbolizer_find(builder->symbolizer, builder->mappings, places, count, NAMES_NS,
+                              deadline_ns, take_name, builder);
     }
     free(places);
 }

@@ -60,12 +60,12 @@ enum {
     LAST_WAITS = 200,
     LAST_WAIT_NS = 100000,
     LIBC_SIGNAL_LAST = 33,
-    LEAST_ROOMS = 6
+    LEAST_SLOTS = 6
 };
 
 struct session {
     struct oteli_sample_buffer buffer;
-    struct oteli_walk_rooms rooms;
+    struct oteli_unwind_scratch scratch;
     struct oteli_stack_bounds bounds;
     struct oteli_thread_timers timers;
     uint64_t next_look_ns;
@@ -96,7 +96,7 @@ static struct {
 
 /* What a signal says, and a stack that has been walked. */
 static void write_sample(struct session *session, const siginfo_t *info,
-                         const struct oteli_registers *at, struct oteli_walk_room *room,
+                         const struct oteli_registers *at, struct oteli_unwind_slot *slot,
                          uint32_t depth)
 {
     struct oteli_sample_buffer *buffer = &session->buffer;
@@ -109,7 +109,7 @@ static void write_sample(struct session *session, const siginfo_t *info,
                         .periods = 1 + (info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0),
                         .stack_address = at->sp,
                         .thread = (uint32_t)(uintptr_t)info->si_value.sival_ptr};
-    head.has_top = oteli_stack_view_word(&room->view, at->sp, &head.stack_top);
+    head.has_top = oteli_stack_view_word(&slot->view, at->sp, &head.stack_top);
     if (context != NULL && context->valid == 1) {
         head.has_context = true;
         head.context = *context;
@@ -118,7 +118,7 @@ static void write_sample(struct session *session, const siginfo_t *info,
     for (uint32_t i = 0; i < HEAD_WORDS; i++)
         oteli_sample_buffer_put(buffer, place, i, words[i]);
     for (uint32_t i = 0; i < depth; i++)
-        oteli_sample_buffer_put(buffer, place, HEAD_WORDS + i, room->frames[i]);
+        oteli_sample_buffer_put(buffer, place, HEAD_WORDS + i, slot->frames[i]);
     oteli_sample_buffer_publish(buffer, place, HEAD_WORDS + depth);
 }
 
@@ -128,17 +128,17 @@ static void record(struct session *session, const siginfo_t *info, const void *c
     struct oteli_registers at;
     if (!oteli_registers_of(context, &at))
         return;
-    struct oteli_walk_room *room = oteli_walk_rooms_take(&session->rooms);
-    if (room == NULL) {
+    struct oteli_unwind_slot *slot = oteli_unwind_scratch_take(&session->scratch);
+    if (slot == NULL) {
         oteli_add_full_64(&session->buffer.lost, 1);
         return;
     }
-    oteli_stack_view_begin(&room->view, at.sp, oteli_stack_bounds_find(&session->bounds, at.sp));
-    room->frames[0] = at.pc;
+    oteli_stack_view_begin(&slot->view, at.sp, oteli_stack_bounds_find(&session->bounds, at.sp));
+    slot->frames[0] = at.pc;
     const size_t callers =
-        oteli_frame_walk(&at, &room->view, OTELI_FRAMES_MAX - 1, room->frames + 1);
-    write_sample(session, info, &at, room, 1 + (uint32_t)callers);
-    oteli_walk_rooms_give(&session->rooms, room);
+        oteli_frame_walk(&at, &slot->view, OTELI_FRAMES_MAX - 1, slot->frames + 1);
+    write_sample(session, info, &at, slot, 1 + (uint32_t)callers);
+    oteli_unwind_scratch_give(&session->scratch, slot);
 }
 
 static void on_signal(int signal_number, siginfo_t *info, void *context)
@@ -228,7 +228,7 @@ static void free_session(struct session *session)
 {
     oteli_thread_timers_fini(&session->timers);
     oteli_stack_bounds_fini(&session->bounds);
-    oteli_walk_rooms_fini(&session->rooms);
+    oteli_unwind_scratch_fini(&session->scratch);
     oteli_sample_buffer_fini(&session->buffer);
     free(session);
 }
@@ -329,7 +329,7 @@ static bool init_session(struct session *session, const struct oteli_source_opti
 {
     return oteli_thread_timers_init(&session->timers, options->period_ns, options->signal_number,
                                     ++last_tag) &&
-           oteli_walk_rooms_init(&session->rooms, LEAST_ROOMS + 2 * processors()) &&
+           oteli_unwind_scratch_init(&session->scratch, LEAST_SLOTS + 2 * processors()) &&
            oteli_sample_buffer_init(&session->buffer, (size_t)options->ring_bytes * processors());
 }
 

@@ -49,7 +49,7 @@ static size_t copy_frames(const struct oteli_sample *sample, struct oteli_resolv
 static void add_missing_caller(const struct oteli_sample *sample, struct oteli_resolved *resolved)
 {
     uint64_t caller;
-    if (resolved->depth == OTELI_FRAMES_MAX || !oteli_missing_caller(sample, &caller))
+    if (resolved->depth == OTELI_FRAMES_MAX || !oteli_leaf_return_address(sample, &caller))
         return;
     memmove(&resolved->frames[2], &resolved->frames[1],
             (resolved->depth - 1) * sizeof resolved->frames[0]);

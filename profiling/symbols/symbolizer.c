@@ -34,7 +34,7 @@ struct key {
     uint64_t offset; /* in the file */
 };
 
-struct oteli_names {
+struct oteli_symbolizer {
     struct oteli_interner images; /* identity and path; in the tail when it may be read again */
     struct oteli_interner places;
     struct oteli_interner names;
@@ -43,16 +43,16 @@ struct oteli_names {
 
 /* Questions that are being answered. */
 struct asking {
-    struct oteli_names *names;
+    struct oteli_symbolizer *names;
     uint32_t image; /* that is being looked at */
     struct oteli_elf_limit limit;
-    oteli_names_take *take;
+    oteli_symbolizer_take *take;
     void *state;
 };
 
 /* ---- what is remembered ------------------------------------------------------------------- */
 
-static void forget(struct oteli_names *names)
+static void forget(struct oteli_symbolizer *names)
 {
     uint32_t index;
     oteli_interner_fini(&names->images);
@@ -61,9 +61,9 @@ static void forget(struct oteli_names *names)
     names->is_full = !oteli_interner_add(&names->names, "", 1, &index);
 }
 
-struct oteli_names *oteli_names_new(void)
+struct oteli_symbolizer *oteli_symbolizer_new(void)
 {
-    struct oteli_names *names = calloc(1, sizeof *names);
+    struct oteli_symbolizer *names = calloc(1, sizeof *names);
     if (names == NULL)
         return NULL;
     const uint32_t seed = (uint32_t)(oteli_monotonic_ns() ^ (uintptr_t)names >> 4);
@@ -74,7 +74,7 @@ struct oteli_names *oteli_names_new(void)
     return names;
 }
 
-void oteli_names_free(struct oteli_names *names)
+void oteli_symbolizer_free(struct oteli_symbolizer *names)
 {
     if (names == NULL)
         return;
@@ -84,7 +84,7 @@ void oteli_names_free(struct oteli_names *names)
     free(names);
 }
 
-static bool find_image(struct oteli_names *names, const struct oteli_known_mapping *known,
+static bool find_image(struct oteli_symbolizer *names, const struct oteli_known_mapping *known,
                        uint32_t *image)
 {
     uint8_t key[sizeof known->identity + PATH_MAX];
@@ -94,14 +94,14 @@ static bool find_image(struct oteli_names *names, const struct oteli_known_mappi
     return oteli_interner_add(&names->images, key, sizeof known->identity + length, image);
 }
 
-static bool may_read(const struct oteli_names *names, uint32_t image)
+static bool may_read(const struct oteli_symbolizer *names, uint32_t image)
 {
     uint64_t until_ns;
     memcpy(&until_ns, oteli_interner_tail(&names->images, image), sizeof until_ns);
     return oteli_monotonic_ns() >= until_ns;
 }
 
-static void leave_alone(struct oteli_names *names, uint32_t image, uint64_t for_ns)
+static void leave_alone(struct oteli_symbolizer *names, uint32_t image, uint64_t for_ns)
 {
     const uint64_t until_ns = oteli_monotonic_ns() + for_ns;
     memcpy(oteli_interner_tail(&names->images, image), &until_ns, sizeof until_ns);
@@ -111,7 +111,7 @@ static void leave_alone(struct oteli_names *names, uint32_t image, uint64_t for_
 static void remember(const struct asking *asking, uint64_t offset, uint32_t name)
 {
     const struct key key = {asking->image, offset};
-    struct oteli_names *names = asking->names;
+    struct oteli_symbolizer *names = asking->names;
     uint32_t index;
     if (!oteli_interner_add(&names->places, &key, sizeof key, &index))
         names->is_full = true;
@@ -123,7 +123,7 @@ static void remember(const struct asking *asking, uint64_t offset, uint32_t name
 static bool answer(const struct asking *asking, const struct oteli_elf_place *place)
 {
     const struct key key = {asking->image, place->offset};
-    const struct oteli_names *names = asking->names;
+    const struct oteli_symbolizer *names = asking->names;
     uint32_t index;
     uint32_t name;
     if (!oteli_interner_find(&names->places, &key, sizeof key, &index))
@@ -199,9 +199,9 @@ static int compare_mappings(const void *one, const void *other)
     return (left->mapping > right->mapping) - (left->mapping < right->mapping);
 }
 
-void oteli_names_find(struct oteli_names *names, const struct oteli_mappings *mappings,
-                      struct oteli_elf_place *places, size_t count, uint64_t budget_ns,
-                      uint64_t deadline_ns, oteli_names_take *take, void *state)
+void oteli_symbolizer_find(struct oteli_symbolizer *names, const struct oteli_mappings *mappings,
+                           struct oteli_elf_place *places, size_t count, uint64_t budget_ns,
+                           uint64_t deadline_ns, oteli_symbolizer_take *take, void *state)
 {
     struct asking asking = {.names = names,
                             .limit = {oteli_thread_time_ns() + budget_ns, deadline_ns},

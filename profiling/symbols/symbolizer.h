@@ -19,19 +19,19 @@
 #include "profiling/symbols/elf_symbols.h"
 #include "profiling/symbols/mappings.h"
 
-struct oteli_names;
+struct oteli_symbolizer;
 
 /* NULL: no memory. */
-struct oteli_names *oteli_names_new(void);
-void oteli_names_free(struct oteli_names *names);
+struct oteli_symbolizer *oteli_symbolizer_new(void);
+void oteli_symbolizer_free(struct oteli_symbolizer *names);
 
 /* Called with the index of a place that has a name, which is valid during the call. */
-typedef void oteli_names_take(void *state, uint32_t index, const char *name, size_t length);
+typedef void oteli_symbolizer_take(void *state, uint32_t index, const char *name, size_t length);
 
 /* Find the names of these places, which are changed, within this time: of the thread's on the
  * processor, and until then on the monotonic clock. */
-void oteli_names_find(struct oteli_names *names, const struct oteli_mappings *mappings,
-                      struct oteli_elf_place *places, size_t count, uint64_t budget_ns,
-                      uint64_t deadline_ns, oteli_names_take *take, void *state);
+void oteli_symbolizer_find(struct oteli_symbolizer *names, const struct oteli_mappings *mappings,
+                           struct oteli_elf_place *places, size_t count, uint64_t budget_ns,
+                           uint64_t deadline_ns, oteli_symbolizer_take *take, void *state);
 
 #endif

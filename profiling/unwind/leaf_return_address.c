@@ -42,7 +42,7 @@ static bool is_called_by(uint64_t next, uint64_t caller, uint64_t function, uint
            (may_hold(called, caller) && !(may_hold(called, leaf) && called >= function));
 }
 
-bool oteli_missing_caller(const struct oteli_sample *sample, uint64_t *caller)
+bool oteli_leaf_return_address(const struct oteli_sample *sample, uint64_t *caller)
 {
     if (sample->stack_size < sizeof *caller || sample->depth == 0)
         return false;
@@ -57,7 +57,7 @@ bool oteli_missing_caller(const struct oteli_sample *sample, uint64_t *caller)
 
 #else
 
-bool oteli_missing_caller(const struct oteli_sample *sample, uint64_t *caller)
+bool oteli_leaf_return_address(const struct oteli_sample *sample, uint64_t *caller)
 {
     (void)sample;
     (void)caller;

@@ -17,6 +17,6 @@
 
 /* The return address that is missing between the leaf and the next frame; false: none is. Needs
  * bytes of the stack. Only on x86-64. */
-bool oteli_missing_caller(const struct oteli_sample *sample, uint64_t *caller);
+bool oteli_leaf_return_address(const struct oteli_sample *sample, uint64_t *caller);
 
 #endif

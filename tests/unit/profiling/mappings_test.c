@@ -158,7 +158,7 @@ static void map_again(const struct copy *one)
 }
 
 static struct oteli_mappings *mappings;
-static struct oteli_names *names;
+static struct oteli_symbolizer *names;
 static struct copy copy; /* unmapped and unlinked in the end, if it was made */
 
 static int begin(void **state)
@@ -169,7 +169,7 @@ static int begin(void **state)
     (void)oteli_clock_start("fake");
     oteli_fake_clock.monotonic_ns = A_WHILE_NS;
     mappings = oteli_mappings_new();
-    names = oteli_names_new();
+    names = oteli_symbolizer_new();
     assert_true(mappings != NULL && names != NULL);
     return 0;
 }
@@ -177,7 +177,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    oteli_names_free(names);
+    oteli_symbolizer_free(names);
     oteli_mappings_free(mappings);
     oteli_leaks_check();
     if (copy.image != NULL)
@@ -408,7 +408,7 @@ static struct oteli_elf_place question(uintptr_t address, uint32_t index)
 static void find(struct oteli_elf_place *questions, size_t count, uint64_t budget_ns)
 {
     memset(told, 0, sizeof told);
-    oteli_names_find(names, mappings, questions, count, budget_ns, UINT64_MAX, take, NULL);
+    oteli_symbolizer_find(names, mappings, questions, count, budget_ns, UINT64_MAX, take, NULL);
 }
 
 /* The name of one address; "": it has none. */
@@ -525,8 +525,8 @@ TEST(a_file_that_is_another_by_now_has_none)
         struct oteli_elf_place one = question(begin_in(&copy), 0); /* known with its build id */
         if (i == 0) { /* before that it has them, wherever it is mapped */
             assert_string_equal(name_of(begin_in(&copy)), "begin");
-            oteli_names_free(names);
-            names = oteli_names_new();
+            oteli_symbolizer_free(names);
+            names = oteli_symbolizer_new();
         }
         ways[i](&copy);
 
@@ -575,8 +575,8 @@ TEST(too_much_to_be_remembered_is_forgotten)
         for (uint32_t i = 0; i < MANY; i++)
             places[i] = (struct oteli_elf_place){(uint64_t)i * copy.size / MANY, i, first.mapping,
                                                  .found = {0}};
-        oteli_names_find(names, mappings, places, MANY, UINT32_MAX, UINT64_MAX, count_names,
-                         &named);
+        oteli_symbolizer_find(names, mappings, places, MANY, UINT32_MAX, UINT64_MAX, count_names,
+                              &named);
         assert_true(named > 0);
         oteli_fake_clock.monotonic_ns += 100 * A_WHILE_NS;
     }
