@@ -2,8 +2,8 @@
 /* profiling/profiler.c - what programs call of otel/profiler.h: start, flush, stop, statistics. The
  * work is the thread's (profiler_thread.c). Owns the one profiler that a process may have.
  *
- * In a forked child there is no thread, and nobody knows what it was at: the parent's profiler
- * stays in memory there, untouched, and its calls do nothing. */
+ * In a forked child there is no thread, and what it was doing cannot be known: the parent's
+ * profiler stays in memory there, untouched, and its calls do nothing. */
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
 #include "common/log.h"

@@ -45,7 +45,7 @@ struct otel_profiler {
     bool is_last_export;
     bool has_exporter;
     bool is_done;
-    bool is_abandoned; /* nobody waits for the thread: it frees all this */
+    bool is_abandoned; /* no thread waits for this one: it frees all this */
     bool has_lost;     /* since the stop */
     otel_status start_status;
     uint64_t stop_deadline_ns;

@@ -389,7 +389,7 @@ static void report_start(struct otel_profiler *profiler, otel_status status)
     pthread_mutex_unlock(&profiler->mutex);
 }
 
-/* Nobody wakes the exporter from here on. */
+/* No thread wakes the exporter from here on. */
 static void let_exporter_go(struct otel_profiler *profiler)
 {
     pthread_mutex_lock(&profiler->mutex);

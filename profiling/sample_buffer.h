@@ -7,8 +7,8 @@
  *
  * A writer reserves words with one compare-and-swap of `head`, fills them in, and stores the length
  * last; the reader stops at a length that is not there yet. It makes words zero before it gives
- * them back, so that what is reserved next has no length. Nobody waits: a sample that finds no room
- * is counted and gone.
+ * them back, so that what is reserved next has no length. No thread waits: a sample that finds no
+ * room is counted and gone.
  *
  * Threads:  reserve, put and publish any thread, also in a signal handler; take the profiler's. */
 #ifndef OTELI_SAMPLE_BUFFER_H

@@ -3,7 +3,7 @@
  *
  * A label belongs to who has it, but for its history, which the profiler reads meanwhile. So each
  * entry is guarded by its own number: zero while it is being written. Everything here is memory
- * that is zero at first and that nobody touches before there are labels.
+ * that is zero at first and not touched before there are labels.
  *
  * App threads; oteli_labels_find the profiler's thread. */
 #include "profiling/labels/labels.h"
@@ -48,7 +48,7 @@ struct entry {
 
 enum { IS_USED = 1 };
 
-/* Of one trampoline. Its writer is whoever has the label. */
+/* Of one trampoline. Its writer is the thread that has the label. */
 struct history {
     _Alignas(
         OTELI_CACHELINE) uint64_t state; /* number of the newest label << 1 | IS_USED; release */
@@ -338,7 +338,7 @@ static bool is_free(unsigned index)
     return (histories[index].state & IS_USED) == 0;
 }
 
-/* In a child nobody profiles. What its parent's other threads were about to give back, and never
+/* A child is not profiled. What its parent's other threads were about to give back, and never
  * will, goes back; what they have in use stays so. If the only thread was about to take or to give
  * itself, and will, the pool is right as it is, and may be smaller. */
 static void forget(void)

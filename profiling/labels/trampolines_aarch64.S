@@ -12,13 +12,13 @@
  *        B ─▶  A                                    word i is its own address + 16, word i+1 a marker
  *     lower    the function's frame
  *
- * A frameless function, which every leaf may be, hides whoever called it from a walk along frame
+ * A frameless function, which every leaf may be, hides its caller from a walk along frame
  * pointers, but not B, whose marker is not signed, and is not the return address: a function's own
- * frame, of which nobody wipes what it leaves behind, may look like B but for that. Afterwards the
+ * frame, whose remains are not wiped, may look like B but for that. Afterwards the
  * marker is overwritten: what lies below the stack pointer proves nothing any more. One symbol
- * covers all trampolines, so that whoever symbolizes sees one function.
+ * covers all trampolines, so that a symbolizer sees one function.
  *
- * Whatever unwinds past a trampoline (an exception, the end of a thread) calls its personality,
+ * What unwinds past a trampoline (an exception, the end of a thread) calls its personality,
  * oteli_trampoline_unwound, which overwrites the marker too. */
 #include "profiling/labels/trampolines_shape.h"
 

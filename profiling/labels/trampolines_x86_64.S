@@ -15,12 +15,12 @@
  *
  * so that a walk along frame pointers meets B also when the function has no frame of its own or
  * uses the register for something else above it. The marker is not the return address: a
- * function's own frame, of which nobody wipes what it leaves behind, may look like B but for that.
- * Afterwards the marker is overwritten, below the stack pointer, where nobody reads it soon: what
+ * function's own frame, whose remains are not wiped, may look like B but for that.
+ * Afterwards the marker is overwritten, below the stack pointer, where nothing reads it soon: what
  * lies there proves nothing any more. One symbol covers all trampolines, so
- * that whoever symbolizes sees one function.
+ * that a symbolizer sees one function.
  *
- * Whatever unwinds past a trampoline (an exception, the end of a thread) calls its personality,
+ * What unwinds past a trampoline (an exception, the end of a thread) calls its personality,
  * oteli_trampoline_unwound, which overwrites the marker too. */
 #include "profiling/labels/trampolines_shape.h"
 

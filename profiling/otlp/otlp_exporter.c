@@ -101,7 +101,7 @@ static uint64_t lose(struct sending *sending, const struct part *part, bool is_o
 
 /* --- What becomes of a part --- */
 
-/* http://host/, as somebody says who expects the path to be put behind it. */
+/* http://host/, as users write it who expect the path to be put behind it. */
 static bool lacks_path(const char *receiver)
 {
     const char *host = strstr(receiver, "://");

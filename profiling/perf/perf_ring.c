@@ -64,7 +64,7 @@ int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, in
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
         .sample_max_stack = OTELI_FRAMES_MAX,
-        .watermark = 1, /* nobody waits for a ring to be filled */
+        .watermark = 1, /* no thread waits for a ring to be filled */
         .wakeup_watermark = NEVER,
         .inherit = 1,
         .inherit_thread = 1,
@@ -92,7 +92,7 @@ int oteli_perf_open_silent(int cpu)
         .config = PERF_COUNT_SW_DUMMY,
         .exclude_kernel = 1,
         .exclude_hv = 1,
-        .watermark = 1, /* nobody waits for it to be filled */
+        .watermark = 1, /* no thread waits for it to be filled */
         .wakeup_watermark = NEVER,
         .use_clockid = 1, /* events that share a ring share a clock */
         .clockid = CLOCK_MONOTONIC,

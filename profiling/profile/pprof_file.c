@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profiling/profile/pprof_file.c - each profile as a file of its own, in a directory.
  *
- * A file is written under a hidden name beside the one it gets, so that nobody sees half of it, and
- * gets a number that no file there has: processes of a container have the same id every time. It is
- * named after the service that the SDK traces, as far as there is one by then.
+ * A file is written under a hidden name beside the one it gets, so that no reader sees half of it,
+ * and gets a number that no file there has: processes of a container have the same id every time.
+ * It is named after the service that the SDK traces, as far as there is one by then.
  *
  * Made on any thread; works on the profiler's thread, which owns it. */
 #include "common/clock/clock.h"
@@ -67,7 +67,7 @@ static bool is_unknown(otel_slice name)
            (name.length == length || name.data[length] == ':');
 }
 
-/* The resource's service.name; empty: it has none, or one that nobody has given. */
+/* The resource's service.name; empty: it has none, or one that no user has given. */
 static otel_slice service_of(const struct oteli_identity *identity)
 {
     otel_slice rest = {identity->resource, identity->resource_length};

@@ -58,7 +58,7 @@ struct made {
 struct oteli_profile_builder {
     struct oteli_interner tables[TABLES];
     struct oteli_mappings *mappings;
-    struct oteli_symbolizer *symbolizer; /* NULL: nobody has asked for any */
+    struct oteli_symbolizer *symbolizer; /* NULL: no names were asked for */
     uint64_t period_ns;
     uint32_t max_links;
     uint32_t span_links; /* of the samples' own spans */

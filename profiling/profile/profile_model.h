@@ -97,7 +97,7 @@ struct otel_profile {
     const struct oteli_profile_sample *samples;
     size_t sample_count;
     uint64_t links_over;                       /* samples whose own span did not fit */
-    struct oteli_profile_exporting *exporting; /* NULL: nobody listens */
+    struct oteli_profile_exporting *exporting; /* NULL: not by a profiler */
 };
 
 #endif

@@ -154,8 +154,8 @@ static void on_signal(int signal_number, siginfo_t *info, void *context)
     errno = saved_errno;
 }
 
-/* Whoever is inside came before what has been published until now. */
-static bool is_nobody_inside(void)
+/* A handler that is inside came before what has been published until now. */
+static bool is_no_handler_inside(void)
 {
     oteli_fence_full();
     return oteli_load_acquire_32(&inside) == 0;
@@ -238,7 +238,7 @@ static int look_around(struct session *session)
 {
     const uint64_t start_ns = oteli_thread_time_ns();
     const int error = oteli_thread_timers_scan(&session->timers);
-    if (is_nobody_inside())
+    if (is_no_handler_inside())
         oteli_stack_bounds_settle(&session->bounds);
     if (session->bounds.table == NULL || oteli_stack_bounds_is_stale(&session->bounds))
         (void)oteli_stack_bounds_read(&session->bounds);
@@ -345,17 +345,17 @@ static void stop(void *source)
     if (was_active)
         give_signal_back(signal_number);
     const struct timespec wait = {0, LAST_WAIT_NS};
-    for (unsigned i = 0; i < LAST_WAITS && !is_nobody_inside(); i++)
+    for (unsigned i = 0; i < LAST_WAITS && !is_no_handler_inside(); i++)
         nanosleep(&wait, NULL);
-    if (is_nobody_inside())
+    if (is_no_handler_inside())
         free_session(session);
     else
         OTELI_STORE_RELEASE_PTR(&kept, session);
 }
 
 /* In a forked child, where no other thread is inside, and no timer; also where the parent has no
- * profiler any more, or is stopping it. What it was doing to its sessions nobody knows, so they
- * stay as they are. */
+ * profiler any more, or is stopping it. How far it has come with its sessions cannot be known, so
+ * they stay as they are. */
 static void forget_sessions(void)
 {
     of_parent.active = active;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profiling/symbols/elf_read.h - how ELF images are read: piece by piece, into memory of ours. A
- * file that is mapped instead, and cut short by somebody, ends the program.
+ * file that is mapped instead, and cut short by another program, ends the program.
  *
  * Threads:  any; no state. */
 #ifndef OTELI_ELF_READ_H

@@ -2,10 +2,10 @@
 /* profiling/unwind/stack_bounds.h - how far the stack reaches that an address lies on, for signal
  * handlers.
  *
- * Nobody asks a thread where its stack is: each region of memory that is private and can be written
- * may be one. The profiler's thread reads them from /proc/self/maps, when a handler has met an
- * address in none of them. What handlers find may be old by then, so they ask the kernel for each
- * page before they read it (frame_walk.c).
+ * Threads are not asked where their stacks are: each region of memory that is private and can be
+ * written may be one. The profiler's thread reads them from /proc/self/maps, when a handler has met
+ * an address in none of them. What handlers find may be old by then, so they ask the kernel for
+ * each page before they read it (frame_walk.c).
  *
  * Threads:  find: any, also in a signal handler, between enter and leave of the caller's count of
  *           those inside; all others: the profiler's thread. */
