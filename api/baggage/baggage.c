@@ -33,16 +33,6 @@ otel_baggage otel_baggage_remove(otel_baggage baggage, const char *name)
     return oteli_baggage_finish(&builder);
 }
 
-static size_t copy(char *out, size_t size, const char *text, size_t length)
-{
-    if (size != 0) {
-        const size_t copied = length < size ? length : size - 1;
-        memcpy(out, text, copied);
-        out[copied] = '\0';
-    }
-    return length;
-}
-
 /* One of the two texts of an entry. */
 static size_t get(otel_baggage baggage, const char *name, bool wants_metadata, char *text,
                   size_t size)
@@ -55,9 +45,11 @@ static size_t get(otel_baggage baggage, const char *name, bool wants_metadata, c
     const struct oteli_baggage_entry *entry = oteli_baggage_find(entries, oteli_slice_of(name));
     size_t length = SIZE_MAX;
     if (entry != NULL && wants_metadata)
-        length = copy(text, size, oteli_baggage_metadata(entry), entry->metadata_length);
+        length = oteli_slice_fit(
+            text, size, (otel_slice){oteli_baggage_metadata(entry), entry->metadata_length});
     else if (entry != NULL)
-        length = copy(text, size, oteli_baggage_value(entry), entry->value_length);
+        length = oteli_slice_fit(text, size,
+                                 (otel_slice){oteli_baggage_value(entry), entry->value_length});
     oteli_baggage_release(baggage);
     return length;
 }

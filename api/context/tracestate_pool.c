@@ -4,6 +4,7 @@
 #include "api/context/tracestate_pool.h"
 #include "common/base/slot_ring.h"
 #include "common/os/fork.h"
+#include "common/text/text.h"
 
 #include <string.h>
 
@@ -59,14 +60,8 @@ size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16], cha
     if (place == NULL)
         return 0;
     size_t length = 0;
-    if (memcmp(place->trace_id, trace_id, sizeof place->trace_id) == 0) {
-        length = place->length;
-        if (size != 0) {
-            const size_t copied = length < size ? length : size - 1;
-            memcpy(text, place->text, copied);
-            text[copied] = '\0';
-        }
-    }
+    if (memcmp(place->trace_id, trace_id, sizeof place->trace_id) == 0)
+        length = oteli_slice_fit(text, size, (otel_slice){place->text, place->length});
     oteli_tracestate_release(reference);
     return length;
 }

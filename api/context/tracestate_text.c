@@ -7,6 +7,7 @@
  * Source: W3C Trace Context Level 2, sections 3.3 and 3.5. */
 #include "api/context/tracestate_pool.h"
 #include "common/log.h"
+#include "common/text/text.h"
 #include <otel/tracestate.h>
 
 #include <stdbool.h>
@@ -190,16 +191,6 @@ static bool make_member(const char *key, const char *value, char *text, struct m
     return parse_member(member) && member->key_length == key_length;
 }
 
-/* The text may lie where the copy goes. */
-static void copy_value(const char *text, size_t length, char *value, size_t size)
-{
-    if (size == 0)
-        return;
-    const size_t copied = length < size ? length : size - 1;
-    memmove(value, text, copied);
-    value[copied] = '\0';
-}
-
 size_t otel_tracestate_get(const char *tracestate, const char *key, char *value, size_t size)
 {
     struct member members[OTELI_TRACESTATE_MEMBERS];
@@ -209,10 +200,9 @@ size_t otel_tracestate_get(const char *tracestate, const char *key, char *value,
         if (members[i].key_length != key_length || memcmp(members[i].text, key, key_length) != 0)
             continue;
         const size_t length = members[i].length - key_length - 1;
-        copy_value(members[i].text + key_length + 1, length, value, size);
-        return length;
+        return oteli_slice_fit(value, size, (otel_slice){members[i].text + key_length + 1, length});
     }
-    copy_value("", 0, value, size);
+    (void)oteli_slice_fit(value, size, (otel_slice){"", 0});
     return SIZE_MAX;
 }
 

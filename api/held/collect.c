@@ -137,20 +137,15 @@ static void mount_under(struct oteli_thread *thread, struct oteli_sdk *sdk,
                         union mount_with_link *prepared, otel_lines *lines, const otel_span *parent)
 {
     account(thread, lines);
-    if (sdk->synchronous) {
-        prepare(prepared, thread, lines, parent);
-        oteli_hold_join(lines);
-        oteli_export_mount(thread, sdk, prepared, length_of(prepared), lines->count);
-        return;
-    }
-    if (!sdk->reserve(sdk, lines->count)) {
+    if (!sdk->synchronous && !sdk->reserve(sdk, lines->count)) {
         oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, lines->count);
         return;
     }
     prepare(prepared, thread, lines, parent);
     oteli_hold_join(lines);
     if (oteli_append_mount(thread, sdk, prepared, length_of(prepared), lines->count)) {
-        sdk->announce(sdk, lines->count);
+        if (!sdk->synchronous)
+            sdk->announce(sdk, lines->count);
         return;
     }
     sdk->give_room_back(sdk, lines->count);

@@ -116,17 +116,6 @@ static const otel_propagator *composed(const otel_propagator *const *parts, size
     return otel_propagator_compose(&made->composite, parts, count);
 }
 
-/* The usual composition, which nobody has to make. */
-static const otel_propagator *usual(void)
-{
-    static otel_composite_propagator composite;
-    const otel_propagator *const parts[] = {otel_propagator_trace_context(),
-                                            otel_propagator_baggage()};
-    if (composite.count == 0)
-        otel_propagator_compose(&composite, parts, 2);
-    return &composite.propagator;
-}
-
 const otel_propagator *oteli_propagator_of_list(const char *names)
 {
     const otel_propagator *parts[OTEL_PROPAGATORS_MOST];
@@ -145,8 +134,7 @@ const otel_propagator *oteli_propagator_of_list(const char *names)
         return otel_propagator_none();
     if (count == 1)
         return parts[0];
-    const otel_composite_propagator *as_usual = usual()->state;
-    return is_equal(as_usual, parts, count) ? usual() : composed(parts, count);
+    return composed(parts, count);
 }
 
 void oteli_propagators_free(void)

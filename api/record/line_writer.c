@@ -189,19 +189,17 @@ bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, cons
                         size_t length, uint32_t spans)
 {
     struct place place;
+    if (sdk->synchronous) {
+        _Alignas(8) uint8_t record[1024]; /* a link has at most 640 bytes */
+        thread->lot_end += spans;
+        oteli_count(&thread->counts.ended, spans);
+        write_mount((struct oteli_record *)(void *)record, mount, length);
+        sdk->export_one(sdk, record);
+        return true;
+    }
     if (!find_place(thread, sdk, mount_size(length), &place))
         return false;
     thread->lot_end += spans; /* they have room of their own */
     fill_place(thread, sdk, &place, write_mount(place.record, mount, length), spans);
     return true;
-}
-
-void oteli_export_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, const void *mount,
-                        size_t length, uint32_t spans)
-{
-    _Alignas(8) uint8_t record[1024]; /* a link has at most 640 bytes */
-    thread->lot_end += spans;
-    oteli_count(&thread->counts.ended, spans);
-    write_mount((struct oteli_record *)(void *)record, mount, length);
-    sdk->export_one(sdk, record);
 }

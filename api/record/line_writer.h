@@ -64,12 +64,8 @@ OTELI_COLD void oteli_append_any(struct oteli_thread *thread, struct oteli_open 
 OTELI_COLD void oteli_append_copy(struct oteli_thread *thread, const struct oteli_record *record);
 
 /* Hand on the message of a mount (struct oteli_mount) of `spans` spans, which have a place in the
- * queue. False: no memory. */
+ * queue, or export it where spans are exported at once. False: no memory. */
 OTELI_COLD bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk,
                                    const void *mount, size_t length, uint32_t spans);
-
-/* The same where spans are exported at once. */
-void oteli_export_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, const void *mount,
-                        size_t length, uint32_t spans);
 
 #endif

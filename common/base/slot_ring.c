@@ -108,14 +108,15 @@ static bool close_part(struct oteli_slot_ring *ring, uint32_t first)
 
 void oteli_slot_ring_free(struct oteli_slot_ring *ring)
 {
-    for (uint32_t first = 0; first < ring->count; first += ring->a_part) {
-        void **const part = &ring->parts[first / ring->a_part];
+    for (uint32_t i = 0; i * ring->a_part < ring->count; i++) {
+        const uint32_t first = i * ring->a_part;
+        void **const part = &ring->parts[i];
         void *const memory = *part;
         if (memory == NULL || !close_part(ring, first))
             continue;
         OTELI_STORE_RELEASE_PTR(part, NULL);
         free(memory);
-        for (uint32_t i = 0; i < ring->a_part; i++) /* pairs with the load of claim */
-            (void)oteli_slot_publish(ring, first + i);
+        for (uint32_t k = 0; k < ring->a_part; k++) /* pairs with the load of claim */
+            (void)oteli_slot_publish(ring, first + k);
     }
 }

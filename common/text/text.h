@@ -59,6 +59,18 @@ static inline char *oteli_slice_put(char *out, otel_slice text)
     return out;
 }
 
+/* Copy as much of a text as fits into `size` bytes with a NUL; `out` may overlap it. Returns the
+ * length of the whole. */
+static inline size_t oteli_slice_fit(char *out, size_t size, otel_slice text)
+{
+    const size_t copied = text.length < size ? text.length : size - 1;
+    if (size != 0 && copied != 0)
+        memmove(out, text.data, copied);
+    if (size != 0)
+        out[copied] = '\0';
+    return text.length;
+}
+
 /* How "span" goes on behind a number of them: 1 span is lost, 2 spans are lost. */
 static inline const char *oteli_is_or_are(uint64_t count)
 {
