@@ -51,24 +51,35 @@ static uint8_t *put_status(uint8_t *at, const struct oteli_open *open)
 uint32_t oteli_compose(struct oteli_record *record, const struct oteli_open *open, uint64_t end)
 {
     uint8_t *const message = (uint8_t *)(record + 1);
-    uint8_t *at = oteli_compose_ids(message, open);
+    uint8_t *at = oteli_put_short(message, OTELI_SPAN_TRACE_ID, open->self.opaque, 16);
+    at = oteli_put_short(at, OTELI_SPAN_SPAN_ID, &open->self.opaque[2], 8);
     if (oteli_open_tracestate(open) != 0) /* few have one, and the call would cost each span */
         at = put_tracestate(at, open);
-    at = oteli_compose_parent(at, open);
+    if (open->parent_id != 0)
+        at = oteli_put_short(at, OTELI_SPAN_PARENT_SPAN_ID, &open->parent_id, 8);
     if (open->name_length != 0)
         at = oteli_put_bytes_field(at, OTELI_SPAN_NAME, oteli_open_name(open), open->name_length);
-    at = oteli_compose_times(at, open, end);
-    const uint32_t times_at = (uint32_t)(at - message) - OTELI_COMPOSE_TIMES;
+    *at++ = OTELI_TAG(OTELI_SPAN_KIND, OTELI_WIRE_VARINT);
+    *at++ = open->traits.wire_kind;
+    record->times_at = (uint32_t)(at - message);
+    *at++ = OTELI_TAG(OTELI_SPAN_START_TIME, OTELI_WIRE_FIXED64);
+    at = oteli_put_fixed64(at, oteli_open_start(open));
+    *at++ = OTELI_TAG(OTELI_SPAN_END_TIME, OTELI_WIRE_FIXED64);
+    at = oteli_put_fixed64(at, end);
     at = oteli_compose_attributes(at, open);
     at = put_count(at, DROPPED_ATTRIBUTES, open->unusual.dropped_attributes);
-    const uint32_t events_at = open->unusual.events.length != 0 ? (uint32_t)(at - message) : 0;
+    record->events_at = open->unusual.events.length != 0 ? (uint32_t)(at - message) : 0;
     at = oteli_put_bytes(at, open->unusual.events.data, open->unusual.events.length);
     at = put_count(at, DROPPED_EVENTS, open->unusual.dropped_events);
     at = oteli_put_bytes(at, open->unusual.links.data, open->unusual.links.length);
     at = put_count(at, DROPPED_LINKS, open->unusual.dropped_links);
     at = put_status(at, open);
     at = oteli_compose_flags(at, open->traits.wire_flags);
-    return oteli_compose_finish(
-        record, open, at, times_at, events_at,
-        (open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 ? OTELI_RECORD_ADDRESS : 0);
+    record->length = (uint32_t)(at - message);
+    record->size = (uint32_t)((sizeof *record + record->length + 7) & ~(size_t)7);
+    record->epoch = open->epoch;
+    record->what =
+        (open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 ? (uint32_t)OTELI_RECORD_ADDRESS : 0;
+    record->tracer = open->tracer;
+    return record->size;
 }

@@ -55,19 +55,6 @@ static inline uint8_t *oteli_put_short(uint8_t *at, unsigned field, const void *
     return at + 2 + length;
 }
 
-static inline uint8_t *oteli_compose_ids(uint8_t *at, const struct oteli_open *open)
-{
-    at = oteli_put_short(at, OTELI_SPAN_TRACE_ID, open->self.opaque, 16);
-    return oteli_put_short(at, OTELI_SPAN_SPAN_ID, &open->self.opaque[2], 8);
-}
-
-static inline uint8_t *oteli_compose_parent(uint8_t *at, const struct oteli_open *open)
-{
-    if (open->parent_id != 0)
-        at = oteli_put_short(at, OTELI_SPAN_PARENT_SPAN_ID, &open->parent_id, 8);
-    return at;
-}
-
 /* Ticks are marked; a start that was given is nanoseconds already. */
 static inline uint64_t oteli_open_start(const struct oteli_open *open)
 {
@@ -75,37 +62,11 @@ static inline uint64_t oteli_open_start(const struct oteli_open *open)
     return is_given ? open->start : open->start | OTELI_TICKS_BIT;
 }
 
-static inline uint8_t *oteli_compose_times(uint8_t *at, const struct oteli_open *open, uint64_t end)
-{
-    *at++ = OTELI_TAG(OTELI_SPAN_KIND, OTELI_WIRE_VARINT);
-    *at++ = open->traits.wire_kind;
-    *at++ = OTELI_TAG(OTELI_SPAN_START_TIME, OTELI_WIRE_FIXED64);
-    at = oteli_put_fixed64(at, oteli_open_start(open));
-    *at++ = OTELI_TAG(OTELI_SPAN_END_TIME, OTELI_WIRE_FIXED64);
-    return oteli_put_fixed64(at, end);
-}
-enum { OTELI_COMPOSE_TIMES = 18 }; /* bytes of the two times, at the end of the above */
-
 static inline uint8_t *oteli_compose_flags(uint8_t *at, uint32_t wire_flags)
 {
     *at++ = (uint8_t)(OTELI_TAG(OTELI_SPAN_FLAGS, OTELI_WIRE_FIXED32) | 0x80);
     *at++ = OTELI_TAG(OTELI_SPAN_FLAGS, OTELI_WIRE_FIXED32) >> 7;
     return oteli_put_fixed32(at, wire_flags);
-}
-
-static inline uint32_t oteli_compose_finish(struct oteli_record *record,
-                                            const struct oteli_open *open, const uint8_t *at,
-                                            uint32_t times_at, uint32_t events_at, uint32_t what)
-{
-    const uint32_t length = (uint32_t)(at - (const uint8_t *)(record + 1));
-    record->size = (uint32_t)((sizeof *record + length + 7) & ~(size_t)7);
-    record->length = length;
-    record->epoch = open->epoch;
-    record->times_at = times_at;
-    record->events_at = events_at;
-    record->what = what;
-    record->tracer = open->tracer;
-    return record->size;
 }
 
 /* The attributes' bytes, in pieces that may reach beyond their end on both sides: buffers
