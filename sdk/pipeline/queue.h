@@ -11,7 +11,7 @@ struct oteli_engine;
 
 uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended);
 bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count);
-void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t count);
+void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t spans);
 void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count);
 void oteli_queue_press(struct oteli_sdk *sdk);
 void oteli_queue_free_room(struct oteli_engine *engine, uint64_t spans); /* any thread */
