@@ -115,7 +115,7 @@ static otel_status run(struct otel_profiler *profiler)
     const otel_status status = profiler->start_status;
     pthread_mutex_unlock(&profiler->mutex);
     if (status != OTEL_OK)
-        oteli_helper_join(profiler->thread);
+        pthread_join(profiler->thread, NULL);
     return status;
 }
 
@@ -246,7 +246,7 @@ static void give_up(struct otel_profiler *profiler)
 {
     oteli_profiler_stop_source(profiler, false);
     leave(profiler);
-    oteli_helper_leave(profiler->thread);
+    pthread_detach(profiler->thread);
     profiler->is_abandoned = true;
     pthread_mutex_unlock(&profiler->mutex);
     OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
@@ -268,7 +268,7 @@ static otel_status stop(struct otel_profiler *profiler, int64_t timeout_ms)
     }
     const bool has_lost = profiler->has_lost;
     pthread_mutex_unlock(&profiler->mutex);
-    oteli_helper_join(profiler->thread);
+    pthread_join(profiler->thread, NULL);
     leave(profiler);
     oteli_profiler_free(profiler);
     return has_lost ? OTEL_ERROR_EXPORT_FAILED : OTEL_OK;

@@ -417,9 +417,7 @@ void *oteli_profiler_main(void *argument)
     const bool is_abandoned = profiler->is_abandoned;
     pthread_cond_broadcast(&profiler->changed);
     pthread_mutex_unlock(&profiler->mutex);
-    if (is_abandoned) {
+    if (is_abandoned)
         oteli_profiler_free(profiler);
-        oteli_helper_ended();
-    }
     return NULL;
 }

@@ -284,7 +284,7 @@ static void free_remote(void *state)
     if (remote->has_thread && is_here) {
         oteli_store_release_32(&remote->is_stopping, 1);
         oteli_transport_wake(remote->transport);
-        oteli_helper_join(remote->thread);
+        pthread_join(remote->thread, NULL);
     }
     if (remote->initial.free != NULL)
         remote->initial.free(remote->initial.state);

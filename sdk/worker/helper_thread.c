@@ -4,7 +4,6 @@
 
 #include "api/thread/thread_state.h"
 #include "common/log.h"
-#include "common/os/fork.h"
 #include "common/text/error_text.h"
 
 #include <signal.h>
@@ -41,45 +40,13 @@ int oteli_thread_create(pthread_t *thread, size_t stack_bytes, void *(*main)(voi
     return error;
 }
 
-static uint32_t helpers; /* that were started and not joined yet */
-
-static void forget_helpers(void)
-{
-    oteli_store_relaxed_32(&helpers, 0);
-}
-
 bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), void *argument)
 {
-    oteli_fork_add(forget_helpers);
-    if (oteli_thread_create(thread, 0, main, argument) != 0)
-        return false;
-    oteli_add_full_32(&helpers, 1);
-    return true;
+    return oteli_thread_create(thread, 0, main, argument) == 0;
 }
 
 void oteli_helper_begin(const char *name)
 {
     pthread_setname_np(pthread_self(), name);
     oteli_thread_silence();
-}
-
-void oteli_helper_join(pthread_t thread)
-{
-    pthread_join(thread, NULL);
-    oteli_add_full_32(&helpers, UINT32_MAX);
-}
-
-void oteli_helper_leave(pthread_t thread)
-{
-    pthread_detach(thread);
-}
-
-void oteli_helper_ended(void)
-{
-    oteli_add_full_32(&helpers, UINT32_MAX);
-}
-
-unsigned oteli_helpers(void)
-{
-    return oteli_load_relaxed_32(&helpers);
 }

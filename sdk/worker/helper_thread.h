@@ -2,7 +2,7 @@
 /* sdk/worker/helper_thread.h - helpers: threads of ours beside the exporter thread, for who has to
  * wait for something else than spans.
  *
- * Threads:  start/stop only, but for the count. A helper does not exist in a forked child. */
+ * Threads:  start/stop only. A helper does not exist in a forked child. */
 #ifndef OTELI_HELPER_THREAD_H
 #define OTELI_HELPER_THREAD_H
 
@@ -21,15 +21,5 @@ OTELI_LENT bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), voi
 /* The first thing that it does: its name, and that what it calls of the program's starts no
  * spans. */
 OTELI_LENT void oteli_helper_begin(const char *name);
-
-/* Wait for its end; somebody has asked for it. */
-OTELI_LENT void oteli_helper_join(pthread_t thread);
-
-/* Do not wait for it: it hangs in something of the program's. It says itself when it ends. */
-OTELI_LENT void oteli_helper_leave(pthread_t thread);
-OTELI_LENT void oteli_helper_ended(void);
-
-/* How many there are. */
-unsigned oteli_helpers(void);
 
 #endif

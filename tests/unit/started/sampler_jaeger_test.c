@@ -4,7 +4,6 @@
 #include "exporters/otel_start.h"
 #include "sdk/lifecycle/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
-#include "sdk/worker/helper_thread.h"
 
 #include "tests/support/http_sink.h"
 #include "tests/support/leaks.h"
@@ -229,7 +228,6 @@ TEST(the_default_initial_sampler_keeps_a_thousandth)
                         "JaegerRemoteSampler{TraceIdRatioBased{0.001000}}");
     /* And its end does not wait for an answer. */
     stop();
-    assert_int_equal(oteli_helpers(), 0);
 }
 
 TEST(bad_options_are_refused_and_what_is_adopted_is_freed)
@@ -340,11 +338,9 @@ TEST(S12_the_sdk_samples_by_it_until_its_shutdown)
     assert_false(otel_span_is_recording(dropped));
     otel_span_end(kept);
     otel_span_end(dropped);
-    assert_int_equal(oteli_helpers(), 1);
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
     oteli_lifecycle_reset();
     oteli_api_reset();
-    assert_int_equal(oteli_helpers(), 0);
 }
 
 /* Without library otel-otlp there is nobody to make it. */
