@@ -160,39 +160,6 @@ static void hand_out(struct otlp_exporter *made, otel_exporter *exporter)
                               .finish = made->batch_export.spool_sender != NULL ? finish : NULL);
 }
 
-static otel_status renew(const void *state, otel_exporter *renewed)
-{
-    const struct otlp_exporter *parents = state;
-    const struct oteli_batch_export *theirs = &parents->batch_export;
-    struct otlp_exporter *made = new_exporter(theirs->slot_count, &parents->receiver,
-                                              parents->compression, theirs->max_request_bytes);
-    if (made == NULL)
-        return OTEL_ERROR_NO_MEMORY;
-    struct oteli_batch_export *batch_export = &made->batch_export;
-    bool is_whole = true;
-    batch_export->timeout_ns = theirs->timeout_ns;
-    for (size_t i = 0; is_whole && i < batch_export->slot_count; i++)
-        is_whole = oteli_request_call_renew(&batch_export->slots[i].request_call, &made->receiver,
-                                            &theirs->slots[i].request_call);
-    if (is_whole && theirs->spool_sender != NULL) {
-        batch_export->spool_sender =
-            oteli_spool_sender_renew(theirs->spool_sender, &made->receiver);
-        is_whole = batch_export->spool_sender != NULL;
-    }
-    if (!is_whole) {
-        dismantle(made);
-        return OTEL_ERROR_NO_MEMORY;
-    }
-    made->free_add_headers_state = parents->free_add_headers_state;
-    hand_out(made, renewed);
-    return OTEL_OK;
-}
-
-static uint64_t timeout_ns_of(int64_t timeout_ms)
-{
-    return timeout_ms < 0 ? FOREVER : oteli_ns_after(0, (uint64_t)timeout_ms);
-}
-
 static struct oteli_spool_sender *new_spooling(const struct otlp_exporter *made,
                                                const struct oteli_options *options)
 {
@@ -209,6 +176,45 @@ static struct oteli_spool_sender *new_spooling(const struct otlp_exporter *made,
     return transport != NULL ? oteli_spool_sender_new(&chosen, &made->receiver, transport) : NULL;
 }
 
+/* Give slots and spool their transports: by the options, or like those of a parent's exporter. */
+static bool connect_parts(struct otlp_exporter *made, const struct oteli_options *options,
+                          const struct oteli_batch_export *parents)
+{
+    struct oteli_batch_export *batch_export = &made->batch_export;
+    for (size_t i = 0; i < batch_export->slot_count; i++) {
+        struct oteli_transport *transport =
+            parents != NULL ? oteli_transport_renew(parents->slots[i].request_call.transport)
+                            : oteli_options_transport(options);
+        if (!oteli_request_call_init(&batch_export->slots[i].request_call, &made->receiver,
+                                     transport))
+            return false;
+    }
+    if (parents != NULL ? parents->spool_sender == NULL : options->given.spool_directory == NULL)
+        return true;
+    batch_export->spool_sender =
+        parents != NULL ? oteli_spool_sender_renew(parents->spool_sender, &made->receiver)
+                        : new_spooling(made, options);
+    return batch_export->spool_sender != NULL;
+}
+
+static otel_status renew(const void *state, otel_exporter *renewed)
+{
+    const struct otlp_exporter *parents = state;
+    const struct oteli_batch_export *theirs = &parents->batch_export;
+    struct otlp_exporter *made = new_exporter(theirs->slot_count, &parents->receiver,
+                                              parents->compression, theirs->max_request_bytes);
+    if (made == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    made->batch_export.timeout_ns = theirs->timeout_ns;
+    if (!connect_parts(made, NULL, theirs)) {
+        dismantle(made);
+        return OTEL_ERROR_NO_MEMORY;
+    }
+    made->free_add_headers_state = parents->free_add_headers_state;
+    hand_out(made, renewed);
+    return OTEL_OK;
+}
+
 static otel_status make(const struct oteli_options *options, otel_exporter *exporter)
 {
     const otel_otlp_options *given = &options->given;
@@ -220,17 +226,9 @@ static otel_status make(const struct oteli_options *options, otel_exporter *expo
         new_exporter(given->concurrency, &receiver, given->compression, given->max_request_bytes);
     if (made == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    struct oteli_batch_export *batch_export = &made->batch_export;
-    bool is_whole = true;
-    batch_export->timeout_ns = timeout_ns_of(given->timeout_ms);
-    for (size_t i = 0; is_whole && i < batch_export->slot_count; i++)
-        is_whole = oteli_request_call_init(&batch_export->slots[i].request_call, &made->receiver,
-                                           oteli_options_transport(options));
-    if (is_whole && given->spool_directory != NULL) {
-        batch_export->spool_sender = new_spooling(made, options);
-        is_whole = batch_export->spool_sender != NULL;
-    }
-    if (!is_whole) {
+    made->batch_export.timeout_ns =
+        given->timeout_ms < 0 ? FOREVER : oteli_ns_after(0, (uint64_t)given->timeout_ms);
+    if (!connect_parts(made, options, NULL)) {
         dismantle(made);
         return OTEL_ERROR_NO_MEMORY;
     }

@@ -26,14 +26,6 @@ bool oteli_request_call_init(struct oteli_request_call *request_call,
     return transport != NULL;
 }
 
-bool oteli_request_call_renew(struct oteli_request_call *request_call,
-                              const struct oteli_receiver *receiver,
-                              const struct oteli_request_call *parents)
-{
-    return oteli_request_call_init(request_call, receiver,
-                                   oteli_transport_renew(parents->transport));
-}
-
 void oteli_request_call_fini(struct oteli_request_call *request_call)
 {
     if (request_call->transport != NULL)

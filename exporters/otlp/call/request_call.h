@@ -9,7 +9,7 @@
  * No accounting and no log line about lost spans: its owner does that.
  *
  * Threads:  one thread at a time; oteli_request_call_wake from any thread.
- * Fork:     oteli_request_call_renew in the child. */
+ * Fork:     a child makes its own, with a transport like the parent's (oteli_transport_renew). */
 #ifndef OTELI_REQUEST_CALL_H
 #define OTELI_REQUEST_CALL_H
 
@@ -65,10 +65,6 @@ struct oteli_request_call {
 bool oteli_request_call_init(struct oteli_request_call *request_call,
                              const struct oteli_receiver *receiver,
                              struct oteli_transport *transport);
-/* In a forked child: another one from what is constant in the parent's. */
-bool oteli_request_call_renew(struct oteli_request_call *request_call,
-                              const struct oteli_receiver *receiver,
-                              const struct oteli_request_call *parents);
 /* Also of one that is all zero. */
 void oteli_request_call_fini(struct oteli_request_call *request_call);
 

@@ -107,7 +107,8 @@ struct oteli_spool_sender *oteli_spool_sender_renew(const struct oteli_spool_sen
     oteli_spool_close_copies(parents->spool);
     struct oteli_spool_sender *made = new_with(&parents->options, receiver);
     if (made == NULL ||
-        oteli_request_call_renew(&made->request_call, receiver, &parents->request_call))
+        oteli_request_call_init(&made->request_call, receiver,
+                                oteli_transport_renew(parents->request_call.transport)))
         return made;
     oteli_spool_sender_free(made);
     return NULL;
