@@ -235,8 +235,8 @@ static void say_away(struct oteli_batch_export *batch_export, const struct oteli
 }
 
 /* Account for the request that has come to its end. */
-static void settle(struct oteli_batch_export *batch_export, otel_export *call,
-                   struct oteli_request_slot *slot)
+static void account_for(struct oteli_batch_export *batch_export, otel_export *call,
+                        struct oteli_request_slot *slot)
 {
     const enum oteli_request_call_end end = slot->request_call.end;
     note(batch_export, &slot->request_call, oteli_request_call_was_answered(end));
@@ -291,7 +291,7 @@ static void start(struct oteli_batch_export *batch_export, otel_export *call,
         slot->kept_after = 0;
         slot->is_busy = oteli_request_call_is_pending(request_call);
         if (!slot->is_busy)
-            settle(batch_export, call, slot);
+            account_for(batch_export, call, slot);
     }
 }
 
@@ -317,7 +317,7 @@ static void go_on(struct oteli_batch_export *batch_export, otel_export *call,
     struct oteli_request_call *request_call = &slot->request_call;
     request_call->hurries = call->is_stopping;
     if (oteli_request_call_go_on(request_call, timeout_ms, deadline_of(batch_export, call))) {
-        settle(batch_export, call, slot);
+        account_for(batch_export, call, slot);
     } else if (request_call->state != OTELI_CALL_WAITING) {
         return;
     } else if (keep_instead(batch_export, call, slot)) {

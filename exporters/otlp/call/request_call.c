@@ -74,7 +74,7 @@ static bool retry(struct oteli_request_call *request_call)
 }
 
 /* Act on what came of an attempt. */
-static bool settle(struct oteli_request_call *request_call,
+static bool act_on(struct oteli_request_call *request_call,
                    const struct oteli_transport_response *answer)
 {
     struct oteli_outcome *outcome = &request_call->outcome;
@@ -169,11 +169,11 @@ static bool go_on_sending(struct oteli_request_call *request_call, int timeout_m
     struct oteli_transport_response answer;
     const uint64_t left_ms = oteli_ms_between(oteli_monotonic_ns(), request_call->deadline_ns);
     if (oteli_transport_poll(request_call->transport, shorter_ms(timeout_ms, left_ms), &answer))
-        return settle(request_call, &answer);
+        return act_on(request_call, &answer);
     if (oteli_monotonic_ns() < request_call->deadline_ns)
         return false;
     oteli_transport_cancel(request_call->transport, &answer);
-    return settle(request_call, &answer);
+    return act_on(request_call, &answer);
 }
 
 static bool go_on_waiting(struct oteli_request_call *request_call, int timeout_ms)

@@ -128,7 +128,7 @@ static void set_next_try(struct oteli_spool_sender *spool_sender, uint64_t asked
         in_ms(oteli_retry_wait_ms(spool_sender->failures - 1, asked_ms, oteli_random_once()));
 }
 
-static void find_there(struct oteli_spool_sender *spool_sender)
+static void mark_reachable(struct oteli_spool_sender *spool_sender)
 {
     if (spool_sender->is_away)
         OTELI_LOG(OTEL_LOG_WARN, "%s is back; sending what is in %s", spool_sender->receiver->name,
@@ -138,7 +138,7 @@ static void find_there(struct oteli_spool_sender *spool_sender)
     spool_sender->next_try_ns = 0;
 }
 
-static void find_away(struct oteli_spool_sender *spool_sender, const char *problem)
+static void mark_unreachable(struct oteli_spool_sender *spool_sender, const char *problem)
 {
     if (!spool_sender->is_away)
         OTELI_LOG(OTEL_LOG_WARN, "%s is away%s%s; spans are put to disk in %s",
@@ -161,9 +161,9 @@ bool oteli_spool_sender_is_away(const struct oteli_spool_sender *spool_sender)
 void oteli_spool_sender_note(struct oteli_spool_sender *spool_sender, bool has_answered)
 {
     if (has_answered)
-        find_there(spool_sender);
+        mark_reachable(spool_sender);
     else
-        find_away(spool_sender, "");
+        mark_unreachable(spool_sender, "");
 }
 
 void oteli_spool_sender_hold_off(struct oteli_spool_sender *spool_sender, uint64_t asked_ms)
@@ -209,9 +209,9 @@ static void end_request(struct oteli_spool_sender *spool_sender)
                        oteli_is_or_are(spool_sender->request.spans), outcome->problem);
     oteli_spool_settle(spool_sender->spool, end, outcome->rejected);
     if (oteli_request_call_was_answered(end)) {
-        find_there(spool_sender);
+        mark_reachable(spool_sender);
     } else {
-        find_away(spool_sender, outcome->problem);
+        mark_unreachable(spool_sender, outcome->problem);
         if (outcome->is_throttled)
             oteli_spool_sender_hold_off(spool_sender, outcome->asked_ms);
     }
@@ -225,7 +225,7 @@ static void note_failure(struct oteli_spool_sender *spool_sender)
         request_call->attempts == spool_sender->attempts)
         return;
     spool_sender->attempts = request_call->attempts;
-    find_away(spool_sender, request_call->outcome.problem);
+    mark_unreachable(spool_sender, request_call->outcome.problem);
 }
 
 /* Go on with the file that is being sent; true: that is over. */

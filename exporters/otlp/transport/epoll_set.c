@@ -17,12 +17,12 @@ static bool control(int epoll_fd, int operation, int fd, uint32_t events)
     return epoll_ctl(epoll_fd, operation, fd, &event) == 0;
 }
 
-void oteli_epoll_set_init(struct oteli_epoll_set *watch)
+void oteli_epoll_set_init(struct oteli_epoll_set *set)
 {
-    *watch = (struct oteli_epoll_set){.fd = -1, .waker = {-1, -1}};
+    *set = (struct oteli_epoll_set){.fd = -1, .waker = {-1, -1}};
 }
 
-bool oteli_epoll_set_open(struct oteli_epoll_set *watch, const int waker[2])
+bool oteli_epoll_set_open(struct oteli_epoll_set *set, const int waker[2])
 {
     if (waker[READER] == -1)
         return false;
@@ -34,40 +34,40 @@ bool oteli_epoll_set_open(struct oteli_epoll_set *watch, const int waker[2])
         close(fd);
         return false;
     }
-    *watch = (struct oteli_epoll_set){.fd = fd, .waker = {waker[READER], waker[WRITER]}};
+    *set = (struct oteli_epoll_set){.fd = fd, .waker = {waker[READER], waker[WRITER]}};
     return true;
 }
 
-void oteli_epoll_set_close(struct oteli_epoll_set *watch)
+void oteli_epoll_set_close(struct oteli_epoll_set *set)
 {
-    if (watch->fd != -1 && oteli_epoll_set_is_ours(watch))
-        close(watch->fd);
-    oteli_epoll_set_init(watch);
+    if (set->fd != -1 && oteli_epoll_set_is_ours(set))
+        close(set->fd);
+    oteli_epoll_set_init(set);
 }
 
-bool oteli_epoll_set_is_ours(const struct oteli_epoll_set *watch)
+bool oteli_epoll_set_is_ours(const struct oteli_epoll_set *set)
 {
     /* Nothing changes by it, not even for a parent that shares this: it is never armed. */
-    return control(watch->fd, EPOLL_CTL_MOD, watch->waker[WRITER], 0);
+    return control(set->fd, EPOLL_CTL_MOD, set->waker[WRITER], 0);
 }
 
-void oteli_epoll_set_arm(struct oteli_epoll_set *watch, bool armed)
+void oteli_epoll_set_arm(struct oteli_epoll_set *set, bool armed)
 {
-    if (watch->fd != -1 && watch->is_armed != armed &&
-        control(watch->fd, EPOLL_CTL_MOD, watch->waker[READER], armed ? EPOLLIN : 0))
-        watch->is_armed = armed;
+    if (set->fd != -1 && set->is_armed != armed &&
+        control(set->fd, EPOLL_CTL_MOD, set->waker[READER], armed ? EPOLLIN : 0))
+        set->is_armed = armed;
 }
 
-void oteli_epoll_set_socket(struct oteli_epoll_set *watch, int fd, bool reads, bool writes)
+void oteli_epoll_set_socket(struct oteli_epoll_set *set, int fd, bool reads, bool writes)
 {
-    if (watch->fd == -1)
+    if (set->fd == -1)
         return;
     if (!reads && !writes) {
-        (void)control(watch->fd, EPOLL_CTL_DEL, fd, 0);
+        (void)control(set->fd, EPOLL_CTL_DEL, fd, 0);
         return;
     }
     const uint32_t events = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u);
-    if (!control(watch->fd, EPOLL_CTL_ADD, fd, events) &&
-        (errno != EEXIST || !control(watch->fd, EPOLL_CTL_MOD, fd, events)))
-        watch->has_unwatched_socket = true;
+    if (!control(set->fd, EPOLL_CTL_ADD, fd, events) &&
+        (errno != EEXIST || !control(set->fd, EPOLL_CTL_MOD, fd, events)))
+        set->has_unwatched_socket = true;
 }

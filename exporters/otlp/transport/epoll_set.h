@@ -22,22 +22,22 @@ struct oteli_epoll_set {
     bool has_unwatched_socket; /* a socket could not be watched */
 };
 
-void oteli_epoll_set_init(struct oteli_epoll_set *watch);
+void oteli_epoll_set_init(struct oteli_epoll_set *set);
 
 /* Make the descriptor, closed on exec and not armed; false: there is none. */
-bool oteli_epoll_set_open(struct oteli_epoll_set *watch, const int waker[2]);
+bool oteli_epoll_set_open(struct oteli_epoll_set *set, const int waker[2]);
 
 /* Close it, unless it is no longer ours. Also for a forked child's copy: the parent's stays
  * as it is. The waker is still open, and known to be ours. */
-void oteli_epoll_set_close(struct oteli_epoll_set *watch);
+void oteli_epoll_set_close(struct oteli_epoll_set *set);
 
 /* Whether it is still what it was; the waker is known to be ours. */
-bool oteli_epoll_set_is_ours(const struct oteli_epoll_set *watch);
+bool oteli_epoll_set_is_ours(const struct oteli_epoll_set *set);
 
 /* Become readable when the waker is, or no longer. */
-void oteli_epoll_set_arm(struct oteli_epoll_set *watch, bool armed);
+void oteli_epoll_set_arm(struct oteli_epoll_set *set, bool armed);
 
 /* Become readable when this socket can be read from or written to; neither: no longer. */
-void oteli_epoll_set_socket(struct oteli_epoll_set *watch, int fd, bool reads, bool writes);
+void oteli_epoll_set_socket(struct oteli_epoll_set *set, int fd, bool reads, bool writes);
 
 #endif

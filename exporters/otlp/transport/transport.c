@@ -51,7 +51,7 @@ static struct oteli_transport *new_closed(const struct oteli_transport_options *
     if (transport == NULL)
         return NULL;
     oteli_sockets_init(&transport->sockets);
-    oteli_epoll_set_init(&transport->watch);
+    oteli_epoll_set_init(&transport->epoll_set);
     transport->waker[0] = transport->waker[1] = -1;
     transport->body_size = body_size;
     transport->max_response_bytes =
@@ -161,7 +161,8 @@ static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void
     struct oteli_transport *transport = state;
     const bool wants_room = what == CURL_POLL_OUT || what == CURL_POLL_INOUT;
     transport->room_fd = wants_room ? fd : -1;
-    oteli_epoll_set_socket(&transport->watch, fd, what == CURL_POLL_IN || what == CURL_POLL_INOUT,
+    oteli_epoll_set_socket(&transport->epoll_set, fd,
+                           what == CURL_POLL_IN || what == CURL_POLL_INOUT,
                            wants_room && !is_choked(transport));
     return 0;
 }
@@ -173,10 +174,11 @@ static bool hear_of_sockets(struct oteli_transport *transport)
            curl_multi_setopt(transport->multi, CURLMOPT_SOCKETFUNCTION, note_socket) == CURLM_OK;
 }
 
-static void open_watch(struct oteli_transport *transport)
+static void open_epoll_set(struct oteli_transport *transport)
 {
-    if (oteli_epoll_set_open(&transport->watch, transport->waker) && !hear_of_sockets(transport))
-        oteli_epoll_set_close(&transport->watch);
+    if (oteli_epoll_set_open(&transport->epoll_set, transport->waker) &&
+        !hear_of_sockets(transport))
+        oteli_epoll_set_close(&transport->epoll_set);
 }
 
 /* Let curl do what can be done at once, and say which sockets it then waits for if there is
@@ -185,7 +187,7 @@ static void open_watch(struct oteli_transport *transport)
  * the descriptor may be asked for in the middle of it. */
 static CURLMcode perform(struct oteli_transport *transport, int *running)
 {
-    if (transport->watch.fd == -1)
+    if (transport->epoll_set.fd == -1)
         return curl_multi_perform(transport->multi, running);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -207,7 +209,7 @@ static void note_progress(struct oteli_transport *transport)
         transport->futile_calls = 0;
     transport->uploaded = uploaded;
     if (is_choked(transport) != was_choked && transport->room_fd != -1)
-        oteli_epoll_set_socket(&transport->watch, transport->room_fd, true, was_choked);
+        oteli_epoll_set_socket(&transport->epoll_set, transport->room_fd, true, was_choked);
 }
 
 static bool set_connection(struct oteli_transport *transport, bool is_fresh)
@@ -285,7 +287,7 @@ static bool drive(struct oteli_transport *transport)
 static bool renew_handles(struct oteli_transport *transport)
 {
     return oteli_transport_reopen(transport) &&
-           (transport->watch.fd == -1 || hear_of_sockets(transport));
+           (transport->epoll_set.fd == -1 || hear_of_sockets(transport));
 }
 
 /* Enter with handles that are free for a request. */
@@ -343,7 +345,7 @@ void oteli_transport_start(struct oteli_transport *transport,
     transport->uploaded = 0;
     transport->futile_calls = 0;
     transport->room_fd = -1;
-    transport->watch.has_unwatched_socket = false;
+    transport->epoll_set.has_unwatched_socket = false;
     if (!make_ready(transport))
         return;
     transport->is_running = oteli_transport_look_at_files(transport) &&
@@ -382,7 +384,7 @@ static void sleep_on(struct oteli_transport *transport, int timeout_ms)
 bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
                           struct oteli_transport_response *answer)
 {
-    if (timeout_ms == 0 && transport->watch.fd != -1)
+    if (timeout_ms == 0 && transport->epoll_set.fd != -1)
         forget_wakes(transport);
     if (timeout_ms > 0 && transport->is_running && is_choked(transport))
         wait_for_wake(transport, timeout_ms);
@@ -425,22 +427,22 @@ void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
         (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
 }
 
-/* What is there already when the watch begins it does not see: then somebody who looks at it is
- * told by a byte of our own. */
+/* What is there already when the epoll set is opened it does not see: then a program that polls it
+ * is told by a byte of our own. */
 int oteli_transport_descriptor(struct oteli_transport *transport, bool is_pending)
 {
     bool is_through = false;
-    if (oteli_transport_is_ours(transport) && transport->watch.fd == -1) {
-        open_watch(transport);
-        if (transport->watch.fd != -1 && transport->is_running)
+    if (oteli_transport_is_ours(transport) && transport->epoll_set.fd == -1) {
+        open_epoll_set(transport);
+        if (transport->epoll_set.fd != -1 && transport->is_running)
             is_through = drive(transport);
     }
     if (!oteli_transport_is_ours(transport))
         return -1;
-    oteli_epoll_set_arm(&transport->watch, is_pending || is_through);
+    oteli_epoll_set_arm(&transport->epoll_set, is_pending || is_through);
     if (is_through)
         oteli_transport_wake(transport);
-    return transport->watch.fd;
+    return transport->epoll_set.fd;
 }
 
 int oteli_transport_timeout_ms(struct oteli_transport *transport)
@@ -449,7 +451,7 @@ int oteli_transport_timeout_ms(struct oteli_transport *transport)
     if (!transport->is_running || !oteli_transport_is_ours(transport))
         return 0;
     (void)curl_multi_timeout(transport->multi, &timeout_ms);
-    if ((transport->watch.has_unwatched_socket || is_choked(transport)) &&
+    if ((transport->epoll_set.has_unwatched_socket || is_choked(transport)) &&
         (timeout_ms < 0 || timeout_ms > PAUSE_MS))
         timeout_ms = PAUSE_MS;
     return timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX;
@@ -457,8 +459,8 @@ int oteli_transport_timeout_ms(struct oteli_transport *transport)
 
 void oteli_transport_rest(struct oteli_transport *transport)
 {
-    if (transport->watch.is_armed && oteli_transport_is_ours(transport))
-        oteli_epoll_set_arm(&transport->watch, false);
+    if (transport->epoll_set.is_armed && oteli_transport_is_ours(transport))
+        oteli_epoll_set_arm(&transport->epoll_set, false);
 }
 
 void oteli_transport_wake(struct oteli_transport *transport)

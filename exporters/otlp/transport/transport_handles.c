@@ -192,11 +192,11 @@ bool oteli_transport_open(struct oteli_transport *transport)
     return open_handles(transport);
 }
 
-static void close_watch(const struct oteli_transport *transport, struct oteli_epoll_set *watch)
+static void close_epoll_set(const struct oteli_transport *transport, struct oteli_epoll_set *set)
 {
     if (oteli_socket_is((int)transport->waker_fd, transport->waker_inode))
-        oteli_epoll_set_close(watch);
-    oteli_epoll_set_init(watch);
+        oteli_epoll_set_close(set);
+    oteli_epoll_set_init(set);
 }
 
 /* What oteli_transport_abandon left behind, so that leak checkers see that it was on purpose. */
@@ -213,7 +213,7 @@ void oteli_transport_abandon(struct oteli_transport *transport)
         oteli_store_release_any(&left_behind[place][0], transport->easy);
         oteli_store_release_any(&left_behind[place][1], transport->multi);
     }
-    close_watch(transport, &transport->watch);
+    close_epoll_set(transport, &transport->epoll_set);
     oteli_sockets_close_all(&transport->sockets);
     transport->easy = NULL;
     transport->is_running = false;
@@ -246,7 +246,7 @@ void oteli_transport_close(struct oteli_transport *transport)
     if (transport->is_running)
         curl_multi_remove_handle(transport->multi, transport->easy);
     close_handles(transport);
-    close_watch(transport, &transport->watch);
+    close_epoll_set(transport, &transport->epoll_set);
     oteli_sockets_close_all(&transport->sockets);
     oteli_transport_unguard(transport, &guard);
 }
@@ -257,9 +257,9 @@ void oteli_transport_close_copies(const struct oteli_transport *parents)
 {
     if (parents->process == (uint32_t)getpid())
         return;
-    struct oteli_epoll_set watch = parents->watch;
+    struct oteli_epoll_set epoll_set = parents->epoll_set;
     struct oteli_sockets sockets = parents->sockets;
-    close_watch(parents, &watch);
+    close_epoll_set(parents, &epoll_set);
     oteli_sockets_close_all(&sockets);
 }
 
@@ -267,7 +267,7 @@ bool oteli_transport_is_ours(const struct oteli_transport *transport)
 {
     return transport->easy != NULL && transport->process == (uint32_t)getpid() &&
            oteli_sockets_are_ours(&transport->sockets) &&
-           (transport->watch.fd == -1 || oteli_epoll_set_is_ours(&transport->watch));
+           (transport->epoll_set.fd == -1 || oteli_epoll_set_is_ours(&transport->epoll_set));
 }
 
 bool oteli_transport_enter(const struct oteli_transport *transport)

@@ -59,7 +59,7 @@ struct oteli_transport {
     bool is_spoilt;    /* the handles are: some failure left them half done */
     bool had_response; /* some request was answered */
     bool has_files;    /* curl has what is to be used of `tls` */
-    struct oteli_epoll_set watch;
+    struct oteli_epoll_set epoll_set;
     struct oteli_sockets sockets;
 
     /* Of the request that runs or ran last. */
